@@ -1,0 +1,44 @@
+// What is wrong with a user's file, and how it is shown.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace foretrace {
+
+struct SourceSpot {
+  std::string file;
+  int line{};    ///< 1-based; 0 when the whole file is meant
+  int column{};  ///< 1-based
+};
+
+enum class Severity { Error, Warning };
+
+/// One thing wrong with a user's file, worded for the user.
+struct Diagnostic {
+  SourceSpot at;
+  std::string message;
+  std::string hint;  ///< May be empty: "did you mean 'stream'?"
+  Severity severity = Severity::Error;
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+/// Checking never stops at the first mistake: a failed read returns them all.
+template <class T>
+using Checked = tl::expected<T, Diagnostics>;
+
+/// In gcc's form, so that editors and CI annotate the file without a plug-in: file:line:column,
+/// the source line, a caret, the hint. `source_line` may be empty (no caret then); a long one is
+/// cut around the caret.
+std::string render(const Diagnostic& diagnostic, std::string_view source_line);
+
+/// All of them, in the order of the file, each with its line taken from `source_text`.
+std::string render(const Diagnostics& diagnostics, std::string_view source_text);
+
+/// "did you mean 'stream'?" when one of `known` is close to `given`; otherwise the choices, if few.
+std::string suggest(std::string_view given, const std::vector<std::string>& known);
+
+}  // namespace foretrace
