@@ -6,9 +6,9 @@ namespace foretrace {
 
 std::uint16_t intern(Timeline& timeline, const SpanDetail& detail) {
   auto& all = timeline.details;
-  const auto at = std::ranges::find(all, detail);
-  if (at == all.end()) all.push_back(detail);
-  return static_cast<std::uint16_t>(at - all.begin());
+  const auto index = static_cast<std::size_t>(std::ranges::find(all, detail) - all.begin());
+  if (index == all.size()) all.push_back(detail);
+  return static_cast<std::uint16_t>(index);
 }
 
 }  // namespace foretrace
