@@ -16,7 +16,8 @@ namespace foretrace {
 /// around the operation, counted from the outermost (1-based).
 using Variables = std::span<const std::int64_t>;
 
-/// An integer in base units (bytes, picoseconds, or a plain number).
+/// An integer in base units (bytes, picoseconds, or a plain number). Division and remainder round
+/// down, as in Python: (process - 1) % processes is the left neighbour, also of process 0.
 class Expr {
  public:
   enum class Op : std::uint8_t { Constant, Variable, Add, Sub, Mul, Div, Mod, Pow, Neg };
@@ -36,7 +37,7 @@ class Expr {
   Expr(std::int64_t constant) : value_{constant} {}  // NOLINT(google-explicit-constructor)
 
   /// `code` is in postfix order; folded to a constant when it names no variable.
-  /// Empty when it would overflow 64 bits or divide by zero while folding.
+  /// Empty when it would overflow 64 bits or divide by zero while folding, or nests too deeply.
   static std::optional<Expr> from_postfix(std::vector<Instruction> code);
 
   bool is_constant() const { return code_.empty(); }
@@ -46,6 +47,9 @@ class Expr {
   std::int64_t eval(Variables variables) const {
     return code_.empty() ? value_ : eval_code(variables);
   }
+
+  /// Empty where eval would overflow 64 bits, divide by zero or raise to a negative power.
+  std::optional<std::int64_t> try_eval(Variables variables) const;
 
   /// Every value lies inside, given each variable's range; empty when 64 bits could overflow, a
   /// divisor could be zero or an exponent negative. Exact for one variable used once.

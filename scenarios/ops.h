@@ -278,6 +278,9 @@ struct Op {
 /// The scenario's word for the operation: "memcpy_async", "nccl_all_reduce".
 std::string kind_name(const OpKind& kind);
 
+/// The operations inside a block; null for every other operation.
+const Block* block_of(const OpKind& kind);
+
 /// std::visit(Overloaded{[](const EventRecord&) {...}, ...}, op.kind) with no default branch:
 /// a new operation then fails to compile in both executors until both handle it.
 template <class... Handlers>
