@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# From nothing to a report: packages, build, one prediction, compared with its measurement on real H200s.
+set -euo pipefail
+cd "$(dirname "$0")"
+source ./setup.sh
+
+scenario=prefetch_two_streams
+foretrace=build/release/sim/foretrace
+out=out/$scenario
+
+predict() {
+  mkdir -p "$out"
+  "$foretrace" simulate "scenarios/examples/$scenario.yaml" --machine h200-nvswitch-8 -o "$out"
+}
+compare_with_measured() {
+  cp "reports/measured/$scenario/measured.timeline.json" "$out/"
+  "$foretrace" compare "$out"
+}
+write_report() {
+  "$foretrace" report "$out" -o "$out/report.html"
+}
+
+step "packages" install_packages
+step "configure" configure release
+step "build" build release foretrace
+step "simulate $scenario" predict
+step "compare with the measured run" compare_with_measured
+step "report" write_report
+print_steps
+echo "$PWD/$out/report.html"

@@ -1,0 +1,61 @@
+# What run.sh and test.sh share; source it. Nothing here touches the system except install_packages.
+
+# step NAME COMMAND...: runs it, and says on stderr how long it took.
+step() {
+  local name=$1 begin=$SECONDS_NOW
+  shift
+  printf '\n== %s\n' "$name" >&2
+  "$@"
+  SECONDS_NOW=$(date +%s.%N)
+  STEPS+=("$(printf '%8.1f s  %s' "$(awk "BEGIN {print $SECONDS_NOW - $begin}")" "$name")")
+}
+SECONDS_NOW=$(date +%s.%N)
+STEPS=()
+print_steps() {
+  printf '\n== time per step\n' >&2
+  printf '%s\n' "${STEPS[@]}" >&2
+}
+
+# Debian 12 and later, Ubuntu 24.04 and later.
+PACKAGES=(
+  g++ cmake ninja-build ccache pkg-config
+  libsimgrid-dev                                  # the engine below sim/
+  libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libeigen3-dev
+  libboost-dev libprotozero-dev libkainjow-mustache-dev
+  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev   # tests only, from here on
+  protobuf-compiler python3-jsonschema
+)
+
+# Installs what is missing with apt; quick when nothing is. Says what to do where there is no apt.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "This is not Debian or Ubuntu: what is needed there goes by these names: ${PACKAGES[*]}" >&2
+    return 0
+  fi
+  local missing=() package
+  for package in "${PACKAGES[@]}"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+      missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "all ${#PACKAGES[@]} packages are installed" >&2
+    return 0
+  fi
+  local root=()
+  [ "$(id -u)" -eq 0 ] || root=(sudo)
+  "${root[@]}" apt-get update -q >&2
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
+}
+
+# configure PRESET, build PRESET [TARGET...]: with ccache where it is installed.
+configure() {
+  local launcher=()
+  if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+  cmake --preset "$1" "${launcher[@]}" >&2
+}
+build() {
+  local preset=$1
+  shift
+  cmake --build --preset "$preset" ${1:+--target "$@"} >&2
+}
