@@ -1,6 +1,7 @@
 # Who may include and who may link what, as the design has it:
 #   scenario <- timeline <- {models <- sim, hw, report}; only the command line links them together.
 # cmake -DROOT=<source tree> -DLINKS=<file of "target: library library ..." lines> -P layering_test.cmake
+cmake_minimum_required(VERSION 3.25)
 set(violations "")
 
 set(gpu "cuda|cublas|cupti|nccl\\.h|mpi\\.h|nvml")
