@@ -1,0 +1,33 @@
+// How long a kernel takes alone on an idle GPU, and what it occupies while it runs. Pure functions
+// of the machine's parameters.
+#pragma once
+
+#include <cstdint>
+
+#include "models/machine.h"
+
+namespace foretrace {
+
+/// A kernel as the device sees it.
+struct KernelCost {
+  Duration alone;                    ///< on an idle GPU
+  std::uint32_t sms = 1;             ///< SMs it fills; fewer make it slower in proportion
+  double hbm_bytes_per_second = 0;   ///< device memory traffic while it runs alone
+};
+
+/// `blocks` blocks of one SM each, in waves of at most all SMs.
+KernelCost spin_cost(const Machine& machine, Duration duration, std::uint32_t blocks);
+
+/// m x n x k product through cuBLAS.
+KernelCost gemm_cost(const Machine& machine, DataType type, std::int64_t m, std::int64_t n,
+                     std::int64_t k);
+
+/// Reads `arrays_read` arrays of `size` and writes one.
+KernelCost elementwise_cost(const Machine& machine, Bytes size, std::uint32_t arrays_read);
+
+/// Reads `size`.
+KernelCost reduction_cost(const Machine& machine, Bytes size);
+
+KernelCost memset_cost(const Machine& machine, Bytes size);
+
+}  // namespace foretrace

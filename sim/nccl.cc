@@ -1,0 +1,139 @@
+#include "sim/nccl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/stream.h"
+
+namespace foretrace::sim {
+
+void NcclLaunch::add(std::shared_ptr<Transfer> transfer, const Execution& execution,
+                     const NcclChoice& choice) {
+  transfers_.push_back(std::move(transfer));
+  executions_.push_back(execution);
+  channels_ = std::max(channels_, choice.channels);
+  ++open_;
+}
+
+void NcclLaunch::began() {
+  for (const auto& transfer : transfers_) transfer->began(*this);
+}
+
+void NcclLaunch::transfer_over() {
+  if (--open_ == 0) stream_.nccl_kernel_finished();
+}
+
+void Transfer::began(NcclLaunch& launch) {
+  const auto party = std::ranges::find(parties_, &launch, [](const auto& p) { return p.second; });
+  const auto at = std::ranges::find(missing_, party->first);
+  if (at != missing_.end()) missing_.erase(at);
+  if (!missing_.empty() || !mismatch_.empty()) return;
+  engine_.queue().at(engine_.now() + cost_.latency, *this, 0);
+}
+
+void Transfer::fire(std::uint64_t what) {
+  if (what == 0 && cost_.wire_bytes.count > 0) {
+    engine_.start_flow(path_, cost_.wire_bytes, *this, 1);
+    return;
+  }
+  // The last launch takes this transfer with it.
+  for (const auto& [rank, launch] : std::exchange(parties_, {})) launch->transfer_over();
+}
+
+NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared, bool warm)
+    : engine_{engine}, machine_{machine}, declared_{declared}, warm_{warm} {
+  next_collective_.resize(declared.members.size());
+  last_.resize(declared.members.size());
+  collectives_connection_ = {"the communicator's first collective", all_ranks(), {}, {}};
+  initialization_ = {"ncclCommInitRank", all_ranks(), {}, {}};
+}
+
+std::vector<std::uint32_t> NcclComm::all_ranks() const {
+  std::vector<std::uint32_t> ranks(declared_.members.size());
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  return ranks;
+}
+
+std::uint32_t NcclComm::rank_of(RankPlace place) const {
+  const auto at = std::ranges::find(declared_.members, place);
+  return static_cast<std::uint32_t>(at - declared_.members.begin());
+}
+
+std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
+                                                    Bytes size, std::int64_t root) {
+  const std::uint64_t number = next_collective_[rank]++;
+  const TransferKey key{kind_name(op), size.count, root};
+  if (number - first_ == collectives_.size()) {
+    collectives_.push_back(std::make_shared<Transfer>(
+        engine_, key, all_ranks(), collective_cost(machine_, op.kind, size, ranks()), all_));
+  }
+  const std::shared_ptr<Transfer> transfer = collectives_[number - first_];
+  if (transfer->key() != key) {
+    transfer->mismatch(fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes",
+                                   rank, key.what, key.size_bytes, transfer->key().what,
+                                   transfer->key().size_bytes));
+  }
+  const std::uint64_t slowest = *std::ranges::min_element(next_collective_);
+  for (; first_ < slowest; ++first_) collectives_.pop_front();
+  return transfer;
+}
+
+std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
+                                                   bool sender, Bytes size) {
+  PairQueue& queue = send_recv_[{from, to}];
+  auto& mine = sender ? queue.unmatched_sends : queue.unmatched_recvs;
+  auto& other = sender ? queue.unmatched_recvs : queue.unmatched_sends;
+  if (!other.empty()) {
+    const std::shared_ptr<Transfer> transfer = other.front();
+    other.pop_front();
+    if (transfer->key().size_bytes != size.count) {
+      transfer->mismatch(fmt::format("{}: one side has {} bytes, the other {}",
+                                     transfer->key().what, transfer->key().size_bytes, size.count));
+    }
+    return transfer;
+  }
+  const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
+  const auto path = pairs_.find({from, to});
+  auto transfer = std::make_shared<Transfer>(
+      engine_, key, std::vector{from, to}, send_recv_cost(machine_, size, ranks()),
+      path == pairs_.end() ? all_ : path->second);
+  mine.push_back(transfer);
+  return transfer;
+}
+
+Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {
+  const auto at = std::ranges::find(connection.missing, rank);
+  if (at == connection.missing.end()) {
+    return connection.made() && connection.ready <= engine_.now() ? nullptr : &connection;
+  }
+  connection.missing.erase(at);
+  if (connection.made()) {
+    connection.ready = engine_.now() + cost;
+    for (Waiter* waiter : std::exchange(connection.waiters, {})) waiter->wake();
+  }
+  return &connection;
+}
+
+Connection* NcclComm::connect_collectives(std::uint32_t rank) {
+  if (warm_) return nullptr;
+  return arrive(collectives_connection_, rank, machine_.time(Param::NcclConnect));
+}
+
+Connection* NcclComm::connect_pair(std::uint32_t rank, std::uint32_t peer) {
+  if (warm_ || rank == peer) return nullptr;
+  const auto pair = std::minmax(rank, peer);
+  const auto [at, is_new] = pair_connections_.try_emplace(pair);
+  if (is_new) {
+    at->second.what = fmt::format("the first transfer between rank {} and rank {}", rank, peer);
+    at->second.missing = {rank, peer};
+  }
+  return arrive(at->second, rank, machine_.time(Param::NcclConnect));
+}
+
+Connection* NcclComm::initialize(std::uint32_t rank) {
+  return arrive(initialization_, rank, machine_.time(Param::NcclInit));
+}
+
+}  // namespace foretrace::sim

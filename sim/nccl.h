@@ -1,0 +1,162 @@
+// NCCL as the simulator runs it: a launch is one rank's kernel for a call or a group; a transfer
+// is what several launches do together (a collective, or a send with its receive).
+//
+// A launch occupies its SMs from when its stream reaches it; a transfer starts when the last of
+// its ranks has begun; a kernel ends when all transfers of its launch are over.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/nccl_cost.h"
+#include "sim/engine.h"
+#include "sim/work.h"
+
+namespace foretrace::sim {
+
+class StreamQueue;
+class Transfer;
+
+class NcclLaunch {
+ public:
+  /// The launch before on the same communicator and device: NCCL runs them in this order,
+  /// whatever streams they are on.
+  struct Order {
+    StreamQueue* stream = nullptr;
+    std::uint64_t count = 0;
+  };
+
+  NcclLaunch(StreamQueue& stream, Order after) : stream_{stream}, after_{after} {}
+
+  void add(std::shared_ptr<Transfer> transfer, const Execution& execution, const NcclChoice& choice);
+  void set_detail(std::uint16_t detail) { detail_ = detail; }
+
+  /// The kernel runs: arrive at every transfer.
+  void began();
+  void transfer_over();
+
+  std::uint32_t channels() const { return channels_; }
+  std::uint16_t detail() const { return detail_; }
+  const std::vector<Execution>& executions() const { return executions_; }
+  const std::vector<std::shared_ptr<Transfer>>& transfers() const { return transfers_; }
+  const Order& after() const { return after_; }
+
+ private:
+  StreamQueue& stream_;
+  Order after_;
+  std::vector<std::shared_ptr<Transfer>> transfers_;
+  std::vector<Execution> executions_;
+  std::size_t open_ = 0;
+  std::uint32_t channels_ = 0;
+  std::uint16_t detail_ = 0;
+};
+
+/// What every rank must agree on; also what a deadlock explanation shows.
+struct TransferKey {
+  std::string what;  ///< "nccl_all_reduce", "send from rank 0 to rank 1"
+  std::uint64_t size_bytes = 0;
+  std::int64_t root = -1;
+  friend bool operator==(const TransferKey&, const TransferKey&) = default;
+};
+
+class Transfer final : Handler {
+ public:
+  Transfer(Engine& engine, TransferKey key, std::vector<std::uint32_t> ranks, NcclCost cost,
+           PathId path)
+      : engine_{engine},
+        key_{std::move(key)},
+        missing_{std::move(ranks)},
+        cost_{std::move(cost)},
+        path_{path} {}
+
+  /// Remembers under which rank a launch takes part.
+  void enlist(std::uint32_t rank, NcclLaunch& launch) { parties_.emplace_back(rank, &launch); }
+  /// The launch's kernel runs; with the last rank's the transfer starts.
+  void began(NcclLaunch& launch);
+
+  /// A rank called something else in this place: the transfer never starts.
+  void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
+
+  const TransferKey& key() const { return key_; }
+  const NcclCost& cost() const { return cost_; }
+  const std::string& mismatch() const { return mismatch_; }
+  /// Ranks whose kernels have not begun.
+  const std::vector<std::uint32_t>& missing() const { return missing_; }
+
+ private:
+  void fire(std::uint64_t what) override;
+
+  Engine& engine_;
+  TransferKey key_;
+  std::vector<std::uint32_t> missing_;
+  NcclCost cost_;
+  PathId path_;
+  std::vector<std::pair<std::uint32_t, NcclLaunch*>> parties_;
+  std::string mismatch_;
+};
+
+/// Host threads that connect to each other before the first use of a peer or an algorithm.
+struct Connection {
+  std::string what;                    ///< for explaining a deadlock
+  std::vector<std::uint32_t> missing;  ///< ranks that have not come yet
+  TimePoint ready{};                   ///< once nobody is missing
+  std::vector<Waiter*> waiters;
+  bool made() const { return missing.empty(); }
+};
+
+/// A communicator at run time.
+class NcclComm {
+ public:
+  NcclComm(Engine& engine, const Machine& machine, const Communicator& declared, bool warm);
+
+  const Communicator& declared() const { return declared_; }
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(declared_.members.size()); }
+  std::uint32_t rank_of(RankPlace place) const;
+
+  /// The ports and links that a transfer over all ranks, or from one rank to another, uses.
+  void set_paths(PathId all, std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs) {
+    all_ = all;
+    pairs_ = std::move(pairs);
+  }
+
+  std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
+                                            Bytes size, std::int64_t root);
+  std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
+                                           Bytes size);
+
+  /// `rank` is here for the connection that its operation needs. Null when that was made before;
+  /// else the host thread returns at its `ready`, once it is made.
+  Connection* connect_collectives(std::uint32_t rank);
+  Connection* connect_pair(std::uint32_t rank, std::uint32_t peer);
+  Connection* initialize(std::uint32_t rank);
+
+  NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
+
+ private:
+  Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
+  std::vector<std::uint32_t> all_ranks() const;
+
+  Engine& engine_;
+  const Machine& machine_;
+  const Communicator& declared_;
+  bool warm_;
+  PathId all_{};
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs_;
+
+  std::deque<std::shared_ptr<Transfer>> collectives_;  ///< from number first_ on
+  std::uint64_t first_ = 0;
+  std::vector<std::uint64_t> next_collective_;  ///< by rank
+  struct PairQueue {
+    std::deque<std::shared_ptr<Transfer>> unmatched_sends, unmatched_recvs;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> send_recv_;
+  Connection collectives_connection_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Connection> pair_connections_;
+  Connection initialization_;
+  std::vector<NcclLaunch::Order> last_;
+};
+
+}  // namespace foretrace::sim

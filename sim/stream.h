@@ -1,0 +1,95 @@
+// A CUDA stream: a queue of work that the device runs in order, one entry at a time.
+#pragma once
+
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "sim/device.h"
+#include "sim/gpu_costs.h"
+#include "sim/recorder.h"
+#include "sim/work.h"
+
+namespace foretrace::sim {
+
+class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
+ public:
+  StreamQueue(Engine& engine, Device& device, Recorder& recorder, const GpuCosts& costs,
+              const Stream& declared, std::uint32_t lane)
+      : engine_{engine},
+        device_{device},
+        recorder_{recorder},
+        costs_{costs},
+        declared_{declared},
+        lane_{lane} {}
+  StreamQueue(const StreamQueue&) = delete;
+  StreamQueue& operator=(const StreamQueue&) = delete;
+
+  /// Legacy default stream of the same device, for a blocking stream; null otherwise.
+  void set_legacy(StreamQueue* legacy) { legacy_ = legacy; }
+  /// The blocking streams beside a legacy default stream.
+  void add_blocking_peer(StreamQueue& peer) { blocking_peers_.push_back(&peer); }
+
+  /// Queues `work`; the host's part is over.
+  void push(Work work);
+
+  std::uint64_t issued() const { return issued_; }
+  std::uint64_t completed() const { return completed_; }
+  std::uint64_t pending() const { return issued_ - completed_; }
+
+  /// Wakes `waiter` once `count` entries have completed. Only when they have not yet.
+  void wait_for_count(std::uint64_t count, Waiter& waiter);
+
+  const Stream& declared() const { return declared_; }
+  Device& device() { return device_; }
+  std::uint32_t lane() const { return lane_; }
+
+  /// The entry that the stream is at, for explaining a deadlock; null when it is empty.
+  const Work* front() const { return queue_.empty() ? nullptr : &queue_.front(); }
+
+  // NCCL decides when its kernels end.
+  void nccl_kernel_finished() { device_.release(*this); }
+
+ private:
+  enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
+  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
+  enum class Kind : std::uint8_t { None, Kernel, Copy, Event };
+
+  void fire(std::uint64_t what) override;
+  void wake() override;
+  void kernel_began() override;
+  void kernel_ended() override;
+  void copy_engine_free() override;
+
+  void advance();
+  bool waits_for_other_streams();
+  Duration gap_before(const Work& work) const;
+  void begin(const Work& work);
+  void finish(Kind kind);
+  void pop();
+  void complete_ticket(Ticket& ticket);
+
+  Engine& engine_;
+  Device& device_;
+  Recorder& recorder_;
+  const GpuCosts& costs_;
+  const Stream& declared_;
+  std::uint32_t lane_;
+  StreamQueue* legacy_ = nullptr;
+  std::vector<StreamQueue*> blocking_peers_;
+
+  std::deque<Work> queue_;
+  /// For each queued entry of a legacy default stream: how far its peers must be.
+  std::deque<std::vector<std::pair<StreamQueue*, std::uint64_t>>> peer_counts_;
+  State state_ = State::Idle;
+  bool advancing_ = false;
+  Kind previous_ = Kind::None;
+  bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
+  TimePoint ready_{};           ///< when the previous entry left the stream free
+  TimePoint began_{};
+  std::uint64_t issued_ = 0;
+  std::uint64_t completed_ = 0;
+  std::vector<std::pair<std::uint64_t, Waiter*>> waiters_;
+};
+
+}  // namespace foretrace::sim

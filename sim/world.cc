@@ -1,0 +1,140 @@
+#include "sim/world.h"
+
+#include <fmt/format.h>
+
+#include "scenarios/command.h"
+
+namespace foretrace::sim {
+namespace {
+
+Bandwidth rate_of(const Machine& machine, Param param) {
+  return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
+}
+
+}  // namespace
+
+World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder)
+    : engine_{engine}, program_{program}, machine_{machine}, costs_{machine} {
+  const DeviceLimits limits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
+                            machine.count(Param::CopyEngines)};
+  for (std::uint32_t gpu = 0; gpu < program.processes * program.devices; ++gpu) {
+    gpus_.push_back(std::make_unique<Device>(engine, limits));
+  }
+  add_links();
+  barriers_.resize(program.barriers.size());
+  processes_.resize(program.processes);
+  for (std::uint32_t p = 0; p < program.processes; ++p) {
+    Process& process = processes_[p];
+    process.index = p;
+    for (std::uint32_t d = 0; d < program.devices; ++d) {
+      process.devices.push_back(gpus_[gpu_index(p, d)].get());
+    }
+    for (const Stream& stream : program.streams) {
+      const std::uint32_t lane = recorder.add_lane(
+          {LaneKind::Stream, node_of(gpu_index(p, stream.device)), p, stream.device, stream.name});
+      process.streams.push_back(std::make_unique<StreamQueue>(
+          engine, *process.devices[stream.device], recorder, costs_, stream, lane));
+    }
+    for (const auto& stream : process.streams) {
+      const Stream& declared = stream->declared();
+      if (declared.kind == StreamKind::NonBlocking || declared.kind == StreamKind::LegacyDefault) {
+        continue;
+      }
+      StreamQueue& legacy = *process.streams[declared.device];  // the first ones, one per device
+      stream->set_legacy(&legacy);
+      legacy.add_blocking_peer(*stream);
+    }
+    process.events.resize(program.events.size());
+    process.signals.resize(program.signals.size());
+    process.peer_access.resize(std::size_t{program.devices} * program.devices);
+    process.pinned.resize(program.buffers.size());
+  }
+  add_communicators(engine);
+}
+
+std::uint32_t World::gpu_index(std::uint32_t process, std::uint32_t device) const {
+  return process * program_.devices + device;
+}
+
+std::uint32_t World::node_of(std::uint32_t gpu) const {
+  return gpu / (program_.processes * program_.devices / program_.nodes);
+}
+
+void World::add_links() {
+  for (std::uint32_t n = 0; n < program_.nodes; ++n) {
+    const Bandwidth host = rate_of(machine_, Param::HostLinkBandwidth);
+    node_links_.push_back({engine_.add_link(fmt::format("node{}.read", n), host),
+                           engine_.add_link(fmt::format("node{}.write", n), host)});
+  }
+  const Bandwidth in = rate_of(machine_, Param::H2dBandwidth);
+  const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
+  const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
+  const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
+  const Bandwidth copy = rate_of(machine_, Param::D2dBandwidth);
+  for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
+    gpu_links_.push_back({engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
+                          engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
+                          engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
+                          engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
+                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink),
+                          engine_.add_link(fmt::format("gpu{}.copy", g), copy)});
+  }
+  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableD2hBandwidth,
+                           Param::FreshD2hBandwidth, Param::P2pBandwidth,
+                           Param::P2pStagedBandwidth}) {
+    if (!machine_.has(rate)) continue;
+    caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(machine_, rate),
+                                         LinkSharing::PerFlow));
+  }
+}
+
+PathId World::host_to_device(const Process& process, std::uint32_t device, Param rate) {
+  const std::uint32_t gpu = gpu_index(process.index, device);
+  std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, gpu_links_[gpu].pcie_in,
+                            gpu_links_[gpu].pcie_both};
+  if (rate != Param::H2dBandwidth) links.push_back(cap(rate));
+  return engine_.path(links);
+}
+
+PathId World::device_to_host(const Process& process, std::uint32_t device, Param rate) {
+  const std::uint32_t gpu = gpu_index(process.index, device);
+  std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, gpu_links_[gpu].pcie_out,
+                            gpu_links_[gpu].pcie_both};
+  if (rate != Param::D2hBandwidth) links.push_back(cap(rate));
+  return engine_.path(links);
+}
+
+PathId World::within_device(const Process& process, std::uint32_t device) {
+  return engine_.path({gpu_links_[gpu_index(process.index, device)].copy});
+}
+
+PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct) {
+  const GpuLinks& source = gpu_links_[gpu_index(process.index, from)];
+  const GpuLinks& target = gpu_links_[gpu_index(process.index, to)];
+  if (direct) return engine_.path({source.nvlink_out, target.nvlink_in, cap(Param::P2pBandwidth)});
+  return engine_.path({source.pcie_out, target.pcie_in, cap(Param::P2pStagedBandwidth)});
+}
+
+void World::add_communicators(Engine& engine) {
+  const bool warm = program_.warmup > 0;
+  for (const Communicator& declared : program_.communicators) {
+    auto comm = std::make_unique<NcclComm>(engine, machine_, declared, warm);
+    std::vector<LinkId> all;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs;
+    const auto links = [&](std::uint32_t rank) -> const GpuLinks& {
+      const RankPlace& place = declared.members[rank];
+      return gpu_links_[gpu_index(place.process, place.device)];
+    };
+    for (std::uint32_t a = 0; a < declared.members.size(); ++a) {
+      all.push_back(links(a).nvlink_out);
+      all.push_back(links(a).nvlink_in);
+      for (std::uint32_t b = 0; b < declared.members.size(); ++b) {
+        if (a != b) pairs[{a, b}] = engine.path({links(a).nvlink_out, links(b).nvlink_in});
+      }
+    }
+    comm->set_paths(engine.path(all), std::move(pairs));
+    communicators_.push_back(std::move(comm));
+  }
+}
+
+}  // namespace foretrace::sim
