@@ -1,0 +1,63 @@
+// The commands in our documents work as they stand: every `$ ` line of a console block is run, in
+// the order of the file, in one scratch directory.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> console_commands(const std::string& markdown) {
+  std::vector<std::string> commands;
+  bool inside = false;
+  std::istringstream lines{markdown};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("```", 0) == 0) {
+      inside = line == "```console";
+    } else if (inside && line.rfind("$ ", 0) == 0) {
+      commands.push_back(line.substr(2));
+    }
+  }
+  return commands;
+}
+
+class Document : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, Document, testing::Values("README.md", "scenarios/README.md"),
+                         [](const auto& tested) {
+                           return std::string{tested.param[0] == 'R' ? "Root" : "Scenarios"};
+                         });
+
+TEST_P(Document, HasCommandsThatRunAsTheyStand) {
+  const auto commands = console_commands(read_file(fs::path{FORETRACE_SOURCE_DIR} / GetParam()));
+  EXPECT_GE(commands.size(), 3U);
+  const Scratch scratch;
+  for (const std::string& command : commands) {
+    const Ran ran = scratch.run(command);
+    EXPECT_EQ(ran.exit_code, 0) << command << "\n" << ran.out << ran.err;
+  }
+}
+
+TEST(Documents, NameOnlyFilesThatExist) {
+  const fs::path root = FORETRACE_SOURCE_DIR;
+  for (const char* document : {"README.md", "CONTRIBUTING.md", "scenarios/README.md"}) {
+    const std::string text = read_file(root / document);
+    int links = 0;
+    // Markdown links: ](target)
+    for (auto at = text.find("]("); at != std::string::npos; at = text.find("](", at + 1)) {
+      std::string target = text.substr(at + 2, text.find(')', at) - at - 2);
+      target = target.substr(0, target.find('#'));
+      if (target.empty() || target.find("://") != std::string::npos) continue;
+      EXPECT_TRUE(fs::exists((root / document).parent_path() / target))
+          << document << ": " << target;
+      ++links;
+    }
+    EXPECT_GE(links, 1) << document;
+  }
+}
+
+}  // namespace
+}  // namespace foretrace::test

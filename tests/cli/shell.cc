@@ -1,0 +1,87 @@
+#include "tests/cli/shell.h"
+
+#include <stdlib.h>  // mkdtemp
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace foretrace::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path kRoot = FORETRACE_SOURCE_DIR;
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string{"'\\''"} : std::string{c};
+  return result + "'";
+}
+
+}  // namespace
+
+Scratch::Scratch() {
+  std::string name = (fs::temp_directory_path() / "foretrace-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error{"mkdtemp failed: " + name};
+  path_ = name;
+  for (const char* shared : {"scenarios", "models", "reports"}) {
+    fs::create_directory_symlink(kRoot / shared, path_ / shared);
+  }
+}
+
+Scratch::~Scratch() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+Ran Scratch::run(const std::string& command) const {
+  const std::string shell_line =
+      "cd " + quoted(path_.string()) +
+      " && PATH=" + quoted(fs::path{FORETRACE_PROGRAM}.parent_path().string()) +
+      ":\"$PATH\" sh -c " + quoted(command) + " >.stdout 2>.stderr </dev/null";
+  const int status = std::system(shell_line.c_str());
+  return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+          .out = read_file(path_ / ".stdout"),
+          .err = read_file(path_ / ".stderr")};
+}
+
+void Scratch::write(const std::string& name, const std::string& text) const {
+  std::ofstream{path_ / name, std::ios::binary} << text;
+}
+
+std::string read_file(const fs::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  if (!in) throw std::runtime_error{"cannot read " + file.string()};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+std::vector<Shipped> shipped_scenarios() {
+  std::vector<Shipped> result;
+  for (const auto& entry : fs::recursive_directory_iterator{kRoot / "scenarios"}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string file = fs::relative(entry.path(), kRoot).string();
+    // The d2l book's figures are from a computer with V100s; everything else is measured on H200s.
+    const bool is_d2l = file.find("/d2l_") != std::string::npos;
+    result.push_back({.file = file,
+                      .machine = is_d2l ? "v100-pcie-4" : "h200-nvswitch-8",
+                      .hangs = file.find("scenarios/hangs/") == 0});
+  }
+  std::ranges::sort(result, {}, &Shipped::file);
+  return result;
+}
+
+std::string test_name(const Shipped& scenario) {
+  std::string name = scenario.file.substr(std::string{"scenarios/"}.size());
+  name.resize(name.size() - std::string{".yaml"}.size());
+  std::ranges::replace_if(
+      name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+}  // namespace foretrace::test

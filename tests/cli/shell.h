@@ -1,0 +1,48 @@
+// Runs the program foretrace as a user does: in a shell, in a scratch directory, with its output
+// in pipes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace foretrace::test {
+
+struct Ran {
+  int exit_code{};
+  std::string out;
+  std::string err;
+};
+
+/// A directory of this test's own, gone at its end. `scenarios`, `models` and `reports` in it are
+/// the repository's, so that the README's commands run there as they stand.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// `command` as a user types it; `foretrace` is the program that was built.
+  Ran run(const std::string& command) const;
+  void write(const std::string& name, const std::string& text) const;
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_file(const std::filesystem::path& file);
+
+/// A scenario file of the repository, as tests see it.
+struct Shipped {
+  std::string file;     ///< "scenarios/streams/small_kernels.yaml"
+  std::string machine;  ///< the model it is tested on
+  bool hangs = false;   ///< simulate ends with exit code 1 and says who waits
+};
+/// All of them, sorted.
+std::vector<Shipped> shipped_scenarios();
+/// "streams_small_kernels", as a name that GoogleTest takes.
+std::string test_name(const Shipped& scenario);
+
+}  // namespace foretrace::test

@@ -1,0 +1,60 @@
+// Every scenario file of the repository, through the command line.
+#include <gtest/gtest.h>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ShippedScenario : public testing::TestWithParam<Shipped> {
+ protected:
+  Ran simulate(const std::string& run) {
+    return scratch_.run("foretrace simulate " + GetParam().file + " --machine " +
+                        GetParam().machine + " -o " + run);
+  }
+  int expected_exit_code() const { return GetParam().hangs ? 1 : 0; }
+  Scratch scratch_;
+};
+INSTANTIATE_TEST_SUITE_P(All, ShippedScenario, testing::ValuesIn(shipped_scenarios()),
+                         [](const auto& tested) { return test_name(tested.param); });
+
+TEST_P(ShippedScenario, SaysInItsFirstLineWhatItShows) {
+  const std::string text = read_file(scratch_.path() / GetParam().file);
+  const std::string first = text.substr(0, text.find('\n'));
+  EXPECT_EQ(first.substr(0, 2), "# ") << first;
+  EXPECT_GE(first.size(), 40U) << first;
+}
+
+TEST_P(ShippedScenario, PassesCheckAndWarnsExactlyWhenItHangs) {
+  const Ran check = scratch_.run("foretrace check " + GetParam().file);
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_EQ(check.err.find("warning:") != std::string::npos, GetParam().hangs) << check.err;
+}
+
+TEST_P(ShippedScenario, SimulatedTwiceGivesIdenticalBytes) {
+  const Ran first = simulate("a");
+  ASSERT_EQ(first.exit_code, expected_exit_code()) << first.err;
+  simulate("b");
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator{scratch_.path() / "a"}) {
+    const fs::path twin = scratch_.path() / "b" / entry.path().filename();
+    // Not EXPECT_EQ: a difference would print megabytes.
+    EXPECT_TRUE(read_file(entry.path()) == read_file(twin)) << entry.path().filename();
+    ++files;
+  }
+  EXPECT_GE(files, 1);
+}
+
+TEST_P(ShippedScenario, ShowsInTheSimulatorWhatItStates) {
+  if (read_file(scratch_.path() / GetParam().file).find("\nexpect:") == std::string::npos) {
+    GTEST_SKIP() << "states nothing in expect:";
+  }
+  ASSERT_EQ(simulate("run").exit_code, 0);
+  const Ran assertion = scratch_.run("foretrace assert run");
+  EXPECT_EQ(assertion.exit_code, 0) << assertion.out << assertion.err;
+}
+
+}  // namespace
+}  // namespace foretrace::test
