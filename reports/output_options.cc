@@ -1,0 +1,46 @@
+#include "reports/output_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <map>
+
+#include "reports/write_file.h"
+#include "scenarios/command.h"
+
+namespace foretrace {
+
+void add_output_options(CLI::App& app, OutputOptions& options) {
+  const std::map<std::string, OutputFormat> formats{
+      {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
+  app.add_option("--format", options.format, "text (Markdown tables), json or csv")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("text|json|csv");
+  app.add_option("-o,--output", options.file, "Write to FILE instead of stdout")
+      ->option_text("FILE");
+}
+
+void emit(const OutputOptions& options, const std::string& text) {
+  if (!options.file.empty()) {
+    write_file(options.file, text);
+  } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+             std::fflush(stdout) != 0) {
+    throw IoError{"cannot write to stdout"};
+  }
+}
+
+double parse_percent(const std::string& text, const std::string& flag) {
+  double value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, value);
+  std::string_view unit{rest, end};
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (code == std::errc{} && unit == "%" && value >= 0 && value <= 1e6) return value / 100;
+  const bool bare = code == std::errc{} && unit.empty();
+  throw UsageError{
+      fmt::format("{}: '{}' is not a percentage\n  hint: {}", flag, text,
+                  bare ? fmt::format("did you mean {}%?", text) : std::string{"write it as 10%"})};
+}
+
+}  // namespace foretrace
