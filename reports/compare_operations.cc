@@ -38,7 +38,8 @@ OperationRow make_row(const Span& sample, const Gathered& g, const std::vector<O
   for (std::size_t i = 0; i < g.first.size(); ++i) {
     row.total_difference_ns += g.first[i] - g.second[i];
   }
-  if (row.matched != 0 && *row.second_ns > 0) row.error = *row.first_ns / *row.second_ns - 1;
+  if (row.matched != 0 && *row.second_ns > 0)
+    row.error = relative_difference(*row.first_ns, *row.second_ns);
   return row;
 }
 

@@ -124,9 +124,9 @@ RegionRow make_row(const RegionKey& key, const OneRegion& first, const OneRegion
   }
   if (row.second && row.second->median_ns > 0) {
     if (const auto traced = traced_ns(second)) {
-      row.tracing_change = *traced / row.second->median_ns - 1;
+      row.tracing_change = relative_difference(*traced, row.second->median_ns);
     }
-    if (row.first) row.error = row.first->median_ns / row.second->median_ns - 1;
+    if (row.first) row.error = relative_difference(row.first->median_ns, row.second->median_ns);
   }
   if (row.first && row.second) row.judgement = judge(row.first->median_ns, *row.second, tolerance);
   return row;

@@ -94,15 +94,16 @@ std::string operations_text(const Comparison& comparison) {
       unmatched += fmt::format("{}{} only {}", unmatched.empty() ? "" : ", ", row.only_second,
                                comparison.second_name);
     }
-    table.row({row.label.empty() ? row.kind : row.kind + " " + row.label,
-               fmt::format("{}", row.line), part_name(row.part),
-               row.size_bytes == 0 ? "-" : format_size(row.size_bytes), format_count(row.matched),
-               format_or_dash(row.first_ns, format_time),
-               format_or_dash(row.second_ns, format_time),
-               format_or_dash(row.error, format_signed_percent),
-               format_or_dash(row.begin_offset_ns,
-                              [](double ns) { return (ns < 0 ? "" : "+") + format_time(ns); }),
-               unmatched});
+    table.row(
+        {row.label.empty() ? row.kind : row.kind + " " + row.label, fmt::format("{}", row.line),
+         part_name(row.part), row.size_bytes == 0 ? "-" : format_size(row.size_bytes),
+         format_count(row.matched), format_or_dash(row.first_ns, format_time),
+         format_or_dash(row.second_ns, format_time),
+         format_or_dash(row.error, format_signed_percent),
+         format_or_dash(
+             row.begin_offset_ns,
+             [](double ns) { return fmt::format("{}{}", ns < 0 ? "" : "+", format_time(ns)); }),
+         unmatched});
   }
   return table.markdown();
 }

@@ -32,4 +32,8 @@ double median_absolute_deviation(std::span<const double> values) {
   return median(deviations);
 }
 
+double relative_difference(double value, double reference) {
+  return (value - reference) / reference;
+}
+
 }  // namespace foretrace

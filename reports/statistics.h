@@ -15,4 +15,7 @@ double median(std::span<const double> values);
 /// The median of |value - median(values)|, not scaled.
 double median_absolute_deviation(std::span<const double> values);
 
+/// (value - reference) / reference
+double relative_difference(double value, double reference);
+
 }  // namespace foretrace
