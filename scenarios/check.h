@@ -1,0 +1,20 @@
+// What can only be seen of a whole Program: events that nothing records, sends without a receive,
+// operations on the wrong device. What cannot be known before running is a warning.
+#pragma once
+
+#include "scenarios/program.h"
+#include "scenarios/yaml_reader.h"
+
+namespace foretrace {
+
+/// Takes each event's device from the streams that record it, and fills in who arrives at each
+/// barrier.
+void complete_program(Program& program, Problems& problems);
+
+/// Adds errors and warnings about `program`, which was read without an error.
+void check_program(const Program& program, Problems& problems);
+
+/// Warnings about NCCL operations that wait for each other in vain. Part of check_program.
+void check_nccl_order(const Program& program, Problems& problems);
+
+}  // namespace foretrace

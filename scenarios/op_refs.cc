@@ -1,0 +1,48 @@
+#include "scenarios/op_refs.h"
+
+namespace foretrace {
+
+std::vector<const EventRef*> events_waited_for(const OpKind& kind) {
+  if (const auto* op = std::get_if<StreamWaitEvent>(&kind)) return {&op->event};
+  if (const auto* op = std::get_if<EventSynchronize>(&kind)) return {&op->event};
+  if (const auto* op = std::get_if<EventQuery>(&kind)) return {&op->event};
+  if (const auto* op = std::get_if<EventWaitFor>(&kind)) return {&op->event};
+  if (const auto* op = std::get_if<EventElapsedTime>(&kind)) return {&op->start, &op->end};
+  return {};
+}
+
+const StreamRef* kernel_stream(const OpKind& kind) {
+  if (const auto* op = std::get_if<Spin>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<Gemm>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<Elementwise>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<Reduction>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<NcclCollective>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<NcclSend>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<NcclRecv>(&kind)) return &op->stream;
+  return nullptr;
+}
+
+std::vector<const BufferRef*> kernel_buffers(const OpKind& kind) {
+  if (const auto* op = std::get_if<Gemm>(&kind)) return {&op->a, &op->b, &op->c};
+  if (const auto* op = std::get_if<Elementwise>(&kind)) {
+    std::vector<const BufferRef*> buffers{&op->dst};
+    for (const BufferRef& source : op->sources) buffers.push_back(&source);
+    return buffers;
+  }
+  if (const auto* op = std::get_if<Reduction>(&kind)) return {&op->src, &op->dst};
+  if (const auto* op = std::get_if<NcclCollective>(&kind)) return {&op->send, &op->recv};
+  if (const auto* op = std::get_if<NcclSend>(&kind)) return {&op->buffer};
+  if (const auto* op = std::get_if<NcclRecv>(&kind)) return {&op->buffer};
+  return {};
+}
+
+const CommRef* nccl_comm(const OpKind& kind) {
+  if (const auto* op = std::get_if<NcclCollective>(&kind)) return &op->comm;
+  if (const auto* op = std::get_if<NcclSend>(&kind)) return &op->comm;
+  if (const auto* op = std::get_if<NcclRecv>(&kind)) return &op->comm;
+  if (const auto* op = std::get_if<NcclCommInit>(&kind)) return &op->comm;
+  if (const auto* op = std::get_if<NcclCommDestroy>(&kind)) return &op->comm;
+  return nullptr;
+}
+
+}  // namespace foretrace

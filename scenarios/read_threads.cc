@@ -1,0 +1,263 @@
+// `threads:` and the blocks inside: repeat, for_each, region, nccl_group, and read_scalar, which
+// reads as two operations.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "scenarios/op_fields.h"
+
+namespace foretrace {
+namespace {
+
+// The product of all loops around an operation numbers its instances: see Program's loop_indices.
+constexpr std::int64_t kMostInstances = std::int64_t{1} << 62;
+
+class ThreadReader {
+ public:
+  explicit ThreadReader(Reader& reader) : reader_{reader} {
+    for (const auto ops :
+         {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
+      for (const OpSyntax& op : ops) simple_ops_.emplace(op.name, &op);
+    }
+  }
+
+  void read_thread(const YamlNode& name, const YamlNode& value) {
+    HostThread thread{name.text, {}, {}};
+    const YamlNode* ops = &value;
+    if (value.kind == YamlNode::Kind::Map) {
+      MapReader map{value, "a thread", reader_.problems};
+      thread.processes = read_processes(map);
+      ops = map.required("ops");
+      map.finish();
+    } else {
+      thread.processes = all_processes();
+    }
+    thread_name_ = name.text;
+    reader_.domain = {thread.processes, {}};
+    if (ops != nullptr) thread.ops = read_block(*ops);
+    reader_.program.threads.push_back(std::move(thread));
+  }
+
+ private:
+  Program& program() { return reader_.program; }
+  Problems& problems() { return reader_.problems; }
+
+  std::vector<std::uint32_t> all_processes() {
+    std::vector<std::uint32_t> all(program().processes);
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+  }
+
+  std::vector<std::uint32_t> read_processes(MapReader& map) {
+    const YamlNode* one = map.optional("process");
+    const YamlNode* several = map.optional("processes");
+    const std::int64_t last = std::int64_t{program().processes} - 1;
+    reader_.domain = {{0}, {}};
+    const auto read = [&](const YamlNode& node) {
+      return static_cast<std::uint32_t>(read_constant(reader_, node, kNumber, 0, last));
+    };
+    if (one != nullptr && several != nullptr) {
+      problems().error(*several, "either 'process' or 'processes', not both");
+    }
+    if (one != nullptr) return {read(*one)};
+    if (several == nullptr) return all_processes();
+    if (several->kind != YamlNode::Kind::Sequence || several->items.empty()) {
+      problems().error(*several, "'processes' is a list: [0, 2]");
+      return {0};
+    }
+    std::vector<std::uint32_t> processes;
+    for (const YamlNode& item : several->items) processes.push_back(read(item));
+    std::ranges::sort(processes);
+    if (std::ranges::adjacent_find(processes) != processes.end()) {
+      problems().error(*several, "a process is named twice");
+    }
+    return processes;
+  }
+
+  Block read_block(const YamlNode& node) {
+    Block block;
+    if (node.kind != YamlNode::Kind::Sequence) {
+      problems().error(node, "operations are a list: '- name: {...}' in each line");
+      return block;
+    }
+    for (const YamlNode& item : node.items) {
+      if (item.kind == YamlNode::Kind::Map && item.entries.size() == 1) {
+        read_op(item.entries.front(), block);
+      } else {
+        problems().error(item, "an operation is one name with its keys: 'name: {...}'");
+      }
+    }
+    return block;
+  }
+
+  void read_op(const YamlEntry& entry, Block& block) {
+    const std::string& name = entry.key.text;
+    const auto found = simple_ops_.find(name);
+    const auto blocks = block_ops();
+    const bool is_block = std::ranges::find(blocks, name, &BlockSyntax::name) != blocks.end();
+    if (found == simple_ops_.end() && !is_block) {
+      problems().error(entry.key, fmt::format("unknown operation '{}'", name),
+                       suggest(name, all_names()));
+      return;
+    }
+    if (in_nccl_group_ && !name.starts_with("nccl_") && name != "repeat" && name != "for_each") {
+      problems().error(entry.key, fmt::format("'{}' cannot stand in an nccl_group", name),
+                       "only NCCL operations, repeat and for_each can");
+    }
+    MapReader map{entry.value, name, problems()};
+    const YamlNode* id = map.optional("id");
+    Op op{next_id(), id == nullptr ? "" : read_word(reader_, *id, "an id"), entry.key.line,
+          entry.key.column, HostBarrier{}};
+    if (name == "read_scalar") {
+      read_scalar(map, std::move(op), block);
+    } else {
+      op.kind = is_block ? read_block_op(name, map) : read_simple_op(*found->second, map);
+      block.push_back(std::move(op));
+    }
+    map.finish();
+  }
+
+  OpId next_id() { return OpId{program().op_count++}; }
+
+  OpKind read_simple_op(const OpSyntax& syntax, MapReader& map) {
+    OpFields fields{reader_, map};
+    return syntax.read(fields);
+  }
+
+  OpKind read_block_op(std::string_view name, MapReader& map) {
+    if (name == "repeat") return read_loop(map, "times");
+    if (name == "for_each") return read_loop(map, "in");
+    if (name == "region") return read_region(map);
+    return read_nccl_group(map);
+  }
+
+  Block read_ops(MapReader& map) {
+    const YamlNode* ops = map.required("ops");
+    return ops == nullptr ? Block{} : read_block(*ops);
+  }
+
+  Repeat read_loop(MapReader& map, std::string_view times_key) {
+    VariableDomain::Loop loop{{}, 1};
+    if (const YamlNode* index = map.optional("index")) loop.name = read_index_name(*index);
+    if (const YamlNode* times = map.required(times_key)) {
+      loop.times = read_constant(reader_, *times, kNumber, 0, kMostInstances);
+      std::int64_t instances = loop.times;
+      for (const auto& outer : reader_.domain.loops) {
+        if (__builtin_mul_overflow(instances, outer.times, &instances) ||
+            instances > kMostInstances) {
+          problems().error(*times, "the loops run more than 2^62 times together");
+          loop.times = 1;
+          break;
+        }
+      }
+    }
+    Repeat repeat{static_cast<std::uint64_t>(loop.times), {}};
+    reader_.domain.loops.push_back(std::move(loop));
+    repeat.ops = read_ops(map);
+    reader_.domain.loops.pop_back();
+    return repeat;
+  }
+
+  std::string read_index_name(const YamlNode& node) {
+    const auto& loops = reader_.domain.loops;
+    const bool is_taken =
+        node.text == "process" || reader_.constants.contains(node.text) ||
+        std::ranges::find(loops, node.text, &VariableDomain::Loop::name) != loops.end();
+    if (!is_name(node.text)) {
+      problems().error(node, fmt::format("'{}' cannot be an index's name", node.text));
+    } else if (is_taken) {
+      problems().error(node, fmt::format("'{}' has a meaning here already", node.text));
+    }
+    return node.text;
+  }
+
+  Region read_region(MapReader& map) {
+    Region region;
+    if (const YamlNode* name = map.required("name")) {
+      region.name = read_word(reader_, *name, "a region's name");
+    }
+    if (const YamlNode* per = map.optional("per")) {
+      region.per = static_cast<std::uint64_t>(read_constant(reader_, *per, kNumber, 1, kNoLimit));
+    }
+    region.ops = read_ops(map);
+    return region;
+  }
+
+  NcclGroup read_nccl_group(MapReader& map) {
+    const bool outer = std::exchange(in_nccl_group_, true);
+    NcclGroup group{read_ops(map)};
+    in_nccl_group_ = outer;
+    return group;
+  }
+
+  /// tensor.item(), print(t): four bytes to pageable memory, then wait for the stream.
+  void read_scalar(MapReader& map, Op first, Block& block) {
+    OpFields fields{reader_, map};
+    const StreamRef stream = fields.stream();
+    const BufferRef src = fields.buffer("src", kDeviceMemory);
+    fields.require_capacity(src, Expr{kScalarBytes}, "src");
+    Op second{next_id(), first.label, first.line, first.column, StreamSynchronize{stream}};
+    first.kind = MemcpyAsync{stream, src, scalar_buffer(), {}, {}, {Expr{kScalarBytes}}};
+    block.push_back(std::move(first));
+    block.push_back(std::move(second));
+  }
+
+  /// Where this thread's scalars go; a name that no file can spell keeps it apart.
+  BufferRef scalar_buffer() {
+    auto& buffers = program().buffers;
+    const std::string name = fmt::format("read_scalar({})", thread_name_);
+    const auto found = std::ranges::find(buffers, name, &Buffer::name);
+    const auto id = static_cast<std::uint32_t>(found - buffers.begin());
+    if (found == buffers.end()) {
+      buffers.push_back({name, MemoryKind::Pageable, 0, {kScalarBytes}, Contents::Zeros, false});
+    }
+    return {{id}, {}};
+  }
+
+  std::vector<std::string> all_names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, op] : simple_ops_) names.emplace_back(name);
+    for (const BlockSyntax& op : block_ops()) names.emplace_back(op.name);
+    return names;
+  }
+
+  static constexpr std::int64_t kScalarBytes = 4;
+
+  Reader& reader_;
+  std::map<std::string_view, const OpSyntax*> simple_ops_;
+  std::string thread_name_;
+  bool in_nccl_group_ = false;
+};
+
+constexpr std::array kBlocks{
+    BlockSyntax{"repeat", "[index] times ops", "runs its operations several times"},
+    BlockSyntax{"for_each", "index in ops", "the same for each index below a number: in: devices"},
+    BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
+    BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
+    BlockSyntax{"read_scalar", "src [stream]",
+                "tensor.item(): a copy of 4 B to pageable memory and stream_synchronize"},
+};
+
+}  // namespace
+
+std::span<const BlockSyntax> block_ops() { return kBlocks; }
+
+void read_threads(Reader& reader, const YamlNode* node) {
+  if (node == nullptr) return;
+  MapReader map{*node, "threads", reader.problems};
+  ThreadReader threads{reader};
+  reader.in_operations = true;
+  for (const YamlEntry& entry : node->entries) {
+    if (!is_name(entry.key.text)) {
+      reader.problems.error(entry.key, fmt::format("'{}' cannot be a name", entry.key.text),
+                            "a letter, then letters, digits and '_'");
+    }
+    threads.read_thread(entry.key, entry.value);
+  }
+  reader.in_operations = false;
+  reader.domain = {{0}, {}};
+}
+
+}  // namespace foretrace
