@@ -1,0 +1,10 @@
+// foretrace assert: a scenario's expectations, judged on the timelines that are there.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace foretrace {
+
+void add_assert_command(CLI::App& app, int& exit_code);
+
+}  // namespace foretrace

@@ -1,0 +1,34 @@
+// What a scenario states about its own timeline (`expect:`), judged on a predicted or a measured
+// one by the same rules.
+#pragma once
+
+#include <string>
+
+#include "reports/timeline.h"
+#include "scenarios/program.h"
+
+namespace foretrace {
+
+enum class Held { Yes, No, Undecided };
+
+struct Verdict {
+  Held held = Held::No;
+  std::string found;  ///< the number that was judged, or why there is none
+};
+
+/// `overlap [a, b]`: while device spans of label b run (in the same process, when b runs there),
+///   device spans of label a run for at least this share of all of a's device time. With a = b:
+///   while another span of that label runs.
+/// `order first, then`: no span of `then` begins before the span of `first` with the same process
+///   and instance ends (before the only one of its process, or of all, when loops differ). Device
+///   spans where the operation has any, else its host calls. Between different devices or
+///   processes a distance below the clocks' error bound is not judged; with nothing else to judge
+///   the verdict is undecided.
+/// `host_free after`: every host call of the operation returns within the time.
+/// `total region`, `ratio [a, b]`: the regions' reported medians; loops are summed up.
+Verdict judge(const Expectation& expectation, const Timeline& timeline);
+
+/// "overlap of h2d with mm at least 80.0 %"
+std::string describe(const Expectation& expectation);
+
+}  // namespace foretrace
