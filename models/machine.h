@@ -25,17 +25,17 @@ enum class Param : std::uint16_t {
 };
 inline constexpr std::size_t kParamCount = static_cast<std::size_t>(Param::Count_);
 
-enum class Unit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio };
+enum class ParamUnit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio };
 
 struct ParamInfo {
   std::string_view key;  ///< "host.launch_kernel"
-  Unit unit;
+  ParamUnit unit;
   std::string_view text;
 };
 const ParamInfo& info(Param param);
 
 /// A parameter's value in SI base units (seconds, bytes, bytes/s, flop/s) and how far to trust it.
-struct Parameter {
+struct ParamValue {
   double value{};
   double spread{};  ///< relative, one sigma: 0.03 is 3 %
   ParameterClass source = ParameterClass::Assumed;
@@ -54,10 +54,10 @@ class Machine {
   std::string nccl_version;                ///< whose rules choose algorithm and protocol
   std::vector<std::string> fit_scenarios;  ///< scenario names whose runs went into the fit
 
-  void set(Param param, Parameter value) { values_[index(param)] = std::move(value); }
+  void set(Param param, ParamValue value) { values_[index(param)] = std::move(value); }
   bool has(Param param) const { return values_[index(param)].has_value(); }
   /// Throws UsageError naming the parameter and the machine when it is missing.
-  const Parameter& get(Param param) const;
+  const ParamValue& get(Param param) const;
 
   Duration time(Param param) const { return seconds_to_duration(get(param).value); }
   double rate(Param param) const { return get(param).value; }  ///< bytes/s or flop/s
@@ -66,7 +66,7 @@ class Machine {
 
  private:
   static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
-  std::array<std::optional<Parameter>, kParamCount> values_;
+  std::array<std::optional<ParamValue>, kParamCount> values_;
 };
 
 /// Reads a machine file; all mistakes at once.

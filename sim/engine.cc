@@ -3,6 +3,7 @@
 #include <xbt/log.h>
 
 #include <cmath>
+#include <exception>
 #include <map>
 #include <simgrid/kernel/resource/Model.hpp>
 #include <unordered_map>
@@ -60,6 +61,7 @@ class Engine::Impl {
   std::vector<std::pair<s4u::Host*, s4u::Host*>> path_ends_;
   std::vector<PendingFlow> pending_;           ///< started at queue time, engine not there yet
   std::unordered_map<const s4u::Activity*, ActiveFlow> active_;
+  std::exception_ptr failure_;
   std::vector<s4u::CommPtr> finished_;  ///< kept one kernel step longer: 4.x reads them once more
 };
 
@@ -84,9 +86,14 @@ class Engine::Impl::QueueModel : public simgrid::kernel::resource::Model {
     if (!impl_.pending_.empty() && queue.now() <= engine_now) {
       for (const PendingFlow& flow : std::exchange(impl_.pending_, {})) impl_.launch(flow);
     }
-    while (!queue.empty() && impl_.pending_.empty() &&
-           (queue.next() <= engine_now || impl_.active_.empty())) {
-      queue.pop_and_fire();
+    try {
+      while (!queue.empty() && impl_.pending_.empty() &&
+             (queue.next() <= engine_now || impl_.active_.empty())) {
+        queue.pop_and_fire();
+      }
+    } catch (...) {  // SimGrid is not exception-safe: run() throws it again
+      impl_.failure_ = std::current_exception();
+      queue.clear();
     }
   }
 
@@ -182,6 +189,7 @@ void Engine::Impl::on_completion(const s4u::Activity& activity) {
 void Engine::Impl::run() {
   seal();
   engine_->run();
+  if (failure_) std::rethrow_exception(failure_);
 }
 
 Engine::Engine() : impl_{std::make_unique<Impl>(queue_)} {}

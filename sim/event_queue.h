@@ -30,6 +30,7 @@ class EventQueue {
 
   bool empty() const { return heap_.empty(); }
   TimePoint next() const { return heap_.top().when; }
+  void clear() { heap_ = {}; }
   std::uint64_t fired() const { return fired_; }
 
   /// Fires the earliest event.

@@ -101,15 +101,15 @@ bool StreamQueue::waits_for_other_streams() {
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
   if (previous_ == Kind::None) return Duration{0};
-  const Duration events = event_between_ ? costs_.event_gap : Duration{0};
+  const Duration events = event_between_ ? machine_.time(Param::EventGap) : Duration{0};
   const bool copy = std::holds_alternative<CopyWork>(work.what);
   const bool kernel =
       std::holds_alternative<KernelWork>(work.what) || std::holds_alternative<NcclWork>(work.what);
   if (!copy && !kernel) return Duration{0};
-  if (copy && previous_ == Kind::Copy) return costs_.copy_gap + events;
-  if (kernel && previous_ == Kind::Kernel) return costs_.kernel_gap + events;
-  if (previous_ == Kind::Event) return costs_.event_latency;
-  return costs_.copy_after_kernel + events;
+  if (copy && previous_ == Kind::Copy) return machine_.time(Param::CopyGap) + events;
+  if (kernel && previous_ == Kind::Kernel) return machine_.time(Param::KernelGap) + events;
+  if (previous_ == Kind::Event) return machine_.time(Param::EventLatency);
+  return machine_.time(Param::CopyAfterKernel) + events;
 }
 
 void StreamQueue::begin(const Work& work) {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/machine.h"
 #include "sim/device.h"
-#include "sim/gpu_costs.h"
 #include "sim/recorder.h"
 #include "sim/work.h"
 
@@ -14,12 +14,12 @@ namespace foretrace::sim {
 
 class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
  public:
-  StreamQueue(Engine& engine, Device& device, Recorder& recorder, const GpuCosts& costs,
+  StreamQueue(Engine& engine, Device& device, Recorder& recorder, const Machine& machine,
               const Stream& declared, std::uint32_t lane)
       : engine_{engine},
         device_{device},
         recorder_{recorder},
-        costs_{costs},
+        machine_{machine},
         declared_{declared},
         lane_{lane} {}
   StreamQueue(const StreamQueue&) = delete;
@@ -72,7 +72,7 @@ class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
   Engine& engine_;
   Device& device_;
   Recorder& recorder_;
-  const GpuCosts& costs_;
+  const Machine& machine_;
   const Stream& declared_;
   std::uint32_t lane_;
   StreamQueue* legacy_ = nullptr;

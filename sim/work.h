@@ -15,6 +15,7 @@ namespace foretrace::sim {
 
 class Waiter;
 class NcclLaunch;
+class StreamQueue;
 
 /// One execution of one operation: what a span is named by, with its process.
 struct Execution {
@@ -28,7 +29,7 @@ struct Ticket {
   bool done = false;
   TimePoint when{};
   Execution record;
-  const Stream* stream{};  ///< where it was recorded
+  const StreamQueue* stream{};  ///< where it was recorded
   std::vector<Waiter*> waiters;
   std::uint32_t references = 0;
 

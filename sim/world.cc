@@ -14,7 +14,7 @@ Bandwidth rate_of(const Machine& machine, Param param) {
 }  // namespace
 
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder)
-    : engine_{engine}, program_{program}, machine_{machine}, costs_{machine} {
+    : engine_{engine}, program_{program}, machine_{machine} {
   const DeviceLimits limits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                             machine.count(Param::CopyEngines)};
   for (std::uint32_t gpu = 0; gpu < program.processes * program.devices; ++gpu) {
@@ -33,7 +33,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       const std::uint32_t lane = recorder.add_lane(
           {LaneKind::Stream, node_of(gpu_index(p, stream.device)), p, stream.device, stream.name});
       process.streams.push_back(std::make_unique<StreamQueue>(
-          engine, *process.devices[stream.device], recorder, costs_, stream, lane));
+          engine, *process.devices[stream.device], recorder, machine, stream, lane));
     }
     for (const auto& stream : process.streams) {
       const Stream& declared = stream->declared();
@@ -86,6 +86,11 @@ void World::add_links() {
     caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(machine_, rate),
                                          LinkSharing::PerFlow));
   }
+}
+
+LinkId World::cap(Param rate) const {
+  static_cast<void>(machine_.get(rate));  // a machine file without it is the user's error
+  return caps_.at(rate);
 }
 
 PathId World::host_to_device(const Process& process, std::uint32_t device, Param rate) {

@@ -63,12 +63,11 @@ class World {
   std::uint32_t node_of(std::uint32_t gpu) const;
   void add_links();
   void add_communicators(Engine& engine);
-  LinkId cap(Param rate) const { return caps_.at(rate); }
+  LinkId cap(Param rate) const;
 
   Engine& engine_;
   const Program& program_;
   const Machine& machine_;
-  GpuCosts costs_;
   std::vector<std::unique_ptr<Device>> gpus_;
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;

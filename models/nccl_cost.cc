@@ -1,0 +1,74 @@
+#include "models/nccl_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrace {
+namespace {
+
+NcclGraph graph_of(const Machine& machine, std::uint32_t ranks) {
+  return {ranks, machine.count(Param::NcclSearchChannels),
+          machine.rate(Param::NcclChannelBandwidth) * 1e-9};
+}
+
+struct ProtocolParams {
+  Param latency, bandwidth;
+};
+
+ProtocolParams params_of(NcclProtocol protocol) {
+  switch (protocol) {
+    case NcclProtocol::LL: return {Param::NcclLatencyLl, Param::NcclBandwidthLl};
+    case NcclProtocol::LL128: return {Param::NcclLatencyLl128, Param::NcclBandwidthLl128};
+    case NcclProtocol::Simple: break;
+  }
+  return {Param::NcclLatencySimple, Param::NcclBandwidthSimple};
+}
+
+/// NCCL's nBytes of an operation whose NcclCollective::size is `size`.
+Bytes whole_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::Reduce: return size;
+    default: return {size.count * ranks};
+  }
+}
+
+}  // namespace
+
+NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size,
+                         std::uint32_t ranks) {
+  const NcclGraph graph = graph_of(machine, ranks);
+  const Bytes bytes = whole_vector(kind, size, ranks);
+  NcclCost cost;
+  cost.choice = nccl_choose(graph, kind, bytes);
+  const auto prices = nccl_prices(graph, kind, bytes);
+  const auto price = std::ranges::find_if(prices, [&](const NcclPrice& p) {
+    return p.algorithm == cost.choice.algorithm && p.protocol == cost.choice.protocol;
+  });
+  const ProtocolParams params = params_of(cost.choice.protocol);
+  cost.latency =
+      seconds_to_duration(price->latency_us * 1e-6 * machine.get(params.latency).value);
+  const double seconds = static_cast<double>(bytes.count) /
+                         (price->bandwidth_gbps * 1e9 * machine.get(params.bandwidth).value);
+  cost.wire_bytes = {
+      static_cast<std::uint64_t>(std::llround(seconds * machine.rate(Param::NvlinkBandwidth)))};
+  return cost;
+}
+
+NcclCost send_recv_cost(const Machine& machine, Bytes size, std::uint32_t ranks) {
+  NcclCost cost;
+  cost.choice = nccl_choose_p2p(graph_of(machine, ranks), size);
+  cost.latency = machine.time(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pLatencyLl
+                                                                      : Param::NcclP2pLatency);
+  const double nvlink = machine.rate(Param::NvlinkBandwidth);
+  const double per_channel =
+      machine.rate(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pChannelBandwidthLl
+                                                           : Param::NcclP2pChannelBandwidth);
+  const double rate = std::min(per_channel * cost.choice.channels, nvlink);
+  cost.wire_bytes = {static_cast<std::uint64_t>(
+      std::llround(static_cast<double>(size.count) * nvlink / rate))};
+  return cost;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,141 @@
+// Copies and memsets: which engine and route they take, and how far the host takes part.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/kernel_cost.h"
+#include "sim/host_thread.h"
+
+namespace foretrace::sim {
+
+bool HostThread::is_pinned(const BufferRef& ref) const {
+  return buffer(ref).memory == MemoryKind::Pinned ||
+         process_.pinned[ref.resolve(variables_).value];
+}
+
+void HostThread::run(const MemcpyAsync& op) {
+  copy(stream(op.stream), op.src, op.dst, op.size.eval(variables_), false);
+}
+
+void HostThread::run(const Memcpy& op) {
+  const Buffer& from = buffer(op.src);
+  const Buffer& to = buffer(op.dst);
+  const std::uint32_t device = to.memory == MemoryKind::Device ? to.device : from.device;
+  copy(*process_.streams[device], op.src, op.dst, op.size.eval(variables_), true);
+}
+
+void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef& dst, Bytes size,
+                      bool synchronous) {
+  const Buffer& from = buffer(src);
+  const Buffer& to = buffer(dst);
+  const bool from_device = from.memory == MemoryKind::Device;
+  const bool to_device = to.memory == MemoryKind::Device;
+  if (!from_device && !to_device) {  // the driver's own memcpy
+    Duration cost = size / Bandwidth::gigabytes_per_second(
+                               machine_.rate(Param::HostCopyBandwidth) * 1e-9);
+    take(machine_.time(Param::HostMemcpyAsync) + cost);
+    return;
+  }
+  if (queue_full(queue)) return;
+  if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
+    pageable_copy(queue, from_device ? to : from, from_device ? from.device : to.device, size,
+                  to_device);
+    return;
+  }
+  CopyWork work;
+  work.size = size;
+  Duration call = device_switch(queue.declared().device);
+  if (from_device && to_device && from.device == to.device) {
+    call += machine_.time(Param::HostMemcpyDevice);
+    work.engine = CopyEngineKind::Device;
+    work.path = world_.within_device(process_, from.device);
+    work.latency = machine_.time(Param::D2dLatency);
+  } else if (from_device && to_device) {
+    const bool direct =
+        process_.peer_access[std::size_t{from.device} * program_.devices + to.device] ||
+        process_.peer_access[std::size_t{to.device} * program_.devices + from.device];
+    call += machine_.time(Param::HostMemcpyPeer);
+    work.engine = CopyEngineKind::PeerToPeer;
+    work.path = world_.peer(process_, from.device, to.device, direct);
+    work.latency = machine_.time(Param::P2pLatency);
+  } else if (to_device) {
+    call += machine_.time(Param::HostMemcpyAsync);
+    work.engine = CopyEngineKind::HostToDevice;
+    work.path = world_.host_to_device(process_, to.device, Param::H2dBandwidth);
+    work.latency = machine_.time(Param::H2dLatency);
+  } else {
+    call += machine_.time(Param::HostMemcpyAsync);
+    work.engine = CopyEngineKind::DeviceToHost;
+    work.path = world_.device_to_host(process_, from.device, Param::D2hBandwidth);
+    work.latency = machine_.time(Param::D2hLatency);
+  }
+  const bool within = work.engine == CopyEngineKind::Device;
+  push(queue, call, machine_.time(Param::CopyLaunchLatency), work);
+  if (synchronous && !within) {
+    wait_for_stream(queue);
+    block(call, machine_.time(Param::HostWake),
+          fmt::format("the copy on stream {} to end", queue.declared().name));
+  } else {
+    take(call);
+  }
+}
+
+/// The driver moves the data through its own pinned memory, and the host is part of it: a small
+/// copy to the device travels in the command stream, everything else returns when it has ended.
+void HostThread::pageable_copy(StreamQueue& queue, const Buffer& host, std::uint32_t device,
+                               Bytes size, bool to_device) {
+  const bool fresh = host.memory == MemoryKind::FreshPageable;
+  const Duration base = machine_.time(to_device ? Param::PageableH2dBase : Param::PageableD2hBase) +
+                        device_switch(queue.declared().device);
+  CopyWork work;
+  work.size = size;
+  if (to_device) {
+    work.engine = CopyEngineKind::HostToDevice;
+    work.path = world_.host_to_device(process_, device, Param::PageableH2dBandwidth);
+    work.latency = machine_.time(Param::H2dLatency);
+  } else {
+    work.engine = CopyEngineKind::DeviceToHost;
+    work.path = world_.device_to_host(
+        process_, device, fresh ? Param::FreshD2hBandwidth : Param::PageableD2hBandwidth);
+    work.latency = machine_.time(Param::D2hLatency);
+  }
+  push(queue, base, machine_.time(Param::CopyLaunchLatency), work);
+  if (to_device && size <= machine_.size(Param::SmallPageableLimit)) {
+    take(base + size / Bandwidth::gigabytes_per_second(
+                           machine_.rate(Param::HostCopyBandwidth) * 1e-9));
+    return;
+  }
+  wait_for_stream(queue);
+  block(base, machine_.time(Param::HostWake),
+        fmt::format("the pageable copy on stream {} to end", queue.declared().name));
+}
+
+void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size) {
+  if (queue_full(queue)) return;
+  const Duration call =
+      machine_.time(Param::HostMemset) + device_switch(queue.declared().device);
+  if (buffer(dst).memory != MemoryKind::Device) {
+    take(call);
+    return;
+  }
+  push(queue, call, machine_.time(Param::LaunchLatency), KernelWork{memset_cost(machine_, size)});
+  take(call);
+}
+
+void HostThread::run(const MemsetAsync& op) {
+  memset(stream(op.stream), op.dst, op.size.eval(variables_));
+}
+
+void HostThread::run(const Memset& op) {
+  memset(*process_.streams[buffer(op.dst).device], op.dst, op.size.eval(variables_));
+}
+
+void HostThread::run(const EnablePeerAccess& op) {
+  const auto device = static_cast<std::size_t>(op.device.eval(variables_));
+  const auto peer = static_cast<std::size_t>(op.peer.eval(variables_));
+  process_.peer_access[device * program_.devices + peer] = true;
+  take(program_.warmup > 0 ? device_switch(static_cast<std::uint32_t>(device))
+                           : machine_.time(Param::HostEnablePeer));
+}
+
+}  // namespace foretrace::sim

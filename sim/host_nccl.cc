@@ -1,0 +1,156 @@
+// NCCL calls of a host thread: alone or grouped, connect on first use, then one kernel per
+// communicator and device.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/host_thread.h"
+
+namespace foretrace::sim {
+
+void HostThread::run(const NcclCommInit& op) {
+  const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
+  NcclComm& comm = world_.communicator(handle.communicator);
+  wait_for_connection(comm.initialize(comm.rank_of({process_.index, handle.device})));
+  block(Duration{0}, Duration{0}, fmt::format("communicator {}", comm.declared().name));
+}
+
+void HostThread::run(const NcclCommDestroy& op) {
+  const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
+  for (const auto& queue : process_.streams) {
+    if (queue->declared().device == handle.device) wait_for_stream(*queue);
+  }
+  block(Duration{0}, machine_.time(Param::HostWake),
+        fmt::format("device {} to end its work", handle.device));
+}
+
+void HostThread::run(const NcclCollective&) { nccl_call(); }
+void HostThread::run(const NcclSend&) { nccl_call(); }
+void HostThread::run(const NcclRecv&) { nccl_call(); }
+
+/// Inside a group the call is only noted; alone it is a group of one.
+void HostThread::nccl_call() {
+  nccl_calls_.push_back({current_, variables_});
+  if (in_group_) {
+    passed_ = true;
+    return;
+  }
+  nccl_issue();
+}
+
+void HostThread::nccl_issue() {
+  for (const NcclCall& call : nccl_calls_) nccl_connect(call);
+  if (connections_.empty()) {
+    nccl_launch_all();
+    return;
+  }
+  after_connecting_ = true;
+  block(Duration{0}, Duration{0}, "its peers to connect");
+}
+
+/// Everybody whose connection is not complete waits for the others on the host.
+void HostThread::wait_for_connection(Connection* connection) {
+  if (connection == nullptr) return;  // made before
+  connections_.push_back(connection);
+  ++pending_wakes_;
+  if (connection->made()) {
+    engine_.queue().at(engine_.now(), *this, kWake);  // this thread was the last to come
+  } else {
+    connection->waiters.push_back(this);
+  }
+}
+
+void HostThread::nccl_connect(const NcclCall& call) {
+  const auto comm_and_rank = [&](const CommRef& ref) {
+    const CommHandle& handle = program_.comms[ref.resolve(call.variables).value];
+    NcclComm& comm = world_.communicator(handle.communicator);
+    return std::pair<NcclComm&, std::uint32_t>{comm, comm.rank_of({process_.index, handle.device})};
+  };
+  const OpKind& kind = call.execution.op->kind;
+  if (const auto* op = std::get_if<NcclCollective>(&kind)) {
+    const auto [comm, rank] = comm_and_rank(op->comm);
+    wait_for_connection(comm.connect_collectives(rank));
+  } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
+    const auto [comm, rank] = comm_and_rank(send->comm);
+    wait_for_connection(comm.connect_pair(rank, static_cast<std::uint32_t>(send->peer.eval(call.variables))));
+  } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
+    const auto [comm, rank] = comm_and_rank(recv->comm);
+    wait_for_connection(comm.connect_pair(rank, static_cast<std::uint32_t>(recv->peer.eval(call.variables))));
+  }
+}
+
+/// One kernel per communicator handle, in the order of the first call on each.
+void HostThread::nccl_launch_all() {
+  struct Pending {
+    CommHandle handle;
+    StreamQueue* stream;
+    std::shared_ptr<NcclLaunch> launch;
+    NcclChoice choice;
+    Execution execution;
+    Duration issued;  ///< after the call began
+  };
+  std::vector<Pending> launches;
+  Duration call = Duration{0};
+  const auto join = [&](const NcclCall& entry, const CommRef& ref, const StreamRef& on,
+                        auto&& transfer_of) {
+    const CommHandle& handle = program_.comms[ref.resolve(entry.variables).value];
+    NcclComm& comm = world_.communicator(handle.communicator);
+    const std::uint32_t rank = comm.rank_of({process_.index, handle.device});
+    auto at = std::ranges::find_if(launches, [&](const Pending& p) {
+      return p.handle.communicator == handle.communicator && p.handle.device == handle.device;
+    });
+    if (at == launches.end()) {
+      StreamQueue* queue = process_.streams[on.resolve(entry.variables).value].get();
+      launches.push_back({handle, queue, std::make_shared<NcclLaunch>(*queue, comm.last(rank)),
+                          {}, entry.execution, {}});
+      at = launches.end() - 1;
+      call += machine_.time(Param::NcclHostCollective) + device_switch(handle.device);
+    } else {
+      call += machine_.time(Param::NcclHostPerOp);
+    }
+    const std::shared_ptr<Transfer> transfer = transfer_of(comm, rank);
+    transfer->enlist(rank, *at->launch);
+    const NcclChoice& choice = transfer->cost().choice;
+    if (choice.channels > at->choice.channels || at->launch->executions().empty()) at->choice = choice;
+    at->launch->add(transfer, entry.execution, choice);
+    // Available once its own device's part of the group has been issued.
+    at->issued = call;
+  };
+  for (const NcclCall& entry : nccl_calls_) {
+    const OpKind& kind = entry.execution.op->kind;
+    const Variables v = entry.variables;
+    if (const auto* op = std::get_if<NcclCollective>(&kind)) {
+      join(entry, op->comm, op->stream, [&](NcclComm& comm, std::uint32_t rank) {
+        return comm.join_collective(rank, *op, op->size.eval(v), op->root.eval(v));
+      });
+    } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
+      join(entry, send->comm, send->stream, [&](NcclComm& comm, std::uint32_t rank) {
+        return comm.join_send_recv(rank, static_cast<std::uint32_t>(send->peer.eval(v)), true,
+                                   send->size.eval(v));
+      });
+    } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
+      join(entry, recv->comm, recv->stream, [&](NcclComm& comm, std::uint32_t rank) {
+        return comm.join_send_recv(static_cast<std::uint32_t>(recv->peer.eval(v)), rank, false,
+                                   recv->size.eval(v));
+      });
+    }
+  }
+  nccl_calls_.clear();
+  for (Pending& pending : launches) {
+    SpanDetail detail;
+    detail.algorithm = name_of(pending.choice.algorithm);
+    detail.protocol = name_of(pending.choice.protocol);
+    detail.channels = pending.launch->channels();
+    pending.launch->set_detail(recorder_.detail(detail));
+    NcclComm& comm = world_.communicator(pending.handle.communicator);
+    const std::uint32_t rank = comm.rank_of({process_.index, pending.handle.device});
+    pending.stream->push({pending.execution,
+                          engine_.now() + pending.issued + machine_.time(Param::NcclLaunchLatency),
+                          0, 1, NcclWork{pending.launch}});
+    comm.last(rank) = {pending.stream, pending.stream->issued()};
+  }
+  take(call);
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,166 @@
+#include "sim/host_thread.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace foretrace::sim {
+
+HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
+                       const Program& program, const foretrace::HostThread& declared,
+                       std::uint32_t process)
+    : engine_{engine},
+      world_{world},
+      recorder_{recorder},
+      machine_{machine},
+      program_{program},
+      declared_{declared},
+      process_{world.process(process)},
+      lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
+                               process, kNoDevice, declared.name})} {
+  variables_.push_back(process);
+  frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
+}
+
+void HostThread::fire(std::uint64_t what) {
+  switch (static_cast<Event>(what)) {
+    case kNext: next(); return;
+    case kReturn: returned(); return;
+    case kWake: wake(); return;
+  }
+}
+
+/// Runs on until a call takes time. Blocks take none.
+void HostThread::next() {
+  while (!frames_.empty()) {
+    Frame& frame = frames_.back();
+    if (frame.position == frame.block->size()) {
+      if (!leave()) return;
+      continue;
+    }
+    const Op& op = (*frame.block)[frame.position++];
+    current_ = {&op, frame.instance};
+    called_ = engine_.now();
+    const std::size_t depth = frames_.size();
+    std::visit([this](const auto& kind) { run(kind); }, op.kind);
+    if (frames_.size() != depth) continue;  // entered a block
+    if (!std::exchange(passed_, false)) return;
+  }
+}
+
+/// At the end of a block: around again, or out. False when leaving takes time (a group's launch).
+bool HostThread::leave() {
+  Frame& frame = frames_.back();
+  if (frame.left > 1) {
+    --frame.left;
+    ++frame.instance;
+    ++variables_.back();
+    frame.position = 0;
+    return true;
+  }
+  const Frame done = frame;
+  frames_.pop_back();
+  if (done.owner == nullptr) return true;
+  if (std::holds_alternative<Repeat>(done.owner->kind)) {
+    variables_.pop_back();
+  } else if (std::holds_alternative<Region>(done.owner->kind)) {
+    recorder_.region({done.owner, done.instance}, process_.index, done.began, engine_.now());
+  } else if (in_group_) {
+    in_group_ = false;
+    current_ = {done.owner, done.instance};
+    called_ = engine_.now();
+    nccl_issue();
+    return false;
+  }
+  return true;
+}
+
+void HostThread::run(const Repeat& op) {
+  if (op.times == 0) {
+    passed_ = true;
+    return;
+  }
+  frames_.push_back({&op.ops, 0, current_.op, op.times, current_.instance * op.times, {}});
+  variables_.push_back(0);
+}
+
+void HostThread::run(const Region& op) {
+  frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, engine_.now()});
+}
+
+void HostThread::run(const NcclGroup& op) {
+  in_group_ = true;
+  frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, {}});
+}
+
+void HostThread::take(Duration cost) {
+  const TimePoint end = engine_.now() + cost;
+  recorder_.span(lane_, current_, 0, called_, end);
+  engine_.queue().at(end, *this, kNext);
+}
+
+void HostThread::block(Duration cost, Duration wake_cost, std::string waits_for) {
+  earliest_return_ = engine_.now() + cost;
+  wake_cost_ = wake_cost;
+  waits_for_ = std::move(waits_for);
+  if (pending_wakes_ == 0) take(cost);
+}
+
+void HostThread::wake() {
+  if (--pending_wakes_ > 0) return;
+  TimePoint end = std::max(earliest_return_, engine_.now() + wake_cost_);
+  for (const Connection* connection : connections_) end = std::max(end, connection->ready);
+  engine_.queue().at(end, *this, kReturn);
+}
+
+void HostThread::returned() {
+  waits_for_stream_ = nullptr;
+  connections_.clear();
+  if (std::exchange(after_connecting_, false)) {
+    nccl_launch_all();
+    return;
+  }
+  if (std::exchange(retry_, false)) {  // the queue has room again
+    std::visit([this](const auto& kind) { run(kind); }, current_.op->kind);
+    return;
+  }
+  recorder_.span(lane_, current_, 0, called_, engine_.now());
+  next();
+}
+
+void HostThread::wait_for_stream(StreamQueue& stream) {
+  if (stream.pending() == 0) return;
+  stream.wait_for_count(stream.issued(), *this);
+  ++pending_wakes_;
+  waits_for_stream_ = &stream;
+}
+
+/// A stream holds so many entries; the call that would add another waits for room.
+bool HostThread::queue_full(StreamQueue& stream) {
+  const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
+  if (stream.pending() < depth) return false;
+  stream.wait_for_count(stream.issued() - depth + 1, *this);
+  pending_wakes_ = 1;
+  waits_for_stream_ = &stream;
+  retry_ = true;
+  block(Duration{0}, Duration{0},
+        fmt::format("room in the full launch queue of stream {}", stream.declared().name));
+  return true;
+}
+
+Duration HostThread::device_switch(std::uint32_t device) {
+  if (device == device_) return Duration{0};
+  device_ = device;
+  return machine_.time(Param::HostSetDevice);
+}
+
+StreamQueue& HostThread::stream(const StreamRef& ref) {
+  return *process_.streams[ref.resolve(variables_).value];
+}
+
+const Buffer& HostThread::buffer(const BufferRef& ref) const {
+  return program_.buffers[ref.resolve(variables_).value];
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,156 @@
+// A host thread of one process: a state machine that walks the program's blocks, pays for every
+// call with time, and queues work on streams. One event per operation.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/world.h"
+
+namespace foretrace::sim {
+
+class HostThread final : Handler, Waiter {
+ public:
+  HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
+             const Program& program, const foretrace::HostThread& declared,
+             std::uint32_t process);
+  HostThread(const HostThread&) = delete;
+  HostThread& operator=(const HostThread&) = delete;
+
+  void start() { engine_.queue().at(engine_.now(), *this, kNext); }
+
+  // For explaining a deadlock.
+  /// A wait that ran out of time; empty when the thread went well.
+  const std::string& failure() const { return failure_; }
+  bool finished() const { return frames_.empty(); }
+  const Process& process() const { return process_; }
+  const std::string& name() const { return declared_.name; }
+  const Op* current() const { return current_.op; }
+  /// "stream comm(0) to end", and what that stream is at.
+  const std::string& waits_for() const { return waits_for_; }
+  const StreamQueue* waits_for_stream() const { return waits_for_stream_; }
+  const std::vector<Connection*>& waits_for_connections() const { return connections_; }
+
+ private:
+  enum Event : std::uint64_t { kNext, kReturn, kWake };
+  struct Frame {
+    const Block* block;
+    std::size_t position;
+    const Op* owner;  ///< the block's operation; null for the thread's own list
+    std::uint64_t left;      ///< iterations still to run, this one included
+    std::uint64_t instance;  ///< of operations in this block
+    TimePoint began;         ///< regions
+  };
+
+  void fire(std::uint64_t what) override;
+  void wake() override;
+
+  void next();
+  bool leave();
+
+  /// The call takes `cost`, then the thread goes on.
+  void take(Duration cost);
+  /// The call takes `cost` at least and returns `wake_cost` after the last of `pending_wakes_`.
+  void block(Duration cost, Duration wake_cost, std::string waits_for);
+  void returned();
+
+  /// Queues `what`, visible to the device `latency` after the call, which takes `call`.
+  template <class What>
+  void push(StreamQueue& stream, Duration call, Duration latency, What what) {
+    stream.push({current_, engine_.now() + call + latency, 0, 1, std::move(what)});
+  }
+  bool queue_full(StreamQueue& stream);
+  Duration device_switch(std::uint32_t device);
+  StreamQueue& stream(const StreamRef& ref);
+  void wait_for_stream(StreamQueue& stream);
+
+  void kernel(const StreamRef& stream, Duration call, const KernelCost& cost);
+  void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
+            bool synchronous);
+  void pageable_copy(StreamQueue& stream, const Buffer& host, std::uint32_t device, Bytes size,
+                     bool to_device);
+  void memset(StreamQueue& stream, const BufferRef& dst, Bytes size);
+  void wait_for_event(const Ticket* ticket, const std::string& name);
+  bool is_pinned(const BufferRef& ref) const;
+
+  struct NcclCall {
+    Execution execution;
+    std::vector<std::int64_t> variables;
+  };
+  void nccl_call();
+  void nccl_issue();
+  void nccl_connect(const NcclCall& call);
+  void nccl_launch_all();
+  void wait_for_connection(Connection* connection);
+  const Buffer& buffer(const BufferRef& ref) const;
+
+  void run(const HostCompute& op);
+  void run(const HostFill& op);
+  void run(const HostBarrier& op);
+  void run(const HostSignal& op);
+  void run(const HostWait& op);
+  void run(const Spin& op);
+  void run(const Gemm& op);
+  void run(const Elementwise& op);
+  void run(const Reduction& op);
+  void run(const MemcpyAsync& op);
+  void run(const Memcpy& op);
+  void run(const MemsetAsync& op);
+  void run(const Memset& op);
+  void run(const EnablePeerAccess& op);
+  void run(const EventRecord& op);
+  void run(const StreamWaitEvent& op);
+  void run(const EventSynchronize& op);
+  void run(const EventQuery& op);
+  void run(const EventElapsedTime& op);
+  void run(const EventWaitFor& op);
+  void run(const StreamSynchronize& op);
+  void run(const StreamQuery& op);
+  void run(const DeviceSynchronize& op);
+  void run(const Malloc& op);
+  void run(const Free& op);
+  void run(const MallocAsync& op);
+  void run(const FreeAsync& op);
+  void run(const HostAlloc& op);
+  void run(const HostFree& op);
+  void run(const HostRegister& op);
+  void run(const NcclCommInit& op);
+  void run(const NcclCommDestroy& op);
+  void run(const NcclCollective& op);
+  void run(const NcclSend& op);
+  void run(const NcclRecv& op);
+  void run(const Repeat& op);
+  void run(const Region& op);
+  void run(const NcclGroup& op);
+
+  Engine& engine_;
+  World& world_;
+  Recorder& recorder_;
+  const Machine& machine_;
+  const Program& program_;
+  const foretrace::HostThread& declared_;
+  Process& process_;
+  std::uint32_t lane_;
+
+  std::vector<Frame> frames_;
+  std::vector<std::int64_t> variables_;  ///< process, then loop indices
+  Execution current_;
+  TimePoint called_{};          ///< when the current call began
+  TimePoint earliest_return_{}; ///< of a blocking call
+  Duration wake_cost_{};
+  std::uint32_t pending_wakes_ = 0;
+  bool passed_ = false;            ///< the operation took no time
+  bool retry_ = false;             ///< the call was held up (queue full): run it again
+  bool after_connecting_ = false;  ///< NCCL's connections are made: launch
+  std::uint32_t device_ = 0;    ///< the thread's current device
+  std::string waits_for_;
+  const StreamQueue* waits_for_stream_ = nullptr;
+  std::vector<Connection*> connections_;  ///< that the current call waits for
+
+  std::string failure_;
+  bool in_group_ = false;
+  std::vector<NcclCall> nccl_calls_;
+};
+
+}  // namespace foretrace::sim

@@ -1,0 +1,18 @@
+// The command line foretrace: lists the commands; each lives with the library it drives.
+#include <fmt/format.h>
+
+#include "models/list_command.h"
+#include "reports/compare_command.h"
+#include "scenarios/command.h"
+#include "sim/simulate_command.h"
+#include "sim/version.h"
+
+int main(int argc, char** argv) {
+  using namespace foretrace;
+  return run_command_line(argc, argv,
+                          "foretrace predicts what a multi-GPU program does in time, and compares "
+                          "the prediction with a measurement.",
+                          version_text(),
+                          {add_simulate_command, add_compare_command,
+                           add_list_command});
+}

@@ -1,0 +1,31 @@
+#include "sim/simulate.h"
+
+#include <memory>
+#include <vector>
+
+#include "sim/deadlock.h"
+#include "sim/engine.h"
+#include "sim/host_thread.h"
+#include "sim/recorder.h"
+#include "sim/world.h"
+
+namespace foretrace {
+
+Timeline simulate(const Program& program, const Machine& machine) {
+  sim::Engine engine;
+  sim::Recorder recorder{program, machine};
+  sim::World world{engine, program, machine, recorder};  // devices, streams, links, communicators
+
+  std::vector<std::unique_ptr<sim::HostThread>> threads;
+  for (const HostThread& thread : program.threads) {
+    for (const std::uint32_t process : thread.processes) {
+      threads.push_back(std::make_unique<sim::HostThread>(engine, world, recorder, machine, program,
+                                                          thread, process));
+      threads.back()->start();
+    }
+  }
+  engine.run();  // until nothing is left to happen
+  return std::move(recorder).finish(sim::explain_outcome(program, threads, world));
+}
+
+}  // namespace foretrace

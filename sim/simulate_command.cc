@@ -1,0 +1,78 @@
+#include "sim/simulate_command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine.h"
+#include "reports/text_table.h"
+#include "reports/timeline_json.h"
+#include "scenarios/command.h"
+#include "scenarios/read_scenario.h"
+#include "sim/simulate.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string machine = "h200-nvswitch-8";
+  std::string run;
+  std::vector<std::string> set;
+};
+
+std::string region_table(const Timeline& timeline) {
+  TextTable table;
+  using enum TextTable::Align;
+  table.column("region", Left);
+  table.column("line", Right);
+  table.column("process", Right);
+  table.column("predicted", Right);
+  for (const RegionSamples& region : timeline.regions) {
+    const double ns = static_cast<double>(region.samples_ns.front());
+    std::string name = region.name;
+    if (region.instance > 0) name += fmt::format(" #{}", region.instance);
+    table.row({name, std::to_string(timeline.ops[region.op].line), std::to_string(region.process),
+               format_time(ns / static_cast<double>(region.per))});
+  }
+  return table.empty() ? std::string{} : table.markdown();
+}
+
+int run(const Options& options) {
+  const Program program = load_scenario(options.file);
+  const Machine machine = load_machine(options.machine);
+  if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, "")};
+  }
+  const Timeline timeline = simulate(program, machine);
+  if (!options.run.empty()) {
+    std::filesystem::create_directories(options.run);
+    write_timeline(timeline, std::filesystem::path{options.run} / kPredictedFile);
+  }
+  fmt::print("{}", region_table(timeline));
+  for (const std::string& line : timeline.outcome.explanation) fmt::print(stderr, "{}\n", line);
+  return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "simulate",
+      "Example: foretrace simulate scenarios/examples/prefetch_two_streams.yaml "
+      "--machine h200-nvswitch-8 -o RUN/\n\n"
+      "Predicts the timeline of a scenario on a machine model. Needs no GPU.");
+  command->add_option("file", options->file, "Scenario file")->required();
+  command->add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  command->add_option("-o,--output", options->run,
+                      "Directory for predicted.timeline.json and trace.pftrace");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,14 @@
+#include "sim/version.h"
+
+#include <fmt/format.h>
+
+#include "sim/simgrid_compat.h"
+
+namespace foretrace {
+
+std::string version_text() {
+  return fmt::format("foretrace {}, SimGrid {}.{}", FORETRACE_VERSION, SIMGRID_VERSION / 10000,
+                     SIMGRID_VERSION / 100 % 100);
+}
+
+}  // namespace foretrace

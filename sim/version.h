@@ -1,0 +1,11 @@
+// What `foretrace --version` prints.
+#pragma once
+
+#include <string>
+
+namespace foretrace {
+
+/// "foretrace 0.1.0, SimGrid 3.32"
+std::string version_text();
+
+}  // namespace foretrace
