@@ -13,7 +13,7 @@ namespace foretrace {
 namespace {
 
 // Iterations looked at per operation. Indices repeat after a few, so this is enough in practice;
-// what lies beyond is not judged here.
+// what lies beyond is left to the executors.
 constexpr std::uint64_t kMostAssignments = std::uint64_t{1} << 20;
 
 /// Calls `visit(op, domain)` for every operation, with the variables in force there.
@@ -41,7 +41,7 @@ void walk(const Program& program, const Visit& visit) {
 /// Calls `visit` with the ids that `ref` takes.
 template <class Tag, class Visit>
 void for_each_target(const Ref<Tag>& ref, const VariableDomain& domain, const Visit& visit) {
-  for_each_assignment(domain, used_slots({&ref.index}), kMostAssignments, [&](Variables v) {
+  for_each_assignment(domain, {&ref.index}, kMostAssignments, [&](Variables v) {
     visit(ref.resolve(v).value);
     return true;
   });
@@ -78,23 +78,24 @@ void place_events(Program& program, Problems& problems) {
   walk(program, [&](const Op& op, const VariableDomain& domain) {
     const auto* record = std::get_if<EventRecord>(&op.kind);
     if (record == nullptr) return;
-    const auto slots = used_slots({&record->event.index, &record->stream.index});
-    for_each_assignment(domain, slots, kMostAssignments, [&](Variables v) {
-      const std::uint32_t id = record->event.resolve(v).value;
-      const std::uint32_t device = program.streams[record->stream.resolve(v).value].device;
-      Event& event = program.events[id];
-      const Op* first = recorded_by[id];
-      if (first != nullptr && event.device != device) {
-        report(problems, op, Severity::Error,
-               fmt::format("event '{}' is recorded on device {} here, and on device {} in line {}",
-                           event.name, device, event.device, first->line),
-               "an event belongs to one device: declare one event for each");
-        return false;
-      }
-      event.device = device;
-      if (first == nullptr) recorded_by[id] = &op;
-      return true;
-    });
+    for_each_assignment(
+        domain, {&record->event.index, &record->stream.index}, kMostAssignments, [&](Variables v) {
+          const std::uint32_t id = record->event.resolve(v).value;
+          const std::uint32_t device = program.streams[record->stream.resolve(v).value].device;
+          Event& event = program.events[id];
+          const Op* first = recorded_by[id];
+          if (first != nullptr && event.device != device) {
+            report(
+                problems, op, Severity::Error,
+                fmt::format("event '{}' is recorded on device {} here, and on device {} in line {}",
+                            event.name, device, event.device, first->line),
+                "an event belongs to one device: declare one event for each");
+            return false;
+          }
+          event.device = device;
+          if (first == nullptr) recorded_by[id] = &op;
+          return true;
+        });
   });
 }
 
@@ -156,17 +157,17 @@ void check_kernel_devices(const Program& program, Problems& problems) {
     const bool is_nccl = nccl_comm(op.kind) != nullptr;
     if (has_peer_access && !is_nccl) return;
     for (const BufferRef* buffer : kernel_buffers(op.kind)) {
-      const auto slots = used_slots({&stream->index, &buffer->index});
-      for_each_assignment(domain, slots, kMostAssignments, [&](Variables v) {
-        const Stream& s = program.streams[stream->resolve(v).value];
-        const Buffer& b = program.buffers[buffer->resolve(v).value];
-        if (s.device == b.device) return true;
-        report(problems, op, Severity::Error,
-               fmt::format("stream '{}' is on device {}, and buffer '{}' on device {}", s.name,
-                           s.device, b.name, b.device),
-               is_nccl ? "" : "copy it first, or enable_peer_access");
-        return false;
-      });
+      for_each_assignment(
+          domain, {&stream->index, &buffer->index}, kMostAssignments, [&](Variables v) {
+            const Stream& s = program.streams[stream->resolve(v).value];
+            const Buffer& b = program.buffers[buffer->resolve(v).value];
+            if (s.device == b.device) return true;
+            report(problems, op, Severity::Error,
+                   fmt::format("stream '{}' is on device {}, and buffer '{}' on device {}", s.name,
+                               s.device, b.name, b.device),
+                   is_nccl ? "" : "copy it first, or enable_peer_access");
+            return false;
+          });
     }
   });
 }
@@ -177,11 +178,10 @@ void check_comm_devices(const Program& program, Problems& problems) {
     const CommRef* comm = nccl_comm(op.kind);
     if (comm == nullptr) return;
     const StreamRef* stream = kernel_stream(op.kind);
-    std::vector<const Expr*> indices{&comm->index};
+    static const Expr kProcess = *Expr::from_postfix({{Expr::Op::Variable, 0}});
+    std::vector<const Expr*> indices{&comm->index, &kProcess};
     if (stream != nullptr) indices.push_back(&stream->index);
-    auto slots = used_slots(indices);
-    if (slots.empty() || slots.front() != 0) slots.insert(slots.begin(), 0);  // the process
-    for_each_assignment(domain, slots, kMostAssignments, [&](Variables v) {
+    for_each_assignment(domain, indices, kMostAssignments, [&](Variables v) {
       const CommHandle& handle = program.comms[comm->resolve(v).value];
       const Communicator& communicator = program.communicators[handle.communicator];
       const RankPlace place{static_cast<std::uint32_t>(v[0]), handle.device};

@@ -26,9 +26,10 @@ struct VariableDomain {
 /// The slots that any of `exprs` reads, ascending.
 std::vector<std::size_t> used_slots(const std::vector<const Expr*>& exprs);
 
-/// Calls `visit` with every assignment of the slots in use (others are 0) until it returns false;
-/// gives up after `limit` calls. Whether every assignment was visited or refused.
-bool for_each_assignment(const VariableDomain& domain, const std::vector<std::size_t>& slots,
+/// Calls `visit` with the assignments of the variables that `exprs` read (others are 0) until it
+/// returns false. All of them, except that an index whose values repeat (i % 2) is followed through
+/// one period only. Gives up after `limit` calls; whether it did not have to.
+bool for_each_assignment(const VariableDomain& domain, const std::vector<const Expr*>& exprs,
                          std::uint64_t limit, const std::function<bool(Variables)>& visit);
 
 /// "i = 3, process = 1": the variables in use.

@@ -5,18 +5,16 @@
 namespace foretrace {
 namespace {
 
-/// The whole family: which member an operation allocates may depend on the iteration.
+/// Marks every buffer that the operation allocates in some iteration.
 BufferRef allocated(OpFields& fields, unsigned memories) {
+  constexpr std::uint64_t kMostAssignments = std::uint64_t{1} << 20;
   BufferRef ref = fields.buffer("buffer", memories);
   auto& buffers = fields.program().buffers;
-  const auto last = for_each_assignment(fields.reader().domain, used_slots({&ref.index}),
-                                        std::uint64_t{1} << 20, [&](Variables v) {
-                                          const std::uint32_t id = ref.resolve(v).value;
-                                          if (id < buffers.size())
-                                            buffers[id].allocated_by_program = true;
-                                          return true;
-                                        });
-  static_cast<void>(last);
+  for_each_assignment(fields.reader().domain, {&ref.index}, kMostAssignments, [&](Variables v) {
+    const std::uint32_t id = ref.resolve(v).value;
+    if (id < buffers.size()) buffers[id].allocated_by_program = true;
+    return true;
+  });
   return ref;
 }
 
