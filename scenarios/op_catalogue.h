@@ -1,0 +1,18 @@
+// Every operation a scenario can hold, as `foretrace list ops` and the JSON schema's test see it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace foretrace {
+
+struct OpDescription {
+  std::string name;  ///< "memcpy_async"
+  std::string keys;  ///< "[stream] src dst [size]": optional ones in brackets; `id` goes with all
+  std::string summary;  ///< half a sentence
+};
+
+/// In the order of ops.h, blocks last.
+std::vector<OpDescription> describe_operations();
+
+}  // namespace foretrace
