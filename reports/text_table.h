@@ -19,6 +19,9 @@ std::string format_size(std::uint64_t bytes);
 /// "1,234,567"
 std::string format_count(std::uint64_t count);
 
+/// Quoted as RFC 4180 says, where it must be.
+std::string csv_cell(const std::string& text);
+
 /// "-" for what is not there.
 template <class Format>
 std::string format_or_dash(const std::optional<double>& value, Format format) {
@@ -33,7 +36,7 @@ class TextTable {
   bool empty() const { return rows_.empty(); }
   /// Ends in a newline. A bar inside a cell is escaped, as Markdown wants.
   std::string markdown() const;
-  /// With a heading line; quoted as RFC 4180 says.
+  /// With a heading line.
   std::string csv() const;
 
  private:

@@ -61,8 +61,9 @@ struct Flow {
 
 /// What the report must know of an operation without the scenario at hand.
 struct OpRow {
-  std::string kind;   ///< "memcpy_async"
-  std::string label;  ///< the scenario's `id`, or a region's name; may be empty
+  std::string kind;     ///< "memcpy_async"
+  std::string variant;  ///< of a copy: "h2d pinned", "p2p"; of a kernel or NCCL: its data type
+  std::string label;    ///< the scenario's `id`, or a region's name; may be empty
   int line{};
   std::uint64_t size_bytes{};        ///< 0 when it has none or it varies
   std::vector<std::uint64_t> loops;  ///< times of the repeats around it, outermost first

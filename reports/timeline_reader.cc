@@ -221,6 +221,7 @@ Origin read_origin(const Json& document) {
 
 OpRow read_op(const Json& row) {
   return OpRow{.kind = row.at("kind"),
+               .variant = row.value("variant", ""),
                .label = row.value("label", ""),
                .line = row.at("line"),
                .size_bytes = row.value("size_bytes", std::uint64_t{0}),

@@ -86,6 +86,7 @@ class Document {
 
 Json to_json(const OpRow& op, std::size_t id) {
   Json row{{"id", id}, {"kind", op.kind}, {"line", op.line}};
+  if (!op.variant.empty()) row["variant"] = op.variant;
   if (!op.label.empty()) row["label"] = op.label;
   if (op.size_bytes != 0) row["size_bytes"] = op.size_bytes;
   if (!op.loops.empty()) row["loops"] = op.loops;

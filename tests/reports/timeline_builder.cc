@@ -37,6 +37,7 @@ TimelineBuilder::TimelineBuilder(bool measured, std::string hash) {
 std::uint32_t TimelineBuilder::op(std::string kind, int line, std::string label,
                                   std::uint64_t size_bytes) {
   timeline.ops.push_back(OpRow{.kind = std::move(kind),
+                               .variant = {},
                                .label = std::move(label),
                                .line = line,
                                .size_bytes = size_bytes,

@@ -26,6 +26,7 @@ Timeline full_timeline() {
   t.origin.fit_scenarios = {"calibrate_copies", "calibrate_gemm"};
   t.outcome = {Outcome::Kind::Deadlock, {"process 1, thread main, hang.yaml:14: waits"}};
   const auto copy = b.op("memcpy_async", 12, "h2d \"quoted\"\n", 1 << 20);
+  t.ops[copy].variant = "h2d pinned";
   t.ops[copy].loops = {20, 4};
   const auto all_reduce = b.op("nccl_all_reduce", 13);
   const auto host = b.host(3);
@@ -86,6 +87,7 @@ TEST(TimelineJson, RoundTripsEveryField) {
 
   EXPECT_EQ(text_of(again), text_of(timeline));  // covers whatever is written
   EXPECT_EQ(again.ops[0].label, "h2d \"quoted\"\n");
+  EXPECT_EQ(again.ops[0].variant, "h2d pinned");
   EXPECT_EQ(again.ops[0].loops, (std::vector<std::uint64_t>{20, 4}));
   EXPECT_EQ(again.lanes[1].device, 1U);
   EXPECT_EQ(again.lanes[0].device, kNoDevice);

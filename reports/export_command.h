@@ -1,0 +1,10 @@
+// foretrace export: a run's timelines in other tools' formats.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace foretrace {
+
+void add_export_command(CLI::App& app, int& exit_code);
+
+}  // namespace foretrace
