@@ -189,6 +189,7 @@ void OpFields::require_capacity(const BufferRef& ref, const std::optional<Expr>&
   reader_.problems.error(where(buffer_key),
                          fmt::format("buffer '{}' is too small with {} B for what is needed: {}",
                                      where(buffer_key).text, capacity, *reason));
+  ++errors_before_;  // the next buffer is judged all the same
 }
 
 }  // namespace foretrace

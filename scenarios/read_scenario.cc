@@ -70,6 +70,10 @@ void warn_of_unused_parameters(Reader& reader) {
 }
 
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
+  if (root.kind == YamlNode::Kind::Null) {
+    reader.problems.add(0, 0, Severity::Error, "the file holds no scenario");
+    return;
+  }
   MapReader map{root, "a scenario", reader.problems};
   reader.domain = {{0}, {}};
   read_header(reader, map);

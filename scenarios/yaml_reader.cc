@@ -184,6 +184,7 @@ void Problems::warning(const YamlNode& at, std::string message, std::string hint
 
 void Problems::add(int line, int column, Severity severity, std::string message, std::string hint) {
   if (severity == Severity::Error) ++error_count_;
+  if (is_full()) return;
   all_.push_back({{file_, line, column}, std::move(message), std::move(hint), severity});
 }
 
@@ -258,7 +259,7 @@ void MapReader::finish() {
   for (const YamlEntry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key.text) != known_.end()) continue;
     problems_.error(entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
-                    suggest(entry.key.text, known_));
+                    problems_.is_full() ? "" : suggest(entry.key.text, known_));
   }
 }
 

@@ -41,11 +41,15 @@ class Problems {
   void add(int line, int column, Severity severity, std::string message, std::string hint = {});
 
   std::size_t error_count() const { return error_count_; }
+  /// Further ones are counted only: nobody reads the thousandth.
+  bool is_full() const { return all_.size() >= kMostKept; }
   const std::string& file() const { return file_; }
   /// In the order of the file; leaves this empty.
   Diagnostics take();
 
  private:
+  static constexpr std::size_t kMostKept = 1000;
+
   std::string file_;
   Diagnostics all_;
   std::size_t error_count_ = 0;
