@@ -72,6 +72,9 @@ class Machine {
 /// Reads a machine file; all mistakes at once.
 Checked<Machine> read_machine(std::string_view text, const std::string& file);
 
+/// The file that read_machine reads back: parameters in the catalogue's order.
+std::string machine_text(const Machine& machine);
+
 /// A name from `foretrace list machines`, or a path ending in .yaml. Throws UsageError.
 Machine load_machine(const std::string& name_or_path);
 

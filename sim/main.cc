@@ -3,7 +3,9 @@
 
 #include "models/list_command.h"
 #include "reports/compare_command.h"
+#include "scenarios/check_command.h"
 #include "scenarios/command.h"
+#include "sim/fit_command.h"
 #include "sim/simulate_command.h"
 #include "sim/version.h"
 
@@ -14,5 +16,6 @@ int main(int argc, char** argv) {
                           "the prediction with a measurement.",
                           version_text(),
                           {add_simulate_command, add_compare_command,
-                           add_list_command});
+                           add_list_command, add_fit_command,
+                           add_check_command});
 }

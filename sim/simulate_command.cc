@@ -11,6 +11,7 @@
 #include "models/machine.h"
 #include "reports/text_table.h"
 #include "reports/timeline_json.h"
+#include "scenarios/check_command.h"
 #include "scenarios/command.h"
 #include "scenarios/read_scenario.h"
 #include "sim/simulate.h"
@@ -22,7 +23,7 @@ struct Options {
   std::string file;
   std::string machine = "h200-nvswitch-8";
   std::string run;
-  std::vector<std::string> set;
+  ParameterValues parameters;
 };
 
 std::string region_table(const Timeline& timeline) {
@@ -43,7 +44,7 @@ std::string region_table(const Timeline& timeline) {
 }
 
 int run(const Options& options) {
-  const Program program = load_scenario(options.file);
+  const Program program = load_scenario(options.file, options.parameters);
   const Machine machine = load_machine(options.machine);
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
@@ -72,6 +73,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("-o,--output", options->run,
                       "Directory for predicted.timeline.json and trace.pftrace");
+  add_set_option(*command, options->parameters);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
