@@ -1,0 +1,220 @@
+#include "hw/hang_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "hw/program_facts.h"
+#include "reports/write_file.h"
+
+namespace foretrace::hw {
+namespace {
+
+using Json = nlohmann::json;
+
+/// One NCCL operation of one rank, as its peers see it.
+struct IssuedCall {
+  std::uint32_t process;
+  Execution execution;
+};
+
+/// All NCCL operations of a pass, sorted by what they must meet.
+class IssuedCalls {
+ public:
+  IssuedCalls(const Program& program, const std::vector<ProcessReport>& reports)
+      : program_{program}, infos_{index_ops(program)} {
+    for (const ProcessReport& report : reports) {
+      for (const ThreadReport& thread : report.threads) {
+        complete_ = complete_ && thread.nccl_calls_complete;
+        for (const Execution call : thread.nccl_calls) add({report.process, call});
+      }
+    }
+  }
+
+  std::vector<std::string> unmatched() const {
+    std::vector<std::string> result;
+    if (!complete_) return result;  // counts would be wrong
+    for (const auto& [pair, calls] : sends_) explain_pair(pair, calls, recvs_, "nccl_recv", result);
+    for (const auto& [pair, calls] : recvs_) explain_pair(pair, calls, sends_, "nccl_send", result);
+    for (const auto& [communicator, by_rank] : collectives_) {
+      explain_collectives(communicator, by_rank, result);
+    }
+    return result;
+  }
+
+ private:
+  using Pair = std::tuple<std::uint32_t, int, int>;  ///< communicator, from rank, to rank
+  using Calls = std::vector<IssuedCall>;
+
+  void add(const IssuedCall& call) {
+    const OpInfo& info = infos_.at(call.execution.op);
+    const auto variables = variables_at(info, infos_, call.execution.instance, call.process);
+    std::visit(
+        [&](const auto& op) {
+          using T = std::decay_t<decltype(op)>;
+          if constexpr (requires { op.comm; }) {
+            const CommId comm = op.comm.resolve(variables);
+            const std::uint32_t communicator = program_.comms[comm.value].communicator;
+            const int rank = rank_of(program_, comm, call.process);
+            if constexpr (std::is_same_v<T, NcclSend>) {
+              const int peer = static_cast<int>(op.peer.eval(variables));
+              sends_[{communicator, rank, peer}].push_back(call);
+            } else if constexpr (std::is_same_v<T, NcclRecv>) {
+              const int peer = static_cast<int>(op.peer.eval(variables));
+              recvs_[{communicator, peer, rank}].push_back(call);
+            } else {
+              collectives_[communicator][rank].push_back(call);
+            }
+          }
+        },
+        info.op->kind);
+  }
+
+  std::string place(const IssuedCall& call) const {
+    return place_of(program_, infos_[call.execution.op], call.process);
+  }
+
+  void explain_pair(const Pair& pair, const Calls& calls, const std::map<Pair, Calls>& partners,
+                    const std::string& partner_kind, std::vector<std::string>& result) const {
+    const auto found = partners.find(pair);
+    const std::size_t met = found == partners.end() ? 0 : found->second.size();
+    if (calls.size() <= met) return;
+    const auto& [communicator, from, to] = pair;
+    const bool is_recv = partner_kind == "nccl_send";
+    result.push_back(fmt::format("{} {} rank {} never completed: rank {} has no matching {}",
+                                 place(calls[met]), is_recv ? "from" : "to", is_recv ? from : to,
+                                 is_recv ? from : to, partner_kind));
+  }
+
+  void explain_collectives(std::uint32_t communicator, const std::map<int, Calls>& by_rank,
+                           std::vector<std::string>& result) const {
+    const auto& declared = program_.communicators[communicator];
+    std::size_t most = 0;
+    for (const auto& [rank, calls] : by_rank) most = std::max(most, calls.size());
+    // The first round that not everybody joined, or that ranks joined with different operations.
+    for (std::size_t round = 0; round < most; ++round) {
+      std::vector<int> missing;
+      const IssuedCall* first = nullptr;
+      const IssuedCall* other = nullptr;
+      for (int rank = 0; rank < static_cast<int>(declared.members.size()); ++rank) {
+        const auto calls = by_rank.find(rank);
+        if (calls == by_rank.end() || calls->second.size() <= round) {
+          missing.push_back(rank);
+          continue;
+        }
+        const IssuedCall& call = calls->second[round];
+        if (first == nullptr) first = &call;
+        if (kind_of(call) != kind_of(*first)) other = &call;
+      }
+      if (!missing.empty()) {
+        result.push_back(fmt::format("{} on {} never completed: rank{} {} never called it",
+                                     place(*first), declared.name, missing.size() == 1 ? "" : "s",
+                                     fmt::join(missing, ", ")));
+        return;
+      }
+      if (other != nullptr) {
+        result.push_back(fmt::format("{} on {} never completed: it met {}", place(*first),
+                                     declared.name, place(*other)));
+        return;
+      }
+    }
+  }
+
+  std::string kind_of(const IssuedCall& call) const {
+    return kind_name(infos_[call.execution.op].op->kind);
+  }
+
+  const Program& program_;
+  std::vector<OpInfo> infos_;
+  bool complete_ = true;
+  std::map<Pair, Calls> sends_;
+  std::map<Pair, Calls> recvs_;
+  std::map<std::uint32_t, std::map<int, Calls>> collectives_;
+};
+
+std::string explain_thread(const Program& program, const std::vector<OpInfo>& infos,
+                           const ProcessReport& report, const ThreadReport& thread) {
+  switch (thread.phase) {
+    case ThreadState::Phase::NotStarted:
+      return fmt::format("process {}, thread {} waits for the pass to begin", report.process,
+                         program.threads[thread.thread].name);
+    case ThreadState::Phase::Finished:
+      return fmt::format("process {}, thread {} has issued all its operations", report.process,
+                         program.threads[thread.thread].name);
+    case ThreadState::Phase::Running:
+      break;
+  }
+  return place_of(program, infos.at(thread.current.op), report.process) + " never returned";
+}
+
+}  // namespace
+
+ThreadReport report_of(std::uint32_t thread, const ThreadState& state) {
+  return {thread, state.phase.load(), state.current(), state.nccl_calls.calls(),
+          state.nccl_calls.complete()};
+}
+
+std::vector<std::string> explain_hang(const Program& program,
+                                      const std::vector<ProcessReport>& reports) {
+  std::vector<std::string> result = IssuedCalls{program, reports}.unmatched();
+  const auto infos = index_ops(program);
+  for (const ProcessReport& report : reports) {
+    for (const ThreadReport& thread : report.threads) {
+      result.push_back(explain_thread(program, infos, report, thread));
+    }
+    if (!report.busy_streams.empty()) {
+      result.push_back(fmt::format("process {}: work that has not ended on {}", report.process,
+                                   fmt::join(report.busy_streams, ", ")));
+    }
+  }
+  return result;
+}
+
+std::filesystem::path hang_file(const std::filesystem::path& run, std::uint32_t process) {
+  return run / fmt::format("hang.{}.json", process);
+}
+
+void write_hang_report(const std::filesystem::path& file, const ProcessReport& report) {
+  Json threads = Json::array();
+  for (const ThreadReport& thread : report.threads) {
+    Json calls = Json::array();
+    for (const Execution call : thread.nccl_calls) calls.push_back({call.op, call.instance});
+    threads.push_back({{"thread", thread.thread},
+                       {"phase", static_cast<int>(thread.phase)},
+                       {"op", thread.current.op},
+                       {"instance", thread.current.instance},
+                       {"nccl_calls", calls},
+                       {"nccl_calls_complete", thread.nccl_calls_complete}});
+  }
+  const Json document = {
+      {"process", report.process}, {"threads", threads}, {"busy_streams", report.busy_streams}};
+  write_file(file, document.dump());
+}
+
+std::optional<ProcessReport> read_hang_report(const std::filesystem::path& file) {
+  std::ifstream in{file};
+  if (!in) return std::nullopt;
+  const Json document = Json::parse(in, nullptr, false);
+  if (document.is_discarded()) return std::nullopt;
+  ProcessReport report;
+  report.process = document.at("process");
+  report.busy_streams = document.at("busy_streams").get<std::vector<std::string>>();
+  for (const Json& thread : document.at("threads")) {
+    ThreadReport& read = report.threads.emplace_back();
+    read.thread = thread.at("thread");
+    read.phase = static_cast<ThreadState::Phase>(thread.at("phase").get<int>());
+    read.current = {thread.at("op"), thread.at("instance")};
+    read.nccl_calls_complete = thread.at("nccl_calls_complete");
+    for (const Json& call : thread.at("nccl_calls")) {
+      read.nccl_calls.push_back({call.at(0), call.at(1)});
+    }
+  }
+  return report;
+}
+
+}  // namespace foretrace::hw

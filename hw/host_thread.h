@@ -1,0 +1,71 @@
+// Runs one host thread's operations: walks the blocks as the scenario wrote them and times its
+// regions. In a traced pass it also notes every call and tells CUPTI which operation it is in.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hw/execute.h"
+#include "hw/thread_state.h"
+#include "scenarios/program.h"
+
+namespace foretrace::hw {
+
+struct RegionTime {
+  Execution execution;
+  std::int64_t ns{};
+};
+
+/// The host's side of one operation, on clock.h's clock.
+struct HostCall {
+  Execution execution;
+  std::int64_t begin_ns{};
+  std::int64_t end_ns{};
+};
+
+/// An NCCL operation inside a group: its kernel is launched by the group's end.
+struct GroupedCall {
+  Execution group;
+  Execution call;
+  int ordinal{};
+  cudaStream_t stream{};
+};
+
+/// What a host thread brings back from a traced pass.
+struct ThreadTrace {
+  std::vector<HostCall> calls;
+  std::vector<GroupedCall> grouped;
+};
+
+class HostThreadRunner {
+ public:
+  HostThreadRunner(Context context, const Block& ops);
+
+  void run_pass();
+  void run_traced_pass();
+  std::uint32_t thread() const { return context_.thread; }
+  const std::vector<RegionTime>& regions() const { return regions_; }  ///< of the last pass
+  const ThreadTrace& trace() const { return trace_; }
+  ThreadState& state() { return context_.state; }
+  Context& context() { return context_; }
+
+ private:
+  void start_pass();
+  void run_block(const Block& block, std::uint64_t instance);
+  void run(const Op& op, std::uint64_t instance);
+  void repeat(const Repeat& repeat, std::uint64_t instance);
+  void time_region(const Op& op, const Region& region, std::uint64_t instance);
+  void run_group(const Op& op, const NcclGroup& group, std::uint64_t instance);
+  template <class Kind>
+  void run_one(const Op& op, const Kind& kind, std::uint64_t instance);
+  void note_grouped_call(Execution execution, const OpKind& kind);
+
+  Context context_;
+  const Block& ops_;
+  bool traced_ = false;
+  std::vector<Execution> groups_;  ///< open ones, outermost first; traced passes only
+  std::vector<RegionTime> regions_;
+  ThreadTrace trace_;
+};
+
+}  // namespace foretrace::hw

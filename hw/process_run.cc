@@ -1,0 +1,239 @@
+#include "hw/process_run.h"
+
+#include <future>
+#include <set>
+#include <utility>
+
+#include "hw/activity_tracer.h"
+#include "hw/cuda_check.h"
+#include "hw/device_guard.h"
+#include "hw/program_facts.h"
+
+namespace foretrace::hw {
+namespace {
+
+/// The result of `function`, or nothing when it takes longer: CUDA calls of a hanging process may
+/// wait for a lock that a stuck thread holds. The thread is left behind; the process ends anyway.
+template <class Function>
+auto within(std::chrono::seconds limit, Function function) -> std::optional<decltype(function())> {
+  std::packaged_task<decltype(function())()> task{std::move(function)};
+  auto result = task.get_future();
+  std::thread{std::move(task)}.detach();
+  if (result.wait_for(limit) != std::future_status::ready) return std::nullopt;
+  return result.get();
+}
+
+[[noreturn]] void wait_for_the_end() {
+  for (;;) std::this_thread::sleep_for(std::chrono::hours{1});
+}
+
+}  // namespace
+
+ProcessRun::ProcessRun(const Program& program, const Processes& processes, int first_ordinal,
+                       std::chrono::nanoseconds timeout, RunEnd end)
+    : program_{program},
+      processes_{processes},
+      end_{std::move(end)},
+      process_{static_cast<std::uint32_t>(processes.rank())},
+      first_ordinal_{first_ordinal},
+      shared_{processes, program.barriers.size()},
+      signals_{program.signals.size()},
+      objects_{program, processes, first_ordinal},
+      watchdog_{timeout, [this] { return publish_progress(); }, [this] { hang(); }} {
+  for (const std::uint32_t t : threads_of(program, process_)) {
+    states_.push_back(std::make_unique<ThreadState>());
+    Context context{program_, objects_, shared_, signals_, *states_.back(), t, {process_}};
+    threads_.push_back(
+        std::make_unique<HostThreadRunner>(std::move(context), program.threads[t].ops));
+  }
+  if (threads_.size() < 2) return;
+  for (std::size_t i = 0; i < threads_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
+}
+
+ProcessRun::~ProcessRun() {
+  stop_ = true;
+  woken_.fetch_add(1);
+  woken_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ProcessRun::preload() {
+  const auto infos = index_ops(program_);
+  std::set<std::pair<std::uint32_t, StreamId>> seen;
+  for (const OpInfo& info : infos) {
+    const auto* gemm = std::get_if<Gemm>(&info.op->kind);
+    if (gemm == nullptr || !runs_in(program_.threads[info.thread], process_)) continue;
+    const auto variables = variables_at(info, infos, 0, process_);
+    for (const auto& thread : threads_) {
+      if (thread->thread() != info.thread) continue;
+      Context context = thread->context();
+      context.variables = variables;
+      const Gemm& op = *gemm;
+      const bool ready = objects_.buffer(op.a.resolve(variables)).holds_memory() &&
+                         objects_.buffer(op.b.resolve(variables)).holds_memory() &&
+                         objects_.buffer(op.c.resolve(variables)).holds_memory();
+      if (ready) execute(op, context);
+    }
+  }
+  objects_.synchronize_devices();
+}
+
+void ProcessRun::pass() {
+  watched([this] {
+    begin_pass();
+    run_threads(false);
+    end_pass();
+  });
+}
+
+TracedPass ProcessRun::traced_pass() {
+  watched([this] {
+    begin_pass();
+    run_threads(true);
+    end_pass();
+  });
+  TracedPass result;
+  result.process = process_;
+  result.first_ordinal = first_ordinal_;
+  result.released_ns = released_ns_;
+  result.calls.resize(program_.threads.size());
+  for (const auto& thread : threads_) {
+    result.calls[thread->thread()] = thread->trace().calls;
+    for (const GroupedCall& grouped : thread->trace().grouped) {
+      use_device(grouped.ordinal);
+      result.grouped.push_back({grouped.group, grouped.call, grouped.ordinal,
+                                ActivityTracer::stream_id(grouped.stream)});
+    }
+  }
+  return result;
+}
+
+template <class Body>
+void ProcessRun::watched(Body body) {
+  watchdog_.arm();
+  try {
+    body();
+  } catch (const OperationFailed& error) {
+    if (hangs_) wait_for_the_end();
+    end_.failed_operation(error.what());
+  } catch (...) {
+    // Aborting the communicators makes a stuck call fail: the watchdog is about to end the run.
+    if (hangs_) wait_for_the_end();
+    throw;
+  }
+  watchdog_.disarm();
+}
+
+void ProcessRun::begin_pass() {
+  for (const auto& state : states_) {
+    state->phase = ThreadState::Phase::NotStarted;
+    state->nccl_calls.clear();
+  }
+  signals_.reset();
+  objects_.before_pass();
+  ++passes_;
+}
+
+void ProcessRun::run_threads(bool traced) {
+  if (workers_.empty()) {
+    released_ns_ = shared_.wait_for_pass(processes_);
+    if (!threads_.empty()) run_guarded(0, traced);
+    return;
+  }
+  const auto count = static_cast<std::uint32_t>(workers_.size());
+  traced_ = traced;
+  ready_ = 0;
+  done_ = 0;
+  const std::uint32_t number = woken_.fetch_add(1) + 1;
+  woken_.notify_all();
+  spin_until([&] { return ready_.load() == count; });
+  released_ns_ = shared_.wait_for_pass(processes_);
+  go_.store(number, std::memory_order_release);
+  spin_until([&] { return done_.load(std::memory_order_acquire) == count; });
+}
+
+void ProcessRun::work(std::size_t index) {
+  for (std::uint32_t number = 1;; ++number) {
+    woken_.wait(number - 1);
+    if (stop_) return;
+    ready_.fetch_add(1);
+    spin_until([&] { return go_.load(std::memory_order_acquire) == number; });
+    // An exception must not leave this thread, and the others may wait for it for ever.
+    try {
+      run_guarded(index, traced_);
+    } catch (const OperationFailed& error) {
+      if (!hangs_) end_.failed_operation(error.what());
+    } catch (const std::exception& error) {
+      if (!hangs_) end_.broke(error.what());
+    }
+    done_.fetch_add(1, std::memory_order_release);
+  }
+}
+
+void ProcessRun::run_guarded(std::size_t index, bool traced) {
+  ThreadState& state = *states_[index];
+  state.phase = ThreadState::Phase::Running;
+  try {
+    if (traced) {
+      threads_[index]->run_traced_pass();
+    } else {
+      threads_[index]->run_pass();
+    }
+  } catch (const OperationFailed& error) {
+    const auto infos = index_ops(program_);
+    throw OperationFailed{place_of(program_, infos.at(state.current().op), process_) + ": " +
+                          error.what()};
+  }
+  state.phase = ThreadState::Phase::Finished;
+}
+
+void ProcessRun::end_pass() {
+  objects_.after_pass();
+  ++passes_;
+}
+
+std::uint64_t ProcessRun::publish_progress() {
+  std::uint64_t mine = passes_;
+  for (const auto& state : states_) mine += state->completed.load(std::memory_order_relaxed);
+  shared_.progress(processes_.local_rank()).store(mine, std::memory_order_relaxed);
+  return shared_.total_progress();
+}
+
+std::vector<RegionTime> ProcessRun::region_times() const {
+  std::vector<RegionTime> result;
+  for (const auto& thread : threads_) {
+    result.insert(result.end(), thread->regions().begin(), thread->regions().end());
+  }
+  return result;
+}
+
+std::vector<std::string> ProcessRun::busy_streams() const {
+  std::vector<std::string> result;
+  for (std::uint32_t s = 0; s < program_.streams.size(); ++s) {
+    // A per-thread default stream would be the asking thread's.
+    if (program_.streams[s].kind == StreamKind::PerThreadDefault) continue;
+    if (cudaStreamQuery(objects_.stream(StreamId{s}).use()) == cudaErrorNotReady) {
+      result.push_back(program_.streams[s].name);
+    }
+  }
+  return result;
+}
+
+ProcessReport ProcessRun::report() const {
+  ProcessReport report;
+  report.process = process_;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    report.threads.push_back(report_of(threads_[i]->thread(), *states_[i]));
+  }
+  constexpr std::chrono::seconds kAnswerTime{3};
+  report.busy_streams =
+      within(kAnswerTime, [this] { return busy_streams(); }).value_or(std::vector<std::string>{});
+  return report;
+}
+
+void ProcessRun::hang() {
+  hangs_ = true;
+  end_.hang(report());
+}
+
+}  // namespace foretrace::hw

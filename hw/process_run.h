@@ -1,0 +1,93 @@
+// One process's part of running a scenario: its objects, its host threads, its watchdog. A pass
+// begins in all processes at once and ends when this process's devices are idle.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "hw/hang_report.h"
+#include "hw/host_thread.h"
+#include "hw/objects.h"
+#include "hw/pass_barrier.h"
+#include "hw/processes.h"
+#include "hw/span_builder.h"
+#include "hw/watchdog.h"
+#include "scenarios/program.h"
+
+namespace foretrace::hw {
+
+/// What to do when the run cannot go on; neither returns.
+struct RunEnd {
+  /// The watchdog's: nothing moved for the timeout.
+  std::function<void(const ProcessReport&)> hang;
+  /// An operation failed (what happened, in words), on whatever thread.
+  std::function<void(const std::string&)> failed_operation;
+  /// CUDA, NCCL or the system failed on a host thread of its own.
+  std::function<void(const std::string&)> broke;
+};
+
+class ProcessRun {
+ public:
+  ProcessRun(const Program& program, const Processes& processes, int first_ordinal,
+             std::chrono::nanoseconds timeout, RunEnd end);
+  ~ProcessRun();
+  ProcessRun(const ProcessRun&) = delete;
+  ProcessRun& operator=(const ProcessRun&) = delete;
+
+  /// Runs what would otherwise be loaded or created at first use: cuBLAS handles and kernels.
+  void preload();
+  void pass();
+  /// A pass under an ActivityTracer.
+  TracedPass traced_pass();
+
+  std::vector<RegionTime> region_times() const;  ///< of the last pass
+  const std::vector<std::unique_ptr<HostThreadRunner>>& threads() const { return threads_; }
+  Objects& objects() { return objects_; }
+  SharedState& shared() { return shared_; }
+  /// Where everything is now; from any thread.
+  ProcessReport report() const;
+
+ private:
+  template <class Body>
+  void watched(Body body);
+  void begin_pass();
+  void run_threads(bool traced);
+  void run_guarded(std::size_t index, bool traced);
+  void work(std::size_t index);
+  void end_pass();
+  std::uint64_t publish_progress();
+  std::vector<std::string> busy_streams() const;
+  void hang();
+
+  const Program& program_;
+  const Processes& processes_;
+  RunEnd end_;
+  std::uint32_t process_;
+  int first_ordinal_;
+  SharedState shared_;
+  Signals signals_;
+  Objects objects_;
+  std::vector<std::unique_ptr<ThreadState>> states_;
+  std::vector<std::unique_ptr<HostThreadRunner>> threads_;
+  std::int64_t released_ns_ = 0;
+  std::atomic<std::uint64_t> passes_{0};
+  std::atomic<bool> hangs_{false};
+
+  // More than one host thread: each has a worker, woken before the pass and released by go_.
+  std::vector<std::thread> workers_;
+  std::atomic<std::uint32_t> woken_{0};  ///< number of the pass
+  std::atomic<std::uint32_t> ready_{0};
+  std::atomic<std::uint32_t> go_{0};  ///< number of the pass
+  std::atomic<std::uint32_t> done_{0};
+  std::atomic<bool> traced_{false};
+  std::atomic<bool> stop_{false};
+
+  Watchdog watchdog_;  // last: its thread reads all of the above
+};
+
+}  // namespace foretrace::hw
