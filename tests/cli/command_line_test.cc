@@ -67,6 +67,7 @@ struct WrongUse {
   const char* what;
   const char* command;
   const char* says;
+  friend std::ostream& operator<<(std::ostream& out, const WrongUse& w) { return out << w.command; }
 };
 class WrongUses : public testing::TestWithParam<WrongUse> {};
 INSTANTIATE_TEST_SUITE_P(

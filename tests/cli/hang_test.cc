@@ -19,6 +19,7 @@ int line_of(const std::string& file, const std::string& text) {
 struct Hang {
   std::string file;
   std::string waits_at;  ///< text of the line where the host thread of rank 1 waits
+  friend std::ostream& operator<<(std::ostream& out, const Hang& h) { return out << h.file; }
 };
 class RecvWithoutSend : public testing::TestWithParam<Hang> {
  protected:

@@ -70,7 +70,8 @@ std::vector<Shipped> shipped_scenarios() {
     const bool is_d2l = file.find("/d2l_") != std::string::npos;
     result.push_back({.file = file,
                       .machine = is_d2l ? "v100-pcie-4" : "h200-nvswitch-8",
-                      .hangs = file.find("scenarios/hangs/") == 0});
+                      .hangs = file.find("scenarios/hangs/") == 0,
+                      .states = read_file(entry.path()).find("\nexpect:") != std::string::npos});
   }
   std::ranges::sort(result, {}, &Shipped::file);
   return result;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct Shipped {
   std::string file;     ///< "scenarios/streams/small_kernels.yaml"
   std::string machine;  ///< the model it is tested on
   bool hangs = false;   ///< simulate ends with exit code 1 and says who waits
+  bool states = false;  ///< it has an expect: section
+  friend std::ostream& operator<<(std::ostream& out, const Shipped& s) { return out << s.file; }
 };
 /// All of them, sorted.
 std::vector<Shipped> shipped_scenarios();
