@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "models/machine.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "scenarios/quantity.h"
 #include "scenarios/text_file.h"
 #include "scenarios/yaml_reader.h"

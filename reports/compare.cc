@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "reports/span_join.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "reports/accuracy.h"
 #include "reports/compare_output.h"
+#include "reports/compare_words.h"
 #include "reports/text_table.h"
 
 namespace foretrace {
@@ -13,25 +14,6 @@ using enum TextTable::Align;
 
 std::string side(const Origin& origin, const std::string& name) {
   return fmt::format("{} on {} ({})", name, origin.machine, origin.producer);
-}
-
-std::string band(const RegionRow& row) {
-  if (!row.low_ns || !row.high_ns || *row.low_ns == *row.high_ns) return "-";
-  return format_time(*row.low_ns) + " .. " + format_time(*row.high_ns);
-}
-
-std::string spread(const std::optional<RegionFigure>& figure) {
-  if (!figure || figure->samples < 2) return "-";
-  return format_time(figure->p5_ns) + " .. " + format_time(figure->p95_ns);
-}
-
-std::string median_of(const std::optional<RegionFigure>& figure) {
-  return figure ? format_time(figure->median_ns) : "-";
-}
-
-/// "20 in 3": samples, and the process starts they come from.
-std::string samples(const std::optional<RegionFigure>& figure) {
-  return figure ? fmt::format("{} in {}", figure->samples, figure->starts) : "-";
 }
 
 TextTable region_table(const std::string& first, const std::string& second, bool many) {
@@ -55,11 +37,11 @@ void add_regions(TextTable& table, const Comparison& comparison, bool many) {
   for (const RegionRow& row : comparison.regions) {
     std::vector<std::string> cells{row.name,
                                    fmt::format("{}", row.line),
-                                   median_of(row.first),
-                                   band(row),
-                                   median_of(row.second),
-                                   spread(row.second),
-                                   samples(row.second),
+                                   median_words(row.first),
+                                   band_words(row),
+                                   median_words(row.second),
+                                   spread_words(row.second),
+                                   samples_words(row.second),
                                    format_or_dash(row.error, format_signed_percent),
                                    format_or_dash(row.tracing_change, format_signed_percent),
                                    comparison.standing(),
@@ -67,10 +49,6 @@ void add_regions(TextTable& table, const Comparison& comparison, bool many) {
     if (many) cells.insert(cells.begin(), comparison.first_origin.scenario);
     table.row(std::move(cells));
   }
-}
-
-std::string part_name(std::uint16_t part) {
-  return part == 0 ? "host call" : part == 1 ? "device" : fmt::format("device {}", part);
 }
 
 std::string operations_text(const Comparison& comparison) {
@@ -86,24 +64,13 @@ std::string operations_text(const Comparison& comparison) {
   table.column("begin", Right);
   table.column("unmatched", Left);
   for (const OperationRow& row : comparison.operations) {
-    std::string unmatched;
-    if (row.only_first != 0) {
-      unmatched = fmt::format("{} only {}", row.only_first, comparison.first_name);
-    }
-    if (row.only_second != 0) {
-      unmatched += fmt::format("{}{} only {}", unmatched.empty() ? "" : ", ", row.only_second,
-                               comparison.second_name);
-    }
-    table.row(
-        {row.label.empty() ? row.kind : row.kind + " " + row.label, fmt::format("{}", row.line),
-         part_name(row.part), row.size_bytes == 0 ? "-" : format_size(row.size_bytes),
-         format_count(row.matched), format_or_dash(row.first_ns, format_time),
-         format_or_dash(row.second_ns, format_time),
-         format_or_dash(row.error, format_signed_percent),
-         format_or_dash(
-             row.begin_offset_ns,
-             [](double ns) { return fmt::format("{}{}", ns < 0 ? "" : "+", format_time(ns)); }),
-         unmatched});
+    table.row({row.label.empty() ? row.kind : row.kind + " " + row.label,
+               fmt::format("{}", row.line), part_words(row.part),
+               row.size_bytes == 0 ? "-" : format_size(row.size_bytes), format_count(row.matched),
+               format_or_dash(row.first_ns, format_time),
+               format_or_dash(row.second_ns, format_time),
+               format_or_dash(row.error, format_signed_percent), begin_words(row),
+               unmatched_words(row, comparison)});
   }
   return table.markdown();
 }
@@ -113,10 +80,6 @@ std::string outcome_text(const Outcome& outcome, const std::string& name) {
   std::string text = fmt::format("The {} run did not complete:\n", name);
   for (const std::string& line : outcome.explanation) text += "  " + line + "\n";
   return text;
-}
-
-std::string error_meaning(const std::string& first, const std::string& second) {
-  return fmt::format("error = ({} - {}) / {}", first, second, second);
 }
 
 std::string verdict(const Comparison& comparison) {
@@ -160,8 +123,8 @@ std::string compare_text(const Comparison& c) {
   text += outcome_text(c.second_outcome, c.second_name);
   TextTable regions = region_table(c.first_name, c.second_name, false);
   add_regions(regions, c, false);
-  text += fmt::format("\nRegions: {}; traced = what tracing changed\n\n{}",
-                      error_meaning(c.first_name, c.second_name), regions.markdown());
+  text += fmt::format("\nRegions: {}; traced = what tracing changed\n\n{}", error_words(c),
+                      regions.markdown());
   text += fmt::format(
       "\nOperations: median durations in the traced repetition; begin = {} - {}, from the run's "
       "begin\n\n{}",
@@ -173,8 +136,9 @@ std::string batch_text(std::span<const Comparison> comparisons,
                        const std::vector<std::string>& alone) {
   TextTable table = region_table("predicted", "measured", true);
   for (const Comparison& comparison : comparisons) add_regions(table, comparison, true);
-  std::string text = fmt::format("{}; traced = what tracing changed\n\n{}\n",
-                                 error_meaning("predicted", "measured"), table.markdown());
+  std::string text = fmt::format(
+      "error = (predicted - measured) / measured; traced = what tracing changed\n\n{}\n",
+      table.markdown());
   text += accuracy_line("predictions", accuracy_of(comparisons, false));
   text += accuracy_line("fit (scenarios the model was fitted on)", accuracy_of(comparisons, true));
   for (const std::string& file : alone) text += fmt::format("without a partner: {}\n", file);

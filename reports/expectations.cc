@@ -8,7 +8,7 @@
 
 #include "reports/compare.h"
 #include "reports/text_table.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

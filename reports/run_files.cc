@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "reports/timeline_json.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

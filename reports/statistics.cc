@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 

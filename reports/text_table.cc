@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

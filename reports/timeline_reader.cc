@@ -10,7 +10,7 @@
 
 #include "reports/timeline_json.h"
 #include "reports/timeline_keys.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

@@ -9,7 +9,7 @@
 #include "reports/timeline_json.h"
 #include "reports/timeline_keys.h"
 #include "reports/write_file.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

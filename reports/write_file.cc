@@ -7,7 +7,7 @@
 #include <fstream>
 #include <system_error>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

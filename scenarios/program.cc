@@ -1,6 +1,6 @@
 #include "scenarios/program.h"
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

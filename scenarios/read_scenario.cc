@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "scenarios/check.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "scenarios/reader.h"
 #include "scenarios/text_file.h"
 

@@ -4,7 +4,7 @@
 
 #include <fstream>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 

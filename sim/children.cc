@@ -13,7 +13,7 @@
 #include <system_error>
 #include <thread>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {

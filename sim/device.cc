@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace::sim {
 

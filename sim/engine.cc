@@ -8,7 +8,7 @@
 #include <simgrid/kernel/resource/Model.hpp>
 #include <unordered_map>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "sim/simgrid_compat.h"
 
 namespace foretrace::sim {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 
 namespace foretrace::sim {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "command_line.h"
 #include "reports/timeline_json.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "timeline_builder.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "reports/accuracy.h"
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "timeline_builder.h"
 
 namespace foretrace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <sstream>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "timeline_builder.h"
 
 namespace foretrace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
 #include "tests/scenarios/reading.h"
 
 namespace foretrace {
