@@ -191,10 +191,11 @@ bool compare_ranks(const std::string& name, std::uint32_t rank, const std::vecto
   if (is_complete && (a != theirs.end() || b != mine.end())) {
     const bool more = b != mine.end();
     const Call& alone = more ? *b : *a;
+    const std::size_t most = std::max(theirs.size(), mine.size());
     warn(problems, *alone.op,
-         fmt::format("rank {} of '{}' calls {} collectives, and rank {} only {}: this one waits "
+         fmt::format("rank {} of '{}' calls {} collective{}, and rank {} calls {}: this one waits "
                      "for ever",
-                     more ? rank : 0, name, std::max(theirs.size(), mine.size()), more ? 0 : rank,
+                     more ? rank : 0, name, most, most == 1 ? "" : "s", more ? 0 : rank,
                      std::min(theirs.size(), mine.size())));
     return true;
   }
@@ -237,8 +238,8 @@ void compare_transfers(const Program& program, const CallLister& lister, Problem
       if (both.sends[i].size == both.recvs[i].size) continue;
       if (!warned.insert(both.recvs[i].op).second) break;
       warn(problems, *both.recvs[i].op,
-           fmt::format("rank {} of '{}' receives {} B here, and rank {} sends {}", to, name,
-                       both.recvs[i].size, from, describe(both.sends[i])));
+           fmt::format("rank {} of '{}' receives {} B here, and rank {} sends {} B in line {}", to,
+                       name, both.recvs[i].size, from, both.sends[i].size, both.sends[i].op->line));
       break;
     }
   }
