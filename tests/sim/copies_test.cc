@@ -1,0 +1,110 @@
+// Copies: engines, routes, and how far the host takes part. 1000 bytes per us on every route.
+#include <gtest/gtest.h>
+
+#include "tests/sim/unit_machine.h"
+
+namespace foretrace::test {
+namespace {
+
+const std::string kObjects = R"(
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+buffers:
+  pinned:   {memory: pinned, size: 1MB, count: 2}
+  pageable: {memory: pageable, size: 1MB}
+  x:        {memory: device, size: 1MB, count: 2}
+)";
+
+TEST(MemcpyAsync, FromPinnedMemoryReturnsAtOnce) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pinned(0), dst: x(0), size: 10000B}
+)");
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 1);
+  EXPECT_EQ(us(device_spans(t, "c")[0].begin_ns), 2);
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 12);
+}
+
+TEST(MemcpyAsync, FromPageableMemoryHoldsTheHost) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 100000B}
+)");
+  // base 0 (copy.pageable_h2d), copy 1..101, wake 1
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 102);
+}
+
+TEST(MemcpyAsync, OfSmallPageableMemoryTravelsWithTheCall) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - spin: {stream: a, duration: 500us}
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 10000B}
+)");
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 11) << "the host copies 10 us and does not wait for the kernel";
+}
+
+TEST(CopyEngine, RunsOneHostToDeviceCopyAtATime) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pinned(0), dst: x(0), size: 10000B}
+    - memcpy_async: {id: d, stream: b, src: pinned(1), dst: x(1), size: 10000B}
+)");
+  EXPECT_EQ(us(device_spans(t, "d")[0].begin_ns), 12);
+  EXPECT_EQ(us(device_spans(t, "d")[0].end_ns), 22);
+}
+
+TEST(CopyEngine, MovesBothDirectionsAtOnce) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pinned(0), dst: x(0), size: 10000B}
+    - memcpy_async: {id: d, stream: b, src: x(1), dst: pinned(1), size: 10000B}
+)");
+  EXPECT_EQ(us(device_spans(t, "d")[0].begin_ns), 3);
+  EXPECT_EQ(us(device_spans(t, "d")[0].end_ns), 13);
+}
+
+TEST(Memcpy, WaitsForTheCopyExceptInsideADevice) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy: {id: c, src: pinned(0), dst: x(0), size: 10000B}
+    - memcpy: {id: d, src: x(0), dst: x(1), size: 10000B}
+)");
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 13) << "copy 2..12, wake 1";
+  EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 14) << "the call alone";
+}
+
+TEST(ReadScalar, IsAHostDeviceSynchronization) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - spin: {stream: default, duration: 100us}
+    - region: {name: read, ops: [read_scalar: {src: x(0)}]}
+)");
+  EXPECT_GT(region_us(t, "read"), 100);
+}
+
+TEST(PeerCopies, AreDirectOnlyWithPeerAccess) {
+  Machine machine = unit_machine();
+  machine.set(Param::P2pStagedBandwidth, {0.5e9, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(R"(
+devices: 2
+streams: {s: {each: device, flags: non_blocking}}
+buffers: {x: {each: device, memory: device, size: 1MB}}
+threads:
+  main:
+    - memcpy_async: {id: staged, stream: s(0), src: x(0), dst: x(1), size: 10000B}
+    - stream_synchronize: {stream: s(0)}
+    - enable_peer_access: {device: 0, peer: 1}
+    - memcpy_async: {id: direct, stream: s(0), src: x(0), dst: x(1), size: 10000B}
+)", machine);
+  EXPECT_EQ(us(device_spans(t, "staged")[0].end_ns - device_spans(t, "staged")[0].begin_ns), 20);
+  EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
+}
+
+}  // namespace
+}  // namespace foretrace::test

@@ -1,0 +1,120 @@
+// NCCL between processes: rendezvous, grouping, first use, and hangs that are explained.
+#include <gtest/gtest.h>
+
+#include "tests/sim/unit_machine.h"
+
+namespace foretrace::test {
+namespace {
+
+const std::string kTwoRanks = R"(
+processes: 2
+streams: {s: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1MB}}
+communicators: {world: {members: all_devices, init: rank}}
+)";
+
+TEST(Collective, EndsForAllRanksOnceTheLastHasCome) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  main:
+    - host_compute: {duration: 100us * process}
+    - nccl_all_reduce: {id: ar, comm: world, stream: s, buffer: x, type: float32}
+)");
+  const auto spans = device_spans(t, "ar");
+  ASSERT_EQ(spans.size(), 2u);
+  EXPECT_LT(us(spans[0].begin_ns), 10) << "rank 0 begins, and waits inside its kernel";
+  EXPECT_GE(us(spans[1].begin_ns), 100);
+  EXPECT_EQ(spans[0].end_ns, spans[1].end_ns);
+}
+
+TEST(SendRecv, MatchInOrder) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  main:
+    - nccl_group:
+        ops:
+          - nccl_send: {id: send, comm: world, stream: s, buffer: x, size: 1000B, type: float32, peer: 1 - process}
+          - nccl_recv: {id: recv, comm: world, stream: s, buffer: x, size: 1000B, type: float32, peer: 1 - process}
+    - stream_synchronize: {stream: s}
+)");
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
+  EXPECT_EQ(device_spans(t, "send").size(), 2u);
+  EXPECT_EQ(device_spans(t, "send")[0].end_ns, device_spans(t, "recv")[0].end_ns) << "one kernel";
+}
+
+TEST(Hang, NamesTheProcessTheLineAndTheMissingRank) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  receiver:
+    process: 1
+    ops:
+      - nccl_recv: {comm: world, stream: s, buffer: x, type: float32, peer: 0}
+      - stream_synchronize: {stream: s}
+)");
+  ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+  const std::string& text = t.outcome.explanation.front();
+  EXPECT_NE(text.find("process 1, thread receiver, test.yaml:14: stream_synchronize"), std::string::npos) << text;
+  EXPECT_NE(text.find("send from rank 0 to rank 1: rank 0 never called it"), std::string::npos) << text;
+}
+
+TEST(Hang, OnAColdCommunicatorIsInTheFirstRecvItself) {
+  const Timeline t = predict("warmup: 0\n" + kTwoRanks + R"(
+threads:
+  receiver:
+    process: 1
+    ops:
+      - nccl_recv: {comm: world, stream: s, buffer: x, type: float32, peer: 0}
+      - stream_synchronize: {stream: s}
+)");
+  ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+  const std::string& text = t.outcome.explanation.front();
+  EXPECT_NE(text.find("nccl_recv waits for its peers to connect"), std::string::npos) << text;
+  EXPECT_NE(text.find("needs rank 0, which never came"), std::string::npos) << text;
+}
+
+TEST(Hang, ShowsRanksThatCallDifferentCollectives) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  first:
+    process: 0
+    ops:
+      - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+      - stream_synchronize: {stream: s}
+  second:
+    process: 1
+    ops:
+      - nccl_broadcast: {comm: world, stream: s, buffer: x, type: float32, root: 0}
+      - stream_synchronize: {stream: s}
+)");
+  ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+  EXPECT_NE(t.outcome.explanation.front().find("where another rank calls"), std::string::npos);
+}
+
+TEST(FirstUse, ConnectsOnTheHostWhenThereIsNoWarmUp) {
+  const Timeline t = predict("warmup: 0\n" + kTwoRanks + R"(
+threads:
+  main:
+    - region: {name: first, ops: [nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}]}
+    - stream_synchronize: {stream: s}
+    - region: {name: later, ops: [nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}]}
+    - stream_synchronize: {stream: s}
+)");
+  EXPECT_NEAR(region_us(t, "first") - region_us(t, "later"), 100, 0.01) << "nccl.connect";
+}
+
+TEST(Launches, OfOneCommunicatorRunInOrderWhateverTheirStreams) {
+  const Timeline t = predict(R"(
+processes: 2
+streams: {s: {flags: non_blocking}, u: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1MB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_all_reduce: {id: one, comm: world, stream: s, buffer: x, type: float32}
+    - nccl_all_reduce: {id: two, comm: world, stream: u, buffer: x, type: float32}
+)");
+  EXPECT_GE(device_spans(t, "two")[0].begin_ns, device_spans(t, "one")[0].end_ns);
+}
+
+}  // namespace
+}  // namespace foretrace::test
