@@ -15,6 +15,7 @@
 #include "hw/gemm.h"
 #include "hw/program_facts.h"
 #include "hw/together.h"
+#include "scenarios/command.h"
 #include "scenarios/quantity.h"
 #include "scenarios/read_scenario.h"
 

@@ -12,6 +12,7 @@
 #include "hw/clock.h"
 #include "hw/clock_bound.h"
 #include "hw/cupti_check.h"
+#include "hw/data_check.h"
 #include "hw/environment.h"
 #include "hw/samples.h"
 #include "hw/together.h"
@@ -72,7 +73,9 @@ int Measurement::measure_regions() {
   note_machine();
   if (program_.warmup > 0) run.preload();
   warm_up(run);
+  if (program_.warmup > 0 && !data_is_right(run)) return kBadAnswer;
   repeat(run);
+  if (program_.warmup == 0 && !data_is_right(run)) return kBadAnswer;
   at_root(processes_, [&] {
     files_.add_environment({{"start", plan_.start},
                             {"label", options_.start_label},
@@ -85,6 +88,19 @@ int Measurement::measure_regions() {
 
 void Measurement::warm_up(ProcessRun& run) const {
   for (std::uint32_t i = 0; i < program_.warmup; ++i) run.pass();
+}
+
+bool Measurement::data_is_right(ProcessRun& run) {
+  if (!options_.check_data) return true;
+  const DataCheck check = check_data(program_, processes_, run);
+  at_root(processes_, [&] { files_.set_version("data_checked", check.summary); });
+  if (check.wrong.empty()) return true;
+  wrong_data_ = true;
+  at_root(processes_, [&] {
+    for (const std::string& line : check.wrong) fmt::print(stderr, "{}\n", line);
+    files_.write_outcome({Outcome::Kind::WrongData, check.wrong});
+  });
+  return false;
 }
 
 void Measurement::repeat(ProcessRun& run) {

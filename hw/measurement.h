@@ -45,6 +45,8 @@ class Measurement {
   int first_ordinal() const;
   RunEnd run_end();
   void warm_up(ProcessRun& run) const;
+  /// False when an operation gave a wrong result; then the outcome is on disk.
+  bool data_is_right(ProcessRun& run);
   void repeat(ProcessRun& run);
   void save_samples(std::vector<RegionSamples>& rows);
   void note_machine();

@@ -90,6 +90,12 @@ void Objects::fill_buffer(BufferId id) {
   fill(buffers_[id.value], buffer_types_[id.value], seed);
 }
 
+void Objects::fill_host_buffers() {
+  for (std::uint32_t b = 0; b < buffers_.size(); ++b) {
+    if (!buffers_[b].on_device() && buffers_[b].holds_memory()) fill_buffer(BufferId{b});
+  }
+}
+
 void Objects::share_comm_ids(CommInit when) {
   for (std::size_t c = 0; c < comm_ids_.size(); ++c) {
     const foretrace::Communicator& declared = program_.communicators[c];

@@ -35,6 +35,8 @@ class Objects {
   /// Waits for the devices, then undoes what the pass left: memory it allocated, communicators it
   /// created, peer access, pinned pages.
   void after_pass();
+  /// Host memory gets its declared contents again; device memory does before every pass.
+  void fill_host_buffers();
 
   int ordinal(std::int64_t device) const { return first_ordinal_ + static_cast<int>(device); }
   const Stream& stream(StreamId id) const { return streams_[id.value]; }

@@ -108,8 +108,7 @@ TracedPass ProcessRun::traced_pass() {
   return result;
 }
 
-template <class Body>
-void ProcessRun::watched(Body body) {
+void ProcessRun::watched(const std::function<void()>& body) {
   watchdog_.arm();
   try {
     body();

@@ -45,6 +45,10 @@ class ProcessRun {
   /// A pass under an ActivityTracer.
   TracedPass traced_pass();
 
+  /// Runs `body` under the watchdog, which wants to hear of progress.
+  void watched(const std::function<void()>& body);
+  void note_progress() { ++passes_; }
+
   std::vector<RegionTime> region_times() const;  ///< of the last pass
   const std::vector<std::unique_ptr<HostThreadRunner>>& threads() const { return threads_; }
   Objects& objects() { return objects_; }
@@ -53,8 +57,6 @@ class ProcessRun {
   ProcessReport report() const;
 
  private:
-  template <class Body>
-  void watched(Body body);
   void begin_pass();
   void run_threads(bool traced);
   void run_guarded(std::size_t index, bool traced);
