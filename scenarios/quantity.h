@@ -10,28 +10,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
 
 #include "scenarios/expr.h"
+#include "scenarios/unit.h"
 
 namespace foretrace {
 
 using Rational = boost::multiprecision::cpp_rational;
-
-/// Powers of bytes and of seconds: a size is {1, 0}, a time {0, 1}, a rate {1, -1}.
-struct Unit {
-  int bytes = 0;
-  int time = 0;
-  friend bool operator==(Unit, Unit) = default;
-};
-inline constexpr Unit kNumber{0, 0};
-inline constexpr Unit kSize{1, 0};
-inline constexpr Unit kTime{0, 1};
-inline constexpr Unit kRate{1, -1};
-
-/// "a size", "a time", "a plain number", for messages.
-std::string describe(Unit unit);
 
 /// A value in base units: bytes, picoseconds, bytes per picosecond, plain.
 struct Quantity {
@@ -41,15 +27,6 @@ struct Quantity {
 
   bool is_constant() const { return code.empty(); }
 };
-
-/// What is wrong with a text, and where in it.
-struct QuantityError {
-  std::string message;
-  std::string hint;
-  std::size_t offset = 0;
-};
-template <class T>
-using Parsed = tl::expected<T, QuantityError>;
 
 /// What the names of an expression mean: `name` comes with its '$' when it is a parameter.
 /// The error's offset is set by the parser.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "scenarios/quantity.h"
 #include "scenarios/reader.h"
 
 namespace foretrace {

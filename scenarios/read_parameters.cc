@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "scenarios/quantity.h"
 #include "scenarios/reader.h"
 
 namespace foretrace {
@@ -12,9 +13,10 @@ constexpr std::array kReservedNames{"process", "processes", "devices", "nodes"};
 
 /// A word, or a quantity of known parameters; the error when it is neither.
 tl::expected<Parameter, QuantityError> parse_parameter(Reader& reader, const std::string& text) {
-  auto quantity = parse_quantity(text, reader.lookup());
-  if (quantity) return Parameter{text, *std::move(quantity), {}};
-  if (is_name(text)) return Parameter{text, std::nullopt, {}};
+  auto quantity =
+      parse_quantity(text, [&reader](std::string_view name) { return look_up(reader, name); });
+  if (quantity) return Parameter{text, std::make_shared<Quantity>(*std::move(quantity)), {}};
+  if (is_name(text)) return Parameter{text, nullptr, {}};
   return tl::unexpected{quantity.error()};
 }
 
@@ -37,7 +39,7 @@ void read_one(Reader& reader, const YamlEntry& entry, const ParameterValues& giv
   if (!parameter) {
     const QuantityError& error = parameter.error();
     reader.problems.error(entry.value, error.message, error.hint, error.offset);
-    parameter = Parameter{"0", Quantity{}, {}};
+    parameter = Parameter{"0", std::make_shared<Quantity>(), {}};
   } else if (const auto value = given.find(name); value != given.end()) {
     auto chosen = parse_parameter(reader, value->second);
     if (!chosen) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scenarios/quantity.h"
 #include "scenarios/reader.h"
 
 namespace foretrace {
@@ -33,6 +34,32 @@ Parsed<Quantity> look_up_parameter(Reader& reader, std::string_view name) {
   return *found->second.quantity;
 }
 
+void report(Reader& reader, const YamlNode& node, const QuantityError& error) {
+  reader.problems.error(node, error.message, error.hint, error.offset);
+}
+
+NameLookup lookup_in(Reader& reader) {
+  return [&reader](std::string_view name) { return look_up(reader, name); };
+}
+
+bool is_scalar(Reader& reader, const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::Scalar) return true;
+  reader.problems.error(node, "a single value is needed here, not a list or map");
+  return false;
+}
+
+std::string in_unit(std::int64_t value, Unit unit) {
+  return fmt::format("{}{}", value, unit == kSize ? " B" : unit == kTime ? " ps" : "");
+}
+
+}  // namespace
+
+std::uint32_t Family::size() const {
+  std::uint32_t product = 1;
+  for (const std::uint32_t extent : extents) product *= extent;
+  return product;
+}
+
 Parsed<Quantity> look_up(Reader& reader, std::string_view name) {
   if (name.starts_with('$')) return look_up_parameter(reader, name);
   const auto& loops = reader.domain.loops;
@@ -56,35 +83,9 @@ Parsed<Quantity> look_up(Reader& reader, std::string_view name) {
   return fail(fmt::format("unknown name '{}'", name), suggest(name, known));
 }
 
-void report(Reader& reader, const YamlNode& node, const QuantityError& error) {
-  reader.problems.error(node, error.message, error.hint, error.offset);
-}
-
-bool is_scalar(Reader& reader, const YamlNode& node) {
-  if (node.kind == YamlNode::Kind::Scalar) return true;
-  reader.problems.error(node, "a single value is needed here, not a list or map");
-  return false;
-}
-
-std::string in_unit(std::int64_t value, Unit unit) {
-  return fmt::format("{}{}", value, unit == kSize ? " B" : unit == kTime ? " ps" : "");
-}
-
-}  // namespace
-
-std::uint32_t Family::size() const {
-  std::uint32_t product = 1;
-  for (const std::uint32_t extent : extents) product *= extent;
-  return product;
-}
-
-NameLookup Reader::lookup() {
-  return [this](std::string_view name) { return look_up(*this, name); };
-}
-
 std::optional<Quantity> read_quantity(Reader& reader, const YamlNode& node) {
   if (!is_scalar(reader, node)) return std::nullopt;
-  auto quantity = parse_quantity(node.text, reader.lookup());
+  auto quantity = parse_quantity(node.text, lookup_in(reader));
   if (!quantity) {
     report(reader, node, quantity.error());
     return std::nullopt;
@@ -198,7 +199,7 @@ std::optional<Expr> flat_index(Reader& reader, const YamlNode& node, std::string
 std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& node,
                                              std::string_view what, const Families& families) {
   if (!is_scalar(reader, node)) return std::nullopt;
-  const auto reference = parse_reference(node.text, reader.lookup());
+  const auto reference = parse_reference(node.text, lookup_in(reader));
   if (!reference) {
     report(reader, node, reference.error());
     return std::nullopt;

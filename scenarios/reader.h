@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,9 +15,9 @@
 #include <vector>
 
 #include "scenarios/program.h"
-#include "scenarios/quantity.h"
 #include "scenarios/range_check.h"
 #include "scenarios/read_scenario.h"
+#include "scenarios/unit.h"
 #include "scenarios/yaml_reader.h"
 
 namespace foretrace {
@@ -24,7 +25,7 @@ namespace foretrace {
 /// `parameters: {size: 1MiB, type: float32}`: a quantity or a word.
 struct Parameter {
   std::string text;
-  std::optional<Quantity> quantity;
+  std::shared_ptr<const Quantity> quantity;  ///< null: a word
   YamlNode key;
   bool used = false;
 };
@@ -55,11 +56,12 @@ struct Reader {
   VariableDomain domain;       ///< at the operation being read
   bool in_operations = false;  ///< `process` and loop indices have a meaning
   bool enables_peer_access = false;
-
-  NameLookup lookup();
 };
 
 // ---- values -------------------------------------------------------------------------------------
+
+/// What a name inside an expression means at this place.
+Parsed<Quantity> look_up(Reader& reader, std::string_view name);
 
 /// The node's text as a quantity; a list or map in its place is an error.
 std::optional<Quantity> read_quantity(Reader& reader, const YamlNode& node);
