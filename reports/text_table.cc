@@ -58,6 +58,7 @@ std::string format_time(double ns) {
 
 std::string format_signed_percent(double fraction) {
   const double percent = fraction * 100;
+  if (std::abs(percent) < 0.05) return "+0.0 %";  // never "-0.0 %"
   return fmt::format("{:+.{}f} %", percent, std::abs(percent) >= 999.95 ? 0 : 1);
 }
 

@@ -1,0 +1,15 @@
+// The report's template, styles and script, compiled in: assets/*.
+#pragma once
+
+#include <string_view>
+
+namespace foretrace::assets {
+
+extern const std::string_view colours_css;
+extern const std::string_view colours_dark_css;
+extern const std::string_view lanes_css;
+extern const std::string_view report_css;
+extern const std::string_view report_js;
+extern const std::string_view report_mustache;
+
+}  // namespace foretrace::assets
