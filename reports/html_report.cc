@@ -40,7 +40,8 @@ MustacheData facts_of(const ReportRun& run) {
     facts << fact;
   };
   const auto add_side = [&](const Origin& origin, const std::string& name) {
-    add(name, fmt::format("{}, by {}", origin.machine, origin.producer));
+    const std::string by = origin.producer.empty() ? "" : ", by " + origin.producer;
+    add(name, origin.machine + by);
     add("versions", versions_of(origin));
   };
   add_side(c.first_origin, c.first_name);
@@ -79,7 +80,8 @@ void set_verdict(MustacheData& data, const ReportRun& run) {
   data.set("has_figure", two && accuracy.regions != 0);
   data.set("tone", c.within() ? "good" : "bad");
   if (!two) {
-    data.set("statement", fmt::format("{} only: nothing to compare with yet.", c.first_name));
+    data.set("statement", c.first_origin.measured ? "Measured only: nothing to compare with yet."
+                                                  : "Predicted only: nothing to compare with yet.");
     data.set("meaning", c.first_origin.measured
                             ? "Predict it with 'foretrace simulate' and report both."
                             : "Measure it with 'foretrace-hw measure' and report both.");
@@ -146,6 +148,21 @@ std::string kicker_of(const ReportRun& run) {
   return run.sides.size() < 2 ? c.first_name + " only" : c.first_name + " against " + c.second_name;
 }
 
+std::string region_words(const Comparison& c) {
+  return error_words(c) +
+         ". Grey bar: p5 to p95 of the repetitions, each the slowest process's; "
+         "shaded: the tolerance, on an axis from -25 % to +25 %. Traced: what "
+         "tracing changed.";
+}
+
+std::string operation_words(const Comparison& c, bool two) {
+  std::string words = "Median durations over all executions";
+  if (c.first_origin.measured || two) words += " in the traced repetition";
+  if (!two) return words + ".";
+  return words + fmt::format(". Begin: median of {} - {}, each from its run's begin.", c.first_name,
+                             c.second_name);
+}
+
 MustacheData run_data(const ReportRun& run, const std::string& id, const LayoutLimits& limits) {
   const Comparison& c = run.comparison;
   const bool two = run.sides.size() == 2;
@@ -157,7 +174,9 @@ MustacheData run_data(const ReportRun& run, const std::string& id, const LayoutL
   data.set("scenario", c.first_origin.scenario);
   data.set("file", c.first_origin.file);
   data.set("first_name", c.first_name);
-  data.set("second_name", two ? c.second_name : "-");
+  data.set("second_name", c.second_name);
+  data.set("two", two);
+  data.set("range_name", c.first_origin.measured ? "p5 .. p95" : "band");
   set_verdict(data, run);
   data.set("facts", facts_of(run));
   data.set("outcomes", outcome_rows(run));
@@ -172,15 +191,9 @@ MustacheData run_data(const ReportRun& run, const std::string& id, const LayoutL
   data.set("note", picture.note);
   data.set("svg", picture.svg);
   data.set("regions", region_rows(run, id));
-  data.set("region_words", error_words(c) +
-                               ". Grey bar: p5 to p95 of the repetitions, each the "
-                               "slowest process's; shaded: the tolerance, on an axis "
-                               "from -25 % to +25 %. Traced: what tracing changed.");
+  data.set("region_words", two ? region_words(c) : "");
   data.set("operations", operation_rows(run, id));
-  data.set("operation_words",
-           fmt::format("Median durations over all executions in the traced repetition. Begin: "
-                       "median of {} - {}, each from its run's begin.",
-                       c.first_name, c.second_name));
+  data.set("operation_words", operation_words(c, two));
   data.set("has_source", !run.source.empty());
   data.set("open_source", limits.spans == kOneRun.spans);
   data.set("source", source_rows(run, id));

@@ -95,9 +95,9 @@ MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
     data.set("line", fmt::format("{}", row.line));
     data.set("first", median_words(row.first));
     data.set("second", median_words(row.second));
-    data.set("band", band_words(row));
+    data.set("range", c.first_origin.measured ? spread_words(row.first) : band_words(row));
     data.set("spread", spread_words(row.second));
-    data.set("samples", samples_words(row.second));
+    data.set("samples", samples_words(run.sides.size() < 2 ? row.first : row.second));
     data.set("error", format_or_dash(row.error, format_signed_percent));
     data.set("traced", format_or_dash(row.tracing_change, format_signed_percent));
     data.set("glyph", error_glyph(row, c.tolerance));

@@ -130,9 +130,10 @@ TEST_F(ReportCommand, ShowsAPredictionAlone) {
   const auto ran = report({at("run"), "-o", at("alone.html")});
   EXPECT_EQ(ran.exit_code, kDone) << ran.err;
   const std::string html = test::read_text(directory_ / "alone.html");
-  EXPECT_THAT(html, HasSubstr("predicted only: nothing to compare with yet."));
+  EXPECT_THAT(html, HasSubstr("Predicted only: nothing to compare with yet."));
   EXPECT_THAT(html, HasSubstr("spin two"));
   EXPECT_THAT(html, Not(HasSubstr("MISSING")));
+  EXPECT_THAT(html, Not(HasSubstr("unmatched</th>")));
 }
 
 TEST_F(ReportCommand, BringsTogetherWhatIsInTwoDirectories) {
