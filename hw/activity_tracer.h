@@ -5,11 +5,10 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "hw/thread_state.h"
+#include "hw/records.h"
 
 namespace foretrace::hw {
 
@@ -26,19 +25,6 @@ class OperationMark {
 /// An operation's number for CUPTI, and back: 24 bits of OpId, 40 of instance.
 std::uint64_t to_external_id(Execution execution);
 Execution from_external_id(std::uint64_t id);
-
-/// One thing a GPU did.
-struct DeviceActivity {
-  enum class Kind : std::uint8_t { Kernel, Copy, Set };
-  Kind kind = Kind::Kernel;
-  std::optional<Execution> cause;  ///< empty: nobody's, as a library's internal work
-  std::int64_t begin_ns{};
-  std::int64_t end_ns{};
-  int ordinal{};                ///< CUDA device
-  std::uint32_t stream_id{};    ///< CUPTI's number of the stream
-  std::string name;             ///< of a kernel, without its parameters
-  std::uint32_t grid_blocks{};  ///< of a kernel; NCCL: one per channel
-};
 
 /// CUPTI has no user pointer in its callbacks, so there is one tracer per process at a time.
 /// Tracing slows every CUDA call down and never quite stops to (CUPTI stays attached): time

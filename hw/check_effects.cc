@@ -81,8 +81,7 @@ double reduced(const Value& value, std::uint64_t count, RedOp op) {
 }
 
 /// In place, a rank's part lies within the larger buffer.
-std::uint64_t part_offset(const NcclCollective& op, BufferId send, BufferId recv, int rank,
-                          std::uint64_t part) {
+std::uint64_t part_offset(BufferId send, BufferId recv, int rank, std::uint64_t part) {
   return send == recv ? static_cast<std::uint64_t>(rank) * part : 0;
 }
 
@@ -341,7 +340,7 @@ void ModelMemory::apply_collective(const std::vector<const ProcessCall*>& ranks,
         if (to.rank == root) deliver_sum(to, 0, 0);
         break;
       case CollectiveKind::ReduceScatter:
-        deliver_sum(to, rank * part, part_offset(kind, to.send, to.recv, to.rank, part));
+        deliver_sum(to, rank * part, part_offset(to.send, to.recv, to.rank, part));
         break;
       case CollectiveKind::Broadcast: {
         const Member& from = members[static_cast<std::size_t>(root)];

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "hw/content.h"
-#include "hw/thread_state.h"
 #include "scenarios/program.h"
 
 namespace foretrace::hw {

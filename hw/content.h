@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "hw/kernels.h"
+#include "hw/element.h"
 #include "scenarios/ops.h"
 
 namespace foretrace::hw {

@@ -6,36 +6,11 @@
 #include <vector>
 
 #include "hw/execute.h"
+#include "hw/records.h"
 #include "hw/thread_state.h"
 #include "scenarios/program.h"
 
 namespace foretrace::hw {
-
-struct RegionTime {
-  Execution execution;
-  std::int64_t ns{};
-};
-
-/// The host's side of one operation, on clock.h's clock.
-struct HostCall {
-  Execution execution;
-  std::int64_t begin_ns{};
-  std::int64_t end_ns{};
-};
-
-/// An NCCL operation inside a group: its kernel is launched by the group's end.
-struct GroupedCall {
-  Execution group;
-  Execution call;
-  int ordinal{};
-  cudaStream_t stream{};
-};
-
-/// What a host thread brings back from a traced pass.
-struct ThreadTrace {
-  std::vector<HostCall> calls;
-  std::vector<GroupedCall> grouped;
-};
 
 class HostThreadRunner {
  public:

@@ -7,12 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace foretrace::hw {
+#include "hw/element.h"
 
-/// In the order of foretrace::DataType, which a .cu file (C++17) cannot include.
-enum class Element : std::uint8_t { Float16, BFloat16, Float32, Float64, Int8, Int32, Int64 };
-/// In the order of foretrace::RedOp.
-enum class Combine : std::uint8_t { Sum, Prod, Min, Max, Avg };
+namespace foretrace::hw {
 
 /// How a spin kernel tells the time. The GPU's %globaltimer counts nanoseconds but on some GPUs
 /// steps by a microsecond; then the SM's clock is used at the rate that was measured.

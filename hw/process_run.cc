@@ -101,8 +101,9 @@ TracedPass ProcessRun::traced_pass() {
     result.calls[thread->thread()] = thread->trace().calls;
     for (const GroupedCall& grouped : thread->trace().grouped) {
       use_device(grouped.ordinal);
-      result.grouped.push_back({grouped.group, grouped.call, grouped.ordinal,
-                                ActivityTracer::stream_id(grouped.stream)});
+      result.grouped.push_back(
+          {grouped.group, grouped.call, grouped.ordinal,
+           ActivityTracer::stream_id(static_cast<cudaStream_t>(grouped.stream))});
     }
   }
   return result;

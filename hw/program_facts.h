@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/kernels.h"
+#include "hw/element.h"
 #include "scenarios/program.h"
 
 namespace foretrace::hw {

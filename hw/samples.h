@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hw/host_thread.h"
+#include "hw/records.h"
 #include "reports/timeline.h"
 #include "scenarios/program.h"
 

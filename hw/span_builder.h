@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hw/activity_tracer.h"
-#include "hw/host_thread.h"
+#include "hw/records.h"
 #include "reports/timeline.h"
 #include "scenarios/program.h"
 

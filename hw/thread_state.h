@@ -8,16 +8,10 @@
 #include <memory>
 #include <vector>
 
+#include "hw/records.h"
 #include "scenarios/ids.h"
 
 namespace foretrace::hw {
-
-/// One execution of an operation in this process.
-struct Execution {
-  std::uint32_t op{};
-  std::uint64_t instance{};
-  friend bool operator==(Execution, Execution) = default;
-};
 
 /// The NCCL operations a host thread has issued in this pass, the last ones of very many.
 class NcclCallLog {
