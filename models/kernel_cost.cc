@@ -2,27 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace foretrace {
 namespace {
 
+/// Output tiles as cuBLAS's kernels have them: a thread block computes one, an SM one at a time.
+struct Tile {
+  double rows, columns;
+};
+
 struct GemmParams {
-  Param base, rate;
+  Param base, rate, medium, small;
+  Tile large;
 };
 
 GemmParams gemm_params(DataType type) {
+  using enum Param;
   switch (type) {
-    case DataType::Float64: return {Param::GemmBaseF64, Param::GemmRateF64};
+    case DataType::Float64:
+      return {GemmBaseF64, GemmRateF64, GemmMediumF64, GemmSmallF64, {128, 128}};
     case DataType::Float16:
-    case DataType::BFloat16: return {Param::GemmBaseHalf, Param::GemmRateHalf};
-    default: return {Param::GemmBaseF32, Param::GemmRateF32};
+    case DataType::BFloat16:
+      return {GemmBaseHalf, GemmRateHalf, GemmMediumHalf, GemmSmallHalf, {256, 128}};
+    default: return {GemmBaseF32, GemmRateF32, GemmMediumF32, GemmSmallF32, {128, 128}};
   }
 }
 
-/// A kernel that `bytes` of memory traffic decide, on all SMs.
-KernelCost memory_bound(const Machine& machine, Duration base, double bytes, double rate) {
+/// A kernel that `bytes` of memory traffic decide, on all SMs. In the level-2 cache it runs at
+/// `cached`; beyond, at `memory` and after a longer start.
+KernelCost memory_bound(const Machine& machine, Param base, double bytes, Param cached,
+                        Param memory) {
+  const bool in_cache = bytes <= machine.get(Param::L2Size).value;
   KernelCost cost;
-  cost.alone = base + seconds_to_duration(bytes / rate);
+  cost.alone = machine.time(base) +
+               seconds_to_duration(bytes / machine.rate(in_cache ? cached : memory));
+  if (!in_cache) cost.alone += machine.time(Param::MemoryBase);
   cost.sms = machine.count(Param::SmCount);
   cost.hbm_bytes_per_second = bytes / std::max(1e-12, to_seconds(cost.alone));
   return cost;
@@ -36,40 +51,60 @@ KernelCost spin_cost(const Machine& machine, Duration duration, std::uint32_t bl
   return {duration * waves + machine.time(Param::SpinOverhead), std::min(blocks, sms), 0};
 }
 
+/// A product runs in waves of one tile per SM, so its time is a staircase; cuBLAS takes the tile
+/// size that gives the shortest one. Smaller tiles reuse less data and are slower per flop.
 KernelCost gemm_cost(const Machine& machine, DataType type, std::int64_t m, std::int64_t n,
                      std::int64_t k) {
   const GemmParams params = gemm_params(type);
-  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const auto rows = static_cast<double>(m);
+  const auto columns = static_cast<double>(n);
+  const auto depth = static_cast<double>(k);
+  const double sms = machine.count(Param::SmCount);
+  double best = std::numeric_limits<double>::infinity();
+  double tiles_of_best = 1;
+  Tile tile = params.large;
+  for (const double efficiency :
+       {1.0, machine.get(params.medium).value, machine.get(params.small).value}) {
+    const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns);
+    const double waves = std::ceil(tiles / sms);
+    const double flops_per_sm = waves * 2 * tile.rows * tile.columns * depth;
+    const double seconds = flops_per_sm / (machine.rate(params.rate) / sms * efficiency);
+    if (seconds < best) {
+      best = seconds;
+      tiles_of_best = tiles;
+    }
+    (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
+  }
   KernelCost cost;
-  cost.alone =
-      machine.time(params.base) + seconds_to_duration(flops / machine.rate(params.rate));
-  // 128 x 128 outputs per block, as cuBLAS's large-product kernels have them.
-  const double blocks = std::ceil(static_cast<double>(m) / 128) * std::ceil(static_cast<double>(n) / 128);
-  cost.sms = static_cast<std::uint32_t>(
-      std::clamp(blocks, 1.0, static_cast<double>(machine.count(Param::SmCount))));
-  const double elements = static_cast<double>(m) * static_cast<double>(k) +
-                          static_cast<double>(k) * static_cast<double>(n) +
-                          static_cast<double>(m) * static_cast<double>(n);
+  cost.alone = machine.time(params.base) + seconds_to_duration(best);
+  cost.sms = static_cast<std::uint32_t>(std::clamp(tiles_of_best, 1.0, sms));
+  const double elements = rows * depth + depth * columns + rows * columns;
   cost.hbm_bytes_per_second = elements * static_cast<double>(size_of(type).count) /
                               std::max(1e-12, to_seconds(cost.alone));
   return cost;
 }
 
 KernelCost elementwise_cost(const Machine& machine, Bytes size, std::uint32_t arrays_read) {
+  using enum Param;
   const double bytes = static_cast<double>(size.count) * (arrays_read + 1);
-  const bool cached = bytes <= machine.get(Param::L2Size).value;
-  return memory_bound(machine, machine.time(Param::KernelBase), bytes,
-                      machine.rate(cached ? Param::L2Bandwidth : Param::HbmBandwidth));
+  if (arrays_read == 0) return memory_bound(machine, KernelBase, bytes, FillCached, FillBandwidth);
+  if (arrays_read == 1) return memory_bound(machine, KernelBase, bytes, UnaryCached, UnaryBandwidth);
+  return memory_bound(machine, KernelBase, bytes, BinaryCached, BinaryBandwidth);
 }
 
 KernelCost reduction_cost(const Machine& machine, Bytes size) {
-  return memory_bound(machine, machine.time(Param::ReductionBase), static_cast<double>(size.count),
-                      machine.rate(Param::ReductionBandwidth));
+  return memory_bound(machine, Param::ReductionBase, static_cast<double>(size.count),
+                      Param::ReductionBandwidth, Param::ReductionBandwidth);
 }
 
 KernelCost memset_cost(const Machine& machine, Bytes size) {
-  return memory_bound(machine, machine.time(Param::KernelBase), static_cast<double>(size.count),
-                      machine.rate(Param::MemsetBandwidth));
+  return memory_bound(machine, Param::KernelBase, static_cast<double>(size.count),
+                      Param::FillCached, Param::MemsetBandwidth);
+}
+
+KernelCost device_copy_cost(const Machine& machine, Bytes size) {
+  return memory_bound(machine, Param::D2dLatency, 2 * static_cast<double>(size.count),
+                      Param::UnaryCached, Param::D2dBandwidth);
 }
 
 }  // namespace foretrace

@@ -30,4 +30,7 @@ KernelCost reduction_cost(const Machine& machine, Bytes size);
 
 KernelCost memset_cost(const Machine& machine, Bytes size);
 
+/// A copy inside one device: the driver runs a kernel that reads `size` and writes it.
+KernelCost device_copy_cost(const Machine& machine, Bytes size);
+
 }  // namespace foretrace

@@ -64,6 +64,11 @@ inline Duration operator/(Bytes size, Bandwidth rate) {
   return seconds_to_duration(static_cast<double>(size.count) / rate.bytes_per_second());
 }
 
+/// Time to move `size` at `bytes_per_second`, to the nearest picosecond.
+inline Duration at_rate(Bytes size, double bytes_per_second) {
+  return seconds_to_duration(static_cast<double>(size.count) / bytes_per_second);
+}
+
 namespace literals {
 constexpr Duration operator""_ps(unsigned long long n) {
   return Duration{static_cast<std::int64_t>(n)};

@@ -31,9 +31,8 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   const bool from_device = from.memory == MemoryKind::Device;
   const bool to_device = to.memory == MemoryKind::Device;
   if (!from_device && !to_device) {  // the driver's own memcpy
-    Duration cost = size / Bandwidth::gigabytes_per_second(
-                               machine_.rate(Param::HostCopyBandwidth) * 1e-9);
-    take(machine_.time(Param::HostMemcpyAsync) + cost);
+    take(call_cost(Param::HostMemcpyAsync) +
+         at_rate(size, machine_.rate(Param::HostCopyBandwidth)));
     return;
   }
   if (queue_full(queue)) return;
@@ -42,36 +41,37 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
                   to_device);
     return;
   }
-  CopyWork work;
-  work.size = size;
   Duration call = device_switch(queue.declared().device);
   if (from_device && to_device && from.device == to.device) {
-    call += machine_.time(Param::HostMemcpyDevice);
-    work.engine = CopyEngineKind::Device;
-    work.path = world_.within_device(process_, from.device);
-    work.latency = machine_.time(Param::D2dLatency);
-  } else if (from_device && to_device) {
+    call += call_cost(Param::HostMemcpyDevice);  // a kernel; even cudaMemcpy does not wait for it
+    push(queue, call, machine_.time(Param::LaunchLatency),
+         KernelWork{device_copy_cost(machine_, size)});
+    take(call);
+    return;
+  }
+  CopyWork work;
+  work.size = size;
+  if (from_device && to_device) {
     const bool direct =
         process_.peer_access[std::size_t{from.device} * program_.devices + to.device] ||
         process_.peer_access[std::size_t{to.device} * program_.devices + from.device];
-    call += machine_.time(Param::HostMemcpyPeer);
+    call += call_cost(Param::HostMemcpyPeer);
     work.engine = CopyEngineKind::PeerToPeer;
     work.path = world_.peer(process_, from.device, to.device, direct);
     work.latency = machine_.time(Param::P2pLatency);
   } else if (to_device) {
-    call += machine_.time(Param::HostMemcpyAsync);
+    call += call_cost(Param::HostMemcpyAsync);
     work.engine = CopyEngineKind::HostToDevice;
     work.path = world_.host_to_device(process_, to.device, Param::H2dBandwidth);
     work.latency = machine_.time(Param::H2dLatency);
   } else {
-    call += machine_.time(Param::HostMemcpyAsync);
+    call += call_cost(Param::HostMemcpyAsync);
     work.engine = CopyEngineKind::DeviceToHost;
     work.path = world_.device_to_host(process_, from.device, Param::D2hBandwidth);
     work.latency = machine_.time(Param::D2hLatency);
   }
-  const bool within = work.engine == CopyEngineKind::Device;
   push(queue, call, machine_.time(Param::CopyLaunchLatency), work);
-  if (synchronous && !within) {
+  if (synchronous) {
     wait_for_stream(queue);
     block(call, machine_.time(Param::HostWake),
           fmt::format("the copy on stream {} to end", queue.declared().name));
@@ -85,7 +85,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
 void HostThread::pageable_copy(StreamQueue& queue, const Buffer& host, std::uint32_t device,
                                Bytes size, bool to_device) {
   const bool fresh = host.memory == MemoryKind::FreshPageable;
-  const Duration base = machine_.time(to_device ? Param::PageableH2dBase : Param::PageableD2hBase) +
+  const Duration base = call_cost(to_device ? Param::PageableH2dBase : Param::PageableD2hBase) +
                         device_switch(queue.declared().device);
   CopyWork work;
   work.size = size;
@@ -99,12 +99,18 @@ void HostThread::pageable_copy(StreamQueue& queue, const Buffer& host, std::uint
         process_, device, fresh ? Param::FreshD2hBandwidth : Param::PageableD2hBandwidth);
     work.latency = machine_.time(Param::D2hLatency);
   }
-  push(queue, base, machine_.time(Param::CopyLaunchLatency), work);
   if (to_device && size <= machine_.size(Param::SmallPageableLimit)) {
-    take(base + size / Bandwidth::gigabytes_per_second(
-                           machine_.rate(Param::HostCopyBandwidth) * 1e-9));
+    const Duration call = base + at_rate(size, machine_.rate(Param::SmallPageableBandwidth));
+    push(queue, call, machine_.time(Param::CopyLaunchLatency), work);
+    take(call);
     return;
   }
+  if (!to_device && !fresh) {  // the first pieces do not overlap with anything
+    const Bytes first = std::min(size, machine_.size(Param::PageableD2hFirst));
+    work.size = size - first;
+    work.latency += at_rate(first, machine_.rate(Param::PageableD2hFirstBandwidth));
+  }
+  push(queue, base, machine_.time(Param::CopyLaunchLatency), work);
   wait_for_stream(queue);
   block(base, machine_.time(Param::HostWake),
         fmt::format("the pageable copy on stream {} to end", queue.declared().name));
@@ -113,7 +119,7 @@ void HostThread::pageable_copy(StreamQueue& queue, const Buffer& host, std::uint
 void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size) {
   if (queue_full(queue)) return;
   const Duration call =
-      machine_.time(Param::HostMemset) + device_switch(queue.declared().device);
+      call_cost(Param::HostMemset) + device_switch(queue.declared().device);
   if (buffer(dst).memory != MemoryKind::Device) {
     take(call);
     return;

@@ -105,7 +105,7 @@ void HostThread::nccl_launch_all() {
       launches.push_back({handle, queue, std::make_shared<NcclLaunch>(*queue, comm.last(rank)),
                           {}, entry.execution, {}});
       at = launches.end() - 1;
-      call += machine_.time(Param::NcclHostCollective) + device_switch(handle.device);
+      call += call_cost(Param::NcclHostCollective) + device_switch(handle.device);
     } else {
       call += machine_.time(Param::NcclHostPerOp);
     }

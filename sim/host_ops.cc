@@ -8,14 +8,6 @@
 #include "sim/host_thread.h"
 
 namespace foretrace::sim {
-namespace {
-
-Duration at_rate(Bytes size, double bytes_per_second) {
-  return seconds_to_duration(static_cast<double>(size.count) / bytes_per_second);
-}
-
-}  // namespace
-
 // ---- host ----------------------------------------------------------------------------------
 
 void HostThread::run(const HostCompute& op) { take(op.duration.eval(variables_)); }
@@ -82,24 +74,24 @@ void HostThread::kernel(const StreamRef& ref, Duration call, const KernelCost& c
 }
 
 void HostThread::run(const Spin& op) {
-  kernel(op.stream, machine_.time(Param::HostLaunchKernel),
+  kernel(op.stream, call_cost(Param::HostLaunchKernel),
          spin_cost(machine_, op.duration.eval(variables_), op.blocks));
 }
 
 void HostThread::run(const Gemm& op) {
-  kernel(op.stream, machine_.time(Param::HostLaunchGemm),
+  kernel(op.stream, call_cost(Param::HostLaunchGemm),
          gemm_cost(machine_, op.type, op.m.eval(variables_), op.n.eval(variables_),
                    op.k.eval(variables_)));
 }
 
 void HostThread::run(const Elementwise& op) {
-  kernel(op.stream, machine_.time(Param::HostLaunchKernel),
+  kernel(op.stream, call_cost(Param::HostLaunchKernel),
          elementwise_cost(machine_, op.size.eval(variables_),
                           static_cast<std::uint32_t>(op.sources.size())));
 }
 
 void HostThread::run(const Reduction& op) {
-  kernel(op.stream, machine_.time(Param::HostLaunchKernel),
+  kernel(op.stream, call_cost(Param::HostLaunchKernel),
          reduction_cost(machine_, op.size.eval(variables_)));
 }
 
@@ -109,7 +101,7 @@ void HostThread::run(const EventRecord& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
   const Duration call =
-      machine_.time(Param::HostEventRecord) + device_switch(queue.declared().device);
+      call_cost(Param::HostEventRecord) + device_switch(queue.declared().device);
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
@@ -122,7 +114,7 @@ void HostThread::run(const StreamWaitEvent& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
   const Duration call =
-      machine_.time(Param::HostStreamWaitEvent) + device_switch(queue.declared().device);
+      call_cost(Param::HostStreamWaitEvent) + device_switch(queue.declared().device);
   const TicketRef& ticket = process_.events[op.event.resolve(variables_).value];
   if (ticket != nullptr) push(queue, call, Duration{0}, WaitWork{ticket});
   take(call);
@@ -134,7 +126,7 @@ void HostThread::wait_for_event(const Ticket* ticket, const std::string& name) {
     pending_wakes_ = 1;
     waits_for_stream_ = ticket->stream;
   }
-  block(machine_.time(Param::HostSynchronize), machine_.time(Param::HostWake),
+  block(call_cost(Param::HostSynchronize), machine_.time(Param::HostWakeEvent),
         fmt::format("event {}", name));
 }
 
@@ -143,15 +135,15 @@ void HostThread::run(const EventSynchronize& op) {
   wait_for_event(process_.events[id.value].get(), program_.events[id.value].name);
 }
 
-void HostThread::run(const EventQuery&) { take(machine_.time(Param::HostQuery)); }
-void HostThread::run(const StreamQuery&) { take(machine_.time(Param::HostQuery)); }
-void HostThread::run(const EventElapsedTime&) { take(machine_.time(Param::HostElapsedTime)); }
+void HostThread::run(const EventQuery&) { take(call_cost(Param::HostQuery)); }
+void HostThread::run(const StreamQuery&) { take(call_cost(Param::HostQuery)); }
+void HostThread::run(const EventElapsedTime&) { take(call_cost(Param::HostElapsedTime)); }
 
 /// Polls: the call returns at the first poll at which the event is complete.
 void HostThread::run(const EventWaitFor& op) {
   const EventId id = op.event.resolve(variables_);
   const TicketRef& ticket = process_.events[id.value];
-  const Duration query = machine_.time(Param::HostQuery);
+  const Duration query = call_cost(Param::HostQuery);
   const TimePoint now = engine_.now();
   if (ticket == nullptr || ticket->done) {
     take(query);
@@ -171,7 +163,7 @@ void HostThread::run(const EventWaitFor& op) {
 void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
   wait_for_stream(queue);
-  block(machine_.time(Param::HostSynchronize) + device_switch(queue.declared().device),
+  block(call_cost(Param::HostSynchronize) + device_switch(queue.declared().device),
         machine_.time(Param::HostWake), fmt::format("stream {} to end its work", queue.declared().name));
 }
 
@@ -180,7 +172,7 @@ void HostThread::run(const DeviceSynchronize& op) {
   for (const auto& queue : process_.streams) {
     if (queue->declared().device == device) wait_for_stream(*queue);
   }
-  block(machine_.time(Param::HostDeviceSynchronize) + device_switch(device),
+  block(call_cost(Param::HostDeviceSynchronize) + device_switch(device),
         machine_.time(Param::HostWake), fmt::format("device {} to end its work", device));
 }
 
@@ -188,7 +180,7 @@ void HostThread::run(const DeviceSynchronize& op) {
 
 void HostThread::run(const Malloc& op) {
   const Buffer& memory = buffer(op.buffer);
-  take(machine_.time(Param::HostMalloc) +
+  take(call_cost(Param::HostMalloc) +
        at_rate(memory.size, machine_.rate(Param::HostMallocPerByte)));
 }
 
@@ -198,35 +190,35 @@ void HostThread::run(const Free& op) {
     if (queue->declared().device == memory.device) wait_for_stream(*queue);
   }
   const Duration cost =
-      machine_.time(Param::HostFree) + at_rate(memory.size, machine_.rate(Param::HostFreePerByte));
+      call_cost(Param::HostFree) + at_rate(memory.size, machine_.rate(Param::HostFreePerByte));
   block(cost, cost, fmt::format("device {} to end its work (cudaFree)", memory.device));
 }
 
 void HostThread::run(const MallocAsync& op) {
-  const Duration call = machine_.time(Param::HostMallocAsync);
+  const Duration call = call_cost(Param::HostMallocAsync);
   push(stream(op.stream), call, Duration{0}, MarkerWork{});
   take(call);
 }
 
 void HostThread::run(const FreeAsync& op) {
-  const Duration call = machine_.time(Param::HostFreeAsync);
+  const Duration call = call_cost(Param::HostFreeAsync);
   push(stream(op.stream), call, Duration{0}, MarkerWork{});
   take(call);
 }
 
 void HostThread::run(const HostAlloc& op) {
-  take(machine_.time(Param::HostAllocBase) +
+  take(call_cost(Param::HostAllocBase) +
        at_rate(buffer(op.buffer).size, machine_.rate(Param::HostAllocBandwidth)));
 }
 
 void HostThread::run(const HostFree& op) {
-  take(machine_.time(Param::HostFreeHostBase) +
+  take(call_cost(Param::HostFreeHostBase) +
        at_rate(buffer(op.buffer).size, machine_.rate(Param::HostFreeHostBandwidth)));
 }
 
 void HostThread::run(const HostRegister& op) {
   process_.pinned[op.buffer.resolve(variables_).value] = true;
-  take(machine_.time(Param::HostRegisterBase) +
+  take(call_cost(Param::HostRegisterBase) +
        at_rate(buffer(op.buffer).size, machine_.rate(Param::HostRegisterBandwidth)));
 }
 

@@ -19,6 +19,7 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
       process_{world.process(process)},
       lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
                                process, kNoDevice, declared.name})} {
+  called_before_.resize(kParamCount);
   variables_.push_back(process);
   frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
 }
@@ -147,6 +148,17 @@ bool HostThread::queue_full(StreamQueue& stream) {
   block(Duration{0}, Duration{0},
         fmt::format("room in the full launch queue of stream {}", stream.declared().name));
   return true;
+}
+
+/// Code and data of a kind of call have left the caches since the last pass.
+Duration HostThread::call_cost(Param param) {
+  Duration cost = machine_.time(param);
+  const auto kind = static_cast<std::size_t>(param);
+  if (called_before_[kind]) return cost;
+  called_before_[kind] = true;
+  if (std::exchange(first_call_, false)) cost += machine_.time(Param::HostPassBegin);
+  return cost + machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm
+                                                             : Param::HostFirstCall);
 }
 
 Duration HostThread::device_switch(std::uint32_t device) {

@@ -60,6 +60,8 @@ class HostThread final : Handler, Waiter {
   void push(StreamQueue& stream, Duration call, Duration latency, What what) {
     stream.push({current_, engine_.now() + call + latency, 0, 1, std::move(what)});
   }
+  /// The call's cost; more the first time in the pass that the thread makes this kind of call.
+  Duration call_cost(Param param);
   bool queue_full(StreamQueue& stream);
   Duration device_switch(std::uint32_t device);
   StreamQueue& stream(const StreamRef& ref);
@@ -143,6 +145,8 @@ class HostThread final : Handler, Waiter {
   bool passed_ = false;            ///< the operation took no time
   bool retry_ = false;             ///< the call was held up (queue full): run it again
   bool after_connecting_ = false;  ///< NCCL's connections are made: launch
+  std::vector<bool> called_before_;  ///< by Param: the kinds of call made in this pass
+  bool first_call_ = true;
   std::uint32_t device_ = 0;    ///< the thread's current device
   std::string waits_for_;
   const StreamQueue* waits_for_stream_ = nullptr;

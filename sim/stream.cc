@@ -108,7 +108,9 @@ Duration StreamQueue::gap_before(const Work& work) const {
   if (!copy && !kernel) return Duration{0};
   if (copy && previous_ == Kind::Copy) return machine_.time(Param::CopyGap) + events;
   if (kernel && previous_ == Kind::Kernel) return machine_.time(Param::KernelGap) + events;
-  if (previous_ == Kind::Event) return machine_.time(Param::EventLatency);
+  if (previous_ == Kind::Event) {
+    return machine_.time(copy || after_copy_ ? Param::EventLatencyCopy : Param::EventLatency);
+  }
   return machine_.time(Param::CopyAfterKernel) + events;
 }
 
@@ -140,6 +142,7 @@ void StreamQueue::begin(const Work& work) {
     }
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
       previous_ = Kind::Event;
+      after_copy_ = ticket.after_copy;
       ready_ = ticket.when;
     }
     event_between_ = true;
@@ -201,6 +204,7 @@ void StreamQueue::pop() {
 
 void StreamQueue::complete_ticket(Ticket& ticket) {
   ticket.done = true;
+  ticket.after_copy = previous_ == Kind::Copy;
   ticket.when = engine_.now();
   for (Waiter* waiter : std::exchange(ticket.waiters, {})) waiter->wake();
 }

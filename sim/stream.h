@@ -84,6 +84,7 @@ class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
   State state_ = State::Idle;
   bool advancing_ = false;
   Kind previous_ = Kind::None;
+  bool after_copy_ = false;     ///< the event that was waited for followed a copy
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};

@@ -27,6 +27,7 @@ struct Execution {
 /// was the latest when they were called, as CUDA does, not to the event.
 struct Ticket {
   bool done = false;
+  bool after_copy = false;  ///< what it waited for was a copy
   TimePoint when{};
   Execution record;
   const StreamQueue* stream{};  ///< where it was recorded
@@ -50,7 +51,7 @@ class Waiter {
 };
 
 /// Which engine moves the bytes; copies of one engine of one device run one at a time.
-enum class CopyEngineKind : std::uint8_t { HostToDevice, DeviceToHost, PeerToPeer, Device };
+enum class CopyEngineKind : std::uint8_t { HostToDevice, DeviceToHost, PeerToPeer };
 
 struct CopyWork {
   CopyEngineKind engine = CopyEngineKind::HostToDevice;

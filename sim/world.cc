@@ -70,14 +70,12 @@ void World::add_links() {
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
   const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
-  const Bandwidth copy = rate_of(machine_, Param::D2dBandwidth);
   for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
     gpu_links_.push_back({engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
                           engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
                           engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
                           engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
-                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink),
-                          engine_.add_link(fmt::format("gpu{}.copy", g), copy)});
+                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink)});
   }
   for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableD2hBandwidth,
                            Param::FreshD2hBandwidth, Param::P2pBandwidth,
@@ -107,10 +105,6 @@ PathId World::device_to_host(const Process& process, std::uint32_t device, Param
                             gpu_links_[gpu].pcie_both};
   if (rate != Param::D2hBandwidth) links.push_back(cap(rate));
   return engine_.path(links);
-}
-
-PathId World::within_device(const Process& process, std::uint32_t device) {
-  return engine_.path({gpu_links_[gpu_index(process.index, device)].copy});
 }
 
 PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct) {

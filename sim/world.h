@@ -49,12 +49,11 @@ class World {
   /// Routes of copies; `rate` is the parameter that caps one copy (kind of memory, staging).
   PathId host_to_device(const Process& process, std::uint32_t device, Param rate);
   PathId device_to_host(const Process& process, std::uint32_t device, Param rate);
-  PathId within_device(const Process& process, std::uint32_t device);
   PathId peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct);
 
  private:
   struct GpuLinks {
-    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out, copy;
+    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out;
   };
   struct NodeLinks {
     LinkId host_read, host_write;
