@@ -18,8 +18,8 @@ namespace foretrace {
 namespace {
 
 // A page of many runs stays small enough to open.
-constexpr LayoutLimits kOneRun{.spans = 10'000, .lanes = 64, .narrow = 0.0005};
-constexpr LayoutLimits kManyRuns{.spans = 3'000, .lanes = 32, .narrow = 0.001};
+constexpr LayoutLimits kOneRun{.spans = 10'000, .lanes = 64, .narrow = 0.0005, .until_ns = 0};
+constexpr LayoutLimits kManyRuns{.spans = 3'000, .lanes = 32, .narrow = 0.001, .until_ns = 0};
 
 std::string versions_of(const Origin& origin) {
   std::string text;

@@ -49,6 +49,9 @@ class Builder {
     const std::size_t shown = std::min(map_.index.size(), limits_.lanes);
     layout_.lanes.resize(shown);
     layout_.hidden_lanes = map_.index.size() - shown;
+    for (const Side& side : sides_) find_end(*side.timeline);
+    layout_.end_ns =
+        limits_.until_ns > 0 ? std::min(limits_.until_ns, layout_.run_end_ns) : layout_.run_end_ns;
     for (std::size_t s = 0; s < sides_.size(); ++s) add_boxes(s);
     const bool too_many = layout_.spans > limits_.spans;
     if (too_many) merge_narrow();
@@ -64,15 +67,21 @@ class Builder {
     return rows.emplace_back(Row{side, {}});
   }
 
+  void find_end(const Timeline& timeline) {
+    const std::int64_t zero_ns = first_begin_ns(timeline);
+    for (const Span& span : timeline.spans) {
+      layout_.run_end_ns = std::max(layout_.run_end_ns, span.end_ns - zero_ns);
+    }
+  }
+
   void add_boxes(std::size_t side) {
     const Timeline& timeline = *sides_[side].timeline;
     const std::int64_t zero_ns = first_begin_ns(timeline);
     for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
       const Span& span = timeline.spans[i];
       const Lane& lane = timeline.lanes[span.lane];
-      layout_.end_ns = std::max(layout_.end_ns, span.end_ns - zero_ns);
       const std::size_t at = map_.of(lane);
-      if (at >= layout_.lanes.size()) continue;
+      if (at >= layout_.lanes.size() || span.begin_ns - zero_ns > layout_.end_ns) continue;
       layout_.lanes[at].lane = lane;
       row_of(at, side).boxes.push_back({.begin_ns = span.begin_ns - zero_ns,
                                         .end_ns = span.end_ns - zero_ns,
@@ -139,6 +148,7 @@ class Builder {
       if (work == SpanClass::Order) continue;
       const std::size_t from_lane = map_.of(timeline.lanes[from.lane]);
       const std::size_t to_lane = map_.of(timeline.lanes[to.lane]);
+      if (from.begin_ns - zero_ns > layout_.end_ns) continue;
       if (hide || std::max(from_lane, to_lane) >= layout_.lanes.size()) {
         ++layout_.hidden_arrows;
       } else {

@@ -47,14 +47,16 @@ struct LayoutLimits {
   std::size_t spans = 10'000;  ///< above it, narrow neighbours are merged and arrows left out
   std::size_t lanes = 64;      ///< the first ones, in order; the rest is counted
   double narrow = 0.0005;      ///< of the picture's width
+  std::int64_t until_ns = 0;   ///< show this much from the run's begin; 0: all of it
 };
 
 struct LanesLayout {
   std::vector<LaneRows> lanes;
   std::vector<LaunchArrow> arrows;
   std::int64_t end_ns = 1;
-  std::size_t spans{};         ///< on the lanes shown
-  std::size_t merged_spans{};  ///< of them, those inside merged boxes
+  std::int64_t run_end_ns = 1;  ///< beyond end_ns when only a part is shown
+  std::size_t spans{};          ///< on the lanes shown, in the time shown
+  std::size_t merged_spans{};   ///< of them, those inside merged boxes
   std::size_t hidden_lanes{};
   std::size_t hidden_arrows{};
 };

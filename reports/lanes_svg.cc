@@ -293,6 +293,10 @@ class Picture {
 
 std::string note_of(const LanesLayout& layout) {
   std::string note;
+  if (layout.end_ns < layout.run_end_ns) {
+    note += fmt::format("The first {} of {}. ", format_time(static_cast<double>(layout.end_ns)),
+                        format_time(static_cast<double>(layout.run_end_ns)));
+  }
   if (layout.merged_spans != 0) {
     note += fmt::format("{} of {} spans are too narrow to draw one by one and are shown merged. ",
                         format_count(layout.merged_spans), format_count(layout.spans));
@@ -303,7 +307,8 @@ std::string note_of(const LanesLayout& layout) {
   if (layout.hidden_lanes != 0) {
     note += fmt::format("{} further lanes are not drawn. ", format_count(layout.hidden_lanes));
   }
-  if (!note.empty()) note += "The Perfetto trace holds everything.";
+  const bool thinned = layout.merged_spans + layout.hidden_arrows + layout.hidden_lanes != 0;
+  if (thinned) note += "The Perfetto trace holds everything.";
   return note;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <map>
 #include <memory>
 #include <sstream>
 
@@ -24,6 +25,7 @@ struct Options {
   std::vector<fs::path> runs;
   fs::path output;
   fs::path svg;
+  std::int64_t svg_until_ns = 0;
   std::string tolerance = "10%";
 };
 
@@ -110,8 +112,10 @@ ReportRun report_run(const Shown& shown, double tolerance) {
   return run;
 }
 
-void write_svg(const fs::path& file, const ReportRun& run) {
-  const LayoutLimits limits;
+void write_svg(const Options& options, const ReportRun& run) {
+  const fs::path& file = options.svg;
+  LayoutLimits limits;
+  limits.until_ns = options.svg_until_ns;
   const auto picture = draw_lanes(run.sides, limits, SvgUse::Standalone, "lanes",
                                   run.comparison.first_origin.scenario);
   write_file(file, picture.svg);
@@ -135,7 +139,7 @@ int run(const Options& options) {
   for (const Shown& one : shown) runs.push_back(report_run(one, tolerance));
   if (!options.svg.empty()) {
     if (runs.size() > 1) throw UsageError{"--svg draws one run"};
-    write_svg(options.svg, runs.front());
+    write_svg(options, runs.front());
     if (options.output.empty()) return kDone;
   }
   const fs::path file = report_file(options);
@@ -152,7 +156,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       add_subcommand(app, "report", "One self-contained HTML page of one or several runs",
                      "foretrace report run/ -o report.html\n"
                      "  foretrace report predicted_run/ measured_run/ -o report.html\n"
-                     "  foretrace report run/ --svg timelines.svg");
+                     "  foretrace report run/ --svg timelines.svg --svg-until 40ms");
   command
       .add_option("runs", options->runs,
                   "Run directories or timeline files; a prediction and a measurement of the same "
@@ -164,6 +168,12 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->option_text("FILE");
   command.add_option("--svg", options->svg, "Write the timeline picture alone, for a README")
       ->option_text("FILE");
+  const std::map<std::string, std::int64_t> units{
+      {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+  command.add_option("--svg-until", options->svg_until_ns, "Draw only the run's first TIME: 40ms")
+      ->transform(
+          CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED).description(""))
+      ->option_text("TIME");
   command.add_option("--tolerance", options->tolerance, "As for compare (default 10%)")
       ->option_text("PERCENT");
   command.callback([options, &exit_code] { exit_code = run(*options); });

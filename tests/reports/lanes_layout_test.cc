@@ -87,12 +87,21 @@ TEST(LanesLayout, KeepsWideSpansAmongMany) {
   EXPECT_EQ(layout.lanes[1].rows[0].boxes.back().end_ns, 320'000);
 }
 
+TEST(LanesLayout, ShowsThePartThatWasAskedFor) {
+  const auto b = many_kernels(true, 100);  // 2 us
+  const LanesLayout layout = lay_out_both(
+      b.timeline, b.timeline, {.spans = 1000, .lanes = 8, .narrow = 0.0005, .until_ns = 199});
+  EXPECT_EQ(layout.end_ns, 199);
+  EXPECT_EQ(layout.run_end_ns, 99 * 20 + 15);
+  EXPECT_EQ(layout.lanes[1].rows[0].boxes.size(), 10U);  // begin at 5, 25, ... 185
+}
+
 TEST(LanesLayout, LeavesOutLanesWithoutSpansAndCountsThoseBeyondTheLimit) {
   auto b = many_kernels(true, 1);
   b.stream("default(0)");  // nothing ran there
   EXPECT_EQ(lay_out_both(b.timeline, b.timeline).lanes.size(), 2U);
-  const LanesLayout layout =
-      lay_out_both(b.timeline, b.timeline, {.spans = 100, .lanes = 1, .narrow = 0.0005});
+  const LanesLayout layout = lay_out_both(
+      b.timeline, b.timeline, {.spans = 100, .lanes = 1, .narrow = 0.0005, .until_ns = 0});
   EXPECT_EQ(layout.lanes.size(), 1U);
   EXPECT_EQ(layout.hidden_lanes, 1U);
 }
