@@ -39,7 +39,10 @@ class Parser {
         if (!index) return tl::unexpected{index.error()};
         reference.indices.push_back(std::move(*index));
       } while (lexer_.take_symbol(","));
-      if (!lexer_.take_symbol(")")) return fail(lexer_.peek(), "')' is missing");
+      if (!lexer_.take_symbol(")")) {
+        return fail(lexer_.peek(), "')' is missing",
+                    "inside of {...} a comma ends the value: write 'x(0, 1)' in quotes");
+      }
     }
     if (!lexer_.at_end()) return unexpected_token();
     return reference;
@@ -275,7 +278,9 @@ Parsed<Expr> to_expr(const Quantity& quantity, Unit unit) {
     return *std::move(expr);
   }
   if (unit != kTime && denominator(quantity.constant) != 1) {
-    return fail(unit == kSize ? "not a whole number of bytes" : "a whole number is needed here");
+    return fail(fmt::format("{} is needed here, and this is {}",
+                            unit == kSize ? "a whole number of bytes" : "a whole number",
+                            quantity.constant.str()));
   }
   const auto value = round_half_away(quantity.constant);
   constexpr auto kMax = std::numeric_limits<std::int64_t>::max();

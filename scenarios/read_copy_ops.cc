@@ -68,9 +68,7 @@ OpKind read_memset(OpFields& fields) {
 
 OpKind read_enable_peer_access(OpFields& fields) {
   const std::int64_t last = std::int64_t{fields.program().devices} - 1;
-  EnablePeerAccess op{fields.number("device", 0, last), fields.number("peer", 0, last)};
-  fields.reader().enables_peer_access = true;
-  return op;
+  return EnablePeerAccess{fields.number("device", 0, last), fields.number("peer", 0, last)};
 }
 
 constexpr std::array kOps{

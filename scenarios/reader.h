@@ -55,7 +55,6 @@ struct Reader {
 
   VariableDomain domain;       ///< at the operation being read
   bool in_operations = false;  ///< `process` and loop indices have a meaning
-  bool enables_peer_access = false;
 };
 
 // ---- values -------------------------------------------------------------------------------------

@@ -119,6 +119,13 @@ TEST(BadInput, IndexOfWhatHasNone) {
             "18:29 error: event 'e2' takes 1 index, and this has 0 | there is event e2(0...1)\n");
 }
 
+TEST(BadInput, TwoIndicesWithoutQuotesInsideBraces) {
+  EXPECT_EQ(problems_of(scenario_with("event_record: {event: e2(0, 1)}")),
+            "18:33 error: ')' is missing | inside of {...} a comma ends the value: write 'x(0, 1)' "
+            "in quotes\n"
+            "18:35 error: unknown key '1)' in event_record | known here: id, event, stream\n");
+}
+
 TEST(BadInput, CopyLargerThanItsBuffer) {
   EXPECT_EQ(
       problems_of(scenario_with("memcpy_async: {src: host, dst: x, size: 2MiB}")),

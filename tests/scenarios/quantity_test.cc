@@ -110,8 +110,8 @@ TEST(Quantity, AnUnknownUnitGetsASuggestion) {
 }
 
 TEST(Quantity, PartsOfBytesAndPartsOfNumbersAreRefused) {
-  EXPECT_EQ(refusal("1B / 3", kSize), "not a whole number of bytes | ");
-  EXPECT_EQ(refusal("7 / 2", kNumber), "a whole number is needed here | ");
+  EXPECT_EQ(refusal("1B / 3", kSize), "a whole number of bytes is needed here, and this is 1/3 | ");
+  EXPECT_EQ(refusal("7 / 2", kNumber), "a whole number is needed here, and this is 7/2 | ");
 }
 
 TEST(Quantity, ConstantsAreExactBeforeTheyAreRounded) {
