@@ -74,16 +74,16 @@ std::vector<std::string> names(const std::string& what) {
 
 void add_list_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("list",
-                                         "Example: foretrace list machines\n\n"
-                                         "Lists what there is, one name per line.");
-  command->add_option("what", options->what, "scenarios, machines, ops or parameters")
+  CLI::App& command =
+      add_subcommand(app, "list", "What there is: scenarios, machines, ops, parameters",
+                     "foretrace list machines");
+  command.add_option("what", options->what, "scenarios, machines, ops or parameters")
       ->required()
       ->check(CLI::IsMember({"scenarios", "machines", "ops", "parameters"}));
-  command->add_option("--format", options->format, "text or json")
+  command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  command->callback([options, &exit_code] {
+  command.callback([options, &exit_code] {
     const std::vector<std::string> all = names(options->what);
     if (options->format == "json") {
       fmt::print("{}\n", nlohmann::json(all).dump(2));

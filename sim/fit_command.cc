@@ -33,9 +33,9 @@ CalibrationRun load_calibration(const std::string& path) {
   Timeline measured = std::move(run.measured->timeline);
   Program program = load_scenario(measured.origin.file);
   if (program.hash != measured.origin.program_hash) {
-    throw UsageError{fmt::format("{}: measured with another version of {} (program hash {}, now {})",
-                                 path, measured.origin.file, measured.origin.program_hash,
-                                 program.hash)};
+    throw UsageError{
+        fmt::format("{}: measured with another version of {} (program hash {}, now {})", path,
+                    measured.origin.file, measured.origin.program_hash, program.hash)};
   }
   return {std::move(program), std::move(measured)};
 }
@@ -51,7 +51,8 @@ std::string residual_table(const FitResult& result) {
   table.column("spread", Right);
   for (const FitResidual& r : result.residuals) {
     table.row({r.scenario, r.region, format_time(r.measured_ns), format_time(r.predicted_ns),
-               format_signed_percent(r.predicted_ns / r.measured_ns - 1), format_percent(r.spread)});
+               format_signed_percent(r.predicted_ns / r.measured_ns - 1),
+               format_percent(r.spread)});
   }
   return table.markdown();
 }
@@ -76,17 +77,17 @@ int run(const Options& options) {
 
 void add_fit_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "fit",
-      "Example: foretrace fit RUNS/calibrate_* --machine h200-nvswitch-8 -o my-machine.yaml\n\n"
-      "Fits the parameters of a machine model to measured calibration runs. Parameters from a "
-      "datasheet or a publication stay as they are.");
-  command->add_option("runs", options->runs, "Directories with measured.timeline.json")->required();
-  command->add_option("-m,--machine", options->machine, "Machine model to start from")->required();
-  command->add_option("--name", options->name, "Name of the new machine model");
-  command->add_option("--from", options->from, "What the file says the values were fitted from");
-  command->add_option("-o,--output", options->output, "Machine file to write")->required();
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  CLI::App& command = add_subcommand(
+      app, "fit",
+      "Fit a machine model's parameters to measured calibration runs; those from a datasheet or a "
+      "publication stay",
+      "foretrace fit RUNS/calibrate_* --machine h200-nvswitch-8 -o my-machine.yaml");
+  command.add_option("runs", options->runs, "Directories with measured.timeline.json")->required();
+  command.add_option("-m,--machine", options->machine, "Machine model to start from")->required();
+  command.add_option("--name", options->name, "Name of the new machine model");
+  command.add_option("--from", options->from, "What the file says the values were fitted from");
+  command.add_option("-o,--output", options->output, "Machine file to write")->required();
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace foretrace

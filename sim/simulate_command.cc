@@ -63,18 +63,17 @@ int run(const Options& options) {
 
 void add_simulate_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "simulate",
-      "Example: foretrace simulate scenarios/examples/prefetch_two_streams.yaml "
-      "--machine h200-nvswitch-8 -o RUN/\n\n"
-      "Predicts the timeline of a scenario on a machine model. Needs no GPU.");
-  command->add_option("file", options->file, "Scenario file")->required();
-  command->add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+  CLI::App& command = add_subcommand(
+      app, "simulate", "Predict a scenario's timeline on a machine model; needs no GPU",
+      "foretrace simulate scenarios/examples/prefetch_two_streams.yaml "
+      "--machine h200-nvswitch-8 -o RUN/");
+  command.add_option("file", options->file, "Scenario file")->required();
+  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
-  command->add_option("-o,--output", options->run,
-                      "Directory for predicted.timeline.json and trace.pftrace");
-  add_set_option(*command, options->parameters);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command.add_option("-o,--output", options->run,
+                     "Directory for predicted.timeline.json and trace.pftrace");
+  add_set_option(command, options->parameters);
+  command.callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace foretrace

@@ -7,7 +7,7 @@
 namespace foretrace {
 
 std::string version_text() {
-  return fmt::format("foretrace {}, SimGrid {}.{}", FORETRACE_VERSION, SIMGRID_VERSION / 10000,
+  return fmt::format("{}, SimGrid {}.{}", FORETRACE_VERSION, SIMGRID_VERSION / 10000,
                      SIMGRID_VERSION / 100 % 100);
 }
 

@@ -1,11 +1,11 @@
-// What `foretrace --version` prints.
+// What `foretrace --version` prints behind the name.
 #pragma once
 
 #include <string>
 
 namespace foretrace {
 
-/// "foretrace 0.1.0, SimGrid 3.32"
+/// "0.1.0, SimGrid 3.32"
 std::string version_text();
 
 }  // namespace foretrace
