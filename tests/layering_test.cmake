@@ -28,12 +28,13 @@ endforeach()
 
 # What each of our targets may link of ours, and of the engine and the GPU libraries. A target
 # that is not listed here is a violation: a new one needs a line.
-set(may_link_scenario options)
+set(may_link_yaml_cpp  nothing)             # yaml-cpp under one name in all its versions
+set(may_link_scenario options yaml_cpp)
 set(may_link_timeline options scenario)
 set(may_link_models   options scenario timeline)
 set(may_link_report   options scenario timeline)
 set(may_link_sim      options scenario timeline models simgrid)
-set(may_link_cli      options scenario timeline models report sim)   # the program foretrace
+set(may_link_cli      options scenario timeline models report sim simgrid)   # the program foretrace
 set(may_link_hw       options scenario timeline gpu)
 set(may_link_hw_cli   options scenario timeline hw gpu)              # the program foretrace-hw
 file(STRINGS ${LINKS} targets)
