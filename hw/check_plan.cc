@@ -72,19 +72,6 @@ class ThreadScript {
   int depth_ = 0;
 };
 
-std::uint64_t executions(const Block& block) {
-  std::uint64_t total = 0;
-  for (const Op& op : block) {
-    const Block* inner = block_of(op.kind);
-    const auto* repeat = std::get_if<Repeat>(&op.kind);
-    const std::uint64_t once = inner == nullptr ? 1 : executions(*inner);
-    const std::uint64_t times = repeat == nullptr ? 1 : repeat->times;
-    if (times > 0 && once > (std::uint64_t{1} << 50) / times) return std::uint64_t{1} << 50;
-    total += once * times;
-  }
-  return total;
-}
-
 /// Walks all threads of all processes until none can go on.
 class Planner {
  public:
@@ -94,7 +81,7 @@ class Planner {
       for (const std::uint32_t thread : threads_of(program, process)) {
         const Block& ops = program.threads[thread].ops;
         const std::uint64_t limit =
-            executions(ops) > kManyExecutions ? kShortLoop : ~std::uint64_t{0};
+            count_executions(ops) > kManyExecutions ? kShortLoop : ~std::uint64_t{0};
         runners_.push_back(
             {process, thread, {program.threads[thread], thread, process, limit}, {}});
       }

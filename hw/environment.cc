@@ -5,6 +5,7 @@
 #include <cupti.h>
 #include <fmt/format.h>
 #include <nccl.h>
+#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -110,11 +111,18 @@ Json describe_links(int count) {
   return links;
 }
 
+/// Cores this process may run on: mpirun binds it to one unless told otherwise.
+int cores_allowed() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
+}
+
 Json describe_host() {
   utsname system{};
   uname(&system);
   return {{"cpu", first_value("/proc/cpuinfo", "model name")},
           {"cores", std::thread::hardware_concurrency()},
+          {"cores_allowed", cores_allowed()},
           {"memory", first_value("/proc/meminfo", "MemTotal")},
           {"kernel", fmt::format("{} {}", system.sysname, system.release)},
           {"transparent_hugepages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}};

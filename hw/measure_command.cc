@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -176,6 +177,7 @@ class Start {
     together(world_, [&] { check_start(world_, programs); });
     set_environment(programs.front());
     prepare(std::move(programs));
+    warn_of_few_cores();
     measure_all();
     trace_all();
     return exit_code_;
@@ -236,6 +238,27 @@ class Start {
     }
   }
 
+  /// mpirun binds processes to one core each unless told otherwise.
+  void warn_of_few_cores() const {
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+    std::size_t threads = 0;
+    for (const auto& measurement : measurements_) {
+      if (!measurement) continue;
+      const Program& program = measurement->program();
+      threads =
+          std::max(threads, threads_of(program, static_cast<std::uint32_t>(world_.rank())).size());
+    }
+    // NCCL and the driver have threads of their own.
+    const std::size_t wanted = threads + 1;
+    if (static_cast<std::size_t>(CPU_COUNT(&allowed)) < wanted) {
+      fmt::print(stderr,
+                 "warning: process {} may use {} core(s) only, {} are wanted: times will suffer "
+                 "(mpirun --bind-to none)\n",
+                 world_.rank(), CPU_COUNT(&allowed), wanted);
+    }
+  }
+
   void say(std::size_t index, const char* what) const {
     if (world_.rank() != 0) return;
     fmt::print(stderr, "[{}/{}] {}: {}\n", index + 1, measurements_.size(),
@@ -265,6 +288,8 @@ int run_measure(const CommandLine& line) {
     } catch (const CannotHereError&) {
       agreed = std::current_exception();
       exit_code = kCannotHere;
+    } catch (const std::exception& error) {  // this process alone: main aborts the others
+      throw std::runtime_error{fmt::format("process {}: {}", rank, error.what())};
     }
   }
   if (agreed && rank == 0) std::rethrow_exception(agreed);
@@ -275,9 +300,10 @@ int run_measure(const CommandLine& line) {
 
 void add_measure_command(CLI::App& app, int& exit_code, EndRun end_run) {
   auto line = std::make_shared<CommandLine>();
-  CLI::App& sub = add_subcommand(
-      app, "measure", "Run scenarios on this machine's GPUs and write what was measured",
-      "mpirun -n 2 foretrace-hw measure scenarios/collectives/all_reduce.yaml -o runs/");
+  CLI::App& sub = add_subcommand(app, "measure",
+                                 "Run scenarios on this machine's GPUs and write what was measured",
+                                 "mpirun --bind-to none -n 2 foretrace-hw measure "
+                                 "scenarios/collectives/all_reduce.yaml -o runs/");
   sub.add_option("files", line->files, "Scenario files, measured one after another")->required();
   sub.add_option("-o,--output", line->options.runs,
                  "Directory of the results: each scenario's go to DIRECTORY/NAME/")

@@ -183,7 +183,7 @@ void Measurement::note_machine() {
 }
 
 RunEnd Measurement::run_end() {
-  return {[this](const ProcessReport& report) { on_hang(report); },
+  return {[this](const ProcessReport& report) { on_hang(report); }, [this] { end_hang(); },
           [this](const std::string& what) { on_failed_operation(what); },
           [this](const std::string& what) {
             fmt::print(stderr, "error: process {}: {}\n", processes_.rank(), what);
@@ -194,10 +194,14 @@ RunEnd Measurement::run_end() {
 void Measurement::on_hang(const ProcessReport& report) {
   using namespace std::chrono_literals;
   const auto& directory = files_.files().directory;
-  write_hang_report(hang_file(directory, report.process), report);
+  try {
+    write_hang_report(hang_file(directory, report.process), report);
+  } catch (const IoError& error) {
+    fmt::print(stderr, "process {}: {}\n", report.process, error.what());
+  }
   if (!is_root()) {
-    std::this_thread::sleep_for(20s);  // rank 0 explains, and ends everybody
-    options_.end_run(kBadAnswer);
+    std::this_thread::sleep_for(2s);  // the others look around before anything is aborted
+    return;
   }
   std::vector<ProcessReport> reports;
   std::vector<std::string> silent;
@@ -223,6 +227,11 @@ void Measurement::on_hang(const ProcessReport& report) {
   for (std::uint32_t p = 0; p < program_.processes; ++p) {
     std::filesystem::remove(hang_file(directory, p));
   }
+}
+
+void Measurement::end_hang() {
+  using namespace std::chrono_literals;
+  if (!is_root()) std::this_thread::sleep_for(20s);  // rank 0 explains, and ends everybody
   options_.end_run(kBadAnswer);
 }
 

@@ -52,6 +52,7 @@ class Measurement {
   void note_machine();
 
   void on_hang(const ProcessReport& report);
+  void end_hang();
   void on_failed_operation(const std::string& what);
 
   Program program_;

@@ -1,5 +1,6 @@
 #include "hw/objects.h"
 
+#include <exception>
 #include <ranges>
 
 #include "hw/cuda_check.h"
@@ -50,7 +51,14 @@ Objects::Objects(const Program& program, const Processes& processes, int first_o
 
 Objects::~Objects() {
   // Emptied before the members go: an abort of a communicator must not find its buffers gone.
-  for (Communicator& comm : comms_) comm.abort();
+  // Other ranks may be lost when an exception unwinds; otherwise all are idle and here together.
+  for (Communicator& comm : comms_) {
+    if (std::uncaught_exceptions() > 0) {
+      comm.abort();
+    } else if (ncclComm_t handle = comm.release(); handle != nullptr) {
+      ncclCommDestroy(handle);
+    }
+  }
 }
 
 void Objects::prepare_devices() {
@@ -139,14 +147,13 @@ void Objects::create_communicators(CommInit when) {
 }
 
 void Objects::destroy_communicators(CommInit when) {
-  nccl_check(ncclGroupStart());
   for (std::uint32_t h = 0; h < comms_.size(); ++h) {
     if (program_.communicators[program_.comms[h].communicator].init != when) continue;
     if (ncclComm_t handle = comms_[h].release(); handle != nullptr) {
+      use_device(ordinal(program_.comms[h].device));
       nccl_check(ncclCommDestroy(handle));
     }
   }
-  nccl_check(ncclGroupEnd());
 }
 
 void Objects::before_pass() {
@@ -174,7 +181,7 @@ void Objects::after_pass() {
   }
   for (const PeerAccess& access : peer_accesses_) {
     use_device(access.ordinal);
-    cuda_check(cudaDeviceDisablePeerAccess(access.peer));
+    cuda_ignore(cudaDeviceDisablePeerAccess(access.peer));
   }
   peer_accesses_.clear();
   destroy_communicators(CommInit::Op);

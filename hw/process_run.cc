@@ -1,7 +1,6 @@
 #include "hw/process_run.h"
 
 #include <future>
-#include <set>
 #include <utility>
 
 #include "hw/activity_tracer.h"
@@ -59,7 +58,6 @@ ProcessRun::~ProcessRun() {
 
 void ProcessRun::preload() {
   const auto infos = index_ops(program_);
-  std::set<std::pair<std::uint32_t, StreamId>> seen;
   for (const OpInfo& info : infos) {
     const auto* gemm = std::get_if<Gemm>(&info.op->kind);
     if (gemm == nullptr || !runs_in(program_.threads[info.thread], process_)) continue;
@@ -121,6 +119,7 @@ void ProcessRun::watched(const std::function<void()>& body) {
     if (hangs_) wait_for_the_end();
     throw;
   }
+  if (hangs_) wait_for_the_end();
   watchdog_.disarm();
 }
 
@@ -149,7 +148,8 @@ void ProcessRun::run_threads(bool traced) {
   spin_until([&] { return ready_.load() == count; });
   released_ns_ = shared_.wait_for_pass(processes_);
   go_.store(number, std::memory_order_release);
-  spin_until([&] { return done_.load(std::memory_order_acquire) == count; });
+  // Asleep: the main thread must not take a core from the host threads it waits for.
+  for (std::uint32_t done = done_; done != count; done = done_) done_.wait(done);
 }
 
 void ProcessRun::work(std::size_t index) {
@@ -157,16 +157,20 @@ void ProcessRun::work(std::size_t index) {
     woken_.wait(number - 1);
     if (stop_) return;
     ready_.fetch_add(1);
-    spin_until([&] { return go_.load(std::memory_order_acquire) == number; });
+    spin_until([&] { return go_.load(std::memory_order_acquire) == number || stop_; });
+    if (stop_) return;
     // An exception must not leave this thread, and the others may wait for it for ever.
     try {
       run_guarded(index, traced_);
     } catch (const OperationFailed& error) {
-      if (!hangs_) end_.failed_operation(error.what());
+      if (hangs_) wait_for_the_end();
+      end_.failed_operation(error.what());
     } catch (const std::exception& error) {
-      if (!hangs_) end_.broke(error.what());
+      if (hangs_) wait_for_the_end();
+      end_.broke(error.what());
     }
     done_.fetch_add(1, std::memory_order_release);
+    done_.notify_all();
   }
 }
 
@@ -190,6 +194,9 @@ void ProcessRun::run_guarded(std::size_t index, bool traced) {
 void ProcessRun::end_pass() {
   objects_.after_pass();
   ++passes_;
+  // Nobody leaves the watched part before everybody is through: a process that hangs needs all
+  // others' watchdogs to explain why.
+  shared_.wait_for_pass(processes_);
 }
 
 std::uint64_t ProcessRun::publish_progress() {
@@ -234,6 +241,12 @@ ProcessReport ProcessRun::report() const {
 void ProcessRun::hang() {
   hangs_ = true;
   end_.hang(report());
+  constexpr std::chrono::seconds kAbortTime{5};
+  within(kAbortTime, [this] {
+    objects_.abort_communicators();
+    return true;
+  });
+  end_.end_hang();
 }
 
 }  // namespace foretrace::hw

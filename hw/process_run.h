@@ -21,10 +21,12 @@
 
 namespace foretrace::hw {
 
-/// What to do when the run cannot go on; neither returns.
+/// What to do when the run cannot go on.
 struct RunEnd {
-  /// The watchdog's: nothing moved for the timeout.
+  /// The watchdog's: nothing moved for the timeout. Tells and writes down why.
   std::function<void(const ProcessReport&)> hang;
+  /// Ends the process, after its communicators were aborted. Does not return; nor do the others.
+  std::function<void()> end_hang;
   /// An operation failed (what happened, in words), on whatever thread.
   std::function<void(const std::string&)> failed_operation;
   /// CUDA, NCCL or the system failed on a host thread of its own.

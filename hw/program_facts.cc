@@ -65,6 +65,19 @@ void for_each_op(const Block& block, const std::function<void(const Op&)>& visit
   }
 }
 
+std::uint64_t count_executions(const Block& block) {
+  std::uint64_t total = 0;
+  for (const Op& op : block) {
+    const Block* inner = block_of(op.kind);
+    const auto* repeat = std::get_if<Repeat>(&op.kind);
+    const std::uint64_t once = inner == nullptr ? 1 : count_executions(*inner);
+    const std::uint64_t times = repeat == nullptr ? 1 : repeat->times;
+    if (times > 0 && once > (std::uint64_t{1} << 50) / times) return std::uint64_t{1} << 50;
+    total += once * times;
+  }
+  return total;
+}
+
 bool runs_in(const HostThread& thread, std::uint32_t process) {
   return std::ranges::find(thread.processes, process) != thread.processes.end();
 }

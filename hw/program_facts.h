@@ -18,6 +18,9 @@ constexpr Combine combine_of(RedOp op) { return static_cast<Combine>(op); }
 /// Calls `visit` for every operation of `block`, blocks before their contents.
 void for_each_op(const Block& block, const std::function<void(const Op&)>& visit);
 
+/// Executions of all operations of a block; at most 2^50.
+std::uint64_t count_executions(const Block& block);
+
 bool runs_in(const HostThread& thread, std::uint32_t process);
 /// Indices into Program::threads.
 std::vector<std::uint32_t> threads_of(const Program& program, std::uint32_t process);

@@ -16,7 +16,7 @@ class Stream {
   Stream(const foretrace::Stream& declared, int ordinal) : ordinal_{ordinal} {
     switch (declared.kind) {
       case StreamKind::LegacyDefault:
-        handle_ = cudaStreamLegacy;
+        handle_ = nullptr;  // the null stream: this is not compiled with per-thread defaults
         return;
       case StreamKind::PerThreadDefault:
         handle_ = cudaStreamPerThread;

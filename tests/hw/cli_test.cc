@@ -15,13 +15,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-struct Run {
+struct Ended {
   int exit_code = -1;
   std::string output;  ///< stdout and stderr
 };
 
-Run run(const std::string& command) {
-  Run result;
+Ended run_shell(const std::string& command) {
+  Ended result;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   std::array<char, 4096> buffer{};
   while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.output += buffer.data();
@@ -60,8 +60,8 @@ class HarnessCommandLine : public testing::Test {
 };
 
 TEST_F(HarnessCommandLine, SaysThatThisMachineHasNoGpu) {
-  const Run result =
-      run(hw("measure " + scenario("examples/prefetch_two_streams.yaml") + output()));
+  const Ended result =
+      run_shell(hw("measure " + scenario("examples/prefetch_two_streams.yaml") + output()));
   EXPECT_EQ(result.exit_code, 3) << result.output;
   EXPECT_THAT(result.output, HasSubstr("no GPU can be used here"));
   EXPECT_THAT(result.output, HasSubstr("doctor"));
@@ -69,8 +69,8 @@ TEST_F(HarnessCommandLine, SaysThatThisMachineHasNoGpu) {
 }
 
 TEST_F(HarnessCommandLine, SaysSoOnceForAllProcesses) {
-  const Run result =
-      run(hw("measure " + scenario("collectives/all_reduce.yaml") + output(), mpirun(2)));
+  const Ended result =
+      run_shell(hw("measure " + scenario("collectives/all_reduce.yaml") + output(), mpirun(2)));
   EXPECT_EQ(result.exit_code, 3) << result.output;
   const auto first = result.output.find("no GPU can be used here");
   ASSERT_NE(first, std::string::npos) << result.output;
@@ -78,57 +78,58 @@ TEST_F(HarnessCommandLine, SaysSoOnceForAllProcesses) {
 }
 
 TEST_F(HarnessCommandLine, SaysHowManyProcessesAreNeeded) {
-  const Run result = run(hw("measure " + scenario("collectives/all_reduce.yaml") + output()));
+  const Ended result =
+      run_shell(hw("measure " + scenario("collectives/all_reduce.yaml") + output()));
   EXPECT_EQ(result.exit_code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("needs 2 processes, this start has 1"));
   EXPECT_THAT(result.output, HasSubstr("mpirun -n 2"));
 }
 
 TEST_F(HarnessCommandLine, RefusesAMissingFile) {
-  const Run result = run(hw("measure nosuch.yaml" + output()));
+  const Ended result = run_shell(hw("measure nosuch.yaml" + output()));
   EXPECT_EQ(result.exit_code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("nosuch.yaml"));
 }
 
 TEST_F(HarnessCommandLine, RefusesATimeoutWithoutUnit) {
-  const Run result = run(
+  const Ended result = run_shell(
       hw("measure " + scenario("examples/prefetch_two_streams.yaml") + output() + " --timeout 30"));
   EXPECT_EQ(result.exit_code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("30s"));
 }
 
 TEST_F(HarnessCommandLine, RefusesAColdProgramBesideAnother) {
-  const Run result = run(hw("measure " + scenario("hangs/recv_without_send_cold.yaml") + " " +
-                                scenario("collectives/all_reduce.yaml") + output(),
-                            mpirun(2)));
+  const Ended result = run_shell(hw("measure " + scenario("hangs/recv_without_send_cold.yaml") +
+                                        " " + scenario("collectives/all_reduce.yaml") + output(),
+                                    mpirun(2)));
   EXPECT_EQ(result.exit_code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("a start of its own"));
 }
 
 TEST_F(HarnessCommandLine, SuggestsTheFlagThatWasMeant) {
-  const Run result = run(hw("measure x.yaml" + output() + " --repetition 3"));
+  const Ended result = run_shell(hw("measure x.yaml" + output() + " --repetition 3"));
   EXPECT_EQ(result.exit_code, 2) << result.output;
   EXPECT_THAT(result.output, HasSubstr("--repetitions"));
 }
 
 TEST_F(HarnessCommandLine, DoctorSaysWhatIsMissing) {
-  const Run text = run(hw("doctor"));
+  const Ended text = run_shell(hw("doctor"));
   EXPECT_EQ(text.exit_code, 3) << text.output;
   EXPECT_THAT(text.output, HasSubstr("MISSING"));
   EXPECT_THAT(text.output, HasSubstr("measure cannot work here"));
   EXPECT_THAT(text.output, HasSubstr("NCCL"));
-  const Run json = run(hw("doctor --format json"));
+  const Ended json = run_shell(hw("doctor --format json"));
   EXPECT_EQ(json.exit_code, 3);
   EXPECT_THAT(json.output, HasSubstr("\"can_measure\": false"));
 }
 
 TEST_F(HarnessCommandLine, ShowsAnExampleFirst) {
   for (const char* command : {"measure", "doctor"}) {
-    const Run result = run(hw(std::string{command} + " --help"));
+    const Ended result = run_shell(hw(std::string{command} + " --help"));
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.output, testing::StartsWith("Example:"));
   }
-  EXPECT_EQ(run(hw("--version")).exit_code, 0);
+  EXPECT_EQ(run_shell(hw("--version")).exit_code, 0);
 }
 
 }  // namespace

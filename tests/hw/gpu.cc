@@ -27,8 +27,8 @@ TestRun::TestRun(const Program& program)
               for (const auto& line : explain_hang(program, {report})) {
                 fmt::print(stderr, "{}\n", line);
               }
-              std::_Exit(1);
             },
+            [] { std::_Exit(1); },
             [](const std::string& what) {
               fmt::print(stderr, "{}\n", what);
               std::_Exit(1);

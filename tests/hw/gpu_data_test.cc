@@ -16,8 +16,7 @@ DataCheck check(const Program& program) {
 }
 
 TEST(DataCheckOnGpu, FindsCopiesSetsAndSumsRight) {
-  FORETRACE_NEEDS_GPUS(1);
-  const DataCheck result = check(program_of(R"(
+  const Program program = program_of(R"(
 streams: {s: {flags: non_blocking}}
 buffers:
   pinned:   {memory: pinned, size: 1000004B}
@@ -35,14 +34,15 @@ threads:
     - reduction: {stream: s, src: x, dst: one, size: 1000004B}
     - memset_async: {stream: s, dst: x, size: 4096B}
     - memcpy: {src: x, dst: pinned}
-)"));
+)");
+  FORETRACE_NEEDS_GPUS(1);
+  const DataCheck result = check(program);
   EXPECT_THAT(result.wrong, IsEmpty());
   EXPECT_THAT(result.summary, HasSubstr("8 of 8 results"));
 }
 
 TEST(DataCheckOnGpu, FindsCollectivesOfOneThreadAndTwoDevicesRight) {
-  FORETRACE_NEEDS_GPUS(2);
-  const DataCheck result = check(program_of(R"(
+  const Program program = program_of(R"(
 devices: 2
 streams: {comm: {each: device, flags: non_blocking}}
 buffers:
@@ -60,7 +60,9 @@ threads:
     - nccl_group: {ops: [{for_each: {index: d, in: devices, ops: [
         {nccl_send: {comm: world(d), stream: comm(d), buffer: part(d), type: float32, peer: 1 - d}},
         {nccl_recv: {comm: world(d), stream: comm(d), buffer: whole(d), size: 1MiB, type: float32, peer: 1 - d}}]}}]}
-)"));
+)");
+  FORETRACE_NEEDS_GPUS(2);
+  const DataCheck result = check(program);
   EXPECT_THAT(result.wrong, IsEmpty());
 }
 

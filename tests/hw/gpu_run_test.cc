@@ -40,7 +40,6 @@ Span span_of(const Timeline& timeline, const Program& program, const std::string
 }
 
 TEST(PassOnGpu, TimesItsRegions) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 threads:
   main:
@@ -50,6 +49,7 @@ threads:
           - spin: {duration: 2ms}
           - device_synchronize: {}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   TestRun run{program};
   for (int i = 0; i < 3; ++i) run->pass();
   ASSERT_THAT(run->region_times(), SizeIs(1));
@@ -58,7 +58,6 @@ threads:
 }
 
 TEST(PassOnGpu, LaunchReturnsBeforeTheKernelEnds) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 streams: {s: {flags: non_blocking}}
 threads:
@@ -66,6 +65,7 @@ threads:
     - spin: {id: kernel, stream: s, duration: 2ms}
     - stream_synchronize: {id: wait, stream: s}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   const Timeline timeline = trace(program);
   const Span launch = span_of(timeline, program, "kernel", 0);
   const Span kernel = span_of(timeline, program, "kernel", 1);
@@ -78,7 +78,6 @@ threads:
 }
 
 TEST(PassOnGpu, StreamWaitEventHoldsTheStreamUntilTheEventCompletes) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
 events: {done: {}}
@@ -90,6 +89,7 @@ threads:
     - spin: {id: second, stream: b, duration: 100us}
     - device_synchronize: {}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   const Timeline timeline = trace(program);
   EXPECT_GE(span_of(timeline, program, "second", 1).begin_ns,
             span_of(timeline, program, "first", 1).end_ns - 1000);
@@ -98,7 +98,6 @@ threads:
 }
 
 TEST(PassOnGpu, AnEventNeverRecordedIsCompleteInEveryPass) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 streams: {a: {flags: non_blocking}}
 events: {done: {}}
@@ -112,6 +111,7 @@ threads:
     - event_record: {event: done, stream: a}
     - device_synchronize: {}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   TestRun run{program};
   for (int pass = 0; pass < 3; ++pass) {
     run->pass();
@@ -120,7 +120,6 @@ threads:
 }
 
 TEST(PassOnGpu, CopiesCrossPcieOnTheirStreamsLane) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 streams: {s: {flags: non_blocking}}
 buffers:
@@ -132,6 +131,7 @@ threads:
     - stream_synchronize: {stream: s}
     - memcpy: {id: d2h, src: x, dst: host}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   const Timeline timeline = trace(program);
   const Span h2d = span_of(timeline, program, "h2d", 1);
   EXPECT_EQ(timeline.lanes[h2d.lane].name, "s");
@@ -145,7 +145,6 @@ threads:
 }
 
 TEST(PassOnGpu, HostThreadsMeetAtABarrierAndSignalEachOther) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 signals: {ready: {}}
 threads:
@@ -160,6 +159,7 @@ threads:
     - host_compute: {duration: 3ms}
     - host_signal: {signal: ready}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   TestRun run{program};
   for (int pass = 0; pass < 3; ++pass) {
     run->pass();
@@ -168,7 +168,6 @@ threads:
 }
 
 TEST(PassOnGpu, FreshMemoryIsAllocatedInEveryPass) {
-  FORETRACE_NEEDS_GPUS(1);
   const Program program = program_of(R"(
 buffers:
   x:     {memory: device, size: 1MiB}
@@ -181,12 +180,12 @@ threads:
     - memcpy: {src: fresh, dst: own}
     - device_synchronize: {}
 )");
+  FORETRACE_NEEDS_GPUS(1);
   TestRun run{program};
   for (int pass = 0; pass < 3; ++pass) run->pass();
 }
 
 TEST(PassOnGpu, AGroupsKernelsBelongToItsCallsOnEveryDevice) {
-  FORETRACE_NEEDS_GPUS(2);
   const Program program = program_of(R"(
 devices: 2
 streams: {comm: {each: device, flags: non_blocking}}
@@ -207,6 +206,7 @@ threads:
         ops:
           - stream_synchronize: {stream: comm(d)}
 )");
+  FORETRACE_NEEDS_GPUS(2);
   const Timeline timeline = trace(program);
   for (std::uint32_t device = 0; device < 2; ++device) {
     const Span kernel = span_of(timeline, program, "ar", 1, device);
