@@ -233,18 +233,12 @@ void ModelMemory::apply_one(const ProcessCall& from, CheckStep& step) {
           [&](const MemsetAsync& op) { set(op); }, [&](const Memset& op) { set(op); },
           [&](const Elementwise& op) {
             const std::uint64_t size = op.size.eval(v).count;
-            std::vector<Value> parts;
-            for (const BufferRef& source : op.sources) {
-              const auto value = holds(source).value_of(0, size);
-              if (value && value->type == op.type) parts.push_back(*value);
-            }
-            std::optional<Value> result;
-            // One source is max(x, 0), which leaves patterns as they are.
-            if (parts.size() == op.sources.size()) {
-              result = parts.size() == 1 ? parts.front() : combined(parts, RedOp::Sum);
-            }
+            std::vector<const Content*> sources;
+            for (const BufferRef& source : op.sources) sources.push_back(&holds(source));
+            // One source is max(x, 0), which leaves patterns as they are; two are added.
+            const auto result = combined_pieces(sources, 0, size, op.type, RedOp::Sum);
             holds(op.dst).forget(0, size);
-            if (result) holds(op.dst).set({0, size, *result});
+            for (const Piece& piece : result) holds(op.dst).set(piece);
             expect(process, op.dst.resolve(v), 0, size, step);
           },
           [&](const Reduction& op) {
@@ -319,15 +313,9 @@ void ModelMemory::apply_collective(const std::vector<const ProcessCall*>& ranks,
   };
   std::vector<Delivery> deliveries;
   const auto deliver_sum = [&](const Member& to, std::uint64_t from, std::uint64_t at) {
-    std::vector<Value> parts;
-    for (const Member& m : members) {
-      const auto value = content(m.call->process, m.send).value_of(from, from + part);
-      if (value && value->type == kind.type) parts.push_back(*value);
-    }
-    std::vector<Piece> pieces;
-    if (parts.size() == members.size()) {
-      if (const auto sum = combined(parts, kind.op)) pieces.push_back({from, from + part, *sum});
-    }
+    std::vector<const Content*> contents;
+    for (const Member& m : members) contents.push_back(&content(m.call->process, m.send));
+    auto pieces = combined_pieces(contents, from, from + part, kind.type, kind.op);
     deliveries.push_back({&to, at, from, std::move(pieces)});
   };
   for (const Member& to : members) {

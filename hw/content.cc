@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "hw/hash.h"
 
@@ -180,6 +181,30 @@ void Content::copy(const std::vector<Piece>& pieces, std::uint64_t from, std::ui
     for (Term& term : piece.value.terms) term.shift -= moved / element;
     set(std::move(piece));
   }
+}
+
+std::vector<Piece> combined_pieces(const std::vector<const Content*>& contents, std::uint64_t begin,
+                                   std::uint64_t end, DataType type, RedOp op) {
+  std::set<std::uint64_t> cuts{begin, end};
+  for (const Content* content : contents) {
+    for (const Piece& piece : content->within(begin, end)) {
+      cuts.insert(piece.begin);
+      cuts.insert(piece.end);
+    }
+  }
+  Content result;  // joins equal neighbours
+  for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
+    const std::uint64_t from = *cut;
+    const std::uint64_t to = *std::next(cut);
+    std::vector<Value> parts;
+    for (const Content* content : contents) {
+      const auto value = content->value_of(from, to);
+      if (value && value->type == type) parts.push_back(*value);
+    }
+    if (parts.size() != contents.size()) continue;
+    if (const auto value = combined(parts, op)) result.set({from, to, *value});
+  }
+  return result.pieces();
 }
 
 }  // namespace foretrace::hw

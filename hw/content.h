@@ -61,4 +61,9 @@ class Content {
   std::vector<Piece> pieces_;
 };
 
+/// [begin, end) of all contents combined, element by element: known where all are and where the
+/// result is exact. Contents of another type than `type` are unknown.
+std::vector<Piece> combined_pieces(const std::vector<const Content*>& contents, std::uint64_t begin,
+                                   std::uint64_t end, DataType type, RedOp op);
+
 }  // namespace foretrace::hw

@@ -51,6 +51,17 @@ TEST(Content, CopyThatCutsElementsIsUnknown) {
   EXPECT_THAT(target.pieces(), IsEmpty());
 }
 
+TEST(CombinedPieces, AreCutWhereAnyContentChanges) {
+  Content a;
+  a.set({0, 80, pattern(1)});
+  Content b;
+  b.set({0, 40, pattern(2)});
+  b.set({40, 60, pattern(3)});  // and unknown from 60 on
+  const auto pieces = combined_pieces({&a, &b}, 0, 80, DataType::Float32, RedOp::Sum);
+  EXPECT_THAT(pieces, ElementsAre(Piece{0, 40, *combined({pattern(1), pattern(2)}, RedOp::Sum)},
+                                  Piece{40, 60, *combined({pattern(1), pattern(3)}, RedOp::Sum)}));
+}
+
 TEST(CombinedValue, AddsTheFactorsOfEqualPatterns) {
   const auto sum = combined({pattern(1), pattern(2), pattern(1, 0, 2)}, RedOp::Sum);
   ASSERT_TRUE(sum);
