@@ -1,6 +1,7 @@
 #include "models/nccl_cost.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace foretrace {
@@ -15,13 +16,22 @@ struct ProtocolParams {
   Param latency, bandwidth;
 };
 
-ProtocolParams params_of(NcclProtocol protocol) {
-  switch (protocol) {
-    case NcclProtocol::LL: return {Param::NcclLatencyLl, Param::NcclBandwidthLl};
-    case NcclProtocol::LL128: return {Param::NcclLatencyLl128, Param::NcclBandwidthLl128};
-    case NcclProtocol::Simple: break;
-  }
-  return {Param::NcclLatencySimple, Param::NcclBandwidthSimple};
+/// Operations that move data alike share their corrections.
+ProtocolParams params_of(CollectiveKind kind, NcclProtocol protocol) {
+  using enum Param;
+  using ByProtocol = std::array<ProtocolParams, 3>;  // LL, LL128, Simple
+  static constexpr ByProtocol kAllReduce{{{NcclAllReduceLlLatency, NcclAllReduceLlBandwidth},
+                                          {NcclAllReduceLl128Latency, NcclAllReduceLl128Bandwidth},
+                                          {NcclAllReduceSimpleLatency, NcclAllReduceSimpleBandwidth}}};
+  static constexpr ByProtocol kGather{{{NcclGatherLlLatency, NcclGatherLlBandwidth},
+                                       {NcclGatherLl128Latency, NcclGatherLl128Bandwidth},
+                                       {NcclGatherSimpleLatency, NcclGatherSimpleBandwidth}}};
+  static constexpr ByProtocol kChain{{{NcclChainLlLatency, NcclChainLlBandwidth},
+                                      {NcclChainLl128Latency, NcclChainLl128Bandwidth},
+                                      {NcclChainSimpleLatency, NcclChainSimpleBandwidth}}};
+  const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
+  const ByProtocol& group = kind == CollectiveKind::AllReduce ? kAllReduce : chain ? kChain : kGather;
+  return group[static_cast<std::size_t>(protocol)];
 }
 
 /// NCCL's nBytes of an operation whose NcclCollective::size is `size`.
@@ -46,7 +56,7 @@ NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size
   const auto price = std::ranges::find_if(prices, [&](const NcclPrice& p) {
     return p.algorithm == cost.choice.algorithm && p.protocol == cost.choice.protocol;
   });
-  const ProtocolParams params = params_of(cost.choice.protocol);
+  const ProtocolParams params = params_of(kind, cost.choice.protocol);
   cost.latency =
       seconds_to_duration(price->latency_us * 1e-6 * machine.get(params.latency).value);
   const double seconds = static_cast<double>(bytes.count) /

@@ -37,7 +37,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   }
   if (queue_full(queue)) return;
   if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
-    pageable_copy(queue, from_device ? to : from, from_device ? from.device : to.device, size,
+    pageable_copy(queue, from_device ? dst : src, from_device ? from.device : to.device, size,
                   to_device);
     return;
   }
@@ -82,16 +82,18 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
 
 /// The driver moves the data through its own pinned memory, and the host is part of it: a small
 /// copy to the device travels in the command stream, everything else returns when it has ended.
-void HostThread::pageable_copy(StreamQueue& queue, const Buffer& host, std::uint32_t device,
+void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
                                Bytes size, bool to_device) {
-  const bool fresh = host.memory == MemoryKind::FreshPageable;
+  const bool fresh = buffer(host).memory == MemoryKind::FreshPageable;
+  const bool written = process_.written[host.resolve(variables_).value];
   const Duration base = call_cost(to_device ? Param::PageableH2dBase : Param::PageableD2hBase) +
                         device_switch(queue.declared().device);
   CopyWork work;
   work.size = size;
   if (to_device) {
     work.engine = CopyEngineKind::HostToDevice;
-    work.path = world_.host_to_device(process_, device, Param::PageableH2dBandwidth);
+    work.path = world_.host_to_device(
+        process_, device, written ? Param::PageableH2dWritten : Param::PageableH2dBandwidth);
     work.latency = machine_.time(Param::H2dLatency);
   } else {
     work.engine = CopyEngineKind::DeviceToHost;

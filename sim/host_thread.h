@@ -70,7 +70,7 @@ class HostThread final : Handler, Waiter {
   void kernel(const StreamRef& stream, Duration call, const KernelCost& cost);
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
-  void pageable_copy(StreamQueue& stream, const Buffer& host, std::uint32_t device, Bytes size,
+  void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
                      bool to_device);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size);
   void wait_for_event(const Ticket* ticket, const std::string& name);

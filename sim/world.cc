@@ -7,6 +7,26 @@
 namespace foretrace::sim {
 namespace {
 
+/// Host buffers that some operation writes: the data of every pass but the first find them so.
+/// A family is written as a whole; which member is a question of the moment.
+void note_written(const Program& program, const Block& ops, std::vector<bool>& written) {
+  const auto note = [&](const BufferRef& ref) {
+    const Buffer& first = program.buffers[ref.first.value];
+    const std::string family = first.name.substr(0, first.name.find('('));
+    for (std::size_t b = ref.first.value; b < program.buffers.size(); ++b) {
+      const std::string& name = program.buffers[b].name;
+      if (name.substr(0, name.find('(')) != family) break;
+      written[b] = true;
+    }
+  };
+  for (const Op& op : ops) {
+    if (const auto* fill = std::get_if<HostFill>(&op.kind)) note(fill->dst);
+    if (const auto* copy = std::get_if<MemcpyAsync>(&op.kind)) note(copy->dst);
+    if (const auto* copy = std::get_if<Memcpy>(&op.kind)) note(copy->dst);
+    if (const Block* inside = block_of(op.kind)) note_written(program, *inside, written);
+  }
+}
+
 Bandwidth rate_of(const Machine& machine, Param param) {
   return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
 }
@@ -48,6 +68,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.signals.resize(program.signals.size());
     process.peer_access.resize(std::size_t{program.devices} * program.devices);
     process.pinned.resize(program.buffers.size());
+    process.written.resize(program.buffers.size());
+    for (const HostThread& thread : program.threads) note_written(program, thread.ops, process.written);
   }
   add_communicators(engine);
 }
@@ -77,7 +99,7 @@ void World::add_links() {
                           engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
                           engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink)});
   }
-  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableD2hBandwidth,
+  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableH2dWritten, Param::PageableD2hBandwidth,
                            Param::FreshD2hBandwidth, Param::P2pBandwidth,
                            Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;

@@ -36,6 +36,7 @@ struct Process {
   std::vector<Semaphore> signals;
   std::vector<bool> peer_access;                      ///< [device * devices + peer]
   std::vector<bool> pinned;                           ///< by BufferId: registered by the program
+  std::vector<bool> written;                          ///< by BufferId: host memory the host writes
 };
 
 class World {
