@@ -148,7 +148,7 @@ class Builder {
       if (work == SpanClass::Order) continue;
       const std::size_t from_lane = map_.of(timeline.lanes[from.lane]);
       const std::size_t to_lane = map_.of(timeline.lanes[to.lane]);
-      if (from.begin_ns - zero_ns > layout_.end_ns) continue;
+      if (to.begin_ns - zero_ns > layout_.end_ns) continue;
       if (hide || std::max(from_lane, to_lane) >= layout_.lanes.size()) {
         ++layout_.hidden_arrows;
       } else {
