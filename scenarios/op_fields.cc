@@ -94,7 +94,7 @@ BufferRef OpFields::buffer(std::string_view key, unsigned memories) {
 }
 
 BufferRef OpFields::buffer_at(const YamlNode& node, std::string_view key, unsigned memories) {
-  const auto ref = reference_at<BufferTag>(node, "buffer", reader_.buffers);
+  auto ref = reference_at<BufferTag>(node, "buffer", reader_.buffers);
   const MemoryKind kind = buffer_of(ref).memory;
   if (is_sound() && (memories & (1U << static_cast<unsigned>(kind))) == 0) {
     reader_.problems.error(
@@ -164,7 +164,7 @@ BytesExpr OpFields::size_up_to(Bytes largest, std::string_view of_what) {
 
 BytesExpr OpFields::typed_size_up_to(Bytes largest, std::string_view of_what, DataType type) {
   const auto element = static_cast<std::int64_t>(size_of(type).count);
-  const BytesExpr size = size_up_to(largest, of_what);
+  BytesExpr size = size_up_to(largest, of_what);
   const auto rest = combine(Expr::Op::Mod, size.expr, Expr{element});
   const auto reason = rest ? leaves_range(*rest, 0, 0, reader_.domain) : std::nullopt;
   if (reason && is_sound()) {

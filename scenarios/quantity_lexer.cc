@@ -176,6 +176,7 @@ class Scanner {
 
   Token unknown_unit(std::size_t begin, std::string_view name) const {
     std::vector<std::string> known;
+    known.reserve(kUnits.size());
     for (const UnitName& unit : kUnits) known.emplace_back(unit.name);
     return bad(begin, fmt::format("unknown unit '{}'", name), suggest(name, known));
   }

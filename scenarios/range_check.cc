@@ -100,6 +100,7 @@ bool for_each_assignment(const VariableDomain& domain, const std::vector<const E
   if (domain.runs_never()) return true;
   const auto slots = used_slots(exprs);
   std::vector<std::size_t> counts;
+  counts.reserve(slots.size());
   for (const std::size_t slot : slots) counts.push_back(values_to_visit(domain, exprs, slot));
   std::vector<std::int64_t> variables(domain.loops.size() + 1, 0);
   std::vector<std::size_t> position(slots.size(), 0);
@@ -122,6 +123,7 @@ bool for_each_assignment(const VariableDomain& domain, const std::vector<const E
 std::string describe_assignment(const VariableDomain& domain, const std::vector<std::size_t>& slots,
                                 Variables variables) {
   std::vector<std::string> parts;
+  parts.reserve(slots.size());
   for (const std::size_t slot : slots) {
     parts.push_back(fmt::format("{} = {}", slot == 0 ? "process" : domain.loops[slot - 1].name,
                                 variables[slot]));

@@ -68,6 +68,7 @@ void read_parameters(Reader& reader, const YamlNode* node, const ParameterValues
     for (const YamlEntry& entry : node->entries) read_one(reader, entry, given);
   }
   std::vector<std::string> known;
+  known.reserve(reader.parameters.size());
   for (const auto& [name, parameter] : reader.parameters) known.push_back(name);
   for (const auto& [name, value] : given) {
     if (reader.parameters.contains(name)) continue;

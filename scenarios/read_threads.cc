@@ -68,6 +68,7 @@ class ThreadReader {
       return {0};
     }
     std::vector<std::uint32_t> processes;
+    processes.reserve(several->items.size());
     for (const YamlNode& item : several->items) processes.push_back(read(item));
     std::ranges::sort(processes);
     if (std::ranges::adjacent_find(processes) != processes.end()) {
@@ -218,6 +219,7 @@ class ThreadReader {
 
   std::vector<std::string> all_names() const {
     std::vector<std::string> names;
+    names.reserve(simple_ops_.size() + block_ops().size());
     for (const auto& [name, op] : simple_ops_) names.emplace_back(name);
     for (const BlockSyntax& op : block_ops()) names.emplace_back(op.name);
     return names;

@@ -23,6 +23,7 @@ Parsed<Quantity> look_up_parameter(Reader& reader, std::string_view name) {
   const auto found = reader.parameters.find(name.substr(1));
   if (found == reader.parameters.end()) {
     std::vector<std::string> known;
+    known.reserve(reader.parameters.size());
     for (const auto& [parameter, value] : reader.parameters) known.push_back("$" + parameter);
     return fail(fmt::format("unknown parameter '{}'", name), suggest(name, known));
   }
