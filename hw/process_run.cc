@@ -1,5 +1,6 @@
 #include "hw/process_run.h"
 
+#include <algorithm>
 #include <future>
 #include <utility>
 
@@ -20,6 +21,21 @@ auto within(std::chrono::seconds limit, Function function) -> std::optional<decl
   std::thread{std::move(task)}.detach();
   if (result.wait_for(limit) != std::future_status::ready) return std::nullopt;
   return result.get();
+}
+
+std::vector<BufferRef> buffers_of(const Gemm& op) { return {op.a, op.b, op.c}; }
+std::vector<BufferRef> buffers_of(const Reduction& op) { return {op.src, op.dst}; }
+std::vector<BufferRef> buffers_of(const Elementwise& op) {
+  std::vector<BufferRef> buffers = op.sources;
+  buffers.push_back(op.dst);
+  return buffers;
+}
+
+/// Not the case for buffers that the program itself allocates.
+bool hold_memory(const std::vector<BufferRef>& buffers, Context& context) {
+  return std::ranges::all_of(buffers, [&](const BufferRef& ref) {
+    return context.objects.buffer(ref.resolve(context.variables)).holds_memory();
+  });
 }
 
 [[noreturn]] void wait_for_the_end() {
@@ -57,21 +73,28 @@ ProcessRun::~ProcessRun() {
 }
 
 void ProcessRun::preload() {
+  // CUDA loads a kernel when it is first launched, which may wait for the device: never while an
+  // NCCL kernel there waits for a peer. NCCL loads its own kernels when a communicator is made.
   const auto infos = index_ops(program_);
-  for (const OpInfo& info : infos) {
-    const auto* gemm = std::get_if<Gemm>(&info.op->kind);
-    if (gemm == nullptr || !runs_in(program_.threads[info.thread], process_)) continue;
-    const auto variables = variables_at(info, infos, 0, process_);
-    for (const auto& thread : threads_) {
-      if (thread->thread() != info.thread) continue;
+  for (const auto& thread : threads_) {
+    for_each_op(program_.threads[thread->thread()].ops, [&](const Op& op) {
+      const OpInfo& info = infos[op.id.value];
+      const bool never_runs = std::ranges::any_of(info.loops, [&](OpId loop) {
+        return std::get<Repeat>(infos[loop.value].op->kind).times == 0;
+      });
+      if (never_runs) return;
       Context context = thread->context();
-      context.variables = variables;
-      const Gemm& op = *gemm;
-      const bool ready = objects_.buffer(op.a.resolve(variables)).holds_memory() &&
-                         objects_.buffer(op.b.resolve(variables)).holds_memory() &&
-                         objects_.buffer(op.c.resolve(variables)).holds_memory();
-      if (ready) execute(op, context);
-    }
+      context.variables = variables_at(info, infos, 0, process_);
+      std::visit(
+          [&](const auto& kind) {
+            using T = std::decay_t<decltype(kind)>;
+            if constexpr (std::is_same_v<T, Gemm> || std::is_same_v<T, Elementwise> ||
+                          std::is_same_v<T, Reduction>) {
+              if (hold_memory(buffers_of(kind), context)) execute(kind, context);
+            }
+          },
+          op.kind);
+    });
   }
   objects_.synchronize_devices();
 }

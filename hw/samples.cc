@@ -124,7 +124,9 @@ std::string to_bytes(const Timeline& part) {
     head["lanes"].push_back(
         {static_cast<int>(lane.kind), lane.node, lane.process, lane.device, lane.name});
   }
-  for (const SpanDetail& detail : part.details) head["details"].push_back(detail.kernel);
+  for (const SpanDetail& detail : part.details) {
+    head["details"].push_back({detail.kernel, detail.algorithm, detail.channels});
+  }
   for (const RegionSamples& row : part.regions) head["regions"].push_back(to_json(row));
   std::string encoded;
   Json::to_cbor(head, encoded);
@@ -149,9 +151,11 @@ Timeline from_bytes(const std::string& bytes) {
     part.lanes.push_back({static_cast<LaneKind>(lane.at(0).get<int>()), lane.at(1), lane.at(2),
                           lane.at(3), lane.at(4)});
   }
-  for (const Json& kernel : head.at("details")) {
+  for (const Json& sent : head.at("details")) {
     SpanDetail& detail = part.details.emplace_back();
-    detail.kernel = kernel;
+    detail.kernel = sent.at(0);
+    detail.algorithm = sent.at(1);
+    detail.channels = sent.at(2);
   }
   for (const Json& row : head.at("regions")) part.regions.push_back(region_from(row));
   const std::size_t span_bytes = static_cast<std::size_t>(bytes.end() - head_end);

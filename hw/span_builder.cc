@@ -54,10 +54,21 @@ class SpanBuilder {
     std::uint16_t& part = parts_[key];
     if (part == std::numeric_limits<std::uint16_t>::max()) return;
     ++part;
+    add_span(*cause, lane, activity.begin_ns, activity.end_ns, part,
+             intern(built_.timeline, detail_of(activity)));
+  }
+
+  /// NCCL's kernels say in their name which algorithm they are (the protocol there is not always
+  /// the one that runs) and take one block per channel.
+  static SpanDetail detail_of(const DeviceActivity& activity) {
     SpanDetail detail;
     detail.kernel = activity.name;
-    add_span(*cause, lane, activity.begin_ns, activity.end_ns, part,
-             intern(built_.timeline, detail));
+    if (activity.name.starts_with("ncclDevKernel")) {
+      detail.channels = activity.grid_blocks;
+      if (activity.name.find("_RING_") != std::string::npos) detail.algorithm = "Ring";
+      if (activity.name.find("_TREE_") != std::string::npos) detail.algorithm = "Tree";
+    }
+    return detail;
   }
 
   /// The operation, resolved from a group to the first of its operations on the stream.

@@ -82,6 +82,8 @@ TEST(TimelinePart, SurvivesTheWayToRankZero) {
                 {LaneKind::Stream, 0, 2, 1, "comm(1)"}};
   SpanDetail detail;
   detail.kernel = "spin_kernel";
+  detail.algorithm = "Ring";
+  detail.channels = 24;
   part.spans = {{4, 0, 7, 100, 250, 0, 0}, {4, 1, 7, 200, -5, 1, intern(part, detail)}};
   RegionSamples row;
   row.op = 3;
@@ -99,7 +101,7 @@ TEST(TimelinePart, SurvivesTheWayToRankZero) {
   EXPECT_EQ(back.lanes[0].device, kNoDevice);
   ASSERT_THAT(back.spans, SizeIs(2));
   EXPECT_EQ(back.spans[1].end_ns, -5);
-  EXPECT_EQ(back.details[back.spans[1].detail].kernel, "spin_kernel");
+  EXPECT_EQ(back.details[back.spans[1].detail], detail);
   ASSERT_THAT(back.regions, SizeIs(1));
   EXPECT_THAT(back.regions[0].samples_ns, ElementsAre(1, 2, 3));
   EXPECT_EQ(back.regions[0].traced_ns, 9);

@@ -133,13 +133,17 @@ threads:
   pass.first_ordinal = 2;
   pass.calls.resize(1);
   pass.grouped = {{{group, 0}, {reduce, 0}, 2, 20}, {{group, 0}, {reduce, 1}, 3, 30}};
-  pass.activities = {{Kind::Kernel, Execution{group, 0}, 10, 20, 2, 20, "ncclDevKernel", 24},
+  pass.activities = {{Kind::Kernel, Execution{group, 0}, 10, 20, 2, 20,
+                      "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 24},
                      {Kind::Kernel, Execution{group, 0}, 11, 20, 3, 30, "ncclDevKernel", 24}};
   const BuiltSpans built = build_spans(program, pass);
   ASSERT_THAT(built.timeline.spans, SizeIs(2));
   EXPECT_EQ(built.timeline.spans[0].op, reduce);
   EXPECT_EQ(built.timeline.spans[0].instance, 0U);
   EXPECT_EQ(lane_of(built.timeline, built.timeline.spans[0]).name, "comm(0)");
+  const SpanDetail& detail = built.timeline.details[built.timeline.spans[0].detail];
+  EXPECT_EQ(detail.algorithm, "Ring");
+  EXPECT_EQ(detail.channels, 24U);
   EXPECT_EQ(built.timeline.spans[1].instance, 1U);
   EXPECT_EQ(lane_of(built.timeline, built.timeline.spans[1]).name, "comm(1)");
   EXPECT_EQ(lane_of(built.timeline, built.timeline.spans[1]).device, 1U);
