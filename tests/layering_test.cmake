@@ -26,6 +26,20 @@ foreach(rule IN LISTS forbidden_includes)
   endforeach()
 endforeach()
 
+# x.cc includes x.h first, which proves that x.h compiles alone.
+file(GLOB sources RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/models/*.cc ${ROOT}/sim/*.cc
+     ${ROOT}/reports/*.cc ${ROOT}/hw/*.cc)
+foreach(source IN LISTS sources)
+  string(REGEX REPLACE "\\.cc$" ".h" header ${source})
+  if(EXISTS ${ROOT}/${header})
+    file(STRINGS ${ROOT}/${source} includes REGEX "^#include")
+    list(GET includes 0 first)
+    if(NOT first STREQUAL "#include \"${header}\"")
+      string(APPEND violations "  ${source}: its own header is not its first include\n")
+    endif()
+  endif()
+endforeach()
+
 # What each of our targets may link of ours, and of the engine and the GPU libraries. A target
 # that is not listed here is a violation: a new one needs a line.
 set(may_link_yaml_cpp  nothing)             # yaml-cpp under one name in all its versions
