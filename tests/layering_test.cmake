@@ -49,8 +49,10 @@ set(may_link_models   options scenario timeline)
 set(may_link_report   options scenario timeline)
 set(may_link_sim      options scenario timeline models simgrid)
 set(may_link_cli      options scenario timeline models report sim simgrid)   # the program foretrace
-set(may_link_hw       options scenario timeline gpu)
-set(may_link_hw_cli   options scenario timeline hw gpu)              # the program foretrace-hw
+set(may_link_hw_core  options scenario timeline)
+set(may_link_kernels  gpu)                   # CUDA C++17, behind plain headers
+set(may_link_hw       options scenario timeline hw_core kernels gpu)
+set(may_link_hw_cli   options scenario timeline hw_core hw gpu)              # the program foretrace-hw
 file(STRINGS ${LINKS} targets)
 foreach(line IN LISTS targets)
   string(REGEX MATCH "^([^:]+): *(.*)$" line "${line}")
