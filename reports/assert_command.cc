@@ -10,8 +10,7 @@
 #include "reports/output_options.h"
 #include "reports/run_files.h"
 #include "reports/text_table.h"
-#include "scenarios/command.h"
-#include "scenarios/read_scenario.h"
+#include "scenarios/check_command.h"
 
 namespace foretrace {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 struct Options {
   std::filesystem::path run;
   std::filesystem::path scenario;
-  std::vector<std::string> settings;
+  ParameterValues parameters;
   OutputOptions output;
 };
 
@@ -31,18 +30,6 @@ struct Judged {
 
 std::string word(Held held) {
   return held == Held::Yes ? "holds" : held == Held::No ? "BROKEN" : "undecided";
-}
-
-ParameterValues parse_settings(const std::vector<std::string>& settings) {
-  ParameterValues values;
-  for (const std::string& setting : settings) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw UsageError{fmt::format("--set: '{}' is not NAME=VALUE", setting)};
-    }
-    values[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
-  return values;
 }
 
 /// The file that the timeline names, from here or from beside the timeline.
@@ -144,8 +131,7 @@ std::string render(const Program& program, const std::vector<Judged>& origins,
 int run(const Options& options) {
   const Run loaded = load_run(options.run);
   const LoadedTimeline& any = loaded.predicted ? *loaded.predicted : *loaded.measured;
-  const Program program =
-      load_scenario(find_scenario(options, any), parse_settings(options.settings));
+  const Program program = load_scenario(find_scenario(options, any), options.parameters);
   std::vector<Judged> origins;
   if (loaded.predicted) origins.push_back(judge_all(program, *loaded.predicted));
   if (loaded.measured) origins.push_back(judge_all(program, *loaded.measured));
@@ -173,9 +159,7 @@ void add_assert_command(CLI::App& app, int& exit_code) {
       .add_option("--scenario", options->scenario,
                   "The scenario file, when it is not where the timeline says")
       ->option_text("FILE");
-  command.add_option("--set", options->settings, "A parameter that the run was given")
-      ->option_text("NAME=VALUE")
-      ->allow_extra_args(false);
+  add_set_option(command, options->parameters);
   add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -1,7 +1,9 @@
 // foretrace assert: a scenario's expectations, judged on the timelines that are there.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace foretrace {
 

@@ -1,7 +1,9 @@
 // foretrace compare: how far a prediction is from its measurement.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace foretrace {
 

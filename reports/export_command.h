@@ -1,7 +1,9 @@
 // foretrace export: a run's timelines in other tools' formats.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace foretrace {
 

@@ -1,9 +1,12 @@
 // What several report commands share: --format, --output, and percentages on the command line.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace foretrace {
 

@@ -1,7 +1,9 @@
 // foretrace report: one self-contained HTML page of one or several runs.
 #pragma once
 
-#include <CLI/CLI.hpp>
+namespace CLI {
+class App;
+}
 
 namespace foretrace {
 

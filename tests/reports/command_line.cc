@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "scenarios/command.h"
+
 namespace foretrace::test {
 
-Ran run_command(AddCommand add, const std::vector<std::string>& arguments) {
+Ran run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& arguments) {
   std::vector<std::string> words{"foretrace"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;

@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/command.h"
+#include "scenarios/errors.h"
+
+namespace CLI {
+class App;
+}
 
 namespace foretrace::test {
 
@@ -14,6 +18,6 @@ struct Ran {
   std::string err;
 };
 
-Ran run_command(AddCommand add, const std::vector<std::string>& arguments);
+Ran run_command(void (*add)(CLI::App&, int&), const std::vector<std::string>& arguments);
 
 }  // namespace foretrace::test
