@@ -168,6 +168,7 @@ class Walk {
   void issue(const CheckStep& step) {
     if (step.calls.empty()) return;
     Context context = context_of(step.calls.front());
+    context.state.phase = ThreadState::Phase::Running;
     const bool grouped = step.calls.size() > 1;
     if (grouped) begin_group(context);
     for (const CheckCall& call : step.calls) {

@@ -103,9 +103,12 @@ TEST(SpanBuilder, NumbersTheKernelsOfOneOperation) {
 TEST(SpanBuilder, CountsWhatNoOperationCaused) {
   const Program program = pipeline();
   TracedPass pass;
+  pass.released_ns = 5;
   pass.calls.resize(1);
-  pass.activities = {{Kind::Kernel, std::nullopt, 10, 20, 0, 7, "library", 1},
-                     {Kind::Kernel, Execution{999, 0}, 10, 20, 0, 7, "strange", 1}};
+  pass.activities = {
+      {Kind::Kernel, std::nullopt, 1, 3, 0, 7, "refills a buffer before the pass", 1},
+      {Kind::Kernel, std::nullopt, 10, 20, 0, 7, "library", 1},
+      {Kind::Kernel, Execution{999, 0}, 10, 20, 0, 7, "strange", 1}};
   const BuiltSpans built = build_spans(program, pass);
   EXPECT_THAT(built.timeline.spans, SizeIs(0));
   EXPECT_EQ(built.unattributed, 2U);
