@@ -41,6 +41,15 @@ TEST_P(Document, HasCommandsThatRunAsTheyStand) {
   }
 }
 
+TEST(Documents, ShowAScenarioThatPassesCheck) {
+  const std::string text = read_file(fs::path{FORETRACE_SOURCE_DIR} / "scenarios" / "README.md");
+  const auto begin = text.find("```yaml\n") + 8;
+  const Scratch scratch;
+  scratch.write("shown.yaml", text.substr(begin, text.find("```", begin) - begin));
+  const Ran check = scratch.run("foretrace check shown.yaml");
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+}
+
 TEST(Documents, NameOnlyFilesThatExist) {
   const fs::path root = FORETRACE_SOURCE_DIR;
   for (const char* document : {"README.md", "CONTRIBUTING.md", "scenarios/README.md"}) {
