@@ -126,7 +126,8 @@ std::string compare_text(const Comparison& c) {
   text += fmt::format("\nRegions: {}; traced = what tracing changed\n\n{}", error_words(c),
                       regions.markdown());
   text += fmt::format(
-      "\nOperations: median durations in the traced repetition; begin = {} - {}, from the run's "
+      "\nOperations: median durations in the traced repetition, which lengthens host calls;\nbegin "
+      "= {} - {}, from the run's "
       "begin\n\n{}",
       c.first_name, c.second_name, operations_text(c));
   return text + "\n" + verdict(c);

@@ -21,13 +21,7 @@ namespace {
 constexpr LayoutLimits kOneRun{.spans = 10'000, .lanes = 64, .narrow = 0.0005, .until_ns = 0};
 constexpr LayoutLimits kManyRuns{.spans = 3'000, .lanes = 32, .narrow = 0.001, .until_ns = 0};
 
-std::string versions_of(const Origin& origin) {
-  std::string text;
-  for (const auto& [name, version] : origin.versions) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, version);
-  }
-  return text;
-}
+constexpr std::size_t kShortVersion = 20;
 
 MustacheData facts_of(const ReportRun& run) {
   const Comparison& c = run.comparison;
@@ -42,7 +36,18 @@ MustacheData facts_of(const ReportRun& run) {
   const auto add_side = [&](const Origin& origin, const std::string& name) {
     const std::string by = origin.producer.empty() ? "" : ", by " + origin.producer;
     add(name, origin.machine + by);
-    add("versions", versions_of(origin));
+    std::string versions;
+    for (const auto& [key, value] : origin.versions) {
+      if (value.size() > kShortVersion) continue;
+      versions += fmt::format("{}{} {}", versions.empty() ? "" : ", ", key, value);
+    }
+    add("versions", versions);
+    for (const auto& [key, value] : origin.versions) {  // sentences, not numbers
+      if (value.size() <= kShortVersion) continue;
+      std::string words = key;
+      std::ranges::replace(words, '_', ' ');
+      add(words, value);
+    }
   };
   add_side(c.first_origin, c.first_name);
   if (run.sides.size() == 2) add_side(c.second_origin, c.second_name);
@@ -157,7 +162,8 @@ std::string region_words(const Comparison& c) {
 
 std::string operation_words(const Comparison& c, bool two) {
   std::string words = "Median durations over all executions";
-  if (c.first_origin.measured || two) words += " in the traced repetition";
+  if (c.first_origin.measured || two)
+    words += " in the traced repetition, which lengthens host calls";
   if (!two) return words + ".";
   return words + fmt::format(". Begin: median of {} - {}, each from its run's begin.", c.first_name,
                              c.second_name);

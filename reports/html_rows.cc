@@ -101,7 +101,7 @@ MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
     data.set("error", format_or_dash(row.error, format_signed_percent));
     data.set("traced", format_or_dash(row.tracing_change, format_signed_percent));
     data.set("glyph", error_glyph(row, c.tolerance));
-    data.set("standing", c.standing());
+    data.set("standing", run.sides.size() < 2 ? "-" : c.standing());
     data.set("tone", tone_of(row, run));
     data.set("verdict", run.sides.size() < 2 ? "-" : to_string(row.judgement));
     rows << data;
@@ -126,8 +126,9 @@ MustacheData worst_operation_rows(const ReportRun& run, const std::string& run_i
   std::vector<const OperationRow*> worst;
   for (const OperationRow& row : run.comparison.operations) {
     const SpanClass kind = class_of_row(row);
-    const bool is_own_time = kind != SpanClass::HostWait && kind != SpanClass::Order;
-    if (is_own_time && row.matched != 0 && row.total_difference_ns != 0) worst.push_back(&row);
+    const bool is_work = kind == SpanClass::Kernel || kind == SpanClass::Copy ||
+                         kind == SpanClass::Nccl || kind == SpanClass::HostWork;
+    if (is_work && row.matched != 0 && row.total_difference_ns != 0) worst.push_back(&row);
   }
   std::ranges::stable_sort(worst, std::greater{}, [](const OperationRow* row) {
     return std::abs(row->total_difference_ns);

@@ -15,8 +15,8 @@ std::string line_anchor(const std::string& run_id, int line, bool has_source);
 
 MustacheData region_rows(const ReportRun& run, const std::string& run_id);
 MustacheData operation_rows(const ReportRun& run, const std::string& run_id);
-/// The operations whose differences add up to most. Waiting calls and events are left out: their
-/// time is what others cost.
+/// The work (kernels, copies, collectives, host computing) whose differences add up to most. Host
+/// calls are left out: waits last as long as what they wait for, and tracing lengthens the others.
 MustacheData worst_operation_rows(const ReportRun& run, const std::string& run_id);
 
 }  // namespace foretrace
