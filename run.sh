@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 source ./setup.sh
+trap print_steps EXIT
 
 scenario=prefetch_two_streams
 foretrace=build/release/sim/foretrace
@@ -26,5 +27,4 @@ step "build" build release foretrace
 step "simulate $scenario" predict
 step "compare with the measured run" compare_with_measured
 step "report" write_report
-print_steps
 echo "$PWD/$out/report.html"

@@ -5,15 +5,22 @@ step() {
   local name=$1 begin=$SECONDS_NOW
   shift
   printf '\n== %s\n' "$name" >&2
+  RUNNING=$name
   "$@"
+  RUNNING=
   SECONDS_NOW=$(date +%s.%N)
   STEPS+=("$(printf '%8.1f s  %s' "$(awk "BEGIN {print $SECONDS_NOW - $begin}")" "$name")")
 }
+RUNNING=
 SECONDS_NOW=$(date +%s.%N)
 STEPS=()
 print_steps() {
   printf '\n== time per step\n' >&2
   printf '%s\n' "${STEPS[@]}" >&2
+  if [ -n "$RUNNING" ]; then
+    printf '  FAILED    %s, after %.1f s\n' "$RUNNING" \
+      "$(awk "BEGIN {print $(date +%s.%N) - $SECONDS_NOW}")" >&2
+  fi
 }
 
 # Debian 12 and later, Ubuntu 24.04 and later.
@@ -23,7 +30,7 @@ PACKAGES=(
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libeigen3-dev
   libboost-dev libprotozero-dev libkainjow-mustache-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev   # tests only, from here on
-  protobuf-compiler python3-jsonschema
+  protobuf-compiler python3-jsonschema python3-yaml
 )
 
 # Installs what is missing with apt; quick when nothing is. Says what to do where there is no apt.
