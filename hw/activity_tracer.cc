@@ -199,8 +199,7 @@ std::uint32_t ActivityTracer::stream_id(cudaStream_t stream) {
   // The runtime's handles of the default streams are the driver's, too.
   std::uint32_t id = 0;
   const std::uint8_t per_thread = stream == cudaStreamPerThread ? 1 : 0;
-  cupti_check(cuptiGetStreamIdEx(nullptr, stream, per_thread, &id));
-  return id;
+  return cuptiGetStreamIdEx(nullptr, stream, per_thread, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
 std::string ActivityTracer::problem() {

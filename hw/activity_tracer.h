@@ -41,7 +41,7 @@ class ActivityTracer {
   /// Records that did not fit CUPTI's buffers; their spans are missing.
   std::uint64_t dropped() const;
 
-  /// CUPTI's number for a stream of the current device.
+  /// CUPTI's number for a stream of the current device; 0 when CUPTI does not say.
   static std::uint32_t stream_id(cudaStream_t stream);
   /// Why tracing cannot work here; empty when it can. Needs a GPU.
   static std::string problem();

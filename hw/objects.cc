@@ -179,11 +179,14 @@ void Objects::after_pass() {
     buffer.unregister_host();
     if (buffer.declared().allocated_by_program || is_fresh(buffer)) buffer.release();
   }
-  for (const PeerAccess& access : peer_accesses_) {
-    use_device(access.ordinal);
-    cuda_ignore(cudaDeviceDisablePeerAccess(access.peer));
+  // NCCL may have come to rely on it since.
+  if (program_.communicators.empty()) {
+    for (const PeerAccess& access : peer_accesses_) {
+      use_device(access.ordinal);
+      cuda_ignore(cudaDeviceDisablePeerAccess(access.peer));
+    }
+    peer_accesses_.clear();
   }
-  peer_accesses_.clear();
   destroy_communicators(CommInit::Op);
 }
 

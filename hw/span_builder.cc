@@ -78,11 +78,14 @@ class SpanBuilder {
     if (!std::holds_alternative<NcclGroup>(infos_[activity.cause->op].op->kind)) {
       return activity.cause;
     }
-    const auto launch = std::ranges::find_if(pass_.grouped, [&](const GroupedLaunch& grouped) {
-      return grouped.group == *activity.cause && grouped.ordinal == activity.ordinal &&
-             grouped.stream_id == activity.stream_id;
-    });
-    return launch == pass_.grouped.end() ? std::nullopt : std::optional{launch->call};
+    const GroupedLaunch* on_device = nullptr;
+    for (const GroupedLaunch& grouped : pass_.grouped) {
+      if (grouped.group != *activity.cause || grouped.ordinal != activity.ordinal) continue;
+      if (grouped.stream_id == activity.stream_id) return grouped.call;
+      if (on_device == nullptr) on_device = &grouped;
+    }
+    // CUPTI did not know the stream: one of the group's operations on the device it was.
+    return on_device == nullptr ? std::nullopt : std::optional{on_device->call};
   }
 
   std::uint32_t stream_lane(Execution cause, const DeviceActivity& activity) {

@@ -178,8 +178,9 @@ threads:
   ASSERT_EQ(ended.exit_code, 0) << ended.output;
   const Timeline timeline = result("threads");
   ASSERT_THAT(timeline.regions, SizeIs(1));
-  // Two cores may be shared with other tests: only that the waiting is seen at all.
-  EXPECT_THAT(timeline.regions[0].samples_ns, Each(testing::Gt(std::int64_t{1'000'000})));
+  // On a busy machine either thread may come late to the region: that the waiting is seen at all.
+  EXPECT_THAT(timeline.regions[0].samples_ns, SizeIs(5));
+  EXPECT_THAT(timeline.regions[0].samples_ns, Contains(testing::Gt(std::int64_t{1'000'000})));
 }
 
 TEST_F(FakeGpu, WrongDataIsAnErrorAndNoTiming) {

@@ -152,5 +152,26 @@ threads:
   EXPECT_EQ(lane_of(built.timeline, built.timeline.spans[1]).device, 1U);
 }
 
+TEST(SpanBuilder, FindsAGroupsOperationByItsDeviceWhenTheStreamIsUnknown) {
+  const Program program = program_of(R"(
+buffers: {data: {memory: device, size: 64B}}
+communicators: {world: {members: all_devices, init: all}}
+threads:
+  main:
+    - nccl_group:
+        ops:
+          - nccl_all_reduce: {comm: world, buffer: data, type: float32, op: sum}
+)");
+  const std::uint32_t group = id_of(program, "nccl_group");
+  const std::uint32_t reduce = id_of(program, "nccl_all_reduce");
+  TracedPass pass;
+  pass.calls.resize(1);
+  pass.grouped = {{{group, 0}, {reduce, 0}, 0, 0}};
+  pass.activities = {{Kind::Kernel, Execution{group, 0}, 10, 20, 0, 7, "ncclDevKernel", 24}};
+  const BuiltSpans built = build_spans(program, pass);
+  ASSERT_THAT(built.timeline.spans, SizeIs(1));
+  EXPECT_EQ(built.timeline.spans[0].op, reduce);
+}
+
 }  // namespace
 }  // namespace foretrace::hw
