@@ -44,6 +44,20 @@ Bytes whole_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
   }
 }
 
+/// Bytes through one port and direction: nccl-tests' bus factor.
+double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
+  if (kind == CollectiveKind::AllReduce) return bytes * 2 * (ranks - 1) / ranks;
+  if (kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce) return bytes;
+  return bytes * (ranks - 1) / ranks;
+}
+
+/// Simple moves large chunks through a pipeline of steps; `wire` bytes cross one port.
+Duration pipeline_fill(const Machine& machine, NcclProtocol protocol, double wire) {
+  if (protocol != NcclProtocol::Simple) return Duration{0};
+  const double part = std::min(1.0, wire / machine.get(Param::NcclSimpleRampSize).value);
+  return seconds_to_duration(machine.get(Param::NcclSimpleRamp).value * part);
+}
+
 }  // namespace
 
 NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size,
@@ -59,6 +73,8 @@ NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size
   const ProtocolParams params = params_of(kind, cost.choice.protocol);
   cost.latency =
       seconds_to_duration(price->latency_us * 1e-6 * machine.get(params.latency).value);
+  cost.latency += pipeline_fill(machine, cost.choice.protocol,
+                                bus_bytes(kind, static_cast<double>(bytes.count), ranks));
   const double seconds = static_cast<double>(bytes.count) /
                          (price->bandwidth_gbps * 1e9 * machine.get(params.bandwidth).value);
   cost.wire_bytes = {
@@ -71,6 +87,7 @@ NcclCost send_recv_cost(const Machine& machine, Bytes size, std::uint32_t ranks)
   cost.choice = nccl_choose_p2p(graph_of(machine, ranks), size);
   cost.latency = machine.time(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pLatencyLl
                                                                       : Param::NcclP2pLatency);
+  cost.latency += pipeline_fill(machine, cost.choice.protocol, static_cast<double>(size.count));
   const double nvlink = machine.rate(Param::NvlinkBandwidth);
   const double per_channel =
       machine.rate(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pChannelBandwidthLl

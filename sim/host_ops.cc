@@ -14,6 +14,7 @@ void HostThread::run(const HostCompute& op) { take(op.duration.eval(variables_))
 
 void HostThread::run(const HostFill& op) {
   const Bytes size = op.size.eval(variables_);
+  touched(op.dst.resolve(variables_), size, false);
   Duration cost = at_rate(size, machine_.rate(Param::HostFillBandwidth));
   if (buffer(op.dst).memory == MemoryKind::FreshPageable) {
     cost += at_rate(size, machine_.rate(Param::HostTouchBandwidth));

@@ -152,11 +152,10 @@ bool HostThread::queue_full(StreamQueue& stream) {
 
 /// Code and data of a kind of call have left the caches since the last pass.
 Duration HostThread::call_cost(Param param) {
-  Duration cost = machine_.time(param);
+  const Duration cost = machine_.time(param);
   const auto kind = static_cast<std::size_t>(param);
   if (called_before_[kind]) return cost;
   called_before_[kind] = true;
-  if (std::exchange(first_call_, false)) cost += machine_.time(Param::HostPassBegin);
   return cost + machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm
                                                              : Param::HostFirstCall);
 }

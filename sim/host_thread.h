@@ -75,6 +75,9 @@ class HostThread final : Handler, Waiter {
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size);
   void wait_for_event(const Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
+  /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
+  bool read_from_cache(BufferId id, Bytes size);
+  void touched(BufferId id, Bytes size, bool by_reading);
 
   struct NcclCall {
     Execution execution;
@@ -146,7 +149,6 @@ class HostThread final : Handler, Waiter {
   bool retry_ = false;             ///< the call was held up (queue full): run it again
   bool after_connecting_ = false;  ///< NCCL's connections are made: launch
   std::vector<bool> called_before_;  ///< by Param: the kinds of call made in this pass
-  bool first_call_ = true;
   std::uint32_t device_ = 0;    ///< the thread's current device
   std::string waits_for_;
   const StreamQueue* waits_for_stream_ = nullptr;

@@ -1,5 +1,7 @@
 #include "sim/recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -30,6 +32,7 @@ std::size_t count_executions(const Block& block, std::size_t times) {
 Recorder::Recorder(const Program& program, const Machine& machine) {
   timeline_.origin = origin_of(program);
   timeline_.origin.machine = machine.name;
+  timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
   timeline_.origin.fit_scenarios = machine.fit_scenarios;
   timeline_.ops = op_rows(program);
   std::size_t executions = 0;

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "models/machine.h"
+#include "reports/perfetto_writer.h"
 #include "reports/text_table.h"
 #include "reports/timeline_json.h"
+#include "reports/write_file.h"
 #include "scenarios/check_command.h"
 #include "scenarios/command.h"
 #include "scenarios/read_scenario.h"
@@ -43,6 +45,16 @@ std::string region_table(const Timeline& timeline) {
   return table.empty() ? std::string{} : table.markdown();
 }
 
+void write_run(const Timeline& timeline, const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw UsageError{fmt::format("{}: {}", directory.string(), error.message())};
+  write_timeline(timeline, directory / kPredictedFile);
+  const Timeline* const only = &timeline;
+  write_file(directory / "trace.pftrace",
+             [&](std::ostream& out) { write_perfetto({&only, 1}, out); });
+}
+
 int run(const Options& options) {
   const Program program = load_scenario(options.file, options.parameters);
   const Machine machine = load_machine(options.machine);
@@ -50,10 +62,7 @@ int run(const Options& options) {
     throw UsageError{render(problems, "")};
   }
   const Timeline timeline = simulate(program, machine);
-  if (!options.run.empty()) {
-    std::filesystem::create_directories(options.run);
-    write_timeline(timeline, std::filesystem::path{options.run} / kPredictedFile);
-  }
+  if (!options.run.empty()) write_run(timeline, options.run);
   fmt::print("{}", region_table(timeline));
   for (const std::string& line : timeline.outcome.explanation) fmt::print(stderr, "{}\n", line);
   return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;

@@ -7,26 +7,6 @@
 namespace foretrace::sim {
 namespace {
 
-/// Host buffers that some operation writes: the data of every pass but the first find them so.
-/// A family is written as a whole; which member is a question of the moment.
-void note_written(const Program& program, const Block& ops, std::vector<bool>& written) {
-  const auto note = [&](const BufferRef& ref) {
-    const Buffer& first = program.buffers[ref.first.value];
-    const std::string family = first.name.substr(0, first.name.find('('));
-    for (std::size_t b = ref.first.value; b < program.buffers.size(); ++b) {
-      const std::string& name = program.buffers[b].name;
-      if (name.substr(0, name.find('(')) != family) break;
-      written[b] = true;
-    }
-  };
-  for (const Op& op : ops) {
-    if (const auto* fill = std::get_if<HostFill>(&op.kind)) note(fill->dst);
-    if (const auto* copy = std::get_if<MemcpyAsync>(&op.kind)) note(copy->dst);
-    if (const auto* copy = std::get_if<Memcpy>(&op.kind)) note(copy->dst);
-    if (const Block* inside = block_of(op.kind)) note_written(program, *inside, written);
-  }
-}
-
 Bandwidth rate_of(const Machine& machine, Param param) {
   return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
 }
@@ -68,8 +48,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.signals.resize(program.signals.size());
     process.peer_access.resize(std::size_t{program.devices} * program.devices);
     process.pinned.resize(program.buffers.size());
-    process.written.resize(program.buffers.size());
-    for (const HostThread& thread : program.threads) note_written(program, thread.ops, process.written);
+    process.host_reads.resize(program.buffers.size());
   }
   add_communicators(engine);
 }
@@ -92,14 +71,17 @@ void World::add_links() {
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
   const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
+  // In the wire bytes of send_recv_cost, which are in units of the port's full bandwidth.
+  const Bandwidth p2p = rate_of(machine_, Param::NcclP2pDuplex);
   for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
     gpu_links_.push_back({engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
                           engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
                           engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
                           engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
-                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink)});
+                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink),
+                          engine_.add_link(fmt::format("gpu{}.nccl_p2p", g), p2p)});
   }
-  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableH2dWritten, Param::PageableD2hBandwidth,
+  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
                            Param::FreshD2hBandwidth, Param::P2pBandwidth,
                            Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;
@@ -150,7 +132,9 @@ void World::add_communicators(Engine& engine) {
       all.push_back(links(a).nvlink_out);
       all.push_back(links(a).nvlink_in);
       for (std::uint32_t b = 0; b < declared.members.size(); ++b) {
-        if (a != b) pairs[{a, b}] = engine.path({links(a).nvlink_out, links(b).nvlink_in});
+        if (a == b) continue;
+        pairs[{a, b}] = engine.path(
+            {links(a).nccl_p2p, links(a).nvlink_out, links(b).nvlink_in, links(b).nccl_p2p});
       }
     }
     comm->set_paths(engine.path(all), std::move(pairs));

@@ -28,6 +28,13 @@ struct BarrierState {
   std::vector<Waiter*> waiting;
 };
 
+/// How much of a pageable buffer a copy has read last, and when: counted in bytes the host touched.
+struct HostRead {
+  std::uint64_t size = 0;
+  std::uint32_t reads = 0;  ///< in a row, without a write in between
+  std::uint64_t at = 0;
+};
+
 struct Process {
   std::uint32_t index{};
   std::vector<Device*> devices;
@@ -36,7 +43,8 @@ struct Process {
   std::vector<Semaphore> signals;
   std::vector<bool> peer_access;                      ///< [device * devices + peer]
   std::vector<bool> pinned;                           ///< by BufferId: registered by the program
-  std::vector<bool> written;                          ///< by BufferId: host memory the host writes
+  std::vector<HostRead> host_reads;                   ///< by BufferId
+  std::uint64_t host_bytes_touched = 0;
 };
 
 class World {
@@ -54,7 +62,7 @@ class World {
 
  private:
   struct GpuLinks {
-    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out;
+    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out, nccl_p2p;
   };
   struct NodeLinks {
     LinkId host_read, host_write;
