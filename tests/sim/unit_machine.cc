@@ -25,6 +25,8 @@ double unit_value(Param param) {
     case Param::SmallPageableLimit: return 64 * 1024;
     case Param::NcclConnect: return 100e-6;
     case Param::NcclInit: return 1000e-6;
+    case Param::HostFirstCall: return 0;
+    case Param::HostFirstGemm: return 0;
     default: break;
   }
   switch (info(param).unit) {
