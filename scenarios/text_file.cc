@@ -19,9 +19,15 @@ std::string read_text_file(const std::filesystem::path& file) {
     throw UsageError{fmt::format("{}: error: {}\n", file.string(),
                                  exists ? "the file cannot be read" : "there is no such file")};
   }
-  std::string text(kLargestText + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  // Piece by piece: room for the largest text at once would cost more than reading a small one.
+  constexpr std::size_t kPiece = 64 * 1024;
+  std::string text;
+  while (stream && text.size() <= kLargestText) {
+    const std::size_t had = text.size();
+    text.resize(had + kPiece);
+    stream.read(text.data() + had, kPiece);
+    text.resize(had + static_cast<std::size_t>(stream.gcount()));
+  }
   return text;
 }
 
