@@ -12,12 +12,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "scenarios/text_file.h"
+
 namespace foretrace {
 namespace {
 
 // yaml-cpp recurses for each level, and so do we; no scenario nests half as deep.
 constexpr std::size_t kDeepestNesting = 100;
-constexpr std::size_t kLargestText = std::size_t{16} << 20;
 
 struct NestedTooDeeply {
   YAML::Mark mark;
