@@ -27,9 +27,9 @@ std::string value_text(double value, ParamUnit unit) {
   switch (unit) {
     case ParamUnit::Time: return scaled(value, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
     case ParamUnit::Size: {
-      const bool binary = std::fmod(value, 1024) == 0;
-      return binary ? scaled(value, {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}})
-                    : scaled(value, {{1e9, " GB"}, {1e6, " MB"}, {1, " B"}});
+      const bool decimal = std::fmod(value, 1e6) == 0;
+      return decimal ? scaled(value, {{1e9, " GB"}, {1e6, " MB"}})
+                     : scaled(value, {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}});
     }
     case ParamUnit::Rate: return fmt::format("{:.5g} GB/s", value * 1e-9);
     case ParamUnit::FlopRate: return fmt::format("{:.5g} TFLOP/s", value * 1e-12);
@@ -48,7 +48,7 @@ void emit(YAML::Emitter& out, const ParamInfo& parameter, const ParamValue& valu
   if (!value.from.empty()) out << YAML::Key << "from" << YAML::Value << YAML::DoubleQuoted << value.from;
   if (!value.range.empty()) out << YAML::Key << "range" << YAML::Value << value.range;
   if (value.spread > 0) {
-    out << YAML::Key << "spread" << YAML::Value << fmt::format("{:.2g}%", value.spread * 100);
+    out << YAML::Key << "spread" << YAML::Value << fmt::format("{:.1f}%", value.spread * 100);
   }
   out << YAML::EndMap;
 }

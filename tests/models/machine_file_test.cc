@@ -1,0 +1,101 @@
+// Machine files: read as strictly as scenarios, written so that they read back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/machine.h"
+#include "scenarios/errors.h"
+#include "scenarios/read_scenario.h"
+
+namespace foretrace {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kHead = "schema_version: 1\nname: m\nnode: {gpus: 2, gpu: Test}\nparameters:\n";
+
+std::string errors_of(const std::string& parameters) {
+  const std::string text = kHead + parameters;
+  const auto machine = read_machine(text, "m.yaml");
+  return machine ? "" : render(machine.error(), text);
+}
+
+TEST(MachineFile, GivesValuesInSiUnits) {
+  const auto machine = read_machine(
+      kHead +
+          "  host.launch_kernel: {value: 3.2us, source: fit, from: here, range: all, spread: 4%}\n"
+          "  copy.h2d_bandwidth: {value: 55.5 GB/s, source: datasheet}\n"
+          "  gemm.float32.rate: {value: 52.5 TFLOP/s, source: assumed}\n",
+      "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->time(Param::HostLaunchKernel), Duration{3'200'000});
+  EXPECT_DOUBLE_EQ(machine->get(Param::HostLaunchKernel).spread, 0.04);
+  EXPECT_EQ(machine->get(Param::HostLaunchKernel).source, ParameterClass::Fit);
+  EXPECT_DOUBLE_EQ(machine->rate(Param::H2dBandwidth), 55.5e9);
+  EXPECT_DOUBLE_EQ(machine->rate(Param::GemmRateF32), 52.5e12);
+}
+
+TEST(MachineFile, NamesAnUnknownParameterAndTheOneThatWasMeant) {
+  const std::string text = errors_of("  host.launch_kernal: {value: 3us, source: fit}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:5:3: error: unknown key 'host.launch_kernal'"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'host.launch_kernel'?"));
+}
+
+TEST(MachineFile, RefusesWrongUnitsUnknownSourcesAndNegativeValuesAtOnce) {
+  const std::string text = errors_of(
+      "  host.launch_kernel: {value: 3 GB/s, source: fit}\n"
+      "  copy.h2d_bandwidth: {value: 55 GB/s, source: guess}\n"
+      "  host.query: {value: 0us - 1us, source: fit}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:5:"));
+  EXPECT_THAT(text, HasSubstr("unknown source 'guess'"));
+  EXPECT_THAT(text, HasSubstr("host.query must be positive"));
+}
+
+TEST(MachineFile, ReadsBackWhatItWrites) {
+  for (const std::string& name : machine_names()) {
+    const Machine machine = load_machine(name);
+    const auto again = read_machine(machine_text(machine), "again.yaml");
+    ASSERT_TRUE(again.has_value()) << name;
+    EXPECT_EQ(machine_text(*again), machine_text(machine)) << name;
+  }
+}
+
+TEST(MachineFile, ThatIsUnknownIsTheUsersError) {
+  EXPECT_THROW(load_machine("h200-nvswitch-9"), UsageError);
+}
+
+TEST(Machine, SaysWhichParameterAProgramNeedsAndItLacks) {
+  const auto machine = read_machine(kHead + "  gpu.sm_count: {value: 1, source: fit}\n", "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  try {
+    machine->time(Param::HostLaunchKernel);
+    FAIL() << "it has none";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("machine 'm' has no parameter 'host.launch_kernel'"));
+  }
+}
+
+Program program_of(const std::string& text) {
+  return read_scenario("schema_version: 1\nname: t\n" + text, "t.yaml")->program;
+}
+
+TEST(CheckFits, RefusesMoreGpusThanTheMachineHas) {
+  const Machine machine = load_machine("v100-pcie-4");
+  const Program program = program_of("processes: 5\nthreads: {main: [host_barrier: {}]}\n");
+  ASSERT_EQ(check_fits(program, machine).size(), 1u);
+  EXPECT_THAT(check_fits(program, machine)[0].message, HasSubstr("needs 1 node(s) with 5 GPU(s)"));
+}
+
+TEST(CheckFits, RefusesMoreMemoryThanADeviceOrANodeHas) {
+  const Machine machine = load_machine("v100-pcie-4");
+  const Program device = program_of(
+      "buffers: {x: {memory: device, size: 9 GB, count: 2}}\nthreads: {main: [host_barrier: {}]}\n");
+  ASSERT_EQ(check_fits(device, machine).size(), 1u);
+  EXPECT_THAT(check_fits(device, machine)[0].message, HasSubstr("need 18000000000 bytes"));
+  const Program host = program_of(
+      "processes: 2\nbuffers: {x: {memory: pinned, size: 200GiB}}\n"
+      "threads: {main: [host_barrier: {}]}\n");
+  EXPECT_EQ(check_fits(host, machine).size(), 1u) << "200 GiB in each of two processes, 244 GiB there";
+}
+
+}  // namespace
+}  // namespace foretrace
