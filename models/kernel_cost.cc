@@ -25,7 +25,8 @@ GemmParams gemm_params(DataType type) {
     case DataType::Float16:
     case DataType::BFloat16:
       return {GemmBaseHalf, GemmRateHalf, GemmMediumHalf, GemmSmallHalf, {256, 128}};
-    default: return {GemmBaseF32, GemmRateF32, GemmMediumF32, GemmSmallF32, {128, 128}};
+    default:
+      return {GemmBaseF32, GemmRateF32, GemmMediumF32, GemmSmallF32, {128, 128}};
   }
 }
 
@@ -35,8 +36,8 @@ KernelCost memory_bound(const Machine& machine, Param base, double bytes, Param 
                         Param memory) {
   const bool in_cache = bytes <= machine.get(Param::L2Size).value;
   KernelCost cost;
-  cost.alone = machine.time(base) +
-               seconds_to_duration(bytes / machine.rate(in_cache ? cached : memory));
+  cost.alone =
+      machine.time(base) + seconds_to_duration(bytes / machine.rate(in_cache ? cached : memory));
   if (!in_cache) cost.alone += machine.time(Param::MemoryBase);
   cost.sms = machine.count(Param::SmCount);
   cost.hbm_bytes_per_second = bytes / std::max(1e-12, to_seconds(cost.alone));
@@ -79,8 +80,8 @@ KernelCost gemm_cost(const Machine& machine, DataType type, std::int64_t m, std:
   cost.alone = machine.time(params.base) + seconds_to_duration(best);
   cost.sms = static_cast<std::uint32_t>(std::clamp(tiles_of_best, 1.0, sms));
   const double elements = rows * depth + depth * columns + rows * columns;
-  cost.hbm_bytes_per_second = elements * static_cast<double>(size_of(type).count) /
-                              std::max(1e-12, to_seconds(cost.alone));
+  cost.hbm_bytes_per_second =
+      elements * static_cast<double>(size_of(type).count) / std::max(1e-12, to_seconds(cost.alone));
   return cost;
 }
 
@@ -88,7 +89,8 @@ KernelCost elementwise_cost(const Machine& machine, Bytes size, std::uint32_t ar
   using enum Param;
   const double bytes = static_cast<double>(size.count) * (arrays_read + 1);
   if (arrays_read == 0) return memory_bound(machine, KernelBase, bytes, FillCached, FillBandwidth);
-  if (arrays_read == 1) return memory_bound(machine, KernelBase, bytes, UnaryCached, UnaryBandwidth);
+  if (arrays_read == 1)
+    return memory_bound(machine, KernelBase, bytes, UnaryCached, UnaryBandwidth);
   return memory_bound(machine, KernelBase, bytes, BinaryCached, BinaryBandwidth);
 }
 

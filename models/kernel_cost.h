@@ -10,9 +10,9 @@ namespace foretrace {
 
 /// A kernel as the device sees it.
 struct KernelCost {
-  Duration alone;                    ///< on an idle GPU
-  std::uint32_t sms = 1;             ///< SMs it fills; fewer make it slower in proportion
-  double hbm_bytes_per_second = 0;   ///< device memory traffic while it runs alone
+  Duration alone;                   ///< on an idle GPU
+  std::uint32_t sms = 1;            ///< SMs it fills; fewer make it slower in proportion
+  double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
 };
 
 /// `blocks` blocks of one SM each, in waves of at most all SMs.

@@ -30,8 +30,9 @@ const ParamInfo& info(Param param) { return kCatalogue[static_cast<std::size_t>(
 const ParamValue& Machine::get(Param param) const {
   const auto& value = values_[index(param)];
   if (!value) {
-    throw UsageError{fmt::format("machine '{}' has no parameter '{}' ({}), and this program needs it",
-                                 name, info(param).key, info(param).text)};
+    throw UsageError{
+        fmt::format("machine '{}' has no parameter '{}' ({}), and this program needs it", name,
+                    info(param).key, info(param).text)};
   }
   return *value;
 }
@@ -43,8 +44,9 @@ Diagnostics check_fits(const Program& program, const Machine& machine) {
   };
   const std::uint32_t per_node = program.processes / program.nodes * program.devices;
   if (program.nodes > machine.nodes || per_node > machine.gpus_per_node) {
-    problem(fmt::format("the scenario needs {} node(s) with {} GPU(s) each, machine '{}' has {} with {}",
-                        program.nodes, per_node, machine.name, machine.nodes, machine.gpus_per_node),
+    problem(fmt::format(
+                "the scenario needs {} node(s) with {} GPU(s) each, machine '{}' has {} with {}",
+                program.nodes, per_node, machine.name, machine.nodes, machine.gpus_per_node),
             "choose a larger machine: foretrace list machines");
   }
   for (std::uint32_t device = 0; device < program.devices; ++device) {
@@ -57,15 +59,16 @@ Diagnostics check_fits(const Program& program, const Machine& machine) {
               "make the buffers smaller, or spread them over devices");
     }
   }
-  const Bytes host = sum_of(
-      program, [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; });
+  const Bytes host =
+      sum_of(program, [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; });
   const std::uint64_t processes_per_node = program.processes / program.nodes;
   if (machine.has(Param::HostMemory) &&
       host.count > machine.size(Param::HostMemory).count / processes_per_node) {
-    problem(fmt::format("host buffers need {} bytes in each of {} processes, a node of machine '{}' has {}",
-                        host.count, processes_per_node, machine.name,
-                        machine.size(Param::HostMemory).count),
-            "make the host buffers smaller");
+    problem(
+        fmt::format(
+            "host buffers need {} bytes in each of {} processes, a node of machine '{}' has {}",
+            host.count, processes_per_node, machine.name, machine.size(Param::HostMemory).count),
+        "make the host buffers smaller");
   }
   return problems;
 }

@@ -31,12 +31,16 @@ std::string without_flop_unit(std::string text) {
 
 Unit expected(ParamUnit unit) {
   switch (unit) {
-    case ParamUnit::Time: return kTime;
-    case ParamUnit::Size: return kSize;
-    case ParamUnit::Rate: return kRate;
+    case ParamUnit::Time:
+      return kTime;
+    case ParamUnit::Size:
+      return kSize;
+    case ParamUnit::Rate:
+      return kRate;
     case ParamUnit::Count:
     case ParamUnit::FlopRate:
-    case ParamUnit::Ratio: break;
+    case ParamUnit::Ratio:
+      break;
   }
   return kNumber;
 }
@@ -118,8 +122,7 @@ class MachineReader {
     const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
       return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
     };
-    const std::string text =
-        unit == ParamUnit::FlopRate ? without_flop_unit(node.text) : node.text;
+    const std::string text = unit == ParamUnit::FlopRate ? without_flop_unit(node.text) : node.text;
     const Parsed<Quantity> parsed = parse_quantity(text, no_names);
     if (!parsed) {
       problems_.error(node, parsed.error().message, parsed.error().hint, parsed.error().offset);

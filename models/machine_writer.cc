@@ -25,16 +25,20 @@ std::string scaled(double value, std::initializer_list<Scale> scales) {
 
 std::string value_text(double value, ParamUnit unit) {
   switch (unit) {
-    case ParamUnit::Time: return scaled(value, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
+    case ParamUnit::Time:
+      return scaled(value, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
     case ParamUnit::Size: {
       const bool decimal = std::fmod(value, 1e6) == 0;
       return decimal ? scaled(value, {{1e9, " GB"}, {1e6, " MB"}})
                      : scaled(value, {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}});
     }
-    case ParamUnit::Rate: return fmt::format("{:.5g} GB/s", value * 1e-9);
-    case ParamUnit::FlopRate: return fmt::format("{:.5g} TFLOP/s", value * 1e-12);
+    case ParamUnit::Rate:
+      return fmt::format("{:.5g} GB/s", value * 1e-9);
+    case ParamUnit::FlopRate:
+      return fmt::format("{:.5g} TFLOP/s", value * 1e-12);
     case ParamUnit::Count:
-    case ParamUnit::Ratio: break;
+    case ParamUnit::Ratio:
+      break;
   }
   return fmt::format("{:.5g}", value);
 }
@@ -45,7 +49,8 @@ void emit(YAML::Emitter& out, const ParamInfo& parameter, const ParamValue& valu
   out << YAML::Key << std::string{parameter.key} << YAML::Value << YAML::Flow << YAML::BeginMap;
   out << YAML::Key << "value" << YAML::Value << value_text(value.value, parameter.unit);
   out << YAML::Key << "source" << YAML::Value << kSources[static_cast<std::size_t>(value.source)];
-  if (!value.from.empty()) out << YAML::Key << "from" << YAML::Value << YAML::DoubleQuoted << value.from;
+  if (!value.from.empty())
+    out << YAML::Key << "from" << YAML::Value << YAML::DoubleQuoted << value.from;
   if (!value.range.empty()) out << YAML::Key << "range" << YAML::Value << value.range;
   if (value.spread > 0) {
     out << YAML::Key << "spread" << YAML::Value << fmt::format("{:.1f}%", value.spread * 100);

@@ -20,9 +20,10 @@ struct ProtocolParams {
 ProtocolParams params_of(CollectiveKind kind, NcclProtocol protocol) {
   using enum Param;
   using ByProtocol = std::array<ProtocolParams, 3>;  // LL, LL128, Simple
-  static constexpr ByProtocol kAllReduce{{{NcclAllReduceLlLatency, NcclAllReduceLlBandwidth},
-                                          {NcclAllReduceLl128Latency, NcclAllReduceLl128Bandwidth},
-                                          {NcclAllReduceSimpleLatency, NcclAllReduceSimpleBandwidth}}};
+  static constexpr ByProtocol kAllReduce{
+      {{NcclAllReduceLlLatency, NcclAllReduceLlBandwidth},
+       {NcclAllReduceLl128Latency, NcclAllReduceLl128Bandwidth},
+       {NcclAllReduceSimpleLatency, NcclAllReduceSimpleBandwidth}}};
   static constexpr ByProtocol kGather{{{NcclGatherLlLatency, NcclGatherLlBandwidth},
                                        {NcclGatherLl128Latency, NcclGatherLl128Bandwidth},
                                        {NcclGatherSimpleLatency, NcclGatherSimpleBandwidth}}};
@@ -30,7 +31,9 @@ ProtocolParams params_of(CollectiveKind kind, NcclProtocol protocol) {
                                       {NcclChainLl128Latency, NcclChainLl128Bandwidth},
                                       {NcclChainSimpleLatency, NcclChainSimpleBandwidth}}};
   const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
-  const ByProtocol& group = kind == CollectiveKind::AllReduce ? kAllReduce : chain ? kChain : kGather;
+  const ByProtocol& group = kind == CollectiveKind::AllReduce ? kAllReduce
+                            : chain                           ? kChain
+                                                              : kGather;
   return group[static_cast<std::size_t>(protocol)];
 }
 
@@ -39,8 +42,10 @@ Bytes whole_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
   switch (kind) {
     case CollectiveKind::AllReduce:
     case CollectiveKind::Broadcast:
-    case CollectiveKind::Reduce: return size;
-    default: return {size.count * ranks};
+    case CollectiveKind::Reduce:
+      return size;
+    default:
+      return {size.count * ranks};
   }
 }
 
@@ -71,8 +76,7 @@ NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size
     return p.algorithm == cost.choice.algorithm && p.protocol == cost.choice.protocol;
   });
   const ProtocolParams params = params_of(kind, cost.choice.protocol);
-  cost.latency =
-      seconds_to_duration(price->latency_us * 1e-6 * machine.get(params.latency).value);
+  cost.latency = seconds_to_duration(price->latency_us * 1e-6 * machine.get(params.latency).value);
   cost.latency += pipeline_fill(machine, cost.choice.protocol,
                                 bus_bytes(kind, static_cast<double>(bytes.count), ranks));
   const double seconds = static_cast<double>(bytes.count) /
@@ -86,15 +90,15 @@ NcclCost send_recv_cost(const Machine& machine, Bytes size, std::uint32_t ranks)
   NcclCost cost;
   cost.choice = nccl_choose_p2p(graph_of(machine, ranks), size);
   cost.latency = machine.time(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pLatencyLl
-                                                                      : Param::NcclP2pLatency);
+                                                                       : Param::NcclP2pLatency);
   cost.latency += pipeline_fill(machine, cost.choice.protocol, static_cast<double>(size.count));
   const double nvlink = machine.rate(Param::NvlinkBandwidth);
   const double per_channel =
       machine.rate(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pChannelBandwidthLl
-                                                           : Param::NcclP2pChannelBandwidth);
+                                                            : Param::NcclP2pChannelBandwidth);
   const double rate = std::min(per_channel * cost.choice.channels, nvlink);
-  cost.wire_bytes = {static_cast<std::uint64_t>(
-      std::llround(static_cast<double>(size.count) * nvlink / rate))};
+  cost.wire_bytes = {
+      static_cast<std::uint64_t>(std::llround(static_cast<double>(size.count) * nvlink / rate))};
   return cost;
 }
 

@@ -34,10 +34,13 @@ std::size_t index(NcclProtocol protocol) { return static_cast<std::size_t>(proto
 /// Steps of a ring pass: nccl src/graph/tuning.cc, nsteps.
 double ring_steps(CollectiveKind kind, double ranks) {
   switch (kind) {
-    case CollectiveKind::AllReduce: return 2 * (ranks - 1);
+    case CollectiveKind::AllReduce:
+      return 2 * (ranks - 1);
     case CollectiveKind::AllGather:
-    case CollectiveKind::ReduceScatter: return ranks - 1;
-    default: return ranks;
+    case CollectiveKind::ReduceScatter:
+      return ranks - 1;
+    default:
+      return ranks;
   }
 }
 
@@ -136,8 +139,7 @@ NcclChoice nccl_choose_p2p(const NcclGraph& graph, Bytes bytes) {
   const std::uint64_t min_part = step / 8;
   const std::uint64_t max_part = step * 32;
   const std::uint64_t wanted = (bytes.count + min_part - 1) / min_part;
-  auto channels = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(wanted, 1, start));
+  auto channels = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, start));
   while (bytes.count / channels > max_part && channels <= kPerPeer / 2) channels *= 2;
   return {NcclAlgorithm::Ring, ll ? NcclProtocol::LL : NcclProtocol::Simple, channels, 640};
 }

@@ -28,8 +28,8 @@ struct NcclGraph {
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::Ring;
   NcclProtocol protocol = NcclProtocol::Simple;
-  std::uint32_t channels = 1;  ///< CTAs of the kernel
-  std::uint32_t threads = 512; ///< per CTA
+  std::uint32_t channels = 1;   ///< CTAs of the kernel
+  std::uint32_t threads = 512;  ///< per CTA
 };
 
 /// One candidate's price, as NCCL computes it.

@@ -73,7 +73,8 @@ std::vector<double> finish(const Child& child) {
   ::waitpid(child.pid, &status, 0);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : kOurBug;
   if (code == kWrongUse) throw UsageError{"a simulation could not run (see above)"};
-  if (code != 0) throw std::runtime_error{fmt::format("a simulation ended with exit code {}", code)};
+  if (code != 0)
+    throw std::runtime_error{fmt::format("a simulation ended with exit code {}", code)};
   std::vector<double> values(bytes.size() / sizeof(double));
   std::ranges::copy(bytes, reinterpret_cast<char*>(values.data()));
   return values;

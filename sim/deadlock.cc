@@ -41,9 +41,9 @@ std::string explain(const Program& program, const StreamQueue& stream) {
 }
 
 std::string explain(const Program& program, const HostThread& thread) {
-  std::string text = fmt::format("process {}, thread {}, {} waits for {}", thread.process().index,
-                                 thread.name(), place(program, *thread.current()),
-                                 thread.waits_for());
+  std::string text =
+      fmt::format("process {}, thread {}, {} waits for {}", thread.process().index, thread.name(),
+                  place(program, *thread.current()), thread.waits_for());
   for (const Connection* connection : thread.waits_for_connections()) {
     if (connection->made()) continue;
     text += fmt::format(": {} needs {}, which never came", connection->what,
@@ -64,10 +64,9 @@ Outcome explain_outcome(const Program& program,
   for (const auto& thread : threads) {
     if (!thread->failure().empty()) {
       outcome.kind = Outcome::Kind::Failed;
-      outcome.explanation.push_back(fmt::format("process {}, thread {}, {}: {}",
-                                                thread->process().index, thread->name(),
-                                                place(program, *thread->current()),
-                                                thread->failure()));
+      outcome.explanation.push_back(
+          fmt::format("process {}, thread {}, {}: {}", thread->process().index, thread->name(),
+                      place(program, *thread->current()), thread->failure()));
     } else if (!thread->finished()) {
       outcome.kind = Outcome::Kind::Deadlock;
       outcome.explanation.push_back(explain(program, *thread));
@@ -77,8 +76,7 @@ Outcome explain_outcome(const Program& program,
     for (const auto& stream : world.process(p).streams) {
       if (stream->pending() == 0) continue;
       if (outcome.kind == Outcome::Kind::Completed) outcome.kind = Outcome::Kind::Deadlock;
-      outcome.explanation.push_back(
-          fmt::format("process {}, {}", p, explain(program, *stream)));
+      outcome.explanation.push_back(fmt::format("process {}, {}", p, explain(program, *stream)));
     }
   }
   return outcome;

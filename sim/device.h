@@ -57,7 +57,7 @@ class Device final : Handler {
   struct Job {
     KernelOwner* owner;
     KernelCost cost;
-    bool held = false;     ///< ends by release()
+    bool held = false;  ///< ends by release()
     bool began = false;
     double remaining = 1;  ///< part of the work still to do
     double speed = 0;      ///< 1: as fast as alone

@@ -59,7 +59,7 @@ class Engine::Impl {
   std::vector<s4u::Link*> links_;
   std::map<std::vector<LinkId>, PathId> paths_;
   std::vector<std::pair<s4u::Host*, s4u::Host*>> path_ends_;
-  std::vector<PendingFlow> pending_;           ///< started at queue time, engine not there yet
+  std::vector<PendingFlow> pending_;  ///< started at queue time, engine not there yet
   std::unordered_map<const s4u::Activity*, ActiveFlow> active_;
   std::exception_ptr failure_;
   std::vector<s4u::CommPtr> finished_;  ///< kept one kernel step longer: 4.x reads them once more
@@ -147,7 +147,8 @@ void Engine::Impl::seal() {
 
 PathId Engine::Impl::path(const std::vector<LinkId>& links) {
   seal();
-  const auto [at, is_new] = paths_.try_emplace(links, PathId{static_cast<std::uint32_t>(paths_.size())});
+  const auto [at, is_new] =
+      paths_.try_emplace(links, PathId{static_cast<std::uint32_t>(paths_.size())});
   if (is_new) {
     // The n-th path is the n-th ordered pair of different endpoints.
     const std::size_t n = path_ends_.size();

@@ -31,14 +31,12 @@ class EventQueue {
   bool empty() const { return heap_.empty(); }
   TimePoint next() const { return heap_.top().when; }
   void clear() { heap_ = {}; }
-  std::uint64_t fired() const { return fired_; }
 
   /// Fires the earliest event.
   void pop_and_fire() {
     const Entry entry = heap_.top();
     heap_.pop();
     now_ = entry.when;
-    ++fired_;
     entry.who->fire(entry.what);
   }
 
@@ -60,7 +58,6 @@ class EventQueue {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap_;
   TimePoint now_{};
   std::uint64_t sequence_ = 0;
-  std::uint64_t fired_ = 0;
 };
 
 }  // namespace foretrace::sim

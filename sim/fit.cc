@@ -31,7 +31,8 @@ std::vector<Target> targets_of(const CalibrationRun& run) {
   for (const RegionRow& row : compare_regions(run.measured, run.measured, 1)) {
     const RegionFigure& figure = *row.second;
     const double spread = (figure.p95_ns - figure.p5_ns) / 2 / figure.median_ns;
-    targets.push_back({run.program.name, row.name, figure.median_ns, std::max(spread, kLeastSpread)});
+    targets.push_back(
+        {run.program.name, row.name, figure.median_ns, std::max(spread, kLeastSpread)});
   }
   return targets;
 }
@@ -48,7 +49,8 @@ std::vector<double> predict(const CalibrationRun& run, const Machine& machine) {
 
 class Fit {
  public:
-  Fit(const std::vector<CalibrationRun>& runs, const Machine& start) : runs_{runs}, machine_{start} {
+  Fit(const std::vector<CalibrationRun>& runs, const Machine& start)
+      : runs_{runs}, machine_{start} {
     for (const CalibrationRun& run : runs) {
       const auto targets = targets_of(run);
       targets_.insert(targets_.end(), targets.begin(), targets.end());
@@ -197,12 +199,13 @@ class Fit {
       result.machine.set(params_[i], std::move(value));
     }
     result.machine.fit_scenarios.clear();
-    for (const CalibrationRun& run : runs_) result.machine.fit_scenarios.push_back(run.program.name);
+    for (const CalibrationRun& run : runs_)
+      result.machine.fit_scenarios.push_back(run.program.name);
     for (std::size_t i = 0; i < targets_.size(); ++i) {
       const Target& target = targets_[i];
-      result.residuals.push_back({target.scenario, target.region, target.measured_ns,
-                                  target.measured_ns * std::exp(residual[static_cast<Eigen::Index>(i)]),
-                                  target.spread});
+      result.residuals.push_back(
+          {target.scenario, target.region, target.measured_ns,
+           target.measured_ns * std::exp(residual[static_cast<Eigen::Index>(i)]), target.spread});
     }
     return result;
   }

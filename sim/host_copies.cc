@@ -9,8 +9,7 @@
 namespace foretrace::sim {
 
 bool HostThread::is_pinned(const BufferRef& ref) const {
-  return buffer(ref).memory == MemoryKind::Pinned ||
-         process_.pinned[ref.resolve(variables_).value];
+  return buffer(ref).memory == MemoryKind::Pinned || process_.pinned[ref.resolve(variables_).value];
 }
 
 void HostThread::run(const MemcpyAsync& op) {
@@ -86,15 +85,16 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
 bool HostThread::read_from_cache(BufferId id, Bytes size) {
   const HostRead& last = process_.host_reads[id.value];
   const std::uint64_t since = process_.host_bytes_touched - last.at;
-  const bool cached = last.reads >= 2 && last.size >= size.count &&
-                      since <= machine_.size(Param::HostCache).count;
+  const bool cached =
+      last.reads >= 2 && last.size >= size.count && since <= machine_.size(Param::HostCache).count;
   touched(id, size, true);
   return cached;
 }
 
 void HostThread::touched(BufferId id, Bytes size, bool by_reading) {
   HostRead& last = process_.host_reads[id.value];
-  last = {by_reading ? size.count : 0, by_reading ? last.reads + 1 : 0, process_.host_bytes_touched};
+  last = {by_reading ? size.count : 0, by_reading ? last.reads + 1 : 0,
+          process_.host_bytes_touched};
   process_.host_bytes_touched += size.count;
 }
 
@@ -139,8 +139,7 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
 
 void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size) {
   if (queue_full(queue)) return;
-  const Duration call =
-      call_cost(Param::HostMemset) + device_switch(queue.declared().device);
+  const Duration call = call_cost(Param::HostMemset) + device_switch(queue.declared().device);
   if (buffer(dst).memory != MemoryKind::Device) {
     take(call);
     return;

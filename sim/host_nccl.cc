@@ -73,10 +73,12 @@ void HostThread::nccl_connect(const NcclCall& call) {
     wait_for_connection(comm.connect_collectives(rank));
   } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
     const auto [comm, rank] = comm_and_rank(send->comm);
-    wait_for_connection(comm.connect_pair(rank, static_cast<std::uint32_t>(send->peer.eval(call.variables))));
+    wait_for_connection(
+        comm.connect_pair(rank, static_cast<std::uint32_t>(send->peer.eval(call.variables))));
   } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
     const auto [comm, rank] = comm_and_rank(recv->comm);
-    wait_for_connection(comm.connect_pair(rank, static_cast<std::uint32_t>(recv->peer.eval(call.variables))));
+    wait_for_connection(
+        comm.connect_pair(rank, static_cast<std::uint32_t>(recv->peer.eval(call.variables))));
   }
 }
 
@@ -102,8 +104,12 @@ void HostThread::nccl_launch_all() {
     });
     if (at == launches.end()) {
       StreamQueue* queue = process_.streams[on.resolve(entry.variables).value].get();
-      launches.push_back({handle, queue, std::make_shared<NcclLaunch>(*queue, comm.last(rank)),
-                          {}, entry.execution, {}});
+      launches.push_back({handle,
+                          queue,
+                          std::make_shared<NcclLaunch>(*queue, comm.last(rank)),
+                          {},
+                          entry.execution,
+                          {}});
       at = launches.end() - 1;
       call += call_cost(Param::NcclHostCollective) + device_switch(handle.device);
     } else {
@@ -112,7 +118,8 @@ void HostThread::nccl_launch_all() {
     const std::shared_ptr<Transfer> transfer = transfer_of(comm, rank);
     transfer->enlist(rank, *at->launch);
     const NcclChoice& choice = transfer->cost().choice;
-    if (choice.channels > at->choice.channels || at->launch->executions().empty()) at->choice = choice;
+    if (choice.channels > at->choice.channels || at->launch->executions().empty())
+      at->choice = choice;
     at->launch->add(transfer, entry.execution, choice);
     // Available once its own device's part of the group has been issued.
     at->issued = call;

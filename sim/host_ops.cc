@@ -34,8 +34,9 @@ void HostThread::run(const HostBarrier& op) {
   }
   barrier.waiting.push_back(this);
   pending_wakes_ = 1;
-  block(Duration{0}, cost, fmt::format("host_barrier{}: not everybody has arrived",
-                                       declared.name.empty() ? "" : " " + declared.name));
+  block(Duration{0}, cost,
+        fmt::format("host_barrier{}: not everybody has arrived",
+                    declared.name.empty() ? "" : " " + declared.name));
 }
 
 void HostThread::run(const HostSignal& op) {
@@ -101,8 +102,7 @@ void HostThread::run(const Reduction& op) {
 void HostThread::run(const EventRecord& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
-  const Duration call =
-      call_cost(Param::HostEventRecord) + device_switch(queue.declared().device);
+  const Duration call = call_cost(Param::HostEventRecord) + device_switch(queue.declared().device);
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
@@ -121,9 +121,9 @@ void HostThread::run(const StreamWaitEvent& op) {
   take(call);
 }
 
-void HostThread::wait_for_event(const Ticket* ticket, const std::string& name) {
+void HostThread::wait_for_event(Ticket* ticket, const std::string& name) {
   if (ticket != nullptr && !ticket->done) {
-    const_cast<Ticket*>(ticket)->waiters.push_back(this);
+    ticket->waiters.push_back(this);
     pending_wakes_ = 1;
     waits_for_stream_ = ticket->stream;
   }
@@ -165,7 +165,8 @@ void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
   wait_for_stream(queue);
   block(call_cost(Param::HostSynchronize) + device_switch(queue.declared().device),
-        machine_.time(Param::HostWake), fmt::format("stream {} to end its work", queue.declared().name));
+        machine_.time(Param::HostWake),
+        fmt::format("stream {} to end its work", queue.declared().name));
 }
 
 void HostThread::run(const DeviceSynchronize& op) {

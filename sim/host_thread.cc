@@ -26,9 +26,15 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
 
 void HostThread::fire(std::uint64_t what) {
   switch (static_cast<Event>(what)) {
-    case kNext: next(); return;
-    case kReturn: returned(); return;
-    case kWake: wake(); return;
+    case kNext:
+      next();
+      return;
+    case kReturn:
+      returned();
+      return;
+    case kWake:
+      wake();
+      return;
   }
 }
 

@@ -13,8 +13,7 @@ namespace foretrace::sim {
 class HostThread final : Handler, Waiter {
  public:
   HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
-             const Program& program, const foretrace::HostThread& declared,
-             std::uint32_t process);
+             const Program& program, const foretrace::HostThread& declared, std::uint32_t process);
   HostThread(const HostThread&) = delete;
   HostThread& operator=(const HostThread&) = delete;
 
@@ -37,7 +36,7 @@ class HostThread final : Handler, Waiter {
   struct Frame {
     const Block* block;
     std::size_t position;
-    const Op* owner;  ///< the block's operation; null for the thread's own list
+    const Op* owner;         ///< the block's operation; null for the thread's own list
     std::uint64_t left;      ///< iterations still to run, this one included
     std::uint64_t instance;  ///< of operations in this block
     TimePoint began;         ///< regions
@@ -73,7 +72,7 @@ class HostThread final : Handler, Waiter {
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
                      bool to_device);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size);
-  void wait_for_event(const Ticket* ticket, const std::string& name);
+  void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
   bool read_from_cache(BufferId id, Bytes size);
@@ -141,15 +140,15 @@ class HostThread final : Handler, Waiter {
   std::vector<Frame> frames_;
   std::vector<std::int64_t> variables_;  ///< process, then loop indices
   Execution current_;
-  TimePoint called_{};          ///< when the current call began
-  TimePoint earliest_return_{}; ///< of a blocking call
+  TimePoint called_{};           ///< when the current call began
+  TimePoint earliest_return_{};  ///< of a blocking call
   Duration wake_cost_{};
   std::uint32_t pending_wakes_ = 0;
-  bool passed_ = false;            ///< the operation took no time
-  bool retry_ = false;             ///< the call was held up (queue full): run it again
-  bool after_connecting_ = false;  ///< NCCL's connections are made: launch
+  bool passed_ = false;              ///< the operation took no time
+  bool retry_ = false;               ///< the call was held up (queue full): run it again
+  bool after_connecting_ = false;    ///< NCCL's connections are made: launch
   std::vector<bool> called_before_;  ///< by Param: the kinds of call made in this pass
-  std::uint32_t device_ = 0;    ///< the thread's current device
+  std::uint32_t device_ = 0;         ///< the thread's current device
   std::string waits_for_;
   const StreamQueue* waits_for_stream_ = nullptr;
   std::vector<Connection*> connections_;  ///< that the current call waits for

@@ -71,9 +71,9 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   }
   const std::shared_ptr<Transfer> transfer = collectives_[number - first_];
   if (transfer->key() != key) {
-    transfer->mismatch(fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes",
-                                   rank, key.what, key.size_bytes, transfer->key().what,
-                                   transfer->key().size_bytes));
+    transfer->mismatch(
+        fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes", rank,
+                    key.what, key.size_bytes, transfer->key().what, transfer->key().size_bytes));
   }
   const std::uint64_t slowest = *std::ranges::min_element(next_collective_);
   for (; first_ < slowest; ++first_) collectives_.pop_front();
@@ -96,9 +96,9 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
   const auto path = pairs_.find({from, to});
-  auto transfer = std::make_shared<Transfer>(
-      engine_, key, std::vector{from, to}, send_recv_cost(machine_, size, ranks()),
-      path == pairs_.end() ? all_ : path->second);
+  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to},
+                                             send_recv_cost(machine_, size, ranks()),
+                                             path == pairs_.end() ? all_ : path->second);
   mine.push_back(transfer);
   return transfer;
 }

@@ -31,7 +31,8 @@ class NcclLaunch {
 
   NcclLaunch(StreamQueue& stream, Order after) : stream_{stream}, after_{after} {}
 
-  void add(std::shared_ptr<Transfer> transfer, const Execution& execution, const NcclChoice& choice);
+  void add(std::shared_ptr<Transfer> transfer, const Execution& execution,
+           const NcclChoice& choice);
   void set_detail(std::uint16_t detail) { detail_ = detail; }
 
   /// The kernel runs: arrive at every transfer.

@@ -2,8 +2,7 @@
 // else of the simulator tests SIMGRID_VERSION. Tested with 3.32.
 #pragma once
 
-#include <simgrid/s4u.hpp>
-#include <simgrid/version.h>
+#include <simgrid/s4u.hpp>  // brings simgrid/version.h, which cannot stand first
 #include <string>
 #include <vector>
 

@@ -51,8 +51,9 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
   if (error) throw UsageError{fmt::format("{}: {}", directory.string(), error.message())};
   write_timeline(timeline, directory / kPredictedFile);
   const Timeline* const only = &timeline;
-  write_file(directory / "trace.pftrace",
-             [&](std::ostream& out) { write_perfetto({&only, 1}, out); });
+  write_file(directory / "trace.pftrace", [&](std::ostream& out) {
+    write_perfetto({&only, 1}, out);
+  });
 }
 
 int run(const Options& options) {

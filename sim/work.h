@@ -59,17 +59,25 @@ struct CopyWork {
   Bytes size;
   Duration latency;  ///< fixed part, before the bytes flow
 };
-struct KernelWork { KernelCost cost; };
-struct RecordWork { TicketRef ticket; };
-struct WaitWork { TicketRef ticket; };
-struct NcclWork { std::shared_ptr<NcclLaunch> launch; };
+struct KernelWork {
+  KernelCost cost;
+};
+struct RecordWork {
+  TicketRef ticket;
+};
+struct WaitWork {
+  TicketRef ticket;
+};
+struct NcclWork {
+  std::shared_ptr<NcclLaunch> launch;
+};
 /// Takes its place in the stream's order and no time: malloc_async, free_async.
 struct MarkerWork {};
 
 struct Work {
   Execution execution;
-  TimePoint available;          ///< the host's call has reached the device
-  std::uint64_t legacy_count{}; ///< begins after this many entries of the legacy default stream
+  TimePoint available;           ///< the host's call has reached the device
+  std::uint64_t legacy_count{};  ///< begins after this many entries of the legacy default stream
   std::uint16_t part = 1;
   std::variant<KernelWork, CopyWork, RecordWork, WaitWork, NcclWork, MarkerWork> what;
 };

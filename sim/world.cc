@@ -81,9 +81,9 @@ void World::add_links() {
                           engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink),
                           engine_.add_link(fmt::format("gpu{}.nccl_p2p", g), p2p)});
   }
-  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
-                           Param::FreshD2hBandwidth, Param::P2pBandwidth,
-                           Param::P2pStagedBandwidth}) {
+  for (const Param rate :
+       {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
+        Param::FreshD2hBandwidth, Param::P2pBandwidth, Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;
     caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(machine_, rate),
                                          LinkSharing::PerFlow));

@@ -41,9 +41,9 @@ struct Process {
   std::vector<std::unique_ptr<StreamQueue>> streams;  ///< by StreamId
   std::vector<TicketRef> events;                      ///< by EventId: the latest recording, or null
   std::vector<Semaphore> signals;
-  std::vector<bool> peer_access;                      ///< [device * devices + peer]
-  std::vector<bool> pinned;                           ///< by BufferId: registered by the program
-  std::vector<HostRead> host_reads;                   ///< by BufferId
+  std::vector<bool> peer_access;     ///< [device * devices + peer]
+  std::vector<bool> pinned;          ///< by BufferId: registered by the program
+  std::vector<HostRead> host_reads;  ///< by BufferId
   std::uint64_t host_bytes_touched = 0;
 };
 

@@ -20,7 +20,8 @@ namespace {
 Program kernels_and_events(std::int64_t operations) {
   const std::string text = R"(schema_version: 1
 name: bench
-parameters: {rounds: )" + std::to_string(operations / 32) + R"(}
+parameters: {rounds: )" + std::to_string(operations / 32) +
+                           R"(}
 devices: 8
 streams: {a: {each: device, flags: non_blocking}, b: {each: device, flags: non_blocking}}
 events: {e: {each: device}}
@@ -87,15 +88,16 @@ void write_timeline_spans(benchmark::State& state) {
   const auto count = static_cast<std::uint64_t>(state.range(0));
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto begin = static_cast<std::int64_t>(i * 2113);
-    timeline.spans.push_back({static_cast<std::uint32_t>(i % 16), static_cast<std::uint32_t>(i % 16),
-                              i / 16, begin, begin + 2000, 1, 0});
+    timeline.spans.push_back({static_cast<std::uint32_t>(i % 16),
+                              static_cast<std::uint32_t>(i % 16), i / 16, begin, begin + 2000, 1,
+                              0});
   }
   for (auto _ : state) {
     std::ofstream out{"/dev/null"};
     write_timeline(timeline, out);
   }
-  state.counters["spans/s"] = benchmark::Counter(static_cast<double>(count),
-                                                 benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["spans/s"] =
+      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(write_timeline_spans)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 

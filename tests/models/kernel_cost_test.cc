@@ -44,7 +44,8 @@ TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
                                       {Param::L2Size, 1e6},
                                       {Param::UnaryCached, 1e12},
                                       {Param::UnaryBandwidth, 0.5e12}});
-  // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to start.
+  // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to
+  // start.
   EXPECT_NEAR(to_us(elementwise_cost(machine, Bytes{400'000}, 1).alone), 1.8, 1e-6);
   EXPECT_NEAR(to_us(elementwise_cost(machine, Bytes{1'000'000}, 1).alone), 7.0, 1e-6);
 }

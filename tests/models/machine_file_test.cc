@@ -88,13 +88,15 @@ TEST(CheckFits, RefusesMoreGpusThanTheMachineHas) {
 TEST(CheckFits, RefusesMoreMemoryThanADeviceOrANodeHas) {
   const Machine machine = load_machine("v100-pcie-4");
   const Program device = program_of(
-      "buffers: {x: {memory: device, size: 9 GB, count: 2}}\nthreads: {main: [host_barrier: {}]}\n");
+      "buffers: {x: {memory: device, size: 9 GB, count: 2}}\nthreads: {main: [host_barrier: "
+      "{}]}\n");
   ASSERT_EQ(check_fits(device, machine).size(), 1u);
   EXPECT_THAT(check_fits(device, machine)[0].message, HasSubstr("need 18000000000 bytes"));
   const Program host = program_of(
       "processes: 2\nbuffers: {x: {memory: pinned, size: 200GiB}}\n"
       "threads: {main: [host_barrier: {}]}\n");
-  EXPECT_EQ(check_fits(host, machine).size(), 1u) << "200 GiB in each of two processes, 244 GiB there";
+  EXPECT_EQ(check_fits(host, machine).size(), 1u)
+      << "200 GiB in each of two processes, 244 GiB there";
 }
 
 }  // namespace

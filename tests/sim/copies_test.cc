@@ -42,7 +42,8 @@ threads:
     - spin: {stream: a, duration: 500us}
     - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 10000B}
 )");
-  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 11) << "the host copies 10 us and does not wait for the kernel";
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 11)
+      << "the host copies 10 us and does not wait for the kernel";
 }
 
 TEST(CopyEngine, RunsOneHostToDeviceCopyAtATime) {
@@ -101,7 +102,8 @@ threads:
     - stream_synchronize: {stream: s(0)}
     - enable_peer_access: {device: 0, peer: 1}
     - memcpy_async: {id: direct, stream: s(0), src: x(0), dst: x(1), size: 10000B}
-)", machine);
+)",
+                             machine);
   EXPECT_EQ(us(device_spans(t, "staged")[0].end_ns - device_spans(t, "staged")[0].begin_ns), 20);
   EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
 }

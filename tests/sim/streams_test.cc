@@ -131,7 +131,8 @@ threads:
     - spin: {stream: a, duration: 10us}
     - spin: {stream: a, duration: 10us}
     - spin: {id: third, stream: a, duration: 10us}
-)", machine);
+)",
+                             machine);
   // The first kernel ends at 12 and makes room; the call itself takes 1 us.
   EXPECT_EQ(us(host_spans(t, "third")[0].begin_ns), 2);
   EXPECT_EQ(us(host_spans(t, "third")[0].end_ns), 13);
@@ -175,7 +176,8 @@ threads:
     - memset_async: {id: k, stream: a, dst: x}
     - device_synchronize: {}
     - memset_async: {id: l, stream: b, dst: y}
-)", machine);
+)",
+                             machine);
   EXPECT_EQ(us(device_spans(t, "k")[0].end_ns - device_spans(t, "k")[0].begin_ns), 10);
   EXPECT_EQ(us(device_spans(t, "l")[0].end_ns - device_spans(t, "l")[0].begin_ns), 10);
 }

@@ -12,28 +12,48 @@ namespace {
 
 double unit_value(Param param) {
   switch (param) {
-    case Param::SmCount: return 10;
-    case Param::CopyEngines: return 3;
-    case Param::LaunchQueueDepth: return 1024;
-    case Param::HardwareQueues: return 32;
-    case Param::GpuMemory: return 1e12;
-    case Param::HostMemory: return 1e12;
-    case Param::L2Size: return 1;
-    case Param::NcclSearchChannels: return 12;
-    case Param::DuplexBandwidth: return 2e9;
-    case Param::HostLinkBandwidth: return 1e12;
-    case Param::SmallPageableLimit: return 64 * 1024;
-    case Param::NcclConnect: return 100e-6;
-    case Param::NcclInit: return 1000e-6;
-    case Param::HostFirstCall: return 0;
-    case Param::HostFirstGemm: return 0;
-    default: break;
+    case Param::SmCount:
+      return 10;
+    case Param::CopyEngines:
+      return 3;
+    case Param::LaunchQueueDepth:
+      return 1024;
+    case Param::HardwareQueues:
+      return 32;
+    case Param::GpuMemory:
+      return 1e12;
+    case Param::HostMemory:
+      return 1e12;
+    case Param::L2Size:
+      return 1;
+    case Param::NcclSearchChannels:
+      return 12;
+    case Param::DuplexBandwidth:
+      return 2e9;
+    case Param::HostLinkBandwidth:
+      return 1e12;
+    case Param::SmallPageableLimit:
+      return 64 * 1024;
+    case Param::NcclConnect:
+      return 100e-6;
+    case Param::NcclInit:
+      return 1000e-6;
+    case Param::HostFirstCall:
+      return 0;
+    case Param::HostFirstGemm:
+      return 0;
+    default:
+      break;
   }
   switch (info(param).unit) {
-    case ParamUnit::Time: return info(param).key.starts_with("host.") ? 1e-6 : 0;
-    case ParamUnit::Rate: return 1e9;
-    case ParamUnit::FlopRate: return 1e12;
-    default: return 1;
+    case ParamUnit::Time:
+      return info(param).key.starts_with("host.") ? 1e-6 : 0;
+    case ParamUnit::Rate:
+      return 1e9;
+    case ParamUnit::FlopRate:
+      return 1e12;
+    default:
+      return 1;
   }
 }
 
@@ -56,7 +76,8 @@ Machine unit_machine() {
     const auto param = static_cast<Param>(i);
     machine.set(param, {unit_value(param), 0, ParameterClass::Assumed, "unit machine", ""});
   }
-  for (const Param latency : {Param::LaunchLatency, Param::CopyLaunchLatency, Param::NcclLaunchLatency}) {
+  for (const Param latency :
+       {Param::LaunchLatency, Param::CopyLaunchLatency, Param::NcclLaunchLatency}) {
     machine.set(latency, {1e-6, 0, ParameterClass::Assumed, "unit machine", ""});
   }
   return machine;
