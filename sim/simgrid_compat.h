@@ -2,9 +2,17 @@
 // else of the simulator tests SIMGRID_VERSION. Tested with 3.32.
 #pragma once
 
-#include <simgrid/s4u.hpp>  // brings simgrid/version.h, which cannot stand first
+// clang-format off: version.h does not compile on its own, it needs s4u.hpp before it
+#include <simgrid/version.h>
+
+#include <simgrid/s4u.hpp>
+// clang-format on
 #include <string>
 #include <vector>
+
+#ifndef SIMGRID_VERSION
+#error "simgrid/version.h does not say SIMGRID_VERSION"
+#endif
 
 namespace foretrace::sim {
 
