@@ -2,11 +2,12 @@
 // else of the simulator tests SIMGRID_VERSION. Tested with 3.32.
 #pragma once
 
-// clang-format off: version.h does not compile on its own, it needs s4u.hpp before it
-#include <simgrid/version.h>
-
+// version.h does not compile on its own: it needs s4u.hpp before it.
+// clang-format off
 #include <simgrid/s4u.hpp>
+#include <simgrid/version.h>
 // clang-format on
+
 #include <string>
 #include <vector>
 
