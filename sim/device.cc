@@ -90,9 +90,14 @@ void Device::update(Job& job, double speed) {
   engine_.queue().at(now + Duration{std::llround(left)}, *this, job.version);
 }
 
-void Device::acquire_copy_engine(std::uint32_t engine, CopyOwner& owner) {
+Device::CopyEngine& Device::copy_engine(std::uint32_t kind) {
+  const std::size_t engine = limits_.copy_engines <= 1 ? 0 : kind;
   if (engine >= copy_engines_.size()) copy_engines_.resize(engine + 1);
-  CopyEngine& which = copy_engines_[engine];
+  return copy_engines_[engine];
+}
+
+void Device::acquire_copy_engine(std::uint32_t engine, CopyOwner& owner) {
+  CopyEngine& which = copy_engine(engine);
   if (which.busy != nullptr) {
     which.waiting.push_back(&owner);
     return;
@@ -102,7 +107,7 @@ void Device::acquire_copy_engine(std::uint32_t engine, CopyOwner& owner) {
 }
 
 void Device::release_copy_engine(std::uint32_t engine) {
-  CopyEngine& which = copy_engines_[engine];
+  CopyEngine& which = copy_engine(engine);
   which.busy = nullptr;
   if (which.waiting.empty()) return;
   which.busy = which.waiting.front();

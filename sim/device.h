@@ -81,6 +81,9 @@ class Device final : Handler {
   DeviceLimits limits_;
   std::vector<Job> jobs_;  ///< in order of arrival
   std::uint64_t next_version_ = 0;
+  /// A GPU with one engine runs copies of all directions through it, one at a time.
+  CopyEngine& copy_engine(std::uint32_t kind);
+
   std::vector<CopyEngine> copy_engines_;
 };
 

@@ -68,6 +68,19 @@ threads:
   EXPECT_EQ(us(device_spans(t, "d")[0].end_ns), 13);
 }
 
+TEST(CopyEngine, ThatIsTheOnlyOneMovesOneDirectionAtATime) {
+  Machine machine = unit_machine();
+  machine.set(Param::CopyEngines, {1, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pinned(0), dst: x(0), size: 10000B}
+    - memcpy_async: {id: d, stream: b, src: x(1), dst: pinned(1), size: 10000B}
+)",
+                             machine);
+  EXPECT_EQ(us(device_spans(t, "d")[0].begin_ns), 12) << "the first copy ends at 12";
+}
+
 TEST(Memcpy, WaitsForTheCopyExceptInsideADevice) {
   const Timeline t = predict(kObjects + R"(
 threads:
