@@ -28,6 +28,11 @@ std::string text(const std::vector<T>& all) {
   return joined + "]";
 }
 
+template <class T>
+std::string text(const std::optional<T>& one) {
+  return one ? text(*one) : "-";
+}
+
 template <class... Fields>
 std::string fields(const Fields&... all) {
   std::string joined;
@@ -48,6 +53,8 @@ std::string fields_of(const OpKind& kind) {
           [](const Gemm& o) { return fields(o.stream, o.m, o.n, o.k, o.type, o.a, o.b, o.c); },
           [](const Elementwise& o) { return fields(o.stream, o.sources, o.dst, o.size, o.type); },
           [](const Reduction& o) { return fields(o.stream, o.src, o.dst, o.size, o.type, o.op); },
+          [](const HostFunc& o) { return fields(o.stream, o.duration, o.wait, o.signal); },
+          [](const Fault& o) { return fields(o.stream); },
           [](const MemcpyAsync& o) {
             return fields(o.stream, o.src, o.dst, o.src_offset, o.dst_offset, o.size);
           },
@@ -71,7 +78,7 @@ std::string fields_of(const OpKind& kind) {
           [](const HostAlloc& o) { return fields(o.buffer); },
           [](const HostFree& o) { return fields(o.buffer); },
           [](const HostRegister& o) { return fields(o.buffer); },
-          [](const NcclCommInit& o) { return fields(o.comm); },
+          [](const NcclCommInit& o) { return fields(o.comm) + (o.if_needed ? " if_needed" : ""); },
           [](const NcclCommDestroy& o) { return fields(o.comm); },
           [](const NcclCollective& o) {
             return fields(o.comm, o.stream, o.send, o.recv, o.size, o.type, o.op, o.root);
@@ -82,9 +89,11 @@ std::string fields_of(const OpKind& kind) {
           [](const NcclRecv& o) {
             return fields(o.comm, o.stream, o.buffer, o.size, o.type, o.peer);
           },
+          [](const GraphLaunch& o) { return fields(o.graph, o.stream); },
           [](const Repeat& o) { return fmt::format(" {}", o.times); },
           [](const Region& o) { return fmt::format(" {}", o.per); },
           [](const NcclGroup&) { return std::string{}; },
+          [](const GraphCapture& o) { return fields(o.graph, o.stream); },
       },
       kind);
 }
@@ -118,6 +127,7 @@ void append_objects(std::string& out, const Program& program) {
     out += fmt::format("handle {} {}\n", h.communicator, h.device);
   }
   out += fmt::format("signals {} barriers {}\n", program.signals.size(), program.barriers.size());
+  if (!program.graphs.empty()) out += fmt::format("graphs {}\n", program.graphs.size());
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ using BufferId = Id<struct BufferTag>;
 using CommId = Id<struct CommTag>;
 using SignalId = Id<struct SignalTag>;
 using BarrierId = Id<struct BarrierTag>;
+using GraphId = Id<struct GraphTag>;
 
 /// One member of a named family: `copied(i % 2)` is the index into `copied(0) ... copied(1)`.
 /// The members of a family have consecutive ids, so resolving is one addition.
@@ -40,5 +41,6 @@ using EventRef = Ref<EventTag>;
 using BufferRef = Ref<BufferTag>;
 using CommRef = Ref<CommTag>;
 using SignalRef = Ref<SignalTag>;
+using GraphRef = Ref<GraphTag>;
 
 }  // namespace foretrace

@@ -83,7 +83,15 @@ StreamRef OpFields::stream() {
 EventRef OpFields::event(std::string_view key) {
   return reference<EventTag>(key, "event", reader_.events);
 }
-SignalRef OpFields::signal() { return reference<SignalTag>("signal", "signal", reader_.signals); }
+SignalRef OpFields::signal(std::string_view key) {
+  return reference<SignalTag>(key, "signal", reader_.signals);
+}
+std::optional<SignalRef> OpFields::signal_or_none(std::string_view key) {
+  if (map_.has(key)) return signal(key);
+  static_cast<void>(map_.optional(key));
+  return std::nullopt;
+}
+GraphRef OpFields::graph() { return reference<GraphTag>("graph", "graph", reader_.graphs); }
 CommRef OpFields::comm() {
   return reference<CommTag>("comm", "communicator", reader_.communicators);
 }

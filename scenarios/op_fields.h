@@ -33,7 +33,9 @@ class OpFields {
 
   StreamRef stream();  ///< default: the legacy default stream of device 0
   EventRef event(std::string_view key = "event");
-  SignalRef signal();
+  SignalRef signal(std::string_view key = "signal");
+  std::optional<SignalRef> signal_or_none(std::string_view key);
+  GraphRef graph();
   CommRef comm();
   BufferRef buffer(std::string_view key, unsigned memories);
   BufferRef buffer_at(const YamlNode& node, std::string_view key, unsigned memories);

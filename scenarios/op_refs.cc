@@ -16,6 +16,7 @@ const StreamRef* kernel_stream(const OpKind& kind) {
   if (const auto* op = std::get_if<Gemm>(&kind)) return &op->stream;
   if (const auto* op = std::get_if<Elementwise>(&kind)) return &op->stream;
   if (const auto* op = std::get_if<Reduction>(&kind)) return &op->stream;
+  if (const auto* op = std::get_if<Fault>(&kind)) return &op->stream;
   if (const auto* op = std::get_if<NcclCollective>(&kind)) return &op->stream;
   if (const auto* op = std::get_if<NcclSend>(&kind)) return &op->stream;
   if (const auto* op = std::get_if<NcclRecv>(&kind)) return &op->stream;

@@ -48,6 +48,7 @@ const Block* block_of(const OpKind& kind) {
   if (const auto* repeat = std::get_if<Repeat>(&kind)) return &repeat->ops;
   if (const auto* region = std::get_if<Region>(&kind)) return &region->ops;
   if (const auto* group = std::get_if<NcclGroup>(&kind)) return &group->ops;
+  if (const auto* capture = std::get_if<GraphCapture>(&kind)) return &capture->ops;
   return nullptr;
 }
 
@@ -63,6 +64,8 @@ std::string kind_name(const OpKind& kind) {
           [](const Gemm&) -> std::string { return "gemm"; },
           [](const Elementwise&) -> std::string { return "elementwise"; },
           [](const Reduction&) -> std::string { return "reduction"; },
+          [](const HostFunc&) -> std::string { return "host_func"; },
+          [](const Fault&) -> std::string { return "fault"; },
           [](const MemcpyAsync&) -> std::string { return "memcpy_async"; },
           [](const Memcpy&) -> std::string { return "memcpy"; },
           [](const MemsetAsync&) -> std::string { return "memset_async"; },
@@ -89,9 +92,11 @@ std::string kind_name(const OpKind& kind) {
           [](const NcclCollective& op) -> std::string { return collective_name(op.kind); },
           [](const NcclSend&) -> std::string { return "nccl_send"; },
           [](const NcclRecv&) -> std::string { return "nccl_recv"; },
+          [](const GraphLaunch&) -> std::string { return "graph_launch"; },
           [](const Repeat&) -> std::string { return "repeat"; },
           [](const Region&) -> std::string { return "region"; },
           [](const NcclGroup&) -> std::string { return "nccl_group"; },
+          [](const GraphCapture&) -> std::string { return "graph_capture"; },
       },
       kind);
 }

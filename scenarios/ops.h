@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -81,6 +82,20 @@ struct Reduction {
   BytesExpr size;
   DataType type;
   RedOp op;
+};
+
+/// cudaLaunchHostFunc: when the stream reaches it, a thread of the driver runs a function on the
+/// host, and the stream goes on when it has returned. The function first takes one from `wait`,
+/// then is busy for `duration`, then adds one to `signal`.
+struct HostFunc {
+  StreamRef stream;
+  DurationExpr duration;
+  std::optional<SignalRef> wait, signal;
+};
+/// A kernel that stores to an address that is not mapped. The process's context is lost: a later
+/// CUDA call reports the error, and the run fails there (exit code 1).
+struct Fault {
+  StreamRef stream;
 };
 
 // ---- copies: the kind (h2d, d2h, d2d, p2p, h2h) follows from the two buffers ------------------
@@ -197,8 +212,10 @@ enum class CollectiveKind : std::uint8_t {
 };
 
 /// ncclCommInitRank for this rank; returns when all ranks of the communicator have called it.
+/// `if_needed`: not when this pass has done so before, as torch.distributed's lazy initialisation.
 struct NcclCommInit {
   CommRef comm;
+  bool if_needed = false;
 };
 struct NcclCommDestroy {
   CommRef comm;
@@ -254,18 +271,32 @@ struct Region {
 struct NcclGroup {
   Block ops;
 };
+/// cudaStreamBeginCapture on `stream` (relaxed mode) ... cudaStreamEndCapture,
+/// cudaGraphInstantiate: what is queued inside becomes the graph and does not run yet. Other
+/// streams join by waiting for an event recorded inside, and must be joined again before the end.
+struct GraphCapture {
+  GraphRef graph;
+  StreamRef stream;
+  Block ops;
+};
+/// cudaGraphLaunch: one call, then everything that was captured, in the order of its dependencies.
+/// All its device spans carry this operation.
+struct GraphLaunch {
+  GraphRef graph;
+  StreamRef stream;
+};
 
 // clang-format on
 
 using OpKind =
     std::variant<HostCompute, HostFill, HostBarrier, HostSignal, HostWait,                      //
-                 Spin, Gemm, Elementwise, Reduction,                                            //
+                 Spin, Gemm, Elementwise, Reduction, HostFunc, Fault,                           //
                  MemcpyAsync, Memcpy, MemsetAsync, Memset, EnablePeerAccess,                    //
                  EventRecord, StreamWaitEvent, EventSynchronize, EventQuery, EventElapsedTime,  //
                  EventWaitFor, StreamSynchronize, StreamQuery, DeviceSynchronize,               //
                  Malloc, Free, MallocAsync, FreeAsync, HostAlloc, HostFree, HostRegister,       //
                  NcclCommInit, NcclCommDestroy, NcclCollective, NcclSend, NcclRecv,             //
-                 Repeat, Region, NcclGroup>;
+                 GraphLaunch, Repeat, Region, NcclGroup, GraphCapture>;
 
 struct Op {
   OpId id;            ///< position in the file's order of operations, blocks included

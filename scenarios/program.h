@@ -79,6 +79,11 @@ struct Signal {
   std::string name;
 };
 
+/// An instantiated CUDA graph: empty until a graph_capture fills it.
+struct Graph {
+  std::string name;
+};
+
 /// Who arrives at a barrier: filled from the operations that name it.
 struct BarrierParty {
   std::uint32_t process{};
@@ -113,6 +118,9 @@ struct Program {
   std::string name;
   std::string file;
   std::string summary;  ///< the first comment line: what the scenario shows
+  std::string rule;     ///< a conformance scenario's: "documented" or "observed"; else empty
+  std::string source;   ///< of a documented rule: the document and its section
+  std::vector<std::string> tags;  ///< what the scenario belongs to, for tables
   std::uint32_t nodes = 1;
   std::uint32_t processes = 1;  ///< over all nodes; process p runs on node p / (processes / nodes)
   std::uint32_t devices = 1;    ///< GPUs per process
@@ -125,6 +133,7 @@ struct Program {
   std::vector<Communicator> communicators;
   std::vector<CommHandle> comms;
   std::vector<Signal> signals;
+  std::vector<Graph> graphs;
   std::vector<Barrier> barriers;
   std::vector<HostThread> threads;
   std::vector<Expectation> expectations;

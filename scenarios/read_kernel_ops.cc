@@ -87,12 +87,29 @@ OpKind read_reduction(OpFields& fields) {
   return op;
 }
 
+OpKind read_host_func(OpFields& fields) {
+  HostFunc op{fields.stream(), {}, {}, {}};
+  if (fields.map().has("duration")) op.duration = fields.duration("duration");
+  static_cast<void>(fields.map().optional("duration"));
+  op.wait = fields.signal_or_none("wait");
+  op.signal = fields.signal_or_none("signal");
+  return op;
+}
+
 constexpr std::array kOps{
     OpSyntax{"spin", "[stream] duration [blocks]", "a kernel of given length on some SMs",
              read_spin},
     OpSyntax{"gemm", "[stream] m n k [type] a b c", "c = a * b through cuBLAS", read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
              "a kernel that reads up to two buffers and writes one", read_elementwise},
+    OpSyntax{"host_func", "[stream] [duration] [wait] [signal]",
+             "cudaLaunchHostFunc: the stream waits for a function on the host", read_host_func},
+    OpSyntax{"fault", "[stream]", "a kernel that stores where it may not: the context is lost",
+             [](OpFields& f) -> OpKind { return Fault{f.stream()}; }},
+    OpSyntax{"graph_launch", "graph [stream]", "cudaGraphLaunch of a captured graph",
+             [](OpFields& f) -> OpKind {
+               return GraphLaunch{f.graph(), f.stream()};
+             }},
     OpSyntax{"reduction", "[stream] src dst [size] [type] [op]", "reduces a buffer to one element",
              read_reduction},
 };

@@ -182,6 +182,22 @@ void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
   reader.buffers[key.text] = std::move(family);
 }
 
+/// A family that needs no more than its names.
+template <class Object>
+void read_plain_objects(Reader& reader, const YamlNode* node, const std::string& section,
+                        std::string_view what, Families& families, std::vector<Object>& all) {
+  for_each_declaration(
+      reader, node, section, families, [&](const YamlNode& key, const YamlNode& value) {
+        MapReader map{value, fmt::format("a {}", what), reader.problems};
+        Family family;
+        for (Member& member : read_members(reader, map, key, what, all.size(), family)) {
+          all.push_back({std::move(member.name)});
+        }
+        map.finish();
+        families[key.text] = std::move(family);
+      });
+}
+
 }  // namespace
 
 void read_streams(Reader& reader, const YamlNode* node) {
@@ -248,18 +264,11 @@ void read_communicators(Reader& reader, const YamlNode* node) {
 }
 
 void read_signals(Reader& reader, const YamlNode* node) {
-  for_each_declaration(
-      reader, node, "signals", reader.signals,
-      [&reader](const YamlNode& key, const YamlNode& value) {
-        MapReader map{value, "a signal", reader.problems};
-        Family family;
-        auto& all = reader.program.signals;
-        for (Member& member : read_members(reader, map, key, "signal", all.size(), family)) {
-          all.push_back({std::move(member.name)});
-        }
-        map.finish();
-        reader.signals[key.text] = std::move(family);
-      });
+  read_plain_objects(reader, node, "signals", "signal", reader.signals, reader.program.signals);
+}
+
+void read_graphs(Reader& reader, const YamlNode* node) {
+  read_plain_objects(reader, node, "graphs", "graph", reader.graphs, reader.program.graphs);
 }
 
 }  // namespace foretrace

@@ -51,6 +51,34 @@ void read_who_runs(Reader& reader, MapReader& map) {
   }
 }
 
+/// `rule: documented` with its `source:`, or `rule: observed`; `tags: [A3, overlap]`.
+void read_standing(Reader& reader, MapReader& map) {
+  Program& program = reader.program;
+  const YamlNode* rule = map.optional("rule");
+  if (rule != nullptr) {
+    program.rule =
+        read_choice<std::string>(reader, *rule, "standing of a rule",
+                                 {{"documented", "documented"}, {"observed", "observed"}});
+  }
+  if (const YamlNode* source = map.optional("source")) {
+    program.source = source->text;
+    if (rule == nullptr) {
+      reader.problems.error(*source, "'source' says where a rule is documented: it needs 'rule'");
+    }
+  } else if (program.rule == "documented") {
+    reader.problems.error(*rule, "a documented rule needs its 'source': document and section");
+  }
+  const YamlNode* tags = map.optional("tags");
+  if (tags == nullptr) return;
+  if (tags->kind != YamlNode::Kind::Sequence) {
+    reader.problems.error(*tags, "'tags' is a list of words: [overlap, copies]");
+    return;
+  }
+  for (const YamlNode& tag : tags->items) {
+    program.tags.push_back(read_word(reader, tag, "a tag"));
+  }
+}
+
 void read_header(Reader& reader, MapReader& map) {
   if (const YamlNode* version = map.required("schema_version")) {
     if (version->text != "1") {
@@ -77,6 +105,7 @@ void read_document(Reader& reader, const YamlNode& root, const ParameterValues& 
   MapReader map{root, "a scenario", reader.problems};
   reader.domain = {{0}, {}};
   read_header(reader, map);
+  read_standing(reader, map);
   read_parameters(reader, map.optional("parameters"), parameters);
   read_who_runs(reader, map);
   read_environment(reader, map.optional("environment"));
@@ -85,6 +114,7 @@ void read_document(Reader& reader, const YamlNode& root, const ParameterValues& 
   read_buffers(reader, map.optional("buffers"));
   read_communicators(reader, map.optional("communicators"));
   read_signals(reader, map.optional("signals"));
+  read_graphs(reader, map.optional("graphs"));
   if (const YamlNode* groups = map.optional("process_groups")) {
     reader.problems.error(*groups, "process_groups are not yet supported",
                           "declare communicators and use the nccl_ operations");

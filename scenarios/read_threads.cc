@@ -103,9 +103,13 @@ class ThreadReader {
                        suggest(name, all_names()));
       return;
     }
-    if (in_nccl_group_ && !name.starts_with("nccl_") && name != "repeat" && name != "for_each") {
+    if (in_nccl_group_ && !can_be_grouped(name)) {
       problems().error(entry.key, fmt::format("'{}' cannot stand in an nccl_group", name),
-                       "only NCCL operations, repeat and for_each can");
+                       "only NCCL operations, host operations, repeat and for_each can");
+    }
+    if (in_capture_ && !can_be_captured(name)) {
+      problems().error(entry.key, fmt::format("'{}' cannot stand in a graph_capture", name),
+                       "only what is queued on streams, events' records and waits, and loops can");
     }
     MapReader map{entry.value, name, problems()};
     const YamlNode* id = map.optional("id");
@@ -131,6 +135,7 @@ class ThreadReader {
     if (name == "repeat") return read_loop(map, "times");
     if (name == "for_each") return read_loop(map, "in");
     if (name == "region") return read_region(map);
+    if (name == "graph_capture") return read_graph_capture(map);
     return read_nccl_group(map);
   }
 
@@ -193,6 +198,33 @@ class ThreadReader {
     return group;
   }
 
+  GraphCapture read_graph_capture(MapReader& map) {
+    OpFields fields{reader_, map};
+    GraphCapture capture{fields.graph(), fields.stream(), {}};
+    if (program().streams[capture.stream.first.value].kind == StreamKind::LegacyDefault) {
+      problems().error(fields.where("stream"), "CUDA cannot capture the legacy default stream",
+                       "declare a stream");
+    }
+    in_capture_ = true;
+    capture.ops = read_ops(map);
+    in_capture_ = false;
+    return capture;
+  }
+
+  static bool can_be_grouped(std::string_view name) {
+    constexpr std::array kNames{"host_compute", "host_signal", "host_wait",
+                                "host_barrier", "repeat",      "for_each"};
+    return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
+  }
+
+  static bool can_be_captured(std::string_view name) {
+    constexpr std::array kNames{"spin",         "gemm",         "elementwise",
+                                "reduction",    "host_func",    "host_compute",
+                                "memcpy_async", "memset_async", "event_record",
+                                "repeat",       "for_each",     "stream_wait_event"};
+    return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
+  }
+
   /// tensor.item(), print(t): four bytes to pageable memory, then wait for the stream.
   void read_scalar(MapReader& map, Op first, Block& block) {
     OpFields fields{reader_, map};
@@ -231,6 +263,7 @@ class ThreadReader {
   std::map<std::string_view, const OpSyntax*> simple_ops_;
   std::string thread_name_;
   bool in_nccl_group_ = false;
+  bool in_capture_ = false;
 };
 
 constexpr std::array kBlocks{
@@ -238,6 +271,7 @@ constexpr std::array kBlocks{
     BlockSyntax{"for_each", "index in ops", "the same for each index below a number: in: devices"},
     BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
     BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
+    BlockSyntax{"graph_capture", "graph stream ops", "what is queued inside becomes a CUDA graph"},
     BlockSyntax{"read_scalar", "src [stream]",
                 "tensor.item(): a copy of 4 B to pageable memory and stream_synchronize"},
 };

@@ -50,7 +50,7 @@ struct Reader {
   std::map<std::string, Parameter, std::less<>> parameters;
   std::map<std::string, std::int64_t, std::less<>> constants;  ///< processes, devices, nodes
 
-  Families streams, events, buffers, communicators, signals;
+  Families streams, events, buffers, communicators, signals, graphs;
   std::map<std::string, BarrierId, std::less<>> barriers;
 
   VariableDomain domain;       ///< at the operation being read
@@ -104,6 +104,7 @@ void read_events(Reader& reader, const YamlNode* node);
 void read_buffers(Reader& reader, const YamlNode* node);
 void read_communicators(Reader& reader, const YamlNode* node);
 void read_signals(Reader& reader, const YamlNode* node);
+void read_graphs(Reader& reader, const YamlNode* node);
 void read_environment(Reader& reader, const YamlNode* node);
 void read_threads(Reader& reader, const YamlNode* node);
 void read_expectations(Reader& reader, const YamlNode* node);

@@ -98,6 +98,8 @@ class HostThread final : Handler, Waiter {
   void run(const Gemm& op);
   void run(const Elementwise& op);
   void run(const Reduction& op);
+  void run(const HostFunc& op);
+  void run(const Fault& op);
   void run(const MemcpyAsync& op);
   void run(const Memcpy& op);
   void run(const MemsetAsync& op);
@@ -124,9 +126,11 @@ class HostThread final : Handler, Waiter {
   void run(const NcclCollective& op);
   void run(const NcclSend& op);
   void run(const NcclRecv& op);
+  void run(const GraphLaunch& op);
   void run(const Repeat& op);
   void run(const Region& op);
   void run(const NcclGroup& op);
+  void run(const GraphCapture& op);
 
   Engine& engine_;
   World& world_;
