@@ -37,6 +37,32 @@ std::vector<const BufferRef*> kernel_buffers(const OpKind& kind) {
   return {};
 }
 
+std::vector<BufferAccess> buffer_accesses(const OpKind& kind) {
+  if (const auto* op = std::get_if<HostFill>(&kind)) return {{&op->dst, true}};
+  if (const auto* op = std::get_if<Gemm>(&kind)) {
+    return {{&op->a, false}, {&op->b, false}, {&op->c, true}};
+  }
+  if (const auto* op = std::get_if<Elementwise>(&kind)) {
+    std::vector<BufferAccess> accesses;
+    for (const BufferRef& source : op->sources) accesses.push_back({&source, false});
+    accesses.push_back({&op->dst, true});
+    return accesses;
+  }
+  if (const auto* op = std::get_if<Reduction>(&kind)) return {{&op->src, false}, {&op->dst, true}};
+  if (const auto* op = std::get_if<MemcpyAsync>(&kind)) {
+    return {{&op->src, false}, {&op->dst, true}};
+  }
+  if (const auto* op = std::get_if<Memcpy>(&kind)) return {{&op->src, false}, {&op->dst, true}};
+  if (const auto* op = std::get_if<MemsetAsync>(&kind)) return {{&op->dst, true}};
+  if (const auto* op = std::get_if<Memset>(&kind)) return {{&op->dst, true}};
+  if (const auto* op = std::get_if<NcclCollective>(&kind)) {
+    return {{&op->send, false}, {&op->recv, true}};
+  }
+  if (const auto* op = std::get_if<NcclSend>(&kind)) return {{&op->buffer, false}};
+  if (const auto* op = std::get_if<NcclRecv>(&kind)) return {{&op->buffer, true}};
+  return {};
+}
+
 const CommRef* nccl_comm(const OpKind& kind) {
   if (const auto* op = std::get_if<NcclCollective>(&kind)) return &op->comm;
   if (const auto* op = std::get_if<NcclSend>(&kind)) return &op->comm;
