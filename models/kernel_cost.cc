@@ -49,7 +49,8 @@ KernelCost memory_bound(const Machine& machine, Param base, double bytes, Param 
 KernelCost spin_cost(const Machine& machine, Duration duration, std::uint32_t blocks) {
   const std::uint32_t sms = machine.count(Param::SmCount);
   const std::uint32_t waves = (blocks + sms - 1) / sms;
-  return {duration * waves + machine.time(Param::SpinOverhead), std::min(blocks, sms), 0};
+  const Duration alone = duration * waves + machine.time(Param::SpinOverhead);
+  return {alone, std::min(blocks, sms), 0, blocks, duration};
 }
 
 /// A product runs in waves of one tile per SM, so its time is a staircase; cuBLAS takes the tile
@@ -63,6 +64,7 @@ KernelCost gemm_cost(const Machine& machine, DataType type, std::int64_t m, std:
   const double sms = machine.count(Param::SmCount);
   double best = std::numeric_limits<double>::infinity();
   double tiles_of_best = 1;
+  double waves_of_best = 1;
   Tile tile = params.large;
   for (const double efficiency :
        {1.0, machine.get(params.medium).value, machine.get(params.small).value}) {
@@ -73,12 +75,18 @@ KernelCost gemm_cost(const Machine& machine, DataType type, std::int64_t m, std:
     if (seconds < best) {
       best = seconds;
       tiles_of_best = tiles;
+      waves_of_best = waves;
     }
     (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
   }
   KernelCost cost;
   cost.alone = machine.time(params.base) + seconds_to_duration(best);
   cost.sms = static_cast<std::uint32_t>(std::clamp(tiles_of_best, 1.0, sms));
+  constexpr double kMostBlocks = 1e6;  // beyond, single blocks do not matter
+  if (tiles_of_best <= kMostBlocks) {
+    cost.blocks = static_cast<std::uint32_t>(tiles_of_best);
+    cost.block_time = seconds_to_duration(best / waves_of_best);
+  }
   const double elements = rows * depth + depth * columns + rows * columns;
   cost.hbm_bytes_per_second =
       elements * static_cast<double>(size_of(type).count) / std::max(1e-12, to_seconds(cost.alone));

@@ -8,11 +8,15 @@
 
 namespace foretrace {
 
-/// A kernel as the device sees it.
+/// A kernel as the device sees it. With `blocks`, each occupies one SM for `block_time` and cannot
+/// be interrupted; without, its blocks are so many and so short that it takes and gives back SMs at
+/// any moment.
 struct KernelCost {
   Duration alone;                   ///< on an idle GPU
   std::uint32_t sms = 1;            ///< SMs it fills; fewer make it slower in proportion
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
+  std::uint32_t blocks = 0;
+  Duration block_time{};
 };
 
 /// `blocks` blocks of one SM each, in waves of at most all SMs.

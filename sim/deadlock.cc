@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 
 namespace foretrace::sim {
@@ -33,6 +34,9 @@ std::string explain(const Program& program, const StreamQueue& stream) {
         text += "; " + explain(*transfer);
       }
     }
+  } else if (const auto* function = std::get_if<HostFuncWork>(&work->what);
+             function != nullptr && function->wait != nullptr) {
+    text += "; its function waits for a signal that no thread gives";
   } else if (const auto* wait = std::get_if<WaitWork>(&work->what)) {
     text += fmt::format("; the event was recorded at {} and did not complete",
                         place(program, *wait->ticket->record.op));
@@ -58,6 +62,12 @@ std::string explain(const Program& program, const HostThread& thread) {
 
 }  // namespace
 
+/// A lost context leaves its streams as they are: its failure explains them.
+static bool has_failed(const std::vector<std::unique_ptr<HostThread>>& threads) {
+  return std::ranges::any_of(threads,
+                             [](const auto& thread) { return !thread->failure().empty(); });
+}
+
 Outcome explain_outcome(const Program& program,
                         const std::vector<std::unique_ptr<HostThread>>& threads, World& world) {
   Outcome outcome;
@@ -68,10 +78,11 @@ Outcome explain_outcome(const Program& program,
           fmt::format("process {}, thread {}, {}: {}", thread->process().index, thread->name(),
                       place(program, *thread->current()), thread->failure()));
     } else if (!thread->finished()) {
-      outcome.kind = Outcome::Kind::Deadlock;
+      if (outcome.kind == Outcome::Kind::Completed) outcome.kind = Outcome::Kind::Deadlock;
       outcome.explanation.push_back(explain(program, *thread));
     }
   }
+  if (has_failed(threads)) return outcome;
   for (std::uint32_t p = 0; p < program.processes; ++p) {
     for (const auto& stream : world.process(p).streams) {
       if (stream->pending() == 0) continue;

@@ -1,12 +1,14 @@
 // One GPU: SMs and memory bandwidth shared by running kernels, and copy engines.
 //
-// SMs go to kernels in the order they arrive (a later one gets what is left over and grows when
-// SMs become free); memory bandwidth is shared max-min fair. Whenever the set of kernels changes,
-// the rates of this GPU's kernels are recomputed and their ends moved.
+// Thread blocks are given out in the order of the streams' priorities, then of arrival: a later
+// kernel gets what is left over. A block is never interrupted, so a kernel of higher priority waits
+// for the end of a wave. Memory bandwidth is shared max-min fair. Whenever what runs changes, the
+// speeds are recomputed and the ends moved.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "models/kernel_cost.h"
@@ -34,15 +36,15 @@ class Device final : Handler {
  public:
   Device(Engine& engine, DeviceLimits limits) : engine_{engine}, limits_{limits} {}
 
-  /// Begins as soon as an SM is free.
-  void start(KernelOwner& owner, const KernelCost& cost);
+  /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent.
+  void start(KernelOwner& owner, const KernelCost& cost, int priority);
 
-  /// Occupies `sms` SMs until release(): a kernel whose end others decide (NCCL). Begins when all
-  /// of them are free, since its blocks wait for each other's peers.
-  void occupy(KernelOwner& owner, std::uint32_t sms);
+  /// Occupies `sms` SMs until release(): a kernel whose end others decide (NCCL). It takes SMs as
+  /// they become free and begins when it has all of them, since its blocks wait for each other.
+  void occupy(KernelOwner& owner, std::uint32_t sms, int priority);
   void release(KernelOwner& owner);
 
-  /// Called when the copy engine is this copy's; it must call copy_ended() when done.
+  /// Called when the copy engine is this copy's; it must release the engine when done.
   class CopyOwner {
    public:
     virtual void copy_engine_free() = 0;
@@ -50,18 +52,30 @@ class Device final : Handler {
    protected:
     ~CopyOwner() = default;
   };
-  void acquire_copy_engine(std::uint32_t engine, CopyOwner& owner);
-  void release_copy_engine(std::uint32_t engine);
+  /// A GPU with one engine runs copies of all kinds through it, one at a time; one without runs
+  /// them when no kernel runs.
+  void acquire_copy_engine(std::uint32_t kind, CopyOwner& owner);
+  void release_copy_engine(std::uint32_t kind);
 
  private:
-  struct Job {
+  struct Kernel {
     KernelOwner* owner;
     KernelCost cost;
+    int priority = 0;
     bool held = false;  ///< ends by release()
     bool began = false;
+    std::uint32_t held_sms = 0;
+    std::uint32_t blocks_left = 0;  ///< not given to an SM yet
+    std::uint32_t running = 0;      ///< jobs
+  };
+  /// What runs: some waves of a kernel's blocks on some SMs, or all of a kernel without blocks.
+  struct Job {
+    Kernel* kernel;
+    std::uint32_t sms;
+    std::uint32_t waves;
+    Duration alone;        ///< what it takes at speed 1
     double remaining = 1;  ///< part of the work still to do
-    double speed = 0;      ///< 1: as fast as alone
-    std::uint32_t sms = 0;
+    double speed = 0;
     TimePoint since{};
     std::uint64_t version = 0;
   };
@@ -69,22 +83,34 @@ class Device final : Handler {
     CopyOwner* busy = nullptr;
     std::deque<CopyOwner*> waiting;
   };
+  /// A copy on a GPU without a copy engine: a kernel on all SMs.
+  struct ExclusiveCopy final : KernelOwner {
+    explicit ExclusiveCopy(CopyOwner& owner) : copy{owner} {}
+    void kernel_began() override { copy.copy_engine_free(); }
+    void kernel_ended() override {}
+    CopyOwner& copy;
+  };
 
   void fire(std::uint64_t version) override;
-  void add(Job job);
-  void remove(std::size_t index);
+  void add(Kernel kernel);
+  void end(Kernel& kernel);
   void share();
+  std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
+  std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
+  void shorten_waves(int priority);
   void share_memory_bandwidth();
+  double demand(const Job& job) const;
+  void progress(Job& job);
   void update(Job& job, double speed);
+  CopyEngine& copy_engine(std::uint32_t kind);
 
   Engine& engine_;
   DeviceLimits limits_;
-  std::vector<Job> jobs_;  ///< in order of arrival
+  std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
+  std::vector<Job> jobs_;
   std::uint64_t next_version_ = 0;
-  /// A GPU with one engine runs copies of all directions through it, one at a time.
-  CopyEngine& copy_engine(std::uint32_t kind);
-
   std::vector<CopyEngine> copy_engines_;
+  std::deque<ExclusiveCopy> exclusive_copies_;
 };
 
 }  // namespace foretrace::sim

@@ -12,15 +12,18 @@ namespace foretrace::sim {
 void HostThread::run(const NcclCommInit& op) {
   const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
   NcclComm& comm = world_.communicator(handle.communicator);
+  if (op.if_needed && comm.is_initialized()) {
+    passed_ = true;
+    return;
+  }
   wait_for_connection(comm.initialize(comm.rank_of({process_.index, handle.device})));
   block(Duration{0}, Duration{0}, fmt::format("communicator {}", comm.declared().name));
 }
 
 void HostThread::run(const NcclCommDestroy& op) {
   const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
-  for (const auto& queue : process_.streams) {
-    if (queue->declared().device == handle.device) wait_for_stream(*queue);
-  }
+  World::for_each_stream(process_, handle.device,
+                         [this](StreamQueue& queue) { wait_for_stream(queue); });
   block(Duration{0}, machine_.time(Param::HostWake),
         fmt::format("device {} to end its work", handle.device));
 }
@@ -83,34 +86,28 @@ void HostThread::nccl_connect(const NcclCall& call) {
 }
 
 /// One kernel per communicator handle, in the order of the first call on each.
-void HostThread::nccl_launch_all() {
-  struct Pending {
-    CommHandle handle;
-    StreamQueue* stream;
-    std::shared_ptr<NcclLaunch> launch;
-    NcclChoice choice;
-    Execution execution;
-    Duration issued;  ///< after the call began
-  };
-  std::vector<Pending> launches;
-  Duration call = Duration{0};
+std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<NcclCall>& calls,
+                                                             const QueueOf& queue_of,
+                                                             Duration& call) {
+  std::vector<NcclKernel> kernels;
   const auto join = [&](const NcclCall& entry, const CommRef& ref, const StreamRef& on,
                         auto&& transfer_of) {
     const CommHandle& handle = program_.comms[ref.resolve(entry.variables).value];
     NcclComm& comm = world_.communicator(handle.communicator);
     const std::uint32_t rank = comm.rank_of({process_.index, handle.device});
-    auto at = std::ranges::find_if(launches, [&](const Pending& p) {
-      return p.handle.communicator == handle.communicator && p.handle.device == handle.device;
+    auto at = std::ranges::find_if(kernels, [&](const NcclKernel& kernel) {
+      return kernel.handle.communicator == handle.communicator &&
+             kernel.handle.device == handle.device;
     });
-    if (at == launches.end()) {
-      StreamQueue* queue = process_.streams[on.resolve(entry.variables).value].get();
-      launches.push_back({handle,
-                          queue,
-                          std::make_shared<NcclLaunch>(*queue, comm.last(rank)),
-                          {},
-                          entry.execution,
-                          {}});
-      at = launches.end() - 1;
+    if (at == kernels.end()) {
+      StreamQueue& queue = queue_of(stream_at(on, entry.variables));
+      kernels.push_back({handle,
+                         &queue,
+                         std::make_shared<NcclLaunch>(queue, comm.last(rank)),
+                         {},
+                         entry.execution,
+                         {}});
+      at = kernels.end() - 1;
       call += call_cost(Param::NcclHostCollective) + device_switch(handle.device);
     } else {
       call += machine_.time(Param::NcclHostPerOp);
@@ -124,7 +121,7 @@ void HostThread::nccl_launch_all() {
     // Available once its own device's part of the group has been issued.
     at->issued = call;
   };
-  for (const NcclCall& entry : nccl_calls_) {
+  for (const NcclCall& entry : calls) {
     const OpKind& kind = entry.execution.op->kind;
     const Variables v = entry.variables;
     if (const auto* op = std::get_if<NcclCollective>(&kind)) {
@@ -143,19 +140,32 @@ void HostThread::nccl_launch_all() {
       });
     }
   }
-  nccl_calls_.clear();
-  for (Pending& pending : launches) {
+  for (NcclKernel& kernel : kernels) {
     SpanDetail detail;
-    detail.algorithm = name_of(pending.choice.algorithm);
-    detail.protocol = name_of(pending.choice.protocol);
-    detail.channels = pending.launch->channels();
-    pending.launch->set_detail(recorder_.detail(detail));
-    NcclComm& comm = world_.communicator(pending.handle.communicator);
-    const std::uint32_t rank = comm.rank_of({process_.index, pending.handle.device});
-    pending.stream->push({pending.execution,
-                          engine_.now() + pending.issued + machine_.time(Param::NcclLaunchLatency),
-                          0, 1, NcclWork{pending.launch}});
-    comm.last(rank) = {pending.stream, pending.stream->issued()};
+    detail.algorithm = name_of(kernel.choice.algorithm);
+    detail.protocol = name_of(kernel.choice.protocol);
+    detail.channels = kernel.launch->channels();
+    kernel.launch->set_detail(recorder_.detail(detail));
+  }
+  return kernels;
+}
+
+void HostThread::nccl_launch_all() {
+  const std::vector<NcclCall> calls = std::exchange(nccl_calls_, {});
+  if (capture_ != nullptr) {
+    take(machine_.time(Param::HostCapture) * static_cast<std::int64_t>(calls.size()));
+    capture_->capture(calls);
+    return;
+  }
+  Duration call{0};
+  const auto itself = [](StreamQueue& stream) -> StreamQueue& { return stream; };
+  for (NcclKernel& kernel : nccl_prepare(calls, itself, call)) {
+    NcclComm& comm = world_.communicator(kernel.handle.communicator);
+    const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
+    kernel.stream->push({kernel.execution,
+                         engine_.now() + kernel.issued + machine_.time(Param::NcclLaunchLatency), 0,
+                         1, NcclWork{kernel.launch}});
+    comm.last(rank) = {kernel.stream, kernel.stream->issued()};
   }
   take(call);
 }

@@ -40,26 +40,18 @@ void HostThread::run(const HostBarrier& op) {
 }
 
 void HostThread::run(const HostSignal& op) {
-  Semaphore& signal = process_.signals[op.signal.resolve(variables_).value];
-  if (signal.waiting.empty()) {
-    ++signal.count;
-  } else {
-    Waiter* first = signal.waiting.front();
-    signal.waiting.erase(signal.waiting.begin());
-    first->wake();
-  }
+  process_.signals[op.signal.resolve(variables_).value].give();
   take(Duration{0});
 }
 
 void HostThread::run(const HostWait& op) {
   const SignalId id = op.signal.resolve(variables_);
   Semaphore& signal = process_.signals[id.value];
-  if (signal.count > 0) {
-    --signal.count;
+  if (signal.try_take()) {
     take(Duration{0});
     return;
   }
-  signal.waiting.push_back(this);
+  signal.wait(*this);
   pending_wakes_ = 1;
   block(Duration{0}, machine_.time(Param::HostSignal),
         fmt::format("signal {}: no other thread has signalled", program_.signals[id.value].name));
@@ -84,6 +76,26 @@ void HostThread::run(const Gemm& op) {
   kernel(op.stream, call_cost(Param::HostLaunchGemm),
          gemm_cost(machine_, op.type, op.m.eval(variables_), op.n.eval(variables_),
                    op.k.eval(variables_)));
+}
+
+void HostThread::run(const HostFunc& op) {
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
+  const auto signal = [&](const std::optional<SignalRef>& ref) {
+    return ref ? &process_.signals[ref->resolve(variables_).value] : nullptr;
+  };
+  const Duration call =
+      call_cost(Param::HostLaunchHostFunc) + device_switch(queue.declared().device);
+  push(queue, call, Duration{0},
+       HostFuncWork{op.duration.eval(variables_), signal(op.wait), signal(op.signal)});
+  take(call);
+}
+
+void HostThread::run(const Fault& op) {
+  StreamQueue& queue = stream(op.stream);
+  const Duration call = call_cost(Param::HostLaunchKernel);
+  push(queue, call, machine_.time(Param::LaunchLatency), FaultWork{});
+  take(call);
 }
 
 void HostThread::run(const Elementwise& op) {
@@ -152,9 +164,8 @@ void HostThread::run(const EventWaitFor& op) {
   }
   const Duration timeout = op.timeout.eval(variables_);
   if (now - called_ >= timeout) {
-    failure_ = fmt::format("event {} did not complete within {} us", program_.events[id.value].name,
-                           to_us(timeout));
-    frames_.clear();
+    fail(fmt::format("event {} did not complete within {} us", program_.events[id.value].name,
+                     to_us(timeout)));
     return;
   }
   retry_ = true;
@@ -171,9 +182,7 @@ void HostThread::run(const StreamSynchronize& op) {
 
 void HostThread::run(const DeviceSynchronize& op) {
   const auto device = static_cast<std::uint32_t>(op.device.eval(variables_));
-  for (const auto& queue : process_.streams) {
-    if (queue->declared().device == device) wait_for_stream(*queue);
-  }
+  World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
   block(call_cost(Param::HostDeviceSynchronize) + device_switch(device),
         machine_.time(Param::HostWake), fmt::format("device {} to end its work", device));
 }
@@ -188,9 +197,8 @@ void HostThread::run(const Malloc& op) {
 
 void HostThread::run(const Free& op) {
   const Buffer& memory = buffer(op.buffer);
-  for (const auto& queue : process_.streams) {
-    if (queue->declared().device == memory.device) wait_for_stream(*queue);
-  }
+  World::for_each_stream(process_, memory.device,
+                         [this](StreamQueue& queue) { wait_for_stream(queue); });
   const Duration cost =
       call_cost(Param::HostFree) + at_rate(memory.size, machine_.rate(Param::HostFreePerByte));
   block(cost, cost, fmt::format("device {} to end its work (cudaFree)", memory.device));

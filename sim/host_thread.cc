@@ -3,9 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace foretrace::sim {
+namespace {
+
+bool calls_cuda(const OpKind& kind) {
+  return block_of(kind) == nullptr && !std::holds_alternative<HostCompute>(kind) &&
+         !std::holds_alternative<HostFill>(kind) && !std::holds_alternative<HostBarrier>(kind) &&
+         !std::holds_alternative<HostSignal>(kind) && !std::holds_alternative<HostWait>(kind);
+}
+
+}  // namespace
 
 HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
                        const Program& program, const foretrace::HostThread& declared,
@@ -19,6 +29,7 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
       process_{world.process(process)},
       lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
                                process, kNoDevice, declared.name})} {
+  process_.users.push_back(this);
   called_before_.resize(kParamCount);
   variables_.push_back(process);
   frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
@@ -49,11 +60,32 @@ void HostThread::next() {
     const Op& op = (*frame.block)[frame.position++];
     current_ = {&op, frame.instance};
     called_ = engine_.now();
+    if (process_.fault.op != nullptr && calls_cuda(op.kind)) {
+      context_lost();
+      return;
+    }
     const std::size_t depth = frames_.size();
     std::visit([this](const auto& kind) { run(kind); }, op.kind);
     if (frames_.size() != depth) continue;  // entered a block
     if (!std::exchange(passed_, false)) return;
   }
+}
+
+void HostThread::fail(std::string what) {
+  failure_ = std::move(what);
+  frames_.clear();
+}
+
+/// Every call of the process that is waiting, or comes later, reports the error.
+void HostThread::context_lost() {
+  if (finished() || !failure_.empty()) return;
+  const bool waits = pending_wakes_ > 0 && waits_for_stream_ != nullptr;
+  const bool calls = called_ == engine_.now() && calls_cuda(current_.op->kind);
+  if (!waits && !calls) return;  // notices at its next call
+  const TimePoint end = engine_.now() + machine_.time(Param::HostWake);
+  recorder_.span(lane_, current_, 0, called_, end);
+  fail(fmt::format("an illegal memory access of line {} ({}) surfaced here",
+                   process_.fault.op->line, kind_name(process_.fault.op->kind)));
 }
 
 /// At the end of a block: around again, or out. False when leaving takes time (a group's launch).
@@ -78,6 +110,11 @@ bool HostThread::leave() {
     current_ = {done.owner, done.instance};
     called_ = engine_.now();
     nccl_issue();
+    return false;
+  } else if (capture_ != nullptr) {
+    current_ = {done.owner, done.instance};
+    called_ = engine_.now();
+    end_capture();
     return false;
   }
   return true;
@@ -146,7 +183,7 @@ void HostThread::wait_for_stream(StreamQueue& stream) {
 /// A stream holds so many entries; the call that would add another waits for room.
 bool HostThread::queue_full(StreamQueue& stream) {
   const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
-  if (stream.pending() < depth) return false;
+  if (capture_ != nullptr || stream.pending() < depth) return false;
   stream.wait_for_count(stream.issued() - depth + 1, *this);
   pending_wakes_ = 1;
   waits_for_stream_ = &stream;
@@ -158,12 +195,25 @@ bool HostThread::queue_full(StreamQueue& stream) {
 
 /// Code and data of a kind of call have left the caches since the last pass.
 Duration HostThread::call_cost(Param param) {
-  const Duration cost = machine_.time(param);
+  if (capture_ != nullptr) return machine_.time(Param::HostCapture);
+  Duration cost = machine_.time(param);
   const auto kind = static_cast<std::size_t>(param);
-  if (called_before_[kind]) return cost;
-  called_before_[kind] = true;
-  return cost + machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm
-                                                             : Param::HostFirstCall);
+  if (!called_before_[kind]) {
+    called_before_[kind] = true;
+    cost +=
+        machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm : Param::HostFirstCall);
+  }
+  return cost + wait_for_driver(cost);
+}
+
+/// The driver serves the calls of a process's host threads one at a time, for a part of each.
+Duration HostThread::wait_for_driver(Duration cost) {
+  if (!machine_.has(Param::HostDriverLock)) return Duration{0};
+  const TimePoint now = engine_.now();
+  const Duration wait = std::max(Duration{0}, process_.driver_free - now);
+  const double held = static_cast<double>(cost.count()) * machine_.get(Param::HostDriverLock).value;
+  process_.driver_free = now + wait + Duration{std::llround(held)};
+  return wait;
 }
 
 Duration HostThread::device_switch(std::uint32_t device) {
@@ -172,8 +222,14 @@ Duration HostThread::device_switch(std::uint32_t device) {
   return machine_.time(Param::HostSetDevice);
 }
 
-StreamQueue& HostThread::stream(const StreamRef& ref) {
-  return *process_.streams[ref.resolve(variables_).value];
+StreamQueue& HostThread::stream(const StreamRef& ref) { return stream_at(ref, variables_); }
+
+StreamQueue& HostThread::stream_at(const StreamRef& ref, Variables variables) {
+  const StreamId id = ref.resolve(variables);
+  if (program_.streams[id.value].kind == StreamKind::PerThreadDefault) {
+    return world_.per_thread_stream(process_, this, id);
+  }
+  return *process_.streams[id.value];
 }
 
 const Buffer& HostThread::buffer(const BufferRef& ref) const {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,7 @@
 
 namespace foretrace::sim {
 
-class HostThread final : Handler, Waiter {
+class HostThread final : Handler, Waiter, ContextUser {
  public:
   HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
              const Program& program, const foretrace::HostThread& declared, std::uint32_t process);
@@ -44,6 +46,9 @@ class HostThread final : Handler, Waiter {
 
   void fire(std::uint64_t what) override;
   void wake() override;
+  void context_lost() override;
+  /// An operation failed here: the thread goes no further.
+  void fail(std::string what);
 
   void next();
   bool leave();
@@ -57,13 +62,20 @@ class HostThread final : Handler, Waiter {
   /// Queues `what`, visible to the device `latency` after the call, which takes `call`.
   template <class What>
   void push(StreamQueue& stream, Duration call, Duration latency, What what) {
-    stream.push({current_, engine_.now() + call + latency, 0, 1, std::move(what)});
+    if (capture_ != nullptr) {
+      capture_->capture(stream, std::move(what));
+    } else {
+      stream.push({current_, engine_.now() + call + latency, 0, 1, std::move(what)});
+    }
   }
   /// The call's cost; more the first time in the pass that the thread makes this kind of call.
   Duration call_cost(Param param);
   bool queue_full(StreamQueue& stream);
   Duration device_switch(std::uint32_t device);
   StreamQueue& stream(const StreamRef& ref);
+  StreamQueue& stream_at(const StreamRef& ref, Variables variables);
+  Duration wait_for_driver(Duration cost);
+  void end_capture();
   void wait_for_stream(StreamQueue& stream);
 
   void kernel(const StreamRef& stream, Duration call, const KernelCost& cost);
@@ -78,10 +90,20 @@ class HostThread final : Handler, Waiter {
   bool read_from_cache(BufferId id, Bytes size);
   void touched(BufferId id, Bytes size, bool by_reading);
 
-  struct NcclCall {
+  /// One rank's kernel for some NCCL calls, before it is queued.
+  struct NcclKernel {
+    CommHandle handle;
+    StreamQueue* stream;
+    std::shared_ptr<NcclLaunch> launch;
+    NcclChoice choice;
     Execution execution;
-    std::vector<std::int64_t> variables;
+    Duration issued;  ///< after the call began
   };
+  /// `queue_of(StreamQueue&)`: where what was called on a stream goes.
+  using QueueOf = std::function<StreamQueue&(StreamQueue&)>;
+  std::vector<NcclKernel> nccl_prepare(const std::vector<NcclCall>& calls, const QueueOf& queue_of,
+                                       Duration& call);
+  Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);
   void nccl_call();
   void nccl_issue();
   void nccl_connect(const NcclCall& call);
@@ -157,6 +179,7 @@ class HostThread final : Handler, Waiter {
   const StreamQueue* waits_for_stream_ = nullptr;
   std::vector<Connection*> connections_;  ///< that the current call waits for
 
+  GraphExec* capture_ = nullptr;  ///< what calls are captured in
   std::string failure_;
   bool in_group_ = false;
   std::vector<NcclCall> nccl_calls_;

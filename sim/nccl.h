@@ -20,6 +20,12 @@ namespace foretrace::sim {
 class StreamQueue;
 class Transfer;
 
+/// One NCCL call as a host thread made it, alone or in a group.
+struct NcclCall {
+  Execution execution;
+  std::vector<std::int64_t> variables;
+};
+
 class NcclLaunch {
  public:
   /// The launch before on the same communicator and device: NCCL runs them in this order,
@@ -133,6 +139,7 @@ class NcclComm {
   Connection* connect_collectives(std::uint32_t rank);
   Connection* connect_pair(std::uint32_t rank, std::uint32_t peer);
   Connection* initialize(std::uint32_t rank);
+  bool is_initialized() const { return initialization_.made(); }
 
   NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
 

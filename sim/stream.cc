@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/graph.h"
 #include "sim/nccl.h"
 
 namespace foretrace::sim {
@@ -9,6 +10,7 @@ namespace foretrace::sim {
 void StreamQueue::push(Work work) {
   ++issued_;
   if (legacy_ != nullptr) work.legacy_count = legacy_->issued();
+  if (hardware_queue_ != nullptr) hardware_queue_->push(*this);
   queue_.push_back(std::move(work));
   if (!blocking_peers_.empty()) {
     auto& counts = peer_counts_.emplace_back();
@@ -44,6 +46,9 @@ void StreamQueue::fire(std::uint64_t what) {
     case kCopyArrived:
       finish(Kind::Copy);
       return;
+    case kCallHost:
+      context_.host_functions.run(std::get<HostFuncWork>(queue_.front().what), *this);
+      return;
   }
 }
 
@@ -60,7 +65,7 @@ void StreamQueue::advance() {
   if (advancing_) return;
   advancing_ = true;
   while (state_ == State::Idle && !queue_.empty()) {
-    if (waits_for_other_streams()) {
+    if (waits_for_other_streams() || waits_for_hardware_queue()) {
       state_ = State::Blocked;
       break;
     }
@@ -98,13 +103,32 @@ bool StreamQueue::waits_for_other_streams() {
   return false;
 }
 
+bool StreamQueue::waits_for_hardware_queue() {
+  return hardware_queue_ != nullptr && !hardware_queue_->is_first(*this);
+}
+
+/// The entry has begun: those behind it, of other streams too, may follow.
+void StreamQueue::leave_hardware_queue() {
+  if (hardware_queue_ != nullptr) hardware_queue_->pop();
+}
+
+std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
+  auto chain = std::make_unique<StreamQueue>(engine_, device_, context_, recorder_, machine_,
+                                             declared_, lane_);
+  chain->graph_ = &graph;
+  return chain;
+}
+
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
   if (previous_ == Kind::None) return Duration{0};
+  if (previous_ == Kind::HostFunction) return machine_.time(Param::HostFuncReturn);
+  if (graph_ != nullptr) return machine_.time(Param::GraphGap);
   const Duration events = event_between_ ? machine_.time(Param::EventGap) : Duration{0};
   const bool copy = std::holds_alternative<CopyWork>(work.what);
-  const bool kernel =
-      std::holds_alternative<KernelWork>(work.what) || std::holds_alternative<NcclWork>(work.what);
+  const bool kernel = std::holds_alternative<KernelWork>(work.what) ||
+                      std::holds_alternative<NcclWork>(work.what) ||
+                      std::holds_alternative<std::shared_ptr<GraphWork>>(work.what);
   if (!copy && !kernel) return Duration{0};
   if (copy && previous_ == Kind::Copy) return machine_.time(Param::CopyGap) + events;
   if (kernel && previous_ == Kind::Kernel) return machine_.time(Param::KernelGap) + events;
@@ -117,19 +141,21 @@ Duration StreamQueue::gap_before(const Work& work) const {
 void StreamQueue::begin(const Work& work) {
   const auto begin_kernel = [&](const KernelWork& kernel) {
     state_ = State::Running;
-    device_.start(*this, kernel.cost);
+    device_.start(*this, kernel.cost, declared_.priority);
   };
   const auto begin_copy = [&](const CopyWork& copy) {
     state_ = State::Running;
+    leave_hardware_queue();
     device_.acquire_copy_engine(static_cast<std::uint32_t>(copy.engine), *this);
   };
   const auto begin_nccl = [&](const NcclWork& nccl) {
     state_ = State::Running;
-    device_.occupy(*this, nccl.launch->channels());
+    device_.occupy(*this, nccl.launch->channels(), declared_.priority);
   };
   const auto record = [&](const RecordWork& entry) {
     const TicketRef ticket = entry.ticket;
     event_between_ = true;
+    leave_hardware_queue();
     complete_ticket(*ticket);
     pop();
   };
@@ -146,14 +172,38 @@ void StreamQueue::begin(const Work& work) {
       ready_ = ticket.when;
     }
     event_between_ = true;
+    leave_hardware_queue();
     pop();
   };
-  const auto mark = [&](const MarkerWork&) { pop(); };
-  std::visit(Overloaded{begin_kernel, begin_copy, begin_nccl, record, wait, mark}, work.what);
+  const auto mark = [&](const MarkerWork&) {
+    leave_hardware_queue();
+    pop();
+  };
+  const auto call_host = [&](const HostFuncWork&) {
+    state_ = State::Running;
+    leave_hardware_queue();
+    engine_.queue().at(engine_.now() + machine_.time(Param::HostFuncLatency), *this, kCallHost);
+  };
+  const auto fault = [&](const FaultWork&) {
+    state_ = State::Running;  // for ever: nothing runs in a lost context
+    context_.lost(work.execution);
+  };
+  const auto begin_graph = [&](const std::shared_ptr<GraphWork>& graph) {
+    state_ = State::Running;
+    leave_hardware_queue();
+    graph->graph->start(*graph, work.execution, lane_, *this);
+  };
+  std::visit(Overloaded{begin_kernel, begin_copy, begin_nccl, record, wait, mark, call_host, fault,
+                        begin_graph},
+             work.what);
 }
+
+void StreamQueue::graph_ended() { finish(Kind::Kernel); }
 
 void StreamQueue::kernel_began() {
   began_ = engine_.now();
+  leave_hardware_queue();
+  if (graph_ != nullptr) part_ = graph_->next_part();
   if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) nccl->launch->began();
 }
 
@@ -161,22 +211,36 @@ void StreamQueue::kernel_ended() { finish(Kind::Kernel); }
 
 void StreamQueue::copy_engine_free() {
   began_ = engine_.now();
+  if (graph_ != nullptr) part_ = graph_->next_part();
   engine_.queue().at(began_ + std::get<CopyWork>(queue_.front().what).latency, *this,
                      kCopyLatencyOver);
 }
 
-/// The front entry, a kernel or a copy, has ended.
-void StreamQueue::finish(Kind kind) {
-  const Work& work = queue_.front();
-  std::uint16_t detail = 0;
-  if (const auto* nccl = std::get_if<NcclWork>(&work.what)) {
-    detail = nccl->launch->detail();
+void StreamQueue::host_function_began() {
+  began_ = engine_.now();
+  if (graph_ != nullptr) part_ = graph_->next_part();
+}
+
+/// Of the front entry, which has ended. A graph's nodes are spans of its launch.
+void StreamQueue::record_spans(const Work& work) {
+  if (std::holds_alternative<std::shared_ptr<GraphWork>>(work.what)) return;
+  const auto* nccl = std::get_if<NcclWork>(&work.what);
+  const std::uint16_t detail = nccl != nullptr ? nccl->launch->detail() : 0;
+  if (graph_ != nullptr) {
+    recorder_.span(graph_->lane(), graph_->execution(), part_, began_, engine_.now(), detail);
+  } else if (nccl != nullptr) {
     for (const Execution& part : nccl->launch->executions()) {
       recorder_.span(lane_, part, 1, began_, engine_.now(), detail);
     }
   } else {
     recorder_.span(lane_, work.execution, work.part, began_, engine_.now(), detail);
   }
+}
+
+/// The front entry, something that takes time, has ended.
+void StreamQueue::finish(Kind kind) {
+  const Work& work = queue_.front();
+  record_spans(work);
   const auto* copy = std::get_if<CopyWork>(&work.what);
   const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
   previous_ = kind;

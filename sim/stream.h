@@ -2,22 +2,41 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "models/machine.h"
 #include "sim/device.h"
+#include "sim/hardware_queue.h"
+#include "sim/host_functions.h"
 #include "sim/recorder.h"
 #include "sim/work.h"
 
 namespace foretrace::sim {
 
-class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
+/// What a stream's process gives it.
+class Context {
  public:
-  StreamQueue(Engine& engine, Device& device, Recorder& recorder, const Machine& machine,
-              const Stream& declared, std::uint32_t lane)
+  explicit Context(Engine& engine) : host_functions{engine} {}
+  virtual ~Context() = default;
+  /// A kernel of `execution` broke the context.
+  virtual void lost(const Execution& execution) = 0;
+  HostFunctions host_functions;
+};
+
+class StreamQueue final : Handler,
+                          KernelOwner,
+                          Device::CopyOwner,
+                          HostFunctions::Owner,
+                          GraphOwner,
+                          Waiter {
+ public:
+  StreamQueue(Engine& engine, Device& device, Context& context, Recorder& recorder,
+              const Machine& machine, const Stream& declared, std::uint32_t lane)
       : engine_{engine},
         device_{device},
+        context_{context},
         recorder_{recorder},
         machine_{machine},
         declared_{declared},
@@ -29,6 +48,10 @@ class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
   void set_legacy(StreamQueue* legacy) { legacy_ = legacy; }
   /// The blocking streams beside a legacy default stream.
   void add_blocking_peer(StreamQueue& peer) { blocking_peers_.push_back(&peer); }
+  /// Shared with other streams, when there are more streams than hardware queues.
+  void set_hardware_queue(HardwareQueue& queue) { hardware_queue_ = &queue; }
+  /// A stream of the same device that runs what `graph` captured from this one.
+  std::unique_ptr<StreamQueue> make_chain(GraphExec& graph) const;
 
   /// Queues `work`; the host's part is over.
   void push(Work work);
@@ -52,17 +75,23 @@ class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
 
  private:
   enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
-  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
-  enum class Kind : std::uint8_t { None, Kernel, Copy, Event };
+  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance, kCallHost };
+  enum class Kind : std::uint8_t { None, Kernel, Copy, Event, HostFunction };
 
   void fire(std::uint64_t what) override;
   void wake() override;
   void kernel_began() override;
   void kernel_ended() override;
   void copy_engine_free() override;
+  void host_function_began() override;
+  void host_function_ended() override { finish(Kind::HostFunction); }
+  void graph_ended() override;
 
   void advance();
   bool waits_for_other_streams();
+  bool waits_for_hardware_queue();
+  void leave_hardware_queue();
+  void record_spans(const Work& work);
   Duration gap_before(const Work& work) const;
   void begin(const Work& work);
   void finish(Kind kind);
@@ -71,17 +100,21 @@ class StreamQueue final : Handler, KernelOwner, Device::CopyOwner, Waiter {
 
   Engine& engine_;
   Device& device_;
+  Context& context_;
   Recorder& recorder_;
   const Machine& machine_;
   const Stream& declared_;
   std::uint32_t lane_;
   StreamQueue* legacy_ = nullptr;
   std::vector<StreamQueue*> blocking_peers_;
+  HardwareQueue* hardware_queue_ = nullptr;
+  GraphExec* graph_ = nullptr;  ///< whose chain this is
 
   std::deque<Work> queue_;
   /// For each queued entry of a legacy default stream: how far its peers must be.
   std::deque<std::vector<std::pair<StreamQueue*, std::uint64_t>>> peer_counts_;
   State state_ = State::Idle;
+  std::uint16_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
   Kind previous_ = Kind::None;
   bool after_copy_ = false;     ///< the event that was waited for followed a copy

@@ -16,6 +16,8 @@ namespace foretrace::sim {
 class Waiter;
 class NcclLaunch;
 class StreamQueue;
+class Semaphore;
+class GraphExec;
 
 /// One execution of one operation: what a span is named by, with its process.
 struct Execution {
@@ -73,13 +75,37 @@ struct NcclWork {
 };
 /// Takes its place in the stream's order and no time: malloc_async, free_async.
 struct MarkerWork {};
+struct HostFuncWork {
+  Duration duration;
+  Semaphore* wait = nullptr;
+  Semaphore* signal = nullptr;
+};
+/// A kernel that ends its process's context.
+struct FaultWork {};
+/// A launch of a graph: what its chains are filled with when the stream reaches it.
+struct GraphWork;
 
 struct Work {
+  using What = std::variant<KernelWork, CopyWork, RecordWork, WaitWork, NcclWork, MarkerWork,
+                            HostFuncWork, FaultWork, std::shared_ptr<GraphWork>>;
   Execution execution;
   TimePoint available;           ///< the host's call has reached the device
   std::uint64_t legacy_count{};  ///< begins after this many entries of the legacy default stream
   std::uint16_t part = 1;
-  std::variant<KernelWork, CopyWork, RecordWork, WaitWork, NcclWork, MarkerWork> what;
+  What what;
+};
+
+struct GraphWork {
+  GraphExec* graph;
+  std::vector<std::pair<StreamQueue*, Work::What>> entries;  ///< chain, and what it gets
+};
+/// The stream that a graph was launched on.
+class GraphOwner {
+ public:
+  virtual void graph_ended() = 0;
+
+ protected:
+  ~GraphOwner() = default;
 };
 
 }  // namespace foretrace::sim

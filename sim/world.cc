@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
 #include "scenarios/errors.h"
 
 namespace foretrace::sim {
@@ -14,7 +17,7 @@ Bandwidth rate_of(const Machine& machine, Param param) {
 }  // namespace
 
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder)
-    : engine_{engine}, program_{program}, machine_{machine} {
+    : engine_{engine}, program_{program}, machine_{machine}, recorder_{recorder} {
   const DeviceLimits limits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                             machine.count(Param::CopyEngines)};
   for (std::uint32_t gpu = 0; gpu < program.processes * program.devices; ++gpu) {
@@ -22,35 +25,73 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
   }
   add_links();
   barriers_.resize(program.barriers.size());
-  processes_.resize(program.processes);
   for (std::uint32_t p = 0; p < program.processes; ++p) {
-    Process& process = processes_[p];
-    process.index = p;
+    Process& process = processes_.emplace_back(engine, p);
     for (std::uint32_t d = 0; d < program.devices; ++d) {
       process.devices.push_back(gpus_[gpu_index(p, d)].get());
     }
     for (const Stream& stream : program.streams) {
       const std::uint32_t lane = recorder.add_lane(
           {LaneKind::Stream, node_of(gpu_index(p, stream.device)), p, stream.device, stream.name});
-      process.streams.push_back(std::make_unique<StreamQueue>(
-          engine, *process.devices[stream.device], recorder, machine, stream, lane));
+      process.streams.push_back(make_stream(process, stream, lane));
     }
-    for (const auto& stream : process.streams) {
-      const Stream& declared = stream->declared();
-      if (declared.kind == StreamKind::NonBlocking || declared.kind == StreamKind::LegacyDefault) {
-        continue;
-      }
-      StreamQueue& legacy = *process.streams[declared.device];  // the first ones, one per device
-      stream->set_legacy(&legacy);
-      legacy.add_blocking_peer(*stream);
-    }
+    share_hardware_queues(process);
     process.events.resize(program.events.size());
     process.signals.resize(program.signals.size());
+    for (std::size_t g = 0; g < program.graphs.size(); ++g) {
+      process.graphs.push_back(std::make_unique<GraphExec>(engine));
+    }
     process.peer_access.resize(std::size_t{program.devices} * program.devices);
     process.pinned.resize(program.buffers.size());
     process.host_reads.resize(program.buffers.size());
   }
   add_communicators(engine);
+}
+
+std::unique_ptr<StreamQueue> World::make_stream(Process& process, const Stream& declared,
+                                                std::uint32_t lane) {
+  auto stream = std::make_unique<StreamQueue>(engine_, *process.devices[declared.device], process,
+                                              recorder_, machine_, declared, lane);
+  if (declared.kind != StreamKind::NonBlocking && declared.kind != StreamKind::LegacyDefault) {
+    StreamQueue& legacy = *process.streams[declared.device];  // the first ones, one per device
+    stream->set_legacy(&legacy);
+    legacy.add_blocking_peer(*stream);
+  }
+  return stream;
+}
+
+StreamQueue& World::per_thread_stream(Process& process, const void* thread, StreamId id) {
+  auto& stream = process.per_thread[{thread, id}];
+  if (stream == nullptr) {
+    const StreamQueue& declared = *process.streams[id.value];
+    stream = make_stream(process, declared.declared(), declared.lane());
+  }
+  return *stream;
+}
+
+/// Streams take the GPU's hardware queues in turn. With enough of them nobody shares.
+void World::share_hardware_queues(Process& process) {
+  constexpr std::uint32_t kDefaultConnections = 8;  // of CUDA_DEVICE_MAX_CONNECTIONS
+  std::uint32_t queues = kDefaultConnections;
+  const auto setting = program_.environment.find("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (setting != program_.environment.end()) {
+    std::from_chars(setting->second.data(), setting->second.data() + setting->second.size(),
+                    queues);
+  }
+  queues = std::clamp(queues, 1U, std::max(1U, machine_.count(Param::HardwareQueues)));
+  for (std::uint32_t device = 0; device < program_.devices; ++device) {
+    std::vector<StreamQueue*> created;
+    for (const auto& stream : process.streams) {
+      const Stream& declared = stream->declared();
+      const bool is_default = declared.kind == StreamKind::LegacyDefault ||
+                              declared.kind == StreamKind::PerThreadDefault;
+      if (declared.device == device && !is_default) created.push_back(stream.get());
+    }
+    if (created.size() <= queues) continue;
+    for (std::uint32_t i = 0; i < created.size(); ++i) {
+      created[i]->set_hardware_queue(process.hardware_queues[{device, i % queues}]);
+    }
+  }
 }
 
 std::uint32_t World::gpu_index(std::uint32_t process, std::uint32_t device) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -11,17 +12,14 @@
 #include "scenarios/program.h"
 #include "sim/device.h"
 #include "sim/engine.h"
+#include "sim/graph.h"
+#include "sim/hardware_queue.h"
 #include "sim/nccl.h"
 #include "sim/recorder.h"
+#include "sim/semaphore.h"
 #include "sim/stream.h"
 
 namespace foretrace::sim {
-
-/// A counting semaphore between the host threads of a process.
-struct Semaphore {
-  std::uint64_t count = 0;
-  std::vector<Waiter*> waiting;  ///< first come, first served
-};
 
 struct BarrierState {
   std::size_t arrived = 0;
@@ -35,12 +33,33 @@ struct HostRead {
   std::uint64_t at = 0;
 };
 
-struct Process {
+/// Whoever must know that the process's context is lost.
+class ContextUser {
+ public:
+  virtual void context_lost() = 0;
+
+ protected:
+  ~ContextUser() = default;
+};
+
+struct Process final : Context {
+  Process(Engine& engine, std::uint32_t number) : Context{engine}, index{number} {}
+  void lost(const Execution& execution) override {
+    fault = execution;
+    for (ContextUser* user : users) user->context_lost();
+  }
+
   std::uint32_t index{};
   std::vector<Device*> devices;
-  std::vector<std::unique_ptr<StreamQueue>> streams;  ///< by StreamId
-  std::vector<TicketRef> events;                      ///< by EventId: the latest recording, or null
+  std::vector<std::unique_ptr<StreamQueue>> streams;  ///< by StreamId, per-thread ones apart
+  std::map<std::pair<const void*, StreamId>, std::unique_ptr<StreamQueue>> per_thread;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, HardwareQueue> hardware_queues;
+  std::vector<TicketRef> events;  ///< by EventId: the latest recording, or null
   std::vector<Semaphore> signals;
+  std::vector<std::unique_ptr<GraphExec>> graphs;  ///< by GraphId
+  TimePoint driver_free{};                         ///< when the driver's lock is free again
+  std::vector<ContextUser*> users;
+  Execution fault{};                 ///< what lost the context; no op: it is intact
   std::vector<bool> peer_access;     ///< [device * devices + peer]
   std::vector<bool> pinned;          ///< by BufferId: registered by the program
   std::vector<HostRead> host_reads;  ///< by BufferId
@@ -52,6 +71,18 @@ class World {
   World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder);
 
   Process& process(std::uint32_t index) { return processes_[index]; }
+  /// The per-thread default stream `id` of a host thread, made at its first use.
+  StreamQueue& per_thread_stream(Process& process, const void* thread, StreamId id);
+  /// Calls `visit(StreamQueue&)` for all streams of a device, per-thread ones included.
+  template <class Visit>
+  static void for_each_stream(Process& process, std::uint32_t device, const Visit& visit) {
+    for (const auto& queue : process.streams) {
+      if (queue->declared().device == device) visit(*queue);
+    }
+    for (const auto& [key, queue] : process.per_thread) {
+      if (queue->declared().device == device) visit(*queue);
+    }
+  }
   BarrierState& barrier(BarrierId id) { return barriers_[id.value]; }
   NcclComm& communicator(std::uint32_t index) { return *communicators_[index]; }
 
@@ -69,6 +100,9 @@ class World {
   };
   std::uint32_t gpu_index(std::uint32_t process, std::uint32_t device) const;
   std::uint32_t node_of(std::uint32_t gpu) const;
+  std::unique_ptr<StreamQueue> make_stream(Process& process, const Stream& declared,
+                                           std::uint32_t lane);
+  void share_hardware_queues(Process& process);
   void add_links();
   void add_communicators(Engine& engine);
   LinkId cap(Param rate) const;
@@ -80,7 +114,8 @@ class World {
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
   std::map<Param, LinkId> caps_;
-  std::vector<Process> processes_;
+  Recorder& recorder_;
+  std::deque<Process> processes_;
   std::vector<BarrierState> barriers_;
   std::vector<std::unique_ptr<NcclComm>> communicators_;
 };
