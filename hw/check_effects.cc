@@ -93,7 +93,7 @@ bool is_executed(const OpKind& kind) {
         using T = std::decay_t<decltype(op)>;
         if constexpr (std::is_same_v<T, Elementwise>) return !op.sources.empty();
         return !is_one_of<T, HostCompute, HostFill, HostBarrier, HostSignal, HostWait, Spin, Gemm,
-                          EventQuery, EventElapsedTime, EventWaitFor, StreamQuery>;
+                          HostFunc, Fault, EventQuery, EventElapsedTime, EventWaitFor, StreamQuery>;
       },
       kind);
 }
@@ -109,6 +109,10 @@ std::optional<Meeting> Meetings::join(const Program& program, std::uint32_t proc
           const CommId comm = op.comm.resolve(call.variables);
           const int rank = rank_of(program, comm, process);
           meeting.communicator = program.comms[comm.value].communicator;
+          if constexpr (std::is_same_v<T, NcclCommInit>) {
+            const bool first = created_.insert({process, comm}).second;
+            if (op.if_needed && !first) return false;
+          }
           if constexpr (is_one_of<T, NcclSend, NcclRecv>) {
             const int peer = static_cast<int>(op.peer.eval(call.variables));
             const bool sends = std::is_same_v<T, NcclSend>;
@@ -119,6 +123,9 @@ std::optional<Meeting> Meetings::join(const Program& program, std::uint32_t proc
             seat.side = rank;
           }
           return true;
+        }
+        if constexpr (std::is_same_v<T, NcclCommDestroy>) {
+          created_.erase({process, op.comm.resolve(call.variables)});
         }
         return false;
       },

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "hw/check_plan.h"
@@ -46,6 +48,7 @@ class Meetings {
   };
   std::map<Seat, std::uint64_t> taken_;
   std::map<Meeting, std::size_t> present_;
+  std::set<std::pair<std::uint32_t, CommId>> created_;  ///< by process: by an nccl_comm_init
 };
 
 /// The content of every buffer of every process.

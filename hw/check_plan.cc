@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "hw/check_effects.h"
 #include "hw/program_facts.h"
@@ -24,7 +26,12 @@ struct Unit {
   std::vector<CheckCall> calls;
 };
 
-/// A host thread of a process, its loops written out.
+bool is_host_operation(const OpKind& kind) {
+  return std::holds_alternative<HostCompute>(kind) || std::holds_alternative<HostSignal>(kind) ||
+         std::holds_alternative<HostWait>(kind) || std::holds_alternative<HostBarrier>(kind);
+}
+
+/// A host thread of a process, its loops and the launches of its graphs written out.
 class ThreadScript {
  public:
   ThreadScript(const HostThread& thread, std::uint32_t index, std::uint32_t process,
@@ -33,14 +40,24 @@ class ThreadScript {
     write(thread.ops, 0);
   }
   std::deque<Unit> units;
+  bool complete = true;  ///< false: it launches a graph that it did not capture itself
 
  private:
+  /// What a launch of the graph does: the captured operations with the capture's loop indices.
+  struct Capture {
+    const Block* ops;
+    std::uint64_t instance;
+    std::vector<std::int64_t> variables;
+  };
+
   void write(const Block& block, std::uint64_t instance) {
     for (const Op& op : block) {
       std::visit(Overloaded{
                      [&](const Repeat& repeat) { write_loop(repeat, instance); },
                      [&](const Region& region) { write(region.ops, instance); },
                      [&](const NcclGroup& group) { write_group(group, instance); },
+                     [&](const GraphCapture& capture) { keep_capture(capture, instance); },
+                     [&](const GraphLaunch& launch) { write_launch(launch); },
                      [&](const auto&) {
                        add({index_, &op, instance, variables_});
                      },
@@ -61,7 +78,26 @@ class ThreadScript {
     write(group.ops, instance);
     if (--depth_ == 0 && units.back().calls.empty()) units.pop_back();
   }
+  void keep_capture(const GraphCapture& capture, std::uint64_t instance) {
+    captures_.insert_or_assign(capture.graph.resolve(variables_),
+                               Capture{&capture.ops, instance, variables_});
+  }
+  void write_launch(const GraphLaunch& launch) {
+    const auto found = captures_.find(launch.graph.resolve(variables_));
+    if (found == captures_.end()) {
+      complete = false;
+      return;
+    }
+    const auto here = std::exchange(variables_, found->second.variables);
+    write(*found->second.ops, found->second.instance);
+    variables_ = here;
+  }
   void add(CheckCall call) {
+    // NCCL's calls are issued when the group ends, the host's before.
+    if (depth_ > 0 && is_host_operation(call.op->kind)) {
+      units.insert(std::prev(units.end()), Unit{{std::move(call)}});
+      return;
+    }
     if (depth_ == 0) units.emplace_back();
     units.back().calls.push_back(std::move(call));
   }
@@ -69,6 +105,7 @@ class ThreadScript {
   std::uint32_t index_;
   std::uint64_t loop_limit_;
   std::vector<std::int64_t> variables_;
+  std::map<GraphId, Capture> captures_;
   int depth_ = 0;
 };
 
@@ -89,6 +126,10 @@ class Planner {
   }
 
   CheckPlan plan() {
+    for (const Runner& runner : runners_) {
+      if (runner.script.complete) continue;
+      return impossible(runner, "launches a graph that it did not capture");
+    }
     for (bool moved = true; moved;) {
       moved = false;
       for (Runner& runner : runners_) moved |= advance(runner);
@@ -96,9 +137,7 @@ class Planner {
     }
     for (const Runner& runner : runners_) {
       if (runner.script.units.empty()) continue;
-      plan_.possible = false;
-      plan_.why_not = fmt::format("process {}, thread {} would wait for ever", runner.process,
-                                  program_.threads[runner.thread].name);
+      return impossible(runner, "would wait for ever");
     }
     plan_.results = memory_.results();
     plan_.expected = memory_.expected();
@@ -112,6 +151,14 @@ class Planner {
     ThreadScript script;
     std::optional<std::vector<Meeting>> waits;  ///< for the other ranks of its NCCL calls
   };
+
+  CheckPlan impossible(const Runner& runner, const std::string& why) const {
+    CheckPlan plan;
+    plan.possible = false;
+    plan.why_not = fmt::format("process {}, thread {} {}", runner.process,
+                               program_.threads[runner.thread].name, why);
+    return plan;
+  }
 
   /// As far as it goes without another thread; true when it did anything.
   bool advance(Runner& runner) {
@@ -131,6 +178,10 @@ class Planner {
         --count;
       } else if (const auto* signal = std::get_if<HostSignal>(&kind)) {
         ++signals_[{runner.process, signal->signal.resolve(unit.calls[0].variables)}];
+      } else if (const auto* function = std::get_if<HostFunc>(&kind);
+                 function && function->signal) {
+        // Its own wait holds a stream, and streams are not modelled: any order will do here.
+        ++signals_[{runner.process, function->signal->resolve(unit.calls[0].variables)}];
       }
     }
     std::vector<Meeting> meetings;

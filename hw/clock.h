@@ -21,4 +21,9 @@ inline void relax_cpu() {
 #endif
 }
 
+/// Keeps the calling thread busy until `moment_ns`.
+inline void wait_until(std::int64_t moment_ns) {
+  while (now_ns() < moment_ns) relax_cpu();
+}
+
 }  // namespace foretrace::hw

@@ -179,6 +179,7 @@ class Walk {
                      [](const Repeat&) {},  // written out in the plan
                      [](const Region&) {},
                      [](const NcclGroup&) {},
+                     [](const GraphCapture&) {},  // its operations run one by one where it launches
                      [&](const auto& op) { execute(op, context); },
                  },
                  call.op->kind);

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "hw/graph.h"
+#include "hw/host_functions.h"
 #include "hw/objects.h"
 #include "hw/pass_barrier.h"
 #include "hw/thread_state.h"
@@ -21,14 +23,17 @@ struct Context {
   SharedState& shared;
   Signals& signals;
   ThreadState& state;
+  HostFunctions& host_functions;          ///< this host thread's
   std::uint32_t thread{};                 ///< index into Program::threads
   std::vector<std::int64_t> variables{};  ///< the process, then the loop indices
   std::uint32_t group_depth = 0;          ///< open nccl_groups
   std::vector<CommId> created_in_group{};
+  const Graph* capturing = nullptr;  ///< the graph that operations are being captured into
   std::mt19937 random{};
 };
 
-/// An operation of the program did not succeed (event_wait_for ran out of time): exit code 1.
+/// An operation of the program did not succeed (event_wait_for ran out of time, a fault surfaced
+/// in it): exit code 1.
 class OperationFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -40,11 +45,14 @@ void execute(const HostFill&, Context&);
 void execute(const HostBarrier&, Context&);
 void execute(const HostSignal&, Context&);
 void execute(const HostWait&, Context&);
+void execute(const HostFunc&, Context&);
 // kernels
 void execute(const Spin&, Context&);
 void execute(const Gemm&, Context&);
 void execute(const Elementwise&, Context&);
 void execute(const Reduction&, Context&);
+void execute(const Fault&, Context&);
+void execute(const GraphLaunch&, Context&);
 // copies
 void execute(const MemcpyAsync&, Context&);
 void execute(const Memcpy&, Context&);
@@ -79,5 +87,11 @@ void execute(const NcclRecv&, Context&);
 /// ncclGroupStart and ncclGroupEnd; communicators created inside count from the outermost end on.
 void begin_group(Context&);
 void end_group(Context&);
+
+/// Between the two, what is queued becomes the graph: up to cudaGraphInstantiate. Then its upload
+/// to the device, queued on the capture's stream.
+void begin_capture(const GraphCapture&, Context&);
+void end_capture(const GraphCapture&, Context&);
+void upload_graph(const GraphCapture&, Context&);
 
 }  // namespace foretrace::hw

@@ -1,18 +1,13 @@
+#include <optional>
+
 #include "hw/clock.h"
+#include "hw/cuda_check.h"
 #include "hw/execute.h"
 
 namespace foretrace::hw {
-namespace {
-
-void stay_busy(Duration duration) {
-  const std::int64_t end = now_ns() + round_to_ns(duration);
-  while (now_ns() < end) relax_cpu();
-}
-
-}  // namespace
 
 void execute(const HostCompute& op, Context& context) {
-  stay_busy(op.duration.eval(context.variables));
+  wait_until(now_ns() + round_to_ns(op.duration.eval(context.variables)));
 }
 
 void execute(const HostFill& op, Context& context) {
@@ -36,7 +31,21 @@ void execute(const HostSignal& op, Context& context) {
 }
 
 void execute(const HostWait& op, Context& context) {
-  context.signals.wait(op.signal.resolve(context.variables));
+  static_cast<void>(context.signals.wait(op.signal.resolve(context.variables)));
+}
+
+void execute(const HostFunc& op, Context& context) {
+  const Variables v = context.variables;
+  const Stream& stream = context.objects.stream(op.stream.resolve(v));
+  HostFunctionCall& call = context.host_functions.next();
+  call.execution = context.state.current();
+  call.ordinal = stream.ordinal();
+  call.duration_ns = round_to_ns(op.duration.eval(v));
+  call.wait = op.wait ? std::optional{op.wait->resolve(v)} : std::nullopt;
+  call.signal = op.signal ? std::optional{op.signal->resolve(v)} : std::nullopt;
+  call.graph = context.capturing;
+  call.capture = context.capturing == nullptr ? 0 : context.capturing->captures();
+  cuda_check(cudaLaunchHostFunc(stream.use(), HostFunctions::run, &call));
 }
 
 }  // namespace foretrace::hw

@@ -45,4 +45,8 @@ void execute(const Reduction& op, Context& context) {
                               op.size.eval(v).count, context.objects.reduction_scratch(id)));
 }
 
+void execute(const Fault& op, Context& context) {
+  cuda_check(launch_fault(context.objects.stream(op.stream.resolve(context.variables)).use()));
+}
+
 }  // namespace foretrace::hw

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "hw/cuda_check.h"
 #include "hw/device_guard.h"
 #include "hw/execute.h"
@@ -190,6 +192,10 @@ void execute(const NcclCommInit& op, Context& context) {
   const CommHandle& handle = context.program.comms[id.value];
   const auto& members = context.program.communicators[handle.communicator].members;
   Communicator& comm = context.objects.comm(id);
+  if (op.if_needed &&
+      (comm || std::ranges::find(context.created_in_group, id) != context.created_in_group.end())) {
+    return;
+  }
   use_device(context.objects.ordinal(handle.device));
   log_call(context);
   nccl_check(ncclCommInitRank(comm.created(), static_cast<int>(members.size()),

@@ -24,10 +24,6 @@ const Stream& stream_of(const StreamRef& ref, Context& context) {
   return context.objects.stream(ref.resolve(context.variables));
 }
 
-void wait_until(std::int64_t moment_ns) {
-  while (now_ns() < moment_ns) relax_cpu();
-}
-
 }  // namespace
 
 void execute(const EventRecord& op, Context& context) {

@@ -137,6 +137,42 @@ class IssuedCalls {
   std::map<std::uint32_t, std::map<int, Calls>> collectives_;
 };
 
+/// Operations that wait for a stream's work; others only put work on a stream.
+bool waits_for_stream(const OpKind& kind) {
+  return std::holds_alternative<StreamSynchronize>(kind) ||
+         std::holds_alternative<StreamQuery>(kind) || std::holds_alternative<Memcpy>(kind) ||
+         std::holds_alternative<Memset>(kind);
+}
+
+std::optional<StreamId> stream_at(const Program& program, const std::vector<OpInfo>& infos,
+                                  Execution execution, std::uint32_t process) {
+  const OpInfo& info = infos.at(execution.op);
+  return stream_of(program, info.op->kind, variables_at(info, infos, execution.instance, process));
+}
+
+/// The host function that holds the stream on which this thread cannot queue its operation.
+std::optional<Execution> function_before(const Program& program, const std::vector<OpInfo>& infos,
+                                         const ProcessReport& report, const ThreadReport& thread) {
+  if (waits_for_stream(infos.at(thread.current.op).op->kind)) return std::nullopt;
+  const auto stream = stream_at(program, infos, thread.current, report.process);
+  if (!stream) return std::nullopt;
+  for (const Execution function : report.waiting_host_functions) {
+    if (stream_at(program, infos, function, report.process) == stream) return function;
+  }
+  return std::nullopt;
+}
+
+std::string explain_function(const Program& program, const std::vector<OpInfo>& infos,
+                             Execution execution, std::uint32_t process) {
+  const OpInfo& info = infos.at(execution.op);
+  const auto& function = std::get<HostFunc>(info.op->kind);
+  const auto variables = variables_at(info, infos, execution.instance, process);
+  return fmt::format("{} on {} waits for the signal {}, which never came",
+                     place_of(program, info, process),
+                     program.streams[function.stream.resolve(variables).value].name,
+                     program.signals[function.wait->resolve(variables).value].name);
+}
+
 std::string explain_thread(const Program& program, const std::vector<OpInfo>& infos,
                            const ProcessReport& report, const ThreadReport& thread) {
   switch (thread.phase) {
@@ -149,14 +185,28 @@ std::string explain_thread(const Program& program, const std::vector<OpInfo>& in
     case ThreadState::Phase::Running:
       break;
   }
-  return place_of(program, infos.at(thread.current.op), report.process) + " never returned";
+  const OpInfo& current = infos.at(thread.current.op);
+  std::string text = place_of(program, current, report.process) + " never returned";
+  if (thread.open_group != ThreadState::kNoGroup && thread.open_group != thread.current.op) {
+    text += fmt::format("; the nccl_group opened at line {} was never closed",
+                        infos.at(thread.open_group).op->line);
+  }
+  if (const auto function = function_before(program, infos, report, thread)) {
+    text += fmt::format("; the queue of its stream is full behind the host_func at line {}",
+                        infos.at(function->op).op->line);
+  }
+  return text;
 }
 
 }  // namespace
 
 ThreadReport report_of(std::uint32_t thread, const ThreadState& state) {
-  return {thread, state.phase.load(), state.current(), state.nccl_calls.calls(),
-          state.nccl_calls.complete()};
+  return {thread,
+          state.phase.load(),
+          state.current(),
+          state.nccl_calls.calls(),
+          state.nccl_calls.complete(),
+          state.open_group.load()};
 }
 
 std::vector<std::string> explain_hang(const Program& program,
@@ -166,6 +216,9 @@ std::vector<std::string> explain_hang(const Program& program,
   for (const ProcessReport& report : reports) {
     for (const ThreadReport& thread : report.threads) {
       result.push_back(explain_thread(program, infos, report, thread));
+    }
+    for (const Execution function : report.waiting_host_functions) {
+      result.push_back(explain_function(program, infos, function, report.process));
     }
     if (!report.busy_streams.empty()) {
       result.push_back(fmt::format("process {}: work that has not ended on {}", report.process,
@@ -189,10 +242,17 @@ void write_hang_report(const std::filesystem::path& file, const ProcessReport& r
                        {"op", thread.current.op},
                        {"instance", thread.current.instance},
                        {"nccl_calls", calls},
-                       {"nccl_calls_complete", thread.nccl_calls_complete}});
+                       {"nccl_calls_complete", thread.nccl_calls_complete},
+                       {"open_group", thread.open_group}});
   }
-  const Json document = {
-      {"process", report.process}, {"threads", threads}, {"busy_streams", report.busy_streams}};
+  Json functions = Json::array();
+  for (const Execution function : report.waiting_host_functions) {
+    functions.push_back({function.op, function.instance});
+  }
+  const Json document = {{"process", report.process},
+                         {"threads", threads},
+                         {"busy_streams", report.busy_streams},
+                         {"waiting_host_functions", functions}};
   write_file(file, document.dump());
 }
 
@@ -204,12 +264,16 @@ std::optional<ProcessReport> read_hang_report(const std::filesystem::path& file)
   ProcessReport report;
   report.process = document.at("process");
   report.busy_streams = document.at("busy_streams").get<std::vector<std::string>>();
+  for (const Json& function : document.at("waiting_host_functions")) {
+    report.waiting_host_functions.push_back({function.at(0), function.at(1)});
+  }
   for (const Json& thread : document.at("threads")) {
     ThreadReport& read = report.threads.emplace_back();
     read.thread = thread.at("thread");
     read.phase = static_cast<ThreadState::Phase>(thread.at("phase").get<int>());
     read.current = {thread.at("op"), thread.at("instance")};
     read.nccl_calls_complete = thread.at("nccl_calls_complete");
+    read.open_group = thread.at("open_group");
     for (const Json& call : thread.at("nccl_calls")) {
       read.nccl_calls.push_back({call.at(0), call.at(1)});
     }

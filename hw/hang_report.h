@@ -17,14 +17,16 @@ struct ThreadReport {
   std::uint32_t thread{};  ///< index into Program::threads
   ThreadState::Phase phase = ThreadState::Phase::NotStarted;
   Execution current{};
-  std::vector<Execution> nccl_calls;  ///< issued in this pass, oldest first
-  bool nccl_calls_complete = true;    ///< false: older ones were forgotten
+  std::vector<Execution> nccl_calls;                 ///< issued in this pass, oldest first
+  bool nccl_calls_complete = true;                   ///< false: older ones were forgotten
+  std::uint32_t open_group = ThreadState::kNoGroup;  ///< OpId of an nccl_group it is within
 };
 
 struct ProcessReport {
   std::uint32_t process{};
   std::vector<ThreadReport> threads;
-  std::vector<std::string> busy_streams;  ///< with work that has not ended
+  std::vector<std::string> busy_streams;            ///< with work that has not ended
+  std::vector<Execution> waiting_host_functions{};  ///< for a signal
 };
 
 ThreadReport report_of(std::uint32_t thread, const ThreadState& state);

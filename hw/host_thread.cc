@@ -17,6 +17,9 @@ void HostThreadRunner::start_pass() {
   regions_.clear();  // keeps its capacity: no allocation in later passes
   context_.variables.resize(1);
   context_.group_depth = 0;
+  context_.capturing = nullptr;
+  context_.host_functions.reset();
+  context_.state.open_group = ThreadState::kNoGroup;
   groups_.clear();
 }
 
@@ -67,6 +70,7 @@ void HostThreadRunner::run(const Op& op, std::uint64_t instance) {
                  [&](const Repeat& kind) { repeat(kind, instance); },
                  [&](const Region& kind) { time_region(op, kind, instance); },
                  [&](const NcclGroup& kind) { run_group(op, kind, instance); },
+                 [&](const GraphCapture& kind) { capture_graph(op, kind, instance); },
                  [&](const auto& kind) { run_one(op, kind, instance); },
              },
              op.kind);
@@ -95,15 +99,36 @@ void HostThreadRunner::run_group(const Op& op, const NcclGroup& group, std::uint
     mark.emplace(execution);
   }
   const std::int64_t begin_ns = now_ns();
+  context_.state.begin(op.id, instance);
+  const bool outermost = context_.group_depth == 0;
+  if (outermost) context_.state.open_group = op.id.value;
   begin_group(context_);
   run_block(group.ops, instance);
   context_.state.begin(op.id, instance);
+  if (outermost) context_.state.open_group = ThreadState::kNoGroup;
   end_group(context_);
   context_.state.end();
   if (traced_) {
     trace_.calls.push_back({execution, begin_ns, now_ns()});
     groups_.pop_back();
   }
+}
+
+void HostThreadRunner::capture_graph(const Op& op, const GraphCapture& capture,
+                                     std::uint64_t instance) {
+  const Execution execution{op.id.value, instance};
+  std::optional<OperationMark> mark;
+  if (traced_) mark.emplace(execution);
+  const std::int64_t begin_ns = now_ns();
+  context_.state.begin(op.id, instance);
+  begin_capture(capture, context_);
+  run_block(capture.ops, instance);
+  context_.state.begin(op.id, instance);
+  end_capture(capture, context_);
+  const std::int64_t end_ns = now_ns();
+  upload_graph(capture, context_);
+  context_.state.end();
+  if (traced_) trace_.calls.push_back({execution, begin_ns, end_ns});
 }
 
 void HostThreadRunner::note_grouped_call(Execution execution, const OpKind& kind) {

@@ -31,6 +31,7 @@ class HostThreadRunner {
   void repeat(const Repeat& repeat, std::uint64_t instance);
   void time_region(const Op& op, const Region& region, std::uint64_t instance);
   void run_group(const Op& op, const NcclGroup& group, std::uint64_t instance);
+  void capture_graph(const Op& op, const GraphCapture& capture, std::uint64_t instance);
   template <class Kind>
   void run_one(const Op& op, const Kind& kind, std::uint64_t instance);
   void note_grouped_call(Execution execution, const OpKind& kind);

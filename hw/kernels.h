@@ -49,6 +49,11 @@ cudaError_t launch_reduction(cudaStream_t stream, const DeviceLimits& limits, El
                              Combine combine, const void* src, void* dst, std::size_t bytes,
                              void* scratch);
 
+/// One thread stores to an address that is not mapped: the context is lost.
+cudaError_t launch_fault(cudaStream_t stream);
+/// Loads that kernel's code, which else its first launch does.
+cudaError_t load_fault_kernel();
+
 /// Uniform random numbers in [0, 1); integers 0 ... 3.
 cudaError_t launch_random_fill(cudaStream_t stream, Element type, void* dst, std::size_t bytes,
                                std::uint32_t seed);

@@ -117,7 +117,12 @@ void check_start(const Processes& world, const std::vector<Program>& programs) {
                       program.file)};
     }
     for (const foretrace::HostThread& thread : program.threads) {
-      for_each_op(thread.ops, [](const Op& op) {
+      for_each_op(thread.ops, [&](const Op& op) {
+        if (std::holds_alternative<Fault>(op.kind) && programs.size() > 1) {
+          throw UsageError{
+              fmt::format("{}:{}: a fault ends the process: measure it in a start of its own",
+                          program.file, op.line)};
+        }
         if (const auto* gemm = std::get_if<Gemm>(&op.kind)) require_gemm_type(gemm->type);
       });
     }

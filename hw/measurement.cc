@@ -93,7 +93,7 @@ void Measurement::warm_up(ProcessRun& run) const {
 bool Measurement::data_is_right(ProcessRun& run) {
   if (!options_.check_data) return true;
   const DataCheck check = check_data(program_, processes_, run);
-  at_root(processes_, [&] { files_.set_version("data_checked", check.summary); });
+  files_.set_version("data_checked", check.summary);
   if (check.wrong.empty()) return true;
   wrong_data_ = true;
   at_root(processes_, [&] {
@@ -174,17 +174,17 @@ void Measurement::trace() {
 
 void Measurement::note_machine() {
   const std::string gpus = gpu_names(first_ordinal(), static_cast<int>(program_.devices));
-  at_root(processes_, [&] {
-    files_.set_machine(fmt::format("{} x {}", program_.processes * program_.devices, gpus),
-                       software_versions());
-    files_.set_version("clock_error_bound",
-                       "tightest of 100 launch-and-wait brackets per GPU around the traced pass");
-  });
+  // In every process: any of them may have to write the result.
+  files_.set_machine(fmt::format("{} x {}", program_.processes * program_.devices, gpus),
+                     software_versions());
+  files_.set_version("clock_error_bound",
+                     "tightest of 100 launch-and-wait brackets per GPU around the traced pass");
 }
 
 RunEnd Measurement::run_end() {
   return {[this](const ProcessReport& report) { on_hang(report); }, [this] { end_hang(); },
           [this](const std::string& what) { on_failed_operation(what); },
+          [this] { options_.end_run(kBadAnswer); },
           [this](const std::string& what) {
             fmt::print(stderr, "error: process {}: {}\n", processes_.rank(), what);
             options_.end_run(kBroke);
@@ -237,8 +237,9 @@ void Measurement::end_hang() {
 
 void Measurement::on_failed_operation(const std::string& what) {
   fmt::print(stderr, "{}: {}\n", program_.name, what);
-  if (is_root()) files_.write_outcome({Outcome::Kind::Failed, {what}});
-  options_.end_run(kBadAnswer);
+  // Rank 0 may be stuck in a call: the process that failed writes the result, with what is on disk.
+  if (!is_root()) files_.join(plan_);
+  files_.write_outcome({Outcome::Kind::Failed, {what}});
 }
 
 }  // namespace foretrace::hw

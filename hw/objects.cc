@@ -26,6 +26,7 @@ Objects::Objects(const Program& program, const Processes& processes, int first_o
       processes_{processes},
       first_ordinal_{first_ordinal},
       buffer_types_{buffer_types(program)},
+      graphs_(program.graphs.size()),
       comms_(program.comms.size()),
       comm_ids_(program.communicators.size()) {
   prepare_devices();
@@ -50,6 +51,7 @@ Objects::Objects(const Program& program, const Processes& processes, int first_o
 }
 
 Objects::~Objects() {
+  destroy_graphs();
   // Emptied before the members go: an abort of a communicator must not find its buffers gone.
   // Other ranks may be lost when an exception unwinds; otherwise all are idle and here together.
   for (Communicator& comm : comms_) {
@@ -173,8 +175,14 @@ void Objects::before_pass() {
   synchronize_devices();
 }
 
+void Objects::destroy_graphs() {
+  // Before communicators: NCCL waits in their destruction for the graphs that hold their work.
+  for (Graph& graph : graphs_) graph.reset();
+}
+
 void Objects::after_pass() {
   synchronize_devices();
+  destroy_graphs();
   for (Buffer& buffer : buffers_) {
     buffer.unregister_host();
     if (buffer.declared().allocated_by_program || is_fresh(buffer)) buffer.release();

@@ -12,6 +12,7 @@
 #include "hw/communicator.h"
 #include "hw/event.h"
 #include "hw/gemm.h"
+#include "hw/graph.h"
 #include "hw/kernels.h"
 #include "hw/processes.h"
 #include "hw/stream.h"
@@ -32,8 +33,8 @@ class Objects {
 
   /// Ends with all devices idle.
   void before_pass();
-  /// Waits for the devices, then undoes what the pass left: memory it allocated, communicators it
-  /// created, peer access, pinned pages.
+  /// Waits for the devices, then undoes what the pass left: graphs it captured, memory it
+  /// allocated, communicators it created, peer access, pinned pages.
   void after_pass();
   /// Host memory gets its declared contents again; device memory does before every pass.
   void fill_host_buffers();
@@ -42,6 +43,7 @@ class Objects {
   const Stream& stream(StreamId id) const { return streams_[id.value]; }
   cudaEvent_t event(EventId id) const { return events_[id.value].handle(); }
   Buffer& buffer(BufferId id) { return buffers_[id.value]; }
+  Graph& graph(GraphId id) { return graphs_[id.value]; }
   Communicator& comm(CommId id) { return comms_[id.value]; }
   /// Of this process's handle; only for devices that are members.
   int rank(CommId id) const { return ranks_[id.value]; }
@@ -76,6 +78,7 @@ class Objects {
   void create_communicators(CommInit when);
   void share_comm_ids(CommInit when);
   void destroy_communicators(CommInit when);
+  void destroy_graphs();
   void fill_buffer(BufferId id);
   bool is_mine(CommId id) const { return ranks_[id.value] >= 0; }
 
@@ -87,6 +90,7 @@ class Objects {
   std::vector<Event> events_;
   std::vector<Buffer> buffers_;
   std::vector<Element> buffer_types_;
+  std::vector<Graph> graphs_;
   std::vector<Communicator> comms_;
   std::vector<int> ranks_;  ///< by CommId; -1 where the device is no member
   std::vector<ncclUniqueId> comm_ids_;

@@ -42,12 +42,19 @@ std::uint64_t SharedState::total_progress() const {
   return total;
 }
 
-void Signals::wait(SignalId id) {
+bool Signals::try_take(SignalId id) {
   auto& count = counts_[id.value];
+  std::int64_t seen = count.load(std::memory_order_acquire);
+  return seen > 0 && count.compare_exchange_strong(seen, seen - 1, std::memory_order_acquire);
+}
+
+bool Signals::wait(SignalId id) {
+  bool taken = false;
   spin_until([&] {
-    std::int64_t seen = count.load(std::memory_order_acquire);
-    return seen > 0 && count.compare_exchange_weak(seen, seen - 1, std::memory_order_acquire);
+    taken = try_take(id);
+    return taken || closed_.load(std::memory_order_relaxed);
   });
+  return taken;
 }
 
 void Signals::reset() {

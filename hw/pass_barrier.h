@@ -68,6 +68,10 @@ class SharedState {
   }
   std::uint64_t total_progress() const;
 
+  /// True for the first process of the host whose run failed: it writes down why, and ends all.
+  bool claim_failure() { return !header().failed.exchange(true); }
+  bool has_failed() const { return header().failed.load(); }
+
  private:
   struct alignas(64) Progress {
     std::atomic<std::uint64_t> value{0};
@@ -75,6 +79,7 @@ class SharedState {
   struct Header {
     BarrierSlot pass;
     alignas(64) std::atomic<std::int64_t> released_ns{0};
+    std::atomic<bool> failed{false};
   };
   static std::size_t bytes(std::size_t local_processes, std::size_t host_barriers);
   Header& header() const;
@@ -90,11 +95,17 @@ class Signals {
  public:
   explicit Signals(std::size_t count) : counts_(count) {}
   void signal(SignalId id) { counts_[id.value].fetch_add(1, std::memory_order_release); }
-  void wait(SignalId id);
+  /// Takes one as soon as there is one. False: close() came first, the run ends.
+  [[nodiscard]] bool wait(SignalId id);
+  /// Takes one if there is one.
+  bool try_take(SignalId id);
+  /// Lets everybody go who waits: host functions on the driver's threads outlive a failed pass.
+  void close() { closed_.store(true, std::memory_order_release); }
   /// Forgets what the last pass left.
   void reset();
 
  private:
+  std::atomic<bool> closed_{false};
   std::vector<std::atomic<std::int64_t>> counts_;
 };
 

@@ -1,5 +1,7 @@
 #include "hw/process_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <future>
 #include <utility>
@@ -38,6 +40,23 @@ bool hold_memory(const std::vector<BufferRef>& buffers, Context& context) {
   });
 }
 
+/// What an error says that only the loss of the context explains; empty for all others.
+std::string fault_text(cudaError_t code) {
+  switch (code) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+      return fmt::format("{} ({}), surfaced here", cudaGetErrorString(code),
+                         cudaGetErrorName(code));
+    default:
+      return "";
+  }
+}
+
 [[noreturn]] void wait_for_the_end() {
   for (;;) std::this_thread::sleep_for(std::chrono::hours{1});
 }
@@ -52,20 +71,34 @@ ProcessRun::ProcessRun(const Program& program, const Processes& processes, int f
       process_{static_cast<std::uint32_t>(processes.rank())},
       first_ordinal_{first_ordinal},
       shared_{processes, program.barriers.size()},
-      signals_{program.signals.size()},
+      signals_{std::make_unique<Signals>(program.signals.size())},
       objects_{program, processes, first_ordinal},
       watchdog_{timeout, [this] { return publish_progress(); }, [this] { hang(); }} {
   for (const std::uint32_t t : threads_of(program, process_)) {
     states_.push_back(std::make_unique<ThreadState>());
-    Context context{program_, objects_, shared_, signals_, *states_.back(), t, {process_}};
+    host_functions_.push_back(std::make_unique<HostFunctions>(*signals_));
+    Context context{program_,  objects_,        shared_,
+                    *signals_, *states_.back(), *host_functions_.back(),
+                    t,         {process_}};
     threads_.push_back(
         std::make_unique<HostThreadRunner>(std::move(context), program.threads[t].ops));
+  }
+  for (const HostThread& thread : program.threads) {
+    for_each_op(thread.ops, [&](const Op& op) {
+      has_fault_ = has_fault_ || std::holds_alternative<Fault>(op.kind);
+    });
   }
   if (threads_.size() < 2) return;
   for (std::size_t i = 0; i < threads_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
 ProcessRun::~ProcessRun() {
+  signals_->close();
+  if (std::uncaught_exceptions() > 0) {
+    // Streams may still have host functions to call: what those use stays, the process ends anyway.
+    static_cast<void>(signals_.release());
+    for (auto& functions : host_functions_) static_cast<void>(functions.release());
+  }
   stop_ = true;
   woken_.fetch_add(1);
   woken_.notify_all();
@@ -92,6 +125,10 @@ void ProcessRun::preload() {
                           std::is_same_v<T, Reduction>) {
               if (hold_memory(buffers_of(kind), context)) execute(kind, context);
             }
+            if constexpr (std::is_same_v<T, Fault>) {
+              objects_.stream(kind.stream.resolve(context.variables)).use();
+              cuda_check(load_fault_kernel());
+            }
           },
           op.kind);
     });
@@ -108,12 +145,18 @@ void ProcessRun::pass() {
 }
 
 TracedPass ProcessRun::traced_pass() {
-  watched([this] {
+  TracedPass result;
+  watched([&] {
     begin_pass();
     run_threads(true);
+    objects_.synchronize_devices();
+    for (const auto& functions : host_functions_) {  // while there are graphs to ask
+      const auto ran = functions->activities();
+      result.host_functions.insert(result.host_functions.end(), ran.begin(), ran.end());
+    }
     end_pass();
   });
-  TracedPass result;
+  std::ranges::stable_sort(result.host_functions, {}, &DeviceActivity::begin_ns);
   result.process = process_;
   result.first_ordinal = first_ordinal_;
   result.released_ns = released_ns_;
@@ -135,14 +178,17 @@ void ProcessRun::watched(const std::function<void()>& body) {
   try {
     body();
   } catch (const OperationFailed& error) {
-    if (hangs_) wait_for_the_end();
-    end_.failed_operation(error.what());
-  } catch (...) {
+    fail(error.what());
+  } catch (const std::exception& error) {
     // Aborting the communicators makes a stuck call fail: the watchdog is about to end the run.
-    if (hangs_) wait_for_the_end();
+    if (ends_) wait_for_the_end();
+    // A fault that no operation of the program came to see: its pass waits for the devices.
+    if (const std::string fault = fault_in(error); !fault.empty()) {
+      fail(fmt::format("process {}, after its last operation: {}", process_, fault));
+    }
     throw;
   }
-  if (hangs_) wait_for_the_end();
+  if (ends_) wait_for_the_end();
   watchdog_.disarm();
 }
 
@@ -151,7 +197,7 @@ void ProcessRun::begin_pass() {
     state->phase = ThreadState::Phase::NotStarted;
     state->nccl_calls.clear();
   }
-  signals_.reset();
+  signals_->reset();
   objects_.before_pass();
   ++passes_;
 }
@@ -186,10 +232,9 @@ void ProcessRun::work(std::size_t index) {
     try {
       run_guarded(index, traced_);
     } catch (const OperationFailed& error) {
-      if (hangs_) wait_for_the_end();
-      end_.failed_operation(error.what());
+      fail(error.what());
     } catch (const std::exception& error) {
-      if (hangs_) wait_for_the_end();
+      if (ends_) wait_for_the_end();
       end_.broke(error.what());
     }
     done_.fetch_add(1, std::memory_order_release);
@@ -207,11 +252,29 @@ void ProcessRun::run_guarded(std::size_t index, bool traced) {
       threads_[index]->run_pass();
     }
   } catch (const OperationFailed& error) {
-    const auto infos = index_ops(program_);
-    throw OperationFailed{place_of(program_, infos.at(state.current().op), process_) + ": " +
-                          error.what()};
+    throw OperationFailed{place_of_current(state) + ": " + error.what()};
+  } catch (const std::exception& error) {
+    const std::string fault = fault_in(error);
+    if (fault.empty()) throw;
+    throw OperationFailed{place_of_current(state) + ": " + fault};
   }
   state.phase = ThreadState::Phase::Finished;
+}
+
+std::string ProcessRun::place_of_current(const ThreadState& state) const {
+  const auto infos = index_ops(program_);
+  return place_of(program_, infos.at(state.current().op), process_);
+}
+
+std::string ProcessRun::fault_in(const std::exception& error) const {
+  if (!has_fault_) return "";
+  if (const auto* cuda = dynamic_cast<const CudaError*>(&error)) return fault_text(cuda->code());
+  // NCCL and cuBLAS have errors of their own: any CUDA call tells a lost context.
+  for (std::uint32_t d = 0; d < program_.devices; ++d) {
+    if (cudaSetDevice(objects_.ordinal(d)) != cudaSuccess) continue;
+    if (auto text = fault_text(cudaStreamQuery(cudaStreamLegacy)); !text.empty()) return text;
+  }
+  return "";
 }
 
 void ProcessRun::end_pass() {
@@ -256,20 +319,37 @@ ProcessReport ProcessRun::report() const {
     report.threads.push_back(report_of(threads_[i]->thread(), *states_[i]));
   }
   constexpr std::chrono::seconds kAnswerTime{3};
+  for (const auto& functions : host_functions_) {
+    const auto waiting = functions->waiting();
+    report.waiting_host_functions.insert(report.waiting_host_functions.end(), waiting.begin(),
+                                         waiting.end());
+  }
   report.busy_streams =
       within(kAnswerTime, [this] { return busy_streams(); }).value_or(std::vector<std::string>{});
   return report;
 }
 
 void ProcessRun::hang() {
-  hangs_ = true;
+  // Others that wait for a process that failed do not hang: it is about to end them.
+  if (shared_.has_failed() || ends_.exchange(true)) return;
   end_.hang(report());
+  abort_communicators();
+  end_.end_hang();
+}
+
+void ProcessRun::fail(const std::string& what) {
+  if (ends_.exchange(true) || !shared_.claim_failure()) wait_for_the_end();
+  end_.failed_operation(what);
+  abort_communicators();
+  end_.end_failed();
+}
+
+void ProcessRun::abort_communicators() {
   constexpr std::chrono::seconds kAbortTime{5};
   within(kAbortTime, [this] {
     objects_.abort_communicators();
     return true;
   });
-  end_.end_hang();
 }
 
 }  // namespace foretrace::hw

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -27,8 +28,11 @@ struct RunEnd {
   std::function<void(const ProcessReport&)> hang;
   /// Ends the process, after its communicators were aborted. Does not return; nor do the others.
   std::function<void()> end_hang;
-  /// An operation failed (what happened, in words), on whatever thread.
+  /// An operation failed (what happened, in words), on whatever thread: the first one of all
+  /// processes. Tells and writes it down.
   std::function<void(const std::string&)> failed_operation;
+  /// As end_hang, after failed_operation.
+  std::function<void()> end_failed;
   /// CUDA, NCCL or the system failed on a host thread of its own.
   std::function<void(const std::string&)> broke;
 };
@@ -67,6 +71,12 @@ class ProcessRun {
   std::uint64_t publish_progress();
   std::vector<std::string> busy_streams() const;
   void hang();
+  void abort_communicators();
+  /// Ends the run: an operation failed.
+  void fail(const std::string& what);
+  std::string place_of_current(const ThreadState& state) const;
+  /// In a program with a fault: that it surfaced in a CUDA call. Empty for other errors.
+  std::string fault_in(const std::exception& error) const;
 
   const Program& program_;
   const Processes& processes_;
@@ -74,13 +84,15 @@ class ProcessRun {
   std::uint32_t process_;
   int first_ordinal_;
   SharedState shared_;
-  Signals signals_;
+  std::unique_ptr<Signals> signals_;
+  std::vector<std::unique_ptr<HostFunctions>> host_functions_;  ///< by thread of threads_
   Objects objects_;
   std::vector<std::unique_ptr<ThreadState>> states_;
   std::vector<std::unique_ptr<HostThreadRunner>> threads_;
   std::int64_t released_ns_ = 0;
   std::atomic<std::uint64_t> passes_{0};
-  std::atomic<bool> hangs_{false};
+  std::atomic<bool> ends_{false};  ///< it hangs, or an operation failed
+  bool has_fault_ = false;         ///< an operation of the program is a Fault
 
   // More than one host thread: each has a worker, woken before the pass and released by go_.
   std::vector<std::thread> workers_;

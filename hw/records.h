@@ -42,9 +42,14 @@ struct ThreadTrace {
   std::vector<GroupedCall> grouped;
 };
 
-/// One thing a GPU did.
+/// One thing a GPU did, or a host function in its stream.
 struct DeviceActivity {
-  enum class Kind : std::uint8_t { Kernel, Copy, Set };
+  enum class Kind : std::uint8_t {
+    Kernel,
+    Copy,
+    Set,
+    HostFunction  ///< on a thread of the driver, while its stream waits
+  };
   Kind kind = Kind::Kernel;
   std::optional<Execution> cause;  ///< empty: nobody's, as a library's internal work
   std::int64_t begin_ns{};

@@ -79,18 +79,33 @@ StartPlan ResultFiles::open(const StartRequest& request) {
   const StartPlan plan = plan_start(result, partial, base_.origin.program_hash, request);
   if (plan.complete) return plan;
   std::filesystem::create_directories(files_.directory);
-  if (plan.keep_result) {
-    appends_ = true;
-    kept_rows_ = result->regions;
-    base_.lanes = std::move(result->lanes);
-    base_.spans = std::move(result->spans);
-    base_.details = std::move(result->details);
-    base_.flows = std::move(result->flows);
-    base_.origin.clock_error_bound_ns = result->origin.clock_error_bound_ns;
-    base_.origin.versions = result->origin.versions;
+  if (plan.keep_result) keep(std::move(*result));
+  if (plan.keep_partial) {
+    rows_ = partial->regions;
+  } else {
+    std::filesystem::remove(files_.partial());  // what is there from now on is this start's
   }
-  if (plan.keep_partial) rows_ = partial->regions;
   return plan;
+}
+
+void ResultFiles::keep(Timeline result) {
+  appends_ = true;
+  kept_rows_ = std::move(result.regions);
+  base_.lanes = std::move(result.lanes);
+  base_.spans = std::move(result.spans);
+  base_.details = std::move(result.details);
+  base_.flows = std::move(result.flows);
+  base_.origin.clock_error_bound_ns = result.origin.clock_error_bound_ns;
+  base_.origin.versions.merge(result.origin.versions);
+}
+
+void ResultFiles::join(const StartPlan& plan) {
+  const std::scoped_lock lock{mutex_};
+  // Once all repetitions are through the samples stand in the result, too.
+  auto partial = read_if_there(files_.partial());
+  if (partial) rows_ = std::move(partial->regions);
+  if (!plan.keep_result) return;
+  if (auto result = read_if_there(files_.result())) keep(std::move(*result));
 }
 
 Timeline ResultFiles::merged() const {

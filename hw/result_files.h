@@ -51,14 +51,17 @@ struct StartPlan {
 StartPlan plan_start(const std::optional<Timeline>& result, const std::optional<Timeline>& partial,
                      const std::string& program_hash, const StartRequest& request);
 
-/// Keeps the timeline of one scenario as it grows, and writes it. Used by rank 0; save and finish
-/// may be called from the watchdog's thread.
+/// Keeps the timeline of one scenario as it grows, and writes it. Used by rank 0, and by another
+/// rank whose operation failed; functions may be called from the watchdog's thread.
 class ResultFiles {
  public:
   ResultFiles(RunFiles files, Timeline origin_and_ops);
 
   /// Decides what to do and takes over what is kept.
   StartPlan open(const StartRequest& request);
+  /// Takes over what the process that opened the files has written since: another one has to write
+  /// the outcome.
+  void join(const StartPlan& plan);
   /// Replaces this start's samples, and writes the partial file.
   void save_samples(std::vector<RegionSamples> rows);
   /// Adds the traced pass: lanes, spans, details, traced region times.
@@ -76,6 +79,7 @@ class ResultFiles {
 
  private:
   Timeline merged() const;
+  void keep(Timeline result);
 
   RunFiles files_;
   Timeline base_;  ///< origin, operations, outcome, and what is kept of earlier starts

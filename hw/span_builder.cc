@@ -18,7 +18,15 @@ class SpanBuilder {
 
   BuiltSpans build() {
     add_host_calls();
-    for (const DeviceActivity& activity : pass_.activities) add_activity(activity);
+    std::vector<const DeviceActivity*> all;
+    for (const DeviceActivity& activity : pass_.activities) all.push_back(&activity);
+    for (const DeviceActivity& function : pass_.host_functions) all.push_back(&function);
+    const auto begins_before = [](const DeviceActivity* a, const DeviceActivity* b) {
+      return a->begin_ns < b->begin_ns;
+    };
+    std::ranges::inplace_merge(
+        all, all.begin() + static_cast<std::ptrdiff_t>(pass_.activities.size()), begins_before);
+    for (const DeviceActivity* activity : all) add_activity(*activity);
     return std::move(built_);
   }
 
@@ -43,7 +51,7 @@ class SpanBuilder {
     }
     const std::uint32_t lane = stream_lane(*cause, activity);
     const PartKey key{cause->op, cause->instance, lane};
-    if (activity.kind == DeviceActivity::Kind::Copy) {
+    if (activity.kind == DeviceActivity::Kind::Copy && !is_graph(*cause)) {
       // Staged copies come in pieces: one span from the first to the last.
       if (const auto known = copies_.find(key); known != copies_.end()) {
         Span& span = built_.timeline.spans[known->second];
@@ -86,6 +94,10 @@ class SpanBuilder {
     }
     // CUPTI did not know the stream: one of the group's operations on the device it was.
     return on_device == nullptr ? std::nullopt : std::optional{on_device->call};
+  }
+
+  bool is_graph(Execution cause) const {
+    return std::holds_alternative<GraphLaunch>(infos_[cause.op].op->kind);
   }
 
   std::uint32_t stream_lane(Execution cause, const DeviceActivity& activity) {

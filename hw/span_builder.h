@@ -26,7 +26,8 @@ struct TracedPass {
   std::int64_t released_ns{};                ///< the pass's start: times count from here
   std::vector<std::vector<HostCall>> calls;  ///< by host thread of the program; empty: not ours
   std::vector<GroupedLaunch> grouped;
-  std::vector<DeviceActivity> activities;  ///< ordered by begin
+  std::vector<DeviceActivity> activities;      ///< ordered by begin
+  std::vector<DeviceActivity> host_functions;  ///< ordered by begin
 };
 
 struct BuiltSpans {
@@ -35,8 +36,9 @@ struct BuiltSpans {
 };
 
 /// Part 0 is the host's call, parts 1, 2, ... what it made a device do, in the order of begin; the
-/// pieces of one copy are one part. A kernel that a group launched belongs to the first of the
-/// group's operations on its stream.
+/// pieces of one copy are one part, but not the copies of a graph. Everything that a graph does
+/// belongs to its launch, on the launch's stream. A kernel that a group launched belongs to the
+/// first of the group's operations on its stream.
 BuiltSpans build_spans(const Program& program, const TracedPass& pass);
 
 /// Adds another process's spans: its lanes and details get new numbers.

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "hw/cuda_check.h"
@@ -52,7 +53,11 @@ class Stream {
  private:
   void create(unsigned flags, int priority) {
     use_device(ordinal_);
-    cuda_check(cudaStreamCreateWithPriority(&handle_, flags, priority));
+    int least = 0;     // urgent: 0
+    int greatest = 0;  // -5 on Hopper
+    cuda_check(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    cuda_check(
+        cudaStreamCreateWithPriority(&handle_, flags, std::clamp(priority, greatest, least)));
     owned_ = true;
   }
 

@@ -42,10 +42,13 @@ class NcclCallLog {
 
 struct alignas(64) ThreadState {
   enum class Phase : std::uint8_t { NotStarted, Running, Finished };
+  static constexpr std::uint32_t kNoGroup = ~std::uint32_t{0};
 
   std::atomic<std::uint32_t> op{0};
   std::atomic<std::uint64_t> instance{0};
   std::atomic<Phase> phase{Phase::NotStarted};
+  std::atomic<std::uint32_t> open_group{
+      kNoGroup};                            ///< outermost nccl_group whose end is not called
   std::atomic<std::uint64_t> completed{0};  ///< operations; never reset
   NcclCallLog nccl_calls;
 
