@@ -1,6 +1,6 @@
 #include "scenarios/op_catalogue.h"
 
-#include "scenarios/op_fields.h"
+#include "scenarios/lowering.h"
 
 namespace foretrace {
 
@@ -15,6 +15,7 @@ std::vector<OpDescription> describe_operations() {
        {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
     add(ops);
   }
+  add(torch_ops());
   add(block_ops());
   return all;
 }

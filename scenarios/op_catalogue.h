@@ -12,7 +12,7 @@ struct OpDescription {
   std::string summary;  ///< half a sentence
 };
 
-/// In the order of ops.h, blocks last.
+/// In the order of ops.h, then torch.distributed's, blocks last.
 std::vector<OpDescription> describe_operations();
 
 }  // namespace foretrace

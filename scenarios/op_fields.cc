@@ -96,6 +96,28 @@ CommRef OpFields::comm() {
   return reference<CommTag>("comm", "communicator", reader_.communicators);
 }
 
+CommRef OpFields::group() {
+  return reference<CommTag>("group", "process group", reader_.group_names);
+}
+EventRef OpFields::work() {
+  const YamlNode* node = map_.required("work");
+  if (node == nullptr) return {};
+  const std::string name = work_name(*node);
+  if (reader_.events.contains(name)) {
+    return reference_at<EventTag>(*node, "event", reader_.events);
+  }
+  if (!is_name(node->text)) {
+    reader_.problems.error(*node, fmt::format("no family of events has the name '{}'", name),
+                           "a work with an index is declared: events: {w: {count: 2}}");
+    return {};
+  }
+  auto& events = reader_.program.events;
+  const auto [found, is_new] =
+      reader_.works.emplace(name, EventId{static_cast<std::uint32_t>(events.size())});
+  if (is_new) events.push_back({name, 0, false});
+  return {found->second, {}};
+}
+
 BufferRef OpFields::buffer(std::string_view key, unsigned memories) {
   const YamlNode* node = map_.required(key);
   return node == nullptr ? BufferRef{} : buffer_at(*node, key, memories);
@@ -155,6 +177,11 @@ const Communicator& OpFields::communicator_of(const CommRef& ref) const {
   if (ref.first.value >= all.size()) return kNone;
   const auto& communicator = reader_.program.communicators[all[ref.first.value].communicator];
   return communicator.members.empty() ? kNone : communicator;
+}
+
+ProcessGroup& OpFields::group_of(const CommRef& ref) {
+  const auto found = reader_.groups.find(ref.first.value);
+  return found == reader_.groups.end() ? no_group_ : found->second;
 }
 
 BytesExpr OpFields::size_up_to(Bytes largest, std::string_view of_what) {

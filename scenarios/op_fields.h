@@ -37,6 +37,8 @@ class OpFields {
   std::optional<SignalRef> signal_or_none(std::string_view key);
   GraphRef graph();
   CommRef comm();
+  CommRef group();  ///< the handle of a process group's communicator
+  EventRef work();  ///< made at its first mention, unless `events:` declares it
   BufferRef buffer(std::string_view key, unsigned memories);
   BufferRef buffer_at(const YamlNode& node, std::string_view key, unsigned memories);
   DurationExpr duration(std::string_view key);
@@ -48,6 +50,7 @@ class OpFields {
 
   const Buffer& buffer_of(const BufferRef& ref) const;
   const Communicator& communicator_of(const CommRef& ref) const;
+  ProcessGroup& group_of(const CommRef& ref);
 
   /// The key `size`: at most `largest`, which is also the default; elements of `type` whole.
   BytesExpr size_up_to(Bytes largest, std::string_view of_what);
@@ -77,6 +80,7 @@ class OpFields {
   MapReader& map_;
   std::size_t errors_before_;
   bool uses_broken_ = false;  ///< names an object whose declaration has errors
+  ProcessGroup no_group_;     ///< where the reference is broken
 };
 
 /// How one operation is written in a scenario.
@@ -94,7 +98,7 @@ std::span<const OpSyntax> order_ops();
 std::span<const OpSyntax> memory_ops();
 std::span<const OpSyntax> nccl_ops();
 
-/// Blocks, and operations that read as several; read_threads.cc reads them.
+/// Blocks; read_threads.cc reads them.
 struct BlockSyntax {
   std::string_view name;
   std::string_view keys;

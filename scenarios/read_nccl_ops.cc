@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "scenarios/op_fields.h"
+#include "scenarios/nccl_fields.h"
 
 namespace foretrace {
 namespace {
@@ -28,82 +28,103 @@ constexpr std::array kCollectives{
     CollectiveSyntax{Gather, false, true, false, true},
     CollectiveSyntax{Scatter, false, true, true, false},
 };
+static_assert(std::ranges::all_of(kCollectives, [](const CollectiveSyntax& syntax) {
+  return &syntax - kCollectives.data() == static_cast<int>(syntax.kind);
+}));
 
-std::int64_t rank_count(const OpFields& fields, const CommRef& comm) {
-  return static_cast<std::int64_t>(fields.communicator_of(comm).members.size());
-}
-
-/// Without `stream`: the legacy default stream of the communicator handle's device.
-StreamRef nccl_stream(OpFields& fields, const CommRef& comm) {
-  if (fields.map().has("stream")) return fields.stream();
-  static_cast<void>(fields.map().optional("stream"));
-  return {StreamId{0}, comm.index};
-}
-
-void read_collective_buffers(OpFields& fields, NcclCollective& op) {
+void read_collective_buffers(OpFields& fields, const BufferKeys& keys, NcclCollective& op) {
   MapReader& map = fields.map();
   if (!map.has("buffer")) {
-    op.send = fields.buffer("send_buffer", kDeviceMemory);
-    op.recv = fields.buffer("recv_buffer", kDeviceMemory);
+    op.send = fields.buffer(keys.send, kDeviceMemory);
+    op.recv = fields.buffer(keys.recv, kDeviceMemory);
     static_cast<void>(map.optional("buffer"));
     return;
   }
   op.send = fields.buffer("buffer", kDeviceMemory);
   op.recv = op.send;
-  for (const char* key : {"send_buffer", "recv_buffer"}) {
+  for (const std::string_view key : {keys.send, keys.recv}) {
     if (map.has(key)) {
-      fields.reader().problems.error(fields.where(key),
-                                     fmt::format("either 'buffer' (in place) or send_buffer and "
-                                                 "recv_buffer, not both"));
+      fields.reader().problems.error(
+          fields.where(key),
+          fmt::format("either 'buffer' (in place) or {} and {}, not both", keys.send, keys.recv));
     }
     static_cast<void>(map.optional(key));
   }
 }
 
-template <CollectiveKind kKind>
-OpKind read_collective(OpFields& fields) {
-  constexpr CollectiveSyntax kSyntax = kCollectives[static_cast<std::size_t>(kKind)];
-  static_assert(kSyntax.kind == kKind);
-  NcclCollective op{};
-  op.kind = kKind;
-  op.comm = fields.comm();
-  op.stream = nccl_stream(fields, op.comm);
-  read_collective_buffers(fields, op);
-  op.type = fields.required_type();
-  if (kSyntax.reduces) op.op = fields.red_op();
-  const std::int64_t ranks = rank_count(fields, op.comm);
-  if (kSyntax.has_root) op.root = fields.number("root", 0, ranks - 1);
+}  // namespace
 
+std::int64_t rank_count(const OpFields& fields, const CommRef& comm) {
+  return static_cast<std::int64_t>(fields.communicator_of(comm).members.size());
+}
+
+StreamRef stream_beside(OpFields& fields, const CommRef& comm) {
+  if (fields.map().has("stream")) return fields.stream();
+  static_cast<void>(fields.map().optional("stream"));
+  return {StreamId{0}, comm.index};
+}
+
+bool has_root(CollectiveKind kind) {
+  return kCollectives.at(static_cast<std::size_t>(kind)).has_root;
+}
+
+NcclCollective read_collective_data(OpFields& fields, CollectiveKind kind, const CommRef& comm,
+                                    const BufferKeys& keys) {
+  const CollectiveSyntax& syntax = kCollectives.at(static_cast<std::size_t>(kind));
+  NcclCollective op{};
+  op.kind = kind;
+  op.comm = comm;
+  read_collective_buffers(fields, keys, op);
+  op.type = fields.required_type();
+  if (syntax.reduces) op.op = fields.red_op();
+
+  const std::int64_t ranks = rank_count(fields, comm);
   const auto parts = [ranks](bool is_per_peer) {
     return static_cast<std::uint64_t>(is_per_peer ? ranks : 1);
   };
   const std::uint64_t element = size_of(op.type).count;
-  const std::uint64_t sent = fields.buffer_of(op.send).size.count / parts(kSyntax.send_is_per_peer);
-  const std::uint64_t got = fields.buffer_of(op.recv).size.count / parts(kSyntax.recv_is_per_peer);
+  const std::uint64_t sent = fields.buffer_of(op.send).size.count / parts(syntax.send_is_per_peer);
+  const std::uint64_t got = fields.buffer_of(op.recv).size.count / parts(syntax.recv_is_per_peer);
   const bool is_in_place = op.send == op.recv;
   if (sent != got && !is_in_place && !fields.map().has("size") && fields.is_sound()) {
     fields.reader().problems.error(
         fields.map().node(),
-        fmt::format("the collective needs 'size': for each rank the send buffer holds {} B, the "
-                    "receive buffer {} B",
-                    sent, got));
+        fmt::format("the collective needs 'size': for each rank the {} holds {} B, the {} {} B",
+                    keys.send_name, sent, keys.recv_name, got));
   }
   op.size = fields.typed_size_up_to({std::min(sent, got) / element * element},
                                     "what the buffers hold for each rank", op.type);
   return op;
 }
 
+TransferData read_transfer_data(OpFields& fields) {
+  TransferData data{fields.buffer("buffer", kDeviceMemory), {}, fields.required_type()};
+  data.size = fields.typed_size_up_to(fields.buffer_of(data.buffer).size, "the buffer", data.type);
+  return data;
+}
+
+namespace {
+
+template <CollectiveKind kKind>
+OpKind read_collective(OpFields& fields) {
+  constexpr BufferKeys kKeys{"send_buffer", "recv_buffer", "send buffer", "receive buffer"};
+  const CommRef comm = fields.comm();
+  StreamRef stream = stream_beside(fields, comm);
+  NcclCollective op = read_collective_data(fields, kKind, comm, kKeys);
+  op.stream = std::move(stream);
+  if (has_root(kKind)) op.root = fields.number("root", 0, rank_count(fields, comm) - 1);
+  return op;
+}
+
 /// Send and Recv have the same keys.
 template <class Transfer>
 OpKind read_transfer(OpFields& fields) {
-  Transfer op{};
-  op.comm = fields.comm();
-  op.stream = nccl_stream(fields, op.comm);
-  op.buffer = fields.buffer("buffer", kDeviceMemory);
-  op.type = fields.required_type();
-  op.peer = fields.number("peer", 0, rank_count(fields, op.comm) - 1);
-  op.size = fields.typed_size_up_to(fields.buffer_of(op.buffer).size, "the buffer", op.type);
-  return op;
+  CommRef comm = fields.comm();
+  StreamRef stream = stream_beside(fields, comm);
+  TransferData data = read_transfer_data(fields);
+  Expr peer = fields.number("peer", 0, rank_count(fields, comm) - 1);
+  return Transfer{std::move(comm),      std::move(stream), std::move(data.buffer),
+                  std::move(data.size), data.type,         std::move(peer)};
 }
 
 CommRef initialised_by_op(OpFields& fields) {

@@ -58,24 +58,6 @@ std::vector<Member> read_members(Reader& reader, MapReader& map, const YamlNode&
   return members;
 }
 
-/// Calls `read(key, value)` for each entry with a proper new name.
-template <class Read>
-void for_each_declaration(Reader& reader, const YamlNode* node, const std::string& section,
-                          Families& families, const Read& read) {
-  if (node == nullptr) return;
-  MapReader map{*node, section, reader.problems};
-  for (const YamlEntry& entry : node->entries) {
-    if (is_name(entry.key.text)) {
-      const std::size_t errors_before = reader.problems.error_count();
-      read(entry.key, entry.value);
-      families[entry.key.text].is_broken = reader.problems.error_count() > errors_before;
-    } else {
-      reader.problems.error(entry.key, fmt::format("'{}' cannot be a name", entry.key.text),
-                            "a letter, then letters, digits and '_'");
-    }
-  }
-}
-
 void add_default_streams(Reader& reader) {
   auto& streams = reader.program.streams;
   for (const StreamKind kind : {StreamKind::LegacyDefault, StreamKind::PerThreadDefault}) {
@@ -199,6 +181,23 @@ void read_plain_objects(Reader& reader, const YamlNode* node, const std::string&
 }
 
 }  // namespace
+
+void for_each_declaration(
+    Reader& reader, const YamlNode* node, const std::string& section, Families& families,
+    const std::function<void(const YamlNode& key, const YamlNode& value)>& read) {
+  if (node == nullptr) return;
+  MapReader map{*node, section, reader.problems};
+  for (const YamlEntry& entry : node->entries) {
+    if (is_name(entry.key.text)) {
+      const std::size_t errors_before = reader.problems.error_count();
+      read(entry.key, entry.value);
+      families[entry.key.text].is_broken = reader.problems.error_count() > errors_before;
+    } else {
+      reader.problems.error(entry.key, fmt::format("'{}' cannot be a name", entry.key.text),
+                            "a letter, then letters, digits and '_'");
+    }
+  }
+}
 
 void read_streams(Reader& reader, const YamlNode* node) {
   add_default_streams(reader);

@@ -115,11 +115,9 @@ void read_document(Reader& reader, const YamlNode& root, const ParameterValues& 
   read_communicators(reader, map.optional("communicators"));
   read_signals(reader, map.optional("signals"));
   read_graphs(reader, map.optional("graphs"));
-  if (const YamlNode* groups = map.optional("process_groups")) {
-    reader.problems.error(*groups, "process_groups are not yet supported",
-                          "declare communicators and use the nccl_ operations");
-  }
+  read_process_groups(reader, map.optional("process_groups"));
   read_threads(reader, map.required("threads"));
+  report_works_never_given(reader);
   read_expectations(reader, map.optional("expect"));
   map.finish();
   warn_of_unused_parameters(reader);

@@ -1,12 +1,11 @@
-// `threads:` and the blocks inside: repeat, for_each, region, nccl_group, and read_scalar, which
-// reads as two operations.
+// `threads:` and the blocks inside: repeat, for_each, region, nccl_group, graph_capture.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <numeric>
 
-#include "scenarios/op_fields.h"
+#include "scenarios/lowering.h"
 
 namespace foretrace {
 namespace {
@@ -21,6 +20,7 @@ class ThreadReader {
          {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
       for (const OpSyntax& op : ops) simple_ops_.emplace(op.name, &op);
     }
+    for (const LoweredSyntax& op : torch_ops()) lowered_ops_.emplace(op.name, &op);
   }
 
   void read_thread(const YamlNode& name, const YamlNode& value) {
@@ -97,8 +97,10 @@ class ThreadReader {
     const std::string& name = entry.key.text;
     const auto found = simple_ops_.find(name);
     const auto blocks = block_ops();
+    const auto lowered = lowered_ops_.find(name);
+    const bool is_lowered = lowered != lowered_ops_.end();
     const bool is_block = std::ranges::find(blocks, name, &BlockSyntax::name) != blocks.end();
-    if (found == simple_ops_.end() && !is_block) {
+    if (found == simple_ops_.end() && !is_block && !is_lowered) {
       problems().error(entry.key, fmt::format("unknown operation '{}'", name),
                        suggest(name, all_names()));
       return;
@@ -113,18 +115,22 @@ class ThreadReader {
     }
     MapReader map{entry.value, name, problems()};
     const YamlNode* id = map.optional("id");
-    Op op{next_id(), id == nullptr ? "" : read_word(reader_, *id, "an id"), entry.key.line,
-          entry.key.column, HostBarrier{}};
-    if (name == "read_scalar") {
-      read_scalar(map, std::move(op), block);
+    Op op{{},
+          id == nullptr ? "" : read_word(reader_, *id, "an id"),
+          entry.key.line,
+          entry.key.column,
+          HostBarrier{}};
+    if (is_lowered) {
+      OpFields fields{reader_, map};
+      Lowering out{program(), thread_name_, std::move(op), block};
+      lowered->second->read(fields, out);
     } else {
+      op.id = OpId{program().op_count++};
       op.kind = is_block ? read_block_op(name, map) : read_simple_op(*found->second, map);
       block.push_back(std::move(op));
     }
     map.finish();
   }
-
-  OpId next_id() { return OpId{program().op_count++}; }
 
   OpKind read_simple_op(const OpSyntax& syntax, MapReader& map) {
     OpFields fields{reader_, map};
@@ -225,42 +231,18 @@ class ThreadReader {
     return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
   }
 
-  /// tensor.item(), print(t): four bytes to pageable memory, then wait for the stream.
-  void read_scalar(MapReader& map, Op first, Block& block) {
-    OpFields fields{reader_, map};
-    const StreamRef stream = fields.stream();
-    const BufferRef src = fields.buffer("src", kDeviceMemory);
-    fields.require_capacity(src, Expr{kScalarBytes}, "src");
-    Op second{next_id(), first.label, first.line, first.column, StreamSynchronize{stream}};
-    first.kind = MemcpyAsync{stream, src, scalar_buffer(), {}, {}, {Expr{kScalarBytes}}};
-    block.push_back(std::move(first));
-    block.push_back(std::move(second));
-  }
-
-  /// Where this thread's scalars go; a name that no file can spell keeps it apart.
-  BufferRef scalar_buffer() {
-    auto& buffers = program().buffers;
-    const std::string name = fmt::format("read_scalar({})", thread_name_);
-    const auto found = std::ranges::find(buffers, name, &Buffer::name);
-    const auto id = static_cast<std::uint32_t>(found - buffers.begin());
-    if (found == buffers.end()) {
-      buffers.push_back({name, MemoryKind::Pageable, 0, {kScalarBytes}, Contents::Zeros, false});
-    }
-    return {{id}, {}};
-  }
-
   std::vector<std::string> all_names() const {
     std::vector<std::string> names;
-    names.reserve(simple_ops_.size() + block_ops().size());
+    names.reserve(simple_ops_.size() + lowered_ops_.size() + block_ops().size());
     for (const auto& [name, op] : simple_ops_) names.emplace_back(name);
+    for (const auto& [name, op] : lowered_ops_) names.emplace_back(name);
     for (const BlockSyntax& op : block_ops()) names.emplace_back(op.name);
     return names;
   }
 
-  static constexpr std::int64_t kScalarBytes = 4;
-
   Reader& reader_;
   std::map<std::string_view, const OpSyntax*> simple_ops_;
+  std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
   bool in_nccl_group_ = false;
   bool in_capture_ = false;
@@ -272,8 +254,6 @@ constexpr std::array kBlocks{
     BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
     BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
     BlockSyntax{"graph_capture", "graph stream ops", "what is queued inside becomes a CUDA graph"},
-    BlockSyntax{"read_scalar", "src [stream]",
-                "tensor.item(): a copy of 4 B to pageable memory and stream_synchronize"},
 };
 
 }  // namespace

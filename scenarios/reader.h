@@ -5,10 +5,12 @@
 // a Program with errors is never handed out.
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +42,16 @@ struct Family {
 };
 using Families = std::map<std::string, Family, std::less<>>;
 
+/// One of `process_groups:`, by the first id of its communicator's handles.
+struct ProcessGroup {
+  std::uint32_t first_stream{};      ///< the internal streams, one for each of `devices`
+  std::uint32_t devices = 1;         ///< of each process that are ranks
+  std::vector<std::uint32_t> ranks;  ///< ascending, as the whole program numbers them
+  bool initialises = false;          ///< the first call makes the communicator, in the run
+  std::map<std::string, std::uint32_t, std::less<>> events;  ///< each host thread's first one
+  std::optional<std::uint32_t> first_barrier_buffer;         ///< made when a barrier needs it
+};
+
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 struct Reader {
@@ -52,6 +64,12 @@ struct Reader {
 
   Families streams, events, buffers, communicators, signals, graphs;
   std::map<std::string, BarrierId, std::less<>> barriers;
+
+  Families group_names;                               ///< of process groups
+  std::map<std::uint32_t, ProcessGroup> groups;       ///< by the first id in `group_names`
+  std::map<std::string, EventId, std::less<>> works;  ///< those that `events` does not declare
+  std::set<std::string> works_given;
+  std::vector<YamlNode> works_waited_for;
 
   VariableDomain domain;       ///< at the operation being read
   bool in_operations = false;  ///< `process` and loop indices have a meaning
@@ -95,14 +113,24 @@ struct FoundReference {
 std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& node,
                                              std::string_view what, const Families& families);
 
+/// The name in `work: w(i % 2)`.
+std::string work_name(const YamlNode& node);
+
 // ---- parts of the file
 // ----------------------------------------------------------------------------
+
+/// Calls `read(key, value)` for each entry of a section with a proper new name.
+void for_each_declaration(
+    Reader& reader, const YamlNode* node, const std::string& section, Families& families,
+    const std::function<void(const YamlNode& key, const YamlNode& value)>& read);
 
 void read_parameters(Reader& reader, const YamlNode* node, const ParameterValues& given);
 void read_streams(Reader& reader, const YamlNode* node);
 void read_events(Reader& reader, const YamlNode* node);
 void read_buffers(Reader& reader, const YamlNode* node);
 void read_communicators(Reader& reader, const YamlNode* node);
+void read_process_groups(Reader& reader, const YamlNode* node);
+void report_works_never_given(Reader& reader);
 void read_signals(Reader& reader, const YamlNode* node);
 void read_graphs(Reader& reader, const YamlNode* node);
 void read_environment(Reader& reader, const YamlNode* node);
