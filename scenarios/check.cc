@@ -129,6 +129,9 @@ void warn_of_signals_never_given(const Program& program, Problems& problems) {
   walk(program, [&](const Op& op, const VariableDomain& domain) {
     if (const auto* signal = std::get_if<HostSignal>(&op.kind)) {
       for_each_target(signal->signal, domain, [&](std::uint32_t id) { is_given[id] = true; });
+    } else if (const auto* function = std::get_if<HostFunc>(&op.kind)) {
+      if (!function->signal) return;
+      for_each_target(*function->signal, domain, [&](std::uint32_t id) { is_given[id] = true; });
     }
   });
   walk(program, [&](const Op& op, const VariableDomain& domain) {
@@ -253,7 +256,9 @@ void check_program(const Program& program, Problems& problems) {
   check_comm_init(program, problems);
   warn_of_events_never_recorded(program, problems);
   warn_of_signals_never_given(program, problems);
-  if (problems.error_count() == errors_before) check_nccl_order(program, problems);
+  if (problems.error_count() != errors_before) return;
+  check_nccl_order(program, problems);
+  check_races(program, problems);
 }
 
 }  // namespace foretrace

@@ -17,4 +17,7 @@ void check_program(const Program& program, Problems& problems);
 /// Warnings about NCCL operations that wait for each other in vain. Part of check_program.
 void check_nccl_order(const Program& program, Problems& problems);
 
+/// Warnings about accesses to one buffer that nothing orders. Part of check_program.
+void check_races(const Program& program, Problems& problems);
+
 }  // namespace foretrace

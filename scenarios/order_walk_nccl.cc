@@ -1,0 +1,108 @@
+// NCCL's calls: one entry for each communicator and device of a group, and who meets whom.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scenarios/op_refs.h"
+#include "scenarios/order_walk.h"
+
+namespace foretrace {
+
+const CommHandle& OrderWalk::handle_of(const NcclCall& call) const {
+  return program_.comms[nccl_comm(call.executed.op->kind)->resolve(call.variables).value];
+}
+
+std::uint32_t OrderWalk::rank_of(const CommHandle& handle, std::uint32_t process) const {
+  const auto& members = program_.communicators[handle.communicator].members;
+  const auto at = std::ranges::find(members, RankPlace{process, handle.device});
+  return static_cast<std::uint32_t>(at - members.begin());
+}
+
+/// Inside a group or a capture the call is only noted.
+void OrderWalk::nccl_call(Thread& thread) {
+  thread.nccl.push_back({thread.current, thread.variables});
+  if (thread.group_depth == 0 && !thread.capture) nccl_issue(thread);
+}
+
+/// One kernel for each communicator and device, on the stream of the first call.
+void OrderWalk::nccl_issue(Thread& thread) {
+  struct Launch {
+    CommState* comm;
+    std::uint32_t rank;
+    std::uint32_t stream;
+    OrderEntry entry;
+  };
+  std::vector<Launch> launches;
+  for (const NcclCall& call : std::exchange(thread.nccl, {})) {
+    const CommHandle& handle = handle_of(call);
+    CommState& comm = comms_[handle.communicator];
+    const std::uint32_t rank = rank_of(handle, thread.process);
+    auto at = std::ranges::find_if(
+        launches, [&](const Launch& l) { return l.comm == &comm && l.rank == rank; });
+    if (at == launches.end()) {
+      const StreamRef* stream = kernel_stream(call.executed.op->kind);
+      launches.push_back({&comm, rank, stream->resolve(call.variables).value, {}});
+      at = launches.end() - 1;
+      follow_launches(thread, comm, rank, at->entry);
+    }
+    at->entry.work.push_back(call.executed);
+    at->entry.transfers.push_back(join_transfer(call, comm, rank));
+  }
+  for (Launch& launch : launches) {
+    const std::uint32_t entry = queue(thread, launch.stream, std::move(launch.entry));
+    launch.comm->launches[launch.rank].push_back(entry);
+  }
+}
+
+void OrderWalk::follow_launches(const Thread& thread, const CommState& comm, std::uint32_t rank,
+                                OrderEntry& entry) const {
+  // Ascending in one lane is what last_known needs, so the last one of this thread.
+  const auto& launches = comm.launches[rank];
+  if (launches.empty()) return;
+  const std::uint32_t last = launches.back();
+  if (graph_.lane_of(last).thread == graph_.lane_of(thread.call).thread ||
+      graph_.mode() == OrderMode::Likely ||
+      graph_.last_known({last}, thread.call, thread.clock) != OrderGraph::kNone) {
+    entry.after.push_back(last);
+  }
+}
+
+std::shared_ptr<OrderTransfer> OrderWalk::join_transfer(const NcclCall& call, CommState& comm,
+                                                        std::uint32_t rank) {
+  const auto make = [](std::string what, std::size_t ranks) {
+    auto transfer = std::make_shared<OrderTransfer>();
+    transfer->what = std::move(what);
+    transfer->missing = ranks;
+    return transfer;
+  };
+  const Variables v = call.variables;
+  const OpKind& kind = call.executed.op->kind;
+  if (const auto* op = std::get_if<NcclCollective>(&kind)) {
+    std::string what =
+        fmt::format("{} {} {}", kind_name(kind), op->size.eval(v).count, op->root.eval(v));
+    const std::uint64_t number = comm.next[rank]++;
+    if (number == comm.collectives.size()) {
+      return comm.collectives.emplace_back(make(std::move(what), comm.next.size()));
+    }
+    const auto& transfer = comm.collectives[number];
+    if (transfer->what != what) transfer->is_broken = true;
+    return transfer;
+  }
+  const auto* send = std::get_if<NcclSend>(&kind);
+  const auto* recv = std::get_if<NcclRecv>(&kind);
+  const auto peer =
+      static_cast<std::uint32_t>(send != nullptr ? send->peer.eval(v) : recv->peer.eval(v));
+  const Bytes size = send != nullptr ? send->size.eval(v) : recv->size.eval(v);
+  PairQueue& pair = comm.pairs[send != nullptr ? std::pair{rank, peer} : std::pair{peer, rank}];
+  auto& mine = send != nullptr ? pair.sends : pair.recvs;
+  auto& theirs = send != nullptr ? pair.recvs : pair.sends;
+  std::string what = fmt::format("{}", size.count);
+  if (theirs.empty()) return mine.emplace_back(make(std::move(what), 2));
+  auto transfer = theirs.front();
+  theirs.pop_front();
+  if (transfer->what != what) transfer->is_broken = true;
+  return transfer;
+}
+
+}  // namespace foretrace
