@@ -24,8 +24,17 @@ struct Verdict {
 ///   spans where the operation has any, else its host calls. Between different devices or
 ///   processes a distance below the clocks' error bound is not judged; with nothing else to judge
 ///   the verdict is undecided.
+/// `returns_before call, end_of`: no host call of `call` returns after the device span of `end_of`
+///   with the same process and instance (matched as above) has ended; `returns_after`: none
+///   before. A distance below the clocks' error bound is not judged.
+/// `begins_within after, then`: every device span of `then` begins at most this long after the
+///   matching one of `after` ended; it may begin earlier.
 /// `host_free after`: every host call of the operation returns within the time.
+/// `host_blocked in`: every host call of the operation takes at least the time.
+/// `lasts span`: every device span of the operation takes a time within the bounds.
 /// `total region`, `ratio [a, b]`: the regions' reported medians; loops are summed up.
+/// `fails at`: the run failed, and its explanation names the operation's line. `hangs at`: it was
+///   predicted to wait for ever, or the harness ended it, and somebody waits at that line.
 Verdict judge(const Expectation& expectation, const Timeline& timeline);
 
 /// "overlap of h2d with mm at least 80.0 %"

@@ -104,12 +104,12 @@ struct HostThread {
 
 /// A statement of the scenario about its own timeline, judged by `foretrace assert`.
 struct Expectation {
-  std::string kind;                ///< "overlap", "host_free", "order", "total", "ratio"
+  std::string kind;                ///< "overlap", "order", ...: see reports/expectations.h
   std::vector<std::string> spans;  ///< labels of operations, or names of regions, in the order
                                    ///< written: [a, b], [after], [first, then], [region]
   std::optional<double> fraction;  ///< overlap and ratio: at_least, 80% as 0.8
   std::optional<double> fraction_at_most;     ///< ratio: at_most
-  std::optional<Duration> at_most, at_least;  ///< total: both; host_free: within is at_most
+  std::optional<Duration> at_most, at_least;  ///< `within` is at_most
   int line{};
   int column{};
 };

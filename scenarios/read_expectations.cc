@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "scenarios/quantity.h"
@@ -27,41 +28,82 @@ class ExpectationReader {
   ExpectationReader(Reader& reader, Names names) : reader_{reader}, names_{std::move(names)} {}
 
   void read(const YamlEntry& entry) {
+    const auto kind = std::ranges::find(kKinds, entry.key.text, &Kind::name);
+    if (kind == kKinds.end()) {
+      std::vector<std::string> names;
+      for (const Kind& known : kKinds) names.emplace_back(known.name);
+      reader_.problems.error(entry.key, fmt::format("unknown expectation '{}'", entry.key.text),
+                             suggest(entry.key.text, names));
+      return;
+    }
     MapReader map{entry.value, entry.key.text, reader_.problems};
     Expectation result;
     result.kind = entry.key.text;
     result.line = entry.key.line;
     result.column = entry.key.column;
-    if (result.kind == "overlap") {
-      read_list(map, "spans", names_.labels, "id", result);
-      result.fraction = fraction(map.required("at_least"));
-    } else if (result.kind == "host_free") {
-      read_one(map, "after", names_.labels, "id", result);
-      result.at_most = duration(map.required("within"));
-    } else if (result.kind == "order") {
-      read_one(map, "first", names_.labels, "id", result);
-      read_one(map, "then", names_.labels, "id", result);
-    } else if (result.kind == "total") {
-      read_one(map, "region", names_.regions, "region", result);
-      result.at_least = duration(map.optional("at_least"));
-      result.at_most = duration(map.optional("at_most"));
-      require_bound(map);
-    } else if (result.kind == "ratio") {
-      read_list(map, "regions", names_.regions, "region", result);
-      result.fraction = fraction(map.optional("at_least"));
-      result.fraction_at_most = fraction(map.optional("at_most"));
-      require_bound(map);
-    } else {
-      reader_.problems.error(
-          entry.key, fmt::format("unknown expectation '{}'", result.kind),
-          suggest(result.kind, {"overlap", "host_free", "order", "total", "ratio"}));
-      return;
-    }
+    (this->*kind->read)(map, result);
     map.finish();
     reader_.program.expectations.push_back(std::move(result));
   }
 
  private:
+  struct Kind {
+    std::string_view name;
+    void (ExpectationReader::*read)(MapReader&, Expectation&);
+  };
+  static const std::array<Kind, 12> kKinds;
+
+  void read_overlap(MapReader& map, Expectation& result) {
+    read_list(map, "spans", names_.labels, "id", result);
+    result.fraction = fraction(map.required("at_least"));
+  }
+  void read_order(MapReader& map, Expectation& result) {
+    read_label(map, "first", result);
+    read_label(map, "then", result);
+  }
+  void read_return(MapReader& map, Expectation& result) {
+    read_label(map, "call", result);
+    read_label(map, "end_of", result);
+  }
+  void read_begins_within(MapReader& map, Expectation& result) {
+    read_label(map, "after", result);
+    read_label(map, "then", result);
+    result.at_most = duration(map.required("within"));
+  }
+  void read_host_free(MapReader& map, Expectation& result) {
+    read_label(map, "after", result);
+    result.at_most = duration(map.required("within"));
+  }
+  void read_host_blocked(MapReader& map, Expectation& result) {
+    read_label(map, "in", result);
+    result.at_least = duration(map.required("at_least"));
+  }
+  void read_lasts(MapReader& map, Expectation& result) {
+    read_label(map, "span", result);
+    read_durations(map, result);
+  }
+  void read_total(MapReader& map, Expectation& result) {
+    read_one(map, "region", names_.regions, "region", result);
+    read_durations(map, result);
+  }
+  void read_ratio(MapReader& map, Expectation& result) {
+    read_list(map, "regions", names_.regions, "region", result);
+    result.fraction = fraction(map.optional("at_least"));
+    result.fraction_at_most = fraction(map.optional("at_most"));
+    require_bound(map);
+  }
+  void read_outcome(MapReader& map, Expectation& result) { read_label(map, "at", result); }
+
+  void read_label(MapReader& map, std::string_view key, Expectation& result) {
+    read_one(map, key, names_.labels, "id", result);
+  }
+
+  void read_durations(MapReader& map, Expectation& result) {
+    result.at_least = duration(map.optional("at_least"));
+    result.at_most = duration(map.optional("at_most"));
+    require_bound(map);
+  }
+
   void require_bound(MapReader& map) {
     if (map.has("at_least") || map.has("at_most")) return;
     reader_.problems.error(map.node(), "'at_least' or 'at_most' is needed");
@@ -112,6 +154,21 @@ class ExpectationReader {
   Reader& reader_;
   Names names_;
 };
+
+constexpr std::array<ExpectationReader::Kind, 12> ExpectationReader::kKinds{{
+    {"overlap", &ExpectationReader::read_overlap},
+    {"order", &ExpectationReader::read_order},
+    {"returns_before", &ExpectationReader::read_return},
+    {"returns_after", &ExpectationReader::read_return},
+    {"begins_within", &ExpectationReader::read_begins_within},
+    {"host_free", &ExpectationReader::read_host_free},
+    {"host_blocked", &ExpectationReader::read_host_blocked},
+    {"lasts", &ExpectationReader::read_lasts},
+    {"total", &ExpectationReader::read_total},
+    {"ratio", &ExpectationReader::read_ratio},
+    {"fails", &ExpectationReader::read_outcome},
+    {"hangs", &ExpectationReader::read_outcome},
+}};
 
 }  // namespace
 
