@@ -47,5 +47,6 @@ struct LoweredSyntax {
   void (*read)(OpFields&, Lowering&);
 };
 std::span<const LoweredSyntax> torch_ops();
+std::span<const LoweredSyntax> torch_waits();
 
 }  // namespace foretrace

@@ -16,6 +16,7 @@ std::vector<OpDescription> describe_operations() {
     add(ops);
   }
   add(torch_ops());
+  add(torch_waits());
   add(block_ops());
   return all;
 }
