@@ -1,0 +1,96 @@
+// Warnings of data races: what is one, and above all what is none.
+#include <gtest/gtest.h>
+
+#include "tests/scenarios/reading.h"
+
+namespace foretrace {
+namespace {
+
+using testing::problems_of;
+
+/// Line 8 is the first operation.
+std::string with(const std::string& ops) {
+  return "schema_version: 1\nname: a\nstreams: {a: {flags: non_blocking}, b: {flags: "
+         "non_blocking}}\nevents: {e: {}}\nbuffers: {x: {memory: device, size: 4KiB}, pin: "
+         "{memory: "
+         "pinned, size: 4KiB}, page: {memory: pageable, size: 4KiB}}\nthreads:\n  main:\n" +
+         ops;
+}
+const std::string kCopy = "    - memcpy_async: {stream: a, src: pin, dst: x}\n";
+const std::string kRead = "    - elementwise: {stream: b, src: x, dst: x}\n";
+
+TEST(CheckRaces, WarnsOfTwoStreamsThatNothingOrders) {
+  EXPECT_EQ(problems_of(with(kCopy + "    - reduction: {stream: b, src: x, dst: x, size: 4B}\n")),
+            "9:7 warning: buffer 'x' is read here on stream 'b', and written in line 8 on stream "
+            "'a': nothing orders the two | record an event after line 8 and wait for it before "
+            "line 9\n");
+}
+
+TEST(CheckRaces, AcceptsAnEventOrASynchronizationBetweenThem) {
+  EXPECT_EQ(problems_of(with(kCopy + "    - event_record: {stream: a, event: e}\n" +
+                             "    - stream_wait_event: {stream: b, event: e}\n" + kRead)),
+            "");
+  EXPECT_EQ(problems_of(with(kCopy + "    - stream_synchronize: {stream: a}\n" + kRead)), "");
+}
+
+TEST(CheckRaces, AcceptsTwoReaders) {
+  EXPECT_EQ(problems_of(with("    - memcpy_async: {stream: a, src: x, dst: pin}\n"
+                             "    - memcpy_async: {stream: b, src: x, dst: page}\n")),
+            "");
+}
+
+TEST(CheckRaces, ComparesTheBytesOfCopies) {
+  const auto copies = [](const std::string& offset) {
+    return with(
+        "    - memcpy_async: {stream: a, src: pin, dst: x, size: 1KiB}\n"
+        "    - memcpy_async: {stream: b, src: pin, dst: x, size: 1KiB, dst_offset: " +
+        offset + "}\n");
+  };
+  EXPECT_EQ(problems_of(copies("1KiB")), "");
+  EXPECT_NE(problems_of(copies("1000B")), "");
+}
+
+TEST(CheckRaces, WarnsWhenTheHostRefillsABufferThatIsBeingCopied) {
+  EXPECT_EQ(problems_of(with("    - repeat:\n        times: 2\n        ops:\n"
+                             "          - host_fill: {dst: pin}\n"
+                             "          - memcpy_async: {stream: a, src: pin, dst: x}\n")),
+            "12:13 warning: buffer 'pin' is read here on stream 'a', and written in line 11 on "
+            "host thread 'main': nothing orders the two | record an event after line 12 and wait "
+            "for it before line 11\n");
+}
+
+TEST(CheckRaces, KnowsThatPageableMemoryIsReadWhenTheCallReturns) {
+  EXPECT_EQ(problems_of(with("    - memcpy_async: {stream: a, src: page, dst: x}\n"
+                             "    - host_fill: {dst: page}\n")),
+            "");
+}
+
+TEST(CheckRaces, AcceptsASemaphoreThatTwoThreadsGive) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nsignals: {ready: {}, free: {}}\n"
+                        "streams: {a: {flags: non_blocking}}\n"
+                        "buffers: {x: {memory: device, size: 4KiB}, pin: {memory: pinned, size: "
+                        "4KiB, count: 2}}\nthreads:\n"
+                        "  one: [{host_fill: {dst: pin(0)}}, {host_signal: {signal: ready}}]\n"
+                        "  two: [{host_fill: {dst: pin(1)}}, {host_signal: {signal: ready}}]\n"
+                        "  main:\n    - host_wait: {signal: ready}\n    - host_wait: {signal: "
+                        "ready}\n    - memcpy_async: {stream: a, src: pin(0), dst: x}\n"
+                        "    - memcpy_async: {stream: a, src: pin(1), dst: x}\n"),
+            "");
+}
+
+TEST(CheckRaces, AsksOnlyTheRootForWhatABroadcastReads) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nprocesses: 2\n"
+                        "communicators: {w: {members: all_devices}}\n"
+                        "streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}\n"
+                        "buffers: {x: {memory: device, size: 4KiB, count: 2}}\nthreads:\n  main:\n"
+                        "    process: 1\n    ops:\n      - memset_async: {stream: b, dst: x(0)}\n"
+                        "      - nccl_broadcast: {comm: w, stream: a, send_buffer: x(0), "
+                        "recv_buffer: x(1), type: float32, root: 0}\n"
+                        "  root:\n    process: 0\n    ops:\n"
+                        "      - nccl_broadcast: {comm: w, stream: a, send_buffer: x(0), "
+                        "recv_buffer: x(1), type: float32, root: 0}\n"),
+            "");
+}
+
+}  // namespace
+}  // namespace foretrace
