@@ -136,7 +136,7 @@ TEST(CheckCommand, WritesJson) {
   const std::string file = FORETRACE_SOURCE_DIR "/tests/scenarios/data/everything.yaml";
   const Result result = run({"check", file, "--format", "json"}, {add_check_command});
   EXPECT_NE(result.out.find("\"schema_version\": 1"), std::string::npos);
-  EXPECT_NE(result.out.find("\"operations\": 59"), std::string::npos);
+  EXPECT_NE(result.out.find("\"operations\": 61"), std::string::npos);
 }
 
 }  // namespace
