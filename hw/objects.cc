@@ -73,6 +73,8 @@ void Objects::prepare_devices() {
       cuda_check(launch_spin(cudaStreamLegacy, device.limits, SpinClock{}, kWakeUpNs,
                              device.limits.sm_count));
     }
+    // Its launch must not wait for the device, in a cold program neither.
+    if (has_fault(program_)) cuda_check(load_fault_kernel());
     std::int64_t globaltimer_step_ns = 0;
     cuda_check(measure_spin_clock(device.spin_clock, globaltimer_step_ns));
   }

@@ -73,6 +73,7 @@ ProcessRun::ProcessRun(const Program& program, const Processes& processes, int f
       shared_{processes, program.barriers.size()},
       signals_{std::make_unique<Signals>(program.signals.size())},
       objects_{program, processes, first_ordinal},
+      has_fault_{has_fault(program)},
       watchdog_{timeout, [this] { return publish_progress(); }, [this] { hang(); }} {
   for (const std::uint32_t t : threads_of(program, process_)) {
     states_.push_back(std::make_unique<ThreadState>());
@@ -82,11 +83,6 @@ ProcessRun::ProcessRun(const Program& program, const Processes& processes, int f
                     t,         {process_}};
     threads_.push_back(
         std::make_unique<HostThreadRunner>(std::move(context), program.threads[t].ops));
-  }
-  for (const HostThread& thread : program.threads) {
-    for_each_op(thread.ops, [&](const Op& op) {
-      has_fault_ = has_fault_ || std::holds_alternative<Fault>(op.kind);
-    });
   }
   if (threads_.size() < 2) return;
   for (std::size_t i = 0; i < threads_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
@@ -124,10 +120,6 @@ void ProcessRun::preload() {
             if constexpr (std::is_same_v<T, Gemm> || std::is_same_v<T, Elementwise> ||
                           std::is_same_v<T, Reduction>) {
               if (hold_memory(buffers_of(kind), context)) execute(kind, context);
-            }
-            if constexpr (std::is_same_v<T, Fault>) {
-              objects_.stream(kind.stream.resolve(context.variables)).use();
-              cuda_check(load_fault_kernel());
             }
           },
           op.kind);

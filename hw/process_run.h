@@ -92,7 +92,7 @@ class ProcessRun {
   std::int64_t released_ns_ = 0;
   std::atomic<std::uint64_t> passes_{0};
   std::atomic<bool> ends_{false};  ///< it hangs, or an operation failed
-  bool has_fault_ = false;         ///< an operation of the program is a Fault
+  bool has_fault_;                 ///< of the program
 
   // More than one host thread: each has a worker, woken before the pass and released by go_.
   std::vector<std::thread> workers_;

@@ -78,6 +78,15 @@ std::uint64_t count_executions(const Block& block) {
   return total;
 }
 
+bool has_fault(const Program& program) {
+  bool found = false;
+  for (const HostThread& thread : program.threads) {
+    for_each_op(thread.ops,
+                [&](const Op& op) { found = found || std::holds_alternative<Fault>(op.kind); });
+  }
+  return found;
+}
+
 bool runs_in(const HostThread& thread, std::uint32_t process) {
   return std::ranges::find(thread.processes, process) != thread.processes.end();
 }

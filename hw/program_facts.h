@@ -21,6 +21,9 @@ void for_each_op(const Block& block, const std::function<void(const Op&)>& visit
 /// Executions of all operations of a block; at most 2^50.
 std::uint64_t count_executions(const Block& block);
 
+/// True when an operation of the program loses the context of its process.
+bool has_fault(const Program& program);
+
 bool runs_in(const HostThread& thread, std::uint32_t process);
 /// Indices into Program::threads.
 std::vector<std::uint32_t> threads_of(const Program& program, std::uint32_t process);

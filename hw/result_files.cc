@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "hw/samples.h"
@@ -15,6 +16,27 @@
 
 namespace foretrace::hw {
 namespace {
+
+std::set<std::uint32_t> starts_in(const std::vector<RegionSamples>& rows) {
+  std::set<std::uint32_t> starts;
+  for (const RegionSamples& row : rows) starts.insert(row.starts.begin(), row.starts.end());
+  return starts;
+}
+
+void drop_starts(std::vector<RegionSamples>& rows, const std::set<std::uint32_t>& starts) {
+  for (RegionSamples& row : rows) {
+    if (row.starts.size() != row.samples_ns.size()) continue;
+    RegionSamples left = row;
+    left.samples_ns.clear();
+    left.starts.clear();
+    for (std::size_t i = 0; i < row.starts.size(); ++i) {
+      if (starts.contains(row.starts[i])) continue;
+      left.samples_ns.push_back(row.samples_ns[i]);
+      left.starts.push_back(row.starts[i]);
+    }
+    row = std::move(left);
+  }
+}
 
 /// In a partial file: its samples are to join the result that is there.
 constexpr const char* kAppends = "appends";
@@ -101,11 +123,14 @@ void ResultFiles::keep(Timeline result) {
 
 void ResultFiles::join(const StartPlan& plan) {
   const std::scoped_lock lock{mutex_};
-  // Once all repetitions are through the samples stand in the result, too.
   auto partial = read_if_there(files_.partial());
   if (partial) rows_ = std::move(partial->regions);
   if (!plan.keep_result) return;
-  if (auto result = read_if_there(files_.result())) keep(std::move(*result));
+  auto result = read_if_there(files_.result());
+  if (!result) return;
+  // Before the traced pass the result has this start's samples, too.
+  drop_starts(result->regions, starts_in(rows_));
+  keep(std::move(*result));
 }
 
 Timeline ResultFiles::merged() const {

@@ -238,5 +238,119 @@ threads:
   for (const CheckStep& step : plan.steps[0]) EXPECT_THAT(step.calls, IsEmpty());
 }
 
+TEST(CheckPlan, RepeatsWhatWasCapturedAtEveryLaunch) {
+  const Program program = program_of(R"(
+streams: {s: {flags: non_blocking}}
+graphs: {g: {}}
+buffers:
+  x: {memory: device, size: 64B}
+  y: {memory: device, size: 64B}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: s
+        ops:
+          - host_func: {stream: s, duration: 1us}
+          - elementwise: {stream: s, srcs: [x, y], dst: x}
+    - repeat:
+        times: 2
+        ops:
+          - graph_launch: {graph: g, stream: s}
+)");
+  const CheckPlan plan = plan_check(program);
+  ASSERT_TRUE(plan.possible) << plan.why_not;
+  EXPECT_EQ(plan.results, 2U) << "the capture itself leaves nothing in memory";
+  const CheckStep& last = plan.steps[0].back();
+  ASSERT_THAT(last.pieces, SizeIs(1));
+  // x + y, then x + y + y.
+  EXPECT_EQ(last.pieces[0].piece.value, value({{seed(0, 0), 0, 1}, {seed(0, 1), 0, 2}}));
+}
+
+TEST(CheckPlan, SkipsGraphsThatAnotherThreadCaptured) {
+  const Program program = program_of(R"(
+streams: {s: {flags: non_blocking}}
+graphs: {g: {}}
+threads:
+  first:
+    - graph_capture: {graph: g, stream: s, ops: [{spin: {stream: s, duration: 1us}}]}
+    - host_barrier: {}
+  second:
+    - host_barrier: {}
+    - graph_launch: {graph: g, stream: s}
+)");
+  const CheckPlan plan = plan_check(program);
+  EXPECT_FALSE(plan.possible);
+  EXPECT_THAT(summary_of(plan), HasSubstr("thread second launches a graph"));
+}
+
+TEST(CheckPlan, TakesAHostFunctionsSignal) {
+  const Program program = program_of(R"(
+signals: {done: {}, go: {}}
+buffers:
+  host: {memory: pinned, size: 64B}
+  x:    {memory: device, size: 64B}
+threads:
+  main:
+    - host_func: {wait: go, signal: done}
+    - host_signal: {signal: go}
+  other:
+    - host_wait: {signal: done}
+    - memcpy_async: {src: host, dst: x}
+)");
+  const CheckPlan plan = plan_check(program);
+  EXPECT_TRUE(plan.possible) << plan.why_not;
+  EXPECT_EQ(plan.expected, 1U);
+}
+
+TEST(CheckPlan, RunsTheHostsOperationsOfAGroupBeforeItsEnd) {
+  const Program program = program_of(R"(
+processes: 2
+signals: {go: {}}
+buffers: {x: {memory: device, size: 64B}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_group:
+        ops:
+          - nccl_all_reduce: {comm: world, buffer: x, type: float32, op: sum}
+          - host_wait: {signal: go}
+  other:
+    - host_signal: {signal: go}
+)");
+  const CheckPlan plan = plan_check(program);
+  EXPECT_TRUE(plan.possible) << plan.why_not;
+  EXPECT_EQ(plan.expected, 2U);
+}
+
+TEST(CheckPlan, MeetsOnceToCreateACommunicatorIfNeeded) {
+  Program program = program_of(R"(
+processes: 2
+buffers: {x: {memory: device, size: 64B}}
+communicators: {world: {members: all_devices, init: op}}
+threads:
+  zero:
+    process: 0
+    ops:
+      - nccl_comm_init: {comm: world}
+      - nccl_comm_init: {comm: world}
+      - nccl_all_reduce: {comm: world, buffer: x, type: float32, op: sum}
+  one:
+    process: 1
+    ops:
+      - nccl_comm_init: {comm: world}
+      - nccl_all_reduce: {comm: world, buffer: x, type: float32, op: sum}
+)");
+  // torch.distributed's operations have it; nccl_comm_init as written always creates.
+  for (HostThread& thread : program.threads) {
+    for (Op& op : thread.ops) {
+      if (auto* init = std::get_if<NcclCommInit>(&op.kind)) init->if_needed = true;
+    }
+  }
+  const CheckPlan plan = plan_check(program);
+  EXPECT_TRUE(plan.possible) << plan.why_not;
+  EXPECT_EQ(plan.expected, 2U);
+}
+
 }  // namespace
 }  // namespace foretrace::hw

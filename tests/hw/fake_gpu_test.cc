@@ -248,5 +248,242 @@ TEST_F(FakeGpu, ADeviceThatFailsInOneProcessEndsAll) {
   EXPECT_THAT(ended.output, HasSubstr("process 1"));
 }
 
+/// The spans of operations of this kind beyond the host's calls.
+std::vector<Span> device_spans(const Timeline& timeline, const std::string& kind) {
+  std::vector<Span> result;
+  for (const Span& span : timeline.spans) {
+    if (span.part > 0 && timeline.ops[span.op].kind == kind) result.push_back(span);
+  }
+  return result;
+}
+
+TEST_F(FakeGpu, AHostFunctionRunsInItsStreamAndReleasesAHostThread) {
+  const Ended ended = measure(scenario("function", R"(
+streams: {s: {flags: non_blocking}}
+signals: {go: {}, done: {}}
+threads:
+  main:
+    - host_func: {stream: s, wait: go, duration: 1ms, signal: done}
+    - host_signal: {signal: go}
+    - host_wait: {id: wait, signal: done}
+)") + " --repetitions 3 --timeout 5s");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("function");
+  const auto functions = device_spans(timeline, "host_func");
+  ASSERT_THAT(functions, SizeIs(1));
+  EXPECT_EQ(timeline.lanes[functions[0].lane].name, "s");
+  EXPECT_EQ(timeline.lanes[functions[0].lane].kind, LaneKind::Stream);
+  EXPECT_GE(functions[0].end_ns - functions[0].begin_ns, 1'000'000);
+}
+
+TEST_F(FakeGpu, AGraphRunsAtEveryLaunchAndItsFunctionsBelongToTheLaunch) {
+  const Ended ended = measure(scenario("graph", R"(
+streams: {s: {flags: non_blocking}, t: {flags: non_blocking}}
+graphs: {g: {}}
+buffers: {x: {memory: device, size: 4KiB}, y: {memory: device, size: 4KiB}}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: s
+        ops:
+          - elementwise: {stream: s, srcs: [x, y], dst: x}
+          - host_func: {stream: s, duration: 1ms}
+    - repeat:
+        times: 3
+        ops:
+          - graph_launch: {graph: g, stream: t}
+    - device_synchronize: {}
+)") + " --repetitions 3");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("graph");
+  EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("3 of 3 results"));
+  EXPECT_THAT(device_spans(timeline, "host_func"), SizeIs(0));
+  const auto launched = device_spans(timeline, "graph_launch");
+  ASSERT_THAT(launched, SizeIs(3));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(launched[i].instance, i);
+    EXPECT_EQ(launched[i].part, 1);
+    EXPECT_EQ(timeline.lanes[launched[i].lane].name, "t");
+  }
+}
+
+TEST_F(FakeGpu, ALaunchOfAGraphThatWasNotCapturedFails) {
+  const Ended ended = measure(scenario("graph", R"(
+warmup: 0
+streams: {s: {flags: non_blocking}}
+graphs: {g: {count: 2}}
+threads:
+  main:
+    - graph_capture: {graph: g(0), stream: s, ops: [{spin: {stream: s, duration: 1us}}]}
+    - graph_launch: {graph: g(1), stream: s}
+)") + " --no-check");
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(result("graph").outcome.explanation,
+              Contains("process 0, thread main, graph.yaml:10: graph_launch: graph g(1) was not "
+                       "captured before"));
+}
+
+constexpr const char* kFault = R"(
+streams: {s: {flags: non_blocking}}
+threads:
+  main:
+    - region: {name: before, ops: [{host_compute: {duration: 1us}}]}
+    - fault: {stream: s}
+    - host_compute: {duration: 1us}
+    - event_query: {event: e}
+    - device_synchronize: {}
+events: {e: {}}
+)";
+
+TEST_F(FakeGpu, AFaultIsTheFailureOfTheCallThatReportsIt) {
+  const Ended ended = measure(scenario("fault", kFault));
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  const Timeline timeline = result("fault");
+  EXPECT_EQ(timeline.outcome.kind, Outcome::Kind::Failed);
+  EXPECT_THAT(timeline.outcome.explanation,
+              ElementsAre("process 0, thread main, fault.yaml:10: event_query: an illegal memory "
+                          "access was encountered (cudaErrorIllegalAddress), surfaced here"));
+}
+
+TEST_F(FakeGpu, AFaultThatNoCallReportsFailsAtTheEnd) {
+  const Ended ended = measure(scenario("fault", R"(
+warmup: 0
+threads:
+  main:
+    - fault: {}
+)"));
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(result("fault").outcome.explanation,
+              ElementsAre("process 0, after its last operation: an illegal memory access was "
+                          "encountered (cudaErrorIllegalAddress), surfaced here"));
+}
+
+TEST_F(FakeGpu, AFaultIsMeasuredInAStartOfItsOwn) {
+  const Ended ended = measure(scenario("fault", kFault) + " " + scenario("one", kOneProcess));
+  EXPECT_EQ(ended.exit_code, 2) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("fault.yaml:8: a fault ends the process"));
+}
+
+TEST_F(FakeGpu, AFailureOfAnotherRankReachesTheResult) {
+  // Process 0 waits for ever for process 1, which has failed.
+  const Ended ended = measure(scenario("late", R"(
+processes: 2
+streams: {s: {flags: non_blocking}}
+events: {e: {}}
+signals: {never: {}}
+threads:
+  zero: {process: 0, ops: [{host_barrier: {}}]}
+  one:
+    process: 1
+    ops:
+      - host_func: {stream: s, wait: never}
+      - event_record: {event: e, stream: s}
+      - event_wait_for: {event: e, timeout: 10ms, poll: 1ms}
+      - host_barrier: {}
+)") + " --timeout 20s",
+                              2);
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  const Timeline timeline = result("late");
+  EXPECT_EQ(timeline.outcome.kind, Outcome::Kind::Failed);
+  EXPECT_THAT(timeline.outcome.explanation,
+              ElementsAre(AllOf(HasSubstr("process 1, thread one, late.yaml:15: event_wait_for"),
+                                HasSubstr("did not complete within"))));
+  EXPECT_THAT(timeline.origin.machine, HasSubstr("2 x"));
+  EXPECT_FALSE(std::filesystem::exists(run("late") / "measured.partial.json"));
+}
+
+TEST_F(FakeGpu, AFaultInAnotherRankReachesTheResult) {
+  const Ended ended = measure(scenario("fault", R"(
+processes: 2
+warmup: 0
+threads:
+  zero: {process: 0, ops: [{host_barrier: {}}]}
+  one: {process: 1, ops: [{fault: {}}, {device_synchronize: {}}, {host_barrier: {}}]}
+)"),
+                              2);
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(result("fault").outcome.explanation,
+              ElementsAre(HasSubstr("process 1, thread one, fault.yaml:8: device_synchronize: an "
+                                    "illegal memory access")));
+}
+
+TEST_F(FakeGpu, AGroupThatIsNeverClosedIsAHang) {
+  const Ended ended = measure(scenario("group", R"(
+processes: 2
+warmup: 0
+signals: {never: {}}
+buffers: {x: {memory: device, size: 4KiB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_group:
+        ops:
+          - nccl_all_reduce: {comm: world, buffer: x, type: float32, op: sum}
+          - host_wait: {signal: never}
+)") + " --timeout 1s",
+                              2);
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(result("group").outcome.explanation,
+              Contains("process 1, thread main, group.yaml:14: host_wait never returned; the "
+                       "nccl_group opened at line 11 was never closed"));
+}
+
+TEST_F(FakeGpu, AHostFunctionThatIsNeverReleasedIsAHang) {
+  const Ended ended = measure(scenario("function", R"(
+warmup: 0
+streams: {s: {flags: non_blocking}}
+signals: {never: {}}
+threads:
+  main:
+    - host_func: {stream: s, wait: never}
+    - stream_synchronize: {stream: s}
+)") + " --timeout 1s");
+  EXPECT_EQ(ended.exit_code, 1) << ended.output;
+  EXPECT_THAT(result("function").outcome.explanation,
+              AllOf(Contains("process 0, thread main, function.yaml:9: host_func on s waits for "
+                             "the signal never, which never came"),
+                    Contains(HasSubstr("stream_synchronize never returned"))));
+}
+
+TEST_F(FakeGpu, ACommunicatorIsCreatedOnceIfNeeded) {
+  const Ended ended = measure(scenario("lazy", R"(
+processes: 2
+buffers: {x: {memory: device, size: 4KiB}}
+process_groups: {world: {ranks: all, init: lazy}}
+threads:
+  main:
+    - repeat:
+        times: 3
+        ops:
+          - all_reduce: {group: world, buffer: x, type: float32}
+    - device_synchronize: {}
+)") + " --repetitions 2",
+                              2);
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(result("lazy").origin.versions.at("data_checked"), HasSubstr("6 of 6 results"));
+}
+
+TEST_F(FakeGpu, TheEnvironmentIsSetBeforeTheFirstCudaCall) {
+  const std::string body =
+      "\nenvironment: {CUDA_DEVICE_MAX_CONNECTIONS: 1}\n"
+      "threads: {main: [{spin: {duration: 1us}}]}\n";
+  const std::string file = scenario("connections", body);
+  const std::string arguments = file + " --repetitions 1";
+  EXPECT_EQ(measure(arguments, 0, "FAKE_GPU_NEEDS_CONNECTIONS=2").exit_code, 3);
+  EXPECT_EQ(measure(arguments, 0, "FAKE_GPU_NEEDS_CONNECTIONS=1").exit_code, 0);
+}
+
+TEST_F(FakeGpu, PrioritiesStayWithinTheDevicesRange) {
+  const Ended ended = measure(scenario("priority", R"(
+streams: {urgent: {flags: non_blocking, priority: -100}, idle: {priority: 100}}
+threads:
+  main:
+    - spin: {stream: urgent, duration: 1us}
+    - spin: {stream: idle, duration: 1us}
+)") + " --repetitions 1");
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+}
+
 }  // namespace
 }  // namespace foretrace::hw

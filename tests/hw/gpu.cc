@@ -19,23 +19,21 @@ std::string lacks_gpus(int count) {
 }
 
 TestRun::TestRun(const Program& program)
-    : run_{program,
-           alone_,
-           0,
-           std::chrono::seconds{20},
-           {[&program](const ProcessReport& report) {
-              for (const auto& line : explain_hang(program, {report})) {
-                fmt::print(stderr, "{}\n", line);
-              }
-            },
-            [] { std::_Exit(1); },
-            [](const std::string& what) {
-              fmt::print(stderr, "{}\n", what);
-              std::_Exit(1);
-            },
-            [](const std::string& what) {
-              fmt::print(stderr, "{}\n", what);
-              std::_Exit(4);
-            }}} {}
+    : run_{
+          program,
+          alone_,
+          0,
+          std::chrono::seconds{20},
+          {[&program](const ProcessReport& report) {
+             for (const auto& line : explain_hang(program, {report})) {
+               fmt::print(stderr, "{}\n", line);
+             }
+           },
+           [] { std::_Exit(1); }, [](const std::string& what) { fmt::print(stderr, "{}\n", what); },
+           [] { std::_Exit(1); },
+           [](const std::string& what) {
+             fmt::print(stderr, "{}\n", what);
+             std::_Exit(4);
+           }}} {}
 
 }  // namespace foretrace::hw

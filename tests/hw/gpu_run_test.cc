@@ -2,42 +2,13 @@
 #include <gmock/gmock.h>
 
 #include "gpu.h"
-#include "hw/activity_tracer.h"
+#include "gpu_trace.h"
 #include "programs.h"
 
 namespace foretrace::hw {
 namespace {
 
 using testing::SizeIs;
-
-/// A warm-up pass, then a traced one.
-Timeline trace(const Program& program) {
-  TestRun run{program};
-  run->preload();
-  ActivityTracer tracer;
-  run->pass();
-  tracer.collect();
-  TracedPass pass = run->traced_pass();
-  pass.activities = tracer.collect();
-  BuiltSpans built = build_spans(program, pass);
-  EXPECT_EQ(built.unattributed, 0U);
-  return std::move(built.timeline);
-}
-
-/// The span of the operation with this label; part 0 is the host's call.
-Span span_of(const Timeline& timeline, const Program& program, const std::string& label,
-             std::uint16_t part, std::uint64_t instance = 0) {
-  for (const OpInfo& info : index_ops(program)) {
-    if (info.op->label != label) continue;
-    for (const Span& span : timeline.spans) {
-      if (span.op == info.op->id.value && span.part == part && span.instance == instance) {
-        return span;
-      }
-    }
-  }
-  ADD_FAILURE() << "no span of " << label << ", part " << part;
-  return {};
-}
 
 TEST(PassOnGpu, TimesItsRegions) {
   const Program program = program_of(R"(

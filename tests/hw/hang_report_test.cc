@@ -92,8 +92,10 @@ TEST(HangReport, SaysNothingOfPartnersWhenOldCallsWereForgotten) {
 TEST(HangReport, TravelsThroughAFile) {
   const auto directory = std::filesystem::path{testing::TempDir()} / "hang_report_test";
   std::filesystem::create_directories(directory);
-  const ProcessReport report{
-      3, {{1, Phase::Running, {7, 1ULL << 40}, {{1, 0}, {2, 5}}, false}}, {"copy", "comm(1)"}};
+  const ProcessReport report{3,
+                             {{1, Phase::Running, {7, 1ULL << 40}, {{1, 0}, {2, 5}}, false, 6}},
+                             {"copy", "comm(1)"},
+                             {{4, 2}}};
   write_hang_report(hang_file(directory, 3), report);
   const auto read = read_hang_report(hang_file(directory, 3));
   ASSERT_TRUE(read);
@@ -103,6 +105,8 @@ TEST(HangReport, TravelsThroughAFile) {
   EXPECT_EQ(read->threads[0].current, (Execution{7, 1ULL << 40}));
   EXPECT_THAT(read->threads[0].nccl_calls, ElementsAre(Execution{1, 0}, Execution{2, 5}));
   EXPECT_FALSE(read->threads[0].nccl_calls_complete);
+  EXPECT_EQ(read->threads[0].open_group, 6U);
+  EXPECT_THAT(read->waiting_host_functions, ElementsAre(Execution{4, 2}));
   EXPECT_FALSE(read_hang_report(hang_file(directory, 4)));
   std::filesystem::remove_all(directory);
 }
@@ -120,6 +124,59 @@ TEST(NcclCallLog, KeepsTheLastOfVeryManyInOrder) {
   log->clear();
   EXPECT_TRUE(log->complete());
   EXPECT_TRUE(log->calls().empty());
+}
+
+TEST(HangReport, SaysThatAGroupWasNeverClosed) {
+  const Program program = program_of(R"(
+signals: {never: {}}
+buffers: {x: {memory: device, size: 64B}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_group:
+        ops:
+          - nccl_all_reduce: {comm: world, buffer: x, type: float32, op: sum}
+          - host_wait: {signal: never}
+)",
+                                     "hang");
+  const auto infos = index_ops(program);
+  const std::uint32_t group = find_op(program, "nccl_group").id.value;
+  const std::uint32_t wait = find_op(program, "host_wait").id.value;
+  ProcessReport report{0, {{0, Phase::Running, {wait, 0}, {}}}, {}};
+  report.threads[0].open_group = group;
+  EXPECT_THAT(
+      explain_hang(program, {report}),
+      ElementsAre("process 0, thread main, hang.yaml:" + std::to_string(infos[wait].op->line) +
+                  ": host_wait never returned; the nccl_group opened at line " +
+                  std::to_string(infos[group].op->line) + " was never closed"));
+}
+
+TEST(HangReport, NamesTheHostFunctionThatHoldsAFullStream) {
+  const Program program = program_of(R"(
+streams: {s: {flags: non_blocking}}
+signals: {go: {}}
+threads:
+  main:
+    - host_func: {stream: s, wait: go}
+    - repeat: {times: 5000, ops: [{spin: {stream: s, duration: 1us}}]}
+    - stream_synchronize: {stream: s}
+)",
+                                     "hang");
+  const Op& function = find_op(program, "host_func");
+  const auto line = std::to_string(function.line);
+  ProcessReport report{0, {{0, Phase::Running, {find_op(program, "spin").id.value, 9}, {}}}, {}};
+  report.waiting_host_functions = {{function.id.value, 0}};
+  EXPECT_THAT(
+      explain_hang(program, {report}),
+      ElementsAre(HasSubstr("spin never returned; the queue of its stream is full behind the "
+                            "host_func at line " +
+                            line),
+                  "process 0, thread main, hang.yaml:" + line +
+                      ": host_func on s waits for the signal go, which never came"));
+  // Who waits for the stream is not kept from putting work there.
+  report.threads[0].current = {find_op(program, "stream_synchronize").id.value, 0};
+  EXPECT_THAT(explain_hang(program, {report}),
+              ElementsAre(testing::EndsWith("never returned"), HasSubstr("never came")));
 }
 
 }  // namespace

@@ -58,13 +58,10 @@ TEST(Signals, CountWhatWasSignalled) {
   Signals signals{1};
   signals.signal(SignalId{0});
   signals.signal(SignalId{0});
-  signals.wait(SignalId{0});
-  signals.wait(SignalId{0});  // would hang if the second signal were lost
+  EXPECT_TRUE(signals.wait(SignalId{0}));
+  EXPECT_TRUE(signals.wait(SignalId{0}));  // would hang if the second signal were lost
   std::atomic<bool> through{false};
-  std::thread waiter{[&] {
-    signals.wait(SignalId{0});
-    through = true;
-  }};
+  std::thread waiter{[&] { through = signals.wait(SignalId{0}); }};
   std::this_thread::sleep_for(std::chrono::milliseconds{20});
   EXPECT_FALSE(through);
   signals.signal(SignalId{0});
@@ -77,14 +74,28 @@ TEST(Signals, ForgetWhatAPassLeft) {
   signals.signal(SignalId{0});
   signals.reset();
   std::atomic<bool> through{false};
-  std::thread waiter{[&] {
-    signals.wait(SignalId{0});
-    through = true;
-  }};
+  std::thread waiter{[&] { through = signals.wait(SignalId{0}); }};
   std::this_thread::sleep_for(std::chrono::milliseconds{20});
   EXPECT_FALSE(through);
   signals.signal(SignalId{0});
   waiter.join();
+}
+
+TEST(Signals, LetEverybodyGoWhenTheRunEnds) {
+  Signals signals{1};
+  std::atomic<bool> taken{true};
+  std::thread waiter{[&] { taken = signals.wait(SignalId{0}); }};
+  signals.close();
+  waiter.join();
+  EXPECT_FALSE(taken);
+}
+
+TEST(SharedState, GivesTheFailureToTheFirstThatClaimsIt) {
+  SharedState shared{Processes{}, 0};
+  EXPECT_FALSE(shared.has_failed());
+  EXPECT_TRUE(shared.claim_failure());
+  EXPECT_FALSE(shared.claim_failure());
+  EXPECT_TRUE(shared.has_failed());
 }
 
 }  // namespace

@@ -90,5 +90,18 @@ threads:
   EXPECT_THAT(threads_of(program, 1), testing::SizeIs(2));
 }
 
+TEST(HasFault, LooksIntoBlocks) {
+  EXPECT_TRUE(has_fault(program_of(R"(
+threads:
+  main:
+    - repeat: {times: 2, ops: [{fault: {}}]}
+)")));
+  EXPECT_FALSE(has_fault(program_of(R"(
+threads:
+  main:
+    - spin: {duration: 1us}
+)")));
+}
+
 }  // namespace
 }  // namespace foretrace::hw

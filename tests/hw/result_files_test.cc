@@ -202,5 +202,54 @@ TEST_F(ResultFilesTest, KeepsTheEnvironmentOfEveryStart) {
   EXPECT_EQ(document.at("starts")[1].at("start"), 1);
 }
 
+TEST_F(ResultFilesTest, AnotherProcessWritesTheOutcomeWithWhatIsOnDisk) {
+  ResultFiles opener = files();
+  const StartPlan plan = opener.open({});
+  ResultFiles other = files();
+  opener.save_samples(samples({1, 2}, 0));
+  other.join(plan);
+  other.write_outcome({Outcome::Kind::Failed, {"process 1 failed"}});
+  const Timeline written = read_timeline(directory_ / kMeasuredFile);
+  EXPECT_EQ(written.outcome.kind, Outcome::Kind::Failed);
+  ASSERT_THAT(written.regions, SizeIs(1));
+  EXPECT_THAT(written.regions[0].samples_ns, ElementsAre(1, 2));
+}
+
+TEST_F(ResultFilesTest, AnotherProcessCountsNoSampleTwice) {
+  {
+    ResultFiles first = files();
+    first.open({});
+    first.save_samples(samples({1}, 0));
+    first.write(true);
+  }
+  StartRequest append;
+  append.when_there = WhenThere::Append;
+  ResultFiles opener = files();
+  const StartPlan plan = opener.open(append);
+  ResultFiles other = files();
+  opener.save_samples(samples({2}, plan.start));
+  opener.write(false);  // the traced pass is still to come
+  other.join(plan);
+  other.write_outcome({Outcome::Kind::Failed, {"process 1 failed"}});
+  const Timeline written = read_timeline(directory_ / kMeasuredFile);
+  EXPECT_THAT(written.regions.at(0).samples_ns, ElementsAre(1, 2));
+}
+
+TEST_F(ResultFilesTest, AForcedStartForgetsAnInterruptedOne) {
+  {
+    ResultFiles interrupted = files();
+    interrupted.open({});
+    interrupted.save_samples(samples({1, 2, 3}, 0));
+  }
+  StartRequest force;
+  force.when_there = WhenThere::Force;
+  ResultFiles forced = files();
+  const StartPlan plan = forced.open(force);
+  ResultFiles other = files();
+  other.join(plan);
+  other.write_outcome({Outcome::Kind::Failed, {"process 1 failed"}});
+  EXPECT_THAT(read_timeline(directory_ / kMeasuredFile).regions, SizeIs(0));
+}
+
 }  // namespace
 }  // namespace foretrace::hw

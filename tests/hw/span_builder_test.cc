@@ -173,5 +173,64 @@ threads:
   EXPECT_EQ(built.timeline.spans[0].op, reduce);
 }
 
+constexpr const char* kGraph = R"(
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+events: {fork: {}, join: {}}
+graphs: {g: {}}
+buffers:
+  host: {memory: pinned, size: 64B}
+  x:    {memory: device, size: 64B}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops:
+          - memcpy_async: {stream: a, src: host, dst: x}
+          - memcpy_async: {stream: a, src: x, dst: host}
+          - host_func: {stream: a, duration: 1us}
+    - repeat:
+        times: 2
+        ops:
+          - graph_launch: {graph: g, stream: b}
+)";
+
+TEST(SpanBuilder, NumbersEverythingOfAGraphOnItsLaunchsStream) {
+  const Program program = program_of(kGraph);
+  const std::uint32_t launch = id_of(program, "graph_launch");
+  TracedPass pass;
+  pass.calls.resize(1);
+  pass.activities = {{Kind::Copy, Execution{launch, 1}, 10, 20, 0, 7, "", 0},
+                     {Kind::Copy, Execution{launch, 1}, 25, 40, 0, 7, "", 0},
+                     {Kind::Kernel, Execution{launch, 1}, 60, 70, 0, 8, "k", 1}};
+  pass.host_functions = {{Kind::HostFunction, Execution{launch, 1}, 45, 50, 0, 0, "", 0}};
+  const Timeline timeline = build_spans(program, pass).timeline;
+  ASSERT_THAT(timeline.spans, SizeIs(4)) << "copies of a graph stay apart";
+  const std::int64_t begins[] = {10, 25, 45, 60};
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(timeline.spans[i].op, launch);
+    EXPECT_EQ(timeline.spans[i].instance, 1U);
+    EXPECT_EQ(timeline.spans[i].part, i + 1);
+    EXPECT_EQ(timeline.spans[i].begin_ns, begins[i]);
+    EXPECT_EQ(lane_of(timeline, timeline.spans[i]).name, "b");
+  }
+}
+
+TEST(SpanBuilder, PutsAHostFunctionOnItsStream) {
+  const Program program = program_of(kGraph);
+  const std::uint32_t function = id_of(program, "host_func");
+  TracedPass pass;
+  pass.calls.resize(1);
+  pass.released_ns = 40;
+  pass.host_functions = {{Kind::HostFunction, Execution{function, 0}, 45, 50, 0, 0, "", 0}};
+  const Timeline timeline = build_spans(program, pass).timeline;
+  ASSERT_THAT(timeline.spans, SizeIs(1));
+  EXPECT_EQ(timeline.spans[0].part, 1);
+  EXPECT_EQ(timeline.spans[0].begin_ns, 5);
+  EXPECT_EQ(timeline.spans[0].end_ns, 10);
+  EXPECT_EQ(lane_of(timeline, timeline.spans[0]).kind, LaneKind::Stream);
+  EXPECT_EQ(lane_of(timeline, timeline.spans[0]).name, "a");
+}
+
 }  // namespace
 }  // namespace foretrace::hw

@@ -63,6 +63,12 @@ cudaError_t launch_spin(cudaStream_t, const DeviceLimits&, SpinClock, std::int64
   return cudaSuccess;
 }
 
+cudaError_t launch_fault(cudaStream_t) {
+  fake_gpu::queue([] { fake_gpu::lose_context(); });
+  return cudaSuccess;
+}
+cudaError_t load_fault_kernel() { return cudaSuccess; }
+
 cudaError_t launch_elementwise(cudaStream_t, Element type, const void* a, const void* b, void* dst,
                                std::size_t bytes) {
   return for_element(type, [&](auto zero) {
