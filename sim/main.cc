@@ -8,6 +8,7 @@
 #include "scenarios/command.h"
 #include "sim/fit_command.h"
 #include "sim/simulate_command.h"
+#include "sim/table_command.h"
 #include "sim/version.h"
 
 int main(int argc, char** argv) {
@@ -18,5 +19,6 @@ int main(int argc, char** argv) {
       "the prediction with a measurement.",
       version_text(),
       {add_check_command, add_simulate_command, add_assert_command, add_compare_command,
-       add_report_command, add_export_command, add_fit_command, add_list_command});
+       add_report_command, add_export_command, add_table_command, add_fit_command,
+       add_list_command});
 }

@@ -1,0 +1,24 @@
+// Predicts many programs, one forked child each, and judges their expectations there.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/machine.h"
+#include "reports/expectations.h"
+#include "reports/timeline.h"
+
+namespace foretrace {
+
+/// What came back from a child: the verdicts, and the regions in a timeline without spans.
+struct Prediction {
+  std::vector<Held> held;
+  Timeline regions;
+};
+
+/// One for each program; empty, with the reason on stderr, where the machine cannot run it. Call
+/// before any engine exists in this process.
+std::vector<std::optional<Prediction>> predict_all(const std::vector<const Program*>& programs,
+                                                   const Machine& machine);
+
+}  // namespace foretrace
