@@ -238,8 +238,12 @@ void Measurement::end_hang() {
 void Measurement::on_failed_operation(const std::string& what) {
   fmt::print(stderr, "{}: {}\n", program_.name, what);
   // Rank 0 may be stuck in a call: the process that failed writes the result, with what is on disk.
-  if (!is_root()) files_.join(plan_);
-  files_.write_outcome({Outcome::Kind::Failed, {what}});
+  try {
+    if (!is_root()) files_.join(plan_);
+    files_.write_outcome({Outcome::Kind::Failed, {what}});
+  } catch (const std::exception& error) {  // the run ends all the same
+    fmt::print(stderr, "process {}: {}\n", processes_.rank(), error.what());
+  }
 }
 
 }  // namespace foretrace::hw
