@@ -95,8 +95,8 @@ std::uint32_t OrderGraph::add_entry(std::uint32_t call, std::uint32_t stream,
   }
   Open& open = open_[node];
   open.entry = std::move(entry);
-  open.to_meet = open.entry.transfers.size();
-  for (const auto& transfer : open.entry.transfers) transfer->parties.push_back(node);
+  open.to_meet = open.entry.parts.size();
+  for (const auto& [transfer, rank] : open.entry.parts) transfer->parties.push_back({node, rank});
   ++open_entries_;
   for (const std::uint32_t before : after) follow(node, before);
   if (open.pending == 0) ready_.push_back(node);
@@ -185,14 +185,25 @@ bool OrderGraph::takes_all(std::uint32_t node, Open& open) {
 }
 
 void OrderGraph::meet(std::uint32_t node, Open& open) {
-  const auto transfers = std::move(open.entry.transfers);
-  for (const auto& transfer : transfers) {
+  const auto parts = std::move(open.entry.parts);
+  for (const auto& [transfer, rank] : parts) {
     join(transfer->clock, result_.before[node]);
+    if (rank == transfer->source) join(transfer->source_clock, result_.before[node]);
     if (--transfer->missing > 0 || transfer->is_broken) continue;
-    for (const std::uint32_t party : transfer->parties) {
-      join(met_[party], transfer->clock);
-      if (--open_.at(party).to_meet == 0) end(party);
+    for (const OrderTransfer::Party& party : transfer->parties) {
+      hear(*transfer, party);
+      if (--open_.at(party.entry).to_meet == 0) end(party.entry);
     }
+  }
+}
+
+/// The party's end says that those have begun whose data it received.
+void OrderGraph::hear(const OrderTransfer& transfer, const OrderTransfer::Party& party) {
+  const bool from_all = (!transfer.source && !transfer.sink) || party.rank == transfer.sink;
+  if (mode_ == OrderMode::Likely || from_all) {
+    join(met_[party.entry], transfer.clock);
+  } else if (transfer.source && party.rank != transfer.source) {
+    join(met_[party.entry], transfer.source_clock);
   }
 }
 

@@ -18,13 +18,24 @@ namespace foretrace {
 /// Each lane is as far as the further of the two.
 void join(OrderClock& into, const OrderClock& from);
 
-/// What kernels of several ranks do together: none ends before all have begun.
+/// What kernels of several ranks do together. None receives before the senders have begun; but who
+/// only sends may be over before a receiver begins: the data waits in NCCL's buffers.
 struct OrderTransfer {
   std::string what;  ///< with its size and root: what all ranks must agree on
   std::size_t missing{};
   bool is_broken = false;  ///< a rank called something else in this place: never ends
-  OrderClock clock;        ///< what has ended when all have begun
-  std::vector<std::uint32_t> parties;
+  /// The one rank that all data is from, or goes to. Neither: every rank hears from every other.
+  std::optional<std::uint32_t> source, sink;
+  OrderClock clock;         ///< what has ended when all have begun
+  OrderClock source_clock;  ///< what has ended when the source has begun
+  struct Party {
+    std::uint32_t entry, rank;
+  };
+  std::vector<Party> parties;
+};
+struct OrderPart {
+  std::shared_ptr<OrderTransfer> transfer;
+  std::uint32_t rank{};
 };
 
 /// Who gives a signal or records an event over a whole run: with only one, an order is certain.
@@ -43,7 +54,7 @@ struct OrderEntry {
   std::vector<ExecutedOp> work;
   std::vector<std::uint32_t> after;         ///< beyond what the stream itself demands
   std::vector<std::uint32_t> takes, gives;  ///< semaphores
-  std::vector<std::shared_ptr<OrderTransfer>> transfers;
+  std::vector<OrderPart> parts;             ///< NCCL's kernels
 };
 
 class OrderGraph {
@@ -115,6 +126,7 @@ class OrderGraph {
   void end(std::uint32_t node);
   bool takes_all(std::uint32_t node, Open& open);
   void meet(std::uint32_t node, Open& open);
+  void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hand_over(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
 
   const Program& program_;

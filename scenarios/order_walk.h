@@ -103,8 +103,8 @@ class OrderWalk {
 
   void nccl_call(Thread& thread);
   void nccl_issue(Thread& thread);
-  std::shared_ptr<OrderTransfer> join_transfer(const NcclCall& call, CommState& comm,
-                                               std::uint32_t rank);
+  OrderPart join_transfer(const NcclCall& call, CommState& comm, std::uint32_t rank);
+  OrderPart join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank);
   const CommHandle& handle_of(const NcclCall& call) const;
   std::uint32_t rank_of(const CommHandle& handle, std::uint32_t process) const;
   void follow_launches(const Thread& thread, const CommState& comm, std::uint32_t rank,

@@ -47,7 +47,7 @@ void OrderWalk::nccl_issue(Thread& thread) {
       follow_launches(thread, comm, rank, at->entry);
     }
     at->entry.work.push_back(call.executed);
-    at->entry.transfers.push_back(join_transfer(call, comm, rank));
+    at->entry.parts.push_back(join_transfer(call, comm, rank));
   }
   for (Launch& launch : launches) {
     const std::uint32_t entry = queue(thread, launch.stream, std::move(launch.entry));
@@ -68,41 +68,51 @@ void OrderWalk::follow_launches(const Thread& thread, const CommState& comm, std
   }
 }
 
-std::shared_ptr<OrderTransfer> OrderWalk::join_transfer(const NcclCall& call, CommState& comm,
-                                                        std::uint32_t rank) {
-  const auto make = [](std::string what, std::size_t ranks) {
-    auto transfer = std::make_shared<OrderTransfer>();
-    transfer->what = std::move(what);
-    transfer->missing = ranks;
-    return transfer;
-  };
-  const Variables v = call.variables;
-  const OpKind& kind = call.executed.op->kind;
-  if (const auto* op = std::get_if<NcclCollective>(&kind)) {
-    std::string what =
-        fmt::format("{} {} {}", kind_name(kind), op->size.eval(v).count, op->root.eval(v));
-    const std::uint64_t number = comm.next[rank]++;
-    if (number == comm.collectives.size()) {
-      return comm.collectives.emplace_back(make(std::move(what), comm.next.size()));
-    }
+OrderPart OrderWalk::join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank) {
+  const auto& op = std::get<NcclCollective>(call.executed.op->kind);
+  const auto root = static_cast<std::uint32_t>(op.root.eval(call.variables));
+  std::string what = fmt::format("{} {} {}", kind_name(call.executed.op->kind),
+                                 op.size.eval(call.variables).count, root);
+  const std::uint64_t number = comm.next[rank]++;
+  if (number < comm.collectives.size()) {
     const auto& transfer = comm.collectives[number];
     if (transfer->what != what) transfer->is_broken = true;
-    return transfer;
+    return {transfer, rank};
   }
-  const auto* send = std::get_if<NcclSend>(&kind);
-  const auto* recv = std::get_if<NcclRecv>(&kind);
-  const auto peer =
-      static_cast<std::uint32_t>(send != nullptr ? send->peer.eval(v) : recv->peer.eval(v));
-  const Bytes size = send != nullptr ? send->size.eval(v) : recv->size.eval(v);
-  PairQueue& pair = comm.pairs[send != nullptr ? std::pair{rank, peer} : std::pair{peer, rank}];
-  auto& mine = send != nullptr ? pair.sends : pair.recvs;
-  auto& theirs = send != nullptr ? pair.recvs : pair.sends;
-  std::string what = fmt::format("{}", size.count);
-  if (theirs.empty()) return mine.emplace_back(make(std::move(what), 2));
+  auto transfer = std::make_shared<OrderTransfer>();
+  transfer->what = std::move(what);
+  transfer->missing = comm.next.size();
+  if (op.kind == CollectiveKind::Broadcast || op.kind == CollectiveKind::Scatter) {
+    transfer->source = root;
+  }
+  if (op.kind == CollectiveKind::Reduce || op.kind == CollectiveKind::Gather) {
+    transfer->sink = root;
+  }
+  return {comm.collectives.emplace_back(std::move(transfer)), rank};
+}
+
+OrderPart OrderWalk::join_transfer(const NcclCall& call, CommState& comm, std::uint32_t rank) {
+  const Variables v = call.variables;
+  const auto* send = std::get_if<NcclSend>(&call.executed.op->kind);
+  const auto* recv = std::get_if<NcclRecv>(&call.executed.op->kind);
+  if (send == nullptr && recv == nullptr) return join_collective(call, comm, rank);
+  const bool sends = send != nullptr;
+  const auto peer = static_cast<std::uint32_t>((sends ? send->peer : recv->peer).eval(v));
+  const Bytes size = (sends ? send->size : recv->size).eval(v);
+  PairQueue& pair = comm.pairs[sends ? std::pair{rank, peer} : std::pair{peer, rank}];
+  auto& mine = sends ? pair.sends : pair.recvs;
+  auto& theirs = sends ? pair.recvs : pair.sends;
+  if (theirs.empty()) {
+    auto transfer = std::make_shared<OrderTransfer>();
+    transfer->what = fmt::format("{}", size.count);
+    transfer->missing = 2;
+    transfer->source = sends ? rank : peer;
+    return {mine.emplace_back(std::move(transfer)), rank};
+  }
   auto transfer = theirs.front();
   theirs.pop_front();
-  if (transfer->what != what) transfer->is_broken = true;
-  return transfer;
+  if (transfer->what != fmt::format("{}", size.count)) transfer->is_broken = true;
+  return {std::move(transfer), rank};
 }
 
 }  // namespace foretrace

@@ -158,7 +158,7 @@ void OrderWalk::run(Thread& thread, const GraphLaunch& op) {
     const std::uint32_t rank = rank_of(handle, thread.process);
     ranks.emplace_back(&comm, rank);
     entry.work.push_back(call.executed);
-    entry.transfers.push_back(join_transfer(call, comm, rank));
+    entry.parts.push_back(join_transfer(call, comm, rank));
     follow_launches(thread, comm, rank, entry);
   }
   if (entry.work.empty()) entry.work.push_back(thread.current);

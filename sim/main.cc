@@ -3,6 +3,7 @@
 #include "reports/assert_command.h"
 #include "reports/compare_command.h"
 #include "reports/export_command.h"
+#include "reports/order_command.h"
 #include "reports/report_command.h"
 #include "scenarios/check_command.h"
 #include "scenarios/command.h"
@@ -18,7 +19,7 @@ int main(int argc, char** argv) {
       "foretrace predicts what a multi-GPU program does in time, and compares "
       "the prediction with a measurement.",
       version_text(),
-      {add_check_command, add_simulate_command, add_assert_command, add_compare_command,
-       add_report_command, add_export_command, add_table_command, add_fit_command,
-       add_list_command});
+      {add_check_command, add_simulate_command, add_assert_command, add_order_command,
+       add_compare_command, add_report_command, add_export_command, add_table_command,
+       add_fit_command, add_list_command});
 }

@@ -174,6 +174,23 @@ TEST(HappensBefore, EndsACollectiveOnlyAfterAllRanksBegan) {
   EXPECT_TRUE(from_rank_1.neither("k", "m")) << "another thread: who is first is not known";
 }
 
+TEST(HappensBefore, LetsTheRootOfABroadcastBeOverBeforeTheOthersBegin) {
+  const auto broadcast = [](const std::string& root) {
+    return "    - nccl_broadcast: {comm: w, stream: a, buffer: x, type: float32, root: " + root +
+           "}\n";
+  };
+  const auto order = [&](const std::string& root) {
+    const std::string text =
+        "processes: 2\ncommunicators: {w: {members: all_devices}}\n"
+        "streams: {a: {flags: non_blocking}}\nbuffers: {x: {memory: device, size: 4KiB}}\n"
+        "threads:\n  zero:\n    process: 0\n    ops:\n";
+    return Order{text + spin("k", "a") + broadcast(root) + "  one:\n    process: 1\n    ops:\n" +
+                 broadcast(root) + spin("l", "a")};
+  };
+  EXPECT_TRUE(order("0").has("k", "l")) << "rank 1 receives what rank 0 sends after k";
+  EXPECT_FALSE(order("1").has("k", "l")) << "rank 1 only sends";
+}
+
 TEST(HappensBefore, SeesThatACollectiveWithoutItsPartnerNeverEnds) {
   const Order order{two_ranks(kReduce, kReduce + "    - stream_synchronize: {stream: a}\n")};
   EXPECT_FALSE(order.result().is_finished);
