@@ -1,5 +1,5 @@
 // Functions that streams call on the host (cudaLaunchHostFunc): what each has to do, and when it
-// did it, because CUPTI has no record for them.
+// did it, because CUPTI 12 and 13.0 have no record for them.
 #pragma once
 
 #include <cuda_runtime_api.h>
