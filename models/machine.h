@@ -48,6 +48,7 @@ class Machine {
  public:
   std::string name;
   std::string summary;
+  std::string based_on;  ///< the machine that all parameters not given here are taken from
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
   std::string gpu_name;

@@ -65,6 +65,7 @@ class MachineReader {
       problems_.error(*version, fmt::format("schema_version {} is not known", version->text),
                       "this foretrace reads version 1");
     }
+    if (const YamlNode* base = map.optional("based_on")) read_base(*base);
     if (const YamlNode* name = map.required("name")) machine_.name = name->text;
     if (const YamlNode* summary = map.optional("summary")) machine_.summary = summary->text;
     if (const YamlNode* version = map.optional("nccl_version")) {
@@ -74,13 +75,46 @@ class MachineReader {
     if (const YamlNode* list = map.optional("fit_scenarios")) {
       for (const YamlNode& item : list->items) machine_.fit_scenarios.push_back(item.text);
     }
-    if (const YamlNode* parameters = map.required("parameters")) read_parameters(*parameters);
+    const YamlNode* parameters =
+        machine_.based_on.empty() ? map.required("parameters") : map.optional("parameters");
+    if (parameters != nullptr) read_parameters(*parameters);
     map.finish();
     if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
     return std::move(machine_);
   }
 
  private:
+  /// Another machine's parameters are assumptions here, whatever they are there.
+  void read_base(const YamlNode& node) {
+    const auto names = machine_names();
+    if (std::ranges::find(names, node.text) == names.end()) {
+      problems_.error(node, fmt::format("unknown machine '{}'", node.text),
+                      suggest(node.text, names));
+      return;
+    }
+    const std::filesystem::path file = machine_directory() / (node.text + ".yaml");
+    const std::string text = read_text_file(file);
+    // A base stands on its own, so nothing can go in circles.
+    if (text.find("\nbased_on:") != std::string::npos) {
+      problems_.error(node, fmt::format("'{}' is based on another machine itself", node.text),
+                      "name the machine that it is based on");
+      return;
+    }
+    const Checked<Machine> base = read_machine(text, file.string());
+    if (!base) throw UsageError{render(base.error(), text)};
+    machine_.based_on = node.text;
+    machine_.nccl_version = base->nccl_version;
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (!base->has(param)) continue;
+      ParamValue value = base->get(param);
+      value.source = ParameterClass::Assumed;
+      value.from = fmt::format("as {}", node.text);
+      value.range.clear();
+      machine_.set(param, std::move(value));
+    }
+  }
+
   void read_node(const YamlNode& node) {
     MapReader map{node, "node", problems_};
     if (const YamlNode* count = map.optional("count")) machine_.nodes = read_count(*count);

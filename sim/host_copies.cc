@@ -30,8 +30,12 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   const bool from_device = from.memory == MemoryKind::Device;
   const bool to_device = to.memory == MemoryKind::Device;
   if (!from_device && !to_device) {  // the driver's own memcpy
+    const bool cached = read_from_cache(src.resolve(variables_), size);
+    touched(dst.resolve(variables_), size, false);
     take(call_cost(Param::HostMemcpyAsync) +
-         at_rate(size, machine_.rate(Param::HostCopyBandwidth)));
+         at_rate(size, machine_.rate(cached && machine_.has(Param::HostCopyCached)
+                                         ? Param::HostCopyCached
+                                         : Param::HostCopyBandwidth)));
     return;
   }
   if (queue_full(queue)) return;
@@ -137,23 +141,27 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
         fmt::format("the pageable copy on stream {} to end", queue.declared().name));
 }
 
-void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size) {
+/// Host memory is set by a kernel too, across PCIe, and cudaMemset waits for that.
+void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bool synchronous) {
   if (queue_full(queue)) return;
   const Duration call = call_cost(Param::HostMemset) + device_switch(queue.declared().device);
-  if (buffer(dst).memory != MemoryKind::Device) {
-    take(call);
-    return;
+  const bool on_host = buffer(dst).memory != MemoryKind::Device;
+  KernelCost cost = memset_cost(machine_, size);
+  if (on_host) {
+    cost = {machine_.time(Param::KernelBase) + at_rate(size, machine_.rate(Param::D2hBandwidth)), 1,
+            0};
   }
-  push(queue, call, machine_.time(Param::LaunchLatency), KernelWork{memset_cost(machine_, size)});
-  take(call);
+  push(queue, call, machine_.time(Param::LaunchLatency), KernelWork{cost});
+  if (on_host && synchronous) wait_for_stream(queue);
+  block(call, machine_.time(Param::HostWake), "the memset of host memory to end");
 }
 
 void HostThread::run(const MemsetAsync& op) {
-  memset(stream(op.stream), op.dst, op.size.eval(variables_));
+  memset(stream(op.stream), op.dst, op.size.eval(variables_), false);
 }
 
 void HostThread::run(const Memset& op) {
-  memset(*process_.streams[buffer(op.dst).device], op.dst, op.size.eval(variables_));
+  memset(*process_.streams[buffer(op.dst).device], op.dst, op.size.eval(variables_), true);
 }
 
 void HostThread::run(const EnablePeerAccess& op) {

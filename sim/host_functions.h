@@ -5,6 +5,7 @@
 #include <deque>
 #include <string>
 
+#include "models/machine.h"
 #include "sim/engine.h"
 #include "sim/semaphore.h"
 
@@ -12,7 +13,7 @@ namespace foretrace::sim {
 
 class HostFunctions final : Handler, Waiter {
  public:
-  explicit HostFunctions(Engine& engine) : engine_{engine} {}
+  HostFunctions(Engine& engine, const Machine& machine) : engine_{engine}, machine_{machine} {}
   HostFunctions(const HostFunctions&) = delete;
   HostFunctions& operator=(const HostFunctions&) = delete;
 
@@ -24,19 +25,28 @@ class HostFunctions final : Handler, Waiter {
    protected:
     ~Owner() = default;
   };
-  /// From now on, or when the functions before have returned. `work` lives until it has ended.
-  void run(const HostFuncWork& work, Owner& owner);
+  /// The stream has reached the function, which was queued at `queued`; `follows` another one
+  /// directly. It begins when the driver notices, and after those before. `work` lives until its
+  /// end.
+  void run(const HostFuncWork& work, TimePoint queued, bool follows, Owner& owner);
 
  private:
+  enum Event : std::uint64_t { kNoticed, kReturned };
   struct Job {
     const HostFuncWork* work;
     Owner* owner;
+    TimePoint noticed;
   };
+  Duration delay(TimePoint queued, bool follows) const;
+  void next();
   void fire(std::uint64_t what) override;
   void wake() override;
   void begin();
 
   Engine& engine_;
+  const Machine& machine_;
+  TimePoint last_end_{};
+  bool busy_ = false;
   std::deque<Job> jobs_;  ///< the first one runs
 };
 

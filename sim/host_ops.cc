@@ -64,7 +64,8 @@ void HostThread::kernel(const StreamRef& ref, Duration call, const KernelCost& c
   if (queue_full(queue)) return;
   call += device_switch(queue.declared().device);
   push(queue, call, machine_.time(Param::LaunchLatency), KernelWork{cost});
-  take(call);
+  if (launches_block_) wait_for_stream(queue);
+  block(call, machine_.time(Param::HostWake), "the kernel (CUDA_LAUNCH_BLOCKING)");
 }
 
 void HostThread::run(const Spin& op) {
@@ -174,6 +175,7 @@ void HostThread::run(const EventWaitFor& op) {
 
 void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
+  if (queue.waits_for_peers()) push(queue, Duration{0}, Duration{0}, MarkerWork{});
   wait_for_stream(queue);
   block(call_cost(Param::HostSynchronize) + device_switch(queue.declared().device),
         machine_.time(Param::HostWake),

@@ -9,10 +9,21 @@
 namespace foretrace::sim {
 namespace {
 
-bool calls_cuda(const OpKind& kind) {
-  return block_of(kind) == nullptr && !std::holds_alternative<HostCompute>(kind) &&
-         !std::holds_alternative<HostFill>(kind) && !std::holds_alternative<HostBarrier>(kind) &&
-         !std::holds_alternative<HostSignal>(kind) && !std::holds_alternative<HostWait>(kind);
+/// Calls that tell of an earlier kernel's error. Launches and other asynchronous calls do not, as
+/// seen on H200s.
+bool reports_errors(const OpKind& kind) {
+  return std::holds_alternative<EventSynchronize>(kind) ||
+         std::holds_alternative<EventQuery>(kind) ||
+         std::holds_alternative<EventElapsedTime>(kind) ||
+         std::holds_alternative<EventWaitFor>(kind) ||
+         std::holds_alternative<StreamSynchronize>(kind) ||
+         std::holds_alternative<StreamQuery>(kind) ||
+         std::holds_alternative<DeviceSynchronize>(kind) || std::holds_alternative<Memcpy>(kind) ||
+         std::holds_alternative<Memset>(kind) || std::holds_alternative<Malloc>(kind) ||
+         std::holds_alternative<Free>(kind) || std::holds_alternative<HostAlloc>(kind) ||
+         std::holds_alternative<HostFree>(kind) || std::holds_alternative<HostRegister>(kind) ||
+         std::holds_alternative<NcclCommInit>(kind) ||
+         std::holds_alternative<NcclCommDestroy>(kind);
 }
 
 }  // namespace
@@ -28,8 +39,12 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
       declared_{declared},
       process_{world.process(process)},
       lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
-                               process, kNoDevice, declared.name})} {
+                               process, kNoDevice, declared.name})},
+      slot_{process_.in_call_until.size()} {
+  const auto blocking = program.environment.find("CUDA_LAUNCH_BLOCKING");
+  launches_block_ = blocking != program.environment.end() && blocking->second == "1";
   process_.users.push_back(this);
+  process_.in_call_until.emplace_back();
   called_before_.resize(kParamCount);
   variables_.push_back(process);
   frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
@@ -60,7 +75,7 @@ void HostThread::next() {
     const Op& op = (*frame.block)[frame.position++];
     current_ = {&op, frame.instance};
     called_ = engine_.now();
-    if (process_.fault.op != nullptr && calls_cuda(op.kind)) {
+    if (process_.fault.op != nullptr && reports_errors(op.kind)) {
       context_lost();
       return;
     }
@@ -80,7 +95,7 @@ void HostThread::fail(std::string what) {
 void HostThread::context_lost() {
   if (finished() || !failure_.empty()) return;
   const bool waits = pending_wakes_ > 0 && waits_for_stream_ != nullptr;
-  const bool calls = called_ == engine_.now() && calls_cuda(current_.op->kind);
+  const bool calls = called_ == engine_.now() && reports_errors(current_.op->kind);
   if (!waits && !calls) return;  // notices at its next call
   const TimePoint end = engine_.now() + machine_.time(Param::HostWake);
   recorder_.span(lane_, current_, 0, called_, end);
@@ -203,16 +218,19 @@ Duration HostThread::call_cost(Param param) {
     cost +=
         machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm : Param::HostFirstCall);
   }
-  return cost + wait_for_driver(cost);
+  return cost + contention(cost);
 }
 
-/// The driver serves the calls of a process's host threads one at a time, for a part of each.
-Duration HostThread::wait_for_driver(Duration cost) {
-  if (!machine_.has(Param::HostDriverLock)) return Duration{0};
+/// Host threads of one process that call the driver at once hold each other up.
+Duration HostThread::contention(Duration cost) {
+  auto& until = process_.in_call_until;
+  if (until.size() < 2 || !machine_.has(Param::HostContention)) return Duration{0};
   const TimePoint now = engine_.now();
-  const Duration wait = std::max(Duration{0}, process_.driver_free - now);
-  const double held = static_cast<double>(cost.count()) * machine_.get(Param::HostDriverLock).value;
-  process_.driver_free = now + wait + Duration{std::llround(held)};
+  std::int64_t others = 0;
+  for (std::size_t i = 0; i < until.size(); ++i) others += i != slot_ && until[i] > now ? 1 : 0;
+  const double share = machine_.get(Param::HostContention).value;
+  const Duration wait{std::llround(static_cast<double>((cost * others).count()) * share)};
+  until[slot_] = now + cost + wait;
   return wait;
 }
 

@@ -74,7 +74,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   Duration device_switch(std::uint32_t device);
   StreamQueue& stream(const StreamRef& ref);
   StreamQueue& stream_at(const StreamRef& ref, Variables variables);
-  Duration wait_for_driver(Duration cost);
+  Duration contention(Duration cost);
   void end_capture();
   void wait_for_stream(StreamQueue& stream);
 
@@ -83,7 +83,7 @@ class HostThread final : Handler, Waiter, ContextUser {
             bool synchronous);
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
                      bool to_device);
-  void memset(StreamQueue& stream, const BufferRef& dst, Bytes size);
+  void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
   void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
@@ -174,11 +174,13 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool retry_ = false;               ///< the call was held up (queue full): run it again
   bool after_connecting_ = false;    ///< NCCL's connections are made: launch
   std::vector<bool> called_before_;  ///< by Param: the kinds of call made in this pass
+  std::size_t slot_;                 ///< this thread's in Process::in_call_until
   std::uint32_t device_ = 0;         ///< the thread's current device
   std::string waits_for_;
   const StreamQueue* waits_for_stream_ = nullptr;
   std::vector<Connection*> connections_;  ///< that the current call waits for
 
+  bool launches_block_;           ///< CUDA_LAUNCH_BLOCKING=1
   GraphExec* capture_ = nullptr;  ///< what calls are captured in
   std::string failure_;
   bool in_group_ = false;

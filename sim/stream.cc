@@ -46,9 +46,6 @@ void StreamQueue::fire(std::uint64_t what) {
     case kCopyArrived:
       finish(Kind::Copy);
       return;
-    case kCallHost:
-      context_.host_functions.run(std::get<HostFuncWork>(queue_.front().what), *this);
-      return;
   }
 }
 
@@ -103,6 +100,11 @@ bool StreamQueue::waits_for_other_streams() {
   return false;
 }
 
+bool StreamQueue::waits_for_peers() const {
+  return std::ranges::any_of(blocking_peers_,
+                             [](const StreamQueue* peer) { return peer->pending() > 0; });
+}
+
 bool StreamQueue::waits_for_hardware_queue() {
   return hardware_queue_ != nullptr && !hardware_queue_->is_first(*this);
 }
@@ -122,7 +124,10 @@ std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
   if (previous_ == Kind::None) return Duration{0};
-  if (previous_ == Kind::HostFunction) return machine_.time(Param::HostFuncReturn);
+  if (previous_ == Kind::HostFunction) {
+    const bool follows = std::holds_alternative<HostFuncWork>(work.what);
+    return follows ? Duration{0} : machine_.time(Param::HostFuncReturn);
+  }
   if (graph_ != nullptr) return machine_.time(Param::GraphGap);
   const Duration events = event_between_ ? machine_.time(Param::EventGap) : Duration{0};
   const bool copy = std::holds_alternative<CopyWork>(work.what);
@@ -179,10 +184,10 @@ void StreamQueue::begin(const Work& work) {
     leave_hardware_queue();
     pop();
   };
-  const auto call_host = [&](const HostFuncWork&) {
+  const auto call_host = [&](const HostFuncWork& function) {
     state_ = State::Running;
     leave_hardware_queue();
-    engine_.queue().at(engine_.now() + machine_.time(Param::HostFuncLatency), *this, kCallHost);
+    context_.host_functions.run(function, work.available, previous_ == Kind::HostFunction, *this);
   };
   const auto fault = [&](const FaultWork&) {
     state_ = State::Running;  // for ever: nothing runs in a lost context

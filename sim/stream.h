@@ -18,7 +18,7 @@ namespace foretrace::sim {
 /// What a stream's process gives it.
 class Context {
  public:
-  explicit Context(Engine& engine) : host_functions{engine} {}
+  Context(Engine& engine, const Machine& machine) : host_functions{engine, machine} {}
   virtual ~Context() = default;
   /// A kernel of `execution` broke the context.
   virtual void lost(const Execution& execution) = 0;
@@ -63,6 +63,9 @@ class StreamQueue final : Handler,
   /// Wakes `waiter` once `count` entries have completed. Only when they have not yet.
   void wait_for_count(std::uint64_t count, Waiter& waiter);
 
+  /// A legacy default stream whose next entry would wait for blocking streams.
+  bool waits_for_peers() const;
+
   const Stream& declared() const { return declared_; }
   Device& device() { return device_; }
   std::uint32_t lane() const { return lane_; }
@@ -75,7 +78,7 @@ class StreamQueue final : Handler,
 
  private:
   enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
-  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance, kCallHost };
+  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
   enum class Kind : std::uint8_t { None, Kernel, Copy, Event, HostFunction };
 
   void fire(std::uint64_t what) override;

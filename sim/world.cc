@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "scenarios/errors.h"
+#include "sim/warm_cache.h"
 
 namespace foretrace::sim {
 namespace {
@@ -26,7 +27,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
   add_links();
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
-    Process& process = processes_.emplace_back(engine, p);
+    Process& process = processes_.emplace_back(engine, machine, p);
     for (std::uint32_t d = 0; d < program.devices; ++d) {
       process.devices.push_back(gpus_[gpu_index(p, d)].get());
     }
@@ -44,6 +45,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.peer_access.resize(std::size_t{program.devices} * program.devices);
     process.pinned.resize(program.buffers.size());
     process.host_reads.resize(program.buffers.size());
+    warm_cache(program, machine, process);
   }
   add_communicators(engine);
 }

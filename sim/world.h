@@ -43,7 +43,8 @@ class ContextUser {
 };
 
 struct Process final : Context {
-  Process(Engine& engine, std::uint32_t number) : Context{engine}, index{number} {}
+  Process(Engine& engine, const Machine& machine, std::uint32_t number)
+      : Context{engine, machine}, index{number} {}
   void lost(const Execution& execution) override {
     fault = execution;
     for (ContextUser* user : users) user->context_lost();
@@ -57,7 +58,7 @@ struct Process final : Context {
   std::vector<TicketRef> events;  ///< by EventId: the latest recording, or null
   std::vector<Semaphore> signals;
   std::vector<std::unique_ptr<GraphExec>> graphs;  ///< by GraphId
-  TimePoint driver_free{};                         ///< when the driver's lock is free again
+  std::vector<TimePoint> in_call_until;            ///< of each host thread
   std::vector<ContextUser*> users;
   Execution fault{};                 ///< what lost the context; no op: it is intact
   std::vector<bool> peer_access;     ///< [device * devices + peer]

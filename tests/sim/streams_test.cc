@@ -139,8 +139,8 @@ threads:
 }
 
 TEST(Kernels, ShareTheSmsInOrderOfArrival) {
-  // 10 SMs: the first takes 6; the second wants 8, gets 4 (half speed) until the first ends.
-  // begin 2 and 3; at 12 the first is over: 9 us at half speed have done 4.5 of 10; 5.5 remain.
+  // 10 SMs: the first takes 6; the second wants 8 and gets 4. Its other four blocks begin when the
+  // first kernel ends, at 12.
   const Timeline t = predict(kTwoStreams + R"(
 threads:
   main:
@@ -149,7 +149,7 @@ threads:
 )");
   EXPECT_EQ(us(device_spans(t, "k")[0].end_ns), 12);
   EXPECT_EQ(us(device_spans(t, "l")[0].begin_ns), 3);
-  EXPECT_EQ(us(device_spans(t, "l")[0].end_ns), 17.5);
+  EXPECT_EQ(us(device_spans(t, "l")[0].end_ns), 22);
 }
 
 TEST(Kernels, ThatFillTheGpuRunOneAfterTheOther) {

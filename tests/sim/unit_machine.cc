@@ -41,6 +41,8 @@ double unit_value(Param param) {
     case Param::HostFirstCall:
       return 0;
     case Param::HostFirstGemm:
+    case Param::HostContention:
+    case Param::HostFuncBackoff:
       return 0;
     default:
       break;

@@ -1,0 +1,131 @@
+// One GPU's SMs, priorities, copy engines and hardware queues. Times add up from
+// tests/sim/unit_machine.h: 10 SMs, calls of 1 us, a launch reaches the GPU 1 us after its call.
+#include <gtest/gtest.h>
+
+#include "tests/sim/unit_machine.h"
+
+namespace foretrace::test {
+namespace {
+
+const std::string kStreams = R"(
+streams:
+  a: {flags: non_blocking}
+  b: {flags: non_blocking}
+  urgent: {flags: non_blocking, priority: -1}
+)";
+
+Machine with(Param param, double value) {
+  Machine machine = unit_machine();
+  ParamValue changed = machine.get(param);
+  changed.value = value;
+  machine.set(param, changed);
+  return machine;
+}
+
+TEST(Blocks, OfALastWaveLeaveSmsToTheNextKernel) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - spin: {id: k, stream: a, duration: 10us, blocks: 15}
+    - spin: {id: l, stream: b, duration: 10us, blocks: 10}
+)");
+  EXPECT_EQ(us(device_spans(t, "k")[0].end_ns), 22);
+  EXPECT_EQ(us(device_spans(t, "l")[0].begin_ns), 12) << "five SMs are free in k's second wave";
+  EXPECT_EQ(us(device_spans(t, "l")[0].end_ns), 32) << "its other five blocks begin at 22";
+}
+
+TEST(Blocks, OfASmallKernelWaitBehindAllOfALargeOne) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - spin: {id: large, stream: a, duration: 10us, blocks: 50}
+    - spin: {id: small, stream: b, duration: 10us}
+)");
+  EXPECT_EQ(us(device_spans(t, "small")[0].begin_ns), 52);
+}
+
+TEST(Priority, LetsAKernelBeginWithTheNextWave) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - spin: {id: large, stream: a, duration: 10us, blocks: 50}
+    - spin: {id: small, stream: urgent, duration: 10us, blocks: 5}
+)");
+  EXPECT_EQ(us(device_spans(t, "small")[0].begin_ns), 12) << "blocks that run are not interrupted";
+  // Its five SMs miss one wave: 35 blocks are left at 22, five of them for a last wave.
+  EXPECT_EQ(us(device_spans(t, "large")[0].end_ns), 62);
+}
+
+TEST(CopyEngines, OneMovesOneDirectionAtATimeBesideKernels) {
+  const std::string text = kStreams + R"(
+buffers:
+  in: {memory: pinned, size: 20000B}
+  out: {memory: pinned, size: 20000B}
+  x: {memory: device, size: 20000B}
+  y: {memory: device, size: 20000B}
+threads:
+  main:
+    - spin: {id: k, stream: urgent, duration: 10us}
+    - memcpy_async: {id: up, stream: a, src: in, dst: x}
+    - memcpy_async: {id: down, stream: b, src: y, dst: out}
+)";
+  const Timeline t = predict(text, with(Param::CopyEngines, 1));
+  EXPECT_EQ(us(device_spans(t, "up")[0].begin_ns), 3) << "beside the kernel, which ends at 12";
+  EXPECT_EQ(device_spans(t, "down")[0].begin_ns, device_spans(t, "up")[0].end_ns);
+}
+
+TEST(CopyEngines, NoneCopiesWhenNoKernelRuns) {
+  const std::string text = kStreams + R"(
+buffers:
+  in: {memory: pinned, size: 20000B}
+  x: {memory: device, size: 20000B}
+threads:
+  main:
+    - spin: {id: k, stream: a, duration: 10us}
+    - memcpy_async: {id: up, stream: b, src: in, dst: x}
+    - spin: {id: l, stream: a, duration: 10us}
+)";
+  const Timeline t = predict(text, with(Param::CopyEngines, 0));
+  EXPECT_EQ(us(device_spans(t, "up")[0].begin_ns), 12);
+  EXPECT_EQ(device_spans(t, "l")[0].begin_ns, device_spans(t, "up")[0].end_ns);
+}
+
+TEST(HardwareQueue, SharedByTwoStreamsHoldsOneUpForTheOther) {
+  const std::string text = kStreams + R"(
+threads:
+  main:
+    - spin: {id: a1, stream: a, duration: 10us}
+    - spin: {id: a2, stream: a, duration: 10us}
+    - spin: {id: b1, stream: b, duration: 10us}
+)";
+  const Timeline t = predict(text, with(Param::HardwareQueues, 1));
+  EXPECT_EQ(us(device_spans(t, "a2")[0].begin_ns), 12);
+  EXPECT_EQ(us(device_spans(t, "b1")[0].begin_ns), 12) << "behind a2, which waits for a1";
+}
+
+TEST(HardwareQueue, AsManyAsTheEnvironmentAsksForKeepStreamsApart) {
+  const Timeline t = predict(kStreams + R"(
+environment: {CUDA_DEVICE_MAX_CONNECTIONS: 3}
+threads:
+  main:
+    - spin: {id: a1, stream: a, duration: 10us}
+    - spin: {id: a2, stream: a, duration: 10us}
+    - spin: {id: b1, stream: b, duration: 10us}
+)");
+  EXPECT_EQ(us(device_spans(t, "b1")[0].begin_ns), 4);
+}
+
+TEST(LaunchBlocking, MakesEveryLaunchWaitForItsKernel) {
+  const Timeline t = predict(kStreams + R"(
+environment: {CUDA_LAUNCH_BLOCKING: 1}
+threads:
+  main:
+    - spin: {id: k, stream: a, duration: 10us}
+    - spin: {id: l, stream: b, duration: 10us}
+)");
+  EXPECT_EQ(us(host_spans(t, "k")[0].end_ns), 13);
+  EXPECT_EQ(us(device_spans(t, "l")[0].begin_ns), 15);
+}
+
+}  // namespace
+}  // namespace foretrace::test

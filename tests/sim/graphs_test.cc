@@ -1,0 +1,109 @@
+// CUDA graphs. Times add up from tests/sim/unit_machine.h: a graph's launch costs 1 us and 1 us a
+// node, and reaches the GPU at once.
+#include <gtest/gtest.h>
+
+#include "tests/sim/unit_machine.h"
+
+namespace foretrace::test {
+namespace {
+
+const std::string kStreams = R"(
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+events: {fork: {}, join: {}}
+graphs: {g: {}}
+)";
+
+TEST(Graph, RunsNothingWhileItIsCaptured) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops: [{spin: {id: k, stream: a, duration: 10us}}]
+    - device_synchronize: {id: s}
+)");
+  EXPECT_TRUE(device_spans(t, "k").empty());
+  // capture 1, instantiate 1 + 1
+  EXPECT_EQ(us(host_spans(t, "s")[0].begin_ns), 3);
+}
+
+TEST(Graph, RunsItsNodesInOrderAsPartsOfItsLaunch) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops: [{repeat: {times: 3, ops: [{spin: {stream: a, duration: 10us}}]}}]
+    - device_synchronize: {}
+    - graph_launch: {id: run, graph: g, stream: b}
+    - stream_synchronize: {id: s, stream: b}
+)");
+  const auto spans = device_spans(t, "run");
+  ASSERT_EQ(spans.size(), 3U);
+  EXPECT_EQ(spans[0].part, 1);
+  EXPECT_EQ(spans[2].part, 3);
+  EXPECT_EQ(spans[1].begin_ns, spans[0].end_ns);
+  EXPECT_EQ(spans[2].begin_ns, spans[1].end_ns);
+  EXPECT_EQ(us(host_spans(t, "s")[0].end_ns), us(spans[2].end_ns) + 1);
+}
+
+TEST(Graph, RunsForkedStreamsAtOnceAndJoinsThem) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops:
+          - event_record: {event: fork, stream: a}
+          - stream_wait_event: {stream: b, event: fork}
+          - spin: {stream: a, duration: 10us}
+          - spin: {stream: b, duration: 30us}
+          - event_record: {event: join, stream: b}
+          - stream_wait_event: {stream: a, event: join}
+          - spin: {stream: a, duration: 10us}
+    - graph_launch: {id: run, graph: g, stream: a}
+)");
+  const auto spans = device_spans(t, "run");
+  ASSERT_EQ(spans.size(), 3U);
+  EXPECT_EQ(spans[0].begin_ns, spans[1].begin_ns);
+  EXPECT_EQ(us(spans[2].begin_ns - spans[0].begin_ns), 30);
+}
+
+TEST(Graph, LaunchedTwiceRunsOneAfterTheOtherOnWhateverStreams) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - graph_capture: {graph: g, stream: a, ops: [{spin: {stream: a, duration: 10us}}]}
+    - graph_launch: {id: first, graph: g, stream: a}
+    - graph_launch: {id: second, graph: g, stream: b}
+)");
+  EXPECT_EQ(device_spans(t, "second")[0].begin_ns, device_spans(t, "first")[0].end_ns);
+}
+
+TEST(Graph, HoldsCollectivesToo) {
+  const Timeline t = predict(R"(
+processes: 2
+communicators: {world: {members: all_devices}}
+streams: {a: {flags: non_blocking}}
+graphs: {g: {}}
+buffers: {x: {memory: device, size: 4MiB}}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops:
+          - nccl_all_reduce: {comm: world, stream: a, buffer: x, type: float32}
+          - nccl_all_reduce: {comm: world, stream: a, buffer: x, type: float32}
+    - repeat: {times: 2, ops: [{graph_launch: {id: run, graph: g, stream: a}}]}
+    - device_synchronize: {}
+)");
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
+  EXPECT_EQ(device_spans(t, "run").size(), 8U) << "two ranks, two launches, two collectives each";
+}
+
+}  // namespace
+}  // namespace foretrace::test
