@@ -26,6 +26,9 @@ class Lowering {
                       std::move(kind)});
   }
 
+  /// The same place in the program, for operations that stand at another line of the file.
+  Lowering at(Op origin) const { return {program_, thread_, std::move(origin), block_}; }
+
   /// Adds an empty nccl_group. Its body is valid until the next operation is added here.
   Block& add_nccl_group() {
     add(NcclGroup{}, origin_.label);
@@ -48,5 +51,6 @@ struct LoweredSyntax {
 };
 std::span<const LoweredSyntax> torch_ops();
 std::span<const LoweredSyntax> torch_waits();
+std::span<const LoweredSyntax> task_graph_ops();
 
 }  // namespace foretrace

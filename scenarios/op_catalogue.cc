@@ -17,6 +17,7 @@ std::vector<OpDescription> describe_operations() {
   }
   add(torch_ops());
   add(torch_waits());
+  add(task_graph_ops());
   add(block_ops());
   return all;
 }

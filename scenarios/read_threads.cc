@@ -20,7 +20,7 @@ class ThreadReader {
          {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
       for (const OpSyntax& op : ops) simple_ops_.emplace(op.name, &op);
     }
-    for (const auto ops : {torch_ops(), torch_waits()}) {
+    for (const auto ops : {torch_ops(), torch_waits(), task_graph_ops()}) {
       for (const LoweredSyntax& op : ops) lowered_ops_.emplace(op.name, &op);
     }
   }

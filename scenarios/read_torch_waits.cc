@@ -10,7 +10,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::int64_t kScalarBytes = 4;
-constexpr std::int64_t kDefaultPoll = 1'000'000'000;  // 1 ms in ps: kSynchronizeBusyWaitMillis
+constexpr std::int64_t kDefaultPoll = 1'000'000'000;  // 1 ms in ps, as PyTorch (10 ms in 2.0)
 
 // ---- works --------------------------------------------------------------------------------------
 

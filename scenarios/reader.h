@@ -69,6 +69,8 @@ struct Reader {
   std::map<std::uint32_t, ProcessGroup> groups;       ///< by the first id in `group_names`
   std::map<std::string, EventId, std::less<>> works;  ///< those that `events` does not declare
   std::set<std::string> works_given;
+  /// Those of task_graphs, by host thread and device.
+  std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint32_t>> graph_streams;
   std::vector<YamlNode> works_waited_for;
 
   VariableDomain domain;       ///< at the operation being read
