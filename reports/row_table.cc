@@ -74,10 +74,26 @@ Errors errors_of(const std::vector<const ScenarioResult*>& scenarios) {
   return errors;
 }
 
+/// Links to the scenarios, and how many rules of the other table there are besides.
+std::string shown_by(const std::vector<const ScenarioResult*>& scenarios,
+                     const std::filesystem::path& linked_from) {
+  std::vector<std::string> parts;
+  std::size_t rules = 0;
+  for (const ScenarioResult* result : scenarios) {
+    if (result->program.rule.empty()) {
+      parts.push_back(scenario_link(result->program, linked_from));
+    } else {
+      ++rules;
+    }
+  }
+  if (rules > 0) parts.push_back(rules == 1 ? "1 rule" : fmt::format("{} rules", rules));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 bool is_row_tag(std::string_view tag) {
-  return tag.size() >= 2 && tag.front() >= 'A' && tag.front() <= 'E' &&
+  return !tag.empty() && tag.front() >= 'A' && tag.front() <= 'E' &&
          std::ranges::all_of(tag.substr(1), [](char c) { return c >= '0' && c <= '9'; });
 }
 
@@ -124,18 +140,14 @@ std::string row_summary(std::span<const ScenarioResult> results,
   table.column("shown by", Left);
   for (const auto& [tag, scenarios] : rows_of(results)) {
     const Errors errors = errors_of(scenarios);
-    std::vector<std::string> links;
-    for (const ScenarioResult* result : scenarios) {
-      links.push_back(scenario_link(result->program, linked_from));
-    }
     const bool none = errors.absolute.empty();
     table.row(
         {tag, none ? "-" : format_count(errors.absolute.size()),
          none ? "-" : format_percent(median(errors.absolute)),
          none ? "-" : fmt::format("{}, {}", format_signed_percent(errors.largest), errors.where),
-         fmt::format("{}", fmt::join(links, ", "))});
+         shown_by(scenarios, linked_from)});
   }
-  return table.markdown();
+  return table.document();
 }
 
 }  // namespace foretrace

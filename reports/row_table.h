@@ -11,7 +11,7 @@
 
 namespace foretrace {
 
-/// A letter from A to E and a number.
+/// A letter from A to E, and a number in most.
 bool is_row_tag(std::string_view tag);
 bool has_row_tag(const Program& program);
 
@@ -20,7 +20,8 @@ std::string row_text(std::span<const ScenarioResult> results);
 std::string row_csv(std::span<const ScenarioResult> results);
 std::string row_json(std::span<const ScenarioResult> results);
 
-/// One line per row: its scenarios as links from `linked_from`, and the errors of their regions.
+/// One line per row: its scenarios as links from `linked_from`, how many rules, and the errors of
+/// the regions of both.
 std::string row_summary(std::span<const ScenarioResult> results,
                         const std::filesystem::path& linked_from);
 

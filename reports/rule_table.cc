@@ -62,7 +62,8 @@ nlohmann::ordered_json side_json(const JudgedSide& side, std::size_t expectation
 
 std::string rule_text(std::span<const ScenarioResult> results,
                       const std::filesystem::path& linked_from) {
-  return table_of(results, linked_from).markdown() + "\n" + counts(results);
+  const TextTable table = table_of(results, linked_from);
+  return (linked_from.empty() ? table.markdown() : table.document()) + "\n" + counts(results);
 }
 
 std::string rule_csv(std::span<const ScenarioResult> results) {

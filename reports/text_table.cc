@@ -126,6 +126,21 @@ std::string TextTable::markdown() const {
   return out;
 }
 
+std::string TextTable::document() const {
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string text = "|";
+    for (const std::string& cell : cells) text += fmt::format(" {} |", escape_bars(cell));
+    text += '\n';
+    return text;
+  };
+  std::string out = line(headings_);
+  out += '|';
+  for (const Align align : aligns_) out += align == Align::Right ? " ---: |" : " --- |";
+  out += '\n';
+  for (const auto& row : rows_) out += line(row);
+  return out;
+}
+
 std::string TextTable::csv() const {
   std::string out;
   append_csv(out, headings_);

@@ -36,6 +36,8 @@ class TextTable {
   bool empty() const { return rows_.empty(); }
   /// Ends in a newline. A bar inside a cell is escaped, as Markdown wants.
   std::string markdown() const;
+  /// Markdown without padding: one changed cell is one changed line of the document.
+  std::string document() const;
   /// With a heading line.
   std::string csv() const;
 
