@@ -23,10 +23,12 @@ StreamQueue& GraphExec::chain_of(StreamQueue& stream) {
 void GraphExec::start(GraphWork& work, const Execution& execution, std::uint32_t lane,
                       GraphOwner& owner) {
   launches_.push_back({&work, execution, lane, &owner});
-  if (launches_.size() == 1) begin();
+  if (!running_) begin();
 }
 
 void GraphExec::begin() {
+  running_ = !launches_.empty();
+  if (!running_) return;
   parts_ = 0;
   open_chains_ = 1;  // this function itself
   for (auto& [chain, what] : launches_.front().work->entries) {
@@ -45,8 +47,8 @@ void GraphExec::wake() {
   if (--open_chains_ > 0) return;
   GraphOwner* owner = launches_.front().owner;
   launches_.pop_front();
-  owner->graph_ended();
-  if (!launches_.empty()) begin();
+  owner->graph_ended();  // may launch again
+  begin();
 }
 
 }  // namespace foretrace::sim

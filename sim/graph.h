@@ -62,6 +62,7 @@ class GraphExec final : Waiter {
   std::uint32_t nodes_ = 0;
   std::map<StreamQueue*, std::unique_ptr<StreamQueue>> chains_;
   std::deque<Launch> launches_;  ///< the first one runs
+  bool running_ = false;
   std::size_t open_chains_ = 0;
   std::uint16_t parts_ = 0;
 };
