@@ -251,7 +251,7 @@ TEST(BadInput, LoopsThatRunTooOftenTogether) {
 TEST(BadInput, AnythingButNcclInAGroup) {
   EXPECT_EQ(problems_of(scenario_with("nccl_group: {ops: [{device_synchronize: {}}]}")),
             "18:27 error: 'device_synchronize' cannot stand in an nccl_group | "
-            "only NCCL operations, repeat and for_each can\n");
+            "only NCCL operations, host operations, repeat and for_each can\n");
 }
 
 TEST(BadInput, VariablesThatAScenarioMayNotSet) {
