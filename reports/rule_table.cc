@@ -45,8 +45,8 @@ std::string count_words(std::span<const ScenarioResult> results, JudgedSide Scen
 std::string counts(std::span<const ScenarioResult> results) {
   const auto documented = std::ranges::count_if(
       results, [](const ScenarioResult& result) { return result.program.rule == "documented"; });
-  return fmt::format("{} rules: {} documented, {} observed. Predicted: {}. Measured: {}.\n",
-                     results.size(), documented,
+  return fmt::format("{} rule{}: {} documented, {} observed. Predicted: {}. Measured: {}.\n",
+                     results.size(), results.size() == 1 ? "" : "s", documented,
                      static_cast<std::ptrdiff_t>(results.size()) - documented,
                      count_words(results, &ScenarioResult::predicted),
                      count_words(results, &ScenarioResult::measured));

@@ -68,10 +68,14 @@ std::vector<Shipped> shipped_scenarios() {
     const std::string file = fs::relative(entry.path(), kRoot).string();
     // The d2l book's figures are from a computer with V100s; everything else is measured on H200s.
     const bool is_d2l = file.find("/d2l_") != std::string::npos;
+    const std::string text = read_file(entry.path());
+    const bool hangs = file.find("scenarios/hangs/") == 0;
     result.push_back({.file = file,
                       .machine = is_d2l ? "v100-pcie-4" : "h200-nvswitch-8",
-                      .hangs = file.find("scenarios/hangs/") == 0,
-                      .states = read_file(entry.path()).find("\nexpect:") != std::string::npos});
+                      .hangs = hangs,
+                      .fails = file.find("/fault_") != std::string::npos,
+                      .warns = hangs || text.find(", warned]\n") != std::string::npos,
+                      .states = text.find("\nexpect:") != std::string::npos});
   }
   std::ranges::sort(result, {}, &Shipped::file);
   return result;

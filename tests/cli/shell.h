@@ -40,7 +40,10 @@ struct Shipped {
   std::string file;     ///< "scenarios/streams/small_kernels.yaml"
   std::string machine;  ///< the model it is tested on
   bool hangs = false;   ///< simulate ends with exit code 1 and says who waits
+  bool fails = false;   ///< simulate ends with exit code 1 and says what failed
+  bool warns = false;   ///< check has a warning, since it hangs or is tagged `warned`
   bool states = false;  ///< it has an expect: section
+  int exit_code() const { return hangs || fails ? 1 : 0; }
   friend std::ostream& operator<<(std::ostream& out, const Shipped& s) { return out << s.file; }
 };
 /// All of them, sorted.

@@ -48,7 +48,7 @@ TEST_P(Golden, PredictsWhatItPredictedBefore) {
   const Scratch scratch;
   const Ran ran = scratch.run("foretrace simulate " + scenario.file + " --machine " +
                               scenario.machine + " -o run");
-  ASSERT_EQ(ran.exit_code, scenario.hangs ? 1 : 0) << ran.err;
+  ASSERT_EQ(ran.exit_code, scenario.exit_code()) << ran.err;
   const Summary now = summarise(read_timeline(scratch.path() / "run" / kPredictedFile));
 
   const fs::path file = golden_of(scenario);

@@ -285,6 +285,22 @@ TEST(ReadScenario, ExpectationsCarryTheirNamesAndBounds) {
   EXPECT_EQ(program.expectations[4].line, 24);
 }
 
+TEST(ReadScenario, ExpectationsAboutCallsAndEndsNameTheirSpansInOrder) {
+  const Program program = read(scenario_with("spin: {id: k, duration: 1us}") +
+                               "expect:\n"
+                               "  - returns_before: {call: k, end_of: k}\n"
+                               "  - begins_within: {then: k, after: k, within: 20us}\n"
+                               "  - host_blocked: {in: k, at_least: 200us}\n"
+                               "  - lasts: {span: k, at_least: 1us, at_most: 2us}\n"
+                               "  - hangs: {at: k}\n");
+  ASSERT_EQ(program.expectations.size(), 5U);
+  EXPECT_THAT(program.expectations[0].spans, ElementsAre("k", "k"));
+  EXPECT_EQ(program.expectations[1].at_most, 20_us);
+  EXPECT_EQ(program.expectations[2].at_least, 200_us);
+  EXPECT_EQ(program.expectations[3].at_most, 2_us);
+  EXPECT_THAT(program.expectations[4].spans, ElementsAre("k"));
+}
+
 TEST(ReadScenario, ReadsEveryOperationAndKeyOfTheLanguage) {
   const Program program =
       load_scenario(FORETRACE_SOURCE_DIR "/tests/scenarios/data/everything.yaml");

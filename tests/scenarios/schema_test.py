@@ -55,6 +55,8 @@ def check_refusals(validator):
         "time without unit, as text": op("spin", {"duration": "5"}),
         "two operations in one": {**base, "threads": {"main": [{"spin": {"duration": "1us"}, "malloc": {}}]}},
         "unknown memory": {**base, "buffers": {"x": {"memory": "gpu", "size": "1KiB"}}},
+        "expectation without its key": {**base, "expect": [{"returns_before": {"call": "a"}}]},
+        "bound without its time": {**base, "expect": [{"lasts": {"span": "a"}}]},
         "size without unit": {**base, "buffers": {"x": {"memory": "device", "size": 4096}}},
     }
     assert validator.is_valid(base)
