@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+
 #include "scenarios/place_tasks.h"
 #include "tests/scenarios/reading.h"
 
@@ -67,6 +72,71 @@ TEST(PlaceTasks, TheHostWorksAfterEverythingThatCanBeIssued) {
 TEST(PlaceTasks, OfItsOwnTasksTheHostBeginsWithTheLongestChain) {
   const auto placed = place_tasks({{kHost, {}}, {kHost, {}}, {0, {1}}, {0, {2}}});
   EXPECT_THAT(placed.order, ElementsAre(1, 2, 3, 0));
+}
+
+/// What must have ended before each task begins, as placed: through its stream, its waits, and the
+/// host thread, which issues in order.
+std::vector<std::set<std::size_t>> ended_before(const std::vector<TaskNode>& tasks,
+                                                const TaskPlacement& placed) {
+  std::vector<std::set<std::size_t>> before(tasks.size());
+  std::map<std::size_t, std::size_t> last;  // of each stream
+  std::set<std::size_t> host;
+  for (const std::size_t task : placed.order) {
+    std::set<std::size_t> mine = host;
+    const auto add = [&](std::size_t other) {
+      mine.insert(other);
+      mine.insert(before[other].begin(), before[other].end());
+    };
+    for (const std::size_t other : placed.waits[task]) add(other);
+    if (tasks[task].device) {
+      const auto [found, is_first] = last.try_emplace(placed.stream[task], task);
+      if (!is_first) add(std::exchange(found->second, task));
+    } else {
+      host = mine;
+      host.insert(task);
+    }
+    before[task] = std::move(mine);
+  }
+  return before;
+}
+
+TEST(PlaceTasks, KeepsEveryDependenceOfAnyGraphAndAddsNoneOnItsStreams) {
+  std::mt19937 random{1};
+  const auto below = [&random](std::size_t n) { return random() % n; };
+  for (int graph = 0; graph < 500; ++graph) {
+    std::vector<TaskNode> tasks(1 + below(12));
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+      if (below(4) != 0) tasks[task].device = static_cast<std::uint32_t>(below(2));
+      for (std::size_t i = 0; i < task; ++i) {
+        if (below(4) == 0) tasks[task].after.push_back(i);
+      }
+    }
+    const TaskPlacement placed = place_tasks(tasks);
+    ASSERT_EQ(placed.order.size(), tasks.size());
+    const auto before = ended_before(tasks, placed);
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+      for (const std::size_t other : tasks[task].after) {
+        EXPECT_TRUE(before[task].contains(other)) << graph << ": " << other << ", " << task;
+      }
+      if (!tasks[task].device) continue;
+      EXPECT_EQ(placed.devices[placed.stream[task]], *tasks[task].device);
+    }
+    // On one stream each task depends on the one before it.
+    std::vector<std::set<std::size_t>> ancestors(tasks.size());
+    std::map<std::size_t, std::size_t> last;
+    for (std::size_t task = 0; task < tasks.size(); ++task) {
+      for (const std::size_t other : tasks[task].after) {
+        ancestors[task].insert(other);
+        ancestors[task].insert(ancestors[other].begin(), ancestors[other].end());
+      }
+    }
+    for (const std::size_t task : placed.order) {
+      if (!tasks[task].device) continue;
+      const auto [found, is_first] = last.try_emplace(placed.stream[task], task);
+      if (is_first) continue;
+      EXPECT_TRUE(ancestors[task].contains(std::exchange(found->second, task))) << graph;
+    }
+  }
 }
 
 // ---- lowering -----------------------------------------------------------------------------------
@@ -209,6 +279,12 @@ TEST(BadTaskGraph, BuffersThatChangeTheDevice) {
                   "threads: {main: [repeat: {index: i, times: 2, ops: [task_graph: {tasks: "
                   "[memset_async: {dst: x(i)}]}]}]}\n"),
       "5:88 error: the task's buffers do not always lie on one device | write one task for each\n");
+}
+
+TEST(BadTaskGraph, MoreTasksThanAnyoneWrites) {
+  std::string tasks;
+  for (int i = 0; i < 1001; ++i) tasks += "spin: {duration: 1us}, ";
+  EXPECT_EQ(problems_of(graph(tasks)), "5:38 error: more than 1000 tasks\n");
 }
 
 TEST(BadTaskGraph, TasksThatAreNoList) {
