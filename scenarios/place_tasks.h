@@ -16,12 +16,13 @@ struct TaskNode {
 };
 
 struct TaskPlacement {
-  std::vector<std::size_t> order;               ///< in which the host thread issues the tasks
-  std::vector<std::size_t> stream;              ///< of each task; means nothing for the host's
-  std::vector<std::uint32_t> devices;           ///< of each stream
-  std::vector<std::vector<std::size_t>> waits;  ///< for each task, the ones on other streams or on
-                                                ///< a GPU before the host that must have ended
-  std::vector<std::size_t> ends;                ///< device tasks that nothing comes after
+  std::vector<std::size_t> order;      ///< in which the host thread issues the tasks
+  std::vector<std::size_t> stream;     ///< of each task; means nothing for the host's
+  std::vector<std::uint32_t> devices;  ///< of each stream
+  /// For each task, the device tasks before it that its stream does not order: an event of each is
+  /// waited for, by the stream or, for a task of the host's, by the host thread.
+  std::vector<std::vector<std::size_t>> waits;
+  std::vector<std::size_t> ends;  ///< device tasks that nothing comes after
 };
 
 /// A task continues the stream of a task before it if that is the stream's last; otherwise a stream
