@@ -8,6 +8,7 @@
 #include "scenarios/check_command.h"
 #include "scenarios/command.h"
 #include "sim/fit_command.h"
+#include "sim/nccl_tests_command.h"
 #include "sim/simulate_command.h"
 #include "sim/table_command.h"
 #include "sim/version.h"
@@ -21,5 +22,5 @@ int main(int argc, char** argv) {
       version_text(),
       {add_check_command, add_simulate_command, add_assert_command, add_order_command,
        add_compare_command, add_report_command, add_export_command, add_table_command,
-       add_fit_command, add_list_command});
+       add_fit_command, add_nccl_tests_command, add_list_command});
 }

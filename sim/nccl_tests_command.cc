@@ -1,0 +1,203 @@
+#include "sim/nccl_tests_command.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/output_options.h"
+#include "reports/write_file.h"
+#include "scenarios/diagnostic.h"
+#include "sim/nccl_tests_compare.h"
+#include "sim/nccl_tests_output.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::string op, op_name;
+  std::string min_bytes = "32M", max_bytes, step_bytes = "1M";
+  std::optional<std::uint64_t> step_factor;
+  std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> environment;
+  std::filesystem::path scenario;
+  NcclTestsPlan plan;
+  int check = 0;
+  OutputOptions output;
+
+  std::vector<std::filesystem::path> compare;
+  std::vector<std::string> where;
+  std::string tolerance;
+};
+
+NcclTestsRange range_of(const Options& options) {
+  NcclTestsRange range;
+  range.min_bytes = parse_nccl_tests_size(options.min_bytes, "-b");
+  range.max_bytes =
+      options.max_bytes.empty() ? range.min_bytes : parse_nccl_tests_size(options.max_bytes, "-e");
+  range.step_bytes = parse_nccl_tests_size(options.step_bytes, "-i");
+  if (options.step_factor) {
+    if (*options.step_factor == 0) throw UsageError{"-f 0 never gets to the next size"};
+    range.step_factor = *options.step_factor;
+  }
+  return range;
+}
+
+/// "NAME=VALUE" each.
+std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, const char* flag) {
+  std::map<std::string, std::string> all;
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError{fmt::format("{} {}: it is NAME=VALUE", flag, text)};
+    }
+    all[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return all;
+}
+
+/// The plan that the flags describe, without its sizes.
+NcclTestsPlan plan_of(const Options& options) {
+  NcclTestsPlan plan = options.plan;
+  plan.type = parse_nccl_tests_type(plan.type).name;
+  plan.redop = parse_nccl_tests_redop(plan.redop);
+  plan.environment = pairs(options.environment, "--env");
+  return plan;
+}
+
+int predict(const Options& options) {
+  NcclTestsPlan plan = plan_of(options);
+  plan.op = parse_nccl_tests_op(options.op);
+  const Machine machine = load_machine(options.machine);
+  const NcclTestsRange range = range_of(options);
+  check_plan(plan, machine);
+  plan.sizes = plan_sizes(plan, sizes_in(range));
+  if (!options.scenario.empty()) {
+    write_file(options.scenario,
+               nccl_tests_scenario(plan, {{plan.iterations, plan.graph_launches}}));
+    return kDone;
+  }
+  const std::vector<NcclTestsRow> rows = predict_nccl_tests(plan, machine);
+  switch (options.output.format) {
+    case OutputFormat::Text:
+      emit(options.output, nccl_tests_text(plan, range, machine, rows));
+      break;
+    case OutputFormat::Csv:
+      emit(options.output, nccl_tests_csv(plan, rows));
+      break;
+    case OutputFormat::Json:
+      emit(options.output, nccl_tests_json(plan, machine, rows));
+      break;
+  }
+  return kDone;
+}
+
+int compare(const Options& options) {
+  NcclTestsAssumed assumed{plan_of(options), {}, pairs(options.where, "--where")};
+  if (!options.op_name.empty()) assumed.op = parse_nccl_tests_op(options.op_name);
+  std::optional<double> tolerance;
+  if (!options.tolerance.empty()) tolerance = parse_percent(options.tolerance, "--tolerance");
+  const Machine machine = load_machine(options.machine);
+  const std::vector<NcclTestsComparison> comparisons =
+      compare_nccl_tests(read_nccl_tests(options.compare, assumed), machine);
+  emit(options.output, render_nccl_tests(comparisons, options.output.format));
+  return tolerance && worst_error(comparisons) > *tolerance ? kBadAnswer : kDone;
+}
+
+int run(const Options& options) {
+  if (!options.compare.empty()) {
+    if (!options.op.empty()) {
+      throw UsageError{
+          fmt::format("--compare takes the operation from its files, not '{}'", options.op) +
+          "\n  hint: --op-name gives it to files that do not tell"};
+    }
+    return compare(options);
+  }
+  if (options.op.empty()) throw UsageError{"an operation is needed: all_reduce, alltoall, ..."};
+  return predict(options);
+}
+
+void add_size_flags(CLI::App& command, Options& options) {
+  command.add_option("-b,--minbytes", options.min_bytes, "First size")->capture_default_str();
+  command.add_option("-e,--maxbytes", options.max_bytes, "Last size (default: the first)");
+  command.add_option("-f,--stepfactor", options.step_factor, "Each size is so many times the last");
+  command
+      .add_option("-i,--stepbytes", options.step_bytes, "Without -f: so much more than the last")
+      ->capture_default_str();
+}
+
+void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
+  const auto add = [&](const char* names, auto& value, const char* text) {
+    command.add_option(names, value, text)->capture_default_str();
+  };
+  add("--processes", plan.processes, "As mpirun -np");
+  add("--nodes", plan.nodes, "Nodes that the processes are spread over");
+  add("-t,--nthreads", plan.threads, "Host threads in each process");
+  add("-g,--ngpus", plan.gpus, "GPUs that each thread drives");
+  add("-n,--iters", plan.iterations,
+      "Iterations. At most 20 (and 4 launches of a graph) are simulated; the rest is taken to go "
+      "on "
+      "as steadily as those");
+  add("-w,--warmup_iters", plan.warmup, "Iterations before the timed ones");
+  add("-d,--datatype", plan.type, "float, half, bfloat16, double, int8, uint8, ... int64, uint64");
+  add("-o,--op", plan.redop, "Reduction: sum, prod, min, max, avg. Files: --output");
+  add("-r,--root", plan.root, "Rank of the root");
+  add("-G,--cudagraph", plan.graph_launches,
+      "Capture the iterations in a CUDA graph and launch it so often; with -g, one graph for the "
+      "GPUs of a thread");
+  add("-z,--blocking", plan.blocking,
+      "1: wait and barrier after each iteration, 2: wait, 3: as 1, the barrier not timed");
+}
+
+void add_output_flags(CLI::App& command, Options& options) {
+  const std::map<std::string, OutputFormat> formats{
+      {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
+  command
+      .add_option("--format", options.output.format, "text (nccl-tests' own table), csv or json")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("text|csv|json");
+  command.add_option("--output", options.output.file, "Write to FILE instead of stdout")
+      ->option_text("FILE");
+  command
+      .add_option("--scenario", options.scenario,
+                  "Write the loop as a scenario, to measure it, and predict nothing")
+      ->option_text("FILE");
+}
+
+void add_compare_flags(CLI::App& command, Options& options) {
+  command.add_option("--compare", options.compare,
+                     "Compare nccl-tests' output, or .csv files with the columns op or collective, "
+                     "bytes or size_bytes, gpus or ranks, time_us");
+  command.add_option("--op-name", options.op_name, "Operation of compared files that do not tell");
+  command.add_option("--where", options.where,
+                     "COLUMN=TEXT: only the rows of .csv files that hold TEXT in COLUMN");
+  command.add_option("--tolerance", options.tolerance, "Exit with 1 when an error exceeds it: 15%");
+}
+
+}  // namespace
+
+void add_nccl_tests_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_subcommand(
+      app, "nccl-tests", "Predict nccl-tests' table without a GPU, or compare real output with it",
+      "foretrace nccl-tests all_reduce -b 8 -e 4G -f 2 --processes 8 -g 1 "
+      "--machine h200-nvswitch-8\n"
+      "  foretrace nccl-tests --compare all_reduce.log --machine h200-nvswitch-8");
+  command.add_option("operation", options->op,
+                     "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, "
+                     "sendrecv, gather, scatter, or the program: all_reduce_perf");
+  command.add_option("--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  add_size_flags(command, *options);
+  add_run_flags(command, options->plan);
+  command.add_option("--env", options->environment, "NAME=VALUE of the environment: NCCL_PROTO=LL");
+  command.add_option("-c,--check", options->check, "Taken as nccl-tests' -c; no data is checked");
+  add_output_flags(command, *options);
+  add_compare_flags(command, *options);
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

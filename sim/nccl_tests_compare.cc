@@ -1,0 +1,104 @@
+#include "sim/nccl_tests_compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "reports/statistics.h"
+#include "scenarios/errors.h"
+
+namespace foretrace {
+namespace {
+
+/// Equal for runs that are predicted alike.
+std::string key_of(const NcclTestsPlan& plan) {
+  NcclTestsPlan same = plan;
+  const NcclTestsOpInfo& op = info(plan.op);
+  if (!op.reduces) same.redop = "sum";
+  if (!op.has_root) same.root = 0;
+  same.warmup = 1;
+  same.sizes = {{16, 16}};
+  return nccl_tests_scenario(same, {{same.iterations, same.graph_launches}});
+}
+
+struct Group {
+  NcclTestsComparison comparison;
+  std::map<std::uint64_t, std::vector<double>> samples;  // by size
+};
+
+/// In the order in which their first samples come.
+std::vector<Group> groups_of(const std::vector<NcclTestsSample>& samples) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> known;
+  for (const NcclTestsSample& sample : samples) {
+    const auto [at, is_new] = known.try_emplace(key_of(sample.plan), groups.size());
+    if (is_new) groups.push_back({{sample.plan, {}, {}}, {}});
+    Group& group = groups[at->second];
+    group.samples[sample.bytes].push_back(sample.time_us);
+    auto& files = group.comparison.files;
+    if (std::ranges::find(files, sample.file) == files.end()) files.push_back(sample.file);
+  }
+  return groups;
+}
+
+/// The sizes of `group` that can be predicted go into its plan and its rows.
+void choose_sizes(Group& group) {
+  NcclTestsPlan& plan = group.comparison.plan;
+  const NcclTestsType& type = parse_nccl_tests_type(plan.type);
+  for (const auto& [bytes, times] : group.samples) {
+    const NcclTestsSize size = nccl_tests_size(plan.op, bytes, type, plan.ranks());
+    if (size.count == 0) continue;
+    plan.sizes.push_back(size);
+    group.comparison.rows.push_back({{}, times, median(times), 0, 0});
+  }
+}
+
+void judge(NcclTestsComparedRow& row, const NcclTestsRow& predicted) {
+  row.predicted = predicted;
+  row.error = relative_difference(predicted.time_us, row.median_us);
+  row.in_band = static_cast<std::size_t>(std::ranges::count_if(row.measured_us, [&](double us) {
+    return us >= predicted.low_us && us <= predicted.high_us;
+  }));
+}
+
+}  // namespace
+
+std::vector<NcclTestsComparison> compare_nccl_tests(const std::vector<NcclTestsSample>& samples,
+                                                    const Machine& machine) {
+  std::vector<NcclTestsComparison> comparisons;
+  std::vector<NcclTestsPlan> plans;
+  for (Group& group : groups_of(samples)) {
+    try {
+      check_plan(group.comparison.plan, machine);
+    } catch (const UsageError& refused) {
+      throw UsageError{fmt::format("{}: {}", group.comparison.files.front(), refused.what())};
+    }
+    choose_sizes(group);
+    if (group.comparison.rows.empty()) continue;
+    plans.push_back(group.comparison.plan);
+    comparisons.push_back(std::move(group.comparison));
+  }
+  if (comparisons.empty())
+    throw UsageError{"every measured size is one that nccl-tests rounds to 0"};
+  const auto predicted = predict_nccl_tests(plans, machine);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    for (std::size_t k = 0; k < comparisons[i].rows.size(); ++k) {
+      judge(comparisons[i].rows[k], predicted[i][k]);
+    }
+  }
+  return comparisons;
+}
+
+double worst_error(const std::vector<NcclTestsComparison>& comparisons) {
+  double worst = 0;
+  for (const NcclTestsComparison& comparison : comparisons) {
+    for (const NcclTestsComparedRow& row : comparison.rows) {
+      worst = std::max(worst, std::abs(row.error));
+    }
+  }
+  return worst;
+}
+
+}  // namespace foretrace
