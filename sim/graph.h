@@ -39,6 +39,11 @@ class GraphExec final : Waiter {
   /// The chain that runs what was captured from `stream`.
   StreamQueue& chain_of(StreamQueue& stream);
 
+  /// `work` is about to be queued on `stream`, as its entry number `count`.
+  void launched(GraphWork& work, StreamQueue& stream, std::uint64_t count) {
+    work.after = std::exchange(last_stream_, &stream);
+    work.after_count = std::exchange(last_count_, count);
+  }
   /// Runs `work` after the launches before it. Launches of one graph never overlap.
   void start(GraphWork& work, const Execution& execution, std::uint32_t lane, GraphOwner& owner);
 
@@ -64,6 +69,8 @@ class GraphExec final : Waiter {
   std::deque<Launch> launches_;  ///< the first one runs
   bool running_ = false;
   std::size_t open_chains_ = 0;
+  StreamQueue* last_stream_ = nullptr;  ///< of the last launch that was called
+  std::uint64_t last_count_ = 0;
   std::uint16_t parts_ = 0;
 };
 

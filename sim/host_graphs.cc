@@ -55,6 +55,7 @@ void HostThread::run(const GraphLaunch& op) {
                                  captured_work(std::get<Work::What>(entry.what), tickets));
     }
   }
+  graph.launched(*work, queue, queue.issued() + 1);
   push(queue, call, machine_.time(Param::GraphLatency), std::move(work));
   for (const CommHandle& handle : communicators) {
     NcclComm& comm = world_.communicator(handle.communicator);

@@ -90,6 +90,12 @@ bool StreamQueue::waits_for_other_streams() {
       return true;
     }
   }
+  if (const auto* graph = std::get_if<std::shared_ptr<GraphWork>>(&queue_.front().what)) {
+    if ((*graph)->after != nullptr && (*graph)->after->completed() < (*graph)->after_count) {
+      (*graph)->after->wait_for_count((*graph)->after_count, *this);
+      return true;
+    }
+  }
   if (peer_counts_.empty()) return false;
   for (const auto& [peer, count] : peer_counts_.front()) {
     if (peer->completed() < count) {

@@ -98,6 +98,9 @@ struct Work {
 struct GraphWork {
   GraphExec* graph;
   std::vector<std::pair<StreamQueue*, Work::What>> entries;  ///< chain, and what it gets
+  /// The launch of this graph that was called before: it ends first, whatever stream it is on.
+  StreamQueue* after = nullptr;
+  std::uint64_t after_count = 0;
 };
 /// The stream that a graph was launched on.
 class GraphOwner {

@@ -105,5 +105,22 @@ threads:
   EXPECT_EQ(device_spans(t, "run").size(), 8U) << "two ranks, two launches, two collectives each";
 }
 
+TEST(Graph, RunsItsLaunchesInTheOrderOfTheirCallsWhateverTheirStreamsWaitFor) {
+  const Timeline t = predict(kStreams + R"(
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops: [{spin: {stream: a, duration: 10us}}]
+    - spin: {id: before, stream: a, duration: 100us}
+    - graph_launch: {id: first, graph: g, stream: a}
+    - graph_launch: {id: second, graph: g, stream: b}
+)");
+  EXPECT_EQ(device_spans(t, "first")[0].begin_ns, device_spans(t, "before")[0].end_ns);
+  EXPECT_EQ(device_spans(t, "second")[0].begin_ns, device_spans(t, "first")[0].end_ns)
+      << "cudaGraphLaunch: ordered behind any previous launches of this graph";
+}
+
 }  // namespace
 }  // namespace foretrace::test
