@@ -84,11 +84,13 @@ Outcome explain_outcome(const Program& program,
   }
   if (has_failed(threads)) return outcome;
   for (std::uint32_t p = 0; p < program.processes; ++p) {
-    for (const auto& stream : world.process(p).streams) {
-      if (stream->pending() == 0) continue;
+    const auto judge = [&](const StreamQueue& stream) {
+      if (stream.pending() == 0) return;
       if (outcome.kind == Outcome::Kind::Completed) outcome.kind = Outcome::Kind::Deadlock;
-      outcome.explanation.push_back(fmt::format("process {}, {}", p, explain(program, *stream)));
-    }
+      outcome.explanation.push_back(fmt::format("process {}, {}", p, explain(program, stream)));
+    };
+    for (const auto& stream : world.process(p).streams) judge(*stream);
+    for (const auto& [thread, stream] : world.process(p).per_thread) judge(*stream);
   }
   return outcome;
 }

@@ -245,7 +245,7 @@ StreamQueue& HostThread::stream(const StreamRef& ref) { return stream_at(ref, va
 StreamQueue& HostThread::stream_at(const StreamRef& ref, Variables variables) {
   const StreamId id = ref.resolve(variables);
   if (program_.streams[id.value].kind == StreamKind::PerThreadDefault) {
-    return world_.per_thread_stream(process_, this, id);
+    return world_.per_thread_stream(process_, lane_, id);
   }
   return *process_.streams[id.value];
 }

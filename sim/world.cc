@@ -62,8 +62,8 @@ std::unique_ptr<StreamQueue> World::make_stream(Process& process, const Stream& 
   return stream;
 }
 
-StreamQueue& World::per_thread_stream(Process& process, const void* thread, StreamId id) {
-  auto& stream = process.per_thread[{thread, id}];
+StreamQueue& World::per_thread_stream(Process& process, std::uint32_t thread_lane, StreamId id) {
+  auto& stream = process.per_thread[{thread_lane, id}];
   if (stream == nullptr) {
     const StreamQueue& declared = *process.streams[id.value];
     stream = make_stream(process, declared.declared(), declared.lane());

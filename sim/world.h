@@ -53,7 +53,8 @@ struct Process final : Context {
   std::uint32_t index{};
   std::vector<Device*> devices;
   std::vector<std::unique_ptr<StreamQueue>> streams;  ///< by StreamId, per-thread ones apart
-  std::map<std::pair<const void*, StreamId>, std::unique_ptr<StreamQueue>> per_thread;
+  /// By the host thread's lane: an address would order them anew in every run.
+  std::map<std::pair<std::uint32_t, StreamId>, std::unique_ptr<StreamQueue>> per_thread;
   std::map<std::pair<std::uint32_t, std::uint32_t>, HardwareQueue> hardware_queues;
   std::vector<TicketRef> events;  ///< by EventId: the latest recording, or null
   std::vector<Semaphore> signals;
@@ -73,7 +74,7 @@ class World {
 
   Process& process(std::uint32_t index) { return processes_[index]; }
   /// The per-thread default stream `id` of a host thread, made at its first use.
-  StreamQueue& per_thread_stream(Process& process, const void* thread, StreamId id);
+  StreamQueue& per_thread_stream(Process& process, std::uint32_t thread_lane, StreamId id);
   /// Calls `visit(StreamQueue&)` for all streams of a device, per-thread ones included.
   template <class Visit>
   static void for_each_stream(Process& process, std::uint32_t device, const Visit& visit) {

@@ -64,6 +64,15 @@ threads:
   EXPECT_THAT(t.outcome.explanation[0], HasSubstr("waits for a signal that no thread gives"));
 }
 
+TEST(HostFunction, ThatNobodyReleasesIsFoundOnAPerThreadStreamThatNobodyWaitsFor) {
+  const Timeline t = predict(R"(
+signals: {go: {}}
+threads:
+  main: [{host_func: {stream: per_thread, wait: go}}]
+)");
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+}
+
 TEST(Fault, SurfacesWhereTheHostWaitsNext) {
   const Timeline t = predict(kStreams + R"(
 threads:
