@@ -107,8 +107,8 @@ class OrderWalk {
   OrderPart join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank);
   const CommHandle& handle_of(const NcclCall& call) const;
   std::uint32_t rank_of(const CommHandle& handle, std::uint32_t process) const;
-  void follow_launches(const Thread& thread, const CommState& comm, std::uint32_t rank,
-                       OrderEntry& entry) const;
+  void follow_last(const Thread& thread, const std::vector<std::uint32_t>& launches,
+                   OrderEntry& entry) const;
 
   void run(Thread& thread, const HostBarrier& op);
   void run(Thread& thread, const HostSignal& op);

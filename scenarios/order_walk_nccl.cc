@@ -44,7 +44,7 @@ void OrderWalk::nccl_issue(Thread& thread) {
       const StreamRef* stream = kernel_stream(call.executed.op->kind);
       launches.push_back({&comm, rank, stream->resolve(call.variables).value, {}});
       at = launches.end() - 1;
-      follow_launches(thread, comm, rank, at->entry);
+      follow_last(thread, comm.launches[rank], at->entry);
     }
     at->entry.work.push_back(call.executed);
     at->entry.parts.push_back(join_transfer(call, comm, rank));
@@ -55,16 +55,13 @@ void OrderWalk::nccl_issue(Thread& thread) {
   }
 }
 
-void OrderWalk::follow_launches(const Thread& thread, const CommState& comm, std::uint32_t rank,
-                                OrderEntry& entry) const {
-  // Ascending in one lane is what last_known needs, so the last one of this thread.
-  const auto& launches = comm.launches[rank];
-  if (launches.empty()) return;
-  const std::uint32_t last = launches.back();
-  if (graph_.lane_of(last).thread == graph_.lane_of(thread.call).thread ||
-      graph_.mode() == OrderMode::Likely ||
-      graph_.last_known({last}, thread.call, thread.clock) != OrderGraph::kNone) {
-    entry.after.push_back(last);
+/// The latest that is called before this thread's call for certain.
+void OrderWalk::follow_last(const Thread& thread, const std::vector<std::uint32_t>& launches,
+                            OrderEntry& entry) const {
+  for (auto launch = launches.rbegin(); launch != launches.rend(); ++launch) {
+    if (graph_.last_known({*launch}, thread.call, thread.clock) == OrderGraph::kNone) continue;
+    entry.after.push_back(*launch);
+    return;
   }
 }
 

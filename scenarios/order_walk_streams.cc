@@ -60,6 +60,7 @@ void OrderWalk::run(Thread& thread, const StreamWaitEvent& op) {
   if (thread.capture) return;
   OrderEntry entry;
   entry.after = latest_record(thread, op.event);
+  if (entry.after.empty()) return;  // never recorded: "a functional no-op"
   queue(thread, op.stream, std::move(entry));
 }
 
@@ -71,7 +72,9 @@ std::vector<std::uint32_t> OrderWalk::latest_record(const Thread& thread,
   const auto found = records_.find(event);
   if (found == records_.end()) return {};
   if (graph_.mode() == OrderMode::Guaranteed) {
-    const auto& recorders = known_.recorders.at(event);
+    const auto known = known_.recorders.find(event);
+    if (known == known_.recorders.end()) return {};  // the earlier walk did not get here
+    const auto& recorders = known->second;
     const auto index = static_cast<std::uint32_t>(thread.declared - program_.threads.data());
     const bool all_mine = std::ranges::all_of(
         recorders, [&](const OrderFacts::Place& place) { return place.thread == index; });
@@ -149,8 +152,7 @@ void OrderWalk::run(Thread& thread, const GraphLaunch& op) {
   entry.work = graph.work;
   entry.takes = graph.takes;
   entry.gives = graph.gives;
-  const std::uint32_t last = graph_.last_known(graph.launches, thread.call, thread.clock);
-  if (last != OrderGraph::kNone) entry.after.push_back(last);
+  follow_last(thread, graph.launches, entry);
   std::vector<std::pair<CommState*, std::uint32_t>> ranks;
   for (const NcclCall& call : graph.nccl) {
     const CommHandle& handle = handle_of(call);
@@ -159,7 +161,7 @@ void OrderWalk::run(Thread& thread, const GraphLaunch& op) {
     ranks.emplace_back(&comm, rank);
     entry.work.push_back(call.executed);
     entry.parts.push_back(join_transfer(call, comm, rank));
-    follow_launches(thread, comm, rank, entry);
+    follow_last(thread, comm.launches[rank], entry);
   }
   if (entry.work.empty()) entry.work.push_back(thread.current);
   const std::uint32_t launch = queue(thread, op.stream, std::move(entry));
