@@ -51,7 +51,10 @@ void choose_sizes(Group& group) {
     const NcclTestsSize size = nccl_tests_size(plan.op, bytes, type, plan.ranks());
     if (size.count == 0) continue;
     plan.sizes.push_back(size);
-    group.comparison.rows.push_back({{}, times, median(times), 0, 0});
+    NcclTestsComparedRow row;
+    row.measured_us = times;
+    row.median_us = median(times);
+    group.comparison.rows.push_back(std::move(row));
   }
 }
 
@@ -73,7 +76,8 @@ std::vector<NcclTestsComparison> compare_nccl_tests(const std::vector<NcclTestsS
     try {
       check_plan(group.comparison.plan, machine);
     } catch (const UsageError& refused) {
-      throw UsageError{fmt::format("{}: {}", group.comparison.files.front(), refused.what())};
+      throw UsageError{fmt::format("{}: {}\n  hint: --where COLUMN=TEXT takes rows of a .csv file",
+                                   group.comparison.files.front(), refused.what())};
     }
     choose_sizes(group);
     if (group.comparison.rows.empty()) continue;

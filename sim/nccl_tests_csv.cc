@@ -55,7 +55,8 @@ class CsvReader {
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     if (samples_.empty() && problems_.empty()) {
-      problems_.push_back({{file_, 0, 0}, "no row in it that counts", {}});
+      line_ = 0;
+      error(0, "no row in it that counts");
     }
     if (!problems_.empty()) return tl::unexpected{std::move(problems_)};
     return std::move(samples_);
@@ -65,7 +66,10 @@ class CsvReader {
   using Names = std::vector<std::string>;
 
   void error(int column, std::string message, std::string hint = {}) {
-    problems_.push_back({{file_, line_, column}, std::move(message), std::move(hint)});
+    Diagnostic& problem = problems_.emplace_back();
+    problem.at = {file_, line_, column};
+    problem.message = std::move(message);
+    problem.hint = std::move(hint);
   }
 
   void read_heading() {

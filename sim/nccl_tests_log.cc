@@ -65,7 +65,8 @@ class LogReader {
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     if (samples_.empty() && problems_.empty()) {
-      problems_.push_back({{file_, 0, 0}, "no line of an nccl-tests table in it", {}});
+      line_ = 0;
+      error(0, "no line of an nccl-tests table in it");
     }
     if (!problems_.empty()) return tl::unexpected{std::move(problems_)};
     return std::move(samples_);
@@ -73,7 +74,10 @@ class LogReader {
 
  private:
   void error(int column, std::string message, std::string hint = {}) {
-    problems_.push_back({{file_, line_, column}, std::move(message), std::move(hint)});
+    Diagnostic& problem = problems_.emplace_back();
+    problem.at = {file_, line_, column};
+    problem.message = std::move(message);
+    problem.hint = std::move(hint);
   }
 
   void read_line(std::string_view line) {

@@ -96,7 +96,7 @@ std::string nccl_tests_text(const NcclTestsPlan& plan, const NcclTestsRange& ran
                    plan.type, reduces ? plan.redop : "none",
                    op.has_root ? static_cast<int>(plan.root) : -1);
     for (int side = 0; side < 2; ++side) {
-      fmt::format_to(out, "  {:>7}  {:>6}  {:>6}     N/A", fitted(row.time_us, 7), fitted(algbw, 6),
+      fmt::format_to(out, "  {:>7}  {:>6}  {:>6}    N/A", fitted(row.time_us, 7), fitted(algbw, 6),
                      fitted(busbw, 6));
     }
     text += '\n';

@@ -91,7 +91,7 @@ class Writer {
     return call + "}";
   }
 
-  /// To the next rank and from the one before.
+  /// To the next rank and from the one before: calls of one group.
   std::string neighbours(const std::string& where, const std::string& data,
                          const std::string& device) const {
     const std::string rank = fmt::format("process * {} + {}", plan_.gpus_per_process(), device);
@@ -99,17 +99,19 @@ class Writer {
       return fmt::format("{}: {{{}, buffer: {}, {}, peer: ({} + {}) % {}}}", what, where,
                          of(buffer, device), data, rank, step, plan_.ranks());
     };
-    return fmt::format("nccl_group: {{ops: [{}, {}]}}", transfer("nccl_send", "send", 1),
-                       transfer("nccl_recv", "recv", plan_.ranks() - 1));
+    return transfer("nccl_send", "send", 1) + ", " +
+           transfer("nccl_recv", "recv", plan_.ranks() - 1);
   }
 
   std::string for_each_gpu(const std::string& op, std::uint32_t count) const {
     return fmt::format("for_each: {{index: d, in: {}, ops: [{}]}}", count, op);
   }
   std::string call(const NcclTestsSize& size) const {
-    if (plan_.gpus == 1) return rank_call(size, device("0"));
-    return fmt::format("nccl_group: {{ops: [{}]}}",
-                       for_each_gpu(rank_call(size, device("d")), plan_.gpus));
+    const bool is_alone = plan_.gpus == 1;
+    const std::string calls = is_alone ? rank_call(size, device("0"))
+                                       : for_each_gpu(rank_call(size, device("d")), plan_.gpus);
+    if (is_alone && plan_.op != NcclTestsOp::SendRecv) return calls;
+    return fmt::format("nccl_group: {{ops: [{}]}}", calls);
   }
   std::string synchronize() const {
     if (plan_.gpus == 1) {

@@ -1,0 +1,93 @@
+// foretrace nccl-tests as a user runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+constexpr const char* kSweep = "foretrace nccl-tests all_reduce -b 8 -e 1M -f 8 --processes 8 -g 1";
+
+TEST(NcclTestsCommand, PrintsATableThatItReadsBackWithoutAnError) {
+  const Scratch scratch;
+  const Ran table = scratch.run(std::string{kSweep} + " --output table.log");
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  const std::string text = read_file(scratch.path() / "table.log");
+  EXPECT_THAT(text, HasSubstr("# nThread 1 nGpus 1 minBytes 8 maxBytes 1048576 step: 8(factor)"));
+  EXPECT_THAT(text, HasSubstr("# Avg bus bandwidth    : "));
+  const Ran compare = scratch.run("foretrace nccl-tests --compare table.log --tolerance 1%");
+  EXPECT_EQ(compare.exit_code, 0) << compare.err;
+  EXPECT_THAT(compare.out, HasSubstr("all_reduce, 8 ranks"));
+  EXPECT_THAT(compare.out, HasSubstr("| below 1 MiB |"));
+}
+
+TEST(NcclTestsCommand, ExitsWithOneWhenAMeasurementIsOutOfTolerance) {
+  const Scratch scratch;
+  scratch.write("slow.csv", "op,ranks,size_bytes,time_us\nall_reduce,8,1024,1000000\n");
+  const std::string compare = "foretrace nccl-tests --compare slow.csv";
+  EXPECT_EQ(scratch.run(compare).exit_code, 0) << "nothing was asked of it";
+  EXPECT_EQ(scratch.run(compare + " --tolerance 50%").exit_code, 1);
+}
+
+TEST(NcclTestsCommand, WritesCsvAndTheLoopAsAScenario) {
+  const Scratch scratch;
+  const Ran csv = scratch.run(std::string{kSweep} + " --format csv");
+  EXPECT_EQ(csv.exit_code, 0) << csv.err;
+  EXPECT_THAT(csv.out, StartsWith("op,processes,gpus_per_process,ranks,size_bytes,time_us,"
+                                  "algbw_gbps,busbw_gbps,algorithm,protocol,channels,low_us,"
+                                  "high_us\nall_reduce,8,1,8,8,"));
+  const Ran scenario = scratch.run(std::string{kSweep} + " -n 1000 -G 2 --scenario loop.yaml");
+  EXPECT_EQ(scenario.exit_code, 0) << scenario.err;
+  const Ran check = scratch.run("foretrace check loop.yaml");
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_THAT(check.err, IsEmpty());
+}
+
+struct Wrong {
+  const char* what;
+  const char* flags;
+  const char* says;
+  friend std::ostream& operator<<(std::ostream& out, const Wrong& w) { return out << w.flags; }
+};
+class NcclTestsWrongUse : public testing::TestWithParam<Wrong> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, NcclTestsWrongUse,
+    testing::Values(
+        Wrong{"UnknownOperation", "all_redcue --processes 8", "did you mean 'all_reduce'?"},
+        Wrong{"NoOperation", "", "an operation is needed"},
+        Wrong{"TooManyRanks", "all_reduce --processes 16",
+              "16 ranks (16 process(es) x 1 GPU(s), on 1 node(s)) do not fit: machine "
+              "'h200-nvswitch-8' has 1 node(s) with 8 GPU(s) each"},
+        Wrong{"OneRank", "all_reduce", "nobody to talk to"},
+        Wrong{"EmptyRange", "all_reduce -b 8 -e 4 --processes 8", "-b 8 is larger than -e 4"},
+        Wrong{"FactorOne", "all_reduce -b 8 -e 1G -f 1 --processes 8", "-f 1"},
+        Wrong{"LessThanAnElement", "all_reduce -b 2 --processes 8", "holds no element"},
+        Wrong{"NothingForEachRank", "alltoall -b 8 -e 64 -f 2 --processes 8", "at least 128 B"},
+        Wrong{"UnknownMachine", "all_reduce --processes 8 --machine h200-nvswitch-9",
+              "did you mean 'h200-nvswitch-8'?"},
+        Wrong{"UnknownType", "all_reduce --processes 8 -d flaot", "did you mean 'float'?"},
+        Wrong{"UnknownReduction", "all_reduce --processes 8 -o summ", "did you mean 'sum'?"},
+        Wrong{"UnknownVariable", "all_reduce --processes 8 --env NCCL_PROT=LL",
+              "did you mean 'NCCL_PROTO'?"},
+        Wrong{"NoSuchRoot", "broadcast --processes 8 -r 8", "the ranks are 0 to 7"},
+        Wrong{"GraphOfWaits", "all_reduce --processes 8 -G 2 -z 1", "a CUDA graph"},
+        Wrong{"LargerThanTheGpu", "all_reduce --processes 8 -b 100G", "has 141000000000"},
+        Wrong{"MissingFile", "--compare no_such.log", "no_such.log"},
+        Wrong{"NoTable", "--compare models/machines/h200-nvswitch-8.yaml", "no line of an"}),
+    [](const auto& tested) { return std::string{tested.param.what}; });
+
+TEST_P(NcclTestsWrongUse, ExitsWithTwoAndSaysWhy) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(std::string{"foretrace nccl-tests "} + GetParam().flags);
+  EXPECT_EQ(ran.exit_code, 2) << ran.out << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr(GetParam().says));
+  EXPECT_THAT(ran.out, IsEmpty());
+}
+
+}  // namespace
+}  // namespace foretrace::test
