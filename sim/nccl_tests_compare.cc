@@ -48,9 +48,11 @@ void choose_sizes(Group& group) {
   NcclTestsPlan& plan = group.comparison.plan;
   const NcclTestsType& type = parse_nccl_tests_type(plan.type);
   for (const auto& [bytes, times] : group.samples) {
-    const NcclTestsSize size = nccl_tests_size(plan.op, bytes, type, plan.ranks());
-    if (size.count == 0) continue;
-    plan.sizes.push_back(size);
+    // As measured: old versions of nccl-tests do not round to 16 bytes.
+    const std::uint64_t parts = info(plan.op).is_total ? plan.ranks() : 1;
+    const std::uint64_t count = bytes / type.element.count / parts;
+    if (count == 0) continue;
+    plan.sizes.push_back({bytes, count});
     NcclTestsComparedRow row;
     row.measured_us = times;
     row.median_us = median(times);
@@ -85,7 +87,7 @@ std::vector<NcclTestsComparison> compare_nccl_tests(const std::vector<NcclTestsS
     comparisons.push_back(std::move(group.comparison));
   }
   if (comparisons.empty())
-    throw UsageError{"every measured size is one that nccl-tests rounds to 0"};
+    throw UsageError{"every measured size is 0, or less than an element for each rank"};
   const auto predicted = predict_nccl_tests(plans, machine);
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     for (std::size_t k = 0; k < comparisons[i].rows.size(); ++k) {

@@ -25,8 +25,8 @@ struct NcclTestsComparison {
   std::vector<NcclTestsComparedRow> rows;  ///< by size
 };
 
-/// Throws UsageError when a run does not fit on `machine`. Sizes that nccl-tests rounds to 0 are
-/// left out.
+/// Throws UsageError when a run does not fit on `machine`. Sizes without an element for each rank
+/// are left out.
 std::vector<NcclTestsComparison> compare_nccl_tests(const std::vector<NcclTestsSample>& samples,
                                                     const Machine& machine);
 

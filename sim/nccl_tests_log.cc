@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <utility>
 
 #include "scenarios/errors.h"
 #include "scenarios/text_file.h"
@@ -200,6 +201,7 @@ class LogReader {
 
   void take(NcclTestsSample sample, const std::vector<Token>& tokens, std::size_t time) {
     if (!op_) {
+      if (std::exchange(asked_for_op_, true)) return;  // once is enough
       return error(tokens[0].column, "the file does not tell which operation this is",
                    "--op-name all_reduce");
     }
@@ -219,6 +221,7 @@ class LogReader {
   NcclTestsPlan plan_;
   std::optional<NcclTestsOp> op_;
   bool in_table_ = false;
+  bool asked_for_op_ = false;
   std::uint32_t ranks_ = 0;
   std::set<std::string> nodes_;
   std::vector<NcclTestsSample> samples_;
