@@ -255,10 +255,13 @@ void check_program(const Program& program, Problems& problems) {
   check_comm_devices(program, problems);
   check_comm_init(program, problems);
   warn_of_events_never_recorded(program, problems);
+  const std::size_t warnings_before = problems.count();
   warn_of_signals_never_given(program, problems);
   if (problems.error_count() != errors_before) return;
   check_nccl_order(program, problems);
-  check_races(program, problems);
+  const HappensBefore order = happens_before(program, {.mode = OrderMode::Likely});
+  if (problems.count() == warnings_before) check_hangs(program, order, problems);
+  check_races(program, order, problems);
 }
 
 }  // namespace foretrace

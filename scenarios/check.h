@@ -2,6 +2,7 @@
 // operations on the wrong device. What cannot be known before running is a warning.
 #pragma once
 
+#include "scenarios/happens_before.h"
 #include "scenarios/program.h"
 #include "scenarios/yaml_reader.h"
 
@@ -17,7 +18,12 @@ void check_program(const Program& program, Problems& problems);
 /// Warnings about NCCL operations that wait for each other in vain. Part of check_program.
 void check_nccl_order(const Program& program, Problems& problems);
 
-/// Warnings about accesses to one buffer that nothing orders. Part of check_program.
-void check_races(const Program& program, Problems& problems);
+/// Warnings about host threads and streams that never come to their end, whatever the times are.
+/// `order` is the likely one. Part of check_program.
+void check_hangs(const Program& program, const HappensBefore& order, Problems& problems);
+
+/// Warnings about accesses to one buffer that nothing orders, not even the likely `order`. Part of
+/// check_program.
+void check_races(const Program& program, const HappensBefore& order, Problems& problems);
 
 }  // namespace foretrace

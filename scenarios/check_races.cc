@@ -9,7 +9,6 @@
 #include <tuple>
 
 #include "scenarios/check.h"
-#include "scenarios/happens_before.h"
 #include "scenarios/op_refs.h"
 
 namespace foretrace {
@@ -28,10 +27,8 @@ bool overlap(const Access& a, const Access& b) { return a.begin < b.end && b.beg
 
 class RaceFinder {
  public:
-  explicit RaceFinder(const Program& program)
-      : program_{program},
-        index_{index_ops(program)},
-        order_{happens_before(program, {.mode = OrderMode::Likely})} {}
+  RaceFinder(const Program& program, const HappensBefore& order)
+      : program_{program}, index_{index_ops(program)}, order_{order} {}
 
   void find(Problems& problems) {
     for (const std::uint32_t node : order_.sequence) {
@@ -181,13 +178,15 @@ class RaceFinder {
 
   const Program& program_;
   std::vector<OpInfo> index_;
-  HappensBefore order_;
+  const HappensBefore& order_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, LaneAccesses> accesses_;
   std::set<std::pair<const Op*, const Op*>> warned_;
 };
 
 }  // namespace
 
-void check_races(const Program& program, Problems& problems) { RaceFinder{program}.find(problems); }
+void check_races(const Program& program, const HappensBefore& order, Problems& problems) {
+  RaceFinder{program, order}.find(problems);
+}
 
 }  // namespace foretrace

@@ -8,8 +8,8 @@
 // one graph in their order; one communicator's launches on one device in their order; a
 // collective's kernels end only after all ranks began, a send with its receive likewise.
 //
-// Not covered: the order inside a graph; a limited number of SMs, hardware queues or queued
-// launches; connections that a cold NCCL call makes; what a failed or timed-out operation leaves.
+// Not covered: the order inside a graph; a limited number of SMs or hardware queues; connections
+// that a cold NCCL call makes; what a failed or timed-out operation leaves.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ namespace foretrace {
 /// Host threads run at their own pace, so who issued first is not always known.
 enum class OrderMode : std::uint8_t {
   Guaranteed,  ///< only what holds however fast each thread is, and what CUDA documents
-  Likely       ///< also what one fair run had: nothing is called unordered that most likely is not
+  Likely  ///< also what one fair run had, with a full launch queue holding the host: nothing is
+          ///< called unordered that most likely is not
 };
 
 struct OrderOptions {

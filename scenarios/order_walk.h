@@ -90,6 +90,7 @@ class OrderWalk {
 
   std::uint32_t queue(Thread& thread, std::uint32_t stream, OrderEntry entry);
   std::uint32_t queue(Thread& thread, const StreamRef& stream, OrderEntry entry);
+  void wait_for_room(Thread& thread, std::uint32_t added);
   void wait_for(Thread& thread, const std::vector<std::uint32_t>& entries);
   void wait_for_stream(Thread& thread, std::uint32_t stream, bool of_all_threads = false);
   void wait_for_device(Thread& thread, std::uint32_t device);

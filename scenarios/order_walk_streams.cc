@@ -9,6 +9,7 @@ namespace {
 
 /// CUDA's: so much of a pageable copy to the device travels in the command stream.
 constexpr Bytes kSmallPageable{64 * 1024};
+constexpr std::size_t kLaunchQueueDepth = 1024;  // entries; measured, not documented
 
 }  // namespace
 
@@ -16,7 +17,10 @@ constexpr Bytes kSmallPageable{64 * 1024};
 std::uint32_t OrderWalk::queue(Thread& thread, std::uint32_t stream, OrderEntry entry) {
   if (entry.work.empty()) entry.work.push_back(thread.current);
   if (!thread.capture) {
-    return graph_.add_entry(thread.call, stream, thread.clock, std::move(entry));
+    const std::uint32_t added =
+        graph_.add_entry(thread.call, stream, thread.clock, std::move(entry));
+    wait_for_room(thread, added);
+    return added;
   }
   const auto append = [](auto& to, const auto& from) {
     to.insert(to.end(), from.begin(), from.end());
@@ -25,6 +29,14 @@ std::uint32_t OrderWalk::queue(Thread& thread, std::uint32_t stream, OrderEntry 
   append(thread.capture->takes, entry.takes);
   append(thread.capture->gives, entry.gives);
   return OrderGraph::kNone;
+}
+
+/// A stream holds so many entries; whoever queues another one waits.
+void OrderWalk::wait_for_room(Thread& thread, std::uint32_t added) {
+  const auto& entries = graph_.lane_of(added).nodes;
+  if (graph_.mode() == OrderMode::Guaranteed || entries.size() <= kLaunchQueueDepth) return;
+  const std::uint32_t leaves = entries[entries.size() - 1 - kLaunchQueueDepth];
+  if (!graph_.has_ended(leaves)) wait_for(thread, {leaves});
 }
 
 std::uint32_t OrderWalk::queue(Thread& thread, const StreamRef& stream, OrderEntry entry) {

@@ -41,6 +41,7 @@ class Problems {
   void add(int line, int column, Severity severity, std::string message, std::string hint = {});
 
   std::size_t error_count() const { return error_count_; }
+  std::size_t count() const { return all_.size(); }  ///< errors and warnings
   /// Further ones are counted only: nobody reads the thousandth.
   bool is_full() const { return all_.size() >= kMostKept; }
   const std::string& file() const { return file_; }

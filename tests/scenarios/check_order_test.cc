@@ -1,4 +1,4 @@
-// Warnings of data races: what is one, and above all what is none.
+// Warnings of data races and of programs that hang: what is one, and above all what is none.
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/reading.h"
@@ -90,6 +90,43 @@ TEST(CheckRaces, AsksOnlyTheRootForWhatABroadcastReads) {
                         "      - nccl_broadcast: {comm: w, stream: a, send_buffer: x(0), "
                         "recv_buffer: x(1), type: float32, root: 0}\n"),
             "");
+}
+
+TEST(CheckHangs, SaysWhichThreadsWaitForEachOther) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nsignals: {ping: {}, pong: {}}\nthreads:\n"
+                        "  one: [{host_wait: {signal: pong}}, {host_signal: {signal: ping}}]\n"
+                        "  two: [{host_wait: {signal: ping}}, {host_signal: {signal: pong}}]\n"),
+            "5:10 warning: host thread 'one' waits here for ever\n"
+            "6:10 warning: host thread 'two' waits here for ever\n");
+}
+
+TEST(CheckHangs, NamesTheHostFunctionThatNobodyReleases) {
+  const std::string head =
+      "schema_version: 1\nname: a\nsignals: {go: {}}\nstreams: {s: {}}\nthreads:\n  main:\n"
+      "    - host_func: {stream: s, wait: go}\n";
+  EXPECT_EQ(problems_of(head + "    - device_synchronize: {}\n    - host_signal: {signal: go}\n"),
+            "8:7 warning: host thread 'main' waits here for ever | the host function of line 7 is "
+            "never released\n");
+  EXPECT_EQ(problems_of(head + "    - host_signal: {signal: go}\n    - device_synchronize: {}\n"),
+            "");
+}
+
+TEST(CheckHangs, SeesTheStreamThatIsLeftWaiting) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nsignals: {go: {}}\nstreams: {s: {}}\n"
+                        "threads:\n  main:\n    - host_func: {stream: s, wait: go}\n"),
+            "7:7 warning: the stream waits here for ever | the host function of line 7 is never "
+            "released\n");
+}
+
+TEST(CheckHangs, KnowsThatTheHostStopsBehindAFullLaunchQueue) {
+  const auto launches = [](const std::string& count) {
+    return "schema_version: 1\nname: a\nsignals: {go: {}}\nstreams: {s: {}}\nthreads:\n  main:\n"
+           "    - host_func: {stream: s, wait: go}\n    - repeat: {times: " +
+           count +
+           ", ops: [{spin: {stream: s, duration: 1us}}]}\n    - host_signal: {signal: go}\n";
+  };
+  EXPECT_EQ(problems_of(launches("500")), "");
+  EXPECT_NE(problems_of(launches("2000")), "");
 }
 
 }  // namespace
