@@ -68,6 +68,27 @@ class GraphSearch {
     return best_.graph;
   }
 
+  /// A graph that was read off a log.
+  NcclSearchGraph known(const NcclRings& rings) const {
+    NcclSearchGraph graph;
+    graph.channels = rings.channels;
+    graph.intra_gbps = graph.inter_gbps = rings.gbps;
+    graph.intra_path = shortest_intra_;
+    graph.inter_path = shortest_inter_;
+    graph.nic_latency_us = node_.nics > 0 ? topology_.nic_latency_us : 0;
+    return graph;
+  }
+
+  void describe_longest(NcclGraphs& graphs) const {
+    for (const auto& row : node_.between) {
+      for (const SearchPath& path : row) {
+        if (path.type == NcclPath::Dis || path.type < graphs.gpu_path) continue;
+        graphs.gpu_path = path.type;
+        graphs.gpu_gbps = path.gbps;
+      }
+    }
+  }
+
  private:
   void measure_paths() {
     shortest_intra_ = NcclPath::Loc;
@@ -254,16 +275,23 @@ class GraphSearch {
 }  // namespace
 
 NcclGraphs nccl_search(const NcclTopology& topology, const NcclConstants& constants,
-                       const NcclSettings& settings) {
+                       const NcclSettings& settings, std::optional<NcclRings> rings) {
   GraphSearch search{topology, constants, settings};
   NcclGraphs graphs;
-  graphs.ring = search.find(NcclPattern::Ring, 1, kMaxChannels / 2);
-  graphs.tree = search.find(NcclPattern::BalancedTree, graphs.ring.channels, graphs.ring.channels);
+  if (rings) {
+    graphs.ring = graphs.tree = search.known(*rings);
+    graphs.tree.pattern = NcclPattern::BalancedTree;
+  } else {
+    graphs.ring = search.find(NcclPattern::Ring, 1, kMaxChannels / 2);
+    graphs.tree =
+        search.find(NcclPattern::BalancedTree, graphs.ring.channels, graphs.ring.channels);
+  }
   graphs.nvls.pattern = NcclPattern::Nvls;
   const bool nvls = topology.multicast && topology.link == NcclLink::NvSwitch &&
                     topology.gpus_per_node > 1 && settings.get(NcclNumber::NvlsEnable, 2) != 0 &&
                     settings.p2p_level() != NcclPath::Loc;
   if (nvls) graphs.nvls = search.find(NcclPattern::Nvls, 1, kMaxChannels);
+  search.describe_longest(graphs);
   return graphs;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/nccl_constants.h"
 #include "models/nccl_settings.h"
@@ -66,9 +67,17 @@ struct NcclSearchGraph {
 
 struct NcclGraphs {
   NcclSearchGraph ring, tree, nvls;
+  NcclPath gpu_path = NcclPath::Loc;  ///< the longest between two GPUs of a node
+  float gpu_gbps = 0;                 ///< of that path
+};
+
+/// The rings as a log of the real machine shows them, where they are known better than by search.
+struct NcclRings {
+  std::uint32_t channels;
+  float gbps;
 };
 
 NcclGraphs nccl_search(const NcclTopology& topology, const NcclConstants& constants,
-                       const NcclSettings& settings);
+                       const NcclSettings& settings, std::optional<NcclRings> rings = {});
 
 }  // namespace foretrace

@@ -1,147 +1,175 @@
 #include "models/nccl_tuning.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+
+#include "models/nccl_p2p.h"
+#include "models/nccl_plan.h"
+#include "models/nccl_prices.h"
+#include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kProtocols = 3;
-using PerProtocol = std::array<double, kProtocols>;  // LL, LL128, Simple
+using enum NcclNumber;
+constexpr std::uint32_t kMaxChannels = 64;  // src/include/device.h, MAXCHANNELS
+constexpr std::uint64_t kSteps = 8;         // src/include/device.h, NCCL_STEPS
 
-// nccl src/graph/tuning.cc, 2.28: baseLat and hwLat rows for NVLink, us.
-constexpr PerProtocol kTreeBase{6.8, 14.0, 8.4};
-constexpr PerProtocol kRingBase{6.6, 14.0, 8.4};
-constexpr PerProtocol kTreeHop{0.6, 1.25, 4.0};
-constexpr PerProtocol kRingHop{0.6, 1.9, 3.4};
-// The same file, Hopper rows for one node, GB/s.
-constexpr double kLlMax = 141.0;
-constexpr double kRingLl128PerChannel = 36.7;
-constexpr double kTreeLl128PerChannel = 36.7;
-constexpr double kTreePerChannel = 38.7;
+std::uint32_t number(const NcclSettings& settings, NcclNumber setting, std::uint32_t otherwise) {
+  const std::int64_t value = settings.get(setting, otherwise);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, kMaxChannels));
+}
 
-// The same file, treeCorrectionFactor: index log2(bytes / 64).
-constexpr std::size_t kCorrections = 23;
-constexpr std::array<std::array<double, kCorrections>, kProtocols> kTreeCorrection{{
-    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
-    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
-}};
+std::uint32_t min_ctas(const NcclSettings& settings) {
+  return std::min(number(settings, MinCtas, 1), number(settings, MaxCtas, kMaxChannels));
+}
 
-std::size_t index(NcclProtocol protocol) { return static_cast<std::size_t>(protocol); }
+/// src/graph/connect.cc, ncclTopoPostset: two CTAs per search channel, then the settings.
+void set_channels(NcclTuning& tuning) {
+  const NcclSettings& settings = tuning.settings;
+  std::uint32_t channels = std::min(tuning.graphs.tree.channels, tuning.graphs.ring.channels);
+  tuning.graphs.tree.channels = tuning.graphs.ring.channels = channels;
+  channels = std::min(kMaxChannels, 2 * channels);
+  if (tuning.topology.capability >= 90 && tuning.topology.nodes > 1 &&
+      tuning.graphs.ring.intra_gbps > 45 && channels < 16) {
+    channels *= 2;
+  }
+  channels = std::min({channels, std::max(number(settings, MaxChannels, kMaxChannels), 1u),
+                       number(settings, MaxCtas, kMaxChannels)});
+  channels = std::max({channels, number(settings, MinChannels, 0), min_ctas(settings)});
+  tuning.channels = channels;
+}
 
-/// Steps of a ring pass: nccl src/graph/tuning.cc, nsteps.
-double ring_steps(CollectiveKind kind, double ranks) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-      return 2 * (ranks - 1);
-    case CollectiveKind::AllGather:
-    case CollectiveKind::ReduceScatter:
-      return ranks - 1;
-    default:
-      return ranks;
+/// src/transport/nvls.cc, ncclNvlsInit.
+void set_nvls_channels(NcclTuning& tuning) {
+  if (tuning.graphs.nvls.channels == 0) return;
+  const bool blackwell = tuning.topology.capability >= 100;
+  const std::uint32_t by_generation = !blackwell ? 16 : tuning.topology.nodes > 1 ? 32 : 24;
+  const std::uint32_t wanted = number(tuning.settings, NvlsCtas, by_generation);
+  tuning.nvls_channels = std::max(min_ctas(tuning.settings),
+                                  std::min(number(tuning.settings, MaxCtas, kMaxChannels), wanted));
+  // Before 2.28 the other algorithms got as many.
+  if (tuning.version < NcclVersion{2, 28, 0}) {
+    tuning.channels = std::max(tuning.channels, tuning.nvls_channels);
   }
 }
 
-double ring_latency(CollectiveKind kind, NcclProtocol protocol, double ranks) {
-  const double base = kRingBase[index(protocol)];
-  const double hop = kRingHop[index(protocol)];
-  // Every channel of an NVSwitch node has the same order: one hop for the whole chain.
-  const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
-  return chain ? base + hop : base + ring_steps(kind, ranks) * hop;
-}
-
-NcclPrice ring_price(const NcclGraph& graph, CollectiveKind kind, NcclProtocol protocol,
-                     double bytes) {
-  const double channels = graph.search_channels;
-  const double total = channels * graph.channel_gbps;
-  const PerProtocol bus{std::min(kLlMax, total / 2),
-                        std::min(0.92 * total, channels * kRingLl128PerChannel), total};
-  const double ranks = graph.ranks;
-  const double bandwidth = bus[index(protocol)] * ranks / ring_steps(kind, ranks);
-  const double latency = ring_latency(kind, protocol, ranks);
-  return {NcclAlgorithm::Ring, protocol, latency, bandwidth, latency + bytes / (1000 * bandwidth)};
-}
-
-NcclPrice tree_price(const NcclGraph& graph, NcclProtocol protocol, double bytes) {
-  const double channels = graph.search_channels;
-  const double total = std::min(0.92 * channels * graph.channel_gbps, channels * kTreePerChannel);
-  const PerProtocol bus{std::min(total / 3.8, kLlMax),
-                        std::min(total * 7.0 / 9.0, channels * kTreeLl128PerChannel), total};
-  const double hop = kTreeHop[index(protocol)];
-  const double latency = kTreeBase[index(protocol)] + 2 * (graph.ranks - 1) * hop;
-  double bandwidth = bus[index(protocol)] / 2;
-  const double log_size = std::log2(bytes / 64);
-  if (log_size >= 0 && log_size < kCorrections) {
-    bandwidth *= kTreeCorrection[index(protocol)][static_cast<std::size_t>(log_size)];
+/// src/init.cc, computeBuffSizes.
+void set_buffers(NcclTuning& tuning) {
+  const auto size = [&](NcclNumber setting, std::int64_t otherwise) {
+    return static_cast<std::uint64_t>(tuning.settings.get(setting, otherwise));
+  };
+  tuning.buffer_bytes = {size(LlBuffer, 512 << 10), size(Ll128Buffer, 120 * 640 * 8 * 8),
+                         size(Buffer, 4 << 20)};
+  const bool wide = tuning.version >= NcclVersion{2, 30, 0} &&
+                    tuning.topology.cpu == NcclCpu::Arm && tuning.topology.capability >= 100;
+  if (tuning.topology.nodes > 1) {
+    tuning.p2p_chunk_bytes = (wide ? 2 : 1) * size(P2pNetChunk, 128 << 10);
+  } else {
+    tuning.p2p_chunk_bytes =
+        tuning.all_nvlink ? size(P2pNvlChunk, 512 << 10) : size(P2pPciChunk, 128 << 10);
   }
-  return {NcclAlgorithm::Tree, protocol, latency, bandwidth, latency + bytes / (1000 * bandwidth)};
+  tuning.p2p_chunk_bytes = std::min(tuning.p2p_chunk_bytes,
+                                    tuning.buffer_bytes[nccl_index(NcclProtocol::Simple)] / kSteps);
 }
 
-/// nccl src/enqueue.cc: first fewer channels, then fewer threads, while each thread would have
-/// less than its threshold of bytes.
-void shrink(NcclChoice& choice, const NcclGraph& graph, double bytes) {
-  constexpr std::array<double, kProtocols> kThreshold{8, 8, 64};
-  constexpr std::array<std::uint32_t, kProtocols> kThreads{512, 640, 512};
-  double threshold = kThreshold[index(choice.protocol)];
-  const bool ring = choice.algorithm == NcclAlgorithm::Ring;
-  if (ring && choice.protocol == NcclProtocol::LL) threshold *= graph.ranks;
-  choice.channels = 2 * graph.search_channels;
-  choice.threads = kThreads[index(choice.protocol)];
-  const auto too_many = [&] { return bytes < choice.channels * choice.threads * threshold; };
-  while (too_many() && choice.channels > 1) --choice.channels;
-  while (too_many() && choice.threads % 128 == 0) choice.threads /= 2;
-  if (choice.protocol == NcclProtocol::Simple) choice.threads += ring ? 32 : 640 - choice.threads;
-  choice.threads = std::max(choice.threads, 96u);
+/// src/graph/tuning.cc, getNthreads: what is no multiple of a warp becomes the largest.
+std::uint32_t threads(std::int64_t set, std::uint32_t least, std::uint32_t most,
+                      std::uint32_t otherwise) {
+  if (set <= 0) return otherwise;
+  if (set % 32 != 0 || set > most) return most;
+  return std::max(static_cast<std::uint32_t>(set), least);
+}
+
+void set_threads(NcclTuning& tuning) {
+  const NcclSearchGraph& ring = tuning.graphs.ring;
+  const std::int64_t set = tuning.settings.get(Threads, 0);
+  const bool slow = ring.intra_gbps * static_cast<float>(ring.channels) <= 12;
+  for (const NcclAlgorithm algorithm : {NcclAlgorithm::Tree, NcclAlgorithm::Ring}) {
+    const bool few = slow && algorithm == NcclAlgorithm::Ring;
+    tuning.max_threads[nccl_index(algorithm)] = {
+        threads(set, 64, 512, 512), threads(tuning.settings.get(Ll128Threads, 0), 160, 640, 640),
+        threads(set, 64, 512, few ? 256 : 512)};
+  }
+  for (auto& by_protocol : tuning.bytes_per_thread) by_protocol = {8, 8, 64};
+  tuning.bytes_per_thread[nccl_index(NcclAlgorithm::Ring)][nccl_index(NcclProtocol::LL)] *=
+      tuning.ranks();
+  using enum NcclAlgorithm;
+  for (const NcclAlgorithm algorithm : {CollNetDirect, CollNetChain, Nvls, NvlsTree}) {
+    tuning.max_threads[nccl_index(algorithm)].back() = 640;
+  }
+  for (const NcclAlgorithm algorithm : {CollNetDirect, CollNetChain}) {
+    tuning.bytes_per_thread[nccl_index(algorithm)].back() = 512;
+  }
 }
 
 }  // namespace
 
-std::string_view name_of(NcclAlgorithm algorithm) {
-  return algorithm == NcclAlgorithm::Tree ? "Tree" : "Ring";
+const NcclSearchGraph& NcclTuning::graph(NcclAlgorithm algorithm) const {
+  switch (algorithm) {
+    case NcclAlgorithm::Tree:
+    case NcclAlgorithm::Pat:
+      return graphs.tree;
+    case NcclAlgorithm::Nvls:
+    case NcclAlgorithm::NvlsTree:
+      return graphs.nvls;
+    case NcclAlgorithm::Ring:
+    case NcclAlgorithm::CollNetDirect:
+    case NcclAlgorithm::CollNetChain:
+      break;
+  }
+  return graphs.ring;
 }
 
-std::string_view name_of(NcclProtocol protocol) {
-  constexpr std::array<std::string_view, kProtocols> kNames{"LL", "LL128", "Simple"};
-  return kNames[index(protocol)];
+NcclTuning nccl_tune(const NcclTopology& topology, NcclVersion version,
+                     const NcclSettings& settings, std::optional<NcclRings> rings) {
+  FORETRACE_CHECK(topology.ranks() >= 1, "a communicator has ranks");
+  NcclTuning tuning;
+  tuning.topology = topology;
+  tuning.version = version;
+  tuning.settings = settings;
+  tuning.constants = &nccl_constants(version);
+  tuning.graphs = nccl_search(topology, *tuning.constants, settings, rings);
+  tuning.all_nvlink = tuning.graphs.gpu_path < NcclPath::Pix;
+  set_channels(tuning);
+  set_nvls_channels(tuning);
+  set_buffers(tuning);
+  set_threads(tuning);
+  set_p2p_channels(tuning);
+  set_prices(tuning);
+  return tuning;
 }
+
+// ---- for the simulator -------------------------------------------------------------------------
+
+namespace {
+
+NcclTuning tuning_of(const NcclGraph& graph) {
+  NcclTopology topology;
+  topology.gpus_per_node = graph.ranks;
+  topology.multicast = false;
+  return nccl_tune(topology, {2, 28, 3}, {},
+                   NcclRings{graph.search_channels, static_cast<float>(graph.channel_gbps)});
+}
+
+}  // namespace
 
 std::vector<NcclPrice> nccl_prices(const NcclGraph& graph, CollectiveKind kind, Bytes bytes) {
-  using enum NcclProtocol;
-  const auto count = static_cast<double>(bytes.count);
   std::vector<NcclPrice> prices;
-  if (kind == CollectiveKind::AllReduce) {
-    for (const NcclProtocol p : {LL, LL128, Simple}) prices.push_back(tree_price(graph, p, count));
-  }
-  for (const NcclProtocol p : {LL, LL128, Simple}) {
-    prices.push_back(ring_price(graph, kind, p, count));
+  for (const NcclCandidate& c : nccl_candidates(tuning_of(graph), {nccl_function(kind), bytes})) {
+    if (!c.out.empty()) continue;
+    prices.push_back({c.algorithm, c.protocol, c.latency_us, c.bandwidth_gbps, c.price_us});
   }
   return prices;
 }
 
 NcclChoice nccl_choose(const NcclGraph& graph, CollectiveKind kind, Bytes bytes) {
-  const std::vector<NcclPrice> prices = nccl_prices(graph, kind, bytes);
-  const auto best = std::ranges::min_element(prices, {}, &NcclPrice::time_us);
-  NcclChoice choice{best->algorithm, best->protocol, 1, 512};
-  shrink(choice, graph, static_cast<double>(bytes.count));
-  return choice;
+  const NcclPlan plan = nccl_plan(tuning_of(graph), {nccl_function(kind), bytes});
+  return {plan.algorithm, plan.protocol, plan.channels, plan.threads};
 }
 
 NcclChoice nccl_choose_p2p(const NcclGraph& graph, Bytes bytes) {
-  // nccl src/enqueue.cc, addP2pToPlan, all-NVLink node, 2.28: 32 channels per peer; LL up to
-  // 16 KiB for each of them; parts of 1/8 to 32 steps.
-  constexpr std::uint32_t kPerPeer = 32;
-  const bool ll = bytes.count <= std::uint64_t{kPerPeer} * 16 * 1024;
-  const std::uint64_t step = ll ? 64 * 1024 : 512 * 1024;
-  std::uint32_t start = kPerPeer;
-  while (start * graph.ranks > kPerPeer && start > 1) start /= 2;
-  const std::uint64_t min_part = step / 8;
-  const std::uint64_t max_part = step * 32;
-  const std::uint64_t wanted = (bytes.count + min_part - 1) / min_part;
-  auto channels = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, 1, start));
-  while (bytes.count / channels > max_part && channels <= kPerPeer / 2) channels *= 2;
-  return {NcclAlgorithm::Ring, ll ? NcclProtocol::LL : NcclProtocol::Simple, channels, 640};
+  const NcclTransfer transfer = nccl_transfer(tuning_of(graph), bytes, {});
+  return {NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
 }
 
 }  // namespace foretrace

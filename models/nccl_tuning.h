@@ -1,24 +1,77 @@
-// NCCL's own rules: which algorithm, protocol, channels and threads it takes for an operation, and
-// the price it puts on each candidate. Constants are keyed by NCCL version and carry the place in
-// NCCL's source that they were read from.
+// What NCCL fixes when a communicator is made: its channels, its buffers, and the price table from
+// which it chooses algorithm and protocol of every operation. All pure functions; prices are
+// computed in NCCL's own mixture of float and double, so they agree to the last digit.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "scenarios/ops.h"
+#include "models/nccl_topology.h"
 #include "scenarios/units.h"
 
 namespace foretrace {
 
-enum class NcclAlgorithm : std::uint8_t { Tree, Ring };
-enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
+/// A price table: NCCL's bandwidths (GB/s) or latencies (us).
+using NcclTable =
+    std::array<std::array<std::array<float, kNcclProtocols>, kNcclAlgorithms>, kNcclFunctions>;
 
-std::string_view name_of(NcclAlgorithm algorithm);
-std::string_view name_of(NcclProtocol protocol);
+struct NcclTuning {
+  NcclTopology topology;
+  NcclVersion version;
+  NcclSettings settings;
+  const NcclConstants* constants = nullptr;
+  NcclGraphs graphs;
+  std::uint32_t channels = 1;               ///< "coll channels"
+  std::uint32_t nvls_channels = 0;          ///< 0: no NVLS here
+  std::uint32_t p2p_channels = 1;           ///< "p2p channels"
+  std::uint32_t p2p_channels_per_peer = 1;  ///< "p2p channels per peer"
+  bool all_nvlink = false;
+  PerProtocol<std::uint64_t> buffer_bytes{};  ///< of one channel and connection
+  std::uint64_t p2p_chunk_bytes = 0;
+  PerAlgorithm<std::uint32_t> max_threads{};
+  PerAlgorithm<std::uint32_t> bytes_per_thread{};  ///< below it fewer channels, then threads
+  NcclTable bandwidth{};
+  NcclTable latency{};
 
-/// What NCCL's topology search found for one communicator.
+  std::uint32_t ranks() const { return topology.ranks(); }
+  const NcclSearchGraph& graph(NcclAlgorithm algorithm) const;
+};
+
+NcclTuning nccl_tune(const NcclTopology& topology, NcclVersion version,
+                     const NcclSettings& settings = {}, std::optional<NcclRings> rings = {});
+
+/// One collective call that NCCL prices, or several of a group as one.
+struct NcclRequest {
+  NcclFunction function = NcclFunction::AllReduce;
+  Bytes bytes;  ///< NCCL's nBytes: the whole vector (all_gather: gathered; reduce_scatter: input)
+  DataType type = DataType::Float32;
+  RedOp op = RedOp::Sum;
+  std::uint32_t pipelined = 1;  ///< operations of the group per channel, rounded up
+};
+
+/// One pair of algorithm and protocol, and what NCCL asks for it.
+struct NcclCandidate {
+  NcclAlgorithm algorithm = NcclAlgorithm::Ring;
+  NcclProtocol protocol = NcclProtocol::Simple;
+  float latency_us = 0;
+  float bandwidth_gbps = 0;  ///< algorithm bandwidth, corrections for this size included
+  float price_us = 0;
+  std::string out;  ///< why it cannot be taken; empty when it can
+};
+
+/// All candidates in NCCL's order.
+std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclRequest& request);
+
+/// The cheapest, the first of equals. Throws UsageError where the settings leave none.
+NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request);
+
+// ---- for the simulator -------------------------------------------------------------------------
+
+/// What NCCL's topology search found for one communicator on one NVSwitch node.
 struct NcclGraph {
   std::uint32_t ranks = 2;
   std::uint32_t search_channels = 12;  ///< "Pattern 4 ... nChannels" of the ring graph
@@ -41,7 +94,7 @@ struct NcclPrice {
   double time_us;
 };
 
-/// `bytes` is NCCL's nBytes: the whole vector (all_gather: gathered; reduce_scatter: the input).
+/// The candidates that NCCL could take, by the rules of 2.28.3 on Hopper without NVLS.
 std::vector<NcclPrice> nccl_prices(const NcclGraph& graph, CollectiveKind kind, Bytes bytes);
 
 NcclChoice nccl_choose(const NcclGraph& graph, CollectiveKind kind, Bytes bytes);
