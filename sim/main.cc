@@ -1,5 +1,6 @@
 // The command line foretrace: lists the commands; each lives with the library it drives.
 #include "models/list_command.h"
+#include "models/nccl_explain_command.h"
 #include "reports/assert_command.h"
 #include "reports/compare_command.h"
 #include "reports/export_command.h"
@@ -22,5 +23,5 @@ int main(int argc, char** argv) {
       version_text(),
       {add_check_command, add_simulate_command, add_assert_command, add_order_command,
        add_compare_command, add_report_command, add_export_command, add_table_command,
-       add_fit_command, add_nccl_tests_command, add_list_command});
+       add_fit_command, add_nccl_tests_command, add_list_command, add_nccl_explain_command});
 }
