@@ -6,18 +6,12 @@
 #include <array>
 #include <optional>
 
+#include "tests/properties/program_text.h"
+
 namespace foretrace::test {
 namespace {
 
 constexpr std::array kSizes{4, 32, 64, 128, 256};  // KiB; buffers have 256
-
-struct RandomStream {
-  std::string name;
-  std::uint32_t device;
-  std::uint32_t number;                ///< of its buffers
-  std::optional<std::uint32_t> owner;  ///< the only thread that may use it
-  std::string declared;                ///< its declaration; empty for the default streams
-};
 
 class Generator {
  public:
@@ -41,7 +35,9 @@ class Generator {
     for (std::uint32_t d = 0; d < devices_; ++d) {
       add(0, fmt::format("device_synchronize: {{device: {}}}", d));
     }
-    return head(name) + body();
+    return scenario_text({shape_.processes, devices_, kEvents, signals_, number_, streams_,
+                          graph_devices_, threads_},
+                         name);
   }
 
  private:
@@ -353,68 +349,6 @@ class Generator {
     return recorded_.emplace_back(choices_.below(kEvents / devices_) * devices_ + device);
   }
   void add(std::uint32_t thread, const std::string& op) { threads_[thread].push_back(op); }
-
-  // ---- text
-  std::string head(const std::string& name) const {
-    std::string text = fmt::format(
-        "# A random program: generated, to hold an order against its timelines.\n"
-        "schema_version: 1\nname: {}\nprocesses: {}\ndevices: {}\n",
-        name, shape_.processes, devices_);
-    text += "streams:\n";
-    for (const RandomStream& stream : streams_) {
-      if (!stream.declared.empty()) text += fmt::format("  {}\n", stream.declared);
-    }
-    if (text.ends_with("streams:\n")) text += "  unused: {}\n";
-    text += "events:\n";
-    for (std::uint32_t e = 0; e < kEvents; ++e) text += fmt::format("  e{}: {{}}\n", e);
-    for (std::size_t g = 0; g < graph_devices_.size(); ++g) {
-      text += fmt::format("  f{}: {{timing: false}}\n  j{}: {{timing: false}}\n", g, g);
-    }
-    if (signals_ > 0) text += "signals:\n";
-    for (std::uint32_t s = 0; s < signals_; ++s) text += fmt::format("  z{}: {{}}\n", s);
-    if (!graph_devices_.empty()) text += "graphs:\n";
-    for (std::size_t g = 0; g < graph_devices_.size(); ++g) text += fmt::format("  g{}: {{}}\n", g);
-    if (shape_.processes > 1) text += "communicators: {world: {members: all_devices}}\n";
-    return text + buffers();
-  }
-
-  std::string buffers() const {
-    std::string text = "buffers:\n";
-    const auto declare = [&](char name, std::uint32_t number, const char* memory,
-                             std::optional<std::uint32_t> device) {
-      text += fmt::format("  {}{}: {{memory: {}{}, size: 256KiB}}\n", name, number, memory,
-                          device ? fmt::format(", device: {}", *device) : "");
-    };
-    std::vector<std::uint32_t> devices(number_);
-    for (const RandomStream& stream : streams_) devices[stream.number] = stream.device;
-    for (std::size_t g = 0; g < graph_devices_.size(); ++g) {
-      devices[number_ - graph_devices_.size() + g] = graph_devices_[g];
-    }
-    for (std::uint32_t n = 0; n < number_; ++n) {
-      for (const char name : {'x', 'y', 'w', 'v'}) declare(name, n, "device", devices[n]);
-      declare('r', n, "device", devices_ - 1 - devices[n]);
-      for (const char name : {'p', 'q'}) declare(name, n, "pinned", {});
-      for (const char name : {'h', 'k'}) declare(name, n, "pageable", {});
-    }
-    for (std::uint32_t t = 0; t < threads_.size(); ++t) {
-      for (const char name : {'m', 'n'}) declare(name, t, "pageable", {});
-    }
-    return text;
-  }
-
-  std::string body() const {
-    std::string text = "threads:\n";
-    for (std::size_t t = 0; t < threads_.size(); ++t) {
-      text += fmt::format("  t{}:\n", t);
-      const bool is_main = t == 0;
-      if (is_main) text += "    - region:\n        name: all\n        ops:\n";
-      for (const std::string& op : threads_[t]) {
-        text += fmt::format("{}- {}\n", is_main ? "          " : "    ", op);
-      }
-      if (threads_[t].empty()) text += "    - host_compute: {duration: 1us}\n";
-    }
-    return text;
-  }
 
   static constexpr std::uint32_t kEvents = 4;
   Choices choices_;
