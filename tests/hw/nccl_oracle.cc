@@ -65,7 +65,8 @@ Arguments parse(const std::vector<std::string_view>& words) {
   return arguments;
 }
 
-/// The NCCL_* variables that can change a choice, sorted: "NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL".
+/// The NCCL_* variables that can change a choice, sorted, as a CSV cell:
+/// "NCCL_NVLS_ENABLE=0 NCCL_PROTO=LL".
 std::string settings() {
   std::vector<std::string> set;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -74,7 +75,8 @@ std::string settings() {
     if (text.starts_with("NCCL_") && !output) set.emplace_back(text);
   }
   std::ranges::sort(set);
-  return fmt::format("{}", fmt::join(set, " "));
+  const std::string all = fmt::format("{}", fmt::join(set, " "));
+  return all.find(',') == all.npos ? all : fmt::format("\"{}\"", all);
 }
 
 /// All ranks of a communicator, one per device from 0 on, with a buffer and a stream each.

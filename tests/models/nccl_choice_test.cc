@@ -20,10 +20,19 @@ namespace {
 
 using Row = std::map<std::string, std::string>;
 
+/// A comma inside quotes belongs to its cell.
 std::vector<std::string> cells(const std::string& line) {
-  std::vector<std::string> all;
-  std::istringstream stream{line};
-  for (std::string cell; std::getline(stream, cell, ',');) all.push_back(cell);
+  std::vector<std::string> all(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      all.emplace_back();
+    } else {
+      all.back() += c;
+    }
+  }
   return all;
 }
 
