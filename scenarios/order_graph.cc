@@ -71,20 +71,16 @@ void OrderGraph::end_call(std::uint32_t node) {
 std::uint32_t OrderGraph::add_entry(std::uint32_t call, std::uint32_t stream,
                                     const OrderClock& clock, OrderEntry entry) {
   const OrderNode host = result_.nodes[call];
-  const Stream& declared = program_.streams[stream];
   std::vector<std::uint32_t> after = queued_before(call, stream, clock);
-  const auto also_after = [&](std::uint32_t other) {
-    for (const std::uint32_t node : queued_before(call, other, clock)) after.push_back(node);
-  };
-  if (declared.kind == StreamKind::LegacyDefault) {
-    for (const std::uint32_t other : blocking_streams_[declared.device]) also_after(other);
-  } else if (declared.kind != StreamKind::NonBlocking) {
-    also_after(declared.device);  // the first streams are the legacy ones, one per device
-  }
+  const auto legacy = legacy_before(call, stream, clock, entry.role);
+  after.insert(after.end(), legacy.begin(), legacy.end());
   after.insert(after.end(), entry.after.begin(), entry.after.end());
 
   const std::uint32_t lane = stream_lane(host.process, result_.lanes[host.lane].thread, stream);
   const std::uint32_t node = add_node(lane, host.call, clock);
+  if (mode_ == OrderMode::Likely || entry.role == OrderRole::Work) {
+    separators_[lane].push_back(node);
+  }
   OrderNode& added = result_.nodes[node];
   added.issued = host.position;
   added.first_work = static_cast<std::uint32_t>(result_.work.size());
@@ -134,15 +130,48 @@ std::uint32_t OrderGraph::last_known(const std::vector<std::uint32_t>& nodes, st
 std::vector<std::uint32_t> OrderGraph::queued_before(std::uint32_t call, std::uint32_t stream,
                                                      const OrderClock& clock,
                                                      bool of_all_threads) const {
+  const bool own_only =
+      !of_all_threads && program_.streams[stream].kind == StreamKind::PerThreadDefault;
+  return lasts_before(call, stream, clock, own_only, false);
+}
+
+/// The implicit synchronization. "When an action is taken in the legacy stream such as a kernel
+/// launch or cudaStreamWaitEvent(), the legacy stream first waits on all blocking streams, the
+/// action is queued in the legacy stream, and then all blocking streams wait on the legacy stream."
+/// Seen on H200: a wait for an event that is complete is no such action, in neither stream.
+std::vector<std::uint32_t> OrderGraph::legacy_before(std::uint32_t call, std::uint32_t stream,
+                                                     const OrderClock& clock,
+                                                     OrderRole role) const {
+  const Stream& declared = program_.streams[stream];
+  const bool is_legacy = declared.kind == StreamKind::LegacyDefault;
+  const bool is_exempt = role == OrderRole::Marker || (role == OrderRole::Record && !is_legacy);
+  if (declared.kind == StreamKind::NonBlocking) return {};
+  if (mode_ == OrderMode::Guaranteed && is_exempt) return {};
+  // The first streams are the legacy ones, one per device.
+  if (!is_legacy) return lasts_before(call, declared.device, clock, false, true);
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t other : blocking_streams_[declared.device]) {
+    const bool own_only = program_.streams[other].kind == StreamKind::PerThreadDefault;
+    const auto lasts = lasts_before(call, other, clock, own_only, true);
+    found.insert(found.end(), lasts.begin(), lasts.end());
+  }
+  return found;
+}
+
+/// Of every lane of `stream`; `work_only`: of the entries that the legacy stream keeps apart.
+std::vector<std::uint32_t> OrderGraph::lasts_before(std::uint32_t call, std::uint32_t stream,
+                                                    const OrderClock& clock, bool own_only,
+                                                    bool work_only) const {
   std::vector<std::uint32_t> found;
   const OrderLane& mine = lane_of(call);
   const auto lanes = stream_lanes_.find({mine.process, stream});
   if (lanes == stream_lanes_.end()) return found;
-  const bool own_only =
-      !of_all_threads && program_.streams[stream].kind == StreamKind::PerThreadDefault;
   for (const std::uint32_t lane : lanes->second) {
     if (own_only && result_.lanes[lane].thread != mine.thread) continue;
-    const std::uint32_t last = last_known(result_.lanes[lane].nodes, call, clock);
+    const auto separators = separators_.find(lane);
+    if (work_only && separators == separators_.end()) continue;
+    const auto& nodes = work_only ? separators->second : result_.lanes[lane].nodes;
+    const std::uint32_t last = last_known(nodes, call, clock);
     if (last != kNone) found.push_back(last);
   }
   return found;

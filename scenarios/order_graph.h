@@ -49,12 +49,20 @@ struct OrderFacts {
   std::map<std::uint32_t, std::set<Place>> recorders;  ///< by event of a process
 };
 
+/// What the implicit synchronization with the legacy default stream makes of an entry.
+enum class OrderRole : std::uint8_t {
+  Work,    ///< kernels, copies, host functions, graphs: it keeps them apart
+  Record,  ///< completes after it in the legacy stream; itself keeps nothing apart
+  Marker   ///< a wait, malloc_async, free_async: CUDA may queue nothing at all
+};
+
 /// What a host thread asks of the graph: an entry for a stream.
 struct OrderEntry {
-  std::vector<ExecutedOp> work;
-  std::vector<std::uint32_t> after;         ///< beyond what the stream itself demands
-  std::vector<std::uint32_t> takes, gives;  ///< semaphores
-  std::vector<OrderPart> parts;             ///< NCCL's kernels
+  OrderRole role = OrderRole::Work;
+  std::vector<ExecutedOp> work{};
+  std::vector<std::uint32_t> after{};           ///< beyond what the stream itself demands
+  std::vector<std::uint32_t> takes{}, gives{};  ///< semaphores
+  std::vector<OrderPart> parts{};               ///< NCCL's kernels
 };
 
 class OrderGraph {
@@ -120,6 +128,11 @@ class OrderGraph {
 
   std::uint32_t add_node(std::uint32_t lane, const ExecutedOp& call, const OrderClock& clock);
   std::uint32_t stream_lane(std::uint32_t process, std::uint32_t thread, std::uint32_t stream);
+  std::vector<std::uint32_t> legacy_before(std::uint32_t call, std::uint32_t stream,
+                                           const OrderClock& clock, OrderRole role) const;
+  std::vector<std::uint32_t> lasts_before(std::uint32_t call, std::uint32_t stream,
+                                          const OrderClock& clock, bool own_only,
+                                          bool work_only) const;
   void follow(std::uint32_t node, std::uint32_t before);
   void settle();
   void begin(std::uint32_t node);
@@ -138,6 +151,8 @@ class OrderGraph {
       stream_lanes_;  ///< of (process, stream): one per host thread that uses it
   std::vector<std::vector<std::uint32_t>> blocking_streams_;  ///< by device, per-thread ones too
   std::vector<std::uint32_t> host_lanes_;                     ///< by process * threads + thread
+  std::map<std::uint32_t, std::vector<std::uint32_t>>
+      separators_;  ///< by lane: the entries that the legacy stream and blocking ones keep apart
   std::unordered_map<std::uint32_t, Open> open_;
   std::unordered_map<std::uint32_t, OrderClock>
       met_;  ///< of NCCL's entries: what else their end implies

@@ -50,8 +50,13 @@ void OrderWalk::run(Thread& thread, const HostFunc& op) {
   queue(thread, op.stream, std::move(entry));
 }
 
-void OrderWalk::run(Thread& thread, const MallocAsync& op) { queue(thread, op.stream, {}); }
-void OrderWalk::run(Thread& thread, const FreeAsync& op) { queue(thread, op.stream, {}); }
+void OrderWalk::run(Thread& thread, const MallocAsync& op) {
+  queue(thread, op.stream, {.role = OrderRole::Marker});
+}
+
+void OrderWalk::run(Thread& thread, const FreeAsync& op) {
+  queue(thread, op.stream, {.role = OrderRole::Marker});
+}
 
 // ---- events --------------------------------------------------------------------------------
 
@@ -61,7 +66,7 @@ std::uint32_t OrderWalk::event_of(const Thread& thread, const EventRef& event) c
 }
 
 void OrderWalk::run(Thread& thread, const EventRecord& op) {
-  const std::uint32_t record = queue(thread, op.stream, {});
+  const std::uint32_t record = queue(thread, op.stream, {.role = OrderRole::Record});
   if (record == OrderGraph::kNone) return;
   const std::uint32_t event = event_of(thread, op.event);
   graph_.note_recorder(event, record);
@@ -70,7 +75,7 @@ void OrderWalk::run(Thread& thread, const EventRecord& op) {
 
 void OrderWalk::run(Thread& thread, const StreamWaitEvent& op) {
   if (thread.capture) return;
-  OrderEntry entry;
+  OrderEntry entry{.role = OrderRole::Marker};
   entry.after = latest_record(thread, op.event);
   if (entry.after.empty()) return;  // never recorded: "a functional no-op"
   queue(thread, op.stream, std::move(entry));

@@ -83,6 +83,56 @@ TEST(HappensBefore, PutsTheLegacyStreamBetweenBlockingStreamsOnly) {
   EXPECT_TRUE(order.neither("beside", "k"));
 }
 
+std::string on(const std::string& operation, const std::string& stream) {
+  return "    - " + operation + ": {stream: " + stream + ", event: e}\n";
+}
+
+TEST(HappensBefore, DoesNotTakeAWaitForWorkThatTheLegacyStreamKeepsApart) {
+  // Seen on H200: nothing is queued for an event that is complete already.
+  const std::string recorded = on("event_record", "a");
+  const std::string sync = "    - stream_synchronize: {stream: c}\n";
+  const Order blocking{one_thread(recorded + spin("k", "default") + on("stream_wait_event", "c") +
+                                  sync + spin("l", "a"))};
+  EXPECT_TRUE(blocking.neither("k", "l")) << "c may be empty: the host does not wait for k";
+  const Order legacy{one_thread(recorded + spin("k", "c") + on("stream_wait_event", "default") +
+                                spin("l", "per_thread"))};
+  EXPECT_TRUE(legacy.neither("k", "l")) << "nothing of the legacy stream is between them";
+}
+
+TEST(HappensBefore, OrdersTheWorkAfterAWaitWithTheLegacyStreamAllTheSame) {
+  const Order order{one_thread(
+      spin("k", "a") + on("event_record", "a") + spin("blocking", "c") +
+      on("stream_wait_event", "c") + spin("legacy", "default") + on("stream_wait_event", "c") +
+      "    - stream_synchronize: {stream: c}\n" + spin("after_sync", "b") + spin("after", "c"))};
+  EXPECT_TRUE(order.has("blocking", "legacy")) << "the wait does not hide what is before it";
+  EXPECT_TRUE(order.neither("k", "legacy"));
+  EXPECT_TRUE(order.has("k", "after_sync")) << "the wait holds its stream";
+  EXPECT_TRUE(order.has("legacy", "after"));
+}
+
+TEST(HappensBefore, LetsARecordInTheLegacyStreamWaitButKeepNothingApart) {
+  const Order order{one_thread(spin("k", "c") + on("event_record", "default") +
+                               spin("l", "per_thread") + on("stream_wait_event", "a") +
+                               spin("m", "a"))};
+  EXPECT_TRUE(order.has("k", "m"));
+  EXPECT_TRUE(order.neither("k", "l"));
+  const Order idle{one_thread(spin("k", "default") + on("event_record", "c") +
+                              "    - event_synchronize: {event: e}\n" + spin("l", "a"))};
+  EXPECT_TRUE(idle.neither("k", "l")) << "c is empty";
+}
+
+TEST(HappensBefore, DoesNotTakeMemoryOfAStreamForWorkOfIt) {
+  const std::string text =
+      "buffers: {p: {memory: device, size: 1MiB}}\n"
+      "streams: {a: {flags: non_blocking}, c: {flags: blocking}}\nthreads:\n  main:\n" +
+      spin("k", "default") + "    - malloc_async: {stream: c, buffer: p}\n" +
+      "    - free_async: {stream: c, buffer: p}\n    - stream_synchronize: {stream: c}\n" +
+      spin("l", "a") + spin("m", "c");
+  EXPECT_TRUE(Order{text}.neither("k", "l"));
+  EXPECT_TRUE(Order{text}.has("k", "m"));
+  EXPECT_TRUE((Order{text, OrderMode::Likely}.has("k", "l"))) << "no race is reported for it";
+}
+
 TEST(HappensBefore, KnowsWhatAHostThreadWaitedFor) {
   const Order order{one_thread(spin("k", "a") + "    - stream_synchronize: {stream: a}\n" +
                                spin("l", "b") + "    - device_synchronize: {}\n" + spin("m", "c"))};
