@@ -1,105 +1,92 @@
 #include "models/nccl_cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "models/nccl_machine.h"
+#include "models/nccl_p2p.h"
+#include "models/nccl_plan.h"
+#include "models/nccl_time.h"
 
 namespace foretrace {
 namespace {
 
-NcclGraph graph_of(const Machine& machine, std::uint32_t ranks) {
-  return {ranks, machine.count(Param::NcclSearchChannels),
-          machine.rate(Param::NcclChannelBandwidth) * 1e-9};
-}
-
-struct ProtocolParams {
-  Param latency, bandwidth;
-};
-
-/// Operations that move data alike share their corrections.
-ProtocolParams params_of(CollectiveKind kind, NcclProtocol protocol) {
-  using enum Param;
-  using ByProtocol = std::array<ProtocolParams, 3>;  // LL, LL128, Simple
-  static constexpr ByProtocol kAllReduce{
-      {{NcclAllReduceLlLatency, NcclAllReduceLlBandwidth},
-       {NcclAllReduceLl128Latency, NcclAllReduceLl128Bandwidth},
-       {NcclAllReduceSimpleLatency, NcclAllReduceSimpleBandwidth}}};
-  static constexpr ByProtocol kGather{{{NcclGatherLlLatency, NcclGatherLlBandwidth},
-                                       {NcclGatherLl128Latency, NcclGatherLl128Bandwidth},
-                                       {NcclGatherSimpleLatency, NcclGatherSimpleBandwidth}}};
-  static constexpr ByProtocol kChain{{{NcclChainLlLatency, NcclChainLlBandwidth},
-                                      {NcclChainLl128Latency, NcclChainLl128Bandwidth},
-                                      {NcclChainSimpleLatency, NcclChainSimpleBandwidth}}};
-  const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
-  const ByProtocol& group = kind == CollectiveKind::AllReduce ? kAllReduce
-                            : chain                           ? kChain
-                                                              : kGather;
-  return group[static_cast<std::size_t>(protocol)];
-}
-
 /// NCCL's nBytes of an operation whose NcclCollective::size is `size`.
 Bytes whole_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
-  switch (kind) {
-    case CollectiveKind::AllReduce:
-    case CollectiveKind::Broadcast:
-    case CollectiveKind::Reduce:
-      return size;
-    default:
-      return {size.count * ranks};
-  }
+  const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
+  return {parts ? size.count * ranks : size.count};
 }
 
-/// Bytes through one port and direction: nccl-tests' bus factor.
-double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
-  if (kind == CollectiveKind::AllReduce) return bytes * 2 * (ranks - 1) / ranks;
-  if (kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce) return bytes;
-  return bytes * (ranks - 1) / ranks;
+NcclExchange exchange_of(CollectiveKind kind) {
+  if (kind == CollectiveKind::Gather) return NcclExchange::Gather;
+  return kind == CollectiveKind::Scatter ? NcclExchange::Scatter : NcclExchange::AllToAll;
 }
 
-/// Simple moves large chunks through a pipeline of steps; `wire` bytes cross one port.
-Duration pipeline_fill(const Machine& machine, NcclProtocol protocol, double wire) {
-  if (protocol != NcclProtocol::Simple) return Duration{0};
-  const double part = std::min(1.0, wire / machine.get(Param::NcclSimpleRampSize).value);
-  return seconds_to_duration(machine.get(Param::NcclSimpleRamp).value * part);
+/// The time beside the wire is latency; the rest is traffic that others may slow down.
+NcclCost cost_of(const Machine& machine, const NcclChoice& choice, const NcclTime& time) {
+  const double port = machine.rate(Param::NcclPortBandwidth);
+  const double wire = std::min(time.seconds, time.wire_bytes / port);
+  NcclCost cost;
+  cost.choice = choice;
+  cost.latency = seconds_to_duration(time.seconds - wire);
+  cost.wire_bytes = {
+      static_cast<std::uint64_t>(std::llround(wire * machine.rate(Param::NvlinkBandwidth)))};
+  return cost;
+}
+
+NcclCost exchange_cost(const Machine& machine, const NcclTuning& tuning, NcclExchange exchange,
+                       Bytes size, std::uint32_t peers) {
+  const NcclTransfer transfer = nccl_transfer(tuning, size);
+  const NcclChoice one{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
+  const auto bytes = static_cast<double>(size.count);
+  const auto measured = nccl_exchange_time(machine, exchange, one, bytes, peers);
+  NcclChoice kernel = one;
+  if (exchange != NcclExchange::SendRecv) kernel.channels = nccl_exchange_channels(tuning, size);
+  if (measured) return cost_of(machine, kernel, *measured);
+  // NCCL puts no price on send/recv: the ports' time after the latency of a Simple ring.
+  const double wire = bytes * peers;
+  const float latency =
+      tuning.latency[nccl_index(NcclFunction::AllGather)][nccl_index(NcclAlgorithm::Ring)]
+                    [nccl_index(transfer.protocol)];
+  return cost_of(machine, kernel,
+                 {latency * 1e-6 + wire / machine.rate(Param::NcclPortBandwidth), wire});
 }
 
 }  // namespace
 
-NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size,
-                         std::uint32_t ranks) {
-  const NcclGraph graph = graph_of(machine, ranks);
+NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
+                         Bytes size, DataType type, RedOp op) {
+  const std::uint32_t ranks = tuning.ranks();
+  if (is_send_recv(kind)) {
+    return exchange_cost(machine, tuning, exchange_of(kind), size, ranks - 1);
+  }
   const Bytes bytes = whole_vector(kind, size, ranks);
-  NcclCost cost;
-  cost.choice = nccl_choose(graph, kind, bytes);
-  const auto prices = nccl_prices(graph, kind, bytes);
-  const auto price = std::ranges::find_if(prices, [&](const NcclPrice& p) {
-    return p.algorithm == cost.choice.algorithm && p.protocol == cost.choice.protocol;
-  });
-  const ProtocolParams params = params_of(kind, cost.choice.protocol);
-  cost.latency = seconds_to_duration(price->latency_us * 1e-6 * machine.get(params.latency).value);
-  cost.latency += pipeline_fill(machine, cost.choice.protocol,
-                                bus_bytes(kind, static_cast<double>(bytes.count), ranks));
-  const double seconds = static_cast<double>(bytes.count) /
-                         (price->bandwidth_gbps * 1e9 * machine.get(params.bandwidth).value);
-  cost.wire_bytes = {
-      static_cast<std::uint64_t>(std::llround(seconds * machine.rate(Param::NvlinkBandwidth)))};
-  return cost;
+  const NcclPlan plan = nccl_plan(tuning, {nccl_function(kind), bytes, type, op, 1});
+  const NcclChoice choice{plan.algorithm, plan.protocol, plan.channels, plan.threads};
+  const auto count = static_cast<double>(bytes.count);
+  if (tuning.topology.nodes == 1) {
+    const auto measured = nccl_ring_time(machine, kind, choice, count, ranks);
+    if (measured) return cost_of(machine, choice, *measured);
+  }
+  const NcclTime price{plan.price_us * 1e-6, count * 2 * (ranks - 1) / ranks};
+  return cost_of(machine, choice, price);
 }
 
-NcclCost send_recv_cost(const Machine& machine, Bytes size, std::uint32_t ranks) {
-  NcclCost cost;
-  cost.choice = nccl_choose_p2p(graph_of(machine, ranks), size);
-  cost.latency = machine.time(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pLatencyLl
-                                                                       : Param::NcclP2pLatency);
-  cost.latency += pipeline_fill(machine, cost.choice.protocol, static_cast<double>(size.count));
-  const double nvlink = machine.rate(Param::NvlinkBandwidth);
-  const double per_channel =
-      machine.rate(cost.choice.protocol == NcclProtocol::LL ? Param::NcclP2pChannelBandwidthLl
-                                                            : Param::NcclP2pChannelBandwidth);
-  const double rate = std::min(per_channel * cost.choice.channels, nvlink);
-  cost.wire_bytes = {
-      static_cast<std::uint64_t>(std::llround(static_cast<double>(size.count) * nvlink / rate))};
-  return cost;
+NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size) {
+  return exchange_cost(machine, tuning, NcclExchange::SendRecv, size, 1);
+}
+
+NcclTuning nccl_tuning_for(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
+                           const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> settings;
+  const bool no_multicast = machine.has(Param::NcclNvls) && machine.get(Param::NcclNvls).value == 0;
+  if (no_multicast) settings.emplace_back("NCCL_NVLS_ENABLE=0");  // the scenario's own comes later
+  for (const auto& [name, value] : environment) {
+    if (name.starts_with("NCCL_")) settings.push_back(fmt::format("{}={}", name, value));
+  }
+  return nccl_tuning_of(machine, ranks, nodes, NcclSettings{settings});
 }
 
 }  // namespace foretrace

@@ -1,12 +1,15 @@
 // What one NCCL operation costs on the GPUs: NCCL's own choice of algorithm, protocol and channels
-// (nccl_tuning), and calibrated latencies and bandwidths for the time.
+// (nccl_plan, nccl_p2p), and times measured on this machine (nccl_time); NCCL's own price where a
+// machine file has none.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "models/machine.h"
 #include "models/nccl_tuning.h"
+#include "scenarios/ops.h"
 
 namespace foretrace {
 
@@ -15,15 +18,20 @@ namespace foretrace {
 struct NcclCost {
   NcclChoice choice;
   Duration latency;
-  Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: a protocol
-                     ///< that reaches half of it counts its bytes twice
+  Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: what NCCL
+                     ///< gets through a port counts as all of it
 };
 
 /// `size` as in NcclCollective::size.
-NcclCost collective_cost(const Machine& machine, CollectiveKind kind, Bytes size,
-                         std::uint32_t ranks);
+NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
+                         Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);
 
 /// One send and its receive.
-NcclCost send_recv_cost(const Machine& machine, Bytes size, std::uint32_t ranks);
+NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size);
+
+/// What the scenario's environment and the machine (multicast or not) make NCCL choose for this
+/// many ranks on so many nodes. Throws UsageError.
+NcclTuning nccl_tuning_for(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
+                           const std::map<std::string, std::string>& environment);
 
 }  // namespace foretrace

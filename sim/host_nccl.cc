@@ -35,7 +35,7 @@ void HostThread::run(const NcclRecv&) { nccl_call(); }
 /// Inside a group the call is only noted; alone it is a group of one.
 void HostThread::nccl_call() {
   nccl_calls_.push_back({current_, variables_});
-  if (in_group_) {
+  if (group_depth_ > 0) {
     passed_ = true;
     return;
   }
@@ -108,7 +108,9 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
                          entry.execution,
                          {}});
       at = kernels.end() - 1;
-      call += call_cost(Param::NcclHostCollective) + device_switch(handle.device);
+      call +=
+          call_cost(kernels.size() == 1 ? Param::NcclHostCollective : Param::NcclHostPerDevice) +
+          device_switch(handle.device);
     } else {
       call += machine_.time(Param::NcclHostPerOp);
     }

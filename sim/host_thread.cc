@@ -120,8 +120,8 @@ bool HostThread::leave() {
     variables_.pop_back();
   } else if (std::holds_alternative<Region>(done.owner->kind)) {
     recorder_.region({done.owner, done.instance}, process_.index, done.began, engine_.now());
-  } else if (in_group_) {
-    in_group_ = false;
+  } else if (group_depth_ > 0) {
+    if (--group_depth_ > 0) return true;
     current_ = {done.owner, done.instance};
     called_ = engine_.now();
     nccl_issue();
@@ -149,7 +149,7 @@ void HostThread::run(const Region& op) {
 }
 
 void HostThread::run(const NcclGroup& op) {
-  in_group_ = true;
+  ++group_depth_;
   frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, {}});
 }
 

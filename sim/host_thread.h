@@ -183,7 +183,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool launches_block_;           ///< CUDA_LAUNCH_BLOCKING=1
   GraphExec* capture_ = nullptr;  ///< what calls are captured in
   std::string failure_;
-  bool in_group_ = false;
+  std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;
 };
 

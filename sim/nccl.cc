@@ -42,8 +42,9 @@ void Transfer::fire(std::uint64_t what) {
   for (const auto& [rank, launch] : std::exchange(parties_, {})) launch->transfer_over();
 }
 
-NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared, bool warm)
-    : engine_{engine}, machine_{machine}, declared_{declared}, warm_{warm} {
+NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
+                   const NcclTuning& tuning, bool warm)
+    : engine_{engine}, machine_{machine}, declared_{declared}, tuning_{tuning}, warm_{warm} {
   next_collective_.resize(declared.members.size());
   last_.resize(declared.members.size());
   collectives_connection_ = {"the communicator's first collective", all_ranks(), {}, {}};
@@ -67,7 +68,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const TransferKey key{kind_name(op), size.count, root};
   if (number - first_ == collectives_.size()) {
     collectives_.push_back(std::make_shared<Transfer>(
-        engine_, key, all_ranks(), collective_cost(machine_, op.kind, size, ranks()), all_));
+        engine_, key, all_ranks(),
+        collective_cost(machine_, tuning_, op.kind, size, op.type, op.op), all_));
   }
   const std::shared_ptr<Transfer> transfer = collectives_[number - first_];
   if (transfer->key() != key) {
@@ -97,7 +99,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
   const auto path = pairs_.find({from, to});
   auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to},
-                                             send_recv_cost(machine_, size, ranks()),
+                                             send_recv_cost(machine_, tuning_, size),
                                              path == pairs_.end() ? all_ : path->second);
   mine.push_back(transfer);
   return transfer;

@@ -117,7 +117,8 @@ struct Connection {
 /// A communicator at run time.
 class NcclComm {
  public:
-  NcclComm(Engine& engine, const Machine& machine, const Communicator& declared, bool warm);
+  NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
+           const NcclTuning& tuning, bool warm);
 
   const Communicator& declared() const { return declared_; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(declared_.members.size()); }
@@ -150,6 +151,7 @@ class NcclComm {
   Engine& engine_;
   const Machine& machine_;
   const Communicator& declared_;
+  const NcclTuning& tuning_;
   bool warm_;
   PathId all_{};
   std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs_;

@@ -142,7 +142,11 @@ Duration StreamQueue::gap_before(const Work& work) const {
                       std::holds_alternative<std::shared_ptr<GraphWork>>(work.what);
   if (!copy && !kernel) return Duration{0};
   if (copy && previous_ == Kind::Copy) return machine_.time(Param::CopyGap) + events;
-  if (kernel && previous_ == Kind::Kernel) return machine_.time(Param::KernelGap) + events;
+  if (kernel && previous_ == Kind::Kernel) {
+    const bool both_nccl = previous_nccl_ && std::holds_alternative<NcclWork>(work.what);
+    return machine_.time(Param::KernelGap) + events +
+           (both_nccl ? machine_.time(Param::NcclGap) : Duration{0});
+  }
   if (previous_ == Kind::Event) {
     return machine_.time(copy || after_copy_ ? Param::EventLatencyCopy : Param::EventLatency);
   }
@@ -253,6 +257,7 @@ void StreamQueue::finish(Kind kind) {
   const Work& work = queue_.front();
   record_spans(work);
   const auto* copy = std::get_if<CopyWork>(&work.what);
+  previous_nccl_ = std::holds_alternative<NcclWork>(work.what);
   const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
   previous_ = kind;
   event_between_ = false;

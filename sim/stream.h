@@ -120,7 +120,8 @@ class StreamQueue final : Handler,
   std::uint16_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
   Kind previous_ = Kind::None;
-  bool after_copy_ = false;     ///< the event that was waited for followed a copy
+  bool after_copy_ = false;  ///< the event that was waited for followed a copy
+  bool previous_nccl_ = false;
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "scenarios/errors.h"
 #include "sim/warm_cache.h"
@@ -114,15 +115,12 @@ void World::add_links() {
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
   const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
-  // In the wire bytes of send_recv_cost, which are in units of the port's full bandwidth.
-  const Bandwidth p2p = rate_of(machine_, Param::NcclP2pDuplex);
   for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
     gpu_links_.push_back({engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
                           engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
                           engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
                           engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
-                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink),
-                          engine_.add_link(fmt::format("gpu{}.nccl_p2p", g), p2p)});
+                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink)});
   }
   for (const Param rate :
        {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
@@ -161,10 +159,24 @@ PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to,
   return engine_.path({source.pcie_out, target.pcie_in, cap(Param::P2pStagedBandwidth)});
 }
 
+const NcclTuning& World::tuning_of(const Communicator& communicator) {
+  std::set<std::uint32_t> nodes;
+  for (const RankPlace& place : communicator.members) {
+    nodes.insert(node_of(gpu_index(place.process, place.device)));
+  }
+  const std::pair key{static_cast<std::uint32_t>(communicator.members.size()),
+                      static_cast<std::uint32_t>(nodes.size())};
+  const auto known = tunings_.find(key);
+  if (known != tunings_.end()) return known->second;
+  return tunings_
+      .emplace(key, nccl_tuning_for(machine_, key.first, key.second, program_.environment))
+      .first->second;
+}
+
 void World::add_communicators(Engine& engine) {
   const bool warm = program_.warmup > 0;
   for (const Communicator& declared : program_.communicators) {
-    auto comm = std::make_unique<NcclComm>(engine, machine_, declared, warm);
+    auto comm = std::make_unique<NcclComm>(engine, machine_, declared, tuning_of(declared), warm);
     std::vector<LinkId> all;
     std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs;
     const auto links = [&](std::uint32_t rank) -> const GpuLinks& {
@@ -176,8 +188,7 @@ void World::add_communicators(Engine& engine) {
       all.push_back(links(a).nvlink_in);
       for (std::uint32_t b = 0; b < declared.members.size(); ++b) {
         if (a == b) continue;
-        pairs[{a, b}] = engine.path(
-            {links(a).nccl_p2p, links(a).nvlink_out, links(b).nvlink_in, links(b).nccl_p2p});
+        pairs[{a, b}] = engine.path({links(a).nvlink_out, links(b).nvlink_in});
       }
     }
     comm->set_paths(engine.path(all), std::move(pairs));

@@ -95,7 +95,7 @@ class World {
 
  private:
   struct GpuLinks {
-    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out, nccl_p2p;
+    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out;
   };
   struct NodeLinks {
     LinkId host_read, host_write;
@@ -107,6 +107,7 @@ class World {
   void share_hardware_queues(Process& process);
   void add_links();
   void add_communicators(Engine& engine);
+  const NcclTuning& tuning_of(const Communicator& communicator);
   LinkId cap(Param rate) const;
 
   Engine& engine_;
@@ -119,6 +120,7 @@ class World {
   Recorder& recorder_;
   std::deque<Process> processes_;
   std::vector<BarrierState> barriers_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, NcclTuning> tunings_;  ///< by ranks and nodes
   std::vector<std::unique_ptr<NcclComm>> communicators_;
 };
 

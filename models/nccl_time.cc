@@ -1,0 +1,150 @@
+#include "models/nccl_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "scenarios/errors.h"
+
+namespace foretrace {
+namespace {
+
+// nccl src/include/device.h: payload of one step of a channel's buffer.
+constexpr double kLlStep = 32.0 * 1024;           // 64 KiB, half of it flags
+constexpr double kSimpleStep = 512.0 * 1024;      // broadcast and reduce, send/recv
+constexpr double kRingChunk = 2.0 * 1024 * 1024;  // four steps: a rank's part in one pass
+constexpr double kBytesPerThread = 8;             // of LL, in one round
+constexpr double kLlThreads = 512;
+
+struct RingParams {
+  Param base, step, round_or_drift, power;
+};
+
+RingParams ring_params(CollectiveKind kind, NcclProtocol protocol) {
+  // Each operation's ten parameters stand in one order in the catalogue.
+  const auto first = [&] {
+    switch (kind) {
+      case CollectiveKind::AllReduce:
+        return Param::NcclAllReduceLlBase;
+      case CollectiveKind::AllGather:
+        return Param::NcclAllGatherLlBase;
+      case CollectiveKind::ReduceScatter:
+        return Param::NcclReduceScatterLlBase;
+      case CollectiveKind::Broadcast:
+        return Param::NcclBroadcastLlBase;
+      default:
+        return Param::NcclReduceLlBase;
+    }
+  }();
+  const auto at = [&](int offset) {
+    return static_cast<Param>(static_cast<int>(first) + 3 * static_cast<int>(protocol) + offset);
+  };
+  return {at(0), at(1), at(2), at(protocol == NcclProtocol::Simple ? 3 : 2)};
+}
+
+double seconds(const Machine& machine, Param param) { return machine.get(param).value; }
+
+/// Bytes through one port and direction: nccl-tests' bus factor.
+double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return bytes * 2 * (ranks - 1) / ranks;
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::Reduce:
+      return bytes;
+    default:
+      return bytes * (ranks - 1) / ranks;
+  }
+}
+
+/// One round moves 8 bytes of every thread; with fewer threads it is over sooner.
+double ll_rounds(const Machine& machine, const RingParams& params, const NcclChoice& choice,
+                 double bytes) {
+  const double rounds = std::max(1.0, std::ceil(bytes / (choice.threads * kBytesPerThread) - 1e-9));
+  const double floor = machine.get(Param::NcclThreadFloor).value;
+  return rounds * seconds(machine, params.round_or_drift) *
+         (floor + (1 - floor) * choice.threads / kLlThreads);
+}
+
+/// Ring LL: data and flags arrive together, so a step costs its rounds and a fixed part. A pass has
+/// one step more than it has transfers: the last rank only receives.
+double ring_ll(const Machine& machine, const RingParams& params, const NcclChoice& choice,
+               double steps, double per_channel, double ranks) {
+  const auto pass = [&](double part) {
+    return steps * (seconds(machine, params.step) + ll_rounds(machine, params, choice, part));
+  };
+  const double full = std::floor(per_channel / (ranks * kLlStep));
+  const double rest = per_channel - full * ranks * kLlStep;
+  return full * pass(kLlStep) + (rest > 0 || full == 0 ? pass(rest / ranks) : 0);
+}
+
+/// p-norm of what the channels and what the ports allow: neither hides the other completely.
+double both(double channels, double ports) {
+  constexpr double kPower = 3.5;
+  return std::pow(std::pow(channels, kPower) + std::pow(ports, kPower), 1 / kPower);
+}
+
+}  // namespace
+
+std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,
+                                       const NcclChoice& choice, double bytes, double ranks) {
+  const RingParams params = ring_params(kind, choice.protocol);
+  if (choice.algorithm != NcclAlgorithm::Ring || !machine.has(params.base)) return std::nullopt;
+  const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
+  const double per_channel = bytes / choice.channels;
+  NcclTime time;
+  time.wire_bytes = bus_bytes(kind, bytes, ranks);
+  time.seconds = seconds(machine, params.base) +
+                 seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
+  const double step = seconds(machine, params.step);
+  if (choice.protocol == NcclProtocol::LL) {
+    constexpr double kFilled = 8.0 * 1024;  // a smaller part is through before the next rank asks
+    time.seconds += chain ? step * (ranks - 1) * std::min(1.0, per_channel / kFilled) +
+                                ll_rounds(machine, params, choice, per_channel)
+                          : ring_ll(machine, params, choice,
+                                    kind == CollectiveKind::AllReduce ? 2 * ranks - 1 : ranks,
+                                    per_channel, ranks);
+    return time;
+  }
+  time.seconds += time.wire_bytes / machine.rate(Param::NcclPortBandwidth);
+  const bool simple = choice.protocol == NcclProtocol::Simple;
+  const double drift = seconds(machine, params.round_or_drift);
+  const double power = simple ? machine.get(params.power).value : 1;
+  if (chain) {  // filling the chain costs a step's time for each rank behind the root
+    const double filled = simple ? std::min(1.0, per_channel / kSimpleStep) : 1;
+    time.seconds += step * (ranks - 1) * filled + drift * std::pow(per_channel / kRingChunk, power);
+    return time;
+  }
+  const double part = per_channel / ranks;
+  const double steps = kind == CollectiveKind::AllReduce ? 2 * ranks - 1 : ranks;
+  const double shown =
+      simple ? 1 / std::hypot(1.0, part / machine.get(Param::NcclHiddenStep).value) : 1;
+  time.seconds += steps * step * shown + drift * std::pow(part / kRingChunk, power);
+  return time;
+}
+
+std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
+                                           const NcclChoice& choice, double bytes, double peers) {
+  constexpr Param kFirst[] = {Param::NcclSendRecvLlBase, Param::NcclAllToAllLlBase,
+                              Param::NcclGatherLlBase, Param::NcclScatterLlBase};
+  const auto param = [&](int offset) {
+    return static_cast<Param>(static_cast<int>(kFirst[static_cast<int>(exchange)]) + offset);
+  };
+  if (!machine.has(param(0))) return std::nullopt;
+  const double part = bytes / choice.channels;
+  NcclTime time;
+  time.wire_bytes = bytes * peers;
+  const double ports =
+      time.wire_bytes / (machine.rate(Param::NcclPortBandwidth) * machine.get(param(5)).value);
+  if (choice.protocol == NcclProtocol::LL) {  // flags double the bytes
+    time.seconds = seconds(machine, param(0)) +
+                   seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels) +
+                   both(part / machine.rate(param(1)), 2 * ports);
+  } else {
+    const double channels =
+        part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
+    time.seconds = seconds(machine, param(2)) + both(channels, ports);
+  }
+  return time;
+}
+
+}  // namespace foretrace

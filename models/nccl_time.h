@@ -1,0 +1,30 @@
+// How long NCCL's kernels take once all ranks have arrived, alone on the machine: what a ring or a
+// chain must do step by step, with times measured on this machine. See nccl_cost.h for what of it
+// is traffic on the ports.
+#pragma once
+
+#include <optional>
+
+#include "models/machine.h"
+#include "models/nccl_tuning.h"
+#include "scenarios/ops.h"
+
+namespace foretrace {
+
+/// A time on the GPUs, of which `wire` bytes through every port take their part.
+struct NcclTime {
+  double seconds = 0;
+  double wire_bytes = 0;  ///< per port and direction
+};
+
+/// A collective of NCCL's by ring, with this many channels and threads; `bytes` is NCCL's nBytes.
+/// Empty where the machine file has no times for it: NCCL's own price stands in.
+std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,
+                                       const NcclChoice& choice, double bytes, double ranks);
+
+/// Transfers of `bytes` each with `peers` other ranks at once, `choice.channels` channels for each.
+enum class NcclExchange : std::uint8_t { SendRecv, AllToAll, Gather, Scatter };
+std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
+                                           const NcclChoice& choice, double bytes, double peers);
+
+}  // namespace foretrace
