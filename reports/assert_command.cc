@@ -8,7 +8,7 @@
 
 #include "reports/expectations.h"
 #include "reports/output_options.h"
-#include "reports/run_files.h"
+#include "reports/run_scenario.h"
 #include "reports/text_table.h"
 #include "scenarios/check_command.h"
 
@@ -30,31 +30,6 @@ struct Judged {
 
 std::string word(Held held) {
   return held == Held::Yes ? "holds" : held == Held::No ? "BROKEN" : "undecided";
-}
-
-/// The file that the timeline names, from here or from beside the timeline.
-std::filesystem::path find_scenario(const Options& options, const LoadedTimeline& loaded) {
-  if (!options.scenario.empty()) return options.scenario;
-  const std::filesystem::path named = loaded.timeline.origin.file;
-  for (const auto& candidate : {named, loaded.file.parent_path() / named.filename()}) {
-    if (!named.empty() && std::filesystem::is_regular_file(candidate)) return candidate;
-  }
-  throw UsageError{
-      fmt::format("{}: its scenario '{}' is not found from here\n  hint: name it with "
-                  "--scenario FILE",
-                  loaded.file.string(), named.string())};
-}
-
-void check_same_program(const Program& program, const LoadedTimeline& loaded) {
-  const Origin& origin = loaded.timeline.origin;
-  if (program.hash == origin.program_hash) return;
-  throw UsageError{fmt::format(
-      "{} is of another program than {}:\n"
-      "  timeline: scenario '{}', program hash {}\n"
-      "  file:     scenario '{}', program hash {}\n"
-      "  hint: it changed since, or ran with other parameters; give those with --set NAME=VALUE",
-      loaded.file.string(), program.file, origin.scenario, origin.program_hash, program.name,
-      program.hash)};
 }
 
 Judged judge_all(const Program& program, const LoadedTimeline& loaded) {
@@ -131,7 +106,8 @@ std::string render(const Program& program, const std::vector<Judged>& origins,
 int run(const Options& options) {
   const Run loaded = load_run(options.run);
   const LoadedTimeline& any = loaded.predicted ? *loaded.predicted : *loaded.measured;
-  const Program program = load_scenario(find_scenario(options, any), options.parameters);
+  const Program program = load_scenario(
+      options.scenario.empty() ? find_scenario(any) : options.scenario, options.parameters);
   std::vector<Judged> origins;
   if (loaded.predicted) origins.push_back(judge_all(program, *loaded.predicted));
   if (loaded.measured) origins.push_back(judge_all(program, *loaded.measured));
