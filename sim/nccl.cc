@@ -27,19 +27,35 @@ void NcclLaunch::transfer_over() {
 
 void Transfer::began(NcclLaunch& launch) {
   const auto party = std::ranges::find(parties_, &launch, [](const auto& p) { return p.second; });
-  const auto at = std::ranges::find(missing_, party->first);
-  if (at != missing_.end()) missing_.erase(at);
-  if (!missing_.empty() || !mismatch_.empty()) return;
-  engine_.queue().at(engine_.now() + cost_.latency, *this, 0);
+  const std::uint32_t rank = party->first;
+  std::erase(missing_, rank);
+  if (!mismatch_.empty()) return;
+  const bool goes = buffered_sender_ ? rank == *buffered_sender_ : missing_.empty();
+  if (goes && !std::exchange(has_left_, true)) {
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
+  } else if (has_arrived_) {  // it lies in the receiver's buffers
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
+  }
 }
 
 void Transfer::fire(std::uint64_t what) {
-  if (what == 0 && cost_.wire_bytes.count > 0) {
-    engine_.start_flow(path_, cost_.wire_bytes, *this, 1);
+  if (what == kLatencyOver && cost_.wire_bytes.count > 0) {
+    engine_.start_flow(path_, cost_.wire_bytes, *this, kArrived);
     return;
   }
-  // The last launch takes this transfer with it.
-  for (const auto& [rank, launch] : std::exchange(parties_, {})) launch->transfer_over();
+  has_arrived_ = true;
+  end_begun();
+}
+
+/// Over for all whose kernels run. The last launch takes this transfer with it.
+void Transfer::end_begun() {
+  std::vector<NcclLaunch*> over;
+  std::erase_if(parties_, [&](const auto& party) {
+    if (std::ranges::find(missing_, party.first) != missing_.end()) return false;
+    over.push_back(party.second);
+    return true;
+  });
+  for (NcclLaunch* launch : over) launch->transfer_over();
 }
 
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
@@ -101,6 +117,13 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to},
                                              send_recv_cost(machine_, tuning_, size),
                                              path == pairs_.end() ? all_ : path->second);
+  // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
+  // before it waits. Half of LL's bytes are flags.
+  const NcclChoice& choice = transfer->cost().choice;
+  const std::uint64_t buffer = tuning_.buffer_bytes[nccl_index(choice.protocol)];
+  const std::uint64_t room =
+      choice.channels * (choice.protocol == NcclProtocol::LL ? buffer / 2 : buffer);
+  if (size.count <= room) transfer->set_buffered(from);
   mine.push_back(transfer);
   return transfer;
 }

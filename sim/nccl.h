@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,10 @@ class Transfer final : Handler {
   /// The launch's kernel runs; with the last rank's the transfer starts.
   void began(NcclLaunch& launch);
 
+  /// A send that fits into the receiver's buffers: it leaves when its sender has begun, and the
+  /// sender need not wait for the receiver.
+  void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
+
   /// A rank called something else in this place: the transfer never starts.
   void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
 
@@ -94,7 +99,9 @@ class Transfer final : Handler {
   const std::vector<std::uint32_t>& missing() const { return missing_; }
 
  private:
+  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate };
   void fire(std::uint64_t what) override;
+  void end_begun();
 
   Engine& engine_;
   TransferKey key_;
@@ -103,6 +110,9 @@ class Transfer final : Handler {
   PathId path_;
   std::vector<std::pair<std::uint32_t, NcclLaunch*>> parties_;
   std::string mismatch_;
+  std::optional<std::uint32_t> buffered_sender_;
+  bool has_left_ = false;
+  bool has_arrived_ = false;
 };
 
 /// Host threads that connect to each other before the first use of a peer or an algorithm.

@@ -41,6 +41,7 @@ double unit_value(Param param) {
     case Param::HostFirstCall:
       return 0;
     case Param::HostFirstGemm:
+    case Param::NcclNvls:
     case Param::HostContention:
     case Param::HostFuncBackoff:
       return 0;
@@ -74,6 +75,7 @@ Machine unit_machine() {
   Machine machine;
   machine.name = "unit";
   machine.gpus_per_node = 8;
+  machine.gpu_name = "NVIDIA H200";  // what NCCL chooses by
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
     machine.set(param, {unit_value(param), 0, ParameterClass::Assumed, "unit machine", ""});
