@@ -43,7 +43,8 @@ NcclCost exchange_cost(const Machine& machine, const NcclTuning& tuning, NcclExc
   const auto bytes = static_cast<double>(size.count);
   const auto measured = nccl_exchange_time(machine, exchange, one, bytes, peers);
   NcclChoice kernel = one;
-  if (exchange != NcclExchange::SendRecv) kernel.channels = nccl_exchange_channels(tuning, size);
+  const bool whole = exchange != NcclExchange::SendRecv && exchange != NcclExchange::OneWay;
+  if (whole) kernel.channels = nccl_exchange_channels(tuning, size);
   if (measured) return cost_of(machine, kernel, *measured);
   // NCCL puts no price on send/recv: the ports' time after the latency of a Simple ring.
   const double wire = bytes * peers;
@@ -74,8 +75,10 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
   return cost_of(machine, choice, price);
 }
 
-NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size) {
-  return exchange_cost(machine, tuning, NcclExchange::SendRecv, size, 1);
+NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size,
+                        bool both_ways) {
+  return exchange_cost(machine, tuning, both_ways ? NcclExchange::SendRecv : NcclExchange::OneWay,
+                       size, 1);
 }
 
 NcclTuning nccl_tuning_for(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,

@@ -26,8 +26,9 @@ struct NcclCost {
 NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
                          Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);
 
-/// One send and its receive.
-NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size);
+/// One send and its receive; `both_ways` when the group sends and receives.
+NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size,
+                        bool both_ways);
 
 /// What the scenario's environment and the machine (multicast or not) make NCCL choose for this
 /// many ranks on so many nodes. Throws UsageError.

@@ -125,7 +125,8 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
 std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
                                            const NcclChoice& choice, double bytes, double peers) {
   constexpr Param kFirst[] = {Param::NcclSendRecvLlBase, Param::NcclAllToAllLlBase,
-                              Param::NcclGatherLlBase, Param::NcclScatterLlBase};
+                              Param::NcclGatherLlBase, Param::NcclScatterLlBase,
+                              Param::NcclSendRecvLlBase};
   const auto param = [&](int offset) {
     return static_cast<Param>(static_cast<int>(kFirst[static_cast<int>(exchange)]) + offset);
   };
@@ -142,7 +143,9 @@ std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange 
   } else {
     const double channels =
         part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
-    time.seconds = seconds(machine, param(2)) + both(channels, ports);
+    const bool one_way = exchange == NcclExchange::OneWay;
+    time.seconds =
+        seconds(machine, param(2)) + (one_way ? std::max(channels, ports) : both(channels, ports));
   }
   return time;
 }

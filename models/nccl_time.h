@@ -23,7 +23,13 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
                                        const NcclChoice& choice, double bytes, double ranks);
 
 /// Transfers of `bytes` each with `peers` other ranks at once, `choice.channels` channels for each.
-enum class NcclExchange : std::uint8_t { SendRecv, AllToAll, Gather, Scatter };
+enum class NcclExchange : std::uint8_t {
+  SendRecv,  ///< every rank sends and receives at once
+  AllToAll,
+  Gather,
+  Scatter,
+  OneWay  ///< a send alone: nothing comes back through the same channels
+};
 std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
                                            const NcclChoice& choice, double bytes, double peers);
 

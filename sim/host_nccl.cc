@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "sim/host_thread.h"
@@ -123,6 +124,12 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     // Available once its own device's part of the group has been issued.
     at->issued = call;
   };
+  const auto has = [&]<class Kind>(std::type_identity<Kind>) {
+    return std::ranges::any_of(calls, [](const NcclCall& call) {
+      return std::holds_alternative<Kind>(call.execution.op->kind);
+    });
+  };
+  const bool both_ways = has(std::type_identity<NcclSend>{}) && has(std::type_identity<NcclRecv>{});
   for (const NcclCall& entry : calls) {
     const OpKind& kind = entry.execution.op->kind;
     const Variables v = entry.variables;
@@ -133,12 +140,12 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
       join(entry, send->comm, send->stream, [&](NcclComm& comm, std::uint32_t rank) {
         return comm.join_send_recv(rank, static_cast<std::uint32_t>(send->peer.eval(v)), true,
-                                   send->size.eval(v));
+                                   send->size.eval(v), both_ways);
       });
     } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
       join(entry, recv->comm, recv->stream, [&](NcclComm& comm, std::uint32_t rank) {
         return comm.join_send_recv(static_cast<std::uint32_t>(recv->peer.eval(v)), rank, false,
-                                   recv->size.eval(v));
+                                   recv->size.eval(v), both_ways);
       });
     }
   }

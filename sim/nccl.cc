@@ -99,7 +99,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
 }
 
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
-                                                   bool sender, Bytes size) {
+                                                   bool sender, Bytes size, bool both_ways) {
   PairQueue& queue = send_recv_[{from, to}];
   auto& mine = sender ? queue.unmatched_sends : queue.unmatched_recvs;
   auto& other = sender ? queue.unmatched_recvs : queue.unmatched_sends;
@@ -115,7 +115,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
   const auto path = pairs_.find({from, to});
   auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to},
-                                             send_recv_cost(machine_, tuning_, size),
+                                             send_recv_cost(machine_, tuning_, size, both_ways),
                                              path == pairs_.end() ? all_ : path->second);
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.

@@ -143,7 +143,7 @@ class NcclComm {
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
                                             Bytes size, std::int64_t root);
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
-                                           Bytes size);
+                                           Bytes size, bool both_ways);
 
   /// `rank` is here for the connection that its operation needs. Null when that was made before;
   /// else the host thread returns at its `ready`, once it is made.
