@@ -1,0 +1,83 @@
+// What CUDA says of copy engines, hardware queues and SMs, on machines that differ in one of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "reports/timeline_json.h"
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+class Hardware : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const Scratch scratch;
+    const Ran ran = scratch.run(
+        "foretrace simulate scenarios/hardware/what_overlaps_depends_on_the_gpu.yaml --machine " +
+        machine() + " -o run");
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    for (const RegionSamples& region :
+         read_timeline(scratch.path() / "run" / kPredictedFile).regions) {
+      microseconds_[region.name] = static_cast<double>(region.samples_ns.front()) * 1e-3;
+    }
+  }
+
+  std::string machine() const { return GetParam(); }
+  double at(const std::string& region) const { return microseconds_.at(region); }
+  /// Of the shorter one's time, the part that is hidden behind the longer one: 0 to 1, about.
+  double overlap(const std::string& a, const std::string& b, const std::string& both) const {
+    return (at(a) + at(b) - at(both)) / std::min(at(a), at(b));
+  }
+
+ private:
+  std::map<std::string, double> microseconds_;
+};
+INSTANTIATE_TEST_SUITE_P(Machines, Hardware,
+                         testing::Values("h200-nvswitch-8", "no-copy-engine", "one-copy-engine",
+                                         "one-hardware-queue", "gtx-1050-ti"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+TEST_P(Hardware, ACopyRunsBesideAKernelWhereThereIsACopyEngine) {
+  const double hidden = overlap("kernel_alone", "copy_in_alone", "kernel_beside_copy");
+  if (machine() == "no-copy-engine") {
+    EXPECT_LT(hidden, 0.1);
+  } else {
+    EXPECT_GT(hidden, 0.9);
+  }
+}
+
+TEST_P(Hardware, CopiesInBothDirectionsRunAtOnceWhereThereAreTwoCopyEngines) {
+  const double hidden = overlap("copy_in_alone", "copy_out_alone", "both_directions");
+  if (machine() == "no-copy-engine" || machine() == "one-copy-engine") {
+    EXPECT_LT(hidden, 0.1);
+  } else {
+    EXPECT_GT(hidden, 0.7) << "they share what the link carries";
+  }
+}
+
+TEST_P(Hardware, OneQueueMakesStreamsThatAreFilledOneByOneWait) {
+  // 16 kernels of one SM each. All streams at once: 2 in a row; on six SMs 3. With one queue a
+  // stream's first kernel comes behind the one before's second, which waits for its own first:
+  // the two run together then, and 1 + 7 + 1 = 9 are in a row.
+  const double in_a_row = at("eight_streams_of_two_kernels") / at("kernel_alone");
+  const double expected = machine() == "one-hardware-queue" ? 9
+                          : machine() == "gtx-1050-ti"      ? 3
+                                                            : 2;
+  EXPECT_NEAR(in_a_row, expected, 0.1 * expected);
+}
+
+TEST_P(Hardware, EightKernelsOfOneSmTakeTwiceAsLongOnSixSms) {
+  const double in_a_row = at("eight_kernels") / at("kernel_alone");
+  const double expected = machine() == "gtx-1050-ti" ? 2 : 1;
+  EXPECT_NEAR(in_a_row, expected, 0.1 * expected);
+}
+
+}  // namespace
+}  // namespace foretrace::test
