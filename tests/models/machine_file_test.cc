@@ -59,6 +59,57 @@ TEST(MachineFile, ReadsBackWhatItWrites) {
   }
 }
 
+// ---- based on another ----------------------------------------------------------------------
+
+std::string based_on(const std::string& base, const std::string& parameters = "") {
+  return "schema_version: 1\nname: m\nbased_on: " + base + "\nnode: {gpus: 2, gpu: Test}\n" +
+         parameters;
+}
+
+TEST(MachineFile, TakesWhatItDoesNotSayFromItsBaseAsAnAssumption) {
+  const Machine base = load_machine("v100-pcie-4");
+  const auto machine = read_machine(
+      based_on("v100-pcie-4", "parameters:\n  gpu.sm_count: {value: 6, source: datasheet}\n"),
+      "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->based_on, "v100-pcie-4");
+  EXPECT_EQ(machine->nccl_version, base.nccl_version);
+  EXPECT_EQ(machine->gpus_per_node, 2u) << "the node is its own";
+  EXPECT_EQ(machine->get(Param::SmCount).value, 6);
+  EXPECT_EQ(machine->get(Param::SmCount).source, ParameterClass::Datasheet);
+  const ParamValue& inherited = machine->get(Param::H2dBandwidth);
+  EXPECT_EQ(inherited.value, base.get(Param::H2dBandwidth).value);
+  EXPECT_EQ(inherited.source, ParameterClass::Assumed) << "it was not measured on this machine";
+  EXPECT_EQ(inherited.from, "as v100-pcie-4");
+}
+
+TEST(MachineFile, NeedsNoParametersOfItsOwnWithABase) {
+  const auto machine = read_machine(based_on("v100-pcie-4"), "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->time(Param::HostLaunchKernel),
+            load_machine("v100-pcie-4").time(Param::HostLaunchKernel));
+  const std::string alone = "schema_version: 1\nname: m\nnode: {gpus: 2, gpu: Test}\n";
+  const auto refused = read_machine(alone, "m.yaml");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(render(refused.error(), alone), HasSubstr("parameters"));
+}
+
+TEST(MachineFile, IsBasedOnAMachineThatThereIs) {
+  const std::string text = based_on("v100-pcie-5");
+  const auto machine = read_machine(text, "m.yaml");
+  ASSERT_FALSE(machine.has_value());
+  EXPECT_THAT(render(machine.error(), text), HasSubstr("m.yaml:3:11: error: unknown machine"));
+  EXPECT_THAT(render(machine.error(), text), HasSubstr("did you mean 'v100-pcie-4'?"));
+}
+
+TEST(MachineFile, IsNotBasedOnOneThatIsBasedOnAnother) {
+  const std::string text = based_on("gtx-1050-ti");
+  const auto machine = read_machine(text, "m.yaml");
+  ASSERT_FALSE(machine.has_value());
+  EXPECT_THAT(render(machine.error(), text),
+              HasSubstr("'gtx-1050-ti' is based on another machine itself"));
+}
+
 TEST(MachineFile, ThatIsUnknownIsTheUsersError) {
   EXPECT_THROW(load_machine("h200-nvswitch-9"), UsageError);
 }
