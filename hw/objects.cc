@@ -182,6 +182,15 @@ void Objects::destroy_graphs() {
   for (Graph& graph : graphs_) graph.reset();
 }
 
+void Objects::wake_tracer() const {
+  if (program_.warmup == 0) return;
+  for (const auto& [ordinal, device] : devices_) {
+    use_device(ordinal);
+    cuda_check(launch_spin(cudaStreamLegacy, device.limits, device.spin_clock, 1000, 1));
+  }
+  synchronize_devices();
+}
+
 void Objects::after_pass() {
   synchronize_devices();
   destroy_graphs();

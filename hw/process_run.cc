@@ -140,6 +140,7 @@ TracedPass ProcessRun::traced_pass() {
   TracedPass result;
   watched([&] {
     begin_pass();
+    objects_.wake_tracer();
     run_threads(true);
     objects_.synchronize_devices();
     for (const auto& functions : host_functions_) {  // while there are graphs to ask
@@ -217,6 +218,7 @@ void ProcessRun::work(std::size_t index) {
   for (std::uint32_t number = 1;; ++number) {
     woken_.wait(number - 1);
     if (stop_) return;
+    if (traced_) objects_.wake_tracer();  // every host thread's first launch is slow once
     ready_.fetch_add(1);
     spin_until([&] { return go_.load(std::memory_order_acquire) == number || stop_; });
     if (stop_) return;

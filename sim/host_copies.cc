@@ -41,7 +41,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   if (queue_full(queue)) return;
   if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
     pageable_copy(queue, from_device ? dst : src, from_device ? from.device : to.device, size,
-                  to_device);
+                  to_device, synchronous);
     return;
   }
   Duration call = device_switch(queue.declared().device);
@@ -105,7 +105,17 @@ void HostThread::touched(BufferId id, Bytes size, bool by_reading) {
 /// The driver moves the data through its own pinned memory, and the host is part of it: a small
 /// copy to the device travels in the command stream, everything else returns when it has ended.
 void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
-                               Bytes size, bool to_device) {
+                               Bytes size, bool to_device, bool synchronous) {
+  // cudaMemcpy from pageable memory waits for its stream before it touches the data.
+  const bool stream_is_busy = queue.pending() > 0 || queue.waits_for_peers();
+  if (synchronous && to_device && stream_is_busy) {
+    if (queue.waits_for_peers()) push(queue, Duration{0}, Duration{0}, MarkerWork{});
+    wait_for_stream(queue);
+    retry_ = true;
+    block(Duration{0}, machine_.time(Param::HostWake),
+          fmt::format("stream {} before the copy", queue.declared().name));
+    return;
+  }
   const bool fresh = buffer(host).memory == MemoryKind::FreshPageable;
   const Duration base = call_cost(to_device ? Param::PageableH2dBase : Param::PageableD2hBase) +
                         device_switch(queue.declared().device);

@@ -82,7 +82,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
-                     bool to_device);
+                     bool to_device, bool synchronous);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
   void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
