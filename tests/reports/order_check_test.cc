@@ -41,8 +41,9 @@ Timeline timeline_of(const Program& program, const Times& times) {
   return std::move(builder.timeline);
 }
 
+/// What it finds points into the program.
 OrderCheck check(const Times& times) {
-  const Program program = read_scenario(kScenario, "ordered.yaml")->program;
+  static const Program program = read_scenario(kScenario, "ordered.yaml")->program;
   return check_order(program, happens_before(program), timeline_of(program, times));
 }
 
