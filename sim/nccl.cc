@@ -113,10 +113,9 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
     return transfer;
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
-  const auto path = pairs_.find({from, to});
   auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to},
                                              send_recv_cost(machine_, tuning_, size, both_ways),
-                                             path == pairs_.end() ? all_ : path->second);
+                                             from == to ? all_ : pair_path_(from, to));
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
   const NcclChoice& choice = transfer->cost().choice;

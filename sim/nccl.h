@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -135,9 +136,10 @@ class NcclComm {
   std::uint32_t rank_of(RankPlace place) const;
 
   /// The ports and links that a transfer over all ranks, or from one rank to another, uses.
-  void set_paths(PathId all, std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs) {
+  using PairPath = std::function<PathId(std::uint32_t from, std::uint32_t to)>;
+  void set_paths(PathId all, PairPath pair) {
     all_ = all;
-    pairs_ = std::move(pairs);
+    pair_path_ = std::move(pair);
   }
 
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
@@ -164,7 +166,7 @@ class NcclComm {
   const NcclTuning& tuning_;
   bool warm_;
   PathId all_{};
-  std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs_;
+  PairPath pair_path_;
 
   std::deque<std::shared_ptr<Transfer>> collectives_;  ///< from number first_ on
   std::uint64_t first_ = 0;

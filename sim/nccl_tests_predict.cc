@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::uint32_t kMostIterations = 20;
 constexpr std::uint32_t kMostLaunches = 4;
-constexpr double kSigmas = 2;  ///< of the band, either way
 
 /// The scenario is ours, so what is wrong with it is a flag's value: no lines are shown.
 [[noreturn]] void refuse(const Diagnostics& problems) {
@@ -85,10 +84,11 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
 
 void fill_band(NcclTestsRow& row, const SpanDetail* detail, const NcclTestsPlan& plan,
                const Machine& machine) {
-  const double spread = kSigmas * nccl_time_spread(machine, plan, row);
+  NcclBand band = nccl_time_band(machine, plan, row);
   const bool has_band = detail != nullptr && (detail->low_factor != 1 || detail->high_factor != 1);
-  row.low_us = row.time_us * (has_band ? detail->low_factor : 1 / (1 + spread));
-  row.high_us = row.time_us * (has_band ? detail->high_factor : 1 + spread);
+  if (has_band) band = {detail->low_factor, detail->high_factor};
+  row.low_us = row.time_us * band.low;
+  row.high_us = row.time_us * band.high;
 }
 
 /// Children send numbers only.

@@ -37,9 +37,10 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
 std::vector<std::vector<NcclTestsRow>> predict_nccl_tests(const std::vector<NcclTestsPlan>& plans,
                                                           const Machine& machine);
 
-/// How far the prediction may be off: one sigma, relative.
-/// To be replaced by what validation runs say of this operation, size and way of launching; until
-/// then the root mean square of the NCCL parameters' spreads, 30 % for those that were not fitted.
-double nccl_time_spread(const Machine& machine, const NcclTestsPlan& plan, const NcclTestsRow& row);
+/// The band of a predicted time, as factors: eight of ten repeats fall inside.
+struct NcclBand {
+  double low, high;
+};
+NcclBand nccl_time_band(const Machine& machine, const NcclTestsPlan& plan, const NcclTestsRow& row);
 
 }  // namespace foretrace

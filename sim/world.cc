@@ -177,21 +177,19 @@ void World::add_communicators(Engine& engine) {
   const bool warm = program_.warmup > 0;
   for (const Communicator& declared : program_.communicators) {
     auto comm = std::make_unique<NcclComm>(engine, machine_, declared, tuning_of(declared), warm);
-    std::vector<LinkId> all;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, PathId> pairs;
-    const auto links = [&](std::uint32_t rank) -> const GpuLinks& {
+    const auto links = [this, &declared](std::uint32_t rank) -> const GpuLinks& {
       const RankPlace& place = declared.members[rank];
       return gpu_links_[gpu_index(place.process, place.device)];
     };
-    for (std::uint32_t a = 0; a < declared.members.size(); ++a) {
-      all.push_back(links(a).nvlink_out);
-      all.push_back(links(a).nvlink_in);
-      for (std::uint32_t b = 0; b < declared.members.size(); ++b) {
-        if (a == b) continue;
-        pairs[{a, b}] = engine.path({links(a).nvlink_out, links(b).nvlink_in});
-      }
+    std::vector<LinkId> all;
+    for (std::uint32_t rank = 0; rank < declared.members.size(); ++rank) {
+      all.push_back(links(rank).nvlink_out);
+      all.push_back(links(rank).nvlink_in);
     }
-    comm->set_paths(engine.path(all), std::move(pairs));
+    // Pairs are many and few of them talk: their paths are made when they do.
+    comm->set_paths(engine.path(all), [&engine, links](std::uint32_t from, std::uint32_t to) {
+      return engine.path({links(from).nvlink_out, links(to).nvlink_in});
+    });
     communicators_.push_back(std::move(comm));
   }
 }
