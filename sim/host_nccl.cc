@@ -125,8 +125,8 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     at->issued = call;
   };
   const auto has = [&]<class Kind>(std::type_identity<Kind>) {
-    return std::ranges::any_of(calls, [](const NcclCall& call) {
-      return std::holds_alternative<Kind>(call.execution.op->kind);
+    return std::ranges::any_of(calls, [](const NcclCall& other) {
+      return std::holds_alternative<Kind>(other.execution.op->kind);
     });
   };
   const bool both_ways = has(std::type_identity<NcclSend>{}) && has(std::type_identity<NcclRecv>{});
