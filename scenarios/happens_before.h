@@ -3,10 +3,11 @@
 // Covered: host threads with their signals and barriers; streams in order; events (the latest
 // record at the time of the call; never recorded is complete); the legacy default stream against
 // the blocking and per-thread default streams of its device (a wait alone is no work of a stream
-// there), a per-thread default stream for each host thread; synchronization of events, streams and devices; copies that hold the host; free;
-// host functions with their signals; a graph's launch as one entry of its stream, and launches of
-// one graph in their order; one communicator's launches on one device in their order; a
-// collective's kernels end only after all ranks began, a send with its receive likewise.
+// there), a per-thread default stream for each host thread; synchronization of events, streams and
+// devices; copies that hold the host; free; host functions with their signals; a graph's launch as
+// one entry of its stream, and launches of one graph in their order; one communicator's launches on
+// one device in their order; a collective's kernels end only after all ranks began, a send with its
+// receive likewise.
 //
 // Not covered: the order inside a graph; a limited number of SMs or hardware queues; connections
 // that a cold NCCL call makes; what a failed or timed-out operation leaves.
