@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "models/nccl_p2p.h"
-#include "models/nccl_plan.h"
 #include "models/nccl_prices.h"
 #include "scenarios/errors.h"
 
@@ -137,39 +136,6 @@ NcclTuning nccl_tune(const NcclTopology& topology, NcclVersion version,
   set_p2p_channels(tuning);
   set_prices(tuning);
   return tuning;
-}
-
-// ---- for the simulator -------------------------------------------------------------------------
-
-namespace {
-
-NcclTuning tuning_of(const NcclGraph& graph) {
-  NcclTopology topology;
-  topology.gpus_per_node = graph.ranks;
-  topology.multicast = false;
-  return nccl_tune(topology, {2, 28, 3}, {},
-                   NcclRings{graph.search_channels, static_cast<float>(graph.channel_gbps)});
-}
-
-}  // namespace
-
-std::vector<NcclPrice> nccl_prices(const NcclGraph& graph, CollectiveKind kind, Bytes bytes) {
-  std::vector<NcclPrice> prices;
-  for (const NcclCandidate& c : nccl_candidates(tuning_of(graph), {nccl_function(kind), bytes})) {
-    if (!c.out.empty()) continue;
-    prices.push_back({c.algorithm, c.protocol, c.latency_us, c.bandwidth_gbps, c.price_us});
-  }
-  return prices;
-}
-
-NcclChoice nccl_choose(const NcclGraph& graph, CollectiveKind kind, Bytes bytes) {
-  const NcclPlan plan = nccl_plan(tuning_of(graph), {nccl_function(kind), bytes});
-  return {plan.algorithm, plan.protocol, plan.channels, plan.threads};
-}
-
-NcclChoice nccl_choose_p2p(const NcclGraph& graph, Bytes bytes) {
-  const NcclTransfer transfer = nccl_transfer(tuning_of(graph), bytes, {});
-  return {NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
 }
 
 }  // namespace foretrace

@@ -69,37 +69,12 @@ std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclR
 /// The cheapest, the first of equals. Throws UsageError where the settings leave none.
 NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request);
 
-// ---- for the simulator -------------------------------------------------------------------------
-
-/// What NCCL's topology search found for one communicator on one NVSwitch node.
-struct NcclGraph {
-  std::uint32_t ranks = 2;
-  std::uint32_t search_channels = 12;  ///< "Pattern 4 ... nChannels" of the ring graph
-  double channel_gbps = 30;            ///< its bandwidth per channel, GB/s
-};
-
+/// What runs in the end: of a collective, or of one transfer.
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::Ring;
   NcclProtocol protocol = NcclProtocol::Simple;
   std::uint32_t channels = 1;   ///< CTAs of the kernel
   std::uint32_t threads = 512;  ///< per CTA
 };
-
-/// One candidate's price, as NCCL computes it.
-struct NcclPrice {
-  NcclAlgorithm algorithm;
-  NcclProtocol protocol;
-  double latency_us;
-  double bandwidth_gbps;  ///< algorithm bandwidth
-  double time_us;
-};
-
-/// The candidates that NCCL could take, by the rules of 2.28.3 on Hopper without NVLS.
-std::vector<NcclPrice> nccl_prices(const NcclGraph& graph, CollectiveKind kind, Bytes bytes);
-
-NcclChoice nccl_choose(const NcclGraph& graph, CollectiveKind kind, Bytes bytes);
-
-/// Send/recv: channels of one transfer, and its protocol.
-NcclChoice nccl_choose_p2p(const NcclGraph& graph, Bytes bytes);
 
 }  // namespace foretrace

@@ -60,13 +60,13 @@ std::string explain(const Program& program, const HostThread& thread) {
   return text;
 }
 
-}  // namespace
-
 /// A lost context leaves its streams as they are: its failure explains them.
-static bool has_failed(const std::vector<std::unique_ptr<HostThread>>& threads) {
+bool has_failed(const std::vector<std::unique_ptr<HostThread>>& threads) {
   return std::ranges::any_of(threads,
                              [](const auto& thread) { return !thread->failure().empty(); });
 }
+
+}  // namespace
 
 Outcome explain_outcome(const Program& program,
                         const std::vector<std::unique_ptr<HostThread>>& threads, World& world) {
