@@ -1,24 +1,21 @@
 #include "hw/measure_command.h"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "hw/gemm.h"
+#include "hw/load_program.h"
 #include "hw/program_facts.h"
 #include "hw/together.h"
 #include "scenarios/command.h"
 #include "scenarios/quantity.h"
-#include "scenarios/read_scenario.h"
 
 namespace foretrace::hw {
 namespace {
@@ -48,42 +45,11 @@ std::chrono::nanoseconds parse_timeout(const std::string& text) {
   return std::chrono::nanoseconds{round_to_ns(duration)};
 }
 
-ParameterValues parse_assignments(const std::vector<std::string>& assignments) {
-  ParameterValues values;
-  for (const std::string& text : assignments) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw UsageError{fmt::format("--set {}: write --set name=value", text)};
-    }
-    values[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return values;
-}
-
-std::string text_of(const std::string& file) {
-  std::ifstream in{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, std::istreambuf_iterator<char>{}};
-}
-
-/// Rank 0 reads, reports what is wrong, and sends the text: the others may not see its disk.
+/// All files of one start.
 std::vector<Program> load_programs(const Processes& world, const CommandLine& line) {
   std::vector<Program> programs;
   for (const std::string& file : line.files) {
-    std::string text;
-    Program program;
-    ParameterValues parameters;
-    at_root(world, [&] {
-      parameters = parse_assignments(line.assignments);
-      program = load_scenario(file, parameters);
-      text = text_of(file);
-    });
-    text = world.broadcast(text);
-    if (world.rank() != 0) {
-      auto read = read_scenario(text, file, parse_assignments(line.assignments));
-      FORETRACE_CHECK(read.has_value(), "what rank 0 could read, every rank can");
-      program = std::move(read->program);
-    }
-    programs.push_back(std::move(program));
+    programs.push_back(load_program(world, file, line.options.parameters));
   }
   return programs;
 }
@@ -133,51 +99,13 @@ void set_environment(const Program& program) {
   for (const auto& [name, value] : program.environment) setenv(name.c_str(), value.c_str(), 1);
 }
 
-/// This process's GPUs are there, and hold the program's buffers.
-void check_devices(const Program& program, const Processes& processes) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    throw CannotHereError{fmt::format("no GPU can be used here: {} (foretrace-hw doctor says more)",
-                                      cudaGetErrorString(error))};
-  }
-  const auto devices = static_cast<int>(program.devices);
-  const int needed = processes.local_count() * devices;
-  if (needed > count) {
-    throw CannotHereError{fmt::format("{} needs {} GPU{} on this host, it has {}", program.file,
-                                      needed, needed == 1 ? "" : "s", count)};
-  }
-  for (int d = 0; d < devices; ++d) {
-    std::uint64_t bytes = 0;
-    for (const foretrace::Buffer& buffer : program.buffers) {
-      if (buffer.memory == MemoryKind::Device && static_cast<int>(buffer.device) == d) {
-        bytes += buffer.size.count;
-      }
-    }
-    cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, processes.local_rank() * devices + d) != cudaSuccess) {
-      continue;
-    }
-    if (bytes > properties.totalGlobalMem) {
-      throw CannotHereError{fmt::format("{}: the buffers of device {} need {} B, the GPU has {} B",
-                                        program.file, d, bytes, properties.totalGlobalMem)};
-    }
-  }
-  for (const Barrier& barrier : program.barriers) {
-    if (!processes.one_host() && !barrier.parties.empty()) {
-      throw CannotHereError{
-          fmt::format("{}: a host_barrier between hosts is not possible yet", program.file)};
-    }
-  }
-}
-
 class Start {
  public:
   Start(const Processes& world, CommandLine line) : world_{world}, line_{std::move(line)} {}
 
   int run() {
     together(world_, [&] { line_.options.timeout = parse_timeout(line_.timeout); });
+    together(world_, [&] { line_.options.parameters = parse_assignments(line_.assignments); });
     auto programs = load_programs(world_, line_);
     together(world_, [&] { check_start(world_, programs); });
     set_environment(programs.front());
@@ -278,27 +206,17 @@ class Start {
 
 /// Errors that all processes agree on leave MPI in order; rank 0 alone prints them.
 int run_measure(const CommandLine& line) {
-  std::exception_ptr agreed;
-  int exit_code = kDone;
-  int rank = 0;
-  {
-    const Mpi mpi;
-    const Processes world = mpi.world();
-    rank = world.rank();
-    try {
-      exit_code = Start{world, line}.run();
-    } catch (const UsageError&) {
-      agreed = std::current_exception();
-      exit_code = kWrongUse;
-    } catch (const CannotHereError&) {
-      agreed = std::current_exception();
-      exit_code = kCannotHere;
-    } catch (const std::exception& error) {  // this process alone: main aborts the others
-      throw std::runtime_error{fmt::format("process {}: {}", rank, error.what())};
-    }
+  const Mpi mpi;
+  const Processes world = mpi.world();
+  try {
+    return Start{world, line}.run();
+  } catch (const UsageError& error) {
+    return end_together(world, error.what(), kWrongUse);
+  } catch (const CannotHereError& error) {
+    return end_together(world, error.what(), kCannotHere);
+  } catch (const std::exception& error) {  // this process alone: main aborts the others
+    throw std::runtime_error{fmt::format("process {}: {}", world.rank(), error.what())};
   }
-  if (agreed && rank == 0) std::rethrow_exception(agreed);
-  return exit_code;
 }
 
 }  // namespace

@@ -25,12 +25,22 @@ namespace {
 /// Samples reach the disk after so many repetitions; gathering them costs no measured time.
 constexpr int kSaveEvery = 5;
 
-Timeline empty_result(const Program& program) {
+/// "ranks=3 small=48B": with them the scenario's file gives this very program again.
+std::string text_of(const ParameterValues& parameters) {
+  std::string text;
+  for (const auto& [name, value] : parameters) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+Timeline empty_result(const Program& program, const ParameterValues& parameters) {
   Timeline timeline;
   timeline.origin = origin_of(program);
   timeline.origin.measured = true;
   timeline.origin.producer = std::string{"foretrace-hw "} + FORETRACE_VERSION;
   timeline.ops = op_rows(program);
+  if (!parameters.empty()) timeline.origin.versions["parameters"] = text_of(parameters);
   return timeline;
 }
 
@@ -50,7 +60,7 @@ Measurement::Measurement(Program program, Processes processes, MeasureOptions op
     : program_{std::move(program)},
       processes_{std::move(processes)},
       options_{std::move(options)},
-      files_{{options_.runs / program_.name}, empty_result(program_)} {}
+      files_{{options_.runs / program_.name}, empty_result(program_, options_.parameters)} {}
 
 int Measurement::first_ordinal() const {
   return processes_.local_rank() * static_cast<int>(program_.devices);

@@ -11,6 +11,7 @@
 #include "hw/processes.h"
 #include "hw/result_files.h"
 #include "scenarios/program.h"
+#include "scenarios/read_scenario.h"
 
 namespace foretrace::hw {
 
@@ -25,6 +26,7 @@ struct MeasureOptions {
   WhenThere when_there = WhenThere::Refuse;
   std::string start_label;
   bool check_data = true;
+  ParameterValues parameters;  ///< that differ from the scenario's: noted in the result
   EndRun end_run = nullptr;
 };
 

@@ -1,10 +1,12 @@
 #include "hw/processes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "hw/mpi_check.h"
@@ -77,6 +79,16 @@ Processes::Subset Processes::first(int members) const {
 
 void Processes::wait_for_all() const {
   if (comm_ != MPI_COMM_NULL) mpi_check(MPI_Barrier(comm_));
+}
+
+void Processes::wait_quietly() const {
+  if (comm_ == MPI_COMM_NULL) return;
+  MPI_Request request = MPI_REQUEST_NULL;
+  mpi_check(MPI_Ibarrier(comm_, &request));
+  for (int done = 0; done == 0;) {
+    mpi_check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done == 0) std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
 }
 
 void Processes::broadcast(std::span<std::byte> bytes, int root) const {

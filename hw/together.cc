@@ -1,5 +1,7 @@
 #include "hw/together.h"
 
+#include <cstdio>
+
 namespace foretrace::hw {
 
 void throw_together(const Processes& processes, const Failure& mine) {
@@ -20,6 +22,20 @@ void throw_together(const Processes& processes, const Failure& mine) {
     default:
       throw IoError{text};
   }
+}
+
+int end_together(const Processes& processes, const std::string& what, int exit_code) {
+  if (processes.rank() == 0) {
+    // Rendered diagnostics name their file and end in a newline; a sentence gets both here.
+    if (what.ends_with('\n')) {
+      fmt::print(stderr, "{}", what);
+    } else {
+      fmt::print(stderr, "error: {}\n", what);
+    }
+    std::fflush(stderr);
+  }
+  processes.wait_for_all();
+  return exit_code;
 }
 
 }  // namespace foretrace::hw

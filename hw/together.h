@@ -47,4 +47,9 @@ void at_root(const Processes& processes, Body body) {
   throw_together(processes, processes.rank() == 0 ? failure_of(body) : Failure{});
 }
 
+/// For an error that all members agree on, at the end of a command: rank 0 prints it before anyone
+/// leaves, since mpirun ends all processes once one has left with an exit code that is not 0.
+/// Returns `exit_code`.
+int end_together(const Processes& processes, const std::string& what, int exit_code);
+
 }  // namespace foretrace::hw

@@ -124,7 +124,7 @@ TEST_F(HarnessCommandLine, DoctorSaysWhatIsMissing) {
 }
 
 TEST_F(HarnessCommandLine, ShowsAnExampleFirst) {
-  for (const char* command : {"measure", "doctor"}) {
+  for (const char* command : {"measure", "calibrate", "doctor"}) {
     const Ended result = run_shell(hw(std::string{command} + " --help"));
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.output, testing::StartsWith("Example:"));
