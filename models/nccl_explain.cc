@@ -11,16 +11,6 @@
 namespace foretrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string size_text(std::uint64_t bytes) {
-  static constexpr std::array kUnits{"B", "KiB", "MiB", "GiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, kUnits[unit]);
-}
-
 std::string graph_text(std::string_view name, const NcclSearchGraph& graph, bool several) {
   if (graph.channels == 0) return fmt::format("no {}", name);
   std::string text = fmt::format("{} {} x {:g} GB/s", name, graph.channels, graph.intra_gbps);
@@ -34,31 +24,58 @@ std::string_view link_text(NcclLink link) {
   return kNames[static_cast<std::size_t>(link)];
 }
 
-std::string heading(const NcclExplanation& e) {
-  const NcclQuestion& q = e.question;
-  const NcclTopology& topology = e.tuning.topology;
-  std::string text = fmt::format("{} of {} ({}", q.op, size_text(q.size.count), q.type_name);
-  const bool reduces = q.kind == CollectiveKind::AllReduce || q.kind == CollectiveKind::Reduce ||
-                       q.kind == CollectiveKind::ReduceScatter;
-  if (reduces) text += ", " + q.red_op_name;
-  text += fmt::format(") on {} rank{}, NCCL {}\n", e.tuning.ranks(),
-                      e.tuning.ranks() == 1 ? "" : "s", text_of(e.tuning.version));
+}  // namespace
+
+namespace nccl_words {
+
+std::string size_text(std::uint64_t bytes) {
+  static constexpr std::array kUnits{"B", "KiB", "MiB", "GiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+std::string machine_text(const NcclTuning& tuning, const NcclGiven& given) {
+  const NcclTopology& topology = tuning.topology;
+  std::string text = fmt::format(" on {} rank{}, NCCL {}\n", tuning.ranks(),
+                                 tuning.ranks() == 1 ? "" : "s", text_of(tuning.version));
   text +=
       fmt::format("{} node{} x {} {} GPU{}, {}\n", topology.nodes, topology.nodes == 1 ? "" : "s",
                   topology.gpus_per_node, name_of(topology.generation),
                   topology.gpus_per_node == 1 ? "" : "s", link_text(topology.link));
   const bool several = topology.nodes > 1;
-  const NcclGraphs& graphs = e.tuning.graphs;
+  const NcclGraphs& graphs = tuning.graphs;
   text += fmt::format("graphs: {}; {}; {}\n", graph_text("rings", graphs.ring, several),
                       graph_text("trees", graphs.tree, several),
                       graph_text("NVLS", graphs.nvls, several));
   text += fmt::format("channels: {} for collectives, {} for NVLS, {} for send/recv ({} per peer)\n",
-                      e.tuning.channels, e.tuning.nvls_channels, e.tuning.p2p_channels,
-                      e.tuning.p2p_channels_per_peer);
-  if (!q.environment.empty()) {
-    text += fmt::format("settings: {}\n", fmt::join(q.environment, " "));
+                      tuning.channels, tuning.nvls_channels, tuning.p2p_channels,
+                      tuning.p2p_channels_per_peer);
+  if (given.no_nvls) text += "NVLS is off on this machine (its parameter nccl.nvls)\n";
+  if (!given.environment.empty()) {
+    text += fmt::format("settings: {}\n", fmt::join(given.environment, " "));
   }
   return text + "\n";
+}
+
+}  // namespace nccl_words
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using nccl_words::machine_text;
+using nccl_words::size_text;
+
+std::string call_text(const NcclQuestion& q) {
+  const bool reduces = q.kind == CollectiveKind::AllReduce || q.kind == CollectiveKind::Reduce ||
+                       q.kind == CollectiveKind::ReduceScatter;
+  return fmt::format("{} of {} ({}{})", q.op, size_text(q.size.count), q.type_name,
+                     reduces ? ", " + q.red_op_name : "");
+}
+
+std::string heading(const NcclExplanation& e) {
+  return call_text(e.question) + machine_text(e.tuning, e.given);
 }
 
 bool won(const NcclExplanation& e, const NcclCandidate& candidate) {
@@ -169,12 +186,11 @@ const std::vector<std::pair<std::string, std::optional<CollectiveKind>>>& nccl_o
   return kAll;
 }
 
-NcclExplanation nccl_explain(const NcclQuestion& question, NcclTuning tuning) {
-  NcclExplanation e{question, std::move(tuning), {}, {}, {}, 1, kP2pThreads};
+std::uint64_t nccl_parts(const NcclQuestion& question, std::uint32_t ranks) {
   const bool shared = question.kind &&
                       (is_send_recv(*question.kind) || question.kind == CollectiveKind::AllGather ||
                        question.kind == CollectiveKind::ReduceScatter);
-  const std::uint64_t parts = shared ? e.tuning.ranks() : 1;
+  const std::uint64_t parts = shared ? ranks : 1;
   const std::uint64_t unit = size_of(question.type).count * parts;
   if (question.size.count == 0 || question.size.count % unit != 0) {
     throw UsageError{fmt::format(
@@ -184,6 +200,13 @@ NcclExplanation nccl_explain(const NcclQuestion& question, NcclTuning tuning) {
         parts > 1 ? fmt::format(", times {} ranks", parts) : "",
         std::max<std::uint64_t>((question.size.count + unit - 1) / unit, 1) * unit)};
   }
+  return parts;
+}
+
+NcclExplanation nccl_explain(const NcclQuestion& question, NcclTuning tuning,
+                             const NcclGiven& given) {
+  NcclExplanation e{question, std::move(tuning), given, {}, {}, {}, 1, kP2pThreads};
+  const std::uint64_t parts = nccl_parts(question, e.tuning.ranks());
   if (question.kind && !is_send_recv(*question.kind)) {
     const NcclRequest request{nccl_function(*question.kind), question.size, question.type,
                               question.red_op};
@@ -211,7 +234,8 @@ std::string nccl_explain_json(const NcclExplanation& e) {
             {"ranks", e.tuning.ranks()},
             {"nodes", e.tuning.topology.nodes},
             {"nccl_version", text_of(e.tuning.version)},
-            {"environment", e.question.environment},
+            {"environment", e.given.environment},
+            {"nvls_off", e.given.no_nvls},
             {"candidates", Json::array()},
             {"kernel", {{"channels", e.kernel_channels}, {"threads", e.kernel_threads}}}};
   for (const NcclCandidate& c : e.candidates) {

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/machine.h"
+#include "models/nccl_cost.h"
 #include "models/nccl_explain.h"
-#include "models/nccl_machine.h"
 #include "scenarios/command.h"
 #include "scenarios/diagnostic.h"
 #include "scenarios/quantity.h"
@@ -18,17 +21,18 @@ namespace foretrace {
 namespace {
 
 struct Options {
-  std::string op;
-  std::string size;
+  std::vector<std::string> calls;  ///< operation and size by turns
   std::string machine = "h200-nvswitch-8";
-  std::uint32_t ranks = 0;  ///< 0: all GPUs
-  std::uint32_t nodes = 0;  ///< 0: all nodes
+  std::optional<std::uint32_t> ranks;  ///< all GPUs
+  std::optional<std::uint32_t> nodes;  ///< all nodes
   std::string type = "float32";
   std::string red_op = "sum";
   std::vector<std::string> environment;
   std::string version;  ///< empty: the machine's
   std::string format = "text";
 };
+
+std::string hinted(const std::string& hint) { return hint.empty() ? "" : "\n  hint: " + hint; }
 
 /// `word` in a table of names, or an error that names the nearest.
 template <class Value>
@@ -39,7 +43,7 @@ Value look_up(const std::vector<std::pair<std::string, Value>>& table, const std
     if (name == word) return value;
     known.push_back(name);
   }
-  throw UsageError{fmt::format("unknown {} '{}'\n  hint: {}", what, word, suggest(word, known))};
+  throw UsageError{fmt::format("unknown {} '{}'{}", what, word, hinted(suggest(word, known)))};
 }
 
 DataType parse_type(const std::string& word) {
@@ -80,34 +84,83 @@ Bytes parse_size(const std::string& text) {
 }
 
 /// NCCL passes over names it does not know; a user who gives one here has mistyped it.
-void check_names(const std::vector<std::string>& environment) {
+std::map<std::string, std::string> parse_environment(const std::vector<std::string>& entries) {
   const std::vector<std::string> known = nccl_setting_names();
-  for (const std::string& entry : environment) {
-    const std::string name = entry.substr(0, entry.find('='));
-    if (entry.find('=') != std::string::npos && std::ranges::find(known, name) == known.end()) {
-      throw UsageError{fmt::format("{} is no setting that changes NCCL's choice\n  hint: {}", name,
-                                   suggest(name, known))};
+  std::map<std::string, std::string> environment;
+  for (const std::string& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError{fmt::format("--env {}: it is NAME=VALUE", entry)};
     }
+    const std::string name = entry.substr(0, equals);
+    if (std::ranges::find(known, name) == known.end()) {
+      throw UsageError{fmt::format("{} is no setting by which NCCL's choice is known to change{}",
+                                   name, hinted(suggest(name, known)))};
+    }
+    environment[name] = entry.substr(equals + 1);
   }
+  return environment;
 }
 
-NcclExplanation explain(const Options& options) {
-  NcclQuestion question;
-  question.op = options.op;
-  question.kind = look_up(nccl_operations(), options.op, "operation");
-  question.size = parse_size(options.size);
-  question.type = parse_type(options.type);
-  question.type_name = options.type;
-  question.red_op = parse_red_op(options.red_op);
-  question.red_op_name = options.red_op;
-  question.environment = options.environment;
-  check_names(options.environment);
-  const NcclSettings settings{options.environment};
+/// As scenarios name it; "alltoall" and "sendrecv", as nccl-tests does, are taken too.
+std::string operation_name(const std::string& word) {
+  if (word == "alltoall") return "all_to_all";
+  return word == "sendrecv" ? "send_recv" : word;
+}
+
+std::vector<NcclQuestion> questions_of(const Options& options) {
+  const std::size_t words = options.calls.size();
+  if (words % 2 != 0) {
+    throw UsageError{fmt::format("{}: a size is needed\n  hint: {} 64MiB", options.calls.back(),
+                                 options.calls.back())};
+  }
+  std::vector<NcclQuestion> questions;
+  for (std::size_t i = 0; i < words; i += 2) {
+    NcclQuestion& question = questions.emplace_back();
+    question.op = operation_name(options.calls[i]);
+    question.kind = look_up(nccl_operations(), question.op, "operation");
+    question.size = parse_size(options.calls[i + 1]);
+    question.type = parse_type(options.type);
+    question.type_name = options.type;
+    question.red_op = parse_red_op(options.red_op);
+    question.red_op_name = options.red_op;
+  }
+  return questions;
+}
+
+NcclTuning tune(const Options& options, NcclGiven& given) {
+  const auto environment = parse_environment(options.environment);
   Machine machine = load_machine(options.machine);
   if (!options.version.empty()) machine.nccl_version = options.version;
-  const std::uint32_t nodes = options.nodes == 0 ? machine.nodes : options.nodes;
-  const std::uint32_t ranks = options.ranks == 0 ? nodes * machine.gpus_per_node : options.ranks;
-  return nccl_explain(question, nccl_tuning_of(machine, ranks, nodes, settings));
+  if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
+  if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
+  const std::uint32_t nodes = options.nodes.value_or(machine.nodes);
+  const std::uint32_t ranks = options.ranks.value_or(nodes * machine.gpus_per_node);
+  NcclTuning tuning = nccl_tuning_for(machine, ranks, nodes, environment);
+  if (nodes > machine.nodes) {
+    throw UsageError{
+        fmt::format("--nodes {}: machine {} has {}", nodes, machine.name, machine.nodes)};
+  }
+  given.environment = options.environment;
+  given.no_nvls = machine.has(Param::NcclNvls) && machine.get(Param::NcclNvls).value == 0 &&
+                  !environment.contains("NCCL_NVLS_ENABLE");
+  return tuning;
+}
+
+template <class Explanation>
+std::string render(const Explanation& explanation, const std::string& format) {
+  if (format == "json") return nccl_explain_json(explanation);
+  return format == "csv" ? nccl_explain_csv(explanation) : nccl_explain_text(explanation);
+}
+
+std::string explain(const Options& options) {
+  const std::vector<NcclQuestion> questions = questions_of(options);
+  NcclGiven given;
+  NcclTuning tuning = tune(options, given);
+  if (questions.size() == 1) {
+    return render(nccl_explain(questions.front(), std::move(tuning), given), options.format);
+  }
+  return render(nccl_explain_group(questions, std::move(tuning), given), options.format);
 }
 
 }  // namespace
@@ -116,17 +169,18 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App& command = add_subcommand(
       app, "nccl-explain", "What NCCL does with an operation: candidates, prices, why one won",
-      "foretrace nccl-explain all_reduce 64MiB --env NCCL_NVLS_ENABLE=0");
-  command.add_option("op", options->op, "all_reduce, ..., send_recv: as scenarios name them")
-      ->required();
-  command.add_option("size", options->size, "As nccl-tests counts it: 64MiB, 64M, 67108864")
+      "foretrace nccl-explain all_reduce 64MiB\n"
+      "  foretrace nccl-explain all_reduce 64MiB all_reduce 4KiB send_recv 1MiB");
+  command
+      .add_option("calls", options->calls,
+                  "Operation and size: all_reduce, ..., send_recv; 64MiB, 64M, 67108864 as "
+                  "nccl-tests counts it. Several are one group")
+      ->option_text("OP SIZE ...")
       ->required();
   command.add_option("--machine", options->machine, "From `foretrace list machines`, or a file")
       ->capture_default_str();
-  command.add_option("--ranks", options->ranks, "Default: all GPUs of the nodes")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--nodes", options->nodes, "Over which the ranks are spread; default: all")
-      ->check(CLI::PositiveNumber);
+  command.add_option("--ranks", options->ranks, "Default: all GPUs of the nodes");
+  command.add_option("--nodes", options->nodes, "Over which the ranks are spread; default: all");
   command.add_option("--type", options->type, "float32, bfloat16, ...")->capture_default_str();
   command.add_option("--op", options->red_op, "sum, prod, min, max or avg")->capture_default_str();
   command.add_option("--env", options->environment, "A setting, NCCL_PROTO=LL128; repeatable")
@@ -136,11 +190,7 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   command.callback([options, &exit_code] {
-    const NcclExplanation explanation = explain(*options);
-    const auto render = options->format == "json"  ? nccl_explain_json
-                        : options->format == "csv" ? nccl_explain_csv
-                                                   : nccl_explain_text;
-    fmt::print("{}", render(explanation));
+    fmt::print("{}", explain(*options));
     exit_code = kDone;
   });
 }

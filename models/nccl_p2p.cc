@@ -151,7 +151,7 @@ NcclTransfer nccl_transfer(const NcclTuning& tuning, Bytes bytes, NcclPeer peer)
   return transfer;
 }
 
-std::uint32_t nccl_p2p_channels(const NcclTuning& tuning, std::span<const NcclRound> transfers) {
+std::uint64_t nccl_p2p_mask(const NcclTuning& tuning, std::span<const NcclRound> transfers) {
   std::uint64_t taken = 0;
   for (const NcclRound& transfer : transfers) {
     const std::uint32_t base = first_channel(tuning, transfer.round);
@@ -161,13 +161,21 @@ std::uint32_t nccl_p2p_channels(const NcclTuning& tuning, std::span<const NcclRo
       taken |= std::uint64_t{1} << ((base + part) & (tuning.p2p_channels - 1));
     }
   }
-  return static_cast<std::uint32_t>(std::popcount(taken));
+  return taken;
+}
+
+std::uint32_t nccl_p2p_channels(const NcclTuning& tuning, std::span<const NcclRound> transfers) {
+  return static_cast<std::uint32_t>(std::popcount(nccl_p2p_mask(tuning, transfers)));
+}
+
+std::vector<NcclRound> nccl_exchange_rounds(const NcclTuning& tuning, Bytes bytes) {
+  std::vector<NcclRound> rounds;
+  for (std::uint32_t round = 0; round < tuning.ranks(); ++round) rounds.push_back({round, bytes});
+  return rounds;
 }
 
 std::uint32_t nccl_exchange_channels(const NcclTuning& tuning, Bytes bytes) {
-  std::vector<NcclRound> rounds;
-  for (std::uint32_t round = 0; round < tuning.ranks(); ++round) rounds.push_back({round, bytes});
-  return nccl_p2p_channels(tuning, rounds);
+  return nccl_p2p_channels(tuning, nccl_exchange_rounds(tuning, bytes));
 }
 
 }  // namespace foretrace

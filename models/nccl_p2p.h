@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/nccl_tuning.h"
 
@@ -29,11 +30,15 @@ struct NcclRound {
   Bytes bytes;
 };
 
-/// CTAs of the kernel that runs these transfers together.
+/// The channels, one bit each, of the kernel that runs these transfers together.
+std::uint64_t nccl_p2p_mask(const NcclTuning& tuning, std::span<const NcclRound> transfers);
+/// Its CTAs.
 std::uint32_t nccl_p2p_channels(const NcclTuning& tuning, std::span<const NcclRound> transfers);
 
-/// The same for all_to_all, and for the root of gather and scatter: `bytes` with every rank, itself
-/// included.
+/// The transfers of all_to_all, and of the root of gather and scatter: `bytes` with every rank,
+/// itself included.
+std::vector<NcclRound> nccl_exchange_rounds(const NcclTuning& tuning, Bytes bytes);
+/// Their CTAs.
 std::uint32_t nccl_exchange_channels(const NcclTuning& tuning, Bytes bytes);
 
 /// nccl src/graph/paths.cc, ncclTopoComputeP2pChannels.

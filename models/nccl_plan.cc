@@ -231,14 +231,18 @@ NcclPlan nccl_plan(const NcclTuning& tuning, const NcclRequest& request) {
   return plans.empty() ? NcclPlan{} : plans.front();
 }
 
-std::uint32_t kernel_channels(const std::vector<NcclPlan>& plans) {
+std::uint64_t kernel_mask(const std::vector<NcclPlan>& plans) {
   std::uint64_t taken = 0;
   for (const NcclPlan& plan : plans) {
     for (std::uint32_t c = 0; c < plan.channels; ++c) {
       taken |= std::uint64_t{1} << (plan.first_channel + c);
     }
   }
-  return static_cast<std::uint32_t>(std::popcount(taken));
+  return taken;
+}
+
+std::uint32_t kernel_channels(const std::vector<NcclPlan>& plans) {
+  return static_cast<std::uint32_t>(std::popcount(kernel_mask(plans)));
 }
 
 }  // namespace foretrace

@@ -37,7 +37,9 @@ NcclPlan nccl_plan(const NcclTuning& tuning, const NcclRequest& request);
 std::vector<NcclPlan> nccl_plan_group(const NcclTuning& tuning,
                                       const std::vector<NcclRequest>& requests);
 
-/// CTAs of the kernel that runs `plans` together.
+/// The channels, one bit each, of the kernel that runs `plans` together.
+std::uint64_t kernel_mask(const std::vector<NcclPlan>& plans);
+/// Its CTAs.
 std::uint32_t kernel_channels(const std::vector<NcclPlan>& plans);
 
 }  // namespace foretrace

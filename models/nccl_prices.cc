@@ -336,6 +336,24 @@ std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclR
   return candidates;
 }
 
+namespace {
+
+/// Why the algorithms that the settings allow are out.
+std::string why_none(const NcclTuning& tuning, const NcclRequest& request,
+                     const std::vector<NcclCandidate>& all) {
+  std::string text;
+  for (const NcclCandidate& c : all) {
+    const bool allowed = tuning.settings.enabled(request.function, c.algorithm) != NcclEnable::No &&
+                         tuning.settings.enabled(request.function, c.protocol) != NcclEnable::No;
+    if (!allowed || text.find(c.out) != std::string::npos) continue;
+    text += fmt::format("{}{} {}: {}", text.empty() ? "\n  hint: " : "; ", name_of(c.algorithm),
+                        name_of(c.protocol), c.out);
+  }
+  return text;
+}
+
+}  // namespace
+
 NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request) {
   const std::vector<NcclCandidate> all = nccl_candidates(tuning, request);
   const NcclCandidate* best = nullptr;
@@ -345,8 +363,8 @@ NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request
   }
   if (best == nullptr) {
     throw UsageError{
-        fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing to do {} with: NCCL would refuse it",
-                    name_of(request.function))};
+        fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing to do {} with: NCCL would refuse it{}",
+                    name_of(request.function), why_none(tuning, request, all))};
   }
   return *best;
 }

@@ -3,77 +3,48 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <string_view>
+#include <utility>
 
-#include "scenarios/diagnostic.h"
+#include "scenarios/environment.h"
 #include "scenarios/errors.h"
 
 namespace foretrace {
 namespace {
 
-struct NumberName {
-  std::string_view name;
-  NcclNumber setting;
-  std::int64_t least;
-};
-
 using enum NcclNumber;
-constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::min();
 
-// `least`: NCCL does not take a smaller value (src/init.cc, src/graph/connect.cc), or cannot work
-// with it.
-constexpr std::array<NumberName, kNcclNumbers> kNumbers{{
-    {"NCCL_MIN_CTAS", MinCtas, 1},
-    {"NCCL_MAX_CTAS", MaxCtas, 1},
-    {"NCCL_MIN_NCHANNELS", MinChannels, 0},
-    {"NCCL_MAX_NCHANNELS", MaxChannels, 1},
-    {"NCCL_NTHREADS", Threads, kAny},
-    {"NCCL_LL128_NTHREADS", Ll128Threads, kAny},
-    {"NCCL_LL_BUFFSIZE", LlBuffer, 1024},
-    {"NCCL_LL128_BUFFSIZE", Ll128Buffer, 16384},
-    {"NCCL_BUFFSIZE", Buffer, 4096},
-    {"NCCL_P2P_DISABLE", P2pDisable, 0},
-    {"NCCL_NVLS_ENABLE", NvlsEnable, 0},
-    {"NCCL_NVLS_NCHANNELS", NvlsCtas, 1},
-    {"NCCL_NVLS_CHUNKSIZE", NvlsChunk, 512},
-    {"NCCL_PAT_ENABLE", PatEnable, 0},
-    {"NCCL_LL128_C2C", Ll128OverC2c, 0},
-    {"NCCL_NET_OVERHEAD", NetOverhead, 0},
-    {"NCCL_NCHANNELS_PER_NET_PEER", ChannelsPerNetPeer, 1},
-    {"NCCL_P2P_NET_CHUNKSIZE", P2pNetChunk, 1024},
-    {"NCCL_P2P_PCI_CHUNKSIZE", P2pPciChunk, 1024},
-    {"NCCL_P2P_NVL_CHUNKSIZE", P2pNvlChunk, 1024},
-    {"NCCL_P2P_LL_THRESHOLD", P2pLlThreshold, 0},
-    {"NCCL_MIN_P2P_NCHANNELS", MinP2pChannels, 1},
-    {"NCCL_MAX_P2P_NCHANNELS", MaxP2pChannels, 1},
-    {"NCCL_CHUNK_SIZE", ChunkSize, 0},
-    {"NCCL_COLLNET_ENABLE", CollNetEnable, 0},
+constexpr std::array<std::pair<std::string_view, NcclNumber>, kNcclNumbers> kNumbers{{
+    {"NCCL_MIN_CTAS", MinCtas},
+    {"NCCL_MAX_CTAS", MaxCtas},
+    {"NCCL_MIN_NCHANNELS", MinChannels},
+    {"NCCL_MAX_NCHANNELS", MaxChannels},
+    {"NCCL_NTHREADS", Threads},
+    {"NCCL_LL128_NTHREADS", Ll128Threads},
+    {"NCCL_LL_BUFFSIZE", LlBuffer},
+    {"NCCL_LL128_BUFFSIZE", Ll128Buffer},
+    {"NCCL_BUFFSIZE", Buffer},
+    {"NCCL_P2P_DISABLE", P2pDisable},
+    {"NCCL_NVLS_ENABLE", NvlsEnable},
+    {"NCCL_NVLS_NCHANNELS", NvlsCtas},
+    {"NCCL_NVLS_CHUNKSIZE", NvlsChunk},
+    {"NCCL_PAT_ENABLE", PatEnable},
+    {"NCCL_LL128_C2C", Ll128OverC2c},
+    {"NCCL_NET_OVERHEAD", NetOverhead},
+    {"NCCL_NCHANNELS_PER_NET_PEER", ChannelsPerNetPeer},
+    {"NCCL_P2P_NET_CHUNKSIZE", P2pNetChunk},
+    {"NCCL_P2P_PCI_CHUNKSIZE", P2pPciChunk},
+    {"NCCL_P2P_NVL_CHUNKSIZE", P2pNvlChunk},
+    {"NCCL_P2P_LL_THRESHOLD", P2pLlThreshold},
+    {"NCCL_MIN_P2P_NCHANNELS", MinP2pChannels},
+    {"NCCL_MAX_P2P_NCHANNELS", MaxP2pChannels},
+    {"NCCL_CHUNK_SIZE", ChunkSize},
 }};
-
-[[noreturn]] void refuse(std::string_view name, std::string_view value, const std::string& why,
-                         const std::string& hint = {}) {
-  throw UsageError{fmt::format("{}={}: {}{}", name, value, why,
-                               hint.empty() ? "" : fmt::format("\n  hint: {}", hint))};
-}
-
-std::int64_t parse_number(const NumberName& number, std::string_view value) {
-  std::int64_t parsed = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-  if (error != std::errc{} || end != value.data() + value.size()) {
-    refuse(number.name, value, "not a whole number", "NCCL knows no units here: 4 MiB is 4194304");
-  }
-  if (parsed < number.least) {
-    refuse(number.name, value, fmt::format("the least that NCCL takes is {}", number.least));
-  }
-  return parsed;
-}
 
 std::string lower(std::string_view text) {
   std::string result{text};
-  std::ranges::transform(result, result.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  std::ranges::transform(result, result.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   return result;
 }
@@ -88,62 +59,43 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-/// The index of `word` among the names of `Enum`'s `count` values, in any case.
+/// The index of `word`, which was checked, among the names of `Enum`'s `count` values.
 template <class Enum>
-std::size_t find_name(std::string_view variable, std::string_view value, std::string_view word,
-                      std::size_t count, std::string_view what) {
-  std::vector<std::string> known;
-  for (std::size_t i = 0; i < count; ++i) {
-    known.emplace_back(name_of(static_cast<Enum>(i)));
-    if (lower(word) == lower(known.back())) return i;
-  }
-  refuse(variable, value, fmt::format("NCCL knows no {} '{}'", what, word), suggest(word, known));
+std::size_t find_name(std::string_view word, std::size_t count) {
+  std::size_t i = 0;
+  while (i < count && lower(word) != lower(name_of(static_cast<Enum>(i)))) ++i;
+  FORETRACE_CHECK(i < count, "a name that check_environment knows");
+  return i;
 }
 
 /// nccl src/graph/tuning.cc, parseList: "ring,tree", "^LL128", "LL;allreduce:^LL;broadcast:LL128".
 template <class Enum, std::size_t N>
-void parse_lists(std::string_view variable, std::string_view value, std::string_view what,
+void parse_lists(std::string_view value,
                  std::array<std::array<NcclEnable, N>, kNcclFunctions>& lists) {
-  bool first = true;
   for (const std::string_view entry : split(value, ';')) {
     const std::vector<std::string_view> halves = split(entry, ':');
-    if (halves.empty() || (halves.size() == 1 && !first)) {
-      refuse(variable, value, "every entry but the first must name its function",
-             "for example allreduce:ring;broadcast:ring");
-    }
     std::string_view names = halves.back();
-    if (halves.size() > 1) names = halves[1];
     const bool excludes = names.starts_with('^');
     if (excludes) names.remove_prefix(1);
     std::array<NcclEnable, N> list;
     list.fill(excludes ? NcclEnable::Yes : NcclEnable::No);
     for (const std::string_view name : split(names, ',')) {
-      list[find_name<Enum>(variable, value, name, N, what)] =
-          excludes ? NcclEnable::No : NcclEnable::Yes;
+      list[find_name<Enum>(name, N)] = excludes ? NcclEnable::No : NcclEnable::Yes;
     }
     if (halves.size() == 1) {
       lists.fill(list);
     } else {
-      lists[find_name<NcclFunction>(variable, value, halves[0], kNcclFunctions, "function")] = list;
+      lists[find_name<NcclFunction>(halves[0], kNcclFunctions)] = list;
     }
-    first = false;
   }
 }
 
-/// nccl src/graph/paths.cc, ncclGetLevel.
+/// nccl src/graph/paths.cc, ncclGetLevel: a name, or a digit in the older spelling.
 NcclPath parse_level(std::string_view value) {
-  std::vector<std::string> known;
-  for (std::size_t i = 0; i <= nccl_index(NcclPath::Sys); ++i) {
-    known.emplace_back(name_of(static_cast<NcclPath>(i)));
-    if (value == known.back()) return static_cast<NcclPath>(i);
-  }
-  // The older spelling is a digit.
   using enum NcclPath;
   static constexpr std::array kOld{Loc, Pix, Pxb, Phb, Phb, Sys};
-  if (value.size() == 1 && value[0] >= '0' && value[0] <= '9') {
-    return kOld[std::min<std::size_t>(static_cast<std::size_t>(value[0] - '0'), kOld.size() - 1)];
-  }
-  refuse("NCCL_P2P_LEVEL", value, "not a kind of path", suggest(value, known));
+  if (value[0] >= '0' && value[0] <= '9') return kOld.at(static_cast<std::size_t>(value[0] - '0'));
+  return static_cast<NcclPath>(find_name<NcclPath>(value, nccl_index(Sys) + 1));
 }
 
 }  // namespace
@@ -155,7 +107,19 @@ NcclSettings::NcclSettings() {
 }
 
 NcclSettings::NcclSettings(const std::vector<std::string>& environment) : NcclSettings{} {
-  for (const std::string& entry : environment) set(entry);
+  Environment all;
+  for (const std::string& entry : environment) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError{fmt::format("'{}' is not a setting\n  hint: write NAME=VALUE", entry)};
+    }
+    all[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  std::erase_if(all, [](const auto& one) { return one.second.empty(); });  // as if it were not set
+  for (const EnvironmentProblem& wrong : check_environment(all)) {
+    throw UsageError{wrong.message + (wrong.hint.empty() ? "" : "\n  hint: " + wrong.hint)};
+  }
+  for (const auto& [name, value] : all) set(name, value);
 }
 
 std::optional<NcclPath> NcclSettings::p2p_level() const {
@@ -163,25 +127,18 @@ std::optional<NcclPath> NcclSettings::p2p_level() const {
   return p2p_level_;
 }
 
-void NcclSettings::set(const std::string& entry) {
-  const std::size_t equals = entry.find('=');
-  if (equals == std::string::npos) {
-    throw UsageError{fmt::format("'{}' is not a setting\n  hint: write NAME=VALUE", entry)};
-  }
-  const std::string_view name = std::string_view{entry}.substr(0, equals);
-  const std::string_view value = std::string_view{entry}.substr(equals + 1);
-  if (value.empty()) return;  // as if it were not set
-  if (name == "NCCL_ALGO") parse_lists<NcclAlgorithm>(name, value, "algorithm", algorithms_);
-  if (name == "NCCL_PROTO") parse_lists<NcclProtocol>(name, value, "protocol", protocols_);
+void NcclSettings::set(std::string_view name, std::string_view value) {
+  if (name == "NCCL_ALGO") parse_lists<NcclAlgorithm>(value, algorithms_);
+  if (name == "NCCL_PROTO") parse_lists<NcclProtocol>(value, protocols_);
   if (name == "NCCL_P2P_LEVEL") p2p_level_ = parse_level(value);
-  const auto number = std::ranges::find(kNumbers, name, &NumberName::name);
-  if (number != kNumbers.end())
-    numbers_[nccl_index(number->setting)] = parse_number(*number, value);
+  for (const auto& [number, setting] : kNumbers) {
+    if (name == number) numbers_[nccl_index(setting)] = environment_number(value);
+  }
 }
 
 std::vector<std::string> nccl_setting_names() {
   std::vector<std::string> names{"NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_LEVEL"};
-  for (const NumberName& number : kNumbers) names.emplace_back(number.name);
+  for (const auto& [name, setting] : kNumbers) names.emplace_back(name);
   return names;
 }
 

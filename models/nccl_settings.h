@@ -1,11 +1,13 @@
 // The environment settings that change what NCCL chooses, read as NCCL reads them. What NCCL would
-// refuse, or would take for something that its author did not mean, is an error here.
+// refuse, or would take for something that its author did not mean, is an error: see
+// scenarios/environment.h.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/nccl_types.h"
@@ -40,7 +42,6 @@ enum class NcclNumber : std::uint8_t {
   MinP2pChannels,
   MaxP2pChannels,
   ChunkSize,
-  CollNetEnable,
   Count_
 };
 inline constexpr std::size_t kNcclNumbers = static_cast<std::size_t>(NcclNumber::Count_);
@@ -66,7 +67,7 @@ class NcclSettings {
   std::optional<NcclPath> p2p_level() const;
 
  private:
-  void set(const std::string& entry);
+  void set(std::string_view name, std::string_view value);
 
   std::array<std::optional<std::int64_t>, kNcclNumbers> numbers_;
   std::array<std::array<NcclEnable, kNcclAlgorithms>, kNcclFunctions> algorithms_;
@@ -74,7 +75,7 @@ class NcclSettings {
   std::optional<NcclPath> p2p_level_;
 };
 
-/// The names that NcclSettings understands.
+/// The names that NcclSettings understands: the predicted choice follows them.
 std::vector<std::string> nccl_setting_names();
 
 }  // namespace foretrace

@@ -66,6 +66,13 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
     return app.exit(request) == 0 ? kDone : kOurBug;
   } catch (const CLI::ExtrasError&) {
     return report_unknown_argument(app);
+  } catch (const CLI::ConversionError& error) {
+    constexpr std::string_view kPrefix = "Could not convert: ";
+    std::string what = error.what();
+    if (what.starts_with(kPrefix)) {
+      what = what.substr(kPrefix.size()) + " is not a number that it takes";
+    }
+    return report_wrong_use(innermost(app), what, "");
   } catch (const CLI::ParseError& error) {
     return report_wrong_use(innermost(app), error.what(), "");
   }

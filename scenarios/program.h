@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/diagnostic.h"
 #include "scenarios/ops.h"
 
 namespace foretrace {
@@ -126,6 +127,7 @@ struct Program {
   std::uint32_t devices = 1;    ///< GPUs per process
   std::uint32_t warmup = 1;     ///< passes before the measured ones; 0: cold, first-use costs show
   std::map<std::string, std::string> environment;  ///< allow-listed; set before the first CUDA call
+  std::map<std::string, SourceSpot> environment_spots;  ///< where each variable stands
 
   std::vector<Stream> streams;
   std::vector<Event> events;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "scenarios/diagnostic.h"
+#include "scenarios/environment.h"
 #include "scenarios/quantity.h"
 #include "scenarios/reader.h"
 
@@ -82,35 +84,25 @@ void read_parameters(Reader& reader, const YamlNode* node, const ParameterValues
 void read_environment(Reader& reader, const YamlNode* node) {
   if (node == nullptr) return;
   // What a scenario may ask of CUDA and NCCL; nothing else of the environment is its business.
-  static const std::vector<std::string> kAllowed{"CUDA_DEVICE_MAX_CONNECTIONS",
-                                                 "CUDA_DEVICE_MAX_COPY_CONNECTIONS",
-                                                 "CUDA_LAUNCH_BLOCKING",
-                                                 "CUDA_MODULE_LOADING",
-                                                 "CUDA_SCALE_LAUNCH_QUEUES",
-                                                 "NCCL_ALGO",
-                                                 "NCCL_PROTO",
-                                                 "NCCL_MIN_CTAS",
-                                                 "NCCL_MAX_CTAS",
-                                                 "NCCL_MIN_NCHANNELS",
-                                                 "NCCL_MAX_NCHANNELS",
-                                                 "NCCL_NTHREADS",
-                                                 "NCCL_BUFFSIZE",
-                                                 "NCCL_P2P_DISABLE",
-                                                 "NCCL_P2P_LEVEL",
-                                                 "NCCL_SHM_DISABLE",
-                                                 "NCCL_NVLS_ENABLE",
-                                                 "NCCL_LAUNCH_MODE",
-                                                 "NCCL_RUNTIME_CONNECT"};
+  std::map<std::string, const YamlNode*> values;
   MapReader map{*node, "environment", reader.problems};
   for (const YamlEntry& entry : node->entries) {
     const std::string& name = entry.key.text;
-    if (std::ranges::find(kAllowed, name) == kAllowed.end()) {
+    if (std::ranges::find(environment_names(), name) == environment_names().end()) {
       reader.problems.error(entry.key,
                             fmt::format("'{}' is not among the variables a scenario may set", name),
-                            suggest(name, kAllowed));
+                            suggest(name, environment_names()));
       continue;
     }
-    reader.program.environment[name] = read_word(reader, entry.value, "a variable's value");
+    const std::string value = read_word(reader, entry.value, "a variable's value", ",:;^");
+    if (value.empty()) continue;
+    values[name] = &entry.value;
+    reader.program.environment[name] = value;
+    reader.program.environment_spots[name] = {reader.problems.file(), entry.key.line,
+                                              entry.key.column};
+  }
+  for (const EnvironmentProblem& wrong : check_environment(reader.program.environment)) {
+    reader.problems.error(*values.at(wrong.name), wrong.message, wrong.hint);
   }
 }
 

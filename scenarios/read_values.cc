@@ -129,7 +129,8 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
 }
 
-std::string read_word(Reader& reader, const YamlNode& node, std::string_view what) {
+std::string read_word(Reader& reader, const YamlNode& node, std::string_view what,
+                      std::string_view also) {
   if (!is_scalar(reader, node)) return {};
   std::string word = node.text;
   if (word.starts_with('$')) {
@@ -141,12 +142,15 @@ std::string read_word(Reader& reader, const YamlNode& node, std::string_view wha
     found->second.used = true;
     word = found->second.text;
   }
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
-    return is_letter(c) || is_digit(c) || c == '-' || c == '.';
+  const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
+    return is_letter(c) || is_digit(c) || c == '-' || c == '.' ||
+           also.find(c) != std::string_view::npos;
   });
   if (!plain) {
-    reader.problems.error(node,
-                          fmt::format("{} is a word of letters, digits, '_', '-' and '.'", what));
+    std::string more;
+    for (const char c : also) more += fmt::format("'{}', ", c);
+    reader.problems.error(
+        node, fmt::format("{} is a word of letters, digits, {}'_', '-' and '.'", what, more));
     return {};
   }
   return word;

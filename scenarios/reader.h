@@ -92,8 +92,10 @@ Expr read_expr(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low
 std::int64_t read_constant(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low,
                            std::int64_t high);
 
-/// A word: letters, digits, '_', '-', '.'; `$name` stands for a parameter that holds one.
-std::string read_word(Reader& reader, const YamlNode& node, std::string_view what);
+/// A word: letters, digits, '_', '-', '.' and the characters `also`; `$name` stands for a parameter
+/// that holds one.
+std::string read_word(Reader& reader, const YamlNode& node, std::string_view what,
+                      std::string_view also = {});
 
 bool is_name(std::string_view text);  ///< a letter or '_', then letters, digits, '_'
 

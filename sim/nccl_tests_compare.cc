@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "reports/statistics.h"
@@ -51,7 +52,17 @@ void choose_sizes(Group& group) {
     // As measured: old versions of nccl-tests do not round to 16 bytes.
     const std::uint64_t parts = info(plan.op).is_total ? plan.ranks() : 1;
     const std::uint64_t count = bytes / type.element.count / parts;
-    if (count == 0) continue;
+    if (count == 0) {
+      fmt::print(stderr, "note: {}: {} B is left out: less than an element of {} for each of {}\n",
+                 group.comparison.files.front(), bytes, type.name, parts);
+      continue;
+    }
+    if (bytes % (type.element.count * parts) != 0) {
+      throw UsageError{
+          fmt::format("{}: {} B are no whole elements of {} in {} part(s)\n  hint: -d "
+                      "gives the type to files that do not tell",
+                      group.comparison.files.front(), bytes, type.name, parts)};
+    }
     plan.sizes.push_back({bytes, count});
     NcclTestsComparedRow row;
     row.measured_us = times;
@@ -78,8 +89,10 @@ std::vector<NcclTestsComparison> compare_nccl_tests(const std::vector<NcclTestsS
     try {
       check_plan(group.comparison.plan, machine);
     } catch (const UsageError& refused) {
-      throw UsageError{fmt::format("{}: {}\n  hint: --where COLUMN=TEXT takes rows of a .csv file",
-                                   group.comparison.files.front(), refused.what())};
+      const std::string& file = group.comparison.files.front();
+      throw UsageError{fmt::format(
+          "{}: {}{}", file, refused.what(),
+          file.ends_with(".csv") ? "\n  hint: --where COLUMN=TEXT takes rows of it" : "")};
     }
     choose_sizes(group);
     if (group.comparison.rows.empty()) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include "scenarios/errors.h"
 #include "sim/nccl_tests_log.h"
@@ -109,7 +110,9 @@ class CsvReader {
     Number value{};
     const char* end = cell.text.data() + cell.text.size();
     const auto [rest, code] = std::from_chars(cell.text.data(), end, value);
-    if (code == std::errc{} && rest == end && value > 0) return value;
+    if (code == std::errc{} && rest == end && value > 0 &&
+        value < std::numeric_limits<Number>::max())
+      return value;
     error(cell.column, fmt::format("'{}' is not a positive number", cell.text));
     return Number{1};
   }
@@ -122,7 +125,12 @@ class CsvReader {
   bool counts() const {
     return std::ranges::all_of(assumed_.where, [&](const auto& wanted) {
       const Cell* const at = cell({wanted.first});
-      return at != nullptr && at->text.find(wanted.second) != std::string::npos;
+      if (at == nullptr) return false;
+      const auto is_number = [](const std::string& text) {
+        return !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+      };
+      if (is_number(at->text) && is_number(wanted.second)) return at->text == wanted.second;
+      return at->text.find(wanted.second) != std::string::npos;
     });
   }
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
 #include <set>
 #include <utility>
 
@@ -70,6 +72,10 @@ class LogReader {
       error(0, "no line of an nccl-tests table in it");
     }
     if (!problems_.empty()) return tl::unexpected{std::move(problems_)};
+    if (in_table_ && !ended_) {
+      fmt::print(stderr, "note: {}: its last run has no end; the {} line(s) before are taken\n",
+                 file_, samples_.size());
+    }
     return std::move(samples_);
   }
 
@@ -108,7 +114,11 @@ class LogReader {
     try {
       op_ = parse_nccl_tests_op(std::string{line.substr(first, end - first)});
     } catch (const UsageError&) {  // some other program
+      return;
     }
+    if (!assumed_.op || *assumed_.op == *op_ || std::exchange(said_op_, true)) return;
+    fmt::print(stderr, "note: {}:{}: it says {}, so --op-name {} is not used\n", file_, line_,
+               info(*op_).name, info(*assumed_.op).name);
   }
 
   void read_comment(std::string_view line, const std::vector<Token>& tokens) {
@@ -123,12 +133,17 @@ class LogReader {
     }
     if (second == "Rank") add_rank(tokens);
     if (second == "size" || tokens.front().text == "#size") begin_table();
-    if (second == "Avg") op_ = assumed_.op;  // the next run has a name of its own
+    if (second == "Avg") {
+      op_ = assumed_.op;  // the next run has a name of its own
+      ended_ = true;
+    }
   }
 
   void begin_run(std::string_view line) {
     plan_ = assumed_.plan;
     in_table_ = false;
+    ended_ = false;
+    said_bus_ = false;
     ranks_ = 0;
     nodes_.clear();
     plan_.threads = value_of(line, "nThread").value_or(1);
@@ -147,6 +162,11 @@ class LogReader {
 
   /// "#  Rank  0 Group  0 Pid 4711 on  node17 device  0 [0000:1b:00] NVIDIA H200"
   void add_rank(const std::vector<Token>& tokens) {
+    const auto rank = tokens.size() > 2 ? number<std::uint32_t>(tokens[2].text) : std::nullopt;
+    if (rank != ranks_) {
+      error(tokens[0].column, fmt::format("the line of rank {} was expected", ranks_),
+            "lines of the output are lost");
+    }
     ++ranks_;
     const auto on = std::ranges::find(tokens, "on", &Token::text);
     if (on != tokens.end() && on + 1 != tokens.end()) nodes_.emplace((on + 1)->text);
@@ -156,6 +176,9 @@ class LogReader {
     in_table_ = true;
     const std::uint32_t per_process = std::max(1u, plan_.gpus_per_process());
     if (ranks_ == 0) return;
+    if (ranks_ % per_process != 0) {
+      error(1, fmt::format("{} ranks are no processes with {} GPU(s) each", ranks_, per_process));
+    }
     plan_.processes = std::max(1u, ranks_ / per_process);
     plan_.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(nodes_.size()));
     if (plan_.processes % plan_.nodes != 0) plan_.nodes = 1;
@@ -196,7 +219,25 @@ class LogReader {
       return error(tokens[i].column, fmt::format("'{}' is not a number", tokens[i].text));
     }
     sample.time_us = *number<double>(tokens[next].text);
+    if (number<double>(tokens[next + 3].text).value_or(0) >= 1) {
+      return error(tokens[next + 3].column, "the data was wrong, so the time means nothing");
+    }
     take(std::move(sample), tokens, next);
+  }
+
+  /// Bus over algorithm bandwidth tells operation and ranks once more.
+  void check_bus_bandwidth(const NcclTestsPlan& plan, const std::vector<Token>& tokens,
+                           std::size_t time) {
+    const double algorithm = *number<double>(tokens[time + 1].text);
+    const double bus = *number<double>(tokens[time + 2].text);
+    const double expected = algorithm * bus_factor(plan.op, plan.ranks());
+    constexpr double kRounding = 0.016;  // GB/s: two digits are printed of both
+    if (plan.ranks() < 2 || std::abs(bus - expected) <= kRounding + 1e-3 * expected) return;
+    if (std::exchange(said_bus_, true)) return;
+    error(tokens[time + 2].column,
+          fmt::format("{} of {} ranks would have a bus bandwidth of {:.2f} here",
+                      info(plan.op).name, plan.ranks(), expected),
+          "another operation, or lines of the output are lost");
   }
 
   void take(NcclTestsSample sample, const std::vector<Token>& tokens, std::size_t time) {
@@ -212,6 +253,7 @@ class LogReader {
     } catch (const UsageError& refused) {
       return error(tokens[2].column, refused.what());
     }
+    check_bus_bandwidth(sample.plan, tokens, time);
     samples_.push_back(std::move(sample));
   }
 
@@ -222,6 +264,9 @@ class LogReader {
   std::optional<NcclTestsOp> op_;
   bool in_table_ = false;
   bool asked_for_op_ = false;
+  bool ended_ = false;  ///< the run's last line was read
+  bool said_bus_ = false;
+  bool said_op_ = false;
   std::uint32_t ranks_ = 0;
   std::set<std::string> nodes_;
   std::vector<NcclTestsSample> samples_;

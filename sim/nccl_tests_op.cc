@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "scenarios/diagnostic.h"
@@ -98,7 +99,8 @@ std::uint64_t parse_nccl_tests_size(const std::string& text, const std::string& 
                          [](char c) { return c >= 'a' ? static_cast<char>(c - 'a' + 'A') : c; });
   const int shift = unit.empty() ? 0 : unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : -1;
   const double bytes = shift < 0 ? -1 : value * static_cast<double>(std::uint64_t{1} << shift);
-  if (code != std::errc{} || !(bytes >= 0 && bytes < 1e18)) {
+  const bool is_whole = !unit.empty() || bytes == std::floor(bytes);
+  if (code != std::errc{} || !is_whole || !(bytes >= 0 && bytes < 1e18)) {
     throw UsageError{
         fmt::format("{}: '{}' is not a size\n  hint: write 512, 64K, 1.5M or 4G (K, M "
                     "and G are powers of two)",

@@ -9,6 +9,7 @@
 #include "scenarios/errors.h"
 #include "scenarios/read_scenario.h"
 #include "sim/children.h"
+#include "sim/environment_check.h"
 #include "sim/simulate.h"
 
 namespace foretrace {
@@ -168,6 +169,9 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
   const Program program = program_of(simulated, loops);
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     refuse(problems);
+  }
+  if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
+    refuse({problems.front()});
   }
   const Timeline timeline = simulate(program, machine);
   if (timeline.outcome.kind != Outcome::Kind::Completed) {

@@ -16,6 +16,8 @@
 #include "scenarios/check_command.h"
 #include "scenarios/command.h"
 #include "scenarios/read_scenario.h"
+#include "scenarios/text_file.h"
+#include "sim/environment_check.h"
 #include "sim/simulate.h"
 
 namespace foretrace {
@@ -62,6 +64,11 @@ int run(const Options& options) {
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }
+  const std::string text = read_text_file(options.file);
+  if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, text)};
+  }
+  fmt::print(stderr, "{}", render(unmodelled_settings(program), text));
   const Timeline timeline = simulate(program, machine);
   if (!options.run.empty()) write_run(timeline, options.run);
   fmt::print("{}", region_table(timeline));

@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Function", {"reduce", "4", "--env", "NCCL_ALGO=x:ring"}, "no function 'x'"},
         Wrong{"Entry", {"reduce", "4", "--env", "NCCL_ALGO=ring;tree"}, "must name its function"},
         Wrong{"Number", {"reduce", "4", "--env", "NCCL_BUFFSIZE=4MB"}, "not a whole number"},
-        Wrong{"Least", {"reduce", "4", "--env", "NCCL_MAX_CTAS=0"}, "the least that NCCL takes"},
+        Wrong{"Least", {"reduce", "4", "--env", "NCCL_MAX_CTAS=0"}, "NCCL takes 1 to 64"},
         Wrong{"Refused", {"reduce", "4", "--env", "NCCL_ALGO=Tree"}, "NCCL would refuse it"},
         Wrong{"Version", {"reduce", "4", "--nccl-version", "2.19"}, "known are 2.27 to 2.30"},
         Wrong{"VersionText", {"reduce", "4", "--nccl-version", "new"}, "is not an NCCL version"},

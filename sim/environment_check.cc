@@ -1,0 +1,105 @@
+#include "sim/environment_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "models/nccl_cost.h"
+#include "models/nccl_settings.h"
+#include "scenarios/errors.h"
+
+namespace foretrace {
+namespace {
+
+class RefusalFinder {
+ public:
+  RefusalFinder(const Program& program, const Machine& machine)
+      : program_{program}, machine_{machine} {}
+
+  Diagnostics find() {
+    for (const HostThread& thread : program_.threads) walk(thread.ops);
+    return std::move(problems_);
+  }
+
+ private:
+  void walk(const Block& block) {
+    for (const Op& op : block) {
+      if (const Block* inner = block_of(op.kind)) walk(*inner);
+      if (const auto* call = std::get_if<NcclCollective>(&op.kind)) judge(op, *call);
+    }
+  }
+
+  void judge(const Op& op, const NcclCollective& call) {
+    if (is_send_recv(call.kind)) return;
+    constexpr Bytes kAny{1024};  // what is left does not depend on the size
+    try {
+      const NcclTuning tuning = tuning_of(program_.comms[call.comm.first.value].communicator);
+      nccl_cheapest(tuning, {nccl_function(call.kind), kAny, call.type, call.op, 1});
+    } catch (const UsageError& refused) {
+      Diagnostic& problem = problems_.emplace_back();
+      problem.at = {program_.file, op.line, op.column};
+      const std::string text = refused.what();
+      const std::size_t hint = text.find("\n  hint: ");
+      problem.message = text.substr(0, hint);
+      if (hint != std::string::npos) problem.hint = text.substr(hint + 9);
+    }
+  }
+
+  NcclTuning tuning_of(std::uint32_t communicator) const {
+    const std::uint32_t per_node = program_.processes / program_.nodes;
+    std::set<std::uint32_t> nodes;
+    const auto& members = program_.communicators[communicator].members;
+    for (const RankPlace& place : members) nodes.insert(place.process / per_node);
+    return nccl_tuning_for(machine_, static_cast<std::uint32_t>(members.size()),
+                           static_cast<std::uint32_t>(nodes.size()), program_.environment);
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  Diagnostics problems_;
+};
+
+/// Empty when the prediction follows the variable.
+std::string_view what_is_missing(const std::string& name, const std::string& value) {
+  static const std::vector<std::string> kOfNccl = nccl_setting_names();
+  constexpr std::array kOfCuda{"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING"};
+  constexpr std::array kBuffers{"NCCL_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE",
+                                "NCCL_CHUNK_SIZE", "NCCL_NVLS_CHUNKSIZE"};
+  if (std::ranges::count(kBuffers, name) != 0) {
+    return "changes channels and chunks here; times are those measured with NCCL's own sizes";
+  }
+  const std::string setting = name + "=" + value;
+  if (setting == "NCCL_P2P_DISABLE=1" || setting == "NCCL_P2P_LEVEL=LOC" ||
+      setting == "NCCL_P2P_LEVEL=0") {
+    return "changes the choice here; times are those of the machine's own way between GPUs";
+  }
+  if (std::ranges::count(kOfCuda, name) + std::ranges::count(kOfNccl, name) > 0) return {};
+  return "is not modelled: the prediction is the same without it";
+}
+
+}  // namespace
+
+Diagnostics unmodelled_settings(const Program& program) {
+  Diagnostics warnings;
+  for (const auto& [name, value] : program.environment) {
+    const std::string_view why = what_is_missing(name, value);
+    if (why.empty()) continue;
+    const auto at = program.environment_spots.find(name);
+    Diagnostic& warning = warnings.emplace_back();
+    warning.at =
+        at == program.environment_spots.end() ? SourceSpot{program.file, 0, 0} : at->second;
+    warning.message = fmt::format("{}={} {}", name, value, why);
+    warning.severity = Severity::Warning;
+  }
+  return warnings;
+}
+
+Diagnostics refused_collectives(const Program& program, const Machine& machine) {
+  const bool can_refuse =
+      program.environment.contains("NCCL_ALGO") || program.environment.contains("NCCL_PROTO");
+  return can_refuse ? RefusalFinder{program, machine}.find() : Diagnostics{};
+}
+
+}  // namespace foretrace

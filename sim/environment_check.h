@@ -1,0 +1,18 @@
+// What a program asks of CUDA and NCCL by its environment, as far as only a machine's model can
+// judge it.
+#pragma once
+
+#include "models/machine.h"
+#include "scenarios/diagnostic.h"
+#include "scenarios/program.h"
+
+namespace foretrace {
+
+/// A warning for each variable that real GPUs follow and the simulator does not.
+Diagnostics unmodelled_settings(const Program& program);
+
+/// Collectives for which NCCL_ALGO and NCCL_PROTO leave no algorithm on this machine: NCCL would
+/// return ncclInvalidUsage. Throws UsageError where NCCL's view of the machine is not known.
+Diagnostics refused_collectives(const Program& program, const Machine& machine);
+
+}  // namespace foretrace
