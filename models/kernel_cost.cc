@@ -87,6 +87,10 @@ KernelCost gemm_cost(const Machine& machine, DataType type, std::int64_t m, std:
     cost.blocks = static_cast<std::uint32_t>(tiles_of_best);
     cost.block_time = seconds_to_duration(best / waves_of_best);
   }
+  const bool half = type == DataType::Float16 || type == DataType::BFloat16;
+  if (half && machine.has(Param::GemmHalfPairLoss)) {
+    cost.pair_loss = machine.get(Param::GemmHalfPairLoss).value;
+  }
   const double elements = rows * depth + depth * columns + rows * columns;
   cost.hbm_bytes_per_second =
       elements * static_cast<double>(size_of(type).count) / std::max(1e-12, to_seconds(cost.alone));

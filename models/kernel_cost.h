@@ -17,6 +17,7 @@ struct KernelCost {
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   std::uint32_t blocks = 0;
   Duration block_time{};
+  double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
 };
 
 /// `blocks` blocks of one SM each, in waves of at most all SMs.

@@ -77,9 +77,18 @@ void Device::share() {
   for (KernelOwner* owner : begun) owner->kernel_began();
 }
 
+/// Clusters of two blocks need both SMs of a pair; NCCL's blocks stand one in a pair.
+std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
+  if (kernel.cost.pair_loss == 0) return free_sms;
+  std::uint32_t held = 0;
+  for (const auto& other : kernels_) held += other->held_sms;
+  const auto lost = static_cast<std::uint32_t>(std::lround(held * kernel.cost.pair_loss));
+  return free_sms - std::min(free_sms, lost);
+}
+
 /// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
 std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
-  const std::uint32_t sms = std::min(free_sms, kernel.blocks_left);
+  const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
   if (sms == 0) return 0;
   const std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
   // What a kernel takes beyond its waves it takes at its beginning.
@@ -154,6 +163,17 @@ void Device::share_memory_bandwidth() {
         cost.blocks > 0 ? 1 : static_cast<double>(job->sms) / std::max(1U, cost.sms);
     update(*job, wanted > 0 ? by_sms * share / wanted : by_sms);
   }
+  slow_nccl(1 - left / limits_.hbm_bytes_per_second);
+}
+
+/// While no NCCL kernel runs here, nobody looks at the link.
+void Device::slow_nccl(double memory_use) {
+  if (!limits_.nccl_memory || memory_use == memory_use_) return;
+  if (std::ranges::none_of(kernels_, [](const auto& kernel) { return kernel->held; })) return;
+  memory_use_ = memory_use;
+  const NcclMemory& memory = *limits_.nccl_memory;
+  const double rate = memory.idle.bytes_per_second() / (1 + memory.slowdown * memory_use);
+  engine_.set_bandwidth(memory.link, Bandwidth::gigabytes_per_second(rate * 1e-9));
 }
 
 void Device::progress(Job& job) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "models/kernel_cost.h"
@@ -26,10 +27,18 @@ class KernelOwner {
   ~KernelOwner() = default;
 };
 
+/// NCCL's way through a GPU's memory: a link whose bandwidth falls while other kernels use it.
+struct NcclMemory {
+  LinkId link;
+  Bandwidth idle;       ///< while no other kernel uses the memory
+  double slowdown = 0;  ///< 1: half of it when they use all of its bandwidth
+};
+
 struct DeviceLimits {
   std::uint32_t sms = 1;
   double hbm_bytes_per_second = 1;
   std::uint32_t copy_engines = 2;
+  std::optional<NcclMemory> nccl_memory;
 };
 
 class Device final : Handler {
@@ -95,10 +104,12 @@ class Device final : Handler {
   void add(Kernel kernel);
   void end(Kernel& kernel);
   void share();
+  std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
   void shorten_waves(int priority);
   void share_memory_bandwidth();
+  void slow_nccl(double memory_use);
   double demand(const Job& job) const;
   void progress(Job& job);
   void update(Job& job, double speed);
@@ -109,6 +120,7 @@ class Device final : Handler {
   std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
   std::vector<Job> jobs_;
   std::uint64_t next_version_ = 0;
+  double memory_use_ = 0;  ///< that NCCL's link was set for
   std::vector<CopyEngine> copy_engines_;
   std::deque<ExclusiveCopy> exclusive_copies_;
 };

@@ -35,6 +35,9 @@ class Engine::Impl {
   explicit Impl(EventQueue& queue);
 
   LinkId add_link(const std::string& name, Bandwidth bandwidth, LinkSharing sharing);
+  void set_bandwidth(LinkId link, Bandwidth bandwidth) {
+    links_[link.value]->set_bandwidth(bandwidth.bytes_per_second());
+  }
   PathId path(const std::vector<LinkId>& links);
   void start_flow(const PendingFlow& flow);
   void run();
@@ -198,6 +201,9 @@ Engine::~Engine() = default;
 
 LinkId Engine::add_link(const std::string& name, Bandwidth bandwidth, LinkSharing sharing) {
   return impl_->add_link(name, bandwidth, sharing);
+}
+void Engine::set_bandwidth(LinkId link, Bandwidth bandwidth) {
+  impl_->set_bandwidth(link, bandwidth);
 }
 PathId Engine::path(const std::vector<LinkId>& links) { return impl_->path(links); }
 void Engine::start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what) {

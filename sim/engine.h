@@ -40,6 +40,9 @@ class Engine {
   LinkId add_link(const std::string& name, Bandwidth bandwidth,
                   LinkSharing sharing = LinkSharing::Shared);
 
+  /// From now on, for flows under way too.
+  void set_bandwidth(LinkId link, Bandwidth bandwidth);
+
   /// The route over these links; equal lists give the same path. Naming a link twice doubles its
   /// load. At any time.
   PathId path(const std::vector<LinkId>& links);

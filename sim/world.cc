@@ -20,12 +20,12 @@ Bandwidth rate_of(const Machine& machine, Param param) {
 
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder)
     : engine_{engine}, program_{program}, machine_{machine}, recorder_{recorder} {
-  const DeviceLimits limits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
-                            machine.count(Param::CopyEngines)};
-  for (std::uint32_t gpu = 0; gpu < program.processes * program.devices; ++gpu) {
-    gpus_.push_back(std::make_unique<Device>(engine, limits));
-  }
   add_links();
+  for (const GpuLinks& links : gpu_links_) {
+    gpus_.push_back(std::make_unique<Device>(
+        engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
+                             machine.count(Param::CopyEngines), links.nccl_memory}));
+  }
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
     Process& process = processes_.emplace_back(engine, machine, p);
@@ -115,12 +115,18 @@ void World::add_links() {
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
   const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
-  for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
-    gpu_links_.push_back({engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
-                          engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
-                          engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
-                          engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
-                          engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink)});
+  for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
+    GpuLinks& links = gpu_links_.emplace_back(
+        GpuLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
+                 engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
+                 engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
+                 engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
+                 engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink), std::nullopt});
+    if (machine_.has(Param::NcclMemorySlowdown) && !program_.communicators.empty()) {
+      const LinkId memory =
+          engine_.add_link(fmt::format("gpu{}.nccl_memory", g), nvlink, LinkSharing::PerFlow);
+      links.nccl_memory = {memory, nvlink, machine_.get(Param::NcclMemorySlowdown).value};
+    }
   }
   for (const Param rate :
        {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
@@ -181,14 +187,20 @@ void World::add_communicators(Engine& engine) {
       const RankPlace& place = declared.members[rank];
       return gpu_links_[gpu_index(place.process, place.device)];
     };
+    const auto with_memory = [](std::vector<LinkId> path, const GpuLinks& gpu) {
+      if (gpu.nccl_memory) path.push_back(gpu.nccl_memory->link);
+      return path;
+    };
     std::vector<LinkId> all;
     for (std::uint32_t rank = 0; rank < declared.members.size(); ++rank) {
       all.push_back(links(rank).nvlink_out);
       all.push_back(links(rank).nvlink_in);
+      all = with_memory(std::move(all), links(rank));
     }
     // Pairs are many and few of them talk: their paths are made when they do.
-    comm->set_paths(engine.path(all), [&engine, links](std::uint32_t from, std::uint32_t to) {
-      return engine.path({links(from).nvlink_out, links(to).nvlink_in});
+    comm->set_paths(engine.path(all), [=, &engine](std::uint32_t from, std::uint32_t to) {
+      const std::vector<LinkId> ports{links(from).nvlink_out, links(to).nvlink_in};
+      return engine.path(with_memory(with_memory(ports, links(from)), links(to)));
     });
     communicators_.push_back(std::move(comm));
   }

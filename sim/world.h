@@ -96,6 +96,7 @@ class World {
  private:
   struct GpuLinks {
     LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out;
+    std::optional<NcclMemory> nccl_memory;
   };
   struct NodeLinks {
     LinkId host_read, host_write;

@@ -127,5 +127,33 @@ threads:
   EXPECT_EQ(us(device_spans(t, "l")[0].begin_ns), 15);
 }
 
+TEST(Clusters, CannotUseTheSmsBesideNcclsBlocks) {
+  Machine machine = unit_machine();
+  machine.set(Param::HbmBandwidth, {.value = 1e15});
+  machine.set(Param::GemmHalfPairLoss, {.value = 1});
+  const Timeline t = predict(R"(
+processes: 2
+environment: {NCCL_MAX_CTAS: 2}
+streams: {comm: {flags: non_blocking}, work: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1GB}, m: {memory: device, size: 64MB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - gemm: {id: alone, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m, b: m, c: m}
+    - stream_synchronize: {stream: work}
+    - nccl_broadcast: {comm: world, stream: comm, buffer: x, type: float32, root: 0}
+    - host_compute: {duration: 10us}
+    - gemm: {id: beside, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m, b: m, c: m}
+)",
+                             machine);
+  const auto duration = [&](const std::string& id) {
+    const Span span = device_spans(t, id)[0];
+    return us(span.end_ns - span.begin_ns);
+  };
+  EXPECT_NEAR(duration("beside") / duration("alone"), 8.0 / 5, 0.02)
+      << "48 blocks of 128 x 128: five waves on 10 SMs, eight on the 6 that neither NCCL holds nor "
+         "stand beside those";
+}
+
 }  // namespace
 }  // namespace foretrace::test

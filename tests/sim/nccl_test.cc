@@ -27,6 +27,31 @@ threads:
   EXPECT_EQ(spans[0].end_ns, spans[1].end_ns);
 }
 
+TEST(Collective, WaitsLongerForMemoryThatOtherKernelsUse) {
+  Machine machine = unit_machine();
+  machine.set(Param::NcclMemorySlowdown, {.value = 1});
+  const Timeline t = predict(R"(
+processes: 2
+environment: {NCCL_MAX_CTAS: 2}
+streams: {s: {flags: non_blocking}, work: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 64MB}, y: {memory: device, size: 1GB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_all_reduce: {id: alone, comm: world, stream: s, buffer: x, type: float32}
+    - stream_synchronize: {stream: s}
+    - nccl_all_reduce: {id: beside, comm: world, stream: s, buffer: x, type: float32}
+    - elementwise: {stream: work, src: y, dst: y}
+)",
+                             machine);
+  const auto duration = [&](const std::string& id) {
+    const Span span = device_spans(t, id)[0];
+    return us(span.end_ns - span.begin_ns);
+  };
+  EXPECT_NEAR(duration("beside") / duration("alone"), 1.8, 0.001)
+      << "on the other 8 of 10 SMs the kernel takes 80 % of the bandwidth";
+}
+
 TEST(SendRecv, MatchInOrder) {
   const Timeline t = predict(kTwoRanks + R"(
 threads:
