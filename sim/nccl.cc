@@ -32,15 +32,25 @@ void Transfer::began(NcclLaunch& launch) {
   if (!mismatch_.empty()) return;
   const bool goes = buffered_sender_ ? rank == *buffered_sender_ : missing_.empty();
   if (goes && !std::exchange(has_left_, true)) {
-    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
+    leave();
   } else if (has_arrived_) {  // it lies in the receiver's buffers
     engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
   }
 }
 
+void Transfer::leave() {
+  constexpr Duration kShort = std::chrono::microseconds{20};  // too short for others to disturb
+  if (!path_.memory || cost_.latency < kShort) {
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
+    return;
+  }
+  const double bytes = to_seconds(cost_.latency) * path_.memory->idle.bytes_per_second();
+  engine_.start_flow(path_.memory->path, {static_cast<std::uint64_t>(bytes)}, *this, kLatencyOver);
+}
+
 void Transfer::fire(std::uint64_t what) {
   if (what == kLatencyOver && cost_.wire_bytes.count > 0) {
-    engine_.start_flow(path_, cost_.wire_bytes, *this, kArrived);
+    engine_.start_flow(path_.wire, cost_.wire_bytes, *this, kArrived);
     return;
   }
   has_arrived_ = true;

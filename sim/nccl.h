@@ -71,10 +71,22 @@ struct TransferKey {
   friend bool operator==(const TransferKey&, const TransferKey&) = default;
 };
 
+/// The links that a transfer uses.
+struct TransferPath {
+  PathId wire;
+  /// What it does beside moving bytes over the wire goes through its GPUs' memories, at this rate
+  /// while no other kernel uses them.
+  struct Memory {
+    PathId path;
+    Bandwidth idle;
+  };
+  std::optional<Memory> memory;
+};
+
 class Transfer final : Handler {
  public:
   Transfer(Engine& engine, TransferKey key, std::vector<std::uint32_t> ranks, NcclCost cost,
-           PathId path)
+           TransferPath path)
       : engine_{engine},
         key_{std::move(key)},
         missing_{std::move(ranks)},
@@ -102,13 +114,14 @@ class Transfer final : Handler {
  private:
   enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate };
   void fire(std::uint64_t what) override;
+  void leave();
   void end_begun();
 
   Engine& engine_;
   TransferKey key_;
   std::vector<std::uint32_t> missing_;
   NcclCost cost_;
-  PathId path_;
+  TransferPath path_;
   std::vector<std::pair<std::uint32_t, NcclLaunch*>> parties_;
   std::string mismatch_;
   std::optional<std::uint32_t> buffered_sender_;
@@ -136,8 +149,8 @@ class NcclComm {
   std::uint32_t rank_of(RankPlace place) const;
 
   /// The ports and links that a transfer over all ranks, or from one rank to another, uses.
-  using PairPath = std::function<PathId(std::uint32_t from, std::uint32_t to)>;
-  void set_paths(PathId all, PairPath pair) {
+  using PairPath = std::function<TransferPath(std::uint32_t from, std::uint32_t to)>;
+  void set_paths(TransferPath all, PairPath pair) {
     all_ = all;
     pair_path_ = std::move(pair);
   }
@@ -165,7 +178,7 @@ class NcclComm {
   const Communicator& declared_;
   const NcclTuning& tuning_;
   bool warm_;
-  PathId all_{};
+  TransferPath all_{};
   PairPath pair_path_;
 
   std::deque<std::shared_ptr<Transfer>> collectives_;  ///< from number first_ on

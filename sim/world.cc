@@ -187,20 +187,30 @@ void World::add_communicators(Engine& engine) {
       const RankPlace& place = declared.members[rank];
       return gpu_links_[gpu_index(place.process, place.device)];
     };
-    const auto with_memory = [](std::vector<LinkId> path, const GpuLinks& gpu) {
-      if (gpu.nccl_memory) path.push_back(gpu.nccl_memory->link);
+    const auto path_of = [&engine](const std::vector<LinkId>& ports,
+                                   const std::vector<NcclMemory>& memories) {
+      std::vector<LinkId> links;
+      for (const NcclMemory& memory : memories) links.push_back(memory.link);
+      std::vector<LinkId> all = ports;
+      all.insert(all.end(), links.begin(), links.end());
+      TransferPath path{engine.path(all), std::nullopt};
+      if (!links.empty()) path.memory = {engine.path(links), memories.front().idle};
       return path;
     };
-    std::vector<LinkId> all;
+    std::vector<LinkId> ports;
+    std::vector<NcclMemory> memories;
     for (std::uint32_t rank = 0; rank < declared.members.size(); ++rank) {
-      all.push_back(links(rank).nvlink_out);
-      all.push_back(links(rank).nvlink_in);
-      all = with_memory(std::move(all), links(rank));
+      const GpuLinks& gpu = links(rank);
+      ports.insert(ports.end(), {gpu.nvlink_out, gpu.nvlink_in});
+      if (gpu.nccl_memory) memories.push_back(*gpu.nccl_memory);
     }
     // Pairs are many and few of them talk: their paths are made when they do.
-    comm->set_paths(engine.path(all), [=, &engine](std::uint32_t from, std::uint32_t to) {
-      const std::vector<LinkId> ports{links(from).nvlink_out, links(to).nvlink_in};
-      return engine.path(with_memory(with_memory(ports, links(from)), links(to)));
+    comm->set_paths(path_of(ports, memories), [=](std::uint32_t from, std::uint32_t to) {
+      std::vector<NcclMemory> of_pair;
+      for (const std::uint32_t rank : {from, to}) {
+        if (links(rank).nccl_memory) of_pair.push_back(*links(rank).nccl_memory);
+      }
+      return path_of({links(from).nvlink_out, links(to).nvlink_in}, of_pair);
     });
     communicators_.push_back(std::move(comm));
   }
