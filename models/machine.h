@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/node_facts.h"
 #include "reports/timeline.h"
 #include "scenarios/diagnostic.h"
 #include "scenarios/program.h"
@@ -52,6 +53,7 @@ class Machine {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
   std::string gpu_name;
+  NodeFacts node;  ///< where it differs from what its kind of GPU is sold with
   std::string nccl_version;                ///< whose rules choose algorithm and protocol
   std::vector<std::string> fit_scenarios;  ///< scenario names whose runs went into the fit
 

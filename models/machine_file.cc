@@ -120,6 +120,7 @@ class MachineReader {
     if (const YamlNode* count = map.optional("count")) machine_.nodes = read_count(*count);
     if (const YamlNode* gpus = map.required("gpus")) machine_.gpus_per_node = read_count(*gpus);
     if (const YamlNode* gpu = map.required("gpu")) machine_.gpu_name = gpu->text;
+    machine_.node = read_node_facts(map);
     map.finish();
   }
 

@@ -69,7 +69,11 @@ std::string machine_text(const Machine& machine) {
   out << YAML::Key << "node" << YAML::Value << YAML::Flow << YAML::BeginMap;
   out << YAML::Key << "count" << YAML::Value << machine.nodes;
   out << YAML::Key << "gpus" << YAML::Value << machine.gpus_per_node;
-  out << YAML::Key << "gpu" << YAML::Value << machine.gpu_name << YAML::EndMap;
+  out << YAML::Key << "gpu" << YAML::Value << machine.gpu_name;
+  for (const auto& [key, text] : node_facts_text(machine.node)) {
+    out << YAML::Key << key << YAML::Value << text;
+  }
+  out << YAML::EndMap;
   if (!machine.nccl_version.empty()) {
     out << YAML::Key << "nccl_version" << YAML::Value << machine.nccl_version;
   }

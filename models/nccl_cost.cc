@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl_far_time.h"
 #include "models/nccl_machine.h"
 #include "models/nccl_p2p.h"
 #include "models/nccl_plan.h"
@@ -37,11 +38,13 @@ NcclCost cost_of(const Machine& machine, const NcclChoice& choice, const NcclTim
 }
 
 NcclCost exchange_cost(const Machine& machine, const NcclTuning& tuning, NcclExchange exchange,
-                       Bytes size, std::uint32_t peers) {
-  const NcclTransfer transfer = nccl_transfer(tuning, size);
+                       Bytes size, std::uint32_t peers, NcclPeer peer) {
+  const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
   const NcclChoice one{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
   const auto bytes = static_cast<double>(size.count);
-  const auto measured = nccl_exchange_time(machine, exchange, one, bytes, peers);
+  const auto measured = peer == NcclPeer::OtherNode
+                            ? nccl_far_exchange_time(machine, tuning, exchange, bytes)
+                            : nccl_exchange_time(machine, exchange, one, bytes, peers);
   NcclChoice kernel = one;
   const bool whole = exchange != NcclExchange::SendRecv && exchange != NcclExchange::OneWay;
   if (whole) kernel.channels = nccl_exchange_channels(tuning, size);
@@ -61,24 +64,27 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
                          Bytes size, DataType type, RedOp op) {
   const std::uint32_t ranks = tuning.ranks();
   if (is_send_recv(kind)) {
-    return exchange_cost(machine, tuning, exchange_of(kind), size, ranks - 1);
+    const bool several = tuning.topology.nodes > 1;
+    return exchange_cost(machine, tuning, exchange_of(kind), size, ranks - 1,
+                         several ? NcclPeer::OtherNode : NcclPeer::SameNode);
   }
   const Bytes bytes = whole_vector(kind, size, ranks);
   const NcclPlan plan = nccl_plan(tuning, {nccl_function(kind), bytes, type, op, 1});
   const NcclChoice choice{plan.algorithm, plan.protocol, plan.channels, plan.threads};
   const auto count = static_cast<double>(bytes.count);
-  if (tuning.topology.nodes == 1) {
-    const auto measured = nccl_ring_time(machine, kind, choice, count, ranks);
-    if (measured) return cost_of(machine, choice, *measured);
-  }
+  const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink() &&
+                    choice.algorithm == NcclAlgorithm::Ring;
+  const auto measured = near ? nccl_ring_time(machine, kind, choice, count, ranks)
+                             : nccl_far_time(machine, tuning, kind, choice, count);
+  if (measured) return cost_of(machine, choice, *measured);
   const NcclTime price{plan.price_us * 1e-6, count * 2 * (ranks - 1) / ranks};
   return cost_of(machine, choice, price);
 }
 
 NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size,
-                        bool both_ways) {
+                        bool both_ways, NcclPeer peer) {
   return exchange_cost(machine, tuning, both_ways ? NcclExchange::SendRecv : NcclExchange::OneWay,
-                       size, 1);
+                       size, 1, peer);
 }
 
 NcclTuning nccl_tuning_for(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "models/machine.h"
+#include "models/nccl_p2p.h"
 #include "models/nccl_tuning.h"
 #include "scenarios/ops.h"
 
@@ -28,7 +29,7 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
 
 /// One send and its receive; `both_ways` when the group sends and receives.
 NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size,
-                        bool both_ways);
+                        bool both_ways, NcclPeer peer = NcclPeer::SameNode);
 
 /// What the scenario's environment and the machine (multicast or not) make NCCL choose for this
 /// many ranks on so many nodes. Throws UsageError.

@@ -66,6 +66,11 @@ GpuGeneration generation_of(std::uint32_t capability) {
   return capability >= 80 ? GpuGeneration::Ampere : GpuGeneration::Volta;
 }
 
+/// nccl src/graph/topo.h: x16 slots of PCIe 3 to 5.
+float pcie_gbps(std::uint32_t generation) {
+  return 12.F * static_cast<float>(1u << (generation - 3));
+}
+
 /// Between two sockets, of the generation that the GPU's PCIe goes with.
 float socket_gbps(NcclCpu cpu, float pci_gbps) {
   if (cpu == NcclCpu::Amd) return 16;
@@ -92,18 +97,29 @@ NcclTopology nccl_topology(const Machine& machine, std::uint32_t ranks, std::uin
   topology.capability = kind.capability;
   topology.generation = generation_of(kind.capability);
   const bool mesh = kind.mesh_of_four && machine.gpus_per_node <= 4;
-  topology.link = kind.nvlinks == 0 ? NcclLink::PciHost
-                  : mesh            ? NcclLink::NvLinkMesh
-                                    : NcclLink::NvSwitch;
+  const NodeFacts& facts = machine.node;
+  topology.link = facts.link.value_or(kind.nvlinks == 0 ? NcclLink::PciHost
+                                      : mesh            ? NcclLink::NvLinkMesh
+                                                        : NcclLink::NvSwitch);
+  if (topology.has_nvlink() && kind.nvlinks == 0) {
+    throw UsageError{
+        fmt::format("machine {}: a '{}' has no NVLinks\n  hint: node: link: is "
+                    "pcie_switch or pcie_host",
+                    machine.name, machine.gpu_name)};
+  }
   topology.nvlinks = kind.nvlinks;
   topology.mesh_gpus = std::max(machine.gpus_per_node, 2u);
   topology.multicast = kind.capability >= 90;
-  topology.cpu = kind.cpu;
-  topology.pci_gbps = kind.pci_gbps;
-  topology.sockets = machine.gpus_per_node > 4 ? 2 : 1;
-  topology.socket_gbps = socket_gbps(kind.cpu, kind.pci_gbps);
-  topology.nics = topology.gpus_per_node;
-  topology.nic_gbps = kind.nic_gbps;
+  topology.cpu = facts.cpu.value_or(kind.cpu);
+  topology.pci_gbps = facts.pcie ? pcie_gbps(*facts.pcie) : kind.pci_gbps;
+  topology.sockets = facts.sockets.value_or(machine.gpus_per_node > 4 ? 2 : 1);
+  topology.socket_gbps = socket_gbps(topology.cpu, topology.pci_gbps);
+  // GPUs that do not take part leave their share of the NICs unused.
+  const std::uint32_t nics = facts.nics.value_or(machine.gpus_per_node);
+  topology.nics = std::max(1u, nics * topology.gpus_per_node / machine.gpus_per_node);
+  topology.nic_gbps =
+      facts.nic_bandwidth ? static_cast<float>(*facts.nic_bandwidth * 1e-9) : kind.nic_gbps;
+  topology.nic_path = facts.nic_path.value_or(NcclPath::Pix);
   return topology;
 }
 

@@ -103,8 +103,8 @@ class Builder {
       for (std::uint32_t g = 0; g < node_.gpus; ++g) {
         const bool near = g == home || nearest_nic(g) == n;
         if (near) {
-          node_.to_nic[g][n] = {{up_[g], nic_down_[n]}, NcclPath::Pix, nic};
-          node_.from_nic[n][g] = {{nic_up_[n], down_[g]}, NcclPath::Pix, nic};
+          node_.to_nic[g][n] = {{up_[g], nic_down_[n]}, topology_.nic_path, nic};
+          node_.from_nic[n][g] = {{nic_up_[n], down_[g]}, topology_.nic_path, nic};
           continue;
         }
         const std::uint32_t from = socket_of(g);
@@ -113,7 +113,8 @@ class Builder {
         node_.to_nic[g][n] = host_path(up_[g], nic_down_[n], from, to);
         if (node_.from_nic[n][g].type == NcclPath::Pxb) node_.from_nic[n][g].type = NcclPath::Phb;
         const SearchPath& nvlink = node_.between[g][home];
-        if (nvlink.type == NcclPath::Nvl) {
+        // nccl src/graph/paths.cc: PXN only where the other GPU reaches its NIC below a switch.
+        if (nvlink.type == NcclPath::Nvl && topology_.nic_path <= NcclPath::Pxb) {
           SearchPath pxn{nvlink.links, NcclPath::Pxn, std::min(nvlink.gbps, nic)};
           pxn.links.push_back(up_[home]);
           pxn.links.push_back(nic_down_[n]);

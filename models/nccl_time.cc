@@ -15,11 +15,9 @@ constexpr double kRingChunk = 2.0 * 1024 * 1024;  // four steps: a rank's part i
 constexpr double kBytesPerThread = 8;             // of LL, in one round
 constexpr double kLlThreads = 512;
 
-struct RingParams {
-  Param base, step, round_or_drift, power;
-};
+}  // namespace
 
-RingParams ring_params(CollectiveKind kind, NcclProtocol protocol) {
+NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol) {
   // Each operation's ten parameters stand in one order in the catalogue.
   const auto first = [&] {
     switch (kind) {
@@ -41,10 +39,7 @@ RingParams ring_params(CollectiveKind kind, NcclProtocol protocol) {
   return {at(0), at(1), at(2), at(protocol == NcclProtocol::Simple ? 3 : 2)};
 }
 
-double seconds(const Machine& machine, Param param) { return machine.get(param).value; }
-
-/// Bytes through one port and direction: nccl-tests' bus factor.
-double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
+double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks) {
   switch (kind) {
     case CollectiveKind::AllReduce:
       return bytes * 2 * (ranks - 1) / ranks;
@@ -56,18 +51,27 @@ double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
   }
 }
 
+double nccl_both(double one, double other) {
+  constexpr double kPower = 3.5;
+  return std::pow(std::pow(one, kPower) + std::pow(other, kPower), 1 / kPower);
+}
+
+namespace {
+
+double seconds(const Machine& machine, Param param) { return machine.get(param).value; }
+
 /// One round moves 8 bytes of every thread; with fewer threads it is over sooner.
-double ll_rounds(const Machine& machine, const RingParams& params, const NcclChoice& choice,
+double ll_rounds(const Machine& machine, const NcclRingParams& params, const NcclChoice& choice,
                  double bytes) {
   const double rounds = std::max(1.0, std::ceil(bytes / (choice.threads * kBytesPerThread) - 1e-9));
   const double floor = machine.get(Param::NcclThreadFloor).value;
-  return rounds * seconds(machine, params.round_or_drift) *
+  return rounds * seconds(machine, params.slope) *
          (floor + (1 - floor) * choice.threads / kLlThreads);
 }
 
 /// Ring LL: data and flags arrive together, so a step costs its rounds and a fixed part. A pass has
 /// one step more than it has transfers: the last rank only receives.
-double ring_ll(const Machine& machine, const RingParams& params, const NcclChoice& choice,
+double ring_ll(const Machine& machine, const NcclRingParams& params, const NcclChoice& choice,
                double steps, double per_channel, double ranks) {
   const auto pass = [&](double part) {
     return steps * (seconds(machine, params.step) + ll_rounds(machine, params, choice, part));
@@ -77,22 +81,16 @@ double ring_ll(const Machine& machine, const RingParams& params, const NcclChoic
   return full * pass(kLlStep) + (rest > 0 || full == 0 ? pass(rest / ranks) : 0);
 }
 
-/// p-norm of what the channels and what the ports allow: neither hides the other completely.
-double both(double channels, double ports) {
-  constexpr double kPower = 3.5;
-  return std::pow(std::pow(channels, kPower) + std::pow(ports, kPower), 1 / kPower);
-}
-
 }  // namespace
 
 std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,
                                        const NcclChoice& choice, double bytes, double ranks) {
-  const RingParams params = ring_params(kind, choice.protocol);
+  const NcclRingParams params = nccl_ring_params(kind, choice.protocol);
   if (choice.algorithm != NcclAlgorithm::Ring || !machine.has(params.base)) return std::nullopt;
   const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
   const double per_channel = bytes / choice.channels;
   NcclTime time;
-  time.wire_bytes = bus_bytes(kind, bytes, ranks);
+  time.wire_bytes = nccl_bus_bytes(kind, bytes, ranks);
   time.seconds = seconds(machine, params.base) +
                  seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
   const double step = seconds(machine, params.step);
@@ -107,7 +105,7 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
   }
   time.seconds += time.wire_bytes / machine.rate(Param::NcclPortBandwidth);
   const bool simple = choice.protocol == NcclProtocol::Simple;
-  const double drift = seconds(machine, params.round_or_drift);
+  const double drift = seconds(machine, params.slope);
   const double power = simple ? machine.get(params.power).value : 1;
   if (chain) {  // filling the chain costs a step's time for each rank behind the root
     const double filled = simple ? std::min(1.0, per_channel / kSimpleStep) : 1;
@@ -139,13 +137,13 @@ std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange 
   if (choice.protocol == NcclProtocol::LL) {  // flags double the bytes
     time.seconds = seconds(machine, param(0)) +
                    seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels) +
-                   both(part / machine.rate(param(1)), 2 * ports);
+                   nccl_both(part / machine.rate(param(1)), 2 * ports);
   } else {
     const double channels =
         part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
     const bool one_way = exchange == NcclExchange::OneWay;
-    time.seconds =
-        seconds(machine, param(2)) + (one_way ? std::max(channels, ports) : both(channels, ports));
+    time.seconds = seconds(machine, param(2)) +
+                   (one_way ? std::max(channels, ports) : nccl_both(channels, ports));
   }
   return time;
 }

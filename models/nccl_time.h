@@ -17,6 +17,19 @@ struct NcclTime {
   double wire_bytes = 0;  ///< per port and direction
 };
 
+/// Where a ring's numbers stand in the catalogue. `slope` is LL's round, else the drift; only
+/// Simple's drift has a power.
+struct NcclRingParams {
+  Param base, step, slope, power;
+};
+NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol);
+
+/// Bytes through one port and direction: nccl-tests' bus factor.
+double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks);
+
+/// What a sum of two bottlenecks that share their load takes: neither hides the other completely.
+double nccl_both(double one, double other);
+
 /// A collective of NCCL's by ring, with this many channels and threads; `bytes` is NCCL's nBytes.
 /// Empty where the machine file has no times for it: NCCL's own price stands in.
 std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,

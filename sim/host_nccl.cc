@@ -121,6 +121,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     if (choice.channels > at->choice.channels || at->launch->executions().empty())
       at->choice = choice;
     at->launch->add(transfer, entry.execution, choice);
+    call += comm.host_time(entry.execution.op->kind, choice);
     // Available once its own device's part of the group has been issued.
     at->issued = call;
   };

@@ -108,6 +108,24 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   return transfer;
 }
 
+Duration NcclComm::host_time(const OpKind& op, const NcclChoice& choice) const {
+  const auto* const collective = std::get_if<NcclCollective>(&op);
+  if (collective == nullptr) return Duration{0};
+  if (!is_send_recv(collective->kind)) {
+    const bool counts = machine_.has(Param::NcclHostPerChannel);
+    return counts ? machine_.time(Param::NcclHostPerChannel) * std::int64_t{choice.channels}
+                  : Duration{0};
+  }
+  // Before 2.28 there is no such call: a send and a receive for each rank.
+  if (tuning_.version >= NcclVersion{2, 28, 0}) return Duration{0};
+  return machine_.time(Param::NcclHostPerOp) * std::int64_t{2 * tuning_.ranks()};
+}
+
+NcclPeer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
+  const std::uint32_t per_node = tuning_.topology.gpus_per_node;
+  return from / per_node == to / per_node ? NcclPeer::SameNode : NcclPeer::OtherNode;
+}
+
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
                                                    bool sender, Bytes size, bool both_ways) {
   PairQueue& queue = send_recv_[{from, to}];
@@ -123,9 +141,10 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
     return transfer;
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
-  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to},
-                                             send_recv_cost(machine_, tuning_, size, both_ways),
-                                             from == to ? all_ : pair_path_(from, to));
+  auto transfer = std::make_shared<Transfer>(
+      engine_, key, std::vector{from, to},
+      send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to)),
+      from == to ? all_ : pair_path_(from, to));
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
   const NcclChoice& choice = transfer->cost().choice;

@@ -169,9 +169,13 @@ class NcclComm {
 
   NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
 
+  /// What the host takes for one operation, beyond its call.
+  Duration host_time(const OpKind& op, const NcclChoice& choice) const;
+
  private:
   Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
   std::vector<std::uint32_t> all_ranks() const;
+  NcclPeer peer_of(std::uint32_t from, std::uint32_t to) const;
 
   Engine& engine_;
   const Machine& machine_;
