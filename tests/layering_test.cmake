@@ -48,8 +48,9 @@ set(may_link_timeline options scenario)
 set(may_link_models   options scenario timeline)
 set(may_link_report   options scenario timeline)
 set(may_link_sim      options scenario timeline models simgrid)
+set(may_link_fit      options scenario timeline models report sim)  # predicts, and reads measurements
 set(may_link_nccl_tests options scenario timeline models report sim)  # predicts and compares: both
-set(may_link_cli      options scenario timeline models report sim nccl_tests simgrid)  # the program foretrace
+set(may_link_cli      options scenario timeline models report sim fit nccl_tests simgrid)  # the program foretrace
 set(may_link_hw_core  options scenario timeline)
 set(may_link_kernels  gpu)                   # CUDA C++17, behind plain headers
 set(may_link_hw       options scenario timeline hw_core kernels gpu)
