@@ -49,6 +49,11 @@ const std::vector<Source>& sources() {
       {"copy.", {"calibration/copies.yaml"}},
       {"kernel.", {"calibration/kernels.yaml"}},
       {"gemm.", {"calibration/kernels.yaml"}},
+      {"network.", {}},
+      {"nccl.network.", {}},  // several nodes, trees and multicast: no calibration yet
+      {"nccl.tree.", {}},
+      {"nccl.nvls", {}},
+      {"nccl.host_path", {}},
       {"nccl.connect", {}},
       {"nccl.init", {}},
       {"nccl.host_per_device", {"nccl/one_thread_all_reduce.yaml"}},
