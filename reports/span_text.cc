@@ -7,6 +7,7 @@
 #include "reports/span_join.h"
 #include "reports/statistics.h"
 #include "reports/text_table.h"
+#include "reports/timeline_keys.h"
 #include "scenarios/program.h"
 
 namespace foretrace {
@@ -62,6 +63,10 @@ std::string describe_span(const Timeline& timeline, std::uint32_t index, std::in
   if (detail.low_factor != detail.high_factor) {
     text += fmt::format("\nband {} .. {}", format_time(duration_ns(span) * detail.low_factor),
                         format_time(duration_ns(span) * detail.high_factor));
+    if (detail.parameters != ParameterClass::Fit) {
+      text += fmt::format(", {} parameters",
+                          keys::kParameterClasses[static_cast<std::size_t>(detail.parameters)]);
+    }
   }
   return text;
 }

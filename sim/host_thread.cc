@@ -145,6 +145,7 @@ void HostThread::run(const Repeat& op) {
 }
 
 void HostThread::run(const Region& op) {
+  recorder_.begin_region(current_, process_.index);
   frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, engine_.now()});
 }
 

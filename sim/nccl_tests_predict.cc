@@ -83,11 +83,8 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
   return measured;
 }
 
-void fill_band(NcclTestsRow& row, const SpanDetail* detail, const NcclTestsPlan& plan,
-               const Machine& machine) {
-  NcclBand band = nccl_time_band(machine, plan, row);
-  const bool has_band = detail != nullptr && (detail->low_factor != 1 || detail->high_factor != 1);
-  if (has_band) band = {detail->low_factor, detail->high_factor};
+void fill_band(NcclTestsRow& row, const NcclTestsPlan& plan, const Machine& machine) {
+  const NcclBand band = nccl_time_band(machine, plan, row);
   row.low_us = row.time_us * band.low;
   row.high_us = row.time_us * band.high;
 }
@@ -194,7 +191,7 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
       row.protocol = detail->protocol;
       row.channels = detail->channels;
     }
-    fill_band(row, first->detail, plan, machine);
+    fill_band(row, plan, machine);
     rows.push_back(std::move(row));
   }
   return rows;

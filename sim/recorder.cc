@@ -29,7 +29,8 @@ std::size_t count_executions(const Block& block, std::size_t times) {
 
 }  // namespace
 
-Recorder::Recorder(const Program& program, const Machine& machine) {
+Recorder::Recorder(const Program& program, const Machine& machine)
+    : bands_{machine}, totals_(program.processes) {
   timeline_.origin = origin_of(program);
   timeline_.origin.machine = machine.name;
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
@@ -47,6 +48,20 @@ std::uint32_t Recorder::add_lane(Lane lane) {
   return static_cast<std::uint32_t>(timeline_.lanes.size() - 1);
 }
 
+void Recorder::begin_region(const Execution& execution, std::uint32_t process) {
+  opened_[key_of(execution, process)] = totals_[process];
+}
+
+void Recorder::add_to_total(const Span& span) {
+  const SpanDetail& detail = timeline_.details[span.detail];
+  if (detail.low_factor == detail.high_factor) return;
+  const auto ns = static_cast<double>(span.end_ns - span.begin_ns);
+  Total& total = totals_[timeline_.lanes[span.lane].process];
+  total.ns += ns;
+  total.low_ns += ns * detail.low_factor;
+  total.high_ns += ns * detail.high_factor;
+}
+
 void Recorder::region(const Execution& execution, std::uint32_t process, TimePoint begin,
                       TimePoint end) {
   const auto& region = std::get<Region>(execution.op->kind);
@@ -57,6 +72,16 @@ void Recorder::region(const Execution& execution, std::uint32_t process, TimePoi
   samples.name = region.name;
   samples.per = region.per;
   samples.samples_ns = {round_to_ns(end - begin)};
+  const auto opened = opened_.find(key_of(execution, process));
+  if (opened != opened_.end()) {
+    const Total& before = opened->second;
+    const Total& after = totals_[process];
+    if (const double ns = after.ns - before.ns; ns > 0) {
+      samples.low_factor = (after.low_ns - before.low_ns) / ns;
+      samples.high_factor = (after.high_ns - before.high_ns) / ns;
+    }
+    opened_.erase(opened);
+  }
   timeline_.regions.push_back(std::move(samples));
 }
 

@@ -37,12 +37,18 @@ std::string region_table(const Timeline& timeline) {
   table.column("line", Right);
   table.column("process", Right);
   table.column("predicted", Right);
+  table.column("band", Right);
   for (const RegionSamples& region : timeline.regions) {
     const double ns = static_cast<double>(region.samples_ns.front());
     std::string name = region.name;
+    const double each = ns / static_cast<double>(region.per);
+    const bool has_band = region.low_factor != region.high_factor;
+    const std::string band = has_band ? format_time(each * region.low_factor) + " .. " +
+                                            format_time(each * region.high_factor)
+                                      : "-";
     if (region.instance > 0) name += fmt::format(" #{}", region.instance);
     table.row({name, std::to_string(timeline.ops[region.op].line), std::to_string(region.process),
-               format_time(ns / static_cast<double>(region.per))});
+               format_time(each), band});
   }
   return table.empty() ? std::string{} : table.markdown();
 }

@@ -242,7 +242,8 @@ void StreamQueue::record_spans(const Work& work) {
   const auto* nccl = std::get_if<NcclWork>(&work.what);
   const std::uint16_t detail = nccl != nullptr ? nccl->launch->detail() : 0;
   if (graph_ != nullptr) {
-    recorder_.span(graph_->lane(), graph_->execution(), part_, began_, engine_.now(), detail);
+    const Op* node = nccl != nullptr ? nccl->launch->executions().front().op : work.execution.op;
+    recorder_.span(graph_->lane(), graph_->execution(), part_, began_, engine_.now(), detail, node);
   } else if (nccl != nullptr) {
     for (const Execution& part : nccl->launch->executions()) {
       recorder_.span(lane_, part, 1, began_, engine_.now(), detail);

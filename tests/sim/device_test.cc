@@ -129,8 +129,8 @@ threads:
 
 TEST(Clusters, CannotUseTheSmsBesideNcclsBlocks) {
   Machine machine = unit_machine();
-  machine.set(Param::HbmBandwidth, {.value = 1e15});
-  machine.set(Param::GemmHalfPairLoss, {.value = 1});
+  machine.set(Param::HbmBandwidth, {1e15, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::GemmHalfPairLoss, {1, 0, ParameterClass::Assumed, "", ""});
   const Timeline t = predict(R"(
 processes: 2
 environment: {NCCL_MAX_CTAS: 2}

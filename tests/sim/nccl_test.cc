@@ -29,7 +29,7 @@ threads:
 
 TEST(Collective, WaitsLongerForMemoryThatOtherKernelsUse) {
   Machine machine = unit_machine();
-  machine.set(Param::NcclMemorySlowdown, {.value = 1});
+  machine.set(Param::NcclMemorySlowdown, {1, 0, ParameterClass::Assumed, "", ""});
   const Timeline t = predict(R"(
 processes: 2
 environment: {NCCL_MAX_CTAS: 2}
