@@ -99,15 +99,16 @@ class Far {
     const double rounds = kind_ == CollectiveKind::AllReduce ? 2 : 1;
     const double steps = rounds * (ranks_ - 1);
     const double between = nodes_ == 1 ? 0 : steps * nodes_ / ranks_;
-    const bool simple = choice_.protocol == Simple;
-    const double shown =
-        simple ? 1 / std::hypot(1.0, part / machine_.get(Param::NcclHiddenStep).value) : 1;
-    double latency = value(ring_.base) + (steps - between + 1) * value(ring_.step) * shown;
-    if (nodes_ > 1) {
-      const double filled = simple ? part / value(Param::NcclNetHidden) : 0;
-      const double seen = 1 / (1 + filled * filled);
-      latency += between * hop(Param::NcclNetRingLlStep, part) * seen;
+    double shown = 1;  // of a step's latency: the rest hides behind the parts before it
+    double seen = 1;   // of a hop between nodes
+    if (choice_.protocol == Simple && chain) {
+      shown = std::min(1.0, part / kSimpleStep);
+    } else if (choice_.protocol == Simple) {
+      shown = 1 / std::hypot(1.0, part / value(Param::NcclHiddenStep));
+      if (nodes_ > 1) seen = 1 / (1 + std::pow(part / value(Param::NcclNetHidden), 2));
     }
+    double latency = value(ring_.base) + (steps - between + 1) * value(ring_.step) * shown;
+    if (nodes_ > 1) latency += between * hop(Param::NcclNetRingLlStep, part) * seen;
     const double wire = nccl_bus_bytes(kind_, bytes_, ranks_);
     return total(latency, wire, network_seconds(wire, 1));
   }

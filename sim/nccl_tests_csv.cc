@@ -167,7 +167,10 @@ class CsvReader {
     plan.nodes = number_or<std::uint32_t>({"nodes"}, 1);
     plan.threads = 1;
     const Cell* const note = cell({"note"});
-    const bool single = note != nullptr && note->text.find("single process") != std::string::npos;
+    const auto notes = [&](std::string_view words) {
+      return note != nullptr && note->text.find(words) != std::string::npos;
+    };
+    const bool single = notes("single process") || notes("one process");
     plan.gpus = number_or<std::uint32_t>({"gpus_per_process"}, single ? ranks : 1);
     plan.processes = number_or<std::uint32_t>({"processes"}, std::max(1u, ranks / plan.gpus));
     if (plan.processes * plan.gpus != ranks) {

@@ -36,7 +36,8 @@ Checked<std::vector<NcclTestsSample>> read_nccl_tests_log(std::string_view text,
 
 /// A heading line names the columns: op or collective, bytes or size_bytes, ranks or gpus, and
 /// time_us (where that is empty: algbw_GBps, busbw_GBps). Also read: nodes, processes,
-/// gpus_per_process; without those, `note` with "single process" means one process.
+/// gpus_per_process; without those, `note` with "single process" or "one process"
+/// means that.
 Checked<std::vector<NcclTestsSample>> read_nccl_tests_csv(std::string_view text,
                                                           const std::string& file,
                                                           const NcclTestsAssumed& assumed);
