@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cctype>
@@ -27,6 +28,8 @@ namespace fs = std::filesystem;
 /// Of the untraced repetitions that were asked for, a sweep makes one in so many: it has 52 to 104
 /// regions, each of 5 to 20 operations.
 constexpr int kSweepShare = 4;
+/// Of one process: calibrate_driver_lock has four host threads, the driver and NCCL some of theirs.
+constexpr std::int64_t kCores = 5;
 constexpr const char* kMeasured = "measured";
 constexpr const char* kSkipped = "skipped";
 constexpr const char* kFailed = "failed";
@@ -111,7 +114,20 @@ class Calibration {
     }
   }
 
+  /// mpirun binds processes to one core each unless told otherwise.
+  void warn_of_few_cores() const {
+    cpu_set_t allowed;
+    const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+    const std::int64_t fewest =
+        -world_.largest(known ? -static_cast<std::int64_t>(CPU_COUNT(&allowed)) : -kCores);
+    if (!is_root() || fewest >= kCores) return;
+    say("warning: a process may use {} core(s) only, {} are wanted: times will suffer (mpirun "
+        "--bind-to none)",
+        fewest, kCores);
+  }
+
   void announce() const {
+    warn_of_few_cores();
     if (!is_root()) return;
     std::size_t to_measure = 0;
     for (const CalibrationStep& step : steps_) to_measure += step.why_not.empty() ? 1 : 0;

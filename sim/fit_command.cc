@@ -155,7 +155,7 @@ void add_fit_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command.add_option("--hold-out", options->hold_out,
                      "What only judges: every-other (size of NCCL's sweeps; the default), none, "
-                     "ranks=N, scenario=NAME");
+                     "ranks=N, scenario=NAME (or BEGINNING*)");
   command.add_option("--require", options->required,
                      "Parameter (or the beginning of several: nccl.all_reduce) that must be "
                      "determined: else exit 2 and no file");

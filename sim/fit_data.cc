@@ -24,9 +24,16 @@ bool is_sweep(const Program& program) {
   return std::ranges::find(program.tags, "nccl") != program.tags.end();
 }
 
+/// `rule` is a name, or the beginning of names and a star.
+bool names(const std::string& rule, const std::string& name) {
+  return rule.ends_with('*') ? name.starts_with(rule.substr(0, rule.size() - 1)) : name == rule;
+}
+
 Standing standing_of(const FitRun& run, const HoldOut& hold_out, std::uint64_t pass) {
   const bool calibrates = run.program.name.starts_with("calibrate");
-  if (hold_out.scenarios.contains(run.program.name)) return Standing::Validation;
+  for (const std::string& rule : hold_out.scenarios) {
+    if (names(rule, run.program.name)) return Standing::Validation;
+  }
   if (!calibrates && !is_sweep(run.program)) return Standing::Validation;
   if (!is_sweep(run.program)) return Standing::Fit;
   if (hold_out.ranks.contains(run.gpus)) return Standing::HeldOutRanks;

@@ -16,7 +16,7 @@ namespace foretrace {
 struct HoldOut {
   bool every_other_size = true;  ///< of NCCL's sweeps
   std::set<int> ranks;           ///< sweeps with so many GPUs, completely
-  std::set<std::string> scenarios;
+  std::set<std::string> scenarios;  ///< names, or the beginning of names and a star
 };
 
 /// "every-other", "none" (of the sizes), "ranks=4", "scenario=NAME". Throws UsageError.

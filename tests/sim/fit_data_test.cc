@@ -84,6 +84,12 @@ TEST(FitData, HoldsOutNothingOrAScenarioWhenToldSo) {
             Standing::Fit);
   EXPECT_EQ(standings(data_of(sweep("x", 2), parse_hold_out({"scenario=x"}))).at("small [0]"),
             Standing::Validation);
+  EXPECT_EQ(
+      standings(data_of(sweep("nccl_x", 2), parse_hold_out({"scenario=nccl_*"}))).at("small [0]"),
+      Standing::Validation);
+  EXPECT_EQ(
+      standings(data_of(sweep("nccl_x", 2), parse_hold_out({"scenario=nccl"}))).at("small [0]"),
+      Standing::Fit);
   EXPECT_THROW(parse_hold_out({"rank=4"}), UsageError);
   EXPECT_THROW(parse_hold_out({"ranks=many"}), UsageError);
 }
