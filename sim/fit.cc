@@ -27,7 +27,8 @@ using Index = Eigen::Index;
 
 class Fit {
  public:
-  Fit(const FitData& data, const Machine& start) : data_{data}, start_{start}, machine_{start} {
+  Fit(const FitData& data, const Machine& start, const std::vector<std::string>& only)
+      : data_{data}, start_{start}, machine_{start} {
     for (std::size_t t = 0; t < data.targets.size(); ++t) {
       if (data.targets[t].standing != Standing::Fit) continue;
       const std::size_t run = data.targets[t].run;
@@ -47,7 +48,10 @@ class Fit {
       if (!start.has(param) || start.get(param).value <= 0) continue;
       const ParameterClass source = start.get(param).source;
       const bool open = source == ParameterClass::Fit || source == ParameterClass::Assumed;
-      if (open && info(param).unit != ParamUnit::Count) params_.push_back(param);
+      const bool wanted = only.empty() || std::ranges::any_of(only, [&](const auto& beginning) {
+                            return info(param).key.starts_with(beginning);
+                          });
+      if (open && wanted && info(param).unit != ParamUnit::Count) params_.push_back(param);
     }
   }
 
@@ -333,10 +337,13 @@ class Fit {
 
 }  // namespace
 
-FitResult fit(const FitData& data, const Machine& start, const std::string& from) {
-  return Fit{data, start}.run(from);
+FitResult fit(const FitData& data, const Machine& start, const std::string& from,
+              const std::vector<std::string>& only) {
+  return Fit{data, start, only}.run(from);
 }
 
-FitResult judge(const FitData& data, const Machine& machine) { return Fit{data, machine}.judge(); }
+FitResult judge(const FitData& data, const Machine& machine) {
+  return Fit{data, machine, {}}.judge();
+}
 
 }  // namespace foretrace

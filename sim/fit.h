@@ -36,9 +36,11 @@ struct FitResult {
 };
 
 /// `start` gives the first guess and the parameters that are not fitted: those whose source is a
-/// datasheet or a publication, and counts. `from` is recorded as the origin of the fitted ones.
+/// datasheet or a publication, counts, and those whose key begins with none of `only` (empty: any
+/// may be fitted). `from` is recorded as the origin of the fitted ones.
 /// Progress goes to stderr. Call before any engine exists in this process.
-FitResult fit(const FitData& data, const Machine& start, const std::string& from);
+FitResult fit(const FitData& data, const Machine& start, const std::string& from,
+              const std::vector<std::string>& only = {});
 
 /// No fit: how good `machine` is on the data.
 FitResult judge(const FitData& data, const Machine& machine);

@@ -31,7 +31,7 @@ struct Options {
   std::string name;
   std::string output, residuals;
   std::string from = "calibration";
-  std::vector<std::string> hold_out, required, without;
+  std::vector<std::string> hold_out, required, without, only;
   bool judge = false;
 };
 
@@ -111,7 +111,8 @@ int run(const Options& options) {
         "nothing to fit: no calibration scenario and no sweep of NCCL's is among these\n"
         "  hint: measure with 'mpirun -n 8 foretrace-hw calibrate -o RUNS/'"};
   }
-  const FitResult result = options.judge ? judge(data, start) : fit(data, start, options.from);
+  const FitResult result =
+      options.judge ? judge(data, start) : fit(data, start, options.from, options.only);
   const auto classes = classify(data, result.machine);
   if (!options.residuals.empty()) {
     write_file(options.residuals, residual_table(data, classes, result, true));
@@ -162,6 +163,8 @@ void add_fit_command(CLI::App& app, int& exit_code) {
   command.add_option("--without", options->without,
                      "Class of parameters that may stay undetermined: host, gpu, copy, kernel, "
                      "gemm or nccl");
+  command.add_option("--only", options->only,
+                     "Fit only parameters whose key begins so (nccl, host.graph); the others stay");
   command.add_option("--residuals", options->residuals,
                      "Write the residual table to this file, as CSV, instead of printing it");
   command.add_flag("--judge", options->judge, "Fit nothing: how good is the machine model?");

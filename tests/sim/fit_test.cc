@@ -92,6 +92,13 @@ TEST(Fit, LeavesAParameterThatNoRegionDependsOnAsItWas) {
   EXPECT_EQ(result.machine.get(Param::HostMalloc).source, ParameterClass::Assumed);
 }
 
+TEST(Fit, LeavesAloneWhatItIsNotToFit) {
+  const FitResult result = fit(data_of(kCopiesAndLaunches), guess(), "a test", {"host."});
+  EXPECT_THAT(result.fitted, ElementsAre(Param::HostLaunchKernel));
+  EXPECT_EQ(result.machine.get(Param::H2dBandwidth).value, 1e9);
+  EXPECT_THAT(result.refused, IsEmpty());
+}
+
 TEST(Fit, NoiseWidensTheSpreadAndTheTruthStaysInside) {
   const FitResult quiet = fit(data_of(kCopiesAndLaunches, jitter(0.01)), guess(), "a test");
   const FitResult loud = fit(data_of(kCopiesAndLaunches, jitter(0.2)), guess(), "a test");
