@@ -54,6 +54,7 @@ const std::vector<Source>& sources() {
       {"nccl.tree.", {}},
       {"nccl.nvls", {}},
       {"nccl.host_path", {}},
+      {"nccl.memory_slowdown", {"calibration/nccl_beside_kernels.yaml"}},
       {"nccl.connect", {}},
       {"nccl.init", {}},
       {"nccl.host_per_device", {"nccl/one_thread_all_reduce.yaml"}},
