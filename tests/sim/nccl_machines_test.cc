@@ -93,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedMachine,
                                          Layout{"Rtx4090", "rtx4090-pcie-2", 1, 2},
                                          Layout{"H100Node", "h100-nvswitch-8", 1, 8},
                                          Layout{"H100Nodes", "h100-nvswitch-8", 8, 64},
+                                         Layout{"B200Node", "b200-nvswitch-8", 1, 8},
+                                         Layout{"B200Pair", "b200-nvswitch-8", 1, 2},
                                          Layout{"H100OverEfa", "h100-efa-8", 4, 32}),
                          [](const auto& layout) { return layout.param.name; });
 
