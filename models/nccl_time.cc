@@ -51,9 +51,8 @@ double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks) {
   }
 }
 
-double nccl_both(double one, double other) {
-  constexpr double kPower = 3.5;
-  return std::pow(std::pow(one, kPower) + std::pow(other, kPower), 1 / kPower);
+double nccl_both(double one, double other, double power) {
+  return std::pow(std::pow(one, power) + std::pow(other, power), 1 / power);
 }
 
 namespace {
@@ -138,12 +137,27 @@ std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange 
     time.seconds = seconds(machine, param(0)) +
                    seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels) +
                    nccl_both(part / machine.rate(param(1)), 2 * ports);
+    return time;
+  }
+  const double base = seconds(machine, param(2));
+  const double steps = part / kSimpleStep;
+  if (machine.has(param(6)) && machine.get(param(6)).value > 0) {
+    constexpr double kLeast = 0.25;  // no part is so small that its channels do not drift apart
+    const double power = machine.get(Param::NcclExchangePower).value;
+    time.seconds =
+        base + ports + seconds(machine, param(6)) * std::pow(std::max(steps, kLeast), power);
+    return time;
+  }
+  const double channels =
+      part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
+  if (exchange == NcclExchange::OneWay) {
+    time.seconds = base + std::max(channels, ports);
+  } else if (exchange == NcclExchange::SendRecv && machine.has(Param::NcclPairOverlap)) {
+    const double power = machine.get(Param::NcclPairOverlap).value +
+                         machine.get(Param::NcclPairOverlapGrowth).value * std::log2(1 + steps);
+    time.seconds = base + nccl_both(channels, ports, power);
   } else {
-    const double channels =
-        part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
-    const bool one_way = exchange == NcclExchange::OneWay;
-    time.seconds = seconds(machine, param(2)) +
-                   (one_way ? std::max(channels, ports) : nccl_both(channels, ports));
+    time.seconds = base + nccl_both(channels, ports);
   }
   return time;
 }

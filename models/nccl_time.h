@@ -28,7 +28,7 @@ NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol);
 double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks);
 
 /// What a sum of two bottlenecks that share their load takes: neither hides the other completely.
-double nccl_both(double one, double other);
+double nccl_both(double one, double other, double power = 3.5);
 
 /// A collective of NCCL's by ring, with this many channels and threads; `bytes` is NCCL's nBytes.
 /// Empty where the machine file has no times for it: NCCL's own price stands in.

@@ -189,12 +189,12 @@ void World::add_communicators(Engine& engine) {
     };
     const auto path_of = [&engine](const std::vector<LinkId>& ports,
                                    const std::vector<NcclMemory>& memories) {
-      std::vector<LinkId> links;
-      for (const NcclMemory& memory : memories) links.push_back(memory.link);
+      std::vector<LinkId> shared;
+      for (const NcclMemory& memory : memories) shared.push_back(memory.link);
       std::vector<LinkId> all = ports;
-      all.insert(all.end(), links.begin(), links.end());
+      all.insert(all.end(), shared.begin(), shared.end());
       TransferPath path{engine.path(all), std::nullopt};
-      if (!links.empty()) path.memory = {engine.path(links), memories.front().idle};
+      if (!shared.empty()) path.memory = {engine.path(shared), memories.front().idle};
       return path;
     };
     std::vector<LinkId> ports;
