@@ -62,6 +62,13 @@ class Machine {
   /// Throws UsageError naming the parameter and the machine when it is missing.
   const ParamValue& get(Param param) const;
 
+  /// What a host call takes: get(), unless the program's calls go through something slower.
+  Duration call_time(Param param) const {
+    const auto& replaced = calls_[index(param)];
+    return replaced ? seconds_to_duration(replaced->value) : time(param);
+  }
+  void replace_call(Param param, ParamValue value) { calls_[index(param)] = std::move(value); }
+
   Duration time(Param param) const { return seconds_to_duration(get(param).value); }
   double rate(Param param) const { return get(param).value; }  ///< bytes/s or flop/s
   Bytes size(Param param) const { return {static_cast<std::uint64_t>(get(param).value)}; }
@@ -70,6 +77,7 @@ class Machine {
  private:
   static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
   std::array<std::optional<ParamValue>, kParamCount> values_;
+  std::array<std::optional<ParamValue>, kParamCount> calls_;
 };
 
 /// Reads a machine file; all mistakes at once.

@@ -23,7 +23,7 @@ class Lowering {
 
   void add(OpKind kind, std::string label = {}) {
     block_.push_back({OpId{program_.op_count++}, std::move(label), origin_.line, origin_.column,
-                      std::move(kind)});
+                      std::move(kind), true});
   }
 
   /// The same place in the program, for operations that stand at another line of the file.

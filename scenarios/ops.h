@@ -304,6 +304,7 @@ struct Op {
   int line{};
   int column{};
   OpKind kind;
+  bool lowered = false;  ///< one of several that an operation of the file reads as
 };
 
 /// The scenario's word for the operation: "memcpy_async", "nccl_all_reduce".

@@ -113,7 +113,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
           call_cost(kernels.size() == 1 ? Param::NcclHostCollective : Param::NcclHostPerDevice) +
           device_switch(handle.device);
     } else {
-      call += machine_.time(Param::NcclHostPerOp);
+      call += machine_.call_time(Param::NcclHostPerOp);
     }
     const std::shared_ptr<Transfer> transfer = transfer_of(comm, rank);
     transfer->enlist(rank, *at->launch);

@@ -212,7 +212,9 @@ bool HostThread::queue_full(StreamQueue& stream) {
 /// Code and data of a kind of call have left the caches since the last pass.
 Duration HostThread::call_cost(Param param) {
   if (capture_ != nullptr) return machine_.time(Param::HostCapture);
-  Duration cost = machine_.time(param);
+  // What torch.distributed does inside a call is not called from Python; the call itself is.
+  const bool inside = current_.op->lowered && param != Param::NcclHostCollective;
+  Duration cost = inside ? machine_.time(param) : machine_.call_time(param);
   const auto kind = static_cast<std::size_t>(param);
   if (!called_before_[kind]) {
     called_before_[kind] = true;

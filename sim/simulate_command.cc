@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/frontend.h"
 #include "models/machine.h"
 #include "reports/perfetto_writer.h"
 #include "reports/text_table.h"
@@ -27,6 +28,7 @@ struct Options {
   std::string file;
   std::string machine = "h200-nvswitch-8";
   std::string run;
+  std::string frontend = "cuda";
   ParameterValues parameters;
 };
 
@@ -66,7 +68,8 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
 
 int run(const Options& options) {
   const Program program = load_scenario(options.file, options.parameters);
-  const Machine machine = load_machine(options.machine);
+  const Machine machine =
+      through_frontend(load_machine(options.machine), parse_frontend(options.frontend));
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }
@@ -92,6 +95,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "--machine h200-nvswitch-8 -o RUN/");
   command.add_option("file", options->file, "Scenario file")->required();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  command
+      .add_option("--frontend", options->frontend,
+                  "cuda or pytorch: whose host time the program's calls take")
       ->capture_default_str();
   command.add_option("-o,--output", options->run,
                      "Directory for predicted.timeline.json and trace.pftrace");
