@@ -90,13 +90,15 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
   const double per_channel = bytes / choice.channels;
   NcclTime time;
   time.wire_bytes = nccl_bus_bytes(kind, bytes, ranks);
-  time.seconds = seconds(machine, params.base) +
-                 seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
+  time.fixed = seconds(machine, params.base) +
+               seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
+  time.seconds = time.fixed;
   const double step = seconds(machine, params.step);
   if (choice.protocol == NcclProtocol::LL) {
     constexpr double kFilled = 8.0 * 1024;  // a smaller part is through before the next rank asks
-    time.seconds += chain ? step * (ranks - 1) * std::min(1.0, per_channel / kFilled) +
-                                ll_rounds(machine, params, choice, per_channel)
+    time.step = chain ? step * std::min(1.0, per_channel / kFilled) : step;
+    time.channel = chain ? ll_rounds(machine, params, choice, per_channel) : 0;
+    time.seconds += chain ? time.step * (ranks - 1) + time.channel
                           : ring_ll(machine, params, choice,
                                     kind == CollectiveKind::AllReduce ? 2 * ranks - 1 : ranks,
                                     per_channel, ranks);
@@ -108,15 +110,24 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
   const double power = simple ? machine.get(params.power).value : 1;
   if (chain) {  // filling the chain costs a step's time for each rank behind the root
     const double filled = simple ? std::min(1.0, per_channel / kSimpleStep) : 1;
-    time.seconds += step * (ranks - 1) * filled + drift * std::pow(per_channel / kRingChunk, power);
+    time.step = step * filled;
+    time.channel = drift * std::pow(per_channel / kRingChunk, power);
+    time.seconds += time.step * (ranks - 1) + time.channel;
     return time;
   }
   const double part = per_channel / ranks;
   const double steps = kind == CollectiveKind::AllReduce ? 2 * ranks - 1 : ranks;
   const double shown =
       simple ? 1 / std::hypot(1.0, part / machine.get(Param::NcclHiddenStep).value) : 1;
-  time.seconds += steps * step * shown + drift * std::pow(part / kRingChunk, power);
+  time.step = step * shown;
+  time.channel = drift * std::pow(part / kRingChunk, power);
+  time.seconds += steps * time.step + time.channel;
   return time;
+}
+
+double nccl_ll_work(const Machine& machine, CollectiveKind kind, const NcclChoice& choice,
+                    double bytes) {
+  return ll_rounds(machine, nccl_ring_params(kind, choice.protocol), choice, bytes);
 }
 
 std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
@@ -134,31 +145,33 @@ std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange 
   const double ports =
       time.wire_bytes / (machine.rate(Param::NcclPortBandwidth) * machine.get(param(5)).value);
   if (choice.protocol == NcclProtocol::LL) {  // flags double the bytes
-    time.seconds = seconds(machine, param(0)) +
-                   seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels) +
-                   nccl_both(part / machine.rate(param(1)), 2 * ports);
+    time.fixed = seconds(machine, param(0)) +
+                 seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
+    time.ports = 2 * ports;
+    time.channel = nccl_both(part / machine.rate(param(1)), time.ports);
+    time.seconds = time.fixed + time.channel;
     return time;
   }
-  const double base = seconds(machine, param(2));
+  time.fixed = seconds(machine, param(2));
+  time.ports = ports;
   const double steps = part / kSimpleStep;
-  if (machine.has(param(6)) && machine.get(param(6)).value > 0) {
+  const bool drifts = machine.has(param(6)) && machine.get(param(6)).value > 0;
+  if (drifts) {
     constexpr double kLeast = 0.25;  // no part is so small that its channels do not drift apart
     const double power = machine.get(Param::NcclExchangePower).value;
-    time.seconds =
-        base + ports + seconds(machine, param(6)) * std::pow(std::max(steps, kLeast), power);
-    return time;
-  }
-  const double channels =
-      part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
-  if (exchange == NcclExchange::OneWay) {
-    time.seconds = base + std::max(channels, ports);
-  } else if (exchange == NcclExchange::SendRecv && machine.has(Param::NcclPairOverlap)) {
-    const double power = machine.get(Param::NcclPairOverlap).value +
-                         machine.get(Param::NcclPairOverlapGrowth).value * std::log2(1 + steps);
-    time.seconds = base + nccl_both(channels, ports, power);
+    time.channel = ports + seconds(machine, param(6)) * std::pow(std::max(steps, kLeast), power);
   } else {
-    time.seconds = base + nccl_both(channels, ports);
+    const double channels =
+        part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
+    const bool overlaps = exchange == NcclExchange::SendRecv && machine.has(Param::NcclPairOverlap);
+    const double power =
+        overlaps ? machine.get(Param::NcclPairOverlap).value +
+                       machine.get(Param::NcclPairOverlapGrowth).value * std::log2(1 + steps)
+                 : kBothPower;
+    time.channel = exchange == NcclExchange::OneWay ? std::max(channels, ports)
+                                                    : nccl_both(channels, ports, power);
   }
+  time.seconds = time.fixed + time.channel;
   return time;
 }
 

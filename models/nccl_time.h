@@ -11,10 +11,15 @@
 
 namespace foretrace {
 
-/// A time on the GPUs, of which `wire` bytes through every port take their part.
+/// A time on the GPUs, of which `wire` bytes through every port take their part; and its terms, in
+/// seconds, for whoever runs the operation slice by slice (nccl_slices.h).
 struct NcclTime {
   double seconds = 0;
   double wire_bytes = 0;  ///< per port and direction
+  double fixed = 0;       ///< before the first data leave
+  double step = 0;        ///< what shows of each step; in a chain, of each rank behind the first
+  double ports = 0;       ///< send/recv: of a port for all peers, flags included
+  double channel = 0;  ///< a channel's work on all its data: LL rounds of a chain, drift, send/recv
 };
 
 /// Where a ring's numbers stand in the catalogue. `slope` is LL's round, else the drift; only
@@ -28,12 +33,17 @@ NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol);
 double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks);
 
 /// What a sum of two bottlenecks that share their load takes: neither hides the other completely.
-double nccl_both(double one, double other, double power = 3.5);
+inline constexpr double kBothPower = 3.5;
+double nccl_both(double one, double other, double power = kBothPower);
 
 /// A collective of NCCL's by ring, with this many channels and threads; `bytes` is NCCL's nBytes.
 /// Empty where the machine file has no times for it: NCCL's own price stands in.
 std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,
                                        const NcclChoice& choice, double bytes, double ranks);
+
+/// LL: a channel's work on `bytes` in one step of a ring, beside the step's fixed part.
+double nccl_ll_work(const Machine& machine, CollectiveKind kind, const NcclChoice& choice,
+                    double bytes);
 
 /// Transfers of `bytes` each with `peers` other ranks at once, `choice.channels` channels for each.
 enum class NcclExchange : std::uint8_t {

@@ -40,6 +40,7 @@ class Engine::Impl {
   }
   PathId path(const std::vector<LinkId>& links);
   void start_flow(const PendingFlow& flow);
+  bool has_flows() const { return !pending_.empty() || !active_.empty(); }
   void run();
 
  private:
@@ -209,6 +210,7 @@ PathId Engine::path(const std::vector<LinkId>& links) { return impl_->path(links
 void Engine::start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what) {
   impl_->start_flow({path, size, &who, what});
 }
+bool Engine::has_flows() const { return impl_->has_flows(); }
 void Engine::run() { impl_->run(); }
 
 }  // namespace foretrace::sim

@@ -50,6 +50,9 @@ class Engine {
   /// Moves `size` bytes over `path` from now on; fires `who` when the last byte has arrived.
   void start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what);
 
+  /// Whether flows are on their way: then the clock may stop between any two events of the queue.
+  bool has_flows() const;
+
   /// Runs until nothing is left to happen.
   void run();
 

@@ -61,6 +61,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     call += call_cost(Param::HostMemcpyPeer);
     work.engine = CopyEngineKind::PeerToPeer;
     work.path = world_.peer(process_, from.device, to.device, direct);
+    work.chunks = world_.chunk_route(process_, from.device, to.device, direct);
     work.latency = machine_.time(direct ? Param::P2pLatency : Param::P2pStagedLatency);
   } else if (to_device) {
     call += call_cost(Param::HostMemcpyAsync);

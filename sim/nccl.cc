@@ -30,6 +30,11 @@ void Transfer::began(NcclLaunch& launch) {
   const std::uint32_t rank = party->first;
   std::erase(missing_, rank);
   if (!mismatch_.empty()) return;
+  if (network_ != nullptr) {
+    const auto index = std::ranges::find(chunk_ranks_, rank) - chunk_ranks_.begin();
+    network_->begin(chunks_, static_cast<std::uint32_t>(index));
+    return;
+  }
   const bool goes = buffered_sender_ ? rank == *buffered_sender_ : missing_.empty();
   if (goes && !std::exchange(has_left_, true)) {
     leave();
@@ -68,6 +73,23 @@ void Transfer::end_begun() {
   for (NcclLaunch* launch : over) launch->transfer_over();
 }
 
+void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
+                          std::vector<std::uint32_t> ranks,
+                          const std::vector<std::uint32_t>& gpus) {
+  network_ = &network;
+  chunk_ranks_ = std::move(ranks);
+  chunks_ = network.add(program, gpus, *this);
+}
+
+/// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
+void Transfer::rank_over(std::uint32_t index) {
+  const auto party = std::ranges::find(parties_, chunk_ranks_[index],
+                                       [](const auto& other) { return other.first; });
+  NcclLaunch* launch = party->second;
+  parties_.erase(party);
+  launch->transfer_over();
+}
+
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
                    const NcclTuning& tuning, bool warm)
     : engine_{engine}, machine_{machine}, declared_{declared}, tuning_{tuning}, warm_{warm} {
@@ -96,6 +118,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     collectives_.push_back(std::make_shared<Transfer>(
         engine_, key, all_ranks(),
         collective_cost(machine_, tuning_, op.kind, size, op.type, op.op), all_));
+    if (network_ != nullptr) run_by_chunks(*collectives_.back(), op, size, root);
   }
   const std::shared_ptr<Transfer> transfer = collectives_[number - first_];
   if (transfer->key() != key) {
@@ -152,8 +175,28 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const std::uint64_t room =
       choice.channels * (choice.protocol == NcclProtocol::LL ? buffer / 2 : buffer);
   if (size.count <= room) transfer->set_buffered(from);
+  if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways);
   mine.push_back(transfer);
   return transfer;
+}
+
+/// What has no slices (NVLS and the like), or nobody to send to, stays a flow.
+void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size,
+                             std::int64_t root) {
+  if (ranks() < 2) return;
+  const NcclSlices slices = collective_slices(machine_, tuning_, op.kind, size, op.type, op.op);
+  const ChunkProgram program =
+      collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
+                         static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));
+  if (program.stages.empty()) return;
+  transfer.set_chunks(*network_, program, all_ranks(), gpus_);
+}
+
+void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
+                             bool both_ways) {
+  if (from == to) return;  // a copy inside the kernel
+  const ChunkProgram program = pair_program(send_recv_slices(machine_, tuning_, size, both_ways));
+  transfer.set_chunks(*network_, program, {from, to}, {gpus_[from], gpus_[to]});
 }
 
 Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "models/nccl_cost.h"
+#include "sim/chunk_network.h"
 #include "sim/engine.h"
 #include "sim/work.h"
 
@@ -83,7 +84,7 @@ struct TransferPath {
   std::optional<Memory> memory;
 };
 
-class Transfer final : Handler {
+class Transfer final : Handler, ChunkNetwork::Owner {
  public:
   Transfer(Engine& engine, TransferKey key, std::vector<std::uint32_t> ranks, NcclCost cost,
            TransferPath path)
@@ -102,6 +103,10 @@ class Transfer final : Handler {
   /// sender need not wait for the receiver.
   void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
 
+  /// Runs slice by slice instead: program's rank i is `ranks[i]`, on `gpus[i]`.
+  void set_chunks(ChunkNetwork& network, const ChunkProgram& program,
+                  std::vector<std::uint32_t> ranks, const std::vector<std::uint32_t>& gpus);
+
   /// A rank called something else in this place: the transfer never starts.
   void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
 
@@ -116,6 +121,7 @@ class Transfer final : Handler {
   void fire(std::uint64_t what) override;
   void leave();
   void end_begun();
+  void rank_over(std::uint32_t index) override;
 
   Engine& engine_;
   TransferKey key_;
@@ -127,6 +133,9 @@ class Transfer final : Handler {
   std::optional<std::uint32_t> buffered_sender_;
   bool has_left_ = false;
   bool has_arrived_ = false;
+  ChunkNetwork* network_ = nullptr;  ///< chunk fidelity
+  ChunkNetwork::OperationId chunks_{};
+  std::vector<std::uint32_t> chunk_ranks_;
 };
 
 /// Host threads that connect to each other before the first use of a peer or an algorithm.
@@ -155,6 +164,12 @@ class NcclComm {
     pair_path_ = std::move(pair);
   }
 
+  /// Chunk fidelity: transfers run slice by slice between these GPUs, the members' in order.
+  void set_network(ChunkNetwork& network, std::vector<std::uint32_t> gpus) {
+    network_ = &network;
+    gpus_ = std::move(gpus);
+  }
+
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
                                             Bytes size, std::int64_t root);
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
@@ -173,6 +188,9 @@ class NcclComm {
   Duration host_time(const OpKind& op, const NcclChoice& choice) const;
 
  private:
+  void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
+  void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
+                     bool both_ways);
   Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
   std::vector<std::uint32_t> all_ranks() const;
   NcclPeer peer_of(std::uint32_t from, std::uint32_t to) const;
@@ -184,6 +202,8 @@ class NcclComm {
   bool warm_;
   TransferPath all_{};
   PairPath pair_path_;
+  ChunkNetwork* network_ = nullptr;
+  std::vector<std::uint32_t> gpus_;
 
   std::deque<std::shared_ptr<Transfer>> collectives_;  ///< from number first_ on
   std::uint64_t first_ = 0;

@@ -16,6 +16,7 @@
 #include "reports/write_file.h"
 #include "scenarios/diagnostic.h"
 #include "sim/environment_check.h"
+#include "sim/fidelity_option.h"
 #include "sim/nccl_tests_compare.h"
 #include "sim/nccl_tests_output.h"
 
@@ -291,6 +292,7 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   add_size_flags(command, *options);
   add_run_flags(command, options->plan);
+  add_fidelity_option(command, options->plan.fidelity);
   command.add_option("--env", options->environment, "NAME=VALUE of the environment: NCCL_PROTO=LL");
   command.add_option("-c,--check", options->check, "Taken as nccl-tests' -c; no data is checked");
   add_refused_flags(command);

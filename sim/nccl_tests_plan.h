@@ -8,6 +8,7 @@
 
 #include "models/machine.h"
 #include "sim/nccl_tests_op.h"
+#include "sim/simulate.h"
 
 namespace foretrace {
 
@@ -25,6 +26,7 @@ struct NcclTestsPlan {
   std::uint32_t graph_launches = 0;  ///< -G; 0: calls, no CUDA graph
   std::uint32_t blocking = 0;        ///< -z; 1: wait and barrier after each call, 2: wait, 3: as 1,
                                      ///< but the barrier is not timed
+  Fidelity fidelity = Fidelity::Flow;
   std::map<std::string, std::string> environment;
   std::vector<NcclTestsSize> sizes;
 

@@ -170,7 +170,7 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
   if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
     refuse({problems.front()});
   }
-  const Timeline timeline = simulate(program, machine);
+  const Timeline timeline = simulate(program, machine, plan.fidelity);
   if (timeline.outcome.kind != Outcome::Kind::Completed) {
     throw std::runtime_error{fmt::format("{}", fmt::join(timeline.outcome.explanation, "\n"))};
   }

@@ -16,14 +16,14 @@ namespace {
 // verdicts, then these for each region.
 constexpr std::size_t kNumbersPerRegion = 5;
 
-std::vector<double> predict(const Program& program, const Machine& machine) {
+std::vector<double> predict(const Program& program, const Machine& machine, Fidelity fidelity) {
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     fmt::print(stderr, "{}", render(problems, ""));
     return {};
   }
   Timeline timeline;
   try {
-    timeline = simulate(program, machine);
+    timeline = simulate(program, machine, fidelity);
   } catch (const UsageError& error) {
     fmt::print(stderr, "{}: {}\n", program.file, error.what());
     return {};
@@ -67,10 +67,11 @@ std::optional<Prediction> decode(const Program& program, const std::vector<doubl
 }  // namespace
 
 std::vector<std::optional<Prediction>> predict_all(const std::vector<const Program*>& programs,
-                                                   const Machine& machine) {
+                                                   const Machine& machine, Fidelity fidelity) {
   std::vector<Job> jobs;
   for (const Program* program : programs) {
-    jobs.emplace_back([program, &machine] { return predict(*program, machine); });
+    jobs.emplace_back(
+        [program, &machine, fidelity] { return predict(*program, machine, fidelity); });
   }
   std::vector<std::optional<Prediction>> predictions;
   const auto results = run_in_children(jobs);

@@ -7,6 +7,7 @@
 #include "models/machine.h"
 #include "reports/expectations.h"
 #include "reports/timeline.h"
+#include "sim/simulate.h"
 
 namespace foretrace {
 
@@ -19,6 +20,7 @@ struct Prediction {
 /// One for each program; empty, with the reason on stderr, where the machine cannot run it. Call
 /// before any engine exists in this process.
 std::vector<std::optional<Prediction>> predict_all(const std::vector<const Program*>& programs,
-                                                   const Machine& machine);
+                                                   const Machine& machine,
+                                                   Fidelity fidelity = Fidelity::Flow);
 
 }  // namespace foretrace

@@ -11,10 +11,11 @@
 
 namespace foretrace {
 
-Timeline simulate(const Program& program, const Machine& machine) {
+Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity) {
   sim::Engine engine;
   sim::Recorder recorder{program, machine};
-  sim::World world{engine, program, machine, recorder};  // devices, streams, links, communicators
+  // devices, streams, links, communicators
+  sim::World world{engine, program, machine, recorder, fidelity};
 
   std::vector<std::unique_ptr<sim::HostThread>> threads;
   for (const HostThread& thread : program.threads) {

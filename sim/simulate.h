@@ -1,15 +1,24 @@
 // The predictor: what `program` would do in time on `machine`.
 #pragma once
 
+#include <cstdint>
+
 #include "models/machine.h"
 #include "reports/timeline.h"
 #include "scenarios/program.h"
 
 namespace foretrace {
 
+/// How NCCL's operations, and copies from GPU to GPU, are simulated.
+enum class Fidelity : std::uint8_t {
+  Flow,  ///< each a latency and one flow through all its ports
+  Chunk  ///< slice by slice through ports of first come, first served: sim/chunk_network.h
+};
+
 /// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md).
 /// Throws UsageError when the machine lacks a parameter that the program needs. A deadlock is an
 /// answer: Timeline::outcome says who waits for what, and what ran until then is in the timeline.
-Timeline simulate(const Program& program, const Machine& machine);
+Timeline simulate(const Program& program, const Machine& machine,
+                  Fidelity fidelity = Fidelity::Flow);
 
 }  // namespace foretrace

@@ -19,6 +19,7 @@
 #include "scenarios/read_scenario.h"
 #include "scenarios/text_file.h"
 #include "sim/environment_check.h"
+#include "sim/fidelity_option.h"
 #include "sim/simulate.h"
 
 namespace foretrace {
@@ -29,6 +30,7 @@ struct Options {
   std::string machine = "h200-nvswitch-8";
   std::string run;
   std::string frontend = "cuda";
+  Fidelity fidelity = Fidelity::Flow;
   ParameterValues parameters;
 };
 
@@ -78,7 +80,7 @@ int run(const Options& options) {
     throw UsageError{render(problems, text)};
   }
   fmt::print(stderr, "{}", render(unmodelled_settings(program), text));
-  const Timeline timeline = simulate(program, machine);
+  const Timeline timeline = simulate(program, machine, options.fidelity);
   if (!options.run.empty()) write_run(timeline, options.run);
   fmt::print("{}", region_table(timeline));
   for (const std::string& line : timeline.outcome.explanation) fmt::print(stderr, "{}\n", line);
@@ -102,6 +104,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command.add_option("-o,--output", options->run,
                      "Directory for predicted.timeline.json and trace.pftrace");
+  add_fidelity_option(command, options->fidelity);
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/chunk_network.h"
 #include "sim/graph.h"
 #include "sim/nccl.h"
 
@@ -38,6 +39,11 @@ void StreamQueue::fire(std::uint64_t what) {
       const auto& copy = std::get<CopyWork>(queue_.front().what);
       if (copy.size.count == 0) {
         finish(Kind::Copy);
+      } else if (const ChunkRoute& chunks = copy.chunks; chunks.network != nullptr) {
+        const auto id =
+            chunks.network->add(copy_program(copy.size.count, chunks.copy_rate, chunks.port_rate),
+                                {chunks.from, chunks.to}, *this);
+        chunks.network->begin(id, 0);
       } else {
         engine_.start_flow(copy.path, copy.size, *this, kCopyArrived);
       }

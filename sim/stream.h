@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/machine.h"
+#include "sim/chunk_network.h"
 #include "sim/device.h"
 #include "sim/hardware_queue.h"
 #include "sim/host_functions.h"
@@ -30,6 +31,7 @@ class StreamQueue final : Handler,
                           Device::CopyOwner,
                           HostFunctions::Owner,
                           GraphOwner,
+                          ChunkNetwork::Owner,
                           Waiter {
  public:
   StreamQueue(Engine& engine, Device& device, Context& context, Recorder& recorder,
@@ -89,6 +91,7 @@ class StreamQueue final : Handler,
   void host_function_began() override;
   void host_function_ended() override { finish(Kind::HostFunction); }
   void graph_ended() override;
+  void rank_over(std::uint32_t) override { finish(Kind::Copy); }  // a copy's last slice has arrived
 
   void advance();
   bool waits_for_other_streams();

@@ -19,6 +19,7 @@
 #include "scenarios/command.h"
 #include "scenarios/read_scenario.h"
 #include "scenarios/text_file.h"
+#include "sim/fidelity_option.h"
 #include "sim/predict_all.h"
 
 namespace foretrace {
@@ -30,6 +31,7 @@ struct Options {
   std::vector<fs::path> roots;
   std::string by = "rule";
   std::string machine = "h200-nvswitch-8";
+  Fidelity fidelity = Fidelity::Flow;
   fs::path measured = "reports/measured";
   fs::path write, check;  ///< a document with the table's markers
   OutputOptions output;
@@ -94,7 +96,7 @@ std::vector<ScenarioResult> evaluate(const Options& options) {
   const std::vector<Program> programs = load_programs(options);
   std::vector<const Program*> to_predict;
   for (const Program& program : programs) to_predict.push_back(&program);
-  const auto predictions = predict_all(to_predict, load_machine(options.machine));
+  const auto predictions = predict_all(to_predict, load_machine(options.machine), options.fidelity);
 
   std::vector<ScenarioResult> results;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -206,6 +208,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
   command.add_option("--check", options->check, "Exit 1 when the document's table is stale")
       ->option_text("FILE")
       ->excludes(write);
+  add_fidelity_option(command, options->fidelity);
   add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -18,6 +18,7 @@ class NcclLaunch;
 class StreamQueue;
 class Semaphore;
 class GraphExec;
+class ChunkNetwork;
 
 /// One execution of one operation: what a span is named by, with its process.
 struct Execution {
@@ -55,9 +56,17 @@ class Waiter {
 /// Which engine moves the bytes; copies of one engine of one device run one at a time.
 enum class CopyEngineKind : std::uint8_t { HostToDevice, DeviceToHost, PeerToPeer };
 
+/// A copy between GPUs at chunk fidelity; otherwise no network, and the path counts.
+struct ChunkRoute {
+  ChunkNetwork* network = nullptr;
+  std::uint32_t from = 0, to = 0;       ///< GPUs
+  double copy_rate = 0, port_rate = 0;  ///< bytes per second
+};
+
 struct CopyWork {
   CopyEngineKind engine = CopyEngineKind::HostToDevice;
   PathId path;
+  ChunkRoute chunks;
   Bytes size;
   Duration latency;  ///< fixed part, before the bytes flow
 };

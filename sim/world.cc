@@ -18,13 +18,17 @@ Bandwidth rate_of(const Machine& machine, Param param) {
 
 }  // namespace
 
-World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder)
+World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
+             Fidelity fidelity)
     : engine_{engine}, program_{program}, machine_{machine}, recorder_{recorder} {
   add_links();
   for (const GpuLinks& links : gpu_links_) {
     gpus_.push_back(std::make_unique<Device>(
         engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                              machine.count(Param::CopyEngines), links.nccl_memory}));
+  }
+  if (fidelity == Fidelity::Chunk) {
+    network_ = std::make_unique<ChunkNetwork>(engine, static_cast<std::uint32_t>(gpus_.size()));
   }
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
@@ -165,6 +169,13 @@ PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to,
   return engine_.path({source.pcie_out, target.pcie_in, cap(Param::P2pStagedBandwidth)});
 }
 
+ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::uint32_t to,
+                              bool direct) const {
+  if (network_ == nullptr || !direct) return {};
+  return {network_.get(), gpu_index(process.index, from), gpu_index(process.index, to),
+          machine_.rate(Param::P2pBandwidth), machine_.rate(Param::NvlinkBandwidth)};
+}
+
 const NcclTuning& World::tuning_of(const Communicator& communicator) {
   std::set<std::uint32_t> nodes;
   for (const RankPlace& place : communicator.members) {
@@ -212,6 +223,13 @@ void World::add_communicators(Engine& engine) {
       }
       return path_of({links(from).nvlink_out, links(to).nvlink_in}, of_pair);
     });
+    if (network_ != nullptr) {
+      std::vector<std::uint32_t> gpus;
+      for (const RankPlace& place : declared.members) {
+        gpus.push_back(gpu_index(place.process, place.device));
+      }
+      comm->set_network(*network_, std::move(gpus));
+    }
     communicators_.push_back(std::move(comm));
   }
 }

@@ -17,6 +17,7 @@
 #include "sim/nccl.h"
 #include "sim/recorder.h"
 #include "sim/semaphore.h"
+#include "sim/simulate.h"
 #include "sim/stream.h"
 
 namespace foretrace::sim {
@@ -70,7 +71,8 @@ struct Process final : Context {
 
 class World {
  public:
-  World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder);
+  World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
+        Fidelity fidelity);
 
   Process& process(std::uint32_t index) { return processes_[index]; }
   /// The per-thread default stream `id` of a host thread, made at its first use.
@@ -92,6 +94,9 @@ class World {
   PathId host_to_device(const Process& process, std::uint32_t device, Param rate);
   PathId device_to_host(const Process& process, std::uint32_t device, Param rate);
   PathId peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct);
+  /// At chunk fidelity, for a copy over NVLink: it shares the ports with NCCL's slices.
+  ChunkRoute chunk_route(const Process& process, std::uint32_t from, std::uint32_t to,
+                         bool direct) const;
 
  private:
   struct GpuLinks {
@@ -122,6 +127,7 @@ class World {
   std::deque<Process> processes_;
   std::vector<BarrierState> barriers_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, NcclTuning> tunings_;  ///< by ranks and nodes
+  std::unique_ptr<ChunkNetwork> network_;                                  ///< chunk fidelity only
   std::vector<std::unique_ptr<NcclComm>> communicators_;
 };
 

@@ -32,6 +32,17 @@ TEST_P(ShippedScenario, PassesCheckAndWarnsExactlyWhenItShould) {
   EXPECT_EQ(check.err.find("warning:") != std::string::npos, GetParam().warns) << check.err;
 }
 
+TEST_P(ShippedScenario, EndsOrHangsAtChunkFidelityAsAtFlowFidelityAndKeepsWhatItStates) {
+  const Ran chunk = scratch_.run("foretrace simulate " + GetParam().file + " --machine " +
+                                 GetParam().machine + " --fidelity chunk -o run");
+  ASSERT_EQ(chunk.exit_code, GetParam().exit_code()) << chunk.err;
+  const Ran flow = simulate("flow");
+  EXPECT_EQ(chunk.err, flow.err) << "who waits for whom";
+  if (!GetParam().states) return;
+  const Ran kept = scratch_.run("foretrace assert run");
+  EXPECT_EQ(kept.exit_code, 0) << kept.out;
+}
+
 TEST_P(ShippedScenario, SimulatedTwiceGivesIdenticalBytes) {
   const Ran first = simulate("a");
   ASSERT_EQ(first.exit_code, GetParam().exit_code()) << first.err;
