@@ -81,15 +81,17 @@ void ChannelSearch::next_channel() {
 /// All NICs, the GPU's own first; -1 for every GPU's own NIC before any other.
 std::vector<std::uint32_t> ChannelSearch::nics_near(int gpu) const {
   std::vector<std::uint32_t> nics;
+  nics.reserve(node_.nics);
   const auto add = [&](std::uint32_t g, NcclPath longest) {
     for (std::uint32_t n = 0; n < node_.nics; ++n) {
-      const bool listed = std::ranges::find(nics, n) != nics.end();
-      if (node_.to_nic[g][n].type <= longest && !listed) nics.push_back(n);
+      if (node_.to_nic[g][n].type > longest) continue;
+      if (std::ranges::find(nics, n) == nics.end()) nics.push_back(n);
     }
   };
   const std::uint32_t first = gpu < 0 ? 0 : static_cast<std::uint32_t>(gpu);
   const std::uint32_t end = gpu < 0 ? node_.gpus : first + 1;
   for (std::size_t type = 0; type <= nccl_index(at_.graph.inter_path); ++type) {
+    if (nics.size() == node_.nics) break;
     for (std::uint32_t g = first; g < end; ++g) add(g, static_cast<NcclPath>(type));
   }
   return nics;
