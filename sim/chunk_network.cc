@@ -1,6 +1,7 @@
 #include "sim/chunk_network.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "scenarios/errors.h"
 
@@ -34,6 +35,7 @@ ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
   operation.sends = program.sends;
   operation.ring = program.ring;
   operation.together = program.together;
+  operation.by_kernel = program.by_kernel;
   operation.stages = static_cast<std::uint32_t>(program.stages.size());
   operation.links = static_cast<std::uint32_t>(program.links.size());
   operation.edges = 2 * operation.links;
@@ -281,12 +283,20 @@ void ChunkNetwork::serve(std::uint32_t index) {
     send(index, now_, now_);
     return;
   }
-  const ChunkPass& pass = pass_of(operations_[stage.operation], stage);
+  const Operation& operation = operations_[stage.operation];
+  const ChunkPass& pass = pass_of(operation, stage);
   const ChunkTime turn = pass.turns == 1 ? pass.port : pass.port / pass.turns;
-  ports_[stage.port].out_free = now_ + turn;
+  Port& source = ports_[stage.port];
   Port& target = ports_[link.to_port];
-  const ChunkTime finish = std::max(target.in_free, now_) + turn;
-  target.in_free = finish;
+  source.out_free = now_ + turn;
+  target.in_free = std::max(target.in_free, now_) + turn;
+  ChunkTime finish = target.in_free;
+  const double slowness = std::max(source.slowness, target.slowness);
+  if (slowness > 1 && operation.by_kernel) {
+    const ChunkTime more = std::llround(static_cast<double>(turn) * (slowness - 1));
+    finish += more;
+    stage.asked += more;
+  }
   if (--stage.turns > 0) {
     push(finish, kAsk, index);
   } else {

@@ -66,6 +66,10 @@ class ChunkNetwork final : Handler {
   /// From now on `rank`, which has stages, does its part. Once for each.
   void begin(OperationId operation, std::uint32_t rank);
 
+  /// From now on NCCL's slices out of and into this GPU take so many times as long. The ports are
+  /// free as early as before: it is the GPU's memory that keeps them waiting.
+  void slow(std::uint32_t gpu, double times) { ports_[gpu].slowness = times; }
+
   /// Slices that have gone through ports so far.
   std::uint64_t messages() const { return messages_; }
 
@@ -75,6 +79,7 @@ class ChunkNetwork final : Handler {
 
   struct Port {
     ChunkTime out_free = 0, in_free = 0;
+    double slowness = 1;
     std::uint32_t first = kNowhere, last = kNowhere;  ///< stages that wait to send
   };
   struct Slot {
@@ -113,6 +118,7 @@ class ChunkNetwork final : Handler {
     std::uint32_t sends = 1;
     bool ring = false;
     bool together = false;
+    bool by_kernel = true;
     std::uint32_t first_stage = 0, stages = 0, first_link = 0, links = 0;
     std::uint32_t first_edge = 0, edges = 0, first_slot = 0;
     std::size_t slots = 0;

@@ -188,10 +188,10 @@ ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   const auto size = static_cast<double>(bytes);
   const double pieces = std::max(1.0, std::ceil(size / port / kPortTurn));
   ChunkProgram program;
+  program.by_kernel = false;
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,
                   0, picoseconds(size / rate / pieces),  picoseconds(size / port / pieces)};
   program.ranks = 2;
-  program.stages = {{0, {0}, {}}};
   program.stages[0] = {0, {}, {0}};
   program.links = {{0, kNowhere, 1}};
   return program;

@@ -41,8 +41,9 @@ struct ChunkProgram {
   /// All ranks end with the last one. Chains do: broadcasts and reduces one behind the other, too,
   /// take a step longer for each rank (measured, nccl.broadcast.simple.step), so none runs ahead.
   bool together = false;
-  ChunkTime fixed = 0;  ///< from a rank's begin to its first step
-  ChunkTime hop = 0;    ///< streams: from a slice's begin here to its begin at the next stage
+  bool by_kernel = true;  ///< false: a copy engine's, which the GPU's memory does not slow down
+  ChunkTime fixed = 0;    ///< from a rank's begin to its first step
+  ChunkTime hop = 0;      ///< streams: from a slice's begin here to its begin at the next stage
   ChunkPass full, last;
   std::uint64_t window = 1;  ///< slices
   std::uint32_t ranks = 0;

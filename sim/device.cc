@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "scenarios/errors.h"
+#include "sim/chunk_network.h"
 
 namespace foretrace::sim {
 
@@ -172,6 +173,7 @@ void Device::slow_nccl(double memory_use) {
   if (std::ranges::none_of(kernels_, [](const auto& kernel) { return kernel->held; })) return;
   memory_use_ = memory_use;
   const NcclMemory& memory = *limits_.nccl_memory;
+  if (memory.chunks != nullptr) memory.chunks->slow(memory.gpu, 1 + memory.slowdown * memory_use);
   const double rate = memory.idle.bytes_per_second() / (1 + memory.slowdown * memory_use);
   engine_.set_bandwidth(memory.link, Bandwidth::gigabytes_per_second(rate * 1e-9));
 }

@@ -17,6 +17,8 @@
 
 namespace foretrace::sim {
 
+class ChunkNetwork;
+
 /// A kernel's owner: told when it got its first SMs and when it ended.
 class KernelOwner {
  public:
@@ -30,8 +32,10 @@ class KernelOwner {
 /// NCCL's way through a GPU's memory: a link whose bandwidth falls while other kernels use it.
 struct NcclMemory {
   LinkId link;
-  Bandwidth idle;       ///< while no other kernel uses the memory
-  double slowdown = 0;  ///< 1: half of it when they use all of its bandwidth
+  std::uint32_t gpu = 0;
+  ChunkNetwork* chunks = nullptr;  ///< at chunk fidelity the slices of `gpu` slow down as much
+  Bandwidth idle;                  ///< while no other kernel uses the memory
+  double slowdown = 0;             ///< 1: half of it when they use all of its bandwidth
 };
 
 struct DeviceLimits {

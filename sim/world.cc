@@ -21,14 +21,14 @@ Bandwidth rate_of(const Machine& machine, Param param) {
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
              Fidelity fidelity)
     : engine_{engine}, program_{program}, machine_{machine}, recorder_{recorder} {
+  if (fidelity == Fidelity::Chunk) {
+    network_ = std::make_unique<ChunkNetwork>(engine, program.processes * program.devices);
+  }
   add_links();
   for (const GpuLinks& links : gpu_links_) {
     gpus_.push_back(std::make_unique<Device>(
         engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                              machine.count(Param::CopyEngines), links.nccl_memory}));
-  }
-  if (fidelity == Fidelity::Chunk) {
-    network_ = std::make_unique<ChunkNetwork>(engine, static_cast<std::uint32_t>(gpus_.size()));
   }
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
@@ -129,7 +129,8 @@ void World::add_links() {
     if (machine_.has(Param::NcclMemorySlowdown) && !program_.communicators.empty()) {
       const LinkId memory =
           engine_.add_link(fmt::format("gpu{}.nccl_memory", g), nvlink, LinkSharing::PerFlow);
-      links.nccl_memory = {memory, nvlink, machine_.get(Param::NcclMemorySlowdown).value};
+      links.nccl_memory = {memory, g, network_.get(), nvlink,
+                           machine_.get(Param::NcclMemorySlowdown).value};
     }
   }
   for (const Param rate :
