@@ -192,7 +192,7 @@ ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,
                   0, picoseconds(size / rate / pieces),  picoseconds(size / port / pieces)};
   program.ranks = 2;
-  program.stages[0] = {0, {}, {0}};
+  program.stages.push_back({0, {}, {0}});
   program.links = {{0, kNowhere, 1}};
   return program;
 }
