@@ -40,8 +40,12 @@ void stream(NcclSlices& slices, const Terms& terms, double per_channel, double b
       {1.0, std::ceil(terms.port / kPortTurn - 1e-9), std::ceil(per_channel / step - 1e-9)});
   slices.fixed = terms.fixed;
   slices.latency = terms.steps;
-  slices.full = {1, static_cast<std::uint32_t>(count), 0, terms.channel / count,
-                 terms.port / count};
+  slices.full = {1,
+                 static_cast<std::uint32_t>(count),
+                 0,
+                 terms.channel / count,
+                 terms.port / count,
+                 terms.channel / count};
   slices.window = std::max<std::uint64_t>(1, whole(buffer * count / std::max(per_channel, 1.0)));
   slices.window = std::min(slices.window, whole(count));
 }
@@ -82,7 +86,7 @@ Terms price_terms(const Machine& machine, const NcclTuning& tuning, const NcclRe
 
 /// One pass of a ring moves a part of each rank's once around, or twice.
 void ring(NcclSlices& slices, const Terms& terms, const NcclShare& share, double per_channel,
-          double ranks, const auto& work_of_part) {
+          double ranks, bool ll, const auto& work_of_part) {
   const double chunk = static_cast<double>(share.chunk_bytes);
   const double full = std::floor(per_channel / (ranks * chunk) + 1e-9);
   const double rest = std::max(0.0, per_channel - full * ranks * chunk);
@@ -92,10 +96,12 @@ void ring(NcclSlices& slices, const Terms& terms, const NcclShare& share, double
   const auto pass = [&](double count, double part) {
     const std::uint32_t pieces = slices_of(part, share);
     const double of_all = per_channel > 0 ? part * ranks / per_channel : 1;
-    NcclPass result{whole(count), pieces, 0, 0, 0};
+    NcclPass result{whole(count), pieces};
     result.before = (terms.steps + terms.extra) / (passes * steps * pieces);
     result.work = work_of_part(part, of_all) / pieces;
     result.port = terms.port * of_all / (slices.steps * pieces);
+    // LL takes its data out of the lines that came; otherwise they have arrived in place.
+    result.receive = result.before + (ll ? result.work : 0);
     return result;
   };
   slices.fixed = terms.fixed;
@@ -150,10 +156,10 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
     const double full = std::floor(per_channel / (ranks * chunk) + 1e-9);
     const bool has_last = full == 0 || per_channel - full * ranks * chunk >= ranks;
     of_pass.steps *= full + (has_last ? 1 : 0);
-    ring(slices, of_pass, share, per_channel, ranks,
+    ring(slices, of_pass, share, per_channel, ranks, true,
          [&](double part, double) { return nccl_ll_work(machine, kind, choice, part); });
   } else {
-    ring(slices, terms, share, per_channel, ranks,
+    ring(slices, terms, share, per_channel, ranks, false,
          [&](double, double of_all) { return terms.channel * of_all / sends; });
   }
   const double slice = static_cast<double>(share.slice_bytes);

@@ -26,9 +26,10 @@ enum class NcclShape : std::uint8_t {
 struct NcclPass {
   std::uint64_t count = 0;   ///< passes over the ring; 1 otherwise
   std::uint32_t slices = 1;  ///< of each step
-  double before = 0;  ///< a step's fixed part: the channel's, before the slice asks for the port
-  double work = 0;    ///< the channel's, beside the port: a slice is not through sooner
-  double port = 0;    ///< how long the slice takes the sender's and the receiver's port
+  double before = 0;   ///< a step's fixed part: the channel's, before the slice asks for the port
+  double work = 0;     ///< the channel's, beside the port: a slice is not through sooner
+  double port = 0;     ///< how long the slice takes the sender's and the receiver's port
+  double receive = 0;  ///< of a step that only receives
 };
 
 struct NcclSlices {

@@ -197,9 +197,8 @@ void ChunkNetwork::advance(std::uint32_t index) {
       return;
     }
     // What streams in is taken as it comes; a ring's last step is one like the others.
-    const ChunkTime busy = pass.before + pass.work;
-    const ChunkTime end =
-        operation.ring ? ready + busy : std::max(stage.free + busy, stage.input_end);
+    const ChunkTime end = operation.ring ? ready + pass.receive
+                                         : std::max(stage.free + pass.receive, stage.input_end);
     if (!slice_over(index, true, end)) return;
   }
 }

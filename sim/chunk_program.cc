@@ -15,7 +15,8 @@ ChunkPass pass_of(const NcclPass& pass, double share) {
           static_cast<std::uint32_t>(turns),
           picoseconds(pass.before),
           picoseconds(pass.work),
-          picoseconds(pass.port * share)};
+          picoseconds(pass.port * share),
+          picoseconds(pass.receive)};
 }
 
 /// All but the graph. `share`: of the bytes, that one of several lanes moves.
@@ -190,7 +191,8 @@ ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   ChunkProgram program;
   program.by_kernel = false;
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,
-                  0, picoseconds(size / rate / pieces),  picoseconds(size / port / pieces)};
+                  0, picoseconds(size / rate / pieces),  picoseconds(size / port / pieces),
+                  0};
   program.ranks = 2;
   program.stages.push_back({0, {}, {0}});
   program.links = {{0, kNowhere, 1}};

@@ -30,7 +30,7 @@ struct ChunkPass {
   std::uint64_t count = 0;
   std::uint32_t slices = 1;
   std::uint32_t turns = 1;  ///< pieces in which a slice takes the port
-  ChunkTime before = 0, work = 0, port = 0;
+  ChunkTime before = 0, work = 0, port = 0, receive = 0;
 };
 
 struct ChunkProgram {

@@ -54,7 +54,7 @@ class ChunkRun final : Handler {
 ChunkProgram pair(std::uint32_t slices, std::uint64_t window = 8) {
   NcclSlices times;
   times.shape = NcclShape::Pairs;
-  times.full = {1, slices, 0, 0, 10e-12};
+  times.full = {1, slices, 0, 0, 10e-12, 0};
   times.window = window;
   return pair_program(times);
 }
@@ -65,7 +65,7 @@ ChunkProgram ring(std::uint32_t ranks, std::uint32_t slices = 1, std::uint32_t l
   times.shape = NcclShape::Ring;
   times.steps = 2 * (ranks - 1);
   times.fixed = 100e-12;
-  times.full = {1, slices, 3e-12, 0, 10e-12};
+  times.full = {1, slices, 3e-12, 0, 10e-12, 3e-12};
   times.window = 4;
   return collective_program(times, CollectiveKind::AllReduce, ranks, 1, 0, lanes);
 }
@@ -74,7 +74,7 @@ ChunkProgram broadcast(std::uint32_t ranks, std::uint32_t slices, std::uint32_t 
   NcclSlices times;
   times.shape = NcclShape::Chain;
   times.latency = 5e-12 * (ranks - 1);
-  times.full = {1, slices, 0, 0, 10e-12};
+  times.full = {1, slices, 0, 0, 10e-12, 0};
   return collective_program(times, CollectiveKind::Broadcast, ranks, 1, root);
 }
 
@@ -232,7 +232,7 @@ TEST(ChunkTree, GoesUpAndDownOverBothTreesOfTheNodes) {
   NcclSlices times;
   times.shape = NcclShape::Tree;
   times.latency = 100e-12;
-  times.full = {1, 1, 0, 0, 2e-12};
+  times.full = {1, 1, 0, 0, 2e-12, 0};
   const ChunkProgram program = collective_program(times, CollectiveKind::AllReduce, 8, 4, 0);
   EXPECT_EQ(program.stages.size(), 8u * 2 * 2);
   // 7 ranks send up, 7 get something down, and the root turns around, in each of two trees.
@@ -251,7 +251,7 @@ TEST(ChunkTree, GoesUpAndDownOverBothTreesOfTheNodes) {
 TEST(ChunkAllToAll, KeepsEveryPortBusyAndNoneWaiting) {
   NcclSlices times;
   times.shape = NcclShape::Pairs;
-  times.full = {1, 4, 0, 70e-12, 10e-12};
+  times.full = {1, 4, 0, 70e-12, 10e-12, 70e-12};
   times.window = 4;
   const ChunkProgram program = collective_program(times, CollectiveKind::AllToAll, 8, 1, 0);
   EXPECT_EQ(program.links.size(), 8u * 7);
