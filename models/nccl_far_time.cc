@@ -88,7 +88,7 @@ class Far {
 
   NcclTime total(double latency, double wire_bytes, double network) const {
     const double ports = port_seconds(wire_bytes);
-    return {latency + (nodes_ == 1 ? ports : nccl_both(ports, network)), wire_bytes};
+    return {latency + (nodes_ == 1 ? ports : nccl_both(ports, network)), wire_bytes, latency};
   }
 
   /// Every rank passes every part on; of all hops those over a node's border go over the network.
@@ -208,8 +208,10 @@ std::optional<NcclTime> nccl_far_exchange_time(const Machine& machine, const Ncc
       network = bytes / of_gpu;
       break;
   }
-  time.seconds = machine.get(Param::NcclNetExchangeBase).value +
-                 nccl_both(time.wire_bytes / machine.rate(Param::NcclPortBandwidth), network);
+  time.fixed = machine.get(Param::NcclNetExchangeBase).value;
+  time.ports = time.wire_bytes / machine.rate(Param::NcclPortBandwidth);
+  time.channel = nccl_both(time.ports, network);
+  time.seconds = time.fixed + time.channel;
   return time;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl_far_time.h"
 #include "models/nccl_p2p.h"
 #include "models/nccl_plan.h"
 #include "models/nccl_time.h"
@@ -65,9 +66,11 @@ NcclShape shape_of(CollectiveKind kind, NcclAlgorithm algorithm) {
   return chain ? NcclShape::Chain : NcclShape::Ring;
 }
 
+/// What a machine file says about trees and several nodes: latency, and the rest is bandwidth.
+Terms far_terms(const NcclTime& time) { return {0, time.fixed, time.seconds - time.fixed, 0, 0}; }
+
 /// NCCL's own price: its latency is that of the hops beyond the base, its bandwidth the channels'.
-Terms price_terms(const Machine& machine, const NcclTuning& tuning, const NcclRequest& request,
-                  const NcclPlan& plan, double wire_bytes) {
+Terms price_terms(const NcclTuning& tuning, const NcclRequest& request, const NcclPlan& plan) {
   Terms terms;
   const auto candidates = nccl_candidates(tuning, request);
   const auto chosen = std::ranges::find_if(candidates, [&](const NcclCandidate& candidate) {
@@ -80,7 +83,6 @@ Terms price_terms(const Machine& machine, const NcclTuning& tuning, const NcclRe
   terms.fixed = std::min(latency, base);
   terms.steps = latency - terms.fixed;
   terms.channel = std::max(0.0, plan.price_us * 1e-6 - latency);
-  terms.port = wire_bytes / machine.rate(Param::NcclPortBandwidth);
   return terms;
 }
 
@@ -124,13 +126,15 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
   if (slices.shape == NcclShape::Whole) return slices;
   slices.steps = (kind == CollectiveKind::AllReduce ? 2 : 1) * (tuning.ranks() - 1);
 
-  std::optional<NcclTime> time;
-  if (tuning.topology.nodes == 1) time = nccl_ring_time(machine, kind, choice, count, ranks);
+  const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink() &&
+                    plan.algorithm == NcclAlgorithm::Ring;
+  const auto time = near ? nccl_ring_time(machine, kind, choice, count, ranks)
+                         : nccl_far_time(machine, tuning, kind, choice, count);
   const bool rings = slices.shape == NcclShape::Ring;
   const bool ll = plan.protocol == NcclProtocol::LL;
   const double sends = slices.steps;
   Terms terms;
-  if (time) {
+  if (near && time) {
     terms.fixed = time->fixed;
     terms.port = time->wire_bytes / machine.rate(Param::NcclPortBandwidth);
     // Beyond the wire: drift. What streams through a chain meets it on the way, not at each rank.
@@ -139,10 +143,10 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
     terms.steps = time->step * (rings ? sends + 1 : ranks - 1);
   } else {
     const double wire = rings ? count * sends / ranks : count;
-    terms = price_terms(machine, tuning, request, plan, wire);
+    terms = time ? far_terms(*time) : price_terms(tuning, request, plan);
     // A rank of a tree sends a slice up and to two others down, in each of two trees.
     const double uses = slices.shape == NcclShape::Tree ? 4 : 1;
-    terms.port = std::min(terms.port, terms.channel / uses);
+    terms.port = std::min(wire / machine.rate(Param::NcclPortBandwidth), terms.channel / uses);
   }
   if (!rings) {
     stream(slices, terms, per_channel, buffer);
@@ -150,7 +154,7 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
   }
   NcclShare share = plan.middle.chunk_bytes != 0 ? plan.middle : plan.low;
   if (share.chunk_bytes == 0) share = {0, whole(buffer), whole(buffer), 1, 1};  // no bytes at all
-  if (time && ll) {
+  if (near && time && ll) {
     Terms of_pass = terms;  // every pass pays for its steps
     const double chunk = static_cast<double>(share.chunk_bytes);
     const double full = std::floor(per_channel / (ranks * chunk) + 1e-9);
@@ -168,14 +172,17 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
 }
 
 NcclSlices exchange(const Machine& machine, const NcclTuning& tuning, NcclExchange kind, Bytes size,
-                    std::uint32_t peers) {
-  const NcclTransfer transfer = nccl_transfer(tuning, size);
+                    std::uint32_t peers, NcclPeer peer) {
+  const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
   const NcclChoice choice{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
   const auto bytes = static_cast<double>(size.count);
   NcclSlices slices;
   slices.shape = NcclShape::Pairs;
   Terms terms;
-  if (const auto time = nccl_exchange_time(machine, kind, choice, bytes, peers)) {
+  const auto time = peer == NcclPeer::OtherNode
+                        ? nccl_far_exchange_time(machine, tuning, kind, bytes)
+                        : nccl_exchange_time(machine, kind, choice, bytes, peers);
+  if (time) {
     terms = {time->fixed, 0, time->channel, 0, time->ports / peers};
   } else {  // as exchange_cost
     const float latency =
@@ -198,16 +205,20 @@ NcclExchange exchange_of(CollectiveKind kind) {
 NcclSlices collective_slices(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
                              Bytes size, DataType type, RedOp op) {
   const std::uint32_t ranks = tuning.ranks();
-  if (is_send_recv(kind)) return exchange(machine, tuning, exchange_of(kind), size, ranks - 1);
+  if (is_send_recv(kind)) {
+    const bool several = tuning.topology.nodes > 1;
+    return exchange(machine, tuning, exchange_of(kind), size, ranks - 1,
+                    several ? NcclPeer::OtherNode : NcclPeer::SameNode);
+  }
   const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
   const Bytes bytes{parts ? size.count * ranks : size.count};
   return collective(machine, tuning, kind, bytes, type, op);
 }
 
 NcclSlices send_recv_slices(const Machine& machine, const NcclTuning& tuning, Bytes size,
-                            bool both_ways) {
+                            bool both_ways, NcclPeer peer) {
   return exchange(machine, tuning, both_ways ? NcclExchange::SendRecv : NcclExchange::OneWay, size,
-                  1);
+                  1, peer);
 }
 
 }  // namespace foretrace

@@ -51,6 +51,6 @@ NcclSlices collective_slices(const Machine& machine, const NcclTuning& tuning, C
 
 /// One send and its receive; as send_recv_cost.
 NcclSlices send_recv_slices(const Machine& machine, const NcclTuning& tuning, Bytes size,
-                            bool both_ways);
+                            bool both_ways, NcclPeer peer = NcclPeer::SameNode);
 
 }  // namespace foretrace

@@ -16,7 +16,7 @@ namespace foretrace {
 struct NcclTime {
   double seconds = 0;
   double wire_bytes = 0;  ///< per port and direction
-  double fixed = 0;       ///< before the first data leave
+  double fixed = 0;       ///< before the first data leave; over several nodes: and of all hops
   double step = 0;        ///< what shows of each step; in a chain, of each rank behind the first
   double ports = 0;       ///< send/recv: of a port for all peers, flags included
   double channel = 0;  ///< a channel's work on all its data: LL rounds of a chain, drift, send/recv

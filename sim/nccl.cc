@@ -195,7 +195,8 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
 void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                              bool both_ways) {
   if (from == to) return;  // a copy inside the kernel
-  const ChunkProgram program = pair_program(send_recv_slices(machine_, tuning_, size, both_ways));
+  const ChunkProgram program =
+      pair_program(send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
   transfer.set_chunks(*network_, program, {from, to}, {gpus_[from], gpus_[to]});
 }
 
