@@ -34,6 +34,17 @@ TEST(NcclTestsCommand, ExitsWithOneWhenAMeasurementIsOutOfTolerance) {
   EXPECT_EQ(scratch.run(compare + " --tolerance 50%").exit_code, 1);
 }
 
+TEST(NcclTestsCommand, PredictsAtChunkFidelityWhatItPredictsAtFlowFidelityWithinThreePercent) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch.run(std::string{kSweep} + " --output flow.log").exit_code, 0);
+  const Ran compare =
+      scratch.run("foretrace nccl-tests --compare flow.log --fidelity chunk --tolerance 3%");
+  EXPECT_EQ(compare.exit_code, 0) << compare.out << compare.err;
+  const Ran wrong = scratch.run(std::string{kSweep} + " --fidelity slices");
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--fidelity"));
+}
+
 TEST(NcclTestsCommand, WritesCsvAndTheLoopAsAScenario) {
   const Scratch scratch;
   const Ran csv = scratch.run(std::string{kSweep} + " --format csv");
