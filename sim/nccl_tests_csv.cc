@@ -166,6 +166,9 @@ class CsvReader {
     const auto ranks = number<std::uint32_t>(*count);
     plan.nodes = number_or<std::uint32_t>({"nodes"}, 1);
     plan.threads = 1;
+    const Cell* const launches = cell({"graph_launches"});
+    const bool graph = launches != nullptr && launches->text != "0";
+    plan.graph_launches = graph ? number<std::uint32_t>(*launches) : 0;
     const Cell* const note = cell({"note"});
     const auto notes = [&](std::string_view words) {
       return note != nullptr && note->text.find(words) != std::string::npos;
