@@ -16,6 +16,22 @@ Bandwidth rate_of(const Machine& machine, Param param) {
   return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
 }
 
+/// Whether any operation of `block`, or inside its operations, is of one of these kinds.
+template <class... Kinds>
+bool any_of_kind(const Block& block) {
+  return std::ranges::any_of(block, [](const Op& op) {
+    if ((std::holds_alternative<Kinds>(op.kind) || ...)) return true;
+    const Block* inside = block_of(op.kind);
+    return inside != nullptr && any_of_kind<Kinds...>(*inside);
+  });
+}
+
+template <class... Kinds>
+bool any_of_kind(const Program& program) {
+  return std::ranges::any_of(program.threads,
+                             [](const auto& thread) { return any_of_kind<Kinds...>(thread.ops); });
+}
+
 }  // namespace
 
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
@@ -119,14 +135,20 @@ void World::add_links() {
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
   const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
+  // A thousand GPUs have five thousand links: only those that the program can use.
+  const bool copies = any_of_kind<MemcpyAsync, Memcpy, MemsetAsync, Memset>(program_);
+  const bool kernels = copies || any_of_kind<Gemm, Elementwise, Reduction>(program_);
+  const bool slows = kernels && machine_.has(Param::NcclMemorySlowdown);
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
-    GpuLinks& links = gpu_links_.emplace_back(
-        GpuLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
-                 engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
-                 engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
-                 engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink),
-                 engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink), std::nullopt});
-    if (machine_.has(Param::NcclMemorySlowdown) && !program_.communicators.empty()) {
+    GpuLinks& links = gpu_links_.emplace_back();
+    links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink);
+    links.nvlink_out = engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink);
+    if (copies) {
+      links.pcie = PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
+                             engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
+                             engine_.add_link(fmt::format("gpu{}.pcie", g), duplex)};
+    }
+    if (slows && !program_.communicators.empty()) {
       const LinkId memory =
           engine_.add_link(fmt::format("gpu{}.nccl_memory", g), nvlink, LinkSharing::PerFlow);
       links.nccl_memory = {memory, g, network_.get(), nvlink,
@@ -147,18 +169,22 @@ LinkId World::cap(Param rate) const {
   return caps_.at(rate);
 }
 
+const World::PcieLinks& World::pcie(std::uint32_t gpu) const {
+  const auto& links = gpu_links_[gpu].pcie;
+  FORETRACE_CHECK(links.has_value(), "only copies cross PCIe");
+  return *links;
+}
+
 PathId World::host_to_device(const Process& process, std::uint32_t device, Param rate) {
   const std::uint32_t gpu = gpu_index(process.index, device);
-  std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, gpu_links_[gpu].pcie_in,
-                            gpu_links_[gpu].pcie_both};
+  std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, pcie(gpu).in, pcie(gpu).both};
   if (rate != Param::H2dBandwidth) links.push_back(cap(rate));
   return engine_.path(links);
 }
 
 PathId World::device_to_host(const Process& process, std::uint32_t device, Param rate) {
   const std::uint32_t gpu = gpu_index(process.index, device);
-  std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, gpu_links_[gpu].pcie_out,
-                            gpu_links_[gpu].pcie_both};
+  std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, pcie(gpu).out, pcie(gpu).both};
   if (rate != Param::D2hBandwidth) links.push_back(cap(rate));
   return engine_.path(links);
 }
@@ -167,7 +193,8 @@ PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to,
   const GpuLinks& source = gpu_links_[gpu_index(process.index, from)];
   const GpuLinks& target = gpu_links_[gpu_index(process.index, to)];
   if (direct) return engine_.path({source.nvlink_out, target.nvlink_in, cap(Param::P2pBandwidth)});
-  return engine_.path({source.pcie_out, target.pcie_in, cap(Param::P2pStagedBandwidth)});
+  return engine_.path({pcie(gpu_index(process.index, from)).out,
+                       pcie(gpu_index(process.index, to)).in, cap(Param::P2pStagedBandwidth)});
 }
 
 ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::uint32_t to,

@@ -99,13 +99,18 @@ class World {
                          bool direct) const;
 
  private:
+  struct PcieLinks {
+    LinkId in, out, both;
+  };
   struct GpuLinks {
-    LinkId pcie_in, pcie_out, pcie_both, nvlink_in, nvlink_out;
+    LinkId nvlink_in, nvlink_out;
+    std::optional<PcieLinks> pcie;
     std::optional<NcclMemory> nccl_memory;
   };
   struct NodeLinks {
     LinkId host_read, host_write;
   };
+  const PcieLinks& pcie(std::uint32_t gpu) const;
   std::uint32_t gpu_index(std::uint32_t process, std::uint32_t device) const;
   std::uint32_t node_of(std::uint32_t gpu) const;
   std::unique_ptr<StreamQueue> make_stream(Process& process, const Stream& declared,

@@ -11,9 +11,14 @@ namespace {
 
 Machine pytorch_machine() {
   Machine machine = unit_machine();
-  machine.set(Param::PytorchLaunchKernel, {10e-6});
-  machine.set(Param::PytorchEventRecord, {20e-6});
-  machine.set(Param::PytorchCollective, {100e-6});
+  const auto set = [&](Param param, double seconds) {
+    ParamValue value;
+    value.value = seconds;
+    machine.set(param, value);
+  };
+  set(Param::PytorchLaunchKernel, 10e-6);
+  set(Param::PytorchEventRecord, 20e-6);
+  set(Param::PytorchCollective, 100e-6);
   return through_frontend(std::move(machine), Frontend::PyTorch);
 }
 
