@@ -1,4 +1,5 @@
-// Who makes the calls: a CUDA program, or PyTorch, whose host time per call is several times as long.
+// Who makes the calls: a CUDA program, or PyTorch, whose host time per call is several times as
+// long.
 #pragma once
 
 #include <string>

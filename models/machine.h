@@ -53,8 +53,8 @@ class Machine {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
   std::string gpu_name;
-  NodeFacts node;  ///< where it differs from what its kind of GPU is sold with
-  std::string nccl_version;                ///< whose rules choose algorithm and protocol
+  NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
+  std::string nccl_version;  ///< whose rules choose algorithm and protocol
   std::vector<std::string> fit_scenarios;  ///< scenario names whose runs went into the fit
 
   void set(Param param, ParamValue value) { values_[index(param)] = std::move(value); }

@@ -32,9 +32,9 @@ struct NcclTopology {
   NcclCpu cpu = NcclCpu::Intel;
   float pci_gbps = 48;  ///< x16: Gen3 12, Gen4 24, Gen5 48
   std::uint32_t sockets = 2;
-  float socket_gbps = 22;  ///< between sockets: AMD 16, Intel 6 to 40, ARM 6
-  std::uint32_t nics = 8;  ///< of one node, spread evenly over its GPUs
-  float nic_gbps = 50;     ///< of one NIC
+  float socket_gbps = 22;             ///< between sockets: AMD 16, Intel 6 to 40, ARM 6
+  std::uint32_t nics = 8;             ///< of one node, spread evenly over its GPUs
+  float nic_gbps = 50;                ///< of one NIC
   NcclPath nic_path = NcclPath::Pix;  ///< from a GPU to its NIC: PHB where no switch joins them
   float nic_latency_us = 0;
 

@@ -14,8 +14,8 @@ namespace foretrace {
 
 /// What is kept out of the fit, to judge it by.
 struct HoldOut {
-  bool every_other_size = true;  ///< of NCCL's sweeps
-  std::set<int> ranks;           ///< sweeps with so many GPUs, completely
+  bool every_other_size = true;     ///< of NCCL's sweeps
+  std::set<int> ranks;              ///< sweeps with so many GPUs, completely
   std::set<std::string> scenarios;  ///< names, or the beginning of names and a star
 };
 
