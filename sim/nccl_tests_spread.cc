@@ -12,9 +12,9 @@ namespace {
 // operations on 2, 3 and 4 H200s of three machines (reports/measured/nccl_tests and *_ranks), by
 // how they were launched. Hosts of one kind differ by 1.6 between process starts and machines.
 constexpr NcclBand kGraph{0.97, 1.05};
-constexpr NcclBand kCallsSmall{0.85, 1.55};  // below 1 MiB the host's jitter decides
+constexpr NcclBand kCallsSmall{0.8, 1.5};  // below 1 MiB the host's jitter decides
 constexpr NcclBand kCallsLarge{0.94, 1.08};
-constexpr NcclBand kOneThreadSmall{0.9, 1.8};
+constexpr NcclBand kOneThreadSmall{0.88, 1.75};
 constexpr NcclBand kOneThreadLarge{0.94, 1.25};
 constexpr std::uint64_t kLarge = std::uint64_t{1} << 20;
 
