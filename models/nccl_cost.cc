@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl_exchange.h"
 #include "models/nccl_far_time.h"
 #include "models/nccl_machine.h"
 #include "models/nccl_p2p.h"
@@ -18,11 +19,6 @@ namespace {
 Bytes whole_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
   const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
   return {parts ? size.count * ranks : size.count};
-}
-
-NcclExchange exchange_of(CollectiveKind kind) {
-  if (kind == CollectiveKind::Gather) return NcclExchange::Gather;
-  return kind == CollectiveKind::Scatter ? NcclExchange::Scatter : NcclExchange::AllToAll;
 }
 
 /// The time beside the wire is latency; the rest is traffic that others may slow down.
@@ -39,23 +35,10 @@ NcclCost cost_of(const Machine& machine, const NcclChoice& choice, const NcclTim
 
 NcclCost exchange_cost(const Machine& machine, const NcclTuning& tuning, NcclExchange exchange,
                        Bytes size, std::uint32_t peers, NcclPeer peer) {
-  const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
-  const NcclChoice one{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
-  const auto bytes = static_cast<double>(size.count);
-  const auto measured = peer == NcclPeer::OtherNode
-                            ? nccl_far_exchange_time(machine, tuning, exchange, bytes)
-                            : nccl_exchange_time(machine, exchange, one, bytes, peers);
-  NcclChoice kernel = one;
+  auto [kernel, time] = nccl_exchange(machine, tuning, exchange, size, peers, peer);
   const bool whole = exchange != NcclExchange::SendRecv && exchange != NcclExchange::OneWay;
   if (whole) kernel.channels = nccl_exchange_channels(tuning, size);
-  if (measured) return cost_of(machine, kernel, *measured);
-  // NCCL puts no price on send/recv: the ports' time after the latency of a Simple ring.
-  const double wire = bytes * peers;
-  const float latency =
-      tuning.latency[nccl_index(NcclFunction::AllGather)][nccl_index(NcclAlgorithm::Ring)]
-                    [nccl_index(transfer.protocol)];
-  return cost_of(machine, kernel,
-                 {latency * 1e-6 + wire / machine.rate(Param::NcclPortBandwidth), wire});
+  return cost_of(machine, kernel, time);
 }
 
 }  // namespace
@@ -65,7 +48,7 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
   const std::uint32_t ranks = tuning.ranks();
   if (is_send_recv(kind)) {
     const bool several = tuning.topology.nodes > 1;
-    return exchange_cost(machine, tuning, exchange_of(kind), size, ranks - 1,
+    return exchange_cost(machine, tuning, nccl_exchange_of(kind), size, ranks - 1,
                          several ? NcclPeer::OtherNode : NcclPeer::SameNode);
   }
   const Bytes bytes = whole_vector(kind, size, ranks);

@@ -8,6 +8,7 @@
 
 #include "scenarios/environment.h"
 #include "scenarios/errors.h"
+#include "scenarios/words.h"
 
 namespace foretrace {
 namespace {
@@ -40,24 +41,6 @@ constexpr std::array<std::pair<std::string_view, NcclNumber>, kNcclNumbers> kNum
     {"NCCL_MAX_P2P_NCHANNELS", MaxP2pChannels},
     {"NCCL_CHUNK_SIZE", ChunkSize},
 }};
-
-std::string lower(std::string_view text) {
-  std::string result{text};
-  std::ranges::transform(result, result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return result;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    if (!text.substr(0, at).empty()) parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
 
 /// The index of `word`, which was checked, among the names of `Enum`'s `count` values.
 template <class Enum>

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl_exchange.h"
 #include "models/nccl_far_time.h"
-#include "models/nccl_p2p.h"
 #include "models/nccl_plan.h"
 #include "models/nccl_time.h"
 #include "scenarios/errors.h"
@@ -173,31 +173,13 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
 
 NcclSlices exchange(const Machine& machine, const NcclTuning& tuning, NcclExchange kind, Bytes size,
                     std::uint32_t peers, NcclPeer peer) {
-  const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
-  const NcclChoice choice{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
-  const auto bytes = static_cast<double>(size.count);
+  const auto [choice, time] = nccl_exchange(machine, tuning, kind, size, peers, peer);
   NcclSlices slices;
   slices.shape = NcclShape::Pairs;
-  Terms terms;
-  const auto time = peer == NcclPeer::OtherNode
-                        ? nccl_far_exchange_time(machine, tuning, kind, bytes)
-                        : nccl_exchange_time(machine, kind, choice, bytes, peers);
-  if (time) {
-    terms = {time->fixed, 0, time->channel, 0, time->ports / peers};
-  } else {  // as exchange_cost
-    const float latency =
-        tuning.latency[nccl_index(NcclFunction::AllGather)][nccl_index(NcclAlgorithm::Ring)]
-                      [nccl_index(transfer.protocol)];
-    const double port = bytes / machine.rate(Param::NcclPortBandwidth);
-    terms = {latency * 1e-6, 0, port * peers, 0, port};
-  }
-  stream(slices, terms, bytes / choice.channels, buffer_payload(tuning, transfer.protocol));
+  const Terms terms{time.fixed, 0, time.channel, 0, time.ports / peers};
+  stream(slices, terms, static_cast<double>(size.count) / choice.channels,
+         buffer_payload(tuning, choice.protocol));
   return slices;
-}
-
-NcclExchange exchange_of(CollectiveKind kind) {
-  if (kind == CollectiveKind::Gather) return NcclExchange::Gather;
-  return kind == CollectiveKind::Scatter ? NcclExchange::Scatter : NcclExchange::AllToAll;
 }
 
 }  // namespace
@@ -207,7 +189,7 @@ NcclSlices collective_slices(const Machine& machine, const NcclTuning& tuning, C
   const std::uint32_t ranks = tuning.ranks();
   if (is_send_recv(kind)) {
     const bool several = tuning.topology.nodes > 1;
-    return exchange(machine, tuning, exchange_of(kind), size, ranks - 1,
+    return exchange(machine, tuning, nccl_exchange_of(kind), size, ranks - 1,
                     several ? NcclPeer::OtherNode : NcclPeer::SameNode);
   }
   const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "scenarios/diagnostic.h"
+#include "scenarios/words.h"
 
 namespace foretrace {
 namespace {
@@ -92,25 +93,6 @@ constexpr std::array<std::pair<const char*, const char*>, 3> kOrdered{
 struct Wrong {
   std::string what, hint;
 };
-
-std::string lower(std::string_view text) {
-  std::string result{text};
-  std::ranges::transform(result, result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return result;
-}
-
-/// Pieces between `separator`, empty ones left out, as strtok does.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t at = text.find(separator);
-    if (!text.substr(0, at).empty()) parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
 
 bool is_known(std::string_view word, const Words& known) {
   return std::ranges::any_of(known,

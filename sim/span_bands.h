@@ -1,12 +1,13 @@
 // How far a predicted duration may be off: each operation's band, from the spread and the source of
 // the machine parameters that its duration is made of.
 //
-//   fit        the parameter's spread (one sigma over machines and starts); 5 % where the file
-//   gives
-//              none: eight of ten repeats of NCCL's graph launches on 2 to 4 H200s are that near
-//   published  15 %
-//   datasheet  25 %: of H200's, programs reach 371 of NVLink's 450 GB/s and 4.1 of 4.8 TB/s of
-//   memory assumed    50 %; also a fit that is used outside of the sizes that it was made for
+// - fit: the parameter's spread (one sigma over machines and starts); 5 % where the file gives
+// none:
+//   eight of ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
+// - published: 15 %.
+// - datasheet: 25 %. Of an H200's, programs reach 371 of NVLink's 450 GB/s and 4.1 of the memory's
+//   4.8 TB/s.
+// - assumed: 50 %; also a fit that is used outside of the sizes that it was made for.
 //
 // An operation has the widest band of its parameters, at most a factor of two. Waiting and the
 // order of events have none of their own. A region's band is what its operations on this process

@@ -146,11 +146,7 @@ threads:
     - gemm: {id: beside, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m, b: m, c: m}
 )",
                              machine);
-  const auto duration = [&](const std::string& id) {
-    const Span span = device_spans(t, id)[0];
-    return us(span.end_ns - span.begin_ns);
-  };
-  EXPECT_NEAR(duration("beside") / duration("alone"), 8.0 / 5, 0.02)
+  EXPECT_NEAR(device_us(t, "beside") / device_us(t, "alone"), 8.0 / 5, 0.02)
       << "48 blocks of 128 x 128: five waves on 10 SMs, eight on the 6 that neither NCCL holds nor "
          "stand beside those";
 }

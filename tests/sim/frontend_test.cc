@@ -22,11 +22,6 @@ Machine pytorch_machine() {
   return through_frontend(std::move(machine), Frontend::PyTorch);
 }
 
-double host_us(const Timeline& timeline, const std::string& id) {
-  const Span call = host_spans(timeline, id).front();
-  return us(call.end_ns - call.begin_ns);
-}
-
 TEST(PyTorch, TakesItsOwnHostTimeForEachCall) {
   const Timeline t = predict(R"(
 streams: {s: {flags: non_blocking}}

@@ -44,11 +44,7 @@ threads:
     - elementwise: {stream: work, src: y, dst: y}
 )",
                              machine);
-  const auto duration = [&](const std::string& id) {
-    const Span span = device_spans(t, id)[0];
-    return us(span.end_ns - span.begin_ns);
-  };
-  EXPECT_NEAR(duration("beside") / duration("alone"), 1.8, 0.001)
+  EXPECT_NEAR(device_us(t, "beside") / device_us(t, "alone"), 1.8, 0.001)
       << "on the other 8 of 10 SMs the kernel takes 80 % of the bandwidth";
 }
 

@@ -29,4 +29,14 @@ double region_us(const Timeline& timeline, const std::string& name);
 
 inline double us(std::int64_t ns) { return static_cast<double>(ns) / 1000; }
 
+/// How long the first device span, or the first host call, of `id` is, in us.
+inline double device_us(const Timeline& timeline, const std::string& id) {
+  const Span span = device_spans(timeline, id).at(0);
+  return us(span.end_ns - span.begin_ns);
+}
+inline double host_us(const Timeline& timeline, const std::string& id) {
+  const Span span = host_spans(timeline, id).at(0);
+  return us(span.end_ns - span.begin_ns);
+}
+
 }  // namespace foretrace::test
