@@ -40,6 +40,7 @@ constexpr std::array<std::pair<std::string_view, NcclNumber>, kNcclNumbers> kNum
     {"NCCL_MIN_P2P_NCHANNELS", MinP2pChannels},
     {"NCCL_MAX_P2P_NCHANNELS", MaxP2pChannels},
     {"NCCL_CHUNK_SIZE", ChunkSize},
+    {"NCCL_GRAPH_MIXING_SUPPORT", GraphMixing},
 }};
 
 /// The index of `word`, which was checked, among the names of `Enum`'s `count` values.

@@ -42,6 +42,7 @@ enum class NcclNumber : std::uint8_t {
   MinP2pChannels,
   MaxP2pChannels,
   ChunkSize,
+  GraphMixing,
   Count_
 };
 inline constexpr std::size_t kNcclNumbers = static_cast<std::size_t>(NcclNumber::Count_);

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "scenarios/op_refs.h"
 #include "sim/host_thread.h"
 
 namespace foretrace::sim {
@@ -111,7 +112,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
       at = kernels.end() - 1;
       call +=
           call_cost(kernels.size() == 1 ? Param::NcclHostCollective : Param::NcclHostPerDevice) +
-          device_switch(handle.device);
+          device_switch(handle.device) + comm.mixing_time();
     } else {
       call += machine_.call_time(Param::NcclHostPerOp);
     }
@@ -121,7 +122,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     if (choice.channels > at->choice.channels || at->launch->executions().empty())
       at->choice = choice;
     at->launch->add(transfer, entry.execution, choice);
-    call += comm.host_time(entry.execution.op->kind, choice);
+    call += comm.host_time(rank, entry.execution.op->kind, entry.variables, choice);
     // Available once its own device's part of the group has been issued.
     at->issued = call;
   };
@@ -164,6 +165,10 @@ void HostThread::nccl_launch_all() {
   const std::vector<NcclCall> calls = std::exchange(nccl_calls_, {});
   if (capture_ != nullptr) {
     take(machine_.time(Param::HostCapture) * static_cast<std::int64_t>(calls.size()));
+    for (const NcclCall& entry : calls) {
+      const CommId handle = nccl_comm(entry.execution.op->kind)->resolve(entry.variables);
+      world_.communicator(program_.comms[handle.value].communicator).set_captured();
+    }
     capture_->capture(calls);
     return;
   }

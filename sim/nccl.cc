@@ -131,7 +131,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   return transfer;
 }
 
-Duration NcclComm::host_time(const OpKind& op, const NcclChoice& choice) const {
+Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,
+                             const NcclChoice& choice) const {
   const auto* const collective = std::get_if<NcclCollective>(&op);
   if (collective == nullptr) return Duration{0};
   if (!is_send_recv(collective->kind)) {
@@ -139,9 +140,19 @@ Duration NcclComm::host_time(const OpKind& op, const NcclChoice& choice) const {
     return counts ? machine_.time(Param::NcclHostPerChannel) * std::int64_t{choice.channels}
                   : Duration{0};
   }
-  // Before 2.28 there is no such call: a send and a receive for each rank.
-  if (tuning_.version >= NcclVersion{2, 28, 0}) return Duration{0};
-  return machine_.time(Param::NcclHostPerOp) * std::int64_t{2 * tuning_.ranks()};
+  // A send and a receive for each rank, a root's for each rank and its own. Before 2.28 they are
+  // the program's calls; since then NCCL makes them of one call, the first at no cost.
+  std::int64_t operations = 2 * std::int64_t{ranks()};
+  const bool is_rooted = collective->kind != CollectiveKind::AllToAll;
+  if (is_rooted) operations = collective->root.eval(variables) == rank ? ranks() + 1 : 1;
+  if (tuning_.version >= NcclVersion{2, 28, 0}) --operations;
+  return machine_.time(Param::NcclHostPerOp) * operations;
+}
+
+Duration NcclComm::mixing_time() const {
+  const bool mixes = captured_ && machine_.has(Param::NcclHostMixing) &&
+                     tuning_.settings.get(NcclNumber::GraphMixing, 1) != 0;
+  return mixes ? machine_.time(Param::NcclHostMixing) : Duration{0};
 }
 
 NcclPeer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {

@@ -184,8 +184,16 @@ class NcclComm {
 
   NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
 
-  /// What the host takes for one operation, beyond its call.
-  Duration host_time(const OpKind& op, const NcclChoice& choice) const;
+  /// A graph has captured an operation of this communicator, which NCCL never forgets.
+  void set_captured() { captured_ = true; }
+
+  /// What the host takes for one of `rank`'s operations, beyond its call.
+  Duration host_time(std::uint32_t rank, const OpKind& op, Variables variables,
+                     const NcclChoice& choice) const;
+  /// What it takes for each kernel, beyond its call, once a graph has captured the communicator:
+  /// with NCCL_GRAPH_MIXING_SUPPORT, the default, NCCL keeps the order with the graph's kernels
+  /// by an event (src/misc/strongstream.cc).
+  Duration mixing_time() const;
 
  private:
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
@@ -200,6 +208,7 @@ class NcclComm {
   const Communicator& declared_;
   const NcclTuning& tuning_;
   bool warm_;
+  bool captured_ = false;
   TransferPath all_{};
   PairPath pair_path_;
   ChunkNetwork* network_ = nullptr;

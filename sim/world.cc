@@ -7,7 +7,7 @@
 #include <set>
 
 #include "scenarios/errors.h"
-#include "sim/warm_cache.h"
+#include "sim/warm_state.h"
 
 namespace foretrace::sim {
 namespace {
@@ -220,6 +220,7 @@ const NcclTuning& World::tuning_of(const Communicator& communicator) {
 
 void World::add_communicators(Engine& engine) {
   const bool warm = program_.warmup > 0;
+  const std::set<std::uint32_t> captured = captured_communicators(program_);
   for (const Communicator& declared : program_.communicators) {
     auto comm = std::make_unique<NcclComm>(engine, machine_, declared, tuning_of(declared), warm);
     const auto links = [this, &declared](std::uint32_t rank) -> const GpuLinks& {
@@ -251,6 +252,9 @@ void World::add_communicators(Engine& engine) {
       }
       return path_of({links(from).nvlink_out, links(to).nvlink_in}, of_pair);
     });
+    if (warm && captured.contains(static_cast<std::uint32_t>(communicators_.size()))) {
+      comm->set_captured();
+    }
     if (network_ != nullptr) {
       std::vector<std::uint32_t> gpus;
       for (const RankPlace& place : declared.members) {

@@ -1,6 +1,8 @@
 // NCCL between processes: rendezvous, grouping, first use, and hangs that are explained.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sim/unit_machine.h"
 
 namespace foretrace::test {
@@ -46,6 +48,67 @@ threads:
                              machine);
   EXPECT_NEAR(device_us(t, "beside") / device_us(t, "alone"), 1.8, 0.001)
       << "on the other 8 of 10 SMs the kernel takes 80 % of the bandwidth";
+}
+
+/// Two communicators, of which a graph captures the first: `before` and `after` are outside of it.
+const std::string kBesideAGraph = R"(
+processes: 2
+streams: {s: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1MB}}
+graphs: {g: {}}
+communicators: {captured: {members: all_devices, init: rank}, free: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_all_reduce: {comm: captured, stream: s, buffer: x, type: float32}
+    - nccl_all_reduce: {id: before, comm: captured, stream: s, buffer: x, type: float32}
+    - graph_capture: {graph: g, stream: s, ops: [{nccl_all_reduce: {comm: captured, stream: s, buffer: x, type: float32}}]}
+    - nccl_all_reduce: {id: after, comm: captured, stream: s, buffer: x, type: float32}
+    - nccl_all_reduce: {comm: free, stream: s, buffer: x, type: float32}
+    - nccl_all_reduce: {id: free, comm: free, stream: s, buffer: x, type: float32}
+)";
+
+Timeline predict_beside_a_graph(const std::string& settings) {
+  Machine machine = unit_machine();
+  machine.set(Param::NcclHostMixing, {2e-6, 0, ParameterClass::Assumed, "", ""});
+  return predict(settings + kBesideAGraph, machine);
+}
+
+TEST(Collective, TakesTheHostLongerOnceAGraphHasCapturedItsCommunicator) {
+  const Timeline t = predict_beside_a_graph("warmup: 0\n");
+  EXPECT_NEAR(host_us(t, "before"), host_us(t, "free"), 0.001);
+  EXPECT_NEAR(host_us(t, "after"), host_us(t, "free") + 2, 0.001);
+}
+
+TEST(Collective, TakesTheHostLongerInAllPassesAfterTheOneThatCaptured) {
+  const Timeline t = predict_beside_a_graph("warmup: 1\n");
+  EXPECT_NEAR(host_us(t, "before"), host_us(t, "free") + 2, 0.001);
+  EXPECT_NEAR(host_us(t, "after"), host_us(t, "free") + 2, 0.001);
+}
+
+TEST(Collective, TakesTheHostNoLongerWithoutNcclsSupportForMixing) {
+  const Timeline t = predict_beside_a_graph("environment: {NCCL_GRAPH_MIXING_SUPPORT: 0}\n");
+  EXPECT_NEAR(host_us(t, "after"), host_us(t, "free"), 0.001);
+}
+
+TEST(Gather, TakesItsRootsHostThreadLongerByEachOtherRank) {
+  Machine machine = unit_machine();
+  machine.set(Param::NcclHostPerOp, {1e-6, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(R"(
+processes: 4
+streams: {s: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 4MB}, y: {memory: device, size: 16MB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_gather: {id: g, comm: world, stream: s, send_buffer: x, recv_buffer: y, size: 1000B, type: int8, root: 1}
+)",
+                             machine);
+  std::vector<double> calls;
+  for (const Span& call : host_spans(t, "g")) calls.push_back(us(call.end_ns - call.begin_ns));
+  std::ranges::sort(calls);
+  ASSERT_EQ(calls.size(), 4u);
+  EXPECT_NEAR(calls[2], calls[0], 0.001);
+  EXPECT_NEAR(calls[3], calls[0] + 4, 0.001) << "four receives and a send instead of a send";
 }
 
 TEST(SendRecv, MatchInOrder) {

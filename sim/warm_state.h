@@ -1,5 +1,8 @@
-// What a pass finds in the host's cache because the passes before it read it.
+// What a pass finds as the passes before it left it.
 #pragma once
+
+#include <cstdint>
+#include <set>
 
 #include "models/machine.h"
 #include "scenarios/program.h"
@@ -10,5 +13,9 @@ namespace foretrace::sim {
 /// Sets Process::host_reads as the warm-up left them: host memory that a pass only reads stays in
 /// the cache from pass to pass, if all host memory that the process touches in one fits there.
 void warm_cache(const Program& program, const Machine& machine, Process& process);
+
+/// The communicators of which some graph of the program captures an operation. The members of a
+/// family of handles are taken to be one communicator's, as they are in `world(rank)`.
+std::set<std::uint32_t> captured_communicators(const Program& program);
 
 }  // namespace foretrace::sim

@@ -1,4 +1,4 @@
-#include "sim/warm_cache.h"
+#include "sim/warm_state.h"
 
 #include <algorithm>
 #include <set>
@@ -58,6 +58,19 @@ class HostTouches {
   std::vector<std::int64_t> variables_;
 };
 
+void add_captured(const Program& program, const Block& block, bool captured,
+                  std::set<std::uint32_t>& found) {
+  for (const Op& op : block) {
+    if (const CommRef* comm = captured ? nccl_comm(op.kind) : nullptr) {
+      found.insert(program.comms[comm->first.value].communicator);
+    }
+    if (const Block* inner = block_of(op.kind)) {
+      add_captured(program, *inner, captured || std::holds_alternative<GraphCapture>(op.kind),
+                   found);
+    }
+  }
+}
+
 }  // namespace
 
 void warm_cache(const Program& program, const Machine& machine, Process& process) {
@@ -73,6 +86,14 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
     if (touches.written.contains(id)) continue;
     process.host_reads[id] = {program.buffers[id].size.count, kReadOften, 0};
   }
+}
+
+std::set<std::uint32_t> captured_communicators(const Program& program) {
+  std::set<std::uint32_t> found;
+  for (const foretrace::HostThread& thread : program.threads) {
+    add_captured(program, thread.ops, false, found);
+  }
+  return found;
 }
 
 }  // namespace foretrace::sim
