@@ -22,6 +22,11 @@ int ChannelSearch::run() {
   at_.in_nics.assign(at_.max_channels, 0);
   at_.out_nics.assign(at_.max_channels, 0);
   used_.assign(at_.max_channels, std::vector<bool>(node_.gpus));
+  all_nics_ = nics_near(0, node_.gpus);
+  own_nics_.clear();
+  for (std::uint32_t gpu = 0; gpu < node_.gpus; ++gpu) {
+    own_nics_.push_back(nics_near(gpu, gpu + 1));
+  }
   next_channel();
   return steps_;
 }
@@ -78,8 +83,8 @@ void ChannelSearch::next_channel() {
   for (std::uint32_t gpu = 0; gpu < node_.gpus; ++gpu) try_first(gpu, turns, Order::Free);
 }
 
-/// All NICs, the GPU's own first; -1 for every GPU's own NIC before any other.
-std::vector<std::uint32_t> ChannelSearch::nics_near(int gpu) const {
+/// All NICs, those nearest to one of the GPUs from `first` to before `end` first.
+std::vector<std::uint32_t> ChannelSearch::nics_near(std::uint32_t first, std::uint32_t end) const {
   std::vector<std::uint32_t> nics;
   nics.reserve(node_.nics);
   const auto add = [&](std::uint32_t g, NcclPath longest) {
@@ -88,8 +93,6 @@ std::vector<std::uint32_t> ChannelSearch::nics_near(int gpu) const {
       if (std::ranges::find(nics, n) == nics.end()) nics.push_back(n);
     }
   };
-  const std::uint32_t first = gpu < 0 ? 0 : static_cast<std::uint32_t>(gpu);
-  const std::uint32_t end = gpu < 0 ? node_.gpus : first + 1;
   for (std::size_t type = 0; type <= nccl_index(at_.graph.inter_path); ++type) {
     if (nics.size() == node_.nics) break;
     for (std::uint32_t g = first; g < end; ++g) add(g, static_cast<NcclPath>(type));
@@ -100,7 +103,7 @@ std::vector<std::uint32_t> ChannelSearch::nics_near(int gpu) const {
 void ChannelSearch::next_channel_between_nodes(Turns turns) {
   // NCCL counts a NIC's bandwidth in whole GB/s.
   const auto whole = static_cast<float>(static_cast<int>(at_.graph.inter_gbps));
-  const std::vector<std::uint32_t> nics = nics_near(-1);
+  const std::vector<std::uint32_t>& nics = all_nics_;
   const bool nvls = at_.graph.pattern == NcclPattern::Nvls;
   const bool pairs =
       at_.graph.pattern == NcclPattern::Ring && at_.cross_nic == 2 && channel() % 2 == 1;
@@ -229,7 +232,7 @@ void ChannelSearch::back_to_nic(std::uint32_t gpu, std::size_t step, Turns turns
   // A balanced tree leaves half its traffic to each of the first two GPUs.
   const float gbps = balanced ? at_.graph.inter_gbps / 2 : at_.graph.inter_gbps;
   const int again = balanced && step == 0 ? 1 : kNever;
-  for (const std::uint32_t nic : nics_near(static_cast<int>(gpu))) {
+  for (const std::uint32_t nic : own_nics_[gpu]) {
     if (!may_return_to(nic, step)) continue;
     const SearchPath& path = node_.to_nic[gpu][nic];
     if (!take(path, gbps, at_.graph.inter_path, true)) continue;
@@ -259,6 +262,7 @@ void ChannelSearch::nvls_head(std::uint32_t head) {
 std::vector<std::uint32_t> ChannelSearch::candidates(std::uint32_t gpu, Turns turns,
                                                      std::size_t step) const {
   const std::uint32_t gpus = node_.gpus;
+  if (node_.nvswitch) return neighbours(gpu);
   std::vector<std::uint32_t> next;
   for (std::uint32_t i = 1; i < gpus; ++i) {
     const std::uint32_t to = (gpu + i) % gpus;
@@ -273,16 +277,20 @@ std::vector<std::uint32_t> ChannelSearch::candidates(std::uint32_t gpu, Turns tu
   if (away && !next.empty() && score(next.front()) == score(next.back())) {
     std::ranges::reverse(next);
   }
-  if (!node_.nvswitch) return next;
+  return next;
+}
+
+std::vector<std::uint32_t> ChannelSearch::neighbours(std::uint32_t gpu) const {
+  const std::uint32_t gpus = node_.gpus;
   const std::uint32_t after = (gpu + 1) % gpus;
   const std::uint32_t before = (gpu + gpus - 1) % gpus;
-  std::vector<std::uint32_t> neighbours{after};
+  std::vector<std::uint32_t> next{after};
   // The later one of the list is tried first.
-  if (at_.graph.pattern == NcclPattern::Ring) neighbours = {before, after};
-  if (at_.graph.pattern <= NcclPattern::SplitTree) neighbours = {after, before};
-  if (after == before) neighbours.resize(1);
-  std::erase_if(neighbours, [&](std::uint32_t to) { return used_[channel()][to]; });
-  return neighbours;
+  if (at_.graph.pattern == NcclPattern::Ring) next = {before, after};
+  if (at_.graph.pattern <= NcclPattern::SplitTree) next = {after, before};
+  if (after == before) next.resize(1);
+  std::erase_if(next, [&](std::uint32_t to) { return used_[channel()][to]; });
+  return next;
 }
 
 bool ChannelSearch::better() const {

@@ -57,13 +57,16 @@ class ChannelSearch {
   void give_back(const SearchPath& path, float gbps, bool from_gpu);
   bool tree() const { return at_.graph.pattern <= NcclPattern::Tree; }
   std::size_t channel() const { return at_.graph.channels; }
-  std::vector<std::uint32_t> nics_near(int gpu) const;
+  std::vector<std::uint32_t> neighbours(std::uint32_t gpu) const;
+  std::vector<std::uint32_t> nics_near(std::uint32_t first, std::uint32_t end) const;
 
   SearchNode& node_;
   SearchState at_;
   SearchState& best_;
   int steps_;
   std::vector<std::vector<bool>> used_;  ///< [channel][GPU]
+  std::vector<std::uint32_t> all_nics_;
+  std::vector<std::vector<std::uint32_t>> own_nics_;  ///< by GPU, its nearest first
 };
 
 }  // namespace foretrace

@@ -3,6 +3,7 @@
 // of the scenario text, so they cannot disagree about a scenario.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -59,7 +60,7 @@ enum class CommInit : std::uint8_t {
 struct RankPlace {
   std::uint32_t process{};
   std::uint32_t device{};
-  friend bool operator==(RankPlace, RankPlace) = default;
+  friend auto operator<=>(const RankPlace&, const RankPlace&) = default;
 };
 
 /// A communicator as declared: the position in `members` is the rank.

@@ -29,7 +29,7 @@ std::string explain(const Program& program, const StreamQueue& stream) {
   std::string text = fmt::format("stream {} is at {}", stream.declared().name,
                                  place(program, *work->execution.op));
   if (const auto* nccl = std::get_if<NcclWork>(&work->what)) {
-    for (const auto& transfer : nccl->launch->transfers()) {
+    for (const auto& [transfer, party] : nccl->launch->parts()) {
       if (!transfer->missing().empty() || !transfer->mismatch().empty()) {
         text += "; " + explain(*transfer);
       }

@@ -7,13 +7,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "models/kernel_cost.h"
 #include "sim/engine.h"
+#include "sim/queue.h"
 
 namespace foretrace::sim {
 
@@ -94,7 +94,7 @@ class Device final : Handler {
   };
   struct CopyEngine {
     CopyOwner* busy = nullptr;
-    std::deque<CopyOwner*> waiting;
+    Queue<CopyOwner*> waiting;
   };
   /// A copy on a GPU without a copy engine: a kernel on all SMs.
   struct ExclusiveCopy final : KernelOwner {
@@ -126,7 +126,7 @@ class Device final : Handler {
   std::uint64_t next_version_ = 0;
   double memory_use_ = 0;  ///< that NCCL's link was set for
   std::vector<CopyEngine> copy_engines_;
-  std::deque<ExclusiveCopy> exclusive_copies_;
+  Queue<ExclusiveCopy> exclusive_copies_;
 };
 
 }  // namespace foretrace::sim

@@ -58,6 +58,7 @@ const std::vector<Source>& sources() {
       {"nccl.connect", {}},
       {"nccl.init", {}},
       {"nccl.host_per_device", {"nccl/one_thread_all_reduce.yaml"}},
+      {"nccl.host_mixing", {"nccl/all_reduce.yaml"}},
       {"nccl.send_recv.", {"nccl/sendrecv.yaml"}},
       {"nccl.all_reduce.", {"nccl/all_reduce.yaml"}},
       {"nccl.all_gather.", {"nccl/all_gather.yaml"}},

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "sim/nccl.h"
+#include "sim/queue.h"
 #include "sim/stream.h"
 #include "sim/work.h"
 
@@ -66,7 +66,7 @@ class GraphExec final : Waiter {
   std::vector<Entry> entries_;
   std::uint32_t nodes_ = 0;
   std::map<StreamQueue*, std::unique_ptr<StreamQueue>> chains_;
-  std::deque<Launch> launches_;  ///< the first one runs
+  Queue<Launch> launches_;  ///< the first one runs
   bool running_ = false;
   std::size_t open_chains_ = 0;
   StreamQueue* last_stream_ = nullptr;  ///< of the last launch that was called

@@ -3,8 +3,7 @@
 // behind it, of other streams too: a false dependency.
 #pragma once
 
-#include <deque>
-
+#include "sim/queue.h"
 #include "sim/work.h"
 
 namespace foretrace::sim {
@@ -20,7 +19,7 @@ class HardwareQueue {
   }
 
  private:
-  std::deque<Waiter*> order_;
+  Queue<Waiter*> order_;
 };
 
 }  // namespace foretrace::sim

@@ -2,11 +2,11 @@
 // order in which their streams reach them.
 #pragma once
 
-#include <deque>
 #include <string>
 
 #include "models/machine.h"
 #include "sim/engine.h"
+#include "sim/queue.h"
 #include "sim/semaphore.h"
 
 namespace foretrace::sim {
@@ -47,7 +47,7 @@ class HostFunctions final : Handler, Waiter {
   const Machine& machine_;
   TimePoint last_end_{};
   bool busy_ = false;
-  std::deque<Job> jobs_;  ///< the first one runs
+  Queue<Job> jobs_;  ///< the first one runs
 };
 
 }  // namespace foretrace::sim

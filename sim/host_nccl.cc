@@ -117,11 +117,10 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
       call += machine_.call_time(Param::NcclHostPerOp);
     }
     const std::shared_ptr<Transfer> transfer = transfer_of(comm, rank);
-    transfer->enlist(rank, *at->launch);
     const NcclChoice& choice = transfer->cost().choice;
     if (choice.channels > at->choice.channels || at->launch->executions().empty())
       at->choice = choice;
-    at->launch->add(transfer, entry.execution, choice);
+    at->launch->add(transfer, rank, entry.execution, choice);
     call += comm.host_time(rank, entry.execution.op->kind, entry.variables, choice);
     // Available once its own device's part of the group has been issued.
     at->issued = call;

@@ -9,38 +9,65 @@
 
 namespace foretrace::sim {
 
-void NcclLaunch::add(std::shared_ptr<Transfer> transfer, const Execution& execution,
-                     const NcclChoice& choice) {
-  transfers_.push_back(std::move(transfer));
+void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
+                     const Execution& execution, const NcclChoice& choice) {
+  const std::size_t party = transfer->enlist(rank, *this);
+  parts_.push_back({std::move(transfer), party});
   executions_.push_back(execution);
   channels_ = std::max(channels_, choice.channels);
   ++open_;
 }
 
 void NcclLaunch::began() {
-  for (const auto& transfer : transfers_) transfer->began(*this);
+  for (const Part& part : parts_) part.transfer->began(part.party);
 }
 
 void NcclLaunch::transfer_over() {
   if (--open_ == 0) stream_.nccl_kernel_finished();
 }
 
-void Transfer::began(NcclLaunch& launch) {
-  const auto party = std::ranges::find(parties_, &launch, [](const auto& p) { return p.second; });
-  const std::uint32_t rank = party->first;
-  std::erase(missing_, rank);
+Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
+                   NcclCost cost, TransferPath path)
+    : engine_{engine},
+      key_{std::move(key)},
+      missing_{ranks.size()},
+      cost_{std::move(cost)},
+      path_{path} {
+  parties_.reserve(ranks.size());
+  for (const std::uint32_t rank : ranks) parties_.push_back({rank});
+}
+
+std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
+  std::size_t party = 0;
+  if (rank < parties_.size() && parties_[rank].rank == rank) party = rank;
+  // Else one of a pair; a rank that sends to itself is both.
+  while (parties_[party].rank != rank || parties_[party].launch != nullptr) ++party;
+  parties_[party].launch = &launch;
+  return party;
+}
+
+void Transfer::began(std::size_t party) {
+  parties_[party].begun = true;
+  --missing_;
   if (!mismatch_.empty()) return;
   if (network_ != nullptr) {
-    const auto index = std::ranges::find(chunk_ranks_, rank) - chunk_ranks_.begin();
-    network_->begin(chunks_, static_cast<std::uint32_t>(index));
+    network_->begin(chunks_, static_cast<std::uint32_t>(party));
     return;
   }
-  const bool goes = buffered_sender_ ? rank == *buffered_sender_ : missing_.empty();
+  const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
   if (goes && !std::exchange(has_left_, true)) {
     leave();
   } else if (has_arrived_) {  // it lies in the receiver's buffers
     engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
   }
+}
+
+std::vector<std::uint32_t> Transfer::missing() const {
+  std::vector<std::uint32_t> ranks;
+  for (const Party& party : parties_) {
+    if (!party.begun) ranks.push_back(party.rank);
+  }
+  return ranks;
 }
 
 void Transfer::leave() {
@@ -65,30 +92,21 @@ void Transfer::fire(std::uint64_t what) {
 /// Over for all whose kernels run. The last launch takes this transfer with it.
 void Transfer::end_begun() {
   std::vector<NcclLaunch*> over;
-  std::erase_if(parties_, [&](const auto& party) {
-    if (std::ranges::find(missing_, party.first) != missing_.end()) return false;
-    over.push_back(party.second);
-    return true;
-  });
+  for (Party& party : parties_) {
+    if (party.begun && party.launch != nullptr)
+      over.push_back(std::exchange(party.launch, nullptr));
+  }
   for (NcclLaunch* launch : over) launch->transfer_over();
 }
 
 void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
-                          std::vector<std::uint32_t> ranks,
                           const std::vector<std::uint32_t>& gpus) {
   network_ = &network;
-  chunk_ranks_ = std::move(ranks);
   chunks_ = network.add(program, gpus, *this);
 }
 
 /// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
-void Transfer::rank_over(std::uint32_t index) {
-  const auto party = std::ranges::find(parties_, chunk_ranks_[index],
-                                       [](const auto& other) { return other.first; });
-  NcclLaunch* launch = party->second;
-  parties_.erase(party);
-  launch->transfer_over();
-}
+void Transfer::rank_over(std::uint32_t party) { parties_[party].launch->transfer_over(); }
 
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
                    const NcclTuning& tuning, bool warm)
@@ -97,6 +115,7 @@ NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& d
   last_.resize(declared.members.size());
   collectives_connection_ = {"the communicator's first collective", all_ranks(), {}, {}};
   initialization_ = {"ncclCommInitRank", all_ranks(), {}, {}};
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) rank_of_[declared.members[rank]] = rank;
 }
 
 std::vector<std::uint32_t> NcclComm::all_ranks() const {
@@ -105,29 +124,30 @@ std::vector<std::uint32_t> NcclComm::all_ranks() const {
   return ranks;
 }
 
-std::uint32_t NcclComm::rank_of(RankPlace place) const {
-  const auto at = std::ranges::find(declared_.members, place);
-  return static_cast<std::uint32_t>(at - declared_.members.begin());
-}
+std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
                                                     Bytes size, std::int64_t root) {
   const std::uint64_t number = next_collective_[rank]++;
   const TransferKey key{kind_name(op), size.count, root};
   if (number - first_ == collectives_.size()) {
-    collectives_.push_back(std::make_shared<Transfer>(
+    collectives_.push_back({std::make_shared<Transfer>(
         engine_, key, all_ranks(),
-        collective_cost(machine_, tuning_, op.kind, size, op.type, op.op), all_));
-    if (network_ != nullptr) run_by_chunks(*collectives_.back(), op, size, root);
+        collective_cost(machine_, tuning_, op.kind, size, op.type, op.op), all_)});
+    if (network_ != nullptr) run_by_chunks(*collectives_.back().transfer, op, size, root);
   }
-  const std::shared_ptr<Transfer> transfer = collectives_[number - first_];
+  Collective& collective = collectives_[number - first_];
+  const std::shared_ptr<Transfer> transfer = collective.transfer;
   if (transfer->key() != key) {
     transfer->mismatch(
         fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes", rank,
                     key.what, key.size_bytes, transfer->key().what, transfer->key().size_bytes));
   }
-  const std::uint64_t slowest = *std::ranges::min_element(next_collective_);
-  for (; first_ < slowest; ++first_) collectives_.pop_front();
+  // The ranks join in order: the first collective is complete before any other.
+  if (++collective.joined == ranks()) {
+    collectives_.pop_front();
+    ++first_;
+  }
   return transfer;
 }
 
@@ -200,7 +220,7 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
       collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
                          static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));
   if (program.stages.empty()) return;
-  transfer.set_chunks(*network_, program, all_ranks(), gpus_);
+  transfer.set_chunks(*network_, program, gpus_);
 }
 
 void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
@@ -208,7 +228,7 @@ void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32
   if (from == to) return;  // a copy inside the kernel
   const ChunkProgram program =
       pair_program(send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
-  transfer.set_chunks(*network_, program, {from, to}, {gpus_[from], gpus_[to]});
+  transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
 }
 
 Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {

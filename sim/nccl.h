@@ -5,7 +5,6 @@
 // its ranks has begun; a kernel ends when all transfers of its launch are over.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "models/nccl_cost.h"
 #include "sim/chunk_network.h"
 #include "sim/engine.h"
+#include "sim/queue.h"
 #include "sim/work.h"
 
 namespace foretrace::sim {
@@ -40,7 +40,8 @@ class NcclLaunch {
 
   NcclLaunch(StreamQueue& stream, Order after) : stream_{stream}, after_{after} {}
 
-  void add(std::shared_ptr<Transfer> transfer, const Execution& execution,
+  /// Takes part in `transfer` as `rank`.
+  void add(std::shared_ptr<Transfer> transfer, std::uint32_t rank, const Execution& execution,
            const NcclChoice& choice);
   void set_detail(std::uint16_t detail) { detail_ = detail; }
 
@@ -51,13 +52,18 @@ class NcclLaunch {
   std::uint32_t channels() const { return channels_; }
   std::uint16_t detail() const { return detail_; }
   const std::vector<Execution>& executions() const { return executions_; }
-  const std::vector<std::shared_ptr<Transfer>>& transfers() const { return transfers_; }
+  /// A transfer, and which of its parties this launch is.
+  struct Part {
+    std::shared_ptr<Transfer> transfer;
+    std::size_t party;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
   const Order& after() const { return after_; }
 
  private:
   StreamQueue& stream_;
   Order after_;
-  std::vector<std::shared_ptr<Transfer>> transfers_;
+  std::vector<Part> parts_;
   std::vector<Execution> executions_;
   std::size_t open_ = 0;
   std::uint32_t channels_ = 0;
@@ -86,26 +92,22 @@ struct TransferPath {
 
 class Transfer final : Handler, ChunkNetwork::Owner {
  public:
-  Transfer(Engine& engine, TransferKey key, std::vector<std::uint32_t> ranks, NcclCost cost,
-           TransferPath path)
-      : engine_{engine},
-        key_{std::move(key)},
-        missing_{std::move(ranks)},
-        cost_{std::move(cost)},
-        path_{path} {}
+  /// Between these ranks: all of a communicator in their order, or a sender and its receiver.
+  Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks, NcclCost cost,
+           TransferPath path);
 
-  /// Remembers under which rank a launch takes part.
-  void enlist(std::uint32_t rank, NcclLaunch& launch) { parties_.emplace_back(rank, &launch); }
-  /// The launch's kernel runs; with the last rank's the transfer starts.
-  void began(NcclLaunch& launch);
+  /// `launch` takes part as `rank`: as the party of the number returned.
+  std::size_t enlist(std::uint32_t rank, NcclLaunch& launch);
+  /// That party's kernel runs; with the last one's the transfer starts.
+  void began(std::size_t party);
 
   /// A send that fits into the receiver's buffers: it leaves when its sender has begun, and the
   /// sender need not wait for the receiver.
   void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
 
-  /// Runs slice by slice instead: program's rank i is `ranks[i]`, on `gpus[i]`.
+  /// Runs slice by slice instead: the program's rank i is the party i, on `gpus[i]`.
   void set_chunks(ChunkNetwork& network, const ChunkProgram& program,
-                  std::vector<std::uint32_t> ranks, const std::vector<std::uint32_t>& gpus);
+                  const std::vector<std::uint32_t>& gpus);
 
   /// A rank called something else in this place: the transfer never starts.
   void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
@@ -114,7 +116,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   const NcclCost& cost() const { return cost_; }
   const std::string& mismatch() const { return mismatch_; }
   /// Ranks whose kernels have not begun.
-  const std::vector<std::uint32_t>& missing() const { return missing_; }
+  std::vector<std::uint32_t> missing() const;
 
  private:
   enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate };
@@ -123,19 +125,24 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   void end_begun();
   void rank_over(std::uint32_t index) override;
 
+  struct Party {
+    std::uint32_t rank;
+    NcclLaunch* launch = nullptr;
+    bool begun = false;
+  };
+
   Engine& engine_;
   TransferKey key_;
-  std::vector<std::uint32_t> missing_;
+  std::vector<Party> parties_;
+  std::size_t missing_;  ///< parties that have not begun
   NcclCost cost_;
   TransferPath path_;
-  std::vector<std::pair<std::uint32_t, NcclLaunch*>> parties_;
   std::string mismatch_;
   std::optional<std::uint32_t> buffered_sender_;
   bool has_left_ = false;
   bool has_arrived_ = false;
   ChunkNetwork* network_ = nullptr;  ///< chunk fidelity
   ChunkNetwork::OperationId chunks_{};
-  std::vector<std::uint32_t> chunk_ranks_;
 };
 
 /// Host threads that connect to each other before the first use of a peer or an algorithm.
@@ -214,11 +221,16 @@ class NcclComm {
   ChunkNetwork* network_ = nullptr;
   std::vector<std::uint32_t> gpus_;
 
-  std::deque<std::shared_ptr<Transfer>> collectives_;  ///< from number first_ on
+  std::map<RankPlace, std::uint32_t> rank_of_;
+  struct Collective {
+    std::shared_ptr<Transfer> transfer;
+    std::uint32_t joined = 0;
+  };
+  Queue<Collective> collectives_;  ///< from number first_ on
   std::uint64_t first_ = 0;
   std::vector<std::uint64_t> next_collective_;  ///< by rank
   struct PairQueue {
-    std::deque<std::shared_ptr<Transfer>> unmatched_sends, unmatched_recvs;
+    Queue<std::shared_ptr<Transfer>> unmatched_sends, unmatched_recvs;
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> send_recv_;
   Connection collectives_connection_;

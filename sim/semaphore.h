@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
+#include "sim/queue.h"
 #include "sim/work.h"
 
 namespace foretrace::sim {
@@ -30,7 +30,7 @@ class Semaphore {
 
  private:
   std::uint64_t count_ = 0;
-  std::deque<Waiter*> waiting_;
+  Queue<Waiter*> waiting_;
 };
 
 }  // namespace foretrace::sim

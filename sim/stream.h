@@ -1,7 +1,6 @@
 // A CUDA stream: a queue of work that the device runs in order, one entry at a time.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "sim/device.h"
 #include "sim/hardware_queue.h"
 #include "sim/host_functions.h"
+#include "sim/queue.h"
 #include "sim/recorder.h"
 #include "sim/work.h"
 
@@ -116,9 +116,9 @@ class StreamQueue final : Handler,
   HardwareQueue* hardware_queue_ = nullptr;
   GraphExec* graph_ = nullptr;  ///< whose chain this is
 
-  std::deque<Work> queue_;
+  Queue<Work> queue_;
   /// For each queued entry of a legacy default stream: how far its peers must be.
-  std::deque<std::vector<std::pair<StreamQueue*, std::uint64_t>>> peer_counts_;
+  Queue<std::vector<std::pair<StreamQueue*, std::uint64_t>>> peer_counts_;
   State state_ = State::Idle;
   std::uint16_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
