@@ -13,16 +13,13 @@
 #include "models/nccl_time.h"
 
 namespace foretrace {
-namespace {
 
-/// NCCL's nBytes of an operation whose NcclCollective::size is `size`.
-Bytes whole_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
+Bytes nccl_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
   const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
   return {parts ? size.count * ranks : size.count};
 }
 
-/// The time beside the wire is latency; the rest is traffic that others may slow down.
-NcclCost cost_of(const Machine& machine, const NcclChoice& choice, const NcclTime& time) {
+NcclCost nccl_cost_of(const Machine& machine, const NcclChoice& choice, const NcclTime& time) {
   const double port = machine.rate(Param::NcclPortBandwidth);
   const double wire = std::min(time.seconds, time.wire_bytes / port);
   NcclCost cost;
@@ -33,12 +30,14 @@ NcclCost cost_of(const Machine& machine, const NcclChoice& choice, const NcclTim
   return cost;
 }
 
+namespace {
+
 NcclCost exchange_cost(const Machine& machine, const NcclTuning& tuning, NcclExchange exchange,
                        Bytes size, std::uint32_t peers, NcclPeer peer) {
   auto [kernel, time] = nccl_exchange(machine, tuning, exchange, size, peers, peer);
   const bool whole = exchange != NcclExchange::SendRecv && exchange != NcclExchange::OneWay;
   if (whole) kernel.channels = nccl_exchange_channels(tuning, size);
-  return cost_of(machine, kernel, time);
+  return nccl_cost_of(machine, kernel, time);
 }
 
 }  // namespace
@@ -51,7 +50,7 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
     return exchange_cost(machine, tuning, nccl_exchange_of(kind), size, ranks - 1,
                          several ? NcclPeer::OtherNode : NcclPeer::SameNode);
   }
-  const Bytes bytes = whole_vector(kind, size, ranks);
+  const Bytes bytes = nccl_vector(kind, size, ranks);
   const NcclPlan plan = nccl_plan(tuning, {nccl_function(kind), bytes, type, op, 1});
   const NcclChoice choice{plan.algorithm, plan.protocol, plan.channels, plan.threads};
   const auto count = static_cast<double>(bytes.count);
@@ -59,9 +58,9 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
                     choice.algorithm == NcclAlgorithm::Ring;
   const auto measured = near ? nccl_ring_time(machine, kind, choice, count, ranks)
                              : nccl_far_time(machine, tuning, kind, choice, count);
-  if (measured) return cost_of(machine, choice, *measured);
+  if (measured) return nccl_cost_of(machine, choice, *measured);
   const NcclTime price{plan.price_us * 1e-6, count * 2 * (ranks - 1) / ranks};
-  return cost_of(machine, choice, price);
+  return nccl_cost_of(machine, choice, price);
 }
 
 NcclCost send_recv_cost(const Machine& machine, const NcclTuning& tuning, Bytes size,

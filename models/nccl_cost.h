@@ -23,6 +23,13 @@ struct NcclCost {
                      ///< gets through a port counts as all of it
 };
 
+/// NCCL's nBytes of an operation whose NcclCollective::size is `size`.
+Bytes nccl_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks);
+
+/// The time beside the wire is latency; the rest is traffic that others may slow down.
+struct NcclTime;
+NcclCost nccl_cost_of(const Machine& machine, const NcclChoice& choice, const NcclTime& time);
+
 /// `size` as in NcclCollective::size.
 NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
                          Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);

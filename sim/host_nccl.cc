@@ -87,6 +87,22 @@ void HostThread::nccl_connect(const NcclCall& call) {
   }
 }
 
+/// The collectives among `calls` that one kernel runs together, those made of sends and receives
+/// apart.
+std::vector<NcclGroupCall> HostThread::together_on(const CommHandle& handle,
+                                                   const std::vector<NcclCall>& calls) const {
+  std::vector<NcclGroupCall> together;
+  if (calls.size() < 2) return together;
+  for (const NcclCall& call : calls) {
+    const auto* op = std::get_if<NcclCollective>(&call.execution.op->kind);
+    if (op == nullptr || is_send_recv(op->kind)) continue;
+    const CommHandle& other = program_.comms[op->comm.resolve(call.variables).value];
+    if (other.communicator != handle.communicator || other.device != handle.device) continue;
+    together.push_back({op->kind, op->size.eval(call.variables), op->type, op->op});
+  }
+  return together;
+}
+
 /// One kernel per communicator handle, in the order of the first call on each.
 std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<NcclCall>& calls,
                                                              const QueueOf& queue_of,
@@ -108,7 +124,9 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
                          std::make_shared<NcclLaunch>(queue, comm.last(rank)),
                          {},
                          entry.execution,
-                         {}});
+                         {},
+                         together_on(handle, calls),
+                         0});
       at = kernels.end() - 1;
       call +=
           call_cost(kernels.size() == 1 ? Param::NcclHostCollective : Param::NcclHostPerDevice) +
@@ -116,7 +134,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     } else {
       call += machine_.call_time(Param::NcclHostPerOp);
     }
-    const std::shared_ptr<Transfer> transfer = transfer_of(comm, rank);
+    const std::shared_ptr<Transfer> transfer = transfer_of(*at, comm, rank);
     const NcclChoice& choice = transfer->cost().choice;
     if (choice.channels > at->choice.channels || at->launch->executions().empty())
       at->choice = choice;
@@ -135,16 +153,20 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     const OpKind& kind = entry.execution.op->kind;
     const Variables v = entry.variables;
     if (const auto* op = std::get_if<NcclCollective>(&kind)) {
-      join(entry, op->comm, op->stream, [&](NcclComm& comm, std::uint32_t rank) {
-        return comm.join_collective(rank, *op, op->size.eval(v), op->root.eval(v));
-      });
+      join(entry, op->comm, op->stream,
+           [&](NcclKernel& kernel, NcclComm& comm, std::uint32_t rank) {
+             const std::size_t place = kernel.joined;
+             if (!is_send_recv(op->kind)) ++kernel.joined;
+             return comm.join_collective(rank, *op, op->size.eval(v), op->root.eval(v),
+                                         kernel.together, place);
+           });
     } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
-      join(entry, send->comm, send->stream, [&](NcclComm& comm, std::uint32_t rank) {
+      join(entry, send->comm, send->stream, [&](NcclKernel&, NcclComm& comm, std::uint32_t rank) {
         return comm.join_send_recv(rank, static_cast<std::uint32_t>(send->peer.eval(v)), true,
                                    send->size.eval(v), both_ways);
       });
     } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
-      join(entry, recv->comm, recv->stream, [&](NcclComm& comm, std::uint32_t rank) {
+      join(entry, recv->comm, recv->stream, [&](NcclKernel&, NcclComm& comm, std::uint32_t rank) {
         return comm.join_send_recv(static_cast<std::uint32_t>(recv->peer.eval(v)), rank, false,
                                    recv->size.eval(v), both_ways);
       });

@@ -127,14 +127,19 @@ std::vector<std::uint32_t> NcclComm::all_ranks() const {
 std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
-                                                    Bytes size, std::int64_t root) {
+                                                    Bytes size, std::int64_t root,
+                                                    const std::vector<NcclGroupCall>& together,
+                                                    std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
   const TransferKey key{kind_name(op), size.count, root};
   if (number - first_ == collectives_.size()) {
-    collectives_.push_back({std::make_shared<Transfer>(
-        engine_, key, all_ranks(),
-        collective_cost(machine_, tuning_, op.kind, size, op.type, op.op), all_)});
-    if (network_ != nullptr) run_by_chunks(*collectives_.back().transfer, op, size, root);
+    const bool alone = together.size() < 2 || is_send_recv(op.kind);
+    const NcclCost cost = alone ? collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
+                                : costs_of(together)[place];
+    collectives_.push_back({std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_)});
+    if (network_ != nullptr && alone) {
+      run_by_chunks(*collectives_.back().transfer, op, size, root);
+    }
   }
   Collective& collective = collectives_[number - first_];
   const std::shared_ptr<Transfer> transfer = collective.transfer;
@@ -149,6 +154,15 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     ++first_;
   }
   return transfer;
+}
+
+/// A group's calls are joined one by one, and loops repeat their groups.
+const std::vector<NcclCost>& NcclComm::costs_of(const std::vector<NcclGroupCall>& together) {
+  if (together != last_together_) {
+    last_together_ = together;
+    last_costs_ = nccl_group_cost(machine_, tuning_, together);
+  }
+  return last_costs_;
 }
 
 Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,
@@ -211,7 +225,8 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   return transfer;
 }
 
-/// What has no slices (NVLS and the like), or nobody to send to, stays a flow.
+/// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a
+/// flow.
 void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size,
                              std::int64_t root) {
   if (ranks() < 2) return;

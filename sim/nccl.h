@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/nccl_cost.h"
+#include "models/nccl_group_cost.h"
 #include "sim/chunk_network.h"
 #include "sim/engine.h"
 #include "sim/queue.h"
@@ -177,8 +178,11 @@ class NcclComm {
     gpus_ = std::move(gpus);
   }
 
+  /// The collective is number `place` of the calls that one kernel runs together.
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
-                                            Bytes size, std::int64_t root);
+                                            Bytes size, std::int64_t root,
+                                            const std::vector<NcclGroupCall>& together,
+                                            std::size_t place);
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
                                            Bytes size, bool both_ways);
 
@@ -203,6 +207,7 @@ class NcclComm {
   Duration mixing_time() const;
 
  private:
+  const std::vector<NcclCost>& costs_of(const std::vector<NcclGroupCall>& together);
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                      bool both_ways);
@@ -227,6 +232,8 @@ class NcclComm {
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on
+  std::vector<NcclGroupCall> last_together_;
+  std::vector<NcclCost> last_costs_;
   std::uint64_t first_ = 0;
   std::vector<std::uint64_t> next_collective_;  ///< by rank
   struct PairQueue {

@@ -1,0 +1,121 @@
+#include "models/nccl_group_cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "models/nccl_plan.h"
+#include "models/nccl_time.h"
+
+namespace foretrace {
+namespace {
+
+/// One call with its place among the kernel's channels.
+struct Placed {
+  CollectiveKind kind;
+  double bytes;           ///< NCCL's nBytes
+  double bytes_per_unit;  ///< of them for each byte of a share
+  NcclPlan plan;
+
+  double share(std::uint32_t channel) const {
+    if (channel < plan.first_channel || channel >= plan.first_channel + plan.channels) return 0;
+    const std::uint32_t place = channel - plan.first_channel;
+    const bool is_last = place + 1 == plan.channels;
+    const NcclShare& share = place == 0 ? plan.low : is_last ? plan.high : plan.middle;
+    return static_cast<double>(share.bytes) * bytes_per_unit;
+  }
+  NcclChoice choice(std::uint32_t channels) const {
+    return {plan.algorithm, plan.protocol, channels, plan.threads};
+  }
+};
+
+class GroupTime {
+ public:
+  GroupTime(const Machine& machine, double ranks, const std::vector<Placed>& calls)
+      : machine_{machine}, ranks_{ranks}, calls_{calls} {}
+
+  /// Seconds beside the wire; empty where some call's time is not known.
+  std::optional<double> beside_wire(std::uint32_t kernel_channels) {
+    double fixed = 0;
+    for (const Placed& call : calls_) {
+      const auto alone = nccl_ring_time(machine_, call.kind, call.choice(1), call.bytes, ranks_);
+      if (!alone) return std::nullopt;
+      fixed = std::max(fixed, alone->fixed);
+    }
+    constexpr std::uint32_t kMostChannels = 64;
+    double busiest = 0;
+    for (std::uint32_t c = 0; c < kMostChannels; ++c) busiest = std::max(busiest, work_of(c));
+    return fixed + machine_.get(Param::NcclChannelDoubling).value * std::log2(kernel_channels) +
+           busiest;
+  }
+
+ private:
+  NcclTime time(const Placed& call, double bytes) const {
+    return *nccl_ring_time(machine_, call.kind, call.choice(1), bytes, ranks_);
+  }
+
+  /// Every part has steps of its own; what the channels drift apart by grows with all of their
+  /// data.
+  double work_of(std::uint32_t channel) const {
+    double seconds = 0;
+    std::map<std::pair<CollectiveKind, NcclProtocol>, std::pair<const Placed*, double>> alike;
+    for (const Placed& call : calls_) {
+      const double bytes = call.share(channel);
+      if (bytes == 0) continue;
+      const NcclTime part = time(call, bytes);
+      seconds += part.seconds - part.fixed - part.channel - wire(call, bytes);
+      auto& [one, sum] = alike[{call.kind, call.plan.protocol}];
+      one = &call;
+      sum += bytes;
+    }
+    for (const auto& [key, calls] : alike) seconds += time(*calls.first, calls.second).channel;
+    return seconds;
+  }
+
+  /// What of nccl_ring_time's seconds is the wire's; LL has none apart.
+  double wire(const Placed& call, double bytes) const {
+    if (call.plan.protocol == NcclProtocol::LL) return 0;
+    return nccl_bus_bytes(call.kind, bytes, ranks_) / machine_.rate(Param::NcclPortBandwidth);
+  }
+
+  const Machine& machine_;
+  double ranks_;
+  const std::vector<Placed>& calls_;
+};
+
+}  // namespace
+
+std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& tuning,
+                                      const std::vector<NcclGroupCall>& calls) {
+  std::vector<NcclCost> costs;
+  std::vector<NcclRequest> requests;
+  for (const NcclGroupCall& call : calls) {
+    costs.push_back(collective_cost(machine, tuning, call.kind, call.size, call.type, call.op));
+    const Bytes bytes = nccl_vector(call.kind, call.size, tuning.ranks());
+    requests.push_back({nccl_function(call.kind), bytes, call.type, call.op, 1});
+  }
+  const std::vector<NcclPlan> plans = nccl_plan_group(tuning, requests);
+  if (calls.size() < 2 || plans.size() != calls.size()) return costs;  // some have nothing to do
+  const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink();
+  std::vector<Placed> placed;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const auto unit =
+        static_cast<double>(requests[i].bytes.count) / static_cast<double>(calls[i].size.count);
+    placed.push_back({calls[i].kind, static_cast<double>(requests[i].bytes.count), unit, plans[i]});
+  }
+  GroupTime group{machine, static_cast<double>(tuning.ranks()), placed};
+  const std::uint32_t channels = kernel_channels(plans);
+  const auto beside = near ? group.beside_wire(channels) : std::nullopt;
+  if (!beside) return costs;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const bool is_ll = plans[i].protocol == NcclProtocol::LL;
+    const double wire = is_ll ? 0 : nccl_bus_bytes(calls[i].kind, placed[i].bytes, tuning.ranks());
+    const double port = machine.rate(Param::NcclPortBandwidth);
+    costs[i] = nccl_cost_of(machine, placed[i].choice(channels), {*beside + wire / port, wire});
+  }
+  return costs;
+}
+
+}  // namespace foretrace
