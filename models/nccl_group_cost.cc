@@ -26,6 +26,10 @@ struct Placed {
     const NcclShare& share = place == 0 ? plan.low : is_last ? plan.high : plan.middle;
     return static_cast<double>(share.bytes) * bytes_per_unit;
   }
+  /// Through each port; LL's time has no wire apart.
+  double wire_bytes(double ranks) const {
+    return plan.protocol == NcclProtocol::LL ? 0 : nccl_bus_bytes(kind, bytes, ranks);
+  }
   NcclChoice choice(std::uint32_t channels) const {
     return {plan.algorithm, plan.protocol, channels, plan.threads};
   }
@@ -36,8 +40,9 @@ class GroupTime {
   GroupTime(const Machine& machine, double ranks, const std::vector<Placed>& calls)
       : machine_{machine}, ranks_{ranks}, calls_{calls} {}
 
-  /// Seconds beside the wire; empty where some call's time is not known.
-  std::optional<double> beside_wire(std::uint32_t kernel_channels) {
+  /// Seconds of the kernel, of which `wire` is that of all calls' bytes through a port; empty where
+  /// some call's time is not known.
+  std::optional<double> seconds(std::uint32_t kernel_channels, double wire) {
     double fixed = 0;
     for (const Placed& call : calls_) {
       const auto alone = nccl_ring_time(machine_, call.kind, call.choice(1), call.bytes, ranks_);
@@ -46,37 +51,55 @@ class GroupTime {
     }
     constexpr std::uint32_t kMostChannels = 64;
     double busiest = 0;
-    for (std::uint32_t c = 0; c < kMostChannels; ++c) busiest = std::max(busiest, work_of(c));
+    for (std::uint32_t c = 0; c < kMostChannels; ++c) {
+      busiest = std::max(busiest, seconds_of(c, wire, kernel_channels));
+    }
     return fixed + machine_.get(Param::NcclChannelDoubling).value * std::log2(kernel_channels) +
-           busiest;
+           (is_generic() ? machine_.get(Param::NcclGenericKernel).value : 0) + busiest;
   }
 
  private:
+  bool is_generic() const {
+    const auto differs = [this](const Placed& call) {
+      return call.kind != calls_.front().kind || call.plan.protocol != calls_.front().plan.protocol;
+    };
+    return machine_.has(Param::NcclGenericKernel) && std::ranges::any_of(calls_, differs);
+  }
+
   NcclTime time(const Placed& call, double bytes) const {
     return *nccl_ring_time(machine_, call.kind, call.choice(1), bytes, ranks_);
   }
 
   /// Every part has steps of its own; what the channels drift apart by grows with all of their
-  /// data.
-  double work_of(std::uint32_t channel) const {
+  /// data. A channel with less than its share of the bytes is on the wire for less of its time.
+  double seconds_of(std::uint32_t channel, double wire, double kernel_channels) const {
     double seconds = 0;
+    double drift = 0;
+    double rate = 0;
+    double own_wire = 0;
     std::map<std::pair<CollectiveKind, NcclProtocol>, std::pair<const Placed*, double>> alike;
     for (const Placed& call : calls_) {
       const double bytes = call.share(channel);
       if (bytes == 0) continue;
       const NcclTime part = time(call, bytes);
-      seconds += part.seconds - part.fixed - part.channel - wire(call, bytes);
+      seconds += part.seconds - part.fixed;
+      if (call.plan.protocol == NcclProtocol::LL) continue;
+      seconds -= part.channel + wire_of(call, bytes);
+      own_wire += wire_of(call, bytes);
       auto& [one, sum] = alike[{call.kind, call.plan.protocol}];
       one = &call;
       sum += bytes;
     }
-    for (const auto& [key, calls] : alike) seconds += time(*calls.first, calls.second).channel;
-    return seconds;
+    for (const auto& [key, calls] : alike) {
+      const NcclTime all = time(*calls.first, calls.second);
+      drift += all.drift;
+      rate += all.rate;
+    }
+    const double shared = std::min(wire, own_wire * kernel_channels);
+    return seconds + shared + nccl_beyond_wire(shared, drift, rate);
   }
 
-  /// What of nccl_ring_time's seconds is the wire's; LL has none apart.
-  double wire(const Placed& call, double bytes) const {
-    if (call.plan.protocol == NcclProtocol::LL) return 0;
+  double wire_of(const Placed& call, double bytes) const {
     return nccl_bus_bytes(call.kind, bytes, ranks_) / machine_.rate(Param::NcclPortBandwidth);
   }
 
@@ -107,13 +130,15 @@ std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& 
   }
   GroupTime group{machine, static_cast<double>(tuning.ranks()), placed};
   const std::uint32_t channels = kernel_channels(plans);
-  const auto beside = near ? group.beside_wire(channels) : std::nullopt;
-  if (!beside) return costs;
+  const double port = machine.rate(Param::NcclPortBandwidth);
+  double all_wires = 0;
+  for (const Placed& call : placed) all_wires += call.wire_bytes(tuning.ranks()) / port;
+  const auto seconds = near ? group.seconds(channels, all_wires) : std::nullopt;
+  if (!seconds) return costs;
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    const bool is_ll = plans[i].protocol == NcclProtocol::LL;
-    const double wire = is_ll ? 0 : nccl_bus_bytes(calls[i].kind, placed[i].bytes, tuning.ranks());
-    const double port = machine.rate(Param::NcclPortBandwidth);
-    costs[i] = nccl_cost_of(machine, placed[i].choice(channels), {*beside + wire / port, wire});
+    const double wire = placed[i].wire_bytes(tuning.ranks());
+    const double beside = std::max(0.0, *seconds - all_wires);
+    costs[i] = nccl_cost_of(machine, placed[i].choice(channels), {beside + wire / port, wire});
   }
   return costs;
 }

@@ -19,13 +19,16 @@ struct NcclTime {
   double fixed = 0;       ///< before the first data leave; over several nodes: and of all hops
   double step = 0;        ///< what shows of each step; in a chain, of each rank behind the first
   double ports = 0;       ///< send/recv: of a port for all peers, flags included
-  double channel = 0;  ///< a channel's work on all its data: LL rounds of a chain, drift, send/recv
+  double channel = 0;  ///< a channel's work on all its data: LL rounds of a chain, what the drift
+                       ///< and its own rate add to the wire, send/recv
+  double drift = 0;    ///< of a ring or chain with Simple or LL128: beyond the wire
+  double rate = 0;     ///< the same: of a channel, if nothing but its own rate held it up
 };
 
 /// Where a ring's numbers stand in the catalogue. `slope` is LL's round, else the drift; only
 /// Simple's drift has a power.
 struct NcclRingParams {
-  Param base, step, slope, power;
+  Param base, step, slope, power, rate;
 };
 NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol);
 
@@ -35,6 +38,10 @@ double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks);
 /// What a sum of two bottlenecks that share their load takes: neither hides the other completely.
 inline constexpr double kBothPower = 3.5;
 double nccl_both(double one, double other, double power = kBothPower);
+
+/// What drift and a channel's own rate add to the wire's time: the rate hardly shows until it is
+/// the bottleneck.
+double nccl_beyond_wire(double wire, double drift, double rate);
 
 /// A collective of NCCL's by ring, with this many channels and threads; `bytes` is NCCL's nBytes.
 /// Empty where the machine file has no times for it: NCCL's own price stands in.
