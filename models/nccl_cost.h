@@ -23,11 +23,12 @@ struct NcclCost {
                      ///< gets through a port counts as all of it
 };
 
+struct NcclTime;
+
 /// NCCL's nBytes of an operation whose NcclCollective::size is `size`.
 Bytes nccl_vector(CollectiveKind kind, Bytes size, std::uint32_t ranks);
 
 /// The time beside the wire is latency; the rest is traffic that others may slow down.
-struct NcclTime;
 NcclCost nccl_cost_of(const Machine& machine, const NcclChoice& choice, const NcclTime& time);
 
 /// `size` as in NcclCollective::size.

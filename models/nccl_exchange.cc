@@ -5,6 +5,12 @@
 namespace foretrace {
 namespace {
 
+/// What NCCL's ring gets through each GPU by its own search, where data leave the NVLink.
+double path_rate(const Machine& machine, const NcclTuning& tuning) {
+  if (!tuning.leaves_nvlink()) return machine.rate(Param::NcclPortBandwidth);
+  return tuning.graphs.ring.channels * double{tuning.graphs.ring.intra_gbps} * 1e9;
+}
+
 /// NCCL puts no price on send/recv: the ports' time after the latency of a ring.
 NcclTime priced(const Machine& machine, const NcclTuning& tuning, NcclProtocol protocol,
                 double wire_bytes) {
@@ -13,7 +19,7 @@ NcclTime priced(const Machine& machine, const NcclTuning& tuning, NcclProtocol p
   NcclTime time;
   time.wire_bytes = wire_bytes;
   time.fixed = latency * 1e-6;
-  time.ports = wire_bytes / machine.rate(Param::NcclPortBandwidth);
+  time.ports = wire_bytes / path_rate(machine, tuning);
   time.channel = time.ports;
   time.seconds = time.fixed + time.channel;
   return time;
@@ -32,10 +38,10 @@ NcclExchangeTime nccl_exchange(const Machine& machine, const NcclTuning& tuning,
   const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
   const NcclChoice choice{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
   const auto bytes = static_cast<double>(size.count);
-  const auto measured = peer == NcclPeer::OtherNode
-                            ? nccl_far_exchange_time(machine, tuning, exchange, bytes)
+  const bool far = peer == NcclPeer::OtherNode;
+  const auto measured = far ? nccl_far_exchange_time(machine, tuning, exchange, bytes)
                             : nccl_exchange_time(machine, exchange, choice, bytes, peers);
-  if (measured) return {choice, *measured};
+  if (measured && (far || !tuning.leaves_nvlink())) return {choice, *measured};
   return {choice, priced(machine, tuning, transfer.protocol, bytes * peers)};
 }
 

@@ -179,6 +179,7 @@ class Far {
 
 std::optional<NcclTime> nccl_far_time(const Machine& machine, const NcclTuning& tuning,
                                       CollectiveKind kind, const NcclChoice& choice, double bytes) {
+  if (tuning.leaves_nvlink()) return {};  // the machine's times are those of its NVLink
   return Far{machine, tuning, kind, choice, bytes}.time();
 }
 

@@ -10,7 +10,8 @@
 
 namespace foretrace {
 
-/// `bytes` is NCCL's nBytes. Empty where the machine file lacks the parameters.
+/// `bytes` is NCCL's nBytes. Empty where the machine file lacks the parameters, as for GPUs that
+/// have NVLink and may not use it.
 std::optional<NcclTime> nccl_far_time(const Machine& machine, const NcclTuning& tuning,
                                       CollectiveKind kind, const NcclChoice& choice, double bytes);
 

@@ -49,7 +49,7 @@ class GroupTime {
       if (!alone) return std::nullopt;
       fixed = std::max(fixed, alone->fixed);
     }
-    constexpr std::uint32_t kMostChannels = 64;
+    constexpr std::uint32_t kMostChannels = 64;  // nccl src/include/device.h, MAXCHANNELS
     double busiest = 0;
     for (std::uint32_t c = 0; c < kMostChannels; ++c) {
       busiest = std::max(busiest, seconds_of(c, wire, kernel_channels));
@@ -77,7 +77,11 @@ class GroupTime {
     double drift = 0;
     double rate = 0;
     double own_wire = 0;
-    std::map<std::pair<CollectiveKind, NcclProtocol>, std::pair<const Placed*, double>> alike;
+    struct Alike {
+      const Placed* example = nullptr;
+      double bytes = 0;
+    };
+    std::map<std::pair<CollectiveKind, NcclProtocol>, Alike> alike;
     for (const Placed& call : calls_) {
       const double bytes = call.share(channel);
       if (bytes == 0) continue;
@@ -86,12 +90,12 @@ class GroupTime {
       if (call.plan.protocol == NcclProtocol::LL) continue;
       seconds -= part.channel + wire_of(call, bytes);
       own_wire += wire_of(call, bytes);
-      auto& [one, sum] = alike[{call.kind, call.plan.protocol}];
-      one = &call;
-      sum += bytes;
+      Alike& same = alike[{call.kind, call.plan.protocol}];
+      same.example = &call;
+      same.bytes += bytes;
     }
-    for (const auto& [key, calls] : alike) {
-      const NcclTime all = time(*calls.first, calls.second);
+    for (const auto& [key, same] : alike) {
+      const NcclTime all = time(*same.example, same.bytes);
       drift += all.drift;
       rate += all.rate;
     }
@@ -114,19 +118,26 @@ std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& 
                                       const std::vector<NcclGroupCall>& calls) {
   std::vector<NcclCost> costs;
   std::vector<NcclRequest> requests;
+  std::vector<std::size_t> busy;  // calls that have anything to do
   for (const NcclGroupCall& call : calls) {
+    if (call.size.count == 0) {
+      costs.emplace_back();
+      continue;
+    }
+    busy.push_back(costs.size());
     costs.push_back(collective_cost(machine, tuning, call.kind, call.size, call.type, call.op));
     const Bytes bytes = nccl_vector(call.kind, call.size, tuning.ranks());
     requests.push_back({nccl_function(call.kind), bytes, call.type, call.op, 1});
   }
   const std::vector<NcclPlan> plans = nccl_plan_group(tuning, requests);
-  if (calls.size() < 2 || plans.size() != calls.size()) return costs;  // some have nothing to do
-  const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink();
+  if (busy.size() < 2) return costs;
+  const bool near =
+      tuning.topology.nodes == 1 && tuning.topology.has_nvlink() && !tuning.leaves_nvlink();
   std::vector<Placed> placed;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    const auto unit =
-        static_cast<double>(requests[i].bytes.count) / static_cast<double>(calls[i].size.count);
-    placed.push_back({calls[i].kind, static_cast<double>(requests[i].bytes.count), unit, plans[i]});
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    const NcclGroupCall& call = calls[busy[i]];
+    const auto bytes = static_cast<double>(requests[i].bytes.count);
+    placed.push_back({call.kind, bytes, bytes / static_cast<double>(call.size.count), plans[i]});
   }
   GroupTime group{machine, static_cast<double>(tuning.ranks()), placed};
   const std::uint32_t channels = kernel_channels(plans);
@@ -135,10 +146,11 @@ std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& 
   for (const Placed& call : placed) all_wires += call.wire_bytes(tuning.ranks()) / port;
   const auto seconds = near ? group.seconds(channels, all_wires) : std::nullopt;
   if (!seconds) return costs;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
+  for (std::size_t i = 0; i < busy.size(); ++i) {
     const double wire = placed[i].wire_bytes(tuning.ranks());
     const double beside = std::max(0.0, *seconds - all_wires);
-    costs[i] = nccl_cost_of(machine, placed[i].choice(channels), {beside + wire / port, wire});
+    costs[busy[i]] =
+        nccl_cost_of(machine, placed[i].choice(channels), {beside + wire / port, wire});
   }
   return costs;
 }

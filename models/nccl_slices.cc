@@ -127,7 +127,7 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
   slices.steps = (kind == CollectiveKind::AllReduce ? 2 : 1) * (tuning.ranks() - 1);
 
   const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink() &&
-                    plan.algorithm == NcclAlgorithm::Ring;
+                    !tuning.leaves_nvlink() && plan.algorithm == NcclAlgorithm::Ring;
   const auto time = near ? nccl_ring_time(machine, kind, choice, count, ranks)
                          : nccl_far_time(machine, tuning, kind, choice, count);
   const bool rings = slices.shape == NcclShape::Ring;

@@ -38,6 +38,11 @@ struct NcclTuning {
   NcclTable latency{};
 
   std::uint32_t ranks() const { return topology.ranks(); }
+  /// The GPUs have NVLink, but NCCL_P2P_DISABLE or NCCL_P2P_LEVEL sends all data through the memory
+  /// of the host.
+  bool leaves_nvlink() const {
+    return topology.has_nvlink() && settings.p2p_level() == NcclPath::Loc;
+  }
   const NcclSearchGraph& graph(NcclAlgorithm algorithm) const;
 };
 

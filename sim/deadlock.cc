@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 namespace foretrace::sim {
@@ -29,10 +30,11 @@ std::string explain(const Program& program, const StreamQueue& stream) {
   std::string text = fmt::format("stream {} is at {}", stream.declared().name,
                                  place(program, *work->execution.op));
   if (const auto* nccl = std::get_if<NcclWork>(&work->what)) {
+    std::set<std::string> said;
     for (const auto& [transfer, party] : nccl->launch->parts()) {
-      if (!transfer->missing().empty() || !transfer->mismatch().empty()) {
-        text += "; " + explain(*transfer);
-      }
+      if (transfer->missing().empty() && transfer->mismatch().empty()) continue;
+      const std::string why = explain(*transfer);
+      if (said.insert(why).second) text += "; " + why;
     }
   } else if (const auto* function = std::get_if<HostFuncWork>(&work->what);
              function != nullptr && function->wait != nullptr) {

@@ -73,7 +73,8 @@ std::string_view what_is_missing(const std::string& name, const std::string& val
   const std::string setting = name + "=" + value;
   if (setting == "NCCL_P2P_DISABLE=1" || setting == "NCCL_P2P_LEVEL=LOC" ||
       setting == "NCCL_P2P_LEVEL=0") {
-    return "changes the choice here; times are those of the machine's own way between GPUs";
+    return "sends everything through the host's memory: times are then NCCL's own prices, not "
+           "measured ones";
   }
   if (std::ranges::count(kOfCuda, name) + std::ranges::count(kOfNccl, name) > 0) return {};
   return "is not modelled: the prediction is the same without it";

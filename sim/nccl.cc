@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "scenarios/errors.h"
 #include "sim/stream.h"
 
 namespace foretrace::sim {
@@ -13,17 +14,28 @@ void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
                      const Execution& execution, const NcclChoice& choice) {
   const std::size_t party = transfer->enlist(rank, *this);
   parts_.push_back({std::move(transfer), party});
+  const auto* collective = std::get_if<NcclCollective>(&execution.op->kind);
+  if (collective != nullptr && !is_send_recv(collective->kind)) {
+    std::swap(parts_[collectives_++], parts_.back());
+  }
   executions_.push_back(execution);
   channels_ = std::max(channels_, choice.channels);
   ++open_;
 }
 
-void NcclLaunch::began() {
-  for (const Part& part : parts_) part.transfer->began(part.party);
+void NcclLaunch::began() { begin(0, collectives_ > 0 ? collectives_ : parts_.size()); }
+
+void NcclLaunch::begin(std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) parts_[i].transfer->began(parts_[i].party);
 }
 
 void NcclLaunch::transfer_over() {
-  if (--open_ == 0) stream_.nccl_kernel_finished();
+  const bool collectives_are_over = parts_.size() - --open_ == collectives_;
+  if (open_ == 0) {
+    stream_.nccl_kernel_finished();
+  } else if (collectives_are_over) {
+    begin(collectives_, parts_.size());
+  }
 }
 
 Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
@@ -38,10 +50,14 @@ Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint3
 }
 
 std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
+  const auto is_free = [&](std::size_t party) {
+    return parties_[party].rank == rank && parties_[party].launch == nullptr;
+  };
   std::size_t party = 0;
-  if (rank < parties_.size() && parties_[rank].rank == rank) party = rank;
+  if (rank < parties_.size() && is_free(rank)) party = rank;
   // Else one of a pair; a rank that sends to itself is both.
-  while (parties_[party].rank != rank || parties_[party].launch != nullptr) ++party;
+  while (party < parties_.size() && !is_free(party)) ++party;
+  FORETRACE_CHECK(party < parties_.size(), "a rank takes part once");
   parties_[party].launch = &launch;
   return party;
 }
@@ -136,7 +152,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     const bool alone = together.size() < 2 || is_send_recv(op.kind);
     const NcclCost cost = alone ? collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
                                 : costs_of(together)[place];
-    collectives_.push_back({std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_)});
+    collectives_.push_back(
+        {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), together, place, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
     }
@@ -147,6 +164,13 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     transfer->mismatch(
         fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes", rank,
                     key.what, key.size_bytes, transfer->key().what, transfer->key().size_bytes));
+  }
+  if (together != collective.together || place != collective.place) {
+    transfer->mismatch(fmt::format(
+        "{}: rank {} calls it in a group of {} collectives of this communicator, as number {}; "
+        "another rank in a group of {}, as number {}",
+        key.what, rank, together.size(), place + 1, collective.together.size(),
+        collective.place + 1));
   }
   // The ranks join in order: the first collective is complete before any other.
   if (++collective.joined == ranks()) {

@@ -46,7 +46,8 @@ class NcclLaunch {
            const NcclChoice& choice);
   void set_detail(std::uint16_t detail) { detail_ = detail; }
 
-  /// The kernel runs: arrive at every transfer.
+  /// The kernel runs: it arrives at all its collectives, and after them at its sends and receives,
+  /// as each of its channels does.
   void began();
   void transfer_over();
 
@@ -64,7 +65,10 @@ class NcclLaunch {
  private:
   StreamQueue& stream_;
   Order after_;
-  std::vector<Part> parts_;
+  void begin(std::size_t first, std::size_t end);
+
+  std::vector<Part> parts_;      ///< collectives first
+  std::size_t collectives_ = 0;  ///< of them
   std::vector<Execution> executions_;
   std::size_t open_ = 0;
   std::uint32_t channels_ = 0;
@@ -220,7 +224,7 @@ class NcclComm {
   const Communicator& declared_;
   const NcclTuning& tuning_;
   bool warm_;
-  bool captured_ = false;
+  bool captured_ = false;  ///< for all ranks with the first one's: they capture side by side
   TransferPath all_{};
   PairPath pair_path_;
   ChunkNetwork* network_ = nullptr;
@@ -229,6 +233,8 @@ class NcclComm {
   std::map<RankPlace, std::uint32_t> rank_of_;
   struct Collective {
     std::shared_ptr<Transfer> transfer;
+    std::vector<NcclGroupCall> together;  ///< that its kernel runs, and which of them it is
+    std::size_t place = 0;
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on

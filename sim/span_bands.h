@@ -1,9 +1,8 @@
 // How far a predicted duration may be off: each operation's band, from the spread and the source of
 // the machine parameters that its duration is made of.
 //
-// - fit: the parameter's spread (one sigma over machines and starts); 5 % where the file gives
-// none:
-//   eight of ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
+// - fit: the parameter's spread (one sigma over machines and starts). Where the file gives none,
+//   5 %: eight of ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
 // - published: 15 %.
 // - datasheet: 25 %. Of an H200's, programs reach 371 of NVLink's 450 GB/s and 4.1 of the memory's
 //   4.8 TB/s.

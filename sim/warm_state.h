@@ -1,4 +1,4 @@
-// What a pass finds as the passes before it left it.
+// What earlier passes of a program leave behind for the one that is simulated.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // NCCL between processes: rendezvous, grouping, first use, and hangs that are explained.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -124,6 +125,65 @@ threads:
   EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
   EXPECT_EQ(device_spans(t, "send").size(), 2u);
   EXPECT_EQ(device_spans(t, "send")[0].end_ns, device_spans(t, "recv")[0].end_ns) << "one kernel";
+}
+
+const std::string kToItself = R"(
+processes: 3
+streams: {s: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1MB}, y: {memory: device, size: 1MB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - nccl_group:
+        ops:
+          - nccl_send: {id: send, comm: world, stream: s, buffer: x, size: 1000B, type: int8, peer: process}
+          - nccl_recv: {comm: world, stream: s, buffer: y, size: 1000B, type: int8, peer: process}
+    - stream_synchronize: {stream: s}
+)";
+
+TEST(SendRecv, OfEveryRankToItselfEnd) {
+  const Timeline t = predict(kToItself);
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
+  EXPECT_EQ(device_spans(t, "send").size(), 3u);
+}
+
+TEST(SendRecv, InAGroupWithACollectiveBeginAfterIt) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  main:
+    - nccl_all_reduce: {id: alone, comm: world, stream: s, buffer: x, type: float32}
+    - stream_synchronize: {stream: s}
+    - nccl_all_to_all: {id: exchange, comm: world, stream: s, send_buffer: x, recv_buffer: x, size: 500000B, type: int8}
+    - stream_synchronize: {stream: s}
+    - nccl_group:
+        ops:
+          - nccl_all_to_all: {id: both, comm: world, stream: s, send_buffer: x, recv_buffer: x, size: 500000B, type: int8}
+          - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+    - stream_synchronize: {stream: s}
+)");
+  EXPECT_NEAR(device_us(t, "both"), device_us(t, "alone") + device_us(t, "exchange"), 0.01);
+}
+
+TEST(Hang, OfRanksWhoseGroupsDifferSaysWhichGroups) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  grouping:
+    processes: [0]
+    ops:
+      - nccl_group:
+          ops:
+            - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+            - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+      - stream_synchronize: {stream: s}
+  apart:
+    processes: [1]
+    ops:
+      - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+      - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+      - stream_synchronize: {stream: s}
+)");
+  ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+  EXPECT_THAT(t.outcome.explanation, testing::Contains(testing::HasSubstr("in a group of 2")));
 }
 
 TEST(Hang, NamesTheProcessTheLineAndTheMissingRank) {
