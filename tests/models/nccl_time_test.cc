@@ -15,8 +15,8 @@ double kernel_us(const Machine& machine, const char* channels, std::uint32_t ran
                  CollectiveKind kind, Bytes size) {
   const NcclTuning tuning = nccl_tuning_for(machine, ranks, 1, {{"NCCL_MAX_CTAS", channels}});
   const NcclCost cost = collective_cost(machine, tuning, kind, size);
-  return 1e6 * (to_seconds(cost.latency) + static_cast<double>(cost.wire_bytes.count) /
-                                               machine.rate(Param::NvlinkBandwidth));
+  return 1e6 * (to_seconds(cost.latency) +
+                static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth));
 }
 
 TEST(NcclTime, OfFewChannelsIsThatOfTheirOwnRate) {
