@@ -54,8 +54,7 @@ NcclCost collective_cost(const Machine& machine, const NcclTuning& tuning, Colle
   const NcclPlan plan = nccl_plan(tuning, {nccl_function(kind), bytes, type, op, 1});
   const NcclChoice choice{plan.algorithm, plan.protocol, plan.channels, plan.threads};
   const auto count = static_cast<double>(bytes.count);
-  const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink() &&
-                    !tuning.leaves_nvlink() && choice.algorithm == NcclAlgorithm::Ring;
+  const bool near = tuning.stays_on_nvlink() && choice.algorithm == NcclAlgorithm::Ring;
   const auto measured = near ? nccl_ring_time(machine, kind, choice, count, ranks)
                              : nccl_far_time(machine, tuning, kind, choice, count);
   if (measured) return nccl_cost_of(machine, choice, *measured);

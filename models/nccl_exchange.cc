@@ -38,10 +38,13 @@ NcclExchangeTime nccl_exchange(const Machine& machine, const NcclTuning& tuning,
   const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
   const NcclChoice choice{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
   const auto bytes = static_cast<double>(size.count);
-  const bool far = peer == NcclPeer::OtherNode;
-  const auto measured = far ? nccl_far_exchange_time(machine, tuning, exchange, bytes)
-                            : nccl_exchange_time(machine, exchange, choice, bytes, peers);
-  if (measured && (far || !tuning.leaves_nvlink())) return {choice, *measured};
+  std::optional<NcclTime> measured;
+  if (peer == NcclPeer::OtherNode) {
+    measured = nccl_far_exchange_time(machine, tuning, exchange, bytes);
+  } else if (!tuning.leaves_nvlink()) {
+    measured = nccl_exchange_time(machine, exchange, choice, bytes, peers);
+  }
+  if (measured) return {choice, *measured};
   return {choice, priced(machine, tuning, transfer.protocol, bytes * peers)};
 }
 

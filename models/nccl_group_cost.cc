@@ -42,7 +42,7 @@ class GroupTime {
 
   /// Seconds of the kernel, of which `wire` is that of all calls' bytes through a port; empty where
   /// some call's time is not known.
-  std::optional<double> seconds(std::uint32_t kernel_channels, double wire) {
+  std::optional<double> seconds(std::uint32_t kernel_channels, double wire) const {
     double fixed = 0;
     for (const Placed& call : calls_) {
       const auto alone = nccl_ring_time(machine_, call.kind, call.choice(1), call.bytes, ranks_);
@@ -129,26 +129,24 @@ std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& 
     const Bytes bytes = nccl_vector(call.kind, call.size, tuning.ranks());
     requests.push_back({nccl_function(call.kind), bytes, call.type, call.op, 1});
   }
+  if (busy.size() < 2 || !tuning.stays_on_nvlink()) return costs;
   const std::vector<NcclPlan> plans = nccl_plan_group(tuning, requests);
-  if (busy.size() < 2) return costs;
-  const bool near =
-      tuning.topology.nodes == 1 && tuning.topology.has_nvlink() && !tuning.leaves_nvlink();
   std::vector<Placed> placed;
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const NcclGroupCall& call = calls[busy[i]];
     const auto bytes = static_cast<double>(requests[i].bytes.count);
     placed.push_back({call.kind, bytes, bytes / static_cast<double>(call.size.count), plans[i]});
   }
-  GroupTime group{machine, static_cast<double>(tuning.ranks()), placed};
+  const GroupTime group{machine, static_cast<double>(tuning.ranks()), placed};
   const std::uint32_t channels = kernel_channels(plans);
   const double port = machine.rate(Param::NcclPortBandwidth);
   double all_wires = 0;
   for (const Placed& call : placed) all_wires += call.wire_bytes(tuning.ranks()) / port;
-  const auto seconds = near ? group.seconds(channels, all_wires) : std::nullopt;
+  const auto seconds = group.seconds(channels, all_wires);
   if (!seconds) return costs;
+  const double beside = std::max(0.0, *seconds - all_wires);
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const double wire = placed[i].wire_bytes(tuning.ranks());
-    const double beside = std::max(0.0, *seconds - all_wires);
     costs[busy[i]] =
         nccl_cost_of(machine, placed[i].choice(channels), {beside + wire / port, wire});
   }

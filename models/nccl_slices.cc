@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl_cost.h"
 #include "models/nccl_exchange.h"
 #include "models/nccl_far_time.h"
 #include "models/nccl_plan.h"
@@ -126,8 +127,7 @@ NcclSlices collective(const Machine& machine, const NcclTuning& tuning, Collecti
   if (slices.shape == NcclShape::Whole) return slices;
   slices.steps = (kind == CollectiveKind::AllReduce ? 2 : 1) * (tuning.ranks() - 1);
 
-  const bool near = tuning.topology.nodes == 1 && tuning.topology.has_nvlink() &&
-                    !tuning.leaves_nvlink() && plan.algorithm == NcclAlgorithm::Ring;
+  const bool near = tuning.stays_on_nvlink() && plan.algorithm == NcclAlgorithm::Ring;
   const auto time = near ? nccl_ring_time(machine, kind, choice, count, ranks)
                          : nccl_far_time(machine, tuning, kind, choice, count);
   const bool rings = slices.shape == NcclShape::Ring;
@@ -192,9 +192,7 @@ NcclSlices collective_slices(const Machine& machine, const NcclTuning& tuning, C
     return exchange(machine, tuning, nccl_exchange_of(kind), size, ranks - 1,
                     several ? NcclPeer::OtherNode : NcclPeer::SameNode);
   }
-  const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
-  const Bytes bytes{parts ? size.count * ranks : size.count};
-  return collective(machine, tuning, kind, bytes, type, op);
+  return collective(machine, tuning, kind, nccl_vector(kind, size, ranks), type, op);
 }
 
 NcclSlices send_recv_slices(const Machine& machine, const NcclTuning& tuning, Bytes size,

@@ -43,6 +43,11 @@ struct NcclTuning {
   bool leaves_nvlink() const {
     return topology.has_nvlink() && settings.p2p_level() == NcclPath::Loc;
   }
+  /// All data stay on the NVLink of one node: what a machine file's times of rings were measured
+  /// on.
+  bool stays_on_nvlink() const {
+    return topology.nodes == 1 && topology.has_nvlink() && !leaves_nvlink();
+  }
   const NcclSearchGraph& graph(NcclAlgorithm algorithm) const;
 };
 

@@ -148,12 +148,13 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
                                                     std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
   const TransferKey key{kind_name(op), size.count, root};
+  const bool alone = together.size() < 2 || is_send_recv(op.kind);
+  const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
-    const bool alone = together.size() < 2 || is_send_recv(op.kind);
     const NcclCost cost = alone ? collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
                                 : costs_of(together)[place];
     collectives_.push_back(
-        {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), together, place, 0});
+        {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), of_kernel, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
     }
@@ -165,12 +166,12 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
         fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes", rank,
                     key.what, key.size_bytes, transfer->key().what, transfer->key().size_bytes));
   }
-  if (together != collective.together || place != collective.place) {
-    transfer->mismatch(fmt::format(
-        "{}: rank {} calls it in a group of {} collectives of this communicator, as number {}; "
-        "another rank in a group of {}, as number {}",
-        key.what, rank, together.size(), place + 1, collective.together.size(),
-        collective.place + 1));
+  if (of_kernel != collective.of_kernel) {
+    const auto group = [](std::size_t count) {
+      return count < 2 ? "alone" : fmt::format("in a group of {} collectives", count);
+    };
+    transfer->mismatch(fmt::format("rank {} calls {} {} where another rank calls it {}", rank,
+                                   key.what, group(of_kernel), group(collective.of_kernel)));
   }
   // The ranks join in order: the first collective is complete before any other.
   if (++collective.joined == ranks()) {

@@ -63,10 +63,10 @@ class NcclLaunch {
   const Order& after() const { return after_; }
 
  private:
-  StreamQueue& stream_;
-  Order after_;
   void begin(std::size_t first, std::size_t end);
 
+  StreamQueue& stream_;
+  Order after_;
   std::vector<Part> parts_;      ///< collectives first
   std::size_t collectives_ = 0;  ///< of them
   std::vector<Execution> executions_;
@@ -128,7 +128,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   void fire(std::uint64_t what) override;
   void leave();
   void end_begun();
-  void rank_over(std::uint32_t index) override;
+  void rank_over(std::uint32_t party) override;
 
   struct Party {
     std::uint32_t rank;
@@ -233,8 +233,7 @@ class NcclComm {
   std::map<RankPlace, std::uint32_t> rank_of_;
   struct Collective {
     std::shared_ptr<Transfer> transfer;
-    std::vector<NcclGroupCall> together;  ///< that its kernel runs, and which of them it is
-    std::size_t place = 0;
+    std::size_t of_kernel = 1;  ///< collectives that the first rank's kernel runs together
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on

@@ -127,7 +127,8 @@ threads:
   EXPECT_EQ(device_spans(t, "send")[0].end_ns, device_spans(t, "recv")[0].end_ns) << "one kernel";
 }
 
-const std::string kToItself = R"(
+TEST(SendRecv, OfEveryRankToItselfEnd) {
+  const Timeline t = predict(R"(
 processes: 3
 streams: {s: {flags: non_blocking}}
 buffers: {x: {memory: device, size: 1MB}, y: {memory: device, size: 1MB}}
@@ -139,10 +140,7 @@ threads:
           - nccl_send: {id: send, comm: world, stream: s, buffer: x, size: 1000B, type: int8, peer: process}
           - nccl_recv: {comm: world, stream: s, buffer: y, size: 1000B, type: int8, peer: process}
     - stream_synchronize: {stream: s}
-)";
-
-TEST(SendRecv, OfEveryRankToItselfEnd) {
-  const Timeline t = predict(kToItself);
+)");
   EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
   EXPECT_EQ(device_spans(t, "send").size(), 3u);
 }
@@ -162,6 +160,27 @@ threads:
     - stream_synchronize: {stream: s}
 )");
   EXPECT_NEAR(device_us(t, "both"), device_us(t, "alone") + device_us(t, "exchange"), 0.01);
+}
+
+TEST(Collective, MayBeInAGroupWithASendOnOneRankAndAloneOnTheOther) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  grouping:
+    processes: [0]
+    ops:
+      - nccl_group:
+          ops:
+            - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+            - nccl_send: {comm: world, stream: s, buffer: x, size: 1000B, type: int8, peer: 1}
+      - stream_synchronize: {stream: s}
+  apart:
+    processes: [1]
+    ops:
+      - nccl_all_reduce: {comm: world, stream: s, buffer: x, type: float32}
+      - nccl_recv: {comm: world, stream: s, buffer: x, size: 1000B, type: int8, peer: 0}
+      - stream_synchronize: {stream: s}
+)");
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
 }
 
 TEST(Hang, OfRanksWhoseGroupsDifferSaysWhichGroups) {
