@@ -6,9 +6,9 @@
 #include <array>
 #include <set>
 
-#include "models/nccl_cost.h"
-#include "models/nccl_settings.h"
-#include "scenarios/errors.h"
+#include "models/nccl/rules/settings.h"
+#include "models/nccl/time/cost.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -2,9 +2,9 @@
 // judge it.
 #pragma once
 
-#include "models/machine.h"
-#include "scenarios/diagnostic.h"
-#include "scenarios/program.h"
+#include "models/machine/machine.h"
+#include "scenarios/program/program.h"
+#include "scenarios/text/diagnostic.h"
 
 namespace foretrace {
 

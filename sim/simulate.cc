@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include "sim/deadlock.h"
-#include "sim/engine.h"
-#include "sim/host_thread.h"
-#include "sim/recorder.h"
+#include "sim/engine/engine.h"
+#include "sim/host/thread.h"
+#include "sim/record/deadlock.h"
+#include "sim/record/recorder.h"
 #include "sim/world.h"
 
 namespace foretrace {

@@ -3,16 +3,16 @@
 
 #include <cstdint>
 
-#include "models/machine.h"
-#include "reports/timeline.h"
-#include "scenarios/program.h"
+#include "models/machine/machine.h"
+#include "reports/timeline/timeline.h"
+#include "scenarios/program/program.h"
 
 namespace foretrace {
 
 /// How NCCL's operations, and copies from GPU to GPU, are simulated.
 enum class Fidelity : std::uint8_t {
   Flow,  ///< each a latency and one flow through all its ports
-  Chunk  ///< slice by slice through ports of first come, first served: sim/chunk_network.h
+  Chunk  ///< slice by slice through ports of first come, first served: sim/chunk/network.h
 };
 
 /// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md).

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <set>
 
-#include "scenarios/errors.h"
-#include "sim/warm_state.h"
+#include "scenarios/text/errors.h"
+#include "sim/host/warm_state.h"
 
 namespace foretrace::sim {
 namespace {

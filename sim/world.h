@@ -8,17 +8,17 @@
 #include <memory>
 #include <vector>
 
-#include "models/machine.h"
-#include "scenarios/program.h"
-#include "sim/device.h"
-#include "sim/engine.h"
-#include "sim/graph.h"
-#include "sim/hardware_queue.h"
-#include "sim/nccl.h"
-#include "sim/recorder.h"
-#include "sim/semaphore.h"
+#include "models/machine/machine.h"
+#include "scenarios/program/program.h"
+#include "sim/device/device.h"
+#include "sim/device/graph.h"
+#include "sim/device/hardware_queue.h"
+#include "sim/device/stream.h"
+#include "sim/engine/engine.h"
+#include "sim/host/semaphore.h"
+#include "sim/nccl/nccl.h"
+#include "sim/record/recorder.h"
 #include "sim/simulate.h"
-#include "sim/stream.h"
 
 namespace foretrace::sim {
 

@@ -27,8 +27,8 @@ foreach(rule IN LISTS forbidden_includes)
 endforeach()
 
 # x.cc includes x.h first, which proves that x.h compiles alone.
-file(GLOB sources RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/models/*.cc ${ROOT}/sim/*.cc
-     ${ROOT}/reports/*.cc ${ROOT}/hw/*.cc)
+file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/models/*.cc
+     ${ROOT}/sim/*.cc ${ROOT}/reports/*.cc ${ROOT}/hw/*.cc)
 foreach(source IN LISTS sources)
   string(REGEX REPLACE "\\.cc$" ".h" header ${source})
   if(EXISTS ${ROOT}/${header})
@@ -37,6 +37,38 @@ foreach(source IN LISTS sources)
     if(NOT first STREQUAL "#include \"${header}\"")
       string(APPEND violations "  ${source}: its own header is not its first include\n")
     endif()
+  endif()
+endforeach()
+
+# Only command lines know the parser of command lines.
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/scenarios/*.h ${ROOT}/models/*.cc
+     ${ROOT}/models/*.h ${ROOT}/sim/*.cc ${ROOT}/sim/*.h ${ROOT}/reports/*.cc ${ROOT}/reports/*.h
+     ${ROOT}/hw/*.cc ${ROOT}/hw/*.h)
+foreach(file IN LISTS files)
+  if(NOT file MATCHES "^(scenarios/command_line|sim/cli|hw/cli)/")
+    file(STRINGS ${ROOT}/${file} lines REGEX
+         "^[ \t]*#[ \t]*include[ \t]*[<\"](CLI/|scenarios/command_line/|sim/cli/|hw/cli/)")
+    foreach(line IN LISTS lines)
+      string(APPEND violations "  ${file}: ${line}\n")
+    endforeach()
+  endif()
+endforeach()
+
+# A room that is too full is hard to read.
+set(rooms "")
+foreach(file IN LISTS files)
+  get_filename_component(room ${file} DIRECTORY)
+  list(APPEND rooms ${room})
+endforeach()
+set(most_files_in_a_room 30)
+set(unique_rooms ${rooms})
+list(REMOVE_DUPLICATES unique_rooms)
+foreach(room IN LISTS unique_rooms)
+  set(here ${rooms})
+  list(FILTER here INCLUDE REGEX "^${room}$")
+  list(LENGTH here count)
+  if(count GREATER most_files_in_a_room)
+    string(APPEND violations "  ${room}: ${count} source files; split it\n")
   endif()
 endforeach()
 
@@ -50,11 +82,13 @@ set(may_link_report   options scenario timeline)
 set(may_link_sim      options scenario timeline models simgrid)
 set(may_link_fit      options scenario timeline models report sim)  # predicts, and reads measurements
 set(may_link_nccl_tests options scenario timeline models report sim)  # predicts and compares: both
-set(may_link_cli      options scenario timeline models report sim fit nccl_tests simgrid)  # the program foretrace
+set(may_link_command_line options scenario)  # what both programs' command lines share
+set(may_link_cli      options scenario timeline models report sim fit nccl_tests command_line simgrid)
+set(may_link_foretrace cli)                  # the program foretrace
 set(may_link_hw_core  options scenario timeline)
 set(may_link_kernels  gpu)                   # CUDA C++17, behind plain headers
-set(may_link_hw       options scenario timeline hw_core kernels gpu)
-set(may_link_hw_cli   options scenario timeline hw_core hw gpu)              # the program foretrace-hw
+set(may_link_hw       options scenario timeline hw_core kernels command_line gpu)
+set(may_link_hw_cli   options scenario timeline hw_core hw command_line gpu)              # the program foretrace-hw
 file(STRINGS ${LINKS} targets)
 foreach(line IN LISTS targets)
   string(REGEX MATCH "^([^:]+): *(.*)$" line "${line}")
@@ -62,7 +96,7 @@ foreach(line IN LISTS targets)
   separate_arguments(libraries UNIX_COMMAND "${CMAKE_MATCH_2}")
   string(REPLACE "foretrace_" "" part ${target})
   if(target STREQUAL "foretrace")
-    set(part cli)
+    set(part foretrace)
   elseif(target STREQUAL "foretrace-hw")
     set(part hw_cli)
   endif()

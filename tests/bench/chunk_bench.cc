@@ -8,12 +8,12 @@
 #include <ctime>
 #include <string>
 
-#include "models/nccl_cost.h"
-#include "models/nccl_slices.h"
-#include "scenarios/errors.h"
-#include "scenarios/read_scenario.h"
-#include "sim/children.h"
-#include "sim/chunk_network.h"
+#include "models/nccl/time/cost.h"
+#include "models/nccl/time/slices.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+#include "sim/chunk/network.h"
+#include "sim/engine/children.h"
 #include "sim/simulate.h"
 
 namespace foretrace {

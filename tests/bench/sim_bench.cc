@@ -7,10 +7,10 @@
 #include <fstream>
 #include <string>
 
-#include "models/machine.h"
-#include "reports/timeline_json.h"
-#include "scenarios/read_scenario.h"
-#include "sim/children.h"
+#include "models/machine/machine.h"
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/read/scenario.h"
+#include "sim/engine/children.h"
 #include "sim/simulate.h"
 
 namespace foretrace {

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "scenarios/text/data_directory.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -32,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(All, Document, testing::Values("README.md", "scenarios/
                          });
 
 TEST_P(Document, HasCommandsThatRunAsTheyStand) {
-  const auto commands = console_commands(read_file(fs::path{FORETRACE_SOURCE_DIR} / GetParam()));
+  const auto commands = console_commands(read_file(data_directory() / GetParam()));
   EXPECT_GE(commands.size(), 3U);
   const Scratch scratch;
   for (const std::string& command : commands) {
@@ -42,7 +43,7 @@ TEST_P(Document, HasCommandsThatRunAsTheyStand) {
 }
 
 TEST(Documents, ShowAScenarioThatPassesCheck) {
-  const std::string text = read_file(fs::path{FORETRACE_SOURCE_DIR} / "scenarios" / "README.md");
+  const std::string text = read_file(data_directory() / "scenarios" / "README.md");
   const auto begin = text.find("```yaml\n") + 8;
   const Scratch scratch;
   scratch.write("shown.yaml", text.substr(begin, text.find("```", begin) - begin));
@@ -51,7 +52,7 @@ TEST(Documents, ShowAScenarioThatPassesCheck) {
 }
 
 TEST(Documents, NameOnlyFilesThatExist) {
-  const fs::path root = FORETRACE_SOURCE_DIR;
+  const fs::path root = data_directory();
   for (const char* document : {"README.md", "CONTRIBUTING.md", "scenarios/README.md"}) {
     const std::string text = read_file(root / document);
     int links = 0;

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scenarios/text/data_directory.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -10,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 
 int line_of(const std::string& file, const std::string& text) {
-  const std::string all = read_file(std::filesystem::path{FORETRACE_SOURCE_DIR} / file);
+  const std::string all = read_file(data_directory() / file);
   const auto at = all.find(text);
   if (at == std::string::npos) return 0;
   return 1 + static_cast<int>(std::count(all.begin(), all.begin() + static_cast<long>(at), '\n'));

@@ -8,13 +8,15 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "scenarios/text/data_directory.h"
+
 namespace foretrace::test {
 
 namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kRoot = FORETRACE_SOURCE_DIR;
+const fs::path kRoot = data_directory();
 
 std::string quoted(const std::string& text) {
   std::string result = "'";

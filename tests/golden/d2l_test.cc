@@ -2,7 +2,7 @@
 // prediction.
 #include <gtest/gtest.h>
 
-#include "reports/timeline_json.h"
+#include "reports/timeline/timeline_json.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {

@@ -6,7 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "reports/timeline_json.h"
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/text/data_directory.h"
 #include "tests/cli/shell.h"
 #include "tests/golden/summary.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kGoldens = fs::path{FORETRACE_SOURCE_DIR} / "tests" / "golden";
+const fs::path kGoldens = data_directory() / "tests" / "golden";
 
 /// scenarios/streams/x.yaml: tests/golden/streams/x.txt
 fs::path golden_of(const Shipped& scenario) {
@@ -69,7 +70,7 @@ TEST(Goldens, HaveAScenarioEach) {
     if (entry.path().extension() != ".txt" || entry.path().filename() == "CMakeLists.txt") continue;
     const fs::path scenario =
         fs::path{"scenarios"} / fs::relative(entry.path(), kGoldens).replace_extension(".yaml");
-    EXPECT_TRUE(fs::exists(fs::path{FORETRACE_SOURCE_DIR} / scenario)) << entry.path();
+    EXPECT_TRUE(fs::exists(data_directory() / scenario)) << entry.path();
   }
 }
 

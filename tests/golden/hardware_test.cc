@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "reports/timeline_json.h"
+#include "reports/timeline/timeline_json.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {

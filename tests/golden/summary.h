@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "reports/timeline.h"
+#include "reports/timeline/timeline.h"
 
 namespace foretrace::test {
 

@@ -1,8 +1,8 @@
-#include "programs.h"
+#include "tests/hw/programs.h"
 
 #include <stdexcept>
 
-#include "scenarios/read_scenario.h"
+#include "scenarios/read/scenario.h"
 
 namespace foretrace::hw {
 

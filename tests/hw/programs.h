@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "scenarios/program.h"
+#include "scenarios/program/program.h"
 
 namespace foretrace::hw {
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <sstream>
 
-#include "models/machine.h"
-#include "reports/order_check.h"
-#include "reports/timeline_json.h"
-#include "scenarios/read_scenario.h"
-#include "sim/children.h"
+#include "models/machine/machine.h"
+#include "reports/compare/order_check.h"
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/read/scenario.h"
+#include "sim/engine/children.h"
 #include "sim/simulate.h"
 #include "tests/properties/program_generator.h"
 #include "tests/sim/unit_machine.h"

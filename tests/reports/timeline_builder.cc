@@ -1,4 +1,4 @@
-#include "timeline_builder.h"
+#include "tests/reports/timeline_builder.h"
 
 #include <unistd.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "reports/timeline.h"
+#include "reports/timeline/timeline.h"
 
 namespace foretrace::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "scenarios/read_scenario.h"
+#include "scenarios/read/scenario.h"
 
 namespace foretrace::testing {
 

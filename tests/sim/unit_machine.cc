@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "scenarios/read_scenario.h"
+#include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
 
 namespace foretrace::test {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/machine.h"
-#include "reports/timeline.h"
+#include "models/machine/machine.h"
+#include "reports/timeline/timeline.h"
 
 namespace foretrace::test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "fake_gpu.h"
+#include "tests/hw/fake_gpu/fake_gpu.h"
 
 namespace fake_gpu {
 namespace {

@@ -3,10 +3,10 @@
 #include <chrono>
 #include <thread>
 
-#include "fake_gpu.h"
-#include "hw/hash.h"
-#include "hw/kernels.h"
-#include "hw/pattern.h"
+#include "hw/cuda/hash.h"
+#include "hw/cuda/kernels.h"
+#include "hw/cuda/pattern.h"
+#include "tests/hw/fake_gpu/fake_gpu.h"
 
 namespace foretrace::hw {
 namespace {

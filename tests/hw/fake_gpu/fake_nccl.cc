@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "fake_gpu.h"
+#include "tests/hw/fake_gpu/fake_gpu.h"
 
 struct ncclComm {
   MPI_Comm mpi = MPI_COMM_NULL;

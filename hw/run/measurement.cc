@@ -1,0 +1,259 @@
+#include "hw/run/measurement.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "hw/check/data_check.h"
+#include "hw/guard/together.h"
+#include "hw/node/environment.h"
+#include "hw/run/samples.h"
+#include "hw/trace/activity_tracer.h"
+#include "hw/trace/clock.h"
+#include "hw/trace/clock_bound.h"
+#include "hw/trace/cupti_check.h"
+#include "reports/timeline/origin.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace::hw {
+namespace {
+
+/// Samples reach the disk after so many repetitions; gathering them costs no measured time.
+constexpr int kSaveEvery = 5;
+
+/// "ranks=3 small=48B": with them the scenario's file gives this very program again.
+std::string text_of(const ParameterValues& parameters) {
+  std::string text;
+  for (const auto& [name, value] : parameters) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+Timeline empty_result(const Program& program, const ParameterValues& parameters) {
+  Timeline timeline;
+  timeline.origin = origin_of(program);
+  timeline.origin.measured = true;
+  timeline.origin.producer = std::string{"foretrace-hw "} + FORETRACE_VERSION;
+  timeline.ops = op_rows(program);
+  if (!parameters.empty()) timeline.origin.versions["parameters"] = text_of(parameters);
+  return timeline;
+}
+
+/// "2026-11-21T02:00:00Z"
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace
+
+Measurement::Measurement(Program program, Processes processes, MeasureOptions options)
+    : program_{std::move(program)},
+      processes_{std::move(processes)},
+      options_{std::move(options)},
+      files_{{options_.runs / program_.name}, empty_result(program_, options_.parameters)} {}
+
+int Measurement::first_ordinal() const {
+  return processes_.local_rank() * static_cast<int>(program_.devices);
+}
+
+bool Measurement::plan() {
+  at_root(processes_, [&] {
+    plan_ = files_.open(
+        {options_.repetitions, options_.traced, program_.warmup == 0, options_.when_there});
+    for (std::uint32_t p = 0; p < program_.processes; ++p) {
+      std::filesystem::remove(hang_file(files_.files().directory, p));
+    }
+  });
+  processes_.broadcast(std::as_writable_bytes(std::span{&plan_, 1}), 0);
+  return !plan_.complete;
+}
+
+int Measurement::measure_regions() {
+  ProcessRun run{program_, processes_, first_ordinal(), options_.timeout, run_end()};
+  note_machine();
+  if (program_.warmup > 0) run.preload();
+  warm_up(run);
+  if (program_.warmup > 0 && !data_is_right(run)) return kBadAnswer;
+  repeat(run);
+  if (program_.warmup == 0 && !data_is_right(run)) return kBadAnswer;
+  at_root(processes_, [&] {
+    files_.add_environment({{"start", plan_.start},
+                            {"label", options_.start_label},
+                            {"date", utc_now()},
+                            {"machine", describe_environment()}});
+    files_.write(plan_.traced == 0);
+  });
+  return kDone;
+}
+
+void Measurement::warm_up(ProcessRun& run) const {
+  for (std::uint32_t i = 0; i < program_.warmup; ++i) run.pass();
+}
+
+bool Measurement::data_is_right(ProcessRun& run) {
+  if (!options_.check_data) return true;
+  const DataCheck check = check_data(program_, processes_, run);
+  files_.set_version("data_checked", check.summary);
+  if (check.wrong.empty()) return true;
+  wrong_data_ = true;
+  at_root(processes_, [&] {
+    for (const std::string& line : check.wrong) fmt::print(stderr, "{}\n", line);
+    files_.write_outcome({Outcome::Kind::WrongData, check.wrong});
+  });
+  return false;
+}
+
+void Measurement::repeat(ProcessRun& run) {
+  const auto process = static_cast<std::uint32_t>(processes_.rank());
+  std::vector<RegionSamples> rows;
+  for (int repetition = 1; repetition <= plan_.repetitions; ++repetition) {
+    run.pass();
+    add_repetition(rows, program_, run.region_times(), process, plan_.start);
+    if (repetition % kSaveEvery == 0 || repetition == plan_.repetitions) save_samples(rows);
+  }
+}
+
+void Measurement::save_samples(std::vector<RegionSamples>& rows) {
+  Timeline part;
+  part.regions = std::exchange(rows, {});
+  const auto parts = processes_.gather(to_bytes(part));
+  at_root(processes_, [&] {
+    std::vector<RegionSamples> all;
+    for (const std::string& bytes : parts) append_samples(all, from_bytes(bytes).regions);
+    files_.save_samples(std::move(all));
+  });
+}
+
+void Measurement::trace() {
+  if (plan_.traced == 0 || wrong_data_) return;
+  ProcessRun run{program_, processes_, first_ordinal(), options_.timeout, run_end()};
+  note_machine();
+  if (program_.warmup > 0) run.preload();
+  const auto devices = static_cast<int>(program_.devices);
+  std::unique_ptr<ActivityTracer> tracer;
+  together(processes_, [&] {
+    try {
+      tracer = std::make_unique<ActivityTracer>();
+    } catch (const CuptiError& error) {
+      throw CannotHereError{fmt::format("the traced pass is not possible here: {}", error.what())};
+    }
+  });
+  warm_up(run);
+  auto brackets = launch_brackets(first_ordinal(), devices);
+  fill_brackets(brackets, tracer->collect());
+  TracedPass pass;
+  for (int i = 0; i < plan_.traced; ++i) {
+    pass = run.traced_pass();
+    pass.activities = tracer->collect();
+  }
+  auto after = launch_brackets(first_ordinal(), devices);
+  fill_brackets(after, tracer->collect());
+  brackets.insert(brackets.end(), after.begin(), after.end());
+
+  BuiltSpans built = build_spans(program_, pass);
+  set_traced(built.timeline.regions, program_, run.region_times(), pass.process);
+  std::vector<ClockError> errors;
+  for (int d = 0; d < devices; ++d) errors.push_back(clock_error(brackets, first_ordinal() + d));
+  const std::int64_t bound = bound_over_processes(processes_, worst(errors));
+  const std::int64_t unattributed =
+      processes_.largest(static_cast<std::int64_t>(built.unattributed));
+  const std::int64_t dropped = processes_.largest(static_cast<std::int64_t>(tracer->dropped()));
+  const auto parts = processes_.gather(to_bytes(built.timeline));
+  at_root(processes_, [&] {
+    Timeline all;
+    for (const std::string& bytes : parts) add_process(all, from_bytes(bytes));
+    all.origin.clock_error_bound_ns = bound;
+    files_.set_trace(std::move(all));
+    if (unattributed > 0) {
+      files_.set_version("device_records_of_no_operation", std::to_string(unattributed));
+    }
+    if (dropped > 0) files_.set_version("device_records_dropped", std::to_string(dropped));
+    files_.write(true);
+  });
+}
+
+void Measurement::note_machine() {
+  const std::string gpus = gpu_names(first_ordinal(), static_cast<int>(program_.devices));
+  // In every process: any of them may have to write the result.
+  files_.set_machine(fmt::format("{} x {}", program_.processes * program_.devices, gpus),
+                     software_versions());
+  files_.set_version("clock_error_bound",
+                     "tightest of 100 launch-and-wait brackets per GPU around the traced pass");
+}
+
+RunEnd Measurement::run_end() {
+  return {[this](const ProcessReport& report) { on_hang(report); }, [this] { end_hang(); },
+          [this](const std::string& what) { on_failed_operation(what); },
+          [this] { options_.end_run(kBadAnswer); },
+          [this](const std::string& what) {
+            fmt::print(stderr, "error: process {}: {}\n", processes_.rank(), what);
+            options_.end_run(kBroke);
+          }};
+}
+
+void Measurement::on_hang(const ProcessReport& report) {
+  using namespace std::chrono_literals;
+  const auto& directory = files_.files().directory;
+  try {
+    write_hang_report(hang_file(directory, report.process), report);
+  } catch (const IoError& error) {
+    fmt::print(stderr, "process {}: {}\n", report.process, error.what());
+  }
+  if (!is_root()) {
+    std::this_thread::sleep_for(2s);  // the others look around before anything is aborted
+    return;
+  }
+  std::vector<ProcessReport> reports;
+  std::vector<std::string> silent;
+  const std::int64_t end_ns = now_ns() + std::chrono::nanoseconds{8s}.count();
+  for (std::uint32_t p = 0; p < program_.processes; ++p) {
+    auto other = read_hang_report(hang_file(directory, p));
+    while (!other && now_ns() < end_ns) {
+      std::this_thread::sleep_for(50ms);
+      other = read_hang_report(hang_file(directory, p));
+    }
+    if (other) {
+      reports.push_back(std::move(*other));
+    } else {
+      silent.push_back(fmt::format("process {} did not answer", p));
+    }
+  }
+  Outcome outcome{Outcome::Kind::Timeout, explain_hang(program_, reports)};
+  outcome.explanation.insert(outcome.explanation.end(), silent.begin(), silent.end());
+  fmt::print(stderr, "{}: no operation completed for {} s: the run hangs\n", program_.name,
+             std::chrono::duration_cast<std::chrono::duration<double>>(options_.timeout).count());
+  for (const std::string& line : outcome.explanation) fmt::print(stderr, "  {}\n", line);
+  files_.write_outcome(std::move(outcome));
+  for (std::uint32_t p = 0; p < program_.processes; ++p) {
+    std::filesystem::remove(hang_file(directory, p));
+  }
+}
+
+void Measurement::end_hang() {
+  using namespace std::chrono_literals;
+  if (!is_root()) std::this_thread::sleep_for(20s);  // rank 0 explains, and ends everybody
+  options_.end_run(kBadAnswer);
+}
+
+void Measurement::on_failed_operation(const std::string& what) {
+  fmt::print(stderr, "{}: {}\n", program_.name, what);
+  // Rank 0 may be stuck in a call: the process that failed writes the result, with what is on disk.
+  try {
+    if (!is_root()) files_.join(plan_);
+    files_.write_outcome({Outcome::Kind::Failed, {what}});
+  } catch (const std::exception& error) {  // the run ends all the same
+    fmt::print(stderr, "process {}: {}\n", processes_.rank(), error.what());
+  }
+}
+
+}  // namespace foretrace::hw

@@ -1,0 +1,238 @@
+// models/machines/NAME.yaml: one line per parameter, read as strictly as a scenario.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "models/machine/machine.h"
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
+#include "scenarios/text/yaml_reader.h"
+#include "scenarios/values/quantity.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::string_view kFlopSuffix = "FLOP/s";
+
+/// "49.5 TFLOP/s" as a plain number of FLOP/s; other texts unchanged.
+std::string without_flop_unit(std::string text) {
+  if (!text.ends_with(kFlopSuffix)) return text;
+  text.resize(text.size() - kFlopSuffix.size());
+  while (text.ends_with(' ')) text.pop_back();
+  std::string_view scale = "1";
+  if (text.ends_with('T')) scale = "1000000000000";
+  if (text.ends_with('G')) scale = "1000000000";
+  if (scale != "1") text.pop_back();
+  return fmt::format("{} * {}", text, scale);
+}
+
+Unit expected(ParamUnit unit) {
+  switch (unit) {
+    case ParamUnit::Time:
+      return kTime;
+    case ParamUnit::Size:
+      return kSize;
+    case ParamUnit::Rate:
+      return kRate;
+    case ParamUnit::Count:
+    case ParamUnit::FlopRate:
+    case ParamUnit::Ratio:
+      break;
+  }
+  return kNumber;
+}
+
+/// From a quantity's base units (bytes, picoseconds) to SI.
+double to_si(const Quantity& quantity, Unit unit) {
+  const auto value = quantity.constant.convert_to<double>();
+  if (unit == kTime) return value * 1e-12;
+  if (unit == kRate) return value * 1e12;
+  return value;
+}
+
+class MachineReader {
+ public:
+  MachineReader(std::string_view text, const std::string& file) : problems_{file} {
+    root_ = parse_yaml(text, problems_);
+  }
+
+  Checked<Machine> read() {
+    MapReader map{root_, "a machine file", problems_};
+    if (const YamlNode* version = map.required("schema_version"); version && version->text != "1") {
+      problems_.error(*version, fmt::format("schema_version {} is not known", version->text),
+                      "this foretrace reads version 1");
+    }
+    if (const YamlNode* base = map.optional("based_on")) read_base(*base);
+    if (const YamlNode* name = map.required("name")) machine_.name = name->text;
+    if (const YamlNode* summary = map.optional("summary")) machine_.summary = summary->text;
+    if (const YamlNode* version = map.optional("nccl_version")) {
+      machine_.nccl_version = version->text;
+    }
+    if (const YamlNode* node = map.required("node")) read_node(*node);
+    if (const YamlNode* list = map.optional("fit_scenarios")) {
+      for (const YamlNode& item : list->items) machine_.fit_scenarios.push_back(item.text);
+    }
+    const YamlNode* parameters =
+        machine_.based_on.empty() ? map.required("parameters") : map.optional("parameters");
+    if (parameters != nullptr) read_parameters(*parameters);
+    map.finish();
+    if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
+    return std::move(machine_);
+  }
+
+ private:
+  /// Another machine's parameters are assumptions here, whatever they are there.
+  void read_base(const YamlNode& node) {
+    const auto names = machine_names();
+    if (std::ranges::find(names, node.text) == names.end()) {
+      problems_.error(node, fmt::format("unknown machine '{}'", node.text),
+                      suggest(node.text, names));
+      return;
+    }
+    const std::filesystem::path file = machine_directory() / (node.text + ".yaml");
+    const std::string text = read_text_file(file);
+    // A base stands on its own, so nothing can go in circles.
+    if (text.find("\nbased_on:") != std::string::npos) {
+      problems_.error(node, fmt::format("'{}' is based on another machine itself", node.text),
+                      "name the machine that it is based on");
+      return;
+    }
+    const Checked<Machine> base = read_machine(text, file.string());
+    if (!base) throw UsageError{render(base.error(), text)};
+    machine_.based_on = node.text;
+    machine_.nccl_version = base->nccl_version;
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (!base->has(param)) continue;
+      ParamValue value = base->get(param);
+      value.source = ParameterClass::Assumed;
+      value.from = fmt::format("as {}", node.text);
+      value.range.clear();
+      machine_.set(param, std::move(value));
+    }
+  }
+
+  void read_node(const YamlNode& node) {
+    MapReader map{node, "node", problems_};
+    if (const YamlNode* count = map.optional("count")) machine_.nodes = read_count(*count);
+    if (const YamlNode* gpus = map.required("gpus")) machine_.gpus_per_node = read_count(*gpus);
+    if (const YamlNode* gpu = map.required("gpu")) machine_.gpu_name = gpu->text;
+    machine_.node = read_node_facts(map);
+    map.finish();
+  }
+
+  void read_parameters(const YamlNode& node) {
+    MapReader map{node, "parameters", problems_};
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (const YamlNode* entry = map.optional(info(param).key)) read_parameter(param, *entry);
+    }
+    map.finish();
+  }
+
+  void read_parameter(Param param, const YamlNode& node) {
+    MapReader map{node, fmt::format("parameter {}", info(param).key), problems_};
+    ParamValue value;
+    if (const YamlNode* text = map.required("value")) {
+      value.value = read_number(*text, info(param).unit);
+      if (value.value < 0 || (value.value == 0 && info(param).unit != ParamUnit::Time &&
+                              info(param).unit != ParamUnit::Count)) {
+        problems_.error(*text, fmt::format("{} must be positive", info(param).key));
+      }
+    }
+    if (const YamlNode* source = map.required("source")) value.source = read_source(*source);
+    if (const YamlNode* from = map.optional("from")) value.from = from->text;
+    if (const YamlNode* range = map.optional("range")) value.range = range->text;
+    if (const YamlNode* spread = map.optional("spread")) {
+      value.spread = read_number(*spread, ParamUnit::Ratio);
+    }
+    map.finish();
+    machine_.set(param, std::move(value));
+  }
+
+  double read_number(const YamlNode& node, ParamUnit unit) {
+    const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
+      return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
+    };
+    const std::string text = unit == ParamUnit::FlopRate ? without_flop_unit(node.text) : node.text;
+    const Parsed<Quantity> parsed = parse_quantity(text, no_names);
+    if (!parsed) {
+      problems_.error(node, parsed.error().message, parsed.error().hint, parsed.error().offset);
+      return 1;
+    }
+    if (parsed->unit != expected(unit)) {
+      problems_.error(node, fmt::format("expected {}, found {}", describe(expected(unit)),
+                                        describe(parsed->unit)));
+      return 1;
+    }
+    return to_si(*parsed, expected(unit));
+  }
+
+  std::uint32_t read_count(const YamlNode& node) {
+    const double value = read_number(node, ParamUnit::Count);
+    if (value >= 1 && value <= 1e6) return static_cast<std::uint32_t>(value);
+    problems_.error(node, fmt::format("{} is not a count between 1 and 1000000", node.text));
+    return 1;
+  }
+
+  ParameterClass read_source(const YamlNode& node) {
+    static const std::vector<std::pair<std::string, ParameterClass>> kSources{
+        {"fit", ParameterClass::Fit},
+        {"datasheet", ParameterClass::Datasheet},
+        {"published", ParameterClass::Published},
+        {"assumed", ParameterClass::Assumed}};
+    std::vector<std::string> known;
+    for (const auto& [name, source] : kSources) {
+      if (name == node.text) return source;
+      known.push_back(name);
+    }
+    problems_.error(node, fmt::format("unknown source '{}'", node.text), suggest(node.text, known));
+    return ParameterClass::Assumed;
+  }
+
+  Problems problems_;
+  YamlNode root_;
+  Machine machine_;
+};
+
+}  // namespace
+
+Checked<Machine> read_machine(std::string_view text, const std::string& file) {
+  return MachineReader{text, file}.read();
+}
+
+std::filesystem::path machine_directory() {
+  if (const char* set = std::getenv("FORETRACE_MACHINES")) return set;
+  return data_directory() / "models" / "machines";
+}
+
+std::vector<std::string> machine_names() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator{machine_directory(), none}) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Machine load_machine(const std::string& name_or_path) {
+  std::filesystem::path path{name_or_path};
+  if (path.extension() != ".yaml") {
+    path = machine_directory() / (name_or_path + ".yaml");
+    if (!std::filesystem::exists(path)) {
+      throw UsageError{fmt::format("unknown machine '{}'\n  hint: {}", name_or_path,
+                                   suggest(name_or_path, machine_names()))};
+    }
+  }
+  const std::string text = read_text_file(path);
+  const Checked<Machine> machine = read_machine(text, path.string());
+  if (!machine) throw UsageError{render(machine.error(), text)};
+  return *machine;
+}
+
+}  // namespace foretrace

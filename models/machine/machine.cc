@@ -1,0 +1,76 @@
+#include "models/machine/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::array<ParamInfo, kParamCount> kCatalogue{{
+#define PARAMETER(name, key, unit, text) {key, ParamUnit::unit, text},
+#include "models/machine/parameters.def"
+#undef PARAMETER
+}};
+
+Bytes sum_of(const Program& program, auto&& counts) {
+  Bytes sum;
+  for (const Buffer& buffer : program.buffers) {
+    if (counts(buffer)) sum = sum + buffer.size;
+  }
+  return sum;
+}
+
+}  // namespace
+
+const ParamInfo& info(Param param) { return kCatalogue[static_cast<std::size_t>(param)]; }
+
+const ParamValue& Machine::get(Param param) const {
+  const auto& value = values_[index(param)];
+  if (!value) {
+    throw UsageError{
+        fmt::format("machine '{}' has no parameter '{}' ({}), and this program needs it", name,
+                    info(param).key, info(param).text)};
+  }
+  return *value;
+}
+
+Diagnostics check_fits(const Program& program, const Machine& machine) {
+  Diagnostics problems;
+  const auto problem = [&](std::string message, std::string hint) {
+    problems.push_back({{program.file, 0, 0}, std::move(message), std::move(hint)});
+  };
+  const std::uint32_t per_node = program.processes / program.nodes * program.devices;
+  if (program.nodes > machine.nodes || per_node > machine.gpus_per_node) {
+    problem(fmt::format(
+                "the scenario needs {} node(s) with {} GPU(s) each, machine '{}' has {} with {}",
+                program.nodes, per_node, machine.name, machine.nodes, machine.gpus_per_node),
+            "choose a larger machine: foretrace list machines");
+  }
+  for (std::uint32_t device = 0; device < program.devices; ++device) {
+    const Bytes need = sum_of(program, [&](const Buffer& buffer) {
+      return buffer.memory == MemoryKind::Device && buffer.device == device;
+    });
+    if (machine.has(Param::GpuMemory) && need > machine.size(Param::GpuMemory)) {
+      problem(fmt::format("the buffers on device {} need {} bytes, a GPU of machine '{}' has {}",
+                          device, need.count, machine.name, machine.size(Param::GpuMemory).count),
+              "make the buffers smaller, or spread them over devices");
+    }
+  }
+  const Bytes host =
+      sum_of(program, [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; });
+  const std::uint64_t processes_per_node = program.processes / program.nodes;
+  if (machine.has(Param::HostMemory) &&
+      host.count > machine.size(Param::HostMemory).count / processes_per_node) {
+    problem(
+        fmt::format(
+            "host buffers need {} bytes in each of {} processes, a node of machine '{}' has {}",
+            host.count, processes_per_node, machine.name, machine.size(Param::HostMemory).count),
+        "make the host buffers smaller");
+  }
+  return problems;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,99 @@
+// What the predictor knows about a machine: one value with unit, source, range and spread per
+// parameter of the catalogue (parameters.def), read from models/machines/NAME.yaml.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/machine/node_facts.h"
+#include "reports/timeline/timeline.h"
+#include "scenarios/program/program.h"
+#include "scenarios/text/diagnostic.h"
+#include "scenarios/values/units.h"
+
+namespace foretrace {
+
+enum class Param : std::uint16_t {
+#define PARAMETER(name, key, unit, text) name,
+#include "models/machine/parameters.def"
+#undef PARAMETER
+  Count_
+};
+inline constexpr std::size_t kParamCount = static_cast<std::size_t>(Param::Count_);
+
+enum class ParamUnit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio };
+
+struct ParamInfo {
+  std::string_view key;  ///< "host.launch_kernel"
+  ParamUnit unit;
+  std::string_view text;
+};
+const ParamInfo& info(Param param);
+
+/// A parameter's value in SI base units (seconds, bytes, bytes/s, flop/s) and how far to trust it.
+struct ParamValue {
+  double value{};
+  double spread{};  ///< relative, one sigma: 0.03 is 3 %
+  ParameterClass source = ParameterClass::Assumed;
+  std::string from;   ///< "calibration run 2026-11-21, 6 starts" or a datasheet's name
+  std::string range;  ///< where it was fitted: "4KiB..1GiB"; empty for everywhere
+};
+
+/// Where a machine lacks a parameter that a program needs. Exit code 2.
+class Machine {
+ public:
+  std::string name;
+  std::string summary;
+  std::string based_on;  ///< the machine that all parameters not given here are taken from
+  std::uint32_t nodes = 1;
+  std::uint32_t gpus_per_node = 1;
+  std::string gpu_name;
+  NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
+  std::string nccl_version;  ///< whose rules choose algorithm and protocol
+  std::vector<std::string> fit_scenarios;  ///< scenario names whose runs went into the fit
+
+  void set(Param param, ParamValue value) { values_[index(param)] = std::move(value); }
+  bool has(Param param) const { return values_[index(param)].has_value(); }
+  /// Throws UsageError naming the parameter and the machine when it is missing.
+  const ParamValue& get(Param param) const;
+
+  /// What a host call takes: get(), unless the program's calls go through something slower.
+  Duration call_time(Param param) const {
+    const auto& replaced = calls_[index(param)];
+    return replaced ? seconds_to_duration(replaced->value) : time(param);
+  }
+  void replace_call(Param param, ParamValue value) { calls_[index(param)] = std::move(value); }
+
+  Duration time(Param param) const { return seconds_to_duration(get(param).value); }
+  double rate(Param param) const { return get(param).value; }  ///< bytes/s or flop/s
+  Bytes size(Param param) const { return {static_cast<std::uint64_t>(get(param).value)}; }
+  std::uint32_t count(Param param) const { return static_cast<std::uint32_t>(get(param).value); }
+
+ private:
+  static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
+  std::array<std::optional<ParamValue>, kParamCount> values_;
+  std::array<std::optional<ParamValue>, kParamCount> calls_;
+};
+
+/// Reads a machine file; all mistakes at once.
+Checked<Machine> read_machine(std::string_view text, const std::string& file);
+
+/// The file that read_machine reads back: parameters in the catalogue's order.
+std::string machine_text(const Machine& machine);
+
+/// A name from `foretrace list machines`, or a path ending in .yaml. Throws UsageError.
+Machine load_machine(const std::string& name_or_path);
+
+/// The directory of the shipped machine files, and their names.
+std::filesystem::path machine_directory();
+std::vector<std::string> machine_names();
+
+/// Errors when `machine` is too small for `program`: GPUs, device memory, host memory.
+Diagnostics check_fits(const Program& program, const Machine& machine);
+
+}  // namespace foretrace

@@ -1,0 +1,52 @@
+// The constants of NCCL's tuning model, one table per set of rules. Each value carries the place in
+// NCCL's source that it was read from.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "models/nccl/rules/types.h"
+
+namespace foretrace {
+
+/// What connects two ranks, as the latency tables know it.
+enum class NcclHop : std::uint8_t { NvLink, Pci, Net };
+inline constexpr std::size_t kNcclHops = 3;
+
+/// Columns of the bandwidth tables: one node, two, more.
+using PerScale = std::array<double, 3>;
+using PerGeneration = std::array<PerScale, kGpuGenerations>;
+
+inline constexpr std::size_t kTreeCorrections = 24;
+
+struct NcclConstants {
+  NcclVersion since;
+  // src/graph/tuning.cc, microseconds
+  PerAlgorithm<double> base_latency;
+  std::array<PerAlgorithm<double>, kNcclHops> hop_latency;
+  // src/graph/tuning.cc, GB/s
+  PerGeneration ll_max;  ///< row: the GPU's generation on one node, else Intel, AMD
+  PerGeneration ring_ll128_per_channel;
+  PerGeneration tree_ll128_per_channel;
+  PerGeneration tree_per_channel;
+  PerGeneration nvls_tree_per_channel;  ///< from 2.28
+  std::array<float, kGpuGenerations> nvls_efficiency;
+  bool nvls_by_ring_ratio;  ///< 2.28: NVLS bandwidth by efficiency and n/nsteps; before: times 5/6
+  std::array<std::array<float, kTreeCorrections>, kNcclProtocols> tree_correction;
+  bool corrects_nvls_tree;  ///< 2.29, Blackwell on x86
+  // src/graph/search.cc, GB/s per channel
+  std::span<const float> speeds_within_blackwell;
+  std::span<const float> speeds_between_blackwell;
+  // src/enqueue.cc
+  std::uint64_t min_traffic_per_channel;
+  bool p2p_ll_by_channels;  ///< 2.29: send/recv takes LL by what one channel moves, else by peer
+  // src/graph/paths.cc
+  bool p2p_net_channels_by_bandwidth;  ///< 2.29
+};
+
+/// The rules of a release.
+const NcclConstants& nccl_constants(NcclVersion version);
+
+}  // namespace foretrace

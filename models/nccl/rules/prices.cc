@@ -1,0 +1,372 @@
+#include "models/nccl/rules/prices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using enum NcclAlgorithm;
+using enum NcclFunction;
+using enum NcclProtocol;
+
+int floor_log2(std::uint64_t value) { return static_cast<int>(std::bit_width(value)) - 1; }
+
+bool gathers(NcclFunction function) { return function == AllGather || function == ReduceScatter; }
+bool is_nvls(NcclAlgorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
+
+/// Does NCCL know this algorithm for this function at all?
+bool exists(NcclFunction function, NcclAlgorithm algorithm) {
+  if (function == Broadcast || function == Reduce) return algorithm == Ring;
+  if (gathers(function)) {
+    return algorithm == Pat || algorithm == Ring || algorithm == Nvls || algorithm == CollNetDirect;
+  }
+  return algorithm != Pat;
+}
+
+/// Steps of one pass of a ring.
+int ring_steps(NcclFunction function, int ranks) {
+  if (function == AllReduce) return 2 * (ranks - 1);
+  return gathers(function) ? ranks - 1 : ranks;
+}
+
+// The arithmetic below keeps NCCL's types: its tables and variables are float, its constants
+// double.
+class PriceTable {
+ public:
+  explicit PriceTable(NcclTuning& tuning)
+      : tuning_{tuning},
+        rules_{*tuning.constants},
+        nodes_{static_cast<int>(tuning.topology.nodes)},
+        ranks_{static_cast<int>(tuning.ranks())},
+        per_node_{static_cast<float>(ranks_) / static_cast<float>(nodes_)},
+        scale_{tuning.topology.nodes <= 2 ? tuning.topology.nodes - 1 : 2},
+        generation_{nccl_index(tuning.topology.generation)} {}
+
+  void fill() {
+    for (std::size_t f = 0; f < kNcclFunctions; ++f) {
+      for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
+        for (std::size_t p = 0; p < kNcclProtocols; ++p) {
+          const auto function = static_cast<NcclFunction>(f);
+          const auto algorithm = static_cast<NcclAlgorithm>(a);
+          const auto protocol = static_cast<NcclProtocol>(p);
+          if (!exists(function, algorithm)) continue;
+          tuning_.bandwidth[f][a][p] = bandwidth(function, algorithm, protocol);
+          tuning_.latency[f][a][p] = latency(function, algorithm, protocol);
+        }
+      }
+    }
+  }
+
+ private:
+  float channel_bandwidth(NcclFunction function, NcclAlgorithm algorithm) const {
+    const NcclSearchGraph& graph = tuning_.graph(algorithm);
+    if (!is_nvls(algorithm)) return nodes_ <= 2 ? graph.intra_gbps : graph.inter_gbps;
+    return rules_.nvls_by_ring_ratio ? nvls_bandwidth(function, algorithm, graph)
+                                     : older_nvls_bandwidth(function, algorithm, graph);
+  }
+
+  float nvls_bandwidth(NcclFunction function, NcclAlgorithm algorithm,
+                       const NcclSearchGraph& graph) const {
+    if (graph.channels < 2) return 0;
+    const auto channels = static_cast<float>(graph.channels);
+    float intra =
+        graph.intra_gbps * rules_.nvls_efficiency[generation_] * (channels - 1) / channels;
+    intra *= function == AllReduce ? 2.0F : (per_node_ - 1) / per_node_;
+    const bool tree = algorithm == NvlsTree;
+    const float inter = graph.inter_gbps * (nodes_ <= 2 && tree ? 2.F : 1.F);
+    const float most = tree ? static_cast<float>(rules_.nvls_tree_per_channel[generation_][scale_])
+                            : std::numeric_limits<float>::max();
+    return std::min({intra, inter, most});
+  }
+
+  /// Before 2.28.
+  float older_nvls_bandwidth(NcclFunction function, NcclAlgorithm algorithm,
+                             const NcclSearchGraph& graph) const {
+    if (algorithm == NvlsTree) {
+      return std::min(graph.intra_gbps, nodes_ <= 2 ? graph.inter_gbps : graph.inter_gbps / 2);
+    }
+    if (function == AllReduce) return std::min(graph.intra_gbps, graph.inter_gbps);
+    return std::min(graph.intra_gbps * (per_node_ - 1.0F) / per_node_, graph.inter_gbps * 0.9F);
+  }
+
+  double ll_most() const {
+    const std::size_t by_cpu = tuning_.topology.cpu == NcclCpu::Amd ? 1 : 0;
+    return rules_.ll_max[nodes_ == 1 ? generation_ : by_cpu][scale_];
+  }
+
+  float bandwidth(NcclFunction function, NcclAlgorithm algorithm, NcclProtocol protocol) const {
+    // CollNet has no bandwidth without its plug-in.
+    if (algorithm == CollNetDirect || algorithm == CollNetChain) return 0;
+    if (is_nvls(algorithm) && protocol != Simple) return 0;
+    if (algorithm == Pat && (protocol != Simple || !pat_enabled())) return 0;
+    if (algorithm == Nvls && gathers(function) && nodes_ > 1) return 0;  // needs CollNet
+    const auto channels = static_cast<double>(tuning_.graph(algorithm).channels);
+    float bus = static_cast<float>(channels) * channel_bandwidth(function, algorithm);
+    const auto limit = [&bus](double value, double most) {
+      bus = static_cast<float>(std::min(value, most));
+    };
+    if (algorithm == Ring && protocol == LL) limit(bus * .5, ll_most());
+    if (algorithm == Ring && protocol == LL128) {
+      limit(bus * 0.92, channels * rules_.ring_ll128_per_channel[generation_][scale_]);
+    }
+    if (algorithm == Tree) {
+      limit(bus * .92, channels * rules_.tree_per_channel[generation_][scale_]);
+      if (protocol == LL) limit(bus * 1.0 / 3.8, ll_most());
+      if (protocol == LL128) {
+        limit(bus * (nodes_ == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
+              channels * rules_.tree_ll128_per_channel[generation_][scale_]);
+      }
+      const bool plain = tuning_.graphs.tree.pattern == NcclPattern::Tree;
+      if (plain) bus = static_cast<float>(bus * .85);
+    }
+    if (algorithm == Pat) bus = static_cast<float>(bus * .75);
+    return algorithm != Ring && gathers(function) ? bus : bus * to_algorithm(function, algorithm);
+  }
+
+  /// Algorithm bandwidth over bus bandwidth.
+  float to_algorithm(NcclFunction function, NcclAlgorithm algorithm) const {
+    if (is_nvls(algorithm) && !rules_.nvls_by_ring_ratio) return static_cast<float>(5.0 / 6.0);
+    if (algorithm == Ring || is_nvls(algorithm)) {
+      return static_cast<float>((1.0 * ranks_) / ring_steps(function, ranks_));
+    }
+    return .5F;
+  }
+
+  bool pat_enabled() const {
+    const std::int64_t set = tuning_.settings.get(NcclNumber::PatEnable, 2);
+    if (tuning_.topology.capability < 60) return false;
+    return set == 2 ? nodes_ == ranks_ : set != 0;
+  }
+
+  /// What posting to the network costs the host.
+  float net_overhead() const {
+    const std::int64_t set = tuning_.settings.get(NcclNumber::NetOverhead, -2);
+    if (set != -2) return static_cast<float>(static_cast<double>(set) * .001);
+    return tuning_.topology.cpu == NcclCpu::Amd ? 2.0F : 1.0F;
+  }
+
+  float hop(NcclHop kind, NcclAlgorithm algorithm, NcclProtocol protocol) const {
+    return static_cast<float>(
+        rules_.hop_latency[nccl_index(kind)][nccl_index(algorithm)][nccl_index(protocol)]);
+  }
+
+  float latency(NcclFunction function, NcclAlgorithm algorithm, NcclProtocol protocol) const {
+    const NcclSearchGraph& graph = tuning_.graph(algorithm);
+    const auto base =
+        static_cast<float>(rules_.base_latency[nccl_index(algorithm)][nccl_index(protocol)]);
+    const NcclHop inside = graph.intra_path == NcclPath::Nvl ? NcclHop::NvLink : NcclHop::Pci;
+    const float intra = hop(inside, algorithm, protocol);
+    // With one rank per node the network's latency shows in full.
+    float inter = hop(NcclHop::Net, per_node_ == 1 ? Tree : algorithm, protocol);
+    inter += graph.nic_latency_us;
+    if (protocol == Simple) inter += graph.nic_latency_us;  // and the flush
+    const auto depth = static_cast<float>(ranks_ / nodes_ - 1);
+    const auto levels = static_cast<float>(floor_log2(static_cast<std::uint64_t>(nodes_)));
+    switch (algorithm) {
+      case Ring:
+        return ring_latency(function, protocol, base, intra, inter);
+      case Tree:
+        return function == AllReduce ? base + 2 * (depth * intra + levels * inter) : base;
+      case CollNetDirect:
+        return base + static_cast<float>(2 * (std::min(1.F, depth) * intra + depth * 0.4) + inter);
+      case CollNetChain:
+        return base + 2 * depth * intra + inter;
+      case Nvls:
+        return nodes_ > 1 ? intra + inter : intra;
+      case NvlsTree:
+        return base + (intra + 2 * levels * inter);
+      case Pat:
+        return gathers(function)
+                   ? static_cast<float>(base + (levels * (inter / 3.5) + ranks_ * 2.8))
+                   : base;
+    }
+    FORETRACE_CHECK(false, "an algorithm");
+  }
+
+  float ring_latency(NcclFunction function, NcclProtocol protocol, float base, float intra,
+                     float inter) const {
+    const auto steps = static_cast<float>(ring_steps(function, ranks_));
+    if (function == Broadcast || function == Reduce) {
+      const NcclSearchGraph& graph = tuning_.graphs.ring;
+      NcclHop kind = graph.intra_path == NcclPath::Nvl ? NcclHop::NvLink : NcclHop::Pci;
+      if (nodes_ > 1) kind = NcclHop::Net;
+      if (graph.same_channels) return base + hop(kind, Ring, protocol);
+      return base + steps * hop(kind, protocol == Simple ? Tree : Ring, protocol);
+    }
+    float posting = 0;
+    if (nodes_ > 1) posting = net_overhead() * (protocol == Simple ? 3.F : 1.F);
+    const int between = function == AllReduce ? 2 * (nodes_ - 1) : nodes_ - 1;
+    const auto crossings = static_cast<float>(nodes_ == 1 ? 0 : between);
+    return base + ((steps - crossings) * std::max(intra, posting) + crossings * inter);
+  }
+
+  NcclTuning& tuning_;
+  const NcclConstants& rules_;
+  int nodes_;
+  int ranks_;
+  float per_node_;
+  std::size_t scale_;
+  std::size_t generation_;
+};
+
+/// ncclTopoGetAlgoTime: the table's entry, corrected for this size.
+void set_price(NcclCandidate& candidate, const NcclTuning& tuning, const NcclRequest& request) {
+  const std::size_t f = nccl_index(request.function);
+  const std::size_t a = nccl_index(candidate.algorithm);
+  const std::size_t p = nccl_index(candidate.protocol);
+  float bandwidth = tuning.bandwidth[f][a][p];
+  float latency = tuning.latency[f][a][p];
+  const NcclConstants& rules = *tuning.constants;
+  const bool tree = candidate.algorithm == Tree;
+  const bool nvls_tree = candidate.algorithm == NvlsTree && rules.corrects_nvls_tree &&
+                         tuning.topology.capability >= 100 && tuning.topology.cpu != NcclCpu::Arm;
+  const int size = floor_log2(request.bytes.count >> 6);
+  if (request.function == AllReduce && size >= 0 &&
+      ((tree && size < 23) || (nvls_tree && size < 24))) {
+    bandwidth *= rules.tree_correction[p][static_cast<std::size_t>(size)];
+  }
+  const std::uint64_t parts = std::uint64_t{tuning.channels} * tuning.ranks();
+  if (candidate.algorithm == Ring && candidate.protocol == Simple && tuning.topology.nodes > 1 &&
+      request.function == AllReduce && request.bytes.count / parts >= 64) {
+    latency = static_cast<float>(latency * (tuning.topology.capability < 80 ? 1.9 : 1.4));
+  }
+  constexpr std::uint32_t kBatch = 10;  // collectives in one batch of a kernel's work
+  const std::uint32_t times =
+      candidate.algorithm == Ring ? request.pipelined : (request.pipelined + kBatch - 1) / kBatch;
+  candidate.latency_us = latency * static_cast<float>(times);
+  candidate.bandwidth_gbps = bandwidth;
+  if (bandwidth == 0) return;
+  candidate.price_us =
+      candidate.latency_us + static_cast<float>(request.bytes.count) / (1000 * bandwidth);
+}
+
+/// src/include/device.h, ncclNvlsSupported.
+bool nvls_reduces(const NcclRequest& request) {
+  if (request.function == AllGather) return true;
+  const bool sum = request.op == RedOp::Sum;
+  switch (request.type) {
+    case DataType::Int32:
+    case DataType::Int64:
+    case DataType::Float16:
+    case DataType::BFloat16:
+      return sum || request.op == RedOp::Min || request.op == RedOp::Max;
+    case DataType::Float32:
+    case DataType::Float64:
+      return sum;
+    case DataType::Int8:
+      break;
+  }
+  return false;
+}
+
+/// LL128 is only safe over some paths.
+std::string ll128_unsafe(const NcclTuning& tuning, NcclAlgorithm algorithm) {
+  const NcclSearchGraph& graph = tuning.graph(algorithm);
+  const std::uint32_t capability = tuning.topology.capability;
+  const bool wide = capability >= 90 && tuning.settings.get(NcclNumber::Ll128OverC2c, 1) != 0;
+  if (capability < 70) return "LL128 needs Volta or later";
+  if (graph.inter_path > (wide ? NcclPath::Pxn : NcclPath::Pxb)) {
+    return fmt::format("LL128 is not safe over {} to the NIC", name_of(graph.inter_path));
+  }
+  if (graph.intra_path > NcclPath::Nvb) {
+    return fmt::format("LL128 is not safe over {} between GPUs", name_of(graph.intra_path));
+  }
+  return {};
+}
+
+std::string why_out(const NcclTuning& tuning, const NcclRequest& request,
+                    const NcclCandidate& candidate) {
+  const NcclAlgorithm algorithm = candidate.algorithm;
+  const NcclFunction function = request.function;
+  const bool several = tuning.topology.nodes > 1;
+  if (!exists(function, algorithm)) {
+    return fmt::format("NCCL has no {} {}", name_of(algorithm), name_of(function));
+  }
+  if (algorithm == CollNetDirect || algorithm == CollNetChain) return "needs the CollNet plug-in";
+  if (is_nvls(algorithm)) {
+    if (candidate.protocol != Simple) return "NVLS has only Simple";
+    if (algorithm == NvlsTree && !several) return "for several nodes";
+    if (algorithm == Nvls && several) return "needs the CollNet plug-in";
+    if (tuning.graphs.nvls.channels == 0) return "no NVLS here";
+    if (!nvls_reduces(request)) return "NVLS cannot reduce this type so";
+  }
+  if (algorithm == Pat) {
+    if (candidate.protocol != Simple) return "PAT has only Simple";
+    if (function == ReduceScatter && request.op == RedOp::Avg) return "PAT cannot average";
+  }
+  if (tuning.settings.enabled(function, algorithm) == NcclEnable::No) return "NCCL_ALGO";
+  const NcclEnable protocol = tuning.settings.enabled(function, candidate.protocol);
+  if (protocol == NcclEnable::No) return "NCCL_PROTO";
+  if (protocol == NcclEnable::Default) {
+    const std::string unsafe = ll128_unsafe(tuning, algorithm);
+    if (!unsafe.empty()) return unsafe;
+  }
+  if (candidate.bandwidth_gbps > 0) return {};
+  return algorithm == Pat ? "PAT needs one GPU per node" : "no bandwidth in NCCL's table";
+}
+
+}  // namespace
+
+void set_prices(NcclTuning& tuning) {
+  if (tuning.ranks() > 1) PriceTable{tuning}.fill();
+}
+
+std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclRequest& request) {
+  std::vector<NcclCandidate> candidates;
+  for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
+    for (std::size_t p = 0; p < kNcclProtocols; ++p) {
+      NcclCandidate candidate;
+      candidate.algorithm = static_cast<NcclAlgorithm>(a);
+      candidate.protocol = static_cast<NcclProtocol>(p);
+      if (tuning.ranks() == 1) {
+        if (candidate.algorithm != Ring || candidate.protocol != Simple) candidate.out = "one rank";
+      } else {
+        set_price(candidate, tuning, request);
+        candidate.out = why_out(tuning, request, candidate);
+      }
+      candidates.push_back(std::move(candidate));
+    }
+  }
+  return candidates;
+}
+
+namespace {
+
+/// Why the algorithms that the settings allow are out.
+std::string why_none(const NcclTuning& tuning, const NcclRequest& request,
+                     const std::vector<NcclCandidate>& all) {
+  std::string text;
+  for (const NcclCandidate& c : all) {
+    const bool allowed = tuning.settings.enabled(request.function, c.algorithm) != NcclEnable::No &&
+                         tuning.settings.enabled(request.function, c.protocol) != NcclEnable::No;
+    if (!allowed || text.find(c.out) != std::string::npos) continue;
+    text += fmt::format("{}{} {}: {}", text.empty() ? "\n  hint: " : "; ", name_of(c.algorithm),
+                        name_of(c.protocol), c.out);
+  }
+  return text;
+}
+
+}  // namespace
+
+NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request) {
+  const std::vector<NcclCandidate> all = nccl_candidates(tuning, request);
+  const NcclCandidate* best = nullptr;
+  for (const NcclCandidate& candidate : all) {
+    if (!candidate.out.empty()) continue;
+    if (best == nullptr || candidate.price_us < best->price_us) best = &candidate;
+  }
+  if (best == nullptr) {
+    throw UsageError{
+        fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing to do {} with: NCCL would refuse it{}",
+                    name_of(request.function), why_none(tuning, request, all))};
+  }
+  return *best;
+}
+
+}  // namespace foretrace

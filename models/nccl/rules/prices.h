@@ -1,0 +1,11 @@
+// NCCL's price table (nccl src/graph/tuning.cc, ncclTopoTuneModel).
+#pragma once
+
+#include "models/nccl/rules/tuning.h"
+
+namespace foretrace {
+
+/// Fills bandwidth and latency of `tuning` from everything else in it.
+void set_prices(NcclTuning& tuning);
+
+}  // namespace foretrace

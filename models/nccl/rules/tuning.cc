@@ -1,0 +1,141 @@
+#include "models/nccl/rules/tuning.h"
+
+#include <algorithm>
+
+#include "models/nccl/rules/p2p.h"
+#include "models/nccl/rules/prices.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using enum NcclNumber;
+constexpr std::uint32_t kMaxChannels = 64;  // src/include/device.h, MAXCHANNELS
+constexpr std::uint64_t kSteps = 8;         // src/include/device.h, NCCL_STEPS
+
+std::uint32_t number(const NcclSettings& settings, NcclNumber setting, std::uint32_t otherwise) {
+  const std::int64_t value = settings.get(setting, otherwise);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, kMaxChannels));
+}
+
+std::uint32_t min_ctas(const NcclSettings& settings) {
+  return std::min(number(settings, MinCtas, 1), number(settings, MaxCtas, kMaxChannels));
+}
+
+/// src/graph/connect.cc, ncclTopoPostset: two CTAs per search channel, then the settings.
+void set_channels(NcclTuning& tuning) {
+  const NcclSettings& settings = tuning.settings;
+  std::uint32_t channels = std::min(tuning.graphs.tree.channels, tuning.graphs.ring.channels);
+  tuning.graphs.tree.channels = tuning.graphs.ring.channels = channels;
+  channels = std::min(kMaxChannels, 2 * channels);
+  if (tuning.topology.capability >= 90 && tuning.topology.nodes > 1 &&
+      tuning.graphs.ring.intra_gbps > 45 && channels < 16) {
+    channels *= 2;
+  }
+  channels = std::min({channels, std::max(number(settings, MaxChannels, kMaxChannels), 1u),
+                       number(settings, MaxCtas, kMaxChannels)});
+  channels = std::max({channels, number(settings, MinChannels, 0), min_ctas(settings)});
+  tuning.channels = channels;
+}
+
+/// src/transport/nvls.cc, ncclNvlsInit.
+void set_nvls_channels(NcclTuning& tuning) {
+  if (tuning.graphs.nvls.channels == 0) return;
+  const bool blackwell = tuning.topology.capability >= 100;
+  const std::uint32_t by_generation = !blackwell ? 16 : tuning.topology.nodes > 1 ? 32 : 24;
+  const std::uint32_t wanted = number(tuning.settings, NvlsCtas, by_generation);
+  tuning.nvls_channels = std::max(min_ctas(tuning.settings),
+                                  std::min(number(tuning.settings, MaxCtas, kMaxChannels), wanted));
+  // Before 2.28 the other algorithms got as many.
+  if (tuning.version < NcclVersion{2, 28, 0}) {
+    tuning.channels = std::max(tuning.channels, tuning.nvls_channels);
+  }
+}
+
+/// src/init.cc, computeBuffSizes.
+void set_buffers(NcclTuning& tuning) {
+  const auto size = [&](NcclNumber setting, std::int64_t otherwise) {
+    return static_cast<std::uint64_t>(tuning.settings.get(setting, otherwise));
+  };
+  tuning.buffer_bytes = {size(LlBuffer, 512 << 10), size(Ll128Buffer, 120 * 640 * 8 * 8),
+                         size(Buffer, 4 << 20)};
+  const bool wide = tuning.version >= NcclVersion{2, 30, 0} &&
+                    tuning.topology.cpu == NcclCpu::Arm && tuning.topology.capability >= 100;
+  if (tuning.topology.nodes > 1) {
+    tuning.p2p_chunk_bytes = (wide ? 2 : 1) * size(P2pNetChunk, 128 << 10);
+  } else {
+    tuning.p2p_chunk_bytes =
+        tuning.all_nvlink ? size(P2pNvlChunk, 512 << 10) : size(P2pPciChunk, 128 << 10);
+  }
+  tuning.p2p_chunk_bytes = std::min(tuning.p2p_chunk_bytes,
+                                    tuning.buffer_bytes[nccl_index(NcclProtocol::Simple)] / kSteps);
+}
+
+/// src/graph/tuning.cc, getNthreads: what is no multiple of a warp becomes the largest.
+std::uint32_t threads(std::int64_t set, std::uint32_t least, std::uint32_t most,
+                      std::uint32_t otherwise) {
+  if (set <= 0) return otherwise;
+  if (set % 32 != 0 || set > most) return most;
+  return std::max(static_cast<std::uint32_t>(set), least);
+}
+
+void set_threads(NcclTuning& tuning) {
+  const NcclSearchGraph& ring = tuning.graphs.ring;
+  const std::int64_t set = tuning.settings.get(Threads, 0);
+  const bool slow = ring.intra_gbps * static_cast<float>(ring.channels) <= 12;
+  for (const NcclAlgorithm algorithm : {NcclAlgorithm::Tree, NcclAlgorithm::Ring}) {
+    const bool few = slow && algorithm == NcclAlgorithm::Ring;
+    tuning.max_threads[nccl_index(algorithm)] = {
+        threads(set, 64, 512, 512), threads(tuning.settings.get(Ll128Threads, 0), 160, 640, 640),
+        threads(set, 64, 512, few ? 256 : 512)};
+  }
+  for (auto& by_protocol : tuning.bytes_per_thread) by_protocol = {8, 8, 64};
+  tuning.bytes_per_thread[nccl_index(NcclAlgorithm::Ring)][nccl_index(NcclProtocol::LL)] *=
+      tuning.ranks();
+  using enum NcclAlgorithm;
+  for (const NcclAlgorithm algorithm : {CollNetDirect, CollNetChain, Nvls, NvlsTree}) {
+    tuning.max_threads[nccl_index(algorithm)].back() = 640;
+  }
+  for (const NcclAlgorithm algorithm : {CollNetDirect, CollNetChain}) {
+    tuning.bytes_per_thread[nccl_index(algorithm)].back() = 512;
+  }
+}
+
+}  // namespace
+
+const NcclSearchGraph& NcclTuning::graph(NcclAlgorithm algorithm) const {
+  switch (algorithm) {
+    case NcclAlgorithm::Tree:
+    case NcclAlgorithm::Pat:
+      return graphs.tree;
+    case NcclAlgorithm::Nvls:
+    case NcclAlgorithm::NvlsTree:
+      return graphs.nvls;
+    case NcclAlgorithm::Ring:
+    case NcclAlgorithm::CollNetDirect:
+    case NcclAlgorithm::CollNetChain:
+      break;
+  }
+  return graphs.ring;
+}
+
+NcclTuning nccl_tune(const NcclTopology& topology, NcclVersion version,
+                     const NcclSettings& settings, std::optional<NcclRings> rings) {
+  FORETRACE_CHECK(topology.ranks() >= 1, "a communicator has ranks");
+  NcclTuning tuning;
+  tuning.topology = topology;
+  tuning.version = version;
+  tuning.settings = settings;
+  tuning.constants = &nccl_constants(version);
+  tuning.graphs = nccl_search(topology, *tuning.constants, settings, rings);
+  tuning.all_nvlink = tuning.graphs.gpu_path < NcclPath::Pix;
+  set_channels(tuning);
+  set_nvls_channels(tuning);
+  set_buffers(tuning);
+  set_threads(tuning);
+  set_p2p_channels(tuning);
+  set_prices(tuning);
+  return tuning;
+}
+
+}  // namespace foretrace

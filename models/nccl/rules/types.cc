@@ -1,0 +1,91 @@
+#include "models/nccl/rules/types.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+
+std::string_view name_of(NcclAlgorithm algorithm) {
+  static constexpr std::array<std::string_view, kNcclAlgorithms> kNames{
+      "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
+  return kNames[nccl_index(algorithm)];
+}
+
+std::string_view name_of(NcclProtocol protocol) {
+  static constexpr PerProtocol<std::string_view> kNames{"LL", "LL128", "Simple"};
+  return kNames[nccl_index(protocol)];
+}
+
+std::string_view name_of(NcclFunction function) {
+  static constexpr std::array<std::string_view, kNcclFunctions> kNames{
+      "Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
+  return kNames[nccl_index(function)];
+}
+
+std::string_view name_of(GpuGeneration generation) {
+  static constexpr std::array<std::string_view, kGpuGenerations> kNames{"Volta", "Ampere", "Hopper",
+                                                                        "Blackwell"};
+  return kNames[nccl_index(generation)];
+}
+
+std::string_view name_of(NcclPath path) {
+  static constexpr std::array<std::string_view, kNcclPaths> kNames{
+      "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};
+  return kNames[nccl_index(path)];
+}
+
+NcclFunction nccl_function(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return NcclFunction::AllReduce;
+    case CollectiveKind::Broadcast:
+      return NcclFunction::Broadcast;
+    case CollectiveKind::Reduce:
+      return NcclFunction::Reduce;
+    case CollectiveKind::AllGather:
+      return NcclFunction::AllGather;
+    case CollectiveKind::ReduceScatter:
+      return NcclFunction::ReduceScatter;
+    case CollectiveKind::AllToAll:
+    case CollectiveKind::Gather:
+    case CollectiveKind::Scatter:
+      break;
+  }
+  FORETRACE_CHECK(false, "a collective that NCCL prices");
+}
+
+bool is_send_recv(CollectiveKind kind) {
+  return kind == CollectiveKind::AllToAll || kind == CollectiveKind::Gather ||
+         kind == CollectiveKind::Scatter;
+}
+
+NcclVersion parse_nccl_version(std::string_view text) {
+  std::array<int, 3> parts{0, 0, 0};
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  std::size_t count = 0;
+  for (bool more = !text.empty(); more && count < parts.size(); ++count) {
+    const auto [next, error] = std::from_chars(at, end, parts[count]);
+    if (error != std::errc{}) break;
+    more = next != end && *next == '.';
+    at = more ? next + 1 : next;
+  }
+  if (at != end || count < 2) {
+    throw UsageError{fmt::format("'{}' is not an NCCL version\n  hint: write it as 2.28.3", text)};
+  }
+  const NcclVersion version{parts[0], parts[1], parts[2]};
+  if (version < NcclVersion{2, 27, 0} || version >= NcclVersion{2, 31, 0}) {
+    throw UsageError{
+        fmt::format("the rules of NCCL {} are not known\n  hint: known are 2.27 to 2.30", text)};
+  }
+  return version;
+}
+
+std::string text_of(NcclVersion version) {
+  return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+}  // namespace foretrace

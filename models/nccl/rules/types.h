@@ -1,0 +1,75 @@
+// NCCL's own words: versions, algorithms and protocols in its order, functions, GPU generations.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "scenarios/program/ops.h"
+
+namespace foretrace {
+
+/// In NCCL's order, which decides between equal prices.
+enum class NcclAlgorithm : std::uint8_t {
+  Tree,
+  Ring,
+  CollNetDirect,
+  CollNetChain,
+  Nvls,
+  NvlsTree,
+  Pat
+};
+enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
+/// The functions NCCL prices; the others are made of sends and receives.
+enum class NcclFunction : std::uint8_t { Broadcast, Reduce, AllGather, ReduceScatter, AllReduce };
+
+inline constexpr std::size_t kNcclAlgorithms = 7;
+inline constexpr std::size_t kNcclProtocols = 3;
+inline constexpr std::size_t kNcclFunctions = 5;
+
+template <class T>
+using PerProtocol = std::array<T, kNcclProtocols>;
+template <class T>
+using PerAlgorithm = std::array<PerProtocol<T>, kNcclAlgorithms>;
+
+template <class Enum>
+constexpr std::size_t nccl_index(Enum value) {
+  return static_cast<std::size_t>(value);
+}
+
+/// As NCCL_ALGO, NCCL_PROTO and NCCL's tables spell them.
+std::string_view name_of(NcclAlgorithm algorithm);
+std::string_view name_of(NcclProtocol protocol);
+std::string_view name_of(NcclFunction function);
+
+/// The function NCCL prices for a collective that is not made of sends and receives.
+NcclFunction nccl_function(CollectiveKind kind);
+/// all_to_all, gather and scatter: one send and one receive per pair of ranks.
+bool is_send_recv(CollectiveKind kind);
+
+/// Rows of NCCL's tables.
+enum class GpuGeneration : std::uint8_t { Volta, Ampere, Hopper, Blackwell };
+inline constexpr std::size_t kGpuGenerations = 4;
+std::string_view name_of(GpuGeneration generation);
+
+/// Classes of paths, best first (nccl src/graph/topo.h).
+enum class NcclPath : std::uint8_t { Loc, Nvl, Nvb, C2c, Pix, Pxb, P2c, Pxn, Phb, Sys, Net, Dis };
+inline constexpr std::size_t kNcclPaths = 12;
+std::string_view name_of(NcclPath path);
+
+struct NcclVersion {
+  int major = 2;
+  int minor = 28;
+  int patch = 3;
+  friend constexpr auto operator<=>(NcclVersion, NcclVersion) = default;
+};
+
+/// "2.28.3", or "2.28" for its first release. Throws UsageError for text that is no version and for
+/// versions whose rules are not known: known are 2.27 to 2.30.
+NcclVersion parse_nccl_version(std::string_view text);
+std::string text_of(NcclVersion version);
+
+}  // namespace foretrace

@@ -1,0 +1,56 @@
+// NCCL operations slice by slice: in how many passes, steps and slices an operation's channels move
+// its bytes (nccl_chunks, nccl_p2p), and what a slice costs its channels and the ports. All times
+// come from the terms that nccl_time adds up for the whole operation, or from NCCL's own price
+// where the machine file has none; there is no second calibration.
+//
+// The channels of an operation are folded into one with their mean share: NCCL's first and last
+// channel move a little less or more, which the measured times do not tell apart either.
+#pragma once
+
+#include <cstdint>
+
+#include "models/nccl/time/cost.h"
+
+namespace foretrace {
+
+/// Who passes slices on to whom.
+enum class NcclShape : std::uint8_t {
+  Ring,   ///< all_reduce, all_gather, reduce_scatter: each rank to the next one
+  Chain,  ///< broadcast and reduce: from one end of the ring's order to the other
+  Tree,   ///< up to the root and down again
+  Pairs,  ///< send/recv, all_to_all, gather, scatter: every sender to its receiver
+  Whole   ///< NVLS, CollNet, PAT: not run by slices
+};
+
+/// Slices that are alike, in seconds; of all folded channels together.
+struct NcclPass {
+  std::uint64_t count = 0;   ///< passes over the ring; 1 otherwise
+  std::uint32_t slices = 1;  ///< of each step
+  double before = 0;   ///< a step's fixed part: the channel's, before the slice asks for the port
+  double work = 0;     ///< the channel's, beside the port: a slice is not through sooner
+  double port = 0;     ///< how long the slice takes the sender's and the receiver's port
+  double receive = 0;  ///< of a step that only receives
+};
+
+struct NcclSlices {
+  NcclShape shape = NcclShape::Whole;
+  std::uint32_t steps = 1;   ///< ring: sends of each rank in a pass; it receives as often
+  double fixed = 0;          ///< from a kernel's begin to its first slice, seconds
+  double latency = 0;        ///< chain and tree: over all hops of the longest way, seconds
+  NcclPass full, last;       ///< the passes with whole chunks, and what is left over for the last
+  std::uint64_t window = 8;  ///< slices that a channel's buffer holds: the sender's credits
+};
+
+/// The longest that a slice of the kinds that stream (all but rings) holds a port: 256 KiB at 371
+/// GB/s. Longer slices of rings give way to others that wait.
+inline constexpr double kPortTurn = 0.7e-6;
+
+/// `size` as in NcclCollective::size.
+NcclSlices collective_slices(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
+                             Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);
+
+/// One send and its receive; as send_recv_cost.
+NcclSlices send_recv_slices(const Machine& machine, const NcclTuning& tuning, Bytes size,
+                            bool both_ways, NcclPeer peer = NcclPeer::SameNode);
+
+}  // namespace foretrace

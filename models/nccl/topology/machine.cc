@@ -1,0 +1,141 @@
+#include "models/nccl/topology/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+struct GpuKind {
+  std::string_view name;  ///< part of the GPU's name; the first match counts
+  std::uint32_t capability;
+  std::uint32_t nvlinks;
+  bool mesh_of_four;  ///< boards of four link every pair of GPUs, without switches
+  float pci_gbps;
+  NcclCpu cpu;     ///< that such nodes are mostly sold with
+  float nic_gbps;  ///< one for each GPU
+};
+
+// Datasheets; PCIe and NVLink speeds as NCCL counts them (nccl src/graph/topo.h).
+constexpr std::array kKinds{
+    GpuKind{"GB200", 100, 18, true, 48, NcclCpu::Arm, 50},
+    GpuKind{"GB300", 103, 18, true, 48, NcclCpu::Arm, 100},
+    GpuKind{"B200", 100, 18, false, 48, NcclCpu::Intel, 50},
+    GpuKind{"GH200", 90, 18, true, 48, NcclCpu::Arm, 25},
+    GpuKind{"H200", 90, 18, false, 48, NcclCpu::Intel, 50},
+    GpuKind{"H100 PCIe", 90, 0, false, 48, NcclCpu::Intel, 50},
+    GpuKind{"H100", 90, 18, false, 48, NcclCpu::Intel, 50},
+    GpuKind{"H800", 90, 8, false, 48, NcclCpu::Intel, 50},
+    GpuKind{"H20", 90, 18, false, 48, NcclCpu::Intel, 50},
+    GpuKind{"A100-PCIE", 80, 0, false, 24, NcclCpu::Intel, 25},
+    GpuKind{"A100 80GB PCIe", 80, 0, false, 24, NcclCpu::Intel, 25},
+    GpuKind{"A100", 80, 12, true, 24, NcclCpu::Amd, 25},
+    GpuKind{"A800", 80, 8, false, 24, NcclCpu::Intel, 25},
+    GpuKind{"V100-PCIE", 70, 0, false, 12, NcclCpu::Intel, 12},
+    GpuKind{"V100", 70, 6, true, 12, NcclCpu::Intel, 12},
+    GpuKind{"RTX PRO 6000", 120, 0, false, 48, NcclCpu::Amd, 50},
+    GpuKind{"RTX 5090", 120, 0, false, 48, NcclCpu::Amd, 12},
+    GpuKind{"RTX 4090", 89, 0, false, 24, NcclCpu::Amd, 12},
+    GpuKind{"RTX 3090", 86, 0, false, 24, NcclCpu::Amd, 12},
+    GpuKind{"L40", 89, 0, false, 24, NcclCpu::Intel, 25},
+    GpuKind{"A40", 86, 0, false, 24, NcclCpu::Intel, 25},
+    GpuKind{"A10", 86, 0, false, 24, NcclCpu::Intel, 12},
+    GpuKind{"T4", 75, 0, false, 12, NcclCpu::Intel, 12},
+    GpuKind{"GTX 10", 61, 0, false, 12, NcclCpu::Intel, 12},
+};
+
+const GpuKind& kind_of(const Machine& machine) {
+  const auto found = std::ranges::find_if(kKinds, [&](const GpuKind& kind) {
+    return machine.gpu_name.find(kind.name) != std::string::npos;
+  });
+  if (found != kKinds.end()) return *found;
+  throw UsageError{
+      fmt::format("machine {}: NCCL's view of a '{}' is not known\n  hint: known are H100, H200, "
+                  "B200, A100, V100 and others as nvidia-smi names them",
+                  machine.name, machine.gpu_name)};
+}
+
+GpuGeneration generation_of(std::uint32_t capability) {
+  if (capability >= 100) return GpuGeneration::Blackwell;
+  if (capability >= 90) return GpuGeneration::Hopper;
+  return capability >= 80 ? GpuGeneration::Ampere : GpuGeneration::Volta;
+}
+
+/// nccl src/graph/topo.h: x16 slots of PCIe 3 to 5.
+float pcie_gbps(std::uint32_t generation) {
+  return 12.F * static_cast<float>(1u << (generation - 3));
+}
+
+/// Between two sockets, of the generation that the GPU's PCIe goes with.
+float socket_gbps(NcclCpu cpu, float pci_gbps) {
+  if (cpu == NcclCpu::Amd) return 16;
+  if (cpu == NcclCpu::Arm) return 6;
+  return pci_gbps >= 48 ? 22.F : 10.F;
+}
+
+}  // namespace
+
+NcclTopology nccl_topology(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes) {
+  if (nodes == 0 || ranks == 0 || ranks % nodes != 0) {
+    throw UsageError{fmt::format("{} ranks cannot be spread evenly over {} nodes", ranks, nodes)};
+  }
+  if (ranks / nodes > machine.gpus_per_node) {
+    throw UsageError{
+        fmt::format("{} ranks on {} node{}: machine {} has {} GPUs a node\n  hint: "
+                    "--nodes says over how many nodes they are spread",
+                    ranks, nodes, nodes == 1 ? "" : "s", machine.name, machine.gpus_per_node)};
+  }
+  const GpuKind& kind = kind_of(machine);
+  NcclTopology topology;
+  topology.nodes = nodes;
+  topology.gpus_per_node = ranks / nodes;
+  topology.capability = kind.capability;
+  topology.generation = generation_of(kind.capability);
+  const bool mesh = kind.mesh_of_four && machine.gpus_per_node <= 4;
+  const NodeFacts& facts = machine.node;
+  topology.link = facts.link.value_or(kind.nvlinks == 0 ? NcclLink::PciHost
+                                      : mesh            ? NcclLink::NvLinkMesh
+                                                        : NcclLink::NvSwitch);
+  if (topology.has_nvlink() && kind.nvlinks == 0) {
+    throw UsageError{
+        fmt::format("machine {}: a '{}' has no NVLinks\n  hint: node: link: is "
+                    "pcie_switch or pcie_host",
+                    machine.name, machine.gpu_name)};
+  }
+  topology.nvlinks = kind.nvlinks;
+  topology.mesh_gpus = std::max(machine.gpus_per_node, 2u);
+  topology.multicast = kind.capability >= 90;
+  topology.cpu = facts.cpu.value_or(kind.cpu);
+  topology.pci_gbps = facts.pcie ? pcie_gbps(*facts.pcie) : kind.pci_gbps;
+  topology.sockets = facts.sockets.value_or(machine.gpus_per_node > 4 ? 2 : 1);
+  topology.socket_gbps = socket_gbps(topology.cpu, topology.pci_gbps);
+  // GPUs that do not take part leave their share of the NICs unused.
+  const std::uint32_t nics = facts.nics.value_or(machine.gpus_per_node);
+  topology.nics = std::max(1u, nics * topology.gpus_per_node / machine.gpus_per_node);
+  topology.nic_gbps =
+      facts.nic_bandwidth ? static_cast<float>(*facts.nic_bandwidth * 1e-9) : kind.nic_gbps;
+  topology.nic_path = facts.nic_path.value_or(NcclPath::Pix);
+  return topology;
+}
+
+std::optional<NcclRings> nccl_rings(const Machine& machine) {
+  using enum Param;
+  if (!machine.has(NcclSearchChannels) || !machine.has(NcclChannelBandwidth)) return {};
+  if (machine.get(NcclSearchChannels).source != ParameterClass::Fit) return {};
+  return NcclRings{machine.count(NcclSearchChannels),
+                   static_cast<float>(machine.rate(NcclChannelBandwidth) * 1e-9)};
+}
+
+NcclTuning nccl_tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
+                          const NcclSettings& settings) {
+  const NcclVersion version =
+      machine.nccl_version.empty() ? NcclVersion{} : parse_nccl_version(machine.nccl_version);
+  return nccl_tune(nccl_topology(machine, ranks, nodes), version, settings, nccl_rings(machine));
+}
+
+}  // namespace foretrace

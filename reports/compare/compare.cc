@@ -1,0 +1,94 @@
+#include "reports/compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "reports/timeline/span_join.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+const char* origin_word(const Origin& origin) { return origin.measured ? "measured" : "predicted"; }
+
+void refuse_different_programs(const Origin& a, const Origin& b) {
+  if (a.program_hash == b.program_hash) return;
+  throw UsageError{fmt::format(
+      "these are two different programs and cannot be compared:\n"
+      "  {} scenario '{}' ({}), program hash {}\n"
+      "  {} scenario '{}' ({}), program hash {}\n"
+      "The hash covers the expanded program and its parameters: run both with the same file and "
+      "the same --set.",
+      origin_word(a), a.scenario, a.file, a.program_hash, origin_word(b), b.scenario, b.file,
+      b.program_hash)};
+}
+
+std::size_t count_not_joined(const Timeline& timeline) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      timeline.spans, [&](const Span& span) { return !is_joined(timeline.lanes[span.lane]); }));
+}
+
+}  // namespace
+
+std::string to_string(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::WithinTolerance:
+      return "ok";
+    case Judgement::InsideSpread:
+      return "inside spread";
+    case Judgement::WithinNoise:
+      return "within noise";
+    case Judgement::Outside:
+      return "OUTSIDE";
+    case Judgement::Missing:
+      return "MISSING";
+  }
+  FORETRACE_CHECK(false, "a judgement has a name");
+  return {};
+}
+
+std::string Comparison::standing() const {
+  if (first_origin.measured || !second_origin.measured) return "-";
+  return fit ? "fit" : "prediction";
+}
+
+std::size_t Comparison::unmatched_device_spans() const {
+  std::size_t count = 0;
+  for (const OperationRow& row : operations) {
+    if (row.part != 0) count += row.only_first + row.only_second;
+  }
+  return count;
+}
+
+bool Comparison::within() const {
+  return first_outcome.kind == second_outcome.kind &&
+         std::ranges::none_of(regions, [](const RegionRow& row) {
+           return row.judgement == Judgement::Outside || row.judgement == Judgement::Missing;
+         });
+}
+
+Comparison compare(const Timeline& first, const Timeline& second, double tolerance) {
+  refuse_different_programs(first.origin, second.origin);
+  if (first.ops.size() != second.ops.size()) {
+    throw UsageError{fmt::format("{}: two timelines of one program hash list {} and {} operations",
+                                 first.origin.scenario, first.ops.size(), second.ops.size())};
+  }
+  const bool alike = first.origin.measured == second.origin.measured;
+  Comparison result;
+  result.first_origin = first.origin;
+  result.second_origin = second.origin;
+  result.first_outcome = first.outcome;
+  result.second_outcome = second.outcome;
+  result.first_name = fmt::format("{}{}", alike ? "A " : "", origin_word(first.origin));
+  result.second_name = fmt::format("{}{}", alike ? "B " : "", origin_word(second.origin));
+  result.fit = std::ranges::count(first.origin.fit_scenarios, first.origin.scenario) != 0;
+  result.tolerance = tolerance;
+  result.regions = compare_regions(first, second, tolerance);
+  result.operations = compare_operations(first, second);
+  result.not_joined_first = count_not_joined(first);
+  result.not_joined_second = count_not_joined(second);
+  return result;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,96 @@
+// How far one timeline is from another of the same program: usually a prediction from its
+// measurement, but any two (two models, two machines, two versions). The second one is the
+// reference: error = (first - second) / second.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/timeline/timeline.h"
+
+namespace foretrace {
+
+/// Smallest difference that counts: what a host call's jitter alone makes of a region.
+inline constexpr double kNoiseFloorNs = 1500;
+
+enum class Judgement : std::uint8_t {
+  WithinTolerance,  ///< |error| <= tolerance
+  InsideSpread,     ///< between the reference's p5 and p95: no error at all
+  WithinNoise,      ///< off by at most 1.5 us or half the reference's spread
+  Outside,
+  Missing  ///< one side has no figure
+};
+std::string to_string(Judgement judgement);
+
+/// One side's figure of a region: over its repetitions, the maximum over processes, divided by
+/// the region's `per`.
+struct RegionFigure {
+  double median_ns{};
+  double p5_ns{}, p95_ns{};
+  std::size_t samples{};  ///< repetitions
+  std::size_t starts{};   ///< process starts they come from
+};
+
+struct ProcessFigure {
+  std::uint32_t process{};
+  std::optional<double> first_ns, second_ns;  ///< medians
+};
+
+struct RegionRow {
+  std::string name;  ///< with its loop indices: "step [3]"
+  std::uint32_t op{};
+  std::uint64_t instance{};
+  int line{};
+  std::optional<RegionFigure> first, second;
+  std::optional<double> low_ns, high_ns;  ///< the first side's band, when it is a prediction
+  std::optional<double> error;
+  std::optional<double> tracing_change;  ///< the second side: traced / median - 1
+  std::vector<ProcessFigure> processes;
+  Judgement judgement = Judgement::Missing;
+};
+
+/// All executions of one part of an operation: part 0 is the host's call, 1 and up are what it
+/// made a device do.
+struct OperationRow {
+  std::uint32_t op{};
+  std::uint16_t part{};
+  std::string kind, label;
+  int line{};
+  std::uint64_t size_bytes{};
+  std::size_t matched{}, only_first{}, only_second{};
+  std::optional<double> first_ns,
+      second_ns;                ///< median durations, of the pairs where there are any
+  std::optional<double> error;  ///< of the medians
+  std::optional<double>
+      begin_offset_ns;           ///< median of first's begin - second's, from the run's begin
+  double total_difference_ns{};  ///< sum over pairs of first - second: what it costs
+};
+
+struct Comparison {
+  Origin first_origin, second_origin;
+  Outcome first_outcome, second_outcome;
+  std::string first_name, second_name;  ///< "predicted", "measured"; "A predicted" when equal
+  bool fit = false;  ///< the model's parameters were fitted on this very scenario
+  double tolerance{};
+  std::vector<RegionRow> regions;
+  std::vector<OperationRow> operations;
+  std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
+
+  /// "fit" or "prediction"; "-" when neither side is a prediction of a measurement.
+  std::string standing() const;
+  std::size_t unmatched_device_spans() const;
+  /// Every region has both figures and is not outside, and both runs ended alike.
+  bool within() const;
+};
+
+/// Throws UsageError when the two are of different programs.
+Comparison compare(const Timeline& first, const Timeline& second, double tolerance);
+
+/// The region part alone; for harness-sized timelines and tests.
+std::vector<RegionRow> compare_regions(const Timeline& first, const Timeline& second,
+                                       double tolerance);
+std::vector<OperationRow> compare_operations(const Timeline& first, const Timeline& second);
+
+}  // namespace foretrace

@@ -1,0 +1,23 @@
+// Several measurements of one program (process starts on one machine or on several) as one.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "reports/timeline/timeline.h"
+
+namespace foretrace {
+
+/// All samples of `parts`, in their order; process starts are numbered through, so that figures
+/// know how many there were. Everything else (spans, versions, machine) is the last part's.
+/// Throws UsageError when they are of different programs, or one is a prediction or did not
+/// complete.
+Timeline merge_starts(std::vector<Timeline> parts);
+
+/// Merges what is measured below each of `roots` into `output`, one directory for each program: at
+/// the place it has below the last root that has it. environment.json files are joined. Returns
+/// the directories written. Throws UsageError when there is nothing.
+std::vector<std::filesystem::path> merge_runs(const std::vector<std::filesystem::path>& roots,
+                                              const std::filesystem::path& output);
+
+}  // namespace foretrace

@@ -1,0 +1,38 @@
+#include "reports/compare/run_scenario.h"
+
+#include <fmt/format.h>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+
+std::filesystem::path find_scenario(const LoadedTimeline& loaded) {
+  const std::filesystem::path named = loaded.timeline.origin.file;
+  const auto is_there = [&](const std::filesystem::path& file) {
+    return !named.empty() && std::filesystem::is_regular_file(file);
+  };
+  if (is_there(named)) return named;
+  std::filesystem::path beside = std::filesystem::absolute(loaded.file);
+  for (int level = 0; level < 4; ++level) {
+    beside = beside.parent_path();
+    if (is_there(beside / named.filename())) return beside / named.filename();
+  }
+  throw UsageError{
+      fmt::format("{}: its scenario '{}' is not found from here\n  hint: name it with "
+                  "--scenario FILE",
+                  loaded.file.string(), named.string())};
+}
+
+void check_same_program(const Program& program, const LoadedTimeline& loaded) {
+  const Origin& origin = loaded.timeline.origin;
+  if (program.hash == origin.program_hash) return;
+  throw UsageError{fmt::format(
+      "{} is of another program than {}:\n"
+      "  timeline: scenario '{}', program hash {}\n"
+      "  file:     scenario '{}', program hash {}\n"
+      "  hint: it changed since, or ran with other parameters; give those with --set NAME=VALUE",
+      loaded.file.string(), program.file, origin.scenario, origin.program_hash, program.name,
+      program.hash)};
+}
+
+}  // namespace foretrace

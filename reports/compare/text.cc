@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "reports/compare/accuracy.h"
+#include "reports/compare/output.h"
+#include "reports/compare/words.h"
+#include "reports/table/text_table.h"
+
+namespace foretrace {
+namespace {
+
+using enum TextTable::Align;
+
+std::string side(const Origin& origin, const std::string& name) {
+  return fmt::format("{} on {} ({})", name, origin.machine, origin.producer);
+}
+
+TextTable region_table(const std::string& first, const std::string& second, bool many) {
+  TextTable table;
+  if (many) table.column("scenario", Left);
+  table.column("region", Left);
+  table.column("line", Right);
+  table.column(first, Right);
+  table.column("band", Right);
+  table.column(second + " (median)", Right);
+  table.column("p5 .. p95", Right);
+  table.column("n in starts", Right);
+  table.column("error", Right);
+  table.column("traced", Right);
+  table.column("standing", Left);
+  table.column("verdict", Left);
+  return table;
+}
+
+void add_regions(TextTable& table, const Comparison& comparison, bool many) {
+  for (const RegionRow& row : comparison.regions) {
+    std::vector<std::string> cells{row.name,
+                                   fmt::format("{}", row.line),
+                                   median_words(row.first),
+                                   band_words(row),
+                                   median_words(row.second),
+                                   spread_words(row.second),
+                                   samples_words(row.second),
+                                   format_or_dash(row.error, format_signed_percent),
+                                   format_or_dash(row.tracing_change, format_signed_percent),
+                                   comparison.standing(),
+                                   to_string(row.judgement)};
+    if (many) cells.insert(cells.begin(), comparison.first_origin.scenario);
+    table.row(std::move(cells));
+  }
+}
+
+std::string operations_text(const Comparison& comparison) {
+  TextTable table;
+  table.column("operation", Left);
+  table.column("line", Right);
+  table.column("part", Left);
+  table.column("size", Right);
+  table.column("n", Right);
+  table.column(comparison.first_name, Right);
+  table.column(comparison.second_name, Right);
+  table.column("error", Right);
+  table.column("begin", Right);
+  table.column("unmatched", Left);
+  for (const OperationRow& row : comparison.operations) {
+    table.row({row.label.empty() ? row.kind : row.kind + " " + row.label,
+               fmt::format("{}", row.line), part_words(row.part),
+               row.size_bytes == 0 ? "-" : format_size(row.size_bytes), format_count(row.matched),
+               format_or_dash(row.first_ns, format_time),
+               format_or_dash(row.second_ns, format_time),
+               format_or_dash(row.error, format_signed_percent), begin_words(row),
+               unmatched_words(row, comparison)});
+  }
+  return table.markdown();
+}
+
+std::string outcome_text(const Outcome& outcome, const std::string& name) {
+  if (outcome.kind == Outcome::Kind::Completed) return {};
+  std::string text = fmt::format("The {} run did not complete:\n", name);
+  for (const std::string& line : outcome.explanation) text += "  " + line + "\n";
+  return text;
+}
+
+std::string verdict(const Comparison& comparison) {
+  std::size_t outside = 0;
+  std::size_t missing = 0;
+  for (const RegionRow& row : comparison.regions) {
+    if (row.judgement == Judgement::Outside) ++outside;
+    if (row.judgement == Judgement::Missing) ++missing;
+  }
+  std::string text = fmt::format("{} of {} regions outside {}", outside, comparison.regions.size(),
+                                 format_percent(comparison.tolerance));
+  if (missing != 0) text += fmt::format("; {} on one side only", missing);
+  if (const auto count = comparison.unmatched_device_spans(); count != 0) {
+    text += fmt::format("; {} device spans without a partner", format_count(count));
+  }
+  if (comparison.first_outcome.kind != comparison.second_outcome.kind) {
+    text += "; the two runs ended differently";
+  }
+  return text + ".\n";
+}
+
+std::string accuracy_line(const char* title, const Accuracy& accuracy) {
+  if (accuracy.regions == 0 && accuracy.missing == 0) return {};
+  std::string text = fmt::format(
+      "{}: {} regions, |error| median {}, p95 {}, worst {}; {} within max(15 %, 1.5 us, half the "
+      "spread)",
+      title, accuracy.regions, format_percent(accuracy.median_abs_error),
+      format_percent(accuracy.p95_abs_error), format_percent(accuracy.worst_abs_error),
+      format_percent(accuracy.share_within));
+  if (accuracy.missing != 0) text += fmt::format("; {} on one side only", accuracy.missing);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string compare_text(const Comparison& c) {
+  std::string text =
+      fmt::format("{} ({})\n  {}\n  {}\n", c.first_origin.scenario, c.first_origin.file,
+                  side(c.first_origin, c.first_name), side(c.second_origin, c.second_name));
+  text += outcome_text(c.first_outcome, c.first_name);
+  text += outcome_text(c.second_outcome, c.second_name);
+  TextTable regions = region_table(c.first_name, c.second_name, false);
+  add_regions(regions, c, false);
+  text += fmt::format("\nRegions: {}; traced = what tracing changed\n\n{}", error_words(c),
+                      regions.markdown());
+  text += fmt::format(
+      "\nOperations: median durations in the traced repetition, which lengthens host calls;\nbegin "
+      "= {} - {}, from the run's "
+      "begin\n\n{}",
+      c.first_name, c.second_name, operations_text(c));
+  return text + "\n" + verdict(c);
+}
+
+std::string batch_text(std::span<const Comparison> comparisons,
+                       const std::vector<std::string>& alone) {
+  TextTable table = region_table("predicted", "measured", true);
+  for (const Comparison& comparison : comparisons) add_regions(table, comparison, true);
+  std::string text = fmt::format(
+      "error = (predicted - measured) / measured; traced = what tracing changed\n\n{}\n",
+      table.markdown());
+  text += accuracy_line("predictions", accuracy_of(comparisons, false));
+  text += accuracy_line("fit (scenarios the model was fitted on)", accuracy_of(comparisons, true));
+  for (const std::string& file : alone) text += fmt::format("without a partner: {}\n", file);
+  return text;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,206 @@
+#include "reports/export/kineto_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+
+#include "reports/export/kineto_names.h"
+#include "reports/timeline/launches.h"
+#include "reports/timeline/span_class.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Host rows: above any device ordinal, so that process ids and devices do not meet.
+constexpr std::uint32_t kHostPid = 1000;
+
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Microseconds since the run's start; a double holds them to the nanosecond for 52 days.
+double us(std::int64_t ns) { return static_cast<double>(ns) / 1e3; }
+
+class RankWriter {
+ public:
+  RankWriter(const Timeline& timeline, std::uint32_t process, std::ostream& out)
+      : timeline_{timeline}, process_{process}, out_{out} {
+    zero_ns_ = std::numeric_limits<std::int64_t>::max();
+    for (const Span& span : timeline.spans) zero_ns_ = std::min(zero_ns_, span.begin_ns);
+    for (const Lane& lane : timeline.lanes) {
+      if (lane.device != kNoDevice) {
+        devices_per_process_ = std::max(devices_per_process_, lane.device + 1);
+      }
+    }
+    for (const Flow& launch : launch_flows(timeline)) call_of_[launch.to] = launch.from;
+  }
+
+  void write() {
+    // HTA finds the rank by the text `"rank": 0`, blank included, so the head is indented.
+    std::string head = head_json().dump(1);
+    head.resize(head.rfind('\n'));
+    out_ << head << ",\n \"traceEvents\": [";
+    write_names();
+    for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) write_span(i);
+    out_ << "\n ]\n}\n";
+  }
+
+ private:
+  Json head_json() const {
+    const auto world = processes_of(timeline_).size();
+    Json devices = Json::array();
+    for (std::uint32_t d = 0; d < devices_per_process_; ++d) {
+      devices.push_back({{"id", pid_of_device(d)}, {"name", timeline_.origin.machine}});
+    }
+    const auto nccl = timeline_.origin.versions.find("nccl");
+    Json distributed{{"backend", "nccl"}, {"rank", process_}, {"world_size", world}};
+    if (nccl != timeline_.origin.versions.end()) distributed["nccl_version"] = nccl->second;
+    return {{"schemaVersion", 1},
+            {"deviceProperties", devices},
+            {"distributedInfo", distributed},
+            {"displayTimeUnit", "ns"},
+            {"baseTimeNanoseconds", 0},
+            {"traceName", fmt::format("rank{}.pt.trace.json", process_)}};
+  }
+
+  std::uint32_t pid_of_device(std::uint32_t device) const {
+    return process_ * devices_per_process_ + device;
+  }
+  std::uint32_t pid_of(const Lane& lane) const {
+    return lane.device == kNoDevice ? kHostPid + process_ : pid_of_device(lane.device);
+  }
+  bool is_shown(const Lane& lane) const {
+    return lane.process == process_ &&
+           (lane.kind == LaneKind::HostThread || lane.kind == LaneKind::Stream);
+  }
+
+  void event(const Json& json) {
+    out_ << (first_ ? "\n  " : ",\n  ") << dump(json);
+    first_ = false;
+  }
+
+  void write_names() {
+    std::set<std::uint32_t> named;
+    for (std::uint32_t tid = 0; tid < timeline_.lanes.size(); ++tid) {
+      const Lane& lane = timeline_.lanes[tid];
+      if (!is_shown(lane)) continue;
+      const auto pid = pid_of(lane);
+      if (named.insert(pid).second) {
+        const bool is_host = lane.device == kNoDevice;
+        const auto name =
+            is_host ? fmt::format("process {}", process_) : fmt::format("GPU {}", pid);
+        metadata("process_name", pid, 0, "name", name);
+        metadata("process_labels", pid, 0, "labels", is_host ? "CPU" : name);
+      }
+      metadata(
+          "thread_name", pid, tid, "name",
+          lane.kind == LaneKind::Stream ? fmt::format("stream {} {}", tid, lane.name) : lane.name);
+    }
+  }
+
+  void metadata(const char* name, std::uint32_t pid, std::uint32_t tid, const char* key,
+                const std::string& value) {
+    event({{"ph", "M"},
+           {"name", name},
+           {"ts", 0},
+           {"pid", pid},
+           {"tid", tid},
+           {"args", {{key, value}}}});
+  }
+
+  void write_span(std::uint32_t index) {
+    const Span& span = timeline_.spans[index];
+    const Lane& lane = timeline_.lanes[span.lane];
+    if (!is_shown(lane)) return;
+    lane.kind == LaneKind::HostThread ? write_host(index) : write_device(index);
+  }
+
+  Json slice(const Span& span, const std::string& category, const std::string& name) const {
+    return {{"ph", "X"},
+            {"cat", category},
+            {"name", name},
+            {"pid", pid_of(timeline_.lanes[span.lane])},
+            {"tid", span.lane},
+            {"ts", us(span.begin_ns - zero_ns_)},
+            {"dur", us(span.end_ns - span.begin_ns)}};
+  }
+
+  void write_host(std::uint32_t index) {
+    const Span& span = timeline_.spans[index];
+    const OpRow& op = timeline_.ops[span.op];
+    const bool is_ours = class_of(op, timeline_.lanes[span.lane]) == SpanClass::HostWork ||
+                         op.kind.starts_with("host_barrier") || op.kind == "host_wait" ||
+                         op.kind == "host_signal";
+    const char* category = op.kind == "region" ? "user_annotation"
+                           : is_ours           ? "cpu_op"
+                                               : "cuda_runtime";
+    Json json = slice(span, category, op.kind == "region" ? op.label : cuda_call_name(op));
+    json["args"] = {{"correlation", index + 1}, {"op", span.op}, {"line", op.line}};
+    event(json);
+  }
+
+  void write_device(std::uint32_t index) {
+    const Span& span = timeline_.spans[index];
+    const OpRow& op = timeline_.ops[span.op];
+    const KinetoActivity activity = stream_activity(op, timeline_.details[span.detail]);
+    if (activity.category.empty()) return;
+    const auto call = call_of_.find(index);
+    Json json = slice(span, activity.category, activity.name);
+    json["args"] = {
+        {"device", pid_of(timeline_.lanes[span.lane])}, {"context", 1}, {"stream", span.lane}};
+    if (call != call_of_.end()) json["args"]["correlation"] = call->second + 1;
+    if (activity.category == "gpu_memcpy" || activity.category == "gpu_memset") {
+      json["args"]["bytes"] = op.size_bytes;
+    }
+    json["args"]["op"] = span.op;
+    json["args"]["line"] = op.line;
+    event(json);
+    if (call != call_of_.end()) write_arrow(call->second, index);
+  }
+
+  void write_arrow(std::uint32_t from, std::uint32_t to) {
+    const auto end = [&](const char* phase, std::uint32_t index) {
+      const Span& span = timeline_.spans[index];
+      return Json{{"ph", phase},
+                  {"id", to + 1},
+                  {"pid", pid_of(timeline_.lanes[span.lane])},
+                  {"tid", span.lane},
+                  {"ts", us(span.begin_ns - zero_ns_)},
+                  {"cat", "ac2g"},
+                  {"name", "ac2g"}};
+    };
+    event(end("s", from));
+    Json finish = end("f", to);
+    finish["bp"] = "e";
+    event(finish);
+  }
+
+  const Timeline& timeline_;
+  std::uint32_t process_;
+  std::ostream& out_;
+  std::int64_t zero_ns_;
+  std::uint32_t devices_per_process_ = 1;
+  std::map<std::uint32_t, std::uint32_t> call_of_;  // device span -> host span
+  bool first_ = true;
+};
+
+}  // namespace
+
+std::vector<std::uint32_t> processes_of(const Timeline& timeline) {
+  std::set<std::uint32_t> processes;
+  for (const Lane& lane : timeline.lanes) processes.insert(lane.process);
+  return {processes.begin(), processes.end()};
+}
+
+void write_kineto(const Timeline& timeline, std::uint32_t process, std::ostream& out) {
+  RankWriter{timeline, process, out}.write();
+}
+
+}  // namespace foretrace

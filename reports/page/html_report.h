@@ -1,0 +1,22 @@
+// The comparison as one self-contained HTML page: verdict and worst operations first, then the
+// timeline with predicted lanes above measured ones, then every number; light and dark, no network.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reports/compare/compare.h"
+#include "reports/page/lanes_layout.h"
+
+namespace foretrace {
+
+struct ReportRun {
+  Comparison comparison;
+  std::vector<Side> sides;          ///< one or two; with one there is nothing to compare
+  std::vector<std::string> source;  ///< the scenario's lines; empty when they are not at hand
+};
+
+std::string html_report(std::span<const ReportRun> runs);
+
+}  // namespace foretrace

@@ -1,0 +1,147 @@
+#include "reports/page/html_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "reports/compare/words.h"
+#include "reports/table/text_table.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kWorst = 6;
+
+SpanClass class_of_row(const OperationRow& row) {
+  Lane lane;
+  lane.kind = row.part == 0 ? LaneKind::HostThread : LaneKind::Stream;
+  OpRow op;
+  op.kind = row.kind;
+  return class_of(op, lane);
+}
+
+std::string title_of_row(const OperationRow& row) {
+  return row.label.empty() ? row.kind : row.kind + " " + row.label;
+}
+
+std::string row_anchor(const std::string& run_id, const OperationRow& row) {
+  return fmt::format("{}-op{}-{}", run_id, row.op, row.part);
+}
+
+/// The error as a dot between -25 % and +25 %, over the tolerance and the measured spread.
+std::string error_glyph(const RegionRow& row, double tolerance) {
+  if (!row.error) return {};
+  constexpr double kRange = 0.25, kMiddle = 66, kHalf = 60;
+  const auto x = [](double error) { return kMiddle + std::clamp(error / kRange, -1., 1.) * kHalf; };
+  const double median_ns = row.second->median_ns;
+  const double low = x(row.second->p5_ns / median_ns - 1);
+  const double high = x(row.second->p95_ns / median_ns - 1);
+  return fmt::format(
+      "<svg class=\"glyph\" viewBox=\"0 0 132 18\" aria-hidden=\"true\">"
+      "<rect class=\"tolerance\" x=\"{:.1f}\" y=\"1\" width=\"{:.1f}\" height=\"16\"/>"
+      "<rect class=\"spread\" x=\"{:.1f}\" y=\"6\" width=\"{:.1f}\" height=\"6\"/>"
+      "<line class=\"zero\" x1=\"66\" x2=\"66\" y1=\"1\" y2=\"17\"/>"
+      "<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"9\" r=\"4\"/></svg>",
+      x(-tolerance), x(tolerance) - x(-tolerance), low, std::max(high - low, 1.0),
+      row.judgement == Judgement::Outside ? " out" : "", x(*row.error));
+}
+
+const char* tone_of(const RegionRow& row, const ReportRun& run) {
+  if (run.sides.size() < 2) return "muted";
+  const bool bad = row.judgement == Judgement::Outside || row.judgement == Judgement::Missing;
+  return bad ? "bad" : "good";
+}
+
+std::string facts_of(const OperationRow& row, const ReportRun& run) {
+  const std::string& variant = run.sides.front().timeline->ops[row.op].variant;
+  std::string facts = row.size_bytes == 0 ? "" : format_size(row.size_bytes);
+  if (!variant.empty()) facts += (facts.empty() ? "" : ", ") + variant;
+  return facts;
+}
+
+/// What worst and complete tables share.
+MustacheData operation_row(const OperationRow& row, const ReportRun& run,
+                           const std::string& run_id) {
+  MustacheData data;
+  data.set("row_id", row_anchor(run_id, row));
+  data.set("line_id", line_anchor(run_id, row.line, !run.source.empty()));
+  data.set("line", fmt::format("{}", row.line));
+  data.set("class", std::string{name_of(class_of_row(row))});
+  data.set("title", title_of_row(row));
+  data.set("part", part_words(row.part));
+  data.set("of", facts_of(row, run));
+  data.set("first", format_or_dash(row.first_ns, format_time));
+  data.set("second", format_or_dash(row.second_ns, format_time));
+  data.set("error", format_or_dash(row.error, format_signed_percent));
+  return data;
+}
+
+}  // namespace
+
+std::string line_anchor(const std::string& run_id, int line, bool has_source) {
+  return has_source ? fmt::format("{}-L{}", run_id, line) : run_id;
+}
+
+MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
+  const Comparison& c = run.comparison;
+  MustacheData rows{MustacheData::type::list};
+  for (const RegionRow& row : c.regions) {
+    MustacheData data;
+    data.set("id", run_id);
+    data.set("scenario", c.first_origin.scenario);
+    data.set("name", row.name);
+    data.set("line_id", line_anchor(run_id, row.line, !run.source.empty()));
+    data.set("line", fmt::format("{}", row.line));
+    data.set("first", median_words(row.first));
+    data.set("second", median_words(row.second));
+    data.set("range", c.first_origin.measured ? spread_words(row.first) : band_words(row));
+    data.set("spread", spread_words(row.second));
+    data.set("samples", samples_words(run.sides.size() < 2 ? row.first : row.second));
+    data.set("error", format_or_dash(row.error, format_signed_percent));
+    data.set("traced", format_or_dash(row.tracing_change, format_signed_percent));
+    data.set("glyph", error_glyph(row, c.tolerance));
+    data.set("standing", run.sides.size() < 2 ? "-" : c.standing());
+    data.set("tone", tone_of(row, run));
+    data.set("verdict", run.sides.size() < 2 ? "-" : to_string(row.judgement));
+    rows << data;
+  }
+  return rows;
+}
+
+MustacheData operation_rows(const ReportRun& run, const std::string& run_id) {
+  MustacheData rows{MustacheData::type::list};
+  for (const OperationRow& row : run.comparison.operations) {
+    MustacheData data = operation_row(row, run, run_id);
+    data.set("n", format_count(row.matched != 0 ? row.matched
+                                                : std::max(row.only_first, row.only_second)));
+    data.set("begin", begin_words(row));
+    data.set("unmatched", run.sides.size() < 2 ? "" : unmatched_words(row, run.comparison));
+    rows << data;
+  }
+  return rows;
+}
+
+MustacheData worst_operation_rows(const ReportRun& run, const std::string& run_id) {
+  std::vector<const OperationRow*> worst;
+  for (const OperationRow& row : run.comparison.operations) {
+    const SpanClass kind = class_of_row(row);
+    const bool is_work = kind == SpanClass::Kernel || kind == SpanClass::Copy ||
+                         kind == SpanClass::Nccl || kind == SpanClass::HostWork;
+    if (is_work && row.matched != 0 && row.total_difference_ns != 0) worst.push_back(&row);
+  }
+  std::ranges::stable_sort(worst, std::greater{}, [](const OperationRow* row) {
+    return std::abs(row->total_difference_ns);
+  });
+  worst.resize(std::min(worst.size(), kWorst));
+  MustacheData rows{MustacheData::type::list};
+  for (const OperationRow* row : worst) {
+    MustacheData data = operation_row(*row, run, run_id);
+    data.set("sum", fmt::format("{}{}", row->total_difference_ns < 0 ? "" : "+",
+                                format_time(row->total_difference_ns)));
+    rows << data;
+  }
+  return rows;
+}
+
+}  // namespace foretrace

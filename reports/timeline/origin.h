@@ -1,0 +1,18 @@
+// What a timeline says about the program it is of: shared by simulator and harness, so that their
+// timelines join.
+#pragma once
+
+#include <vector>
+
+#include "reports/timeline/timeline.h"
+#include "scenarios/program/program.h"
+
+namespace foretrace {
+
+/// Scenario name, file and program hash filled in; machine and versions are the executor's.
+Origin origin_of(const Program& program);
+
+/// One row per operation, by OpId.
+std::vector<OpRow> op_rows(const Program& program);
+
+}  // namespace foretrace

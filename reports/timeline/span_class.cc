@@ -1,0 +1,51 @@
+#include "reports/timeline/span_class.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace foretrace {
+namespace {
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+bool waits(std::string_view kind) {
+  constexpr std::array<std::string_view, 4> kWaiting{"host_barrier", "host_wait", "event_wait_for",
+                                                     "memcpy"};
+  return contains(kind, "synchronize") || std::ranges::count(kWaiting, kind) != 0;
+}
+
+}  // namespace
+
+SpanClass class_of(const OpRow& op, const Lane& lane) {
+  const std::string_view kind = op.kind;
+  if (lane.kind == LaneKind::HostThread) {
+    if (kind == "host_compute" || kind == "host_fill") return SpanClass::HostWork;
+    return waits(kind) ? SpanClass::HostWait : SpanClass::HostCall;
+  }
+  if (kind.starts_with("nccl")) return SpanClass::Nccl;
+  if (kind.starts_with("mem")) return SpanClass::Copy;
+  if (contains(kind, "event")) return SpanClass::Order;
+  return SpanClass::Kernel;
+}
+
+std::string_view name_of(SpanClass span_class) {
+  constexpr std::array<std::string_view, kSpanClasses> kNames{
+      "host-work", "host-call", "host-wait", "kernel", "copy", "nccl", "order"};
+  return kNames[static_cast<std::size_t>(span_class)];
+}
+
+std::string title_of(const OpRow& op) {
+  return op.label.empty() ? op.kind : fmt::format("{} {}", op.kind, op.label);
+}
+
+std::string full_name(const Lane& lane) {
+  std::string name = fmt::format("process {}", lane.process);
+  if (lane.device != kNoDevice) name += fmt::format(" / device {}", lane.device);
+  return name + " / " + lane.name;
+}
+
+}  // namespace foretrace

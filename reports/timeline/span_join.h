@@ -1,0 +1,31 @@
+// Pairs the spans of two timelines on (op, instance, process, device, part). Nothing is dropped: a
+// span without a partner is a pair with one side empty.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reports/timeline/timeline.h"
+
+namespace foretrace {
+
+inline constexpr std::uint32_t kNoSpan = 0xffffffff;
+
+struct SpanPair {
+  std::uint32_t first = kNoSpan;   ///< index into the first timeline's spans
+  std::uint32_t second = kNoSpan;  ///< index into the second one's
+};
+
+/// Lanes that both executors show: host threads and streams. Copy engines, SM pools and links show
+/// the same work a second time, and only the simulator can.
+bool is_joined(const Lane& lane);
+
+/// Ordered by (op, part, instance, process, device). Spans that share a key (a call that launches
+/// the same part twice) pair in the order of their begin.
+std::vector<SpanPair> join_spans(const Timeline& first, const Timeline& second);
+
+/// When the run began: the earliest begin of all joined spans; 0 when there are none. Offsets of
+/// two timelines are compared from there.
+std::int64_t first_begin_ns(const Timeline& timeline);
+
+}  // namespace foretrace

@@ -1,0 +1,39 @@
+#include "reports/timeline/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+
+double quantile(std::span<const double> values, double p) {
+  FORETRACE_CHECK(!values.empty(), "a quantile needs at least one value");
+  FORETRACE_CHECK(p >= 0 && p <= 1, "a quantile's p is between 0 and 1");
+  const double position = p * static_cast<double>(values.size() - 1);
+  const double lower = std::floor(position);
+  std::vector<double> sorted(values.begin(), values.end());
+  const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(lower);
+  std::ranges::nth_element(sorted, at);
+  if (position == lower) return *at;
+  const double next = *std::min_element(at + 1, sorted.end());
+  return *at + (next - *at) * (position - lower);
+}
+
+double median(std::span<const double> values) { return quantile(values, 0.5); }
+
+double median_absolute_deviation(std::span<const double> values) {
+  const double center = median(values);
+  std::vector<double> deviations;
+  deviations.reserve(values.size());
+  for (const double value : values) deviations.push_back(std::abs(value - center));
+  return median(deviations);
+}
+
+double relative_difference(double value, double reference) {
+  return (value - reference) / reference;
+}
+
+}  // namespace foretrace

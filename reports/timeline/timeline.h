@@ -1,0 +1,122 @@
+// What both executors produce: lanes, spans in nanoseconds since the run's start, flows between
+// spans, and regions with every repetition's sample. Predicted and measured timelines differ in
+// their origin block only, so everything downstream (compare, report, export) reads one type.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace foretrace {
+
+enum class LaneKind : std::uint8_t { HostThread, Stream, CopyEngine, SmPool, Link };
+inline constexpr std::uint32_t kNoDevice = 0xffffffff;
+
+struct Lane {
+  LaneKind kind = LaneKind::HostThread;
+  std::uint32_t node{};
+  std::uint32_t process{};
+  std::uint32_t device = kNoDevice;  ///< of the process; kNoDevice on host lanes
+  std::string name;                  ///< "main", "compute", "comm(3)"
+};
+
+/// One interval on a lane. Joins with the other origin on (op, instance, process, device, part).
+/// Written by the million: keep it at 40 bytes.
+struct Span {
+  std::uint32_t op{};        ///< OpId
+  std::uint32_t lane{};      ///< index into Timeline::lanes
+  std::uint64_t instance{};  ///< see scenarios/program/program.h: loop indices as one number
+  std::int64_t begin_ns{};
+  std::int64_t end_ns{};
+  std::uint16_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
+  std::uint16_t detail{};  ///< index into Timeline::details; 0 is the empty one
+};
+
+/// Where a parameter's value came from: decides how far a prediction is trusted.
+enum class ParameterClass : std::uint8_t { Fit, Datasheet, Published, Assumed };
+
+/// What many spans share; interned.
+struct SpanDetail {
+  std::string kernel;     ///< measured: the kernel's name
+  std::string algorithm;  ///< NCCL: "Ring", "Tree"
+  std::string protocol;   ///< NCCL: "LL", "LL128", "Simple"
+  std::uint32_t channels{};
+  double low_factor = 1;  ///< predicted: the duration's band is [low, high] times the duration
+  double high_factor = 1;
+  ParameterClass parameters = ParameterClass::Fit;
+  friend bool operator==(const SpanDetail&, const SpanDetail&) = default;
+};
+
+enum class FlowKind : std::uint8_t { Launch, RecordWait, SendRecv, Signal };
+
+/// An arrow from one span to another. Launch arrows are not stored: a host call (part 0) and the
+/// spans with the same op, instance and process belong together.
+struct Flow {
+  std::uint32_t from{};  ///< indices into Timeline::spans
+  std::uint32_t to{};
+  FlowKind kind = FlowKind::RecordWait;
+};
+
+/// What the report must know of an operation without the scenario at hand.
+struct OpRow {
+  std::string kind;     ///< "memcpy_async"
+  std::string variant;  ///< of a copy: "h2d pinned", "p2p"; of a kernel or NCCL: its data type
+  std::string label;    ///< the scenario's `id`, or a region's name; may be empty
+  int line{};
+  std::uint64_t size_bytes{};        ///< 0 when it has none or it varies
+  std::vector<std::uint64_t> loops;  ///< times of the repeats around it, outermost first
+};
+
+/// A measured interval of one process's host thread.
+struct RegionSamples {
+  std::uint32_t op{};
+  std::uint64_t instance{};
+  std::uint32_t process{};
+  std::string name;
+  std::uint64_t per = 1;                 ///< reported time = sample / per
+  std::vector<std::int64_t> samples_ns;  ///< one per untraced repetition; predicted: one
+  std::vector<std::uint32_t>
+      starts;  ///< measured: which process start each sample is from; may be empty
+  std::optional<std::int64_t> traced_ns;  ///< the same interval in the traced repetition
+  double low_factor = 1;                  ///< predicted: band
+  double high_factor = 1;
+};
+
+/// How a run ended, when it did not end well.
+struct Outcome {
+  enum class Kind : std::uint8_t { Completed, Deadlock, Timeout, WrongData, Failed };
+  Kind kind = Kind::Completed;
+  std::vector<std::string>
+      explanation;  ///< "process 1, thread main, hang.yaml:14: nccl_recv waits for ..."
+};
+
+struct Origin {
+  bool measured = false;
+  std::string program_hash;
+  std::string scenario;  ///< name
+  std::string file;
+  std::string machine;                          ///< model name, or the GPU's name and count
+  std::string producer;                         ///< "foretrace 0.1.0"
+  std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
+  std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
+  std::vector<std::string>
+      fit_scenarios;  ///< predicted: the scenarios the machine's parameters were fitted on
+};
+
+struct Timeline {
+  Origin origin;
+  Outcome outcome;
+  std::vector<OpRow> ops;  ///< by OpId
+  std::vector<Lane> lanes;
+  std::vector<Span> spans;
+  std::vector<SpanDetail> details{SpanDetail{}};
+  std::vector<Flow> flows;
+  std::vector<RegionSamples> regions;
+};
+
+/// The index of `detail` in `timeline.details`, added when it is new.
+std::uint16_t intern(Timeline& timeline, const SpanDetail& detail);
+
+}  // namespace foretrace

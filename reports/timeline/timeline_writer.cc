@@ -1,0 +1,189 @@
+#include <fmt/compile.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "reports/timeline/timeline_json.h"
+#include "reports/timeline/timeline_keys.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kFlushAt = 1 << 16;
+
+/// A kernel's name may hold any bytes; nlohmann throws on invalid UTF-8 unless told otherwise.
+std::string dump(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <class Names, class Kind>
+std::string_view name_of(const Names& names, Kind kind) {
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+double finite(double value) {  // nlohmann would write null
+  FORETRACE_CHECK(std::isfinite(value), "a timeline holds no infinite factor");
+  return value;
+}
+
+/// Streams one object: scalars and small values through nlohmann, rows of numbers through fmt.
+class Document {
+ public:
+  explicit Document(std::ostream& out) : out_{out} { buffer_.reserve(kFlushAt + 4096); }
+
+  void value(std::string_view key, const Json& value) {
+    begin(key);
+    buffer_ += dump(value);
+    flush_when_full();
+  }
+
+  /// One element of `items` per line, each written by `append(buffer, item)`.
+  template <class Items, class Append>
+  void rows(std::string_view key, const Items& items, const Append& append) {
+    begin(key);
+    buffer_ += '[';
+    bool first = true;
+    for (const auto& item : items) {
+      buffer_ += first ? "\n" : ",\n";
+      first = false;
+      append(buffer_, item);
+      flush_when_full();
+    }
+    buffer_ += first ? "]" : "\n]";
+  }
+
+  void end() {
+    buffer_ += "\n}\n";
+    flush();
+  }
+
+ private:
+  void begin(std::string_view key) {
+    buffer_ += empty_ ? "{\n" : ",\n";
+    empty_ = false;
+    buffer_ += dump(Json(key));
+    buffer_ += ": ";
+  }
+  void flush_when_full() {
+    if (buffer_.size() >= kFlushAt) flush();
+  }
+  void flush() {
+    out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    buffer_.clear();
+  }
+
+  std::ostream& out_;
+  std::string buffer_;
+  bool empty_ = true;
+};
+
+Json to_json(const OpRow& op, std::size_t id) {
+  Json row{{"id", id}, {"kind", op.kind}, {"line", op.line}};
+  if (!op.variant.empty()) row["variant"] = op.variant;
+  if (!op.label.empty()) row["label"] = op.label;
+  if (op.size_bytes != 0) row["size_bytes"] = op.size_bytes;
+  if (!op.loops.empty()) row["loops"] = op.loops;
+  return row;
+}
+
+Json to_json(const Lane& lane, std::size_t id) {
+  Json row{{"id", id},
+           {"kind", name_of(keys::kLaneKinds, lane.kind)},
+           {"name", lane.name},
+           {"node", lane.node},
+           {"process", lane.process}};
+  if (lane.device != kNoDevice) row["device"] = lane.device;
+  return row;
+}
+
+Json to_json(const SpanDetail& detail) {
+  Json row = Json::object();
+  if (!detail.kernel.empty()) row["kernel"] = detail.kernel;
+  if (!detail.algorithm.empty()) row["algorithm"] = detail.algorithm;
+  if (!detail.protocol.empty()) row["protocol"] = detail.protocol;
+  if (detail.channels != 0) row["channels"] = detail.channels;
+  row["low_factor"] = finite(detail.low_factor);
+  row["high_factor"] = finite(detail.high_factor);
+  row["parameters"] = name_of(keys::kParameterClasses, detail.parameters);
+  return row;
+}
+
+Json to_json(const RegionSamples& region) {
+  Json row{{"name", region.name},
+           {"op", region.op},
+           {"instance", region.instance},
+           {"process", region.process},
+           {"per", region.per},
+           {"samples_ns", region.samples_ns},
+           {"low_factor", finite(region.low_factor)},
+           {"high_factor", finite(region.high_factor)}};
+  if (!region.starts.empty()) row["starts"] = region.starts;
+  if (region.traced_ns) row["traced_ns"] = *region.traced_ns;
+  return row;
+}
+
+void write_head(Document& document, const Timeline& timeline) {
+  const Origin& origin = timeline.origin;
+  document.value("schema_version", kTimelineSchemaVersion);
+  document.value("kind", "timeline");
+  document.value("origin", origin.measured ? "measured" : "predicted");
+  document.value(
+      "scenario",
+      {{"name", origin.scenario}, {"file", origin.file}, {"program_hash", origin.program_hash}});
+  document.value("machine", origin.machine);
+  document.value("producer", origin.producer);
+  document.value("versions", origin.versions);
+  document.value("clock_error_bound_ns", origin.clock_error_bound_ns);
+  document.value("fit_scenarios", origin.fit_scenarios);
+  document.value("outcome", {{"kind", name_of(keys::kOutcomes, timeline.outcome.kind)},
+                             {"explanation", timeline.outcome.explanation}});
+}
+
+/// Small tables whose rows carry their own index.
+template <class Items>
+void write_numbered(Document& document, std::string_view key, const Items& items) {
+  std::size_t id = 0;
+  document.rows(key, items,
+                [&](std::string& out, const auto& item) { out += dump(to_json(item, id++)); });
+}
+
+void write_spans(Document& document, const Timeline& timeline) {
+  document.value("span_columns", keys::kSpanColumns);
+  document.rows("spans", timeline.spans, [](std::string& out, const Span& s) {
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE("[{},{},{},{},{},{},{}]"), s.op, s.instance,
+                   s.lane, s.begin_ns, s.end_ns, s.part, s.detail);
+  });
+  document.value("flow_kinds", keys::kFlowKinds);
+  document.value("flow_columns", keys::kFlowColumns);
+  document.rows("flows", timeline.flows, [](std::string& out, const Flow& f) {
+    fmt::format_to(std::back_inserter(out), FMT_COMPILE("[{},{},{}]"), f.from, f.to,
+                   static_cast<int>(f.kind));
+  });
+}
+
+}  // namespace
+
+void write_timeline(const Timeline& timeline, std::ostream& out) {
+  const auto append = [](std::string& text, const auto& item) { text += dump(to_json(item)); };
+  Document document{out};
+  write_head(document, timeline);
+  write_numbered(document, "ops", timeline.ops);
+  write_numbered(document, "lanes", timeline.lanes);
+  document.rows("regions", timeline.regions, append);
+  document.rows("details", timeline.details, append);
+  write_spans(document, timeline);
+  document.end();
+}
+
+void write_timeline(const Timeline& timeline, const std::filesystem::path& file) {
+  write_file(file, [&](std::ostream& out) { write_timeline(timeline, out); });
+}
+
+}  // namespace foretrace

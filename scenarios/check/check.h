@@ -1,0 +1,29 @@
+// What can only be seen of a whole Program: events that nothing records, sends without a receive,
+// operations on the wrong device. What cannot be known before running is a warning.
+#pragma once
+
+#include "scenarios/check/happens_before.h"
+#include "scenarios/program/program.h"
+#include "scenarios/text/yaml_reader.h"
+
+namespace foretrace {
+
+/// Takes each event's device from the streams that record it, and fills in who arrives at each
+/// barrier.
+void complete_program(Program& program, Problems& problems);
+
+/// Adds errors and warnings about `program`, which was read without an error.
+void check_program(const Program& program, Problems& problems);
+
+/// Warnings about NCCL operations that wait for each other in vain. Part of check_program.
+void check_nccl_order(const Program& program, Problems& problems);
+
+/// Warnings about host threads and streams that never come to their end, whatever the times are.
+/// `order` is the likely one. Part of check_program.
+void check_hangs(const Program& program, const HappensBefore& order, Problems& problems);
+
+/// Warnings about accesses to one buffer that nothing orders, not even the likely `order`. Part of
+/// check_program.
+void check_races(const Program& program, const HappensBefore& order, Problems& problems);
+
+}  // namespace foretrace

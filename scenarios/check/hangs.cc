@@ -1,0 +1,69 @@
+// Who never comes to an end, as far as a walk without times can see it: host threads that wait for
+// each other, streams that wait for a signal or a rank. What the lists of NCCL calls tell already
+// (check_nccl_order) is not said again.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+
+#include "scenarios/check/check.h"
+#include "scenarios/program/op_refs.h"
+
+namespace foretrace {
+namespace {
+
+/// Why an entry that everything before has ended for does not end itself.
+std::string reason(const ExecutedOp& entry) {
+  if (std::holds_alternative<HostFunc>(entry.op->kind)) {
+    return fmt::format("the host function of line {} is never released", entry.op->line);
+  }
+  if (nccl_comm(entry.op->kind) != nullptr) {
+    return fmt::format("{} of line {} never meets its partner", kind_name(entry.op->kind),
+                       entry.op->line);
+  }
+  return fmt::format("line {} never ends", entry.op->line);
+}
+
+/// For each process, the first such reason.
+std::map<std::uint32_t, std::pair<const Op*, std::string>> reasons(const HappensBefore& order) {
+  std::vector<bool> follows_open(order.nodes.size());
+  for (const OrderEdge& edge : order.edges) {
+    if (!order.nodes[edge.from].ended) follows_open[edge.to] = true;
+  }
+  std::map<std::uint32_t, std::pair<const Op*, std::string>> found;
+  for (std::uint32_t n = 0; n < order.nodes.size(); ++n) {
+    const OrderNode& node = order.nodes[n];
+    if (!order.is_device(n) || node.ended || follows_open[n]) continue;
+    const ExecutedOp& does = node.work_count > 0 ? order.work[node.first_work] : node.call;
+    found.emplace(node.process, std::pair{does.op, reason(does)});
+  }
+  return found;
+}
+
+}  // namespace
+
+void check_hangs(const Program& program, const HappensBefore& order, Problems& problems) {
+  if (order.is_finished || !order.is_complete) return;
+  const auto why = reasons(order);
+  std::set<const Op*> warned;
+  const auto warn = [&](const Op& op, const std::string& message, const std::string& hint) {
+    if (!warned.insert(&op).second) return;
+    problems.add(op.line, op.column, Severity::Warning, message, hint);
+  };
+  bool a_thread_waits = false;
+  for (std::uint32_t n = 0; n < order.nodes.size(); ++n) {
+    const OrderNode& node = order.nodes[n];
+    if (order.is_device(n) || node.ended) continue;
+    a_thread_waits = true;
+    const auto& thread = program.threads[order.lanes[node.lane].thread].name;
+    const auto cause = why.find(node.process);
+    warn(*node.call.op, fmt::format("host thread '{}' waits here for ever", thread),
+         cause == why.end() ? "" : cause->second.second);
+  }
+  if (a_thread_waits) return;
+  for (const auto& [process, cause] : why) {
+    warn(*cause.first, "the stream waits here for ever", cause.second);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,271 @@
+// NCCL operations that wait for each other in vain. Every host thread's calls are listed rank by
+// rank, as far as kMostCalls allows, and compared: ranks must call the collectives of a
+// communicator in one order, and each send needs its receive. Who waits for whom at run time, with
+// streams and host threads in between, is what the executors find out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "scenarios/check/check.h"
+#include "scenarios/program/op_refs.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::uint64_t kMostCalls = 200'000;   // of all threads together
+constexpr std::uint64_t kFewestCallsEach = 64;  // of one thread of one process
+
+struct Call {
+  const Op* op{};
+  std::int64_t size{};
+  std::int64_t root{};
+};
+
+struct Collectives {
+  std::vector<Call> calls;
+  std::set<std::uint32_t> threads;  ///< with two, their order is not written in the file
+};
+struct Transfers {
+  std::vector<Call> sends, recvs;
+};
+
+using RankKey = std::pair<std::uint32_t, std::uint32_t>;                // communicator, rank
+using PairKey = std::tuple<std::uint32_t, std::int64_t, std::int64_t>;  // communicator, from, to
+
+/// What every rank calls, in its order.
+class CallLister {
+ public:
+  explicit CallLister(const Program& program) : program_{program} {
+    for (const Communicator& communicator : program.communicators) {
+      auto& ranks = ranks_.emplace_back();
+      for (std::uint32_t rank = 0; rank < communicator.members.size(); ++rank) {
+        ranks.emplace(place_number(communicator.members[rank]), rank);
+      }
+    }
+    std::uint64_t threads = 1;
+    for (const HostThread& thread : program.threads) threads += thread.processes.size();
+    calls_each_ = std::max(kFewestCallsEach, kMostCalls / threads);
+  }
+
+  void list_all() {
+    for (thread_ = 0; thread_ < program_.threads.size(); ++thread_) {
+      const HostThread& thread = program_.threads[thread_];
+      if (!calls_nccl(thread.ops)) continue;
+      for (const std::uint32_t process : thread.processes) {
+        variables_ = {process};
+        calls_left_ = calls_each_;
+        list(thread.ops);
+      }
+    }
+  }
+
+  std::map<RankKey, Collectives> collectives;
+  std::map<PairKey, Transfers> transfers;
+  /// One thread's collectives on several ranks outside of a group: (communicator, thread, process).
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>,
+           std::map<std::uint32_t, const Op*>>
+      ungrouped;
+  bool is_complete = true;
+
+ private:
+  std::uint64_t place_number(RankPlace place) const {
+    return std::uint64_t{place.process} * program_.devices + place.device;
+  }
+
+  bool calls_nccl(const Block& block) {
+    const auto known = calls_nccl_.find(&block);
+    if (known != calls_nccl_.end()) return known->second;
+    const bool found = std::ranges::any_of(block, [this](const Op& op) {
+      const Block* inner = block_of(op.kind);
+      const auto* repeat = std::get_if<Repeat>(&op.kind);
+      if (repeat != nullptr && repeat->times == 0) return false;
+      return inner != nullptr ? calls_nccl(*inner) : nccl_comm(op.kind) != nullptr;
+    });
+    calls_nccl_.emplace(&block, found);
+    return found;
+  }
+
+  void list(const Block& block) {
+    for (const Op& op : block) {
+      const Block* inner = block_of(op.kind);
+      if (inner == nullptr) {
+        list_call(op);
+      } else if (!calls_nccl(*inner)) {
+        continue;
+      } else if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
+        variables_.push_back(0);
+        for (std::uint64_t i = 0; i < repeat->times && is_within_limit(); ++i) {
+          variables_.back() = static_cast<std::int64_t>(i);
+          list(*inner);
+        }
+        variables_.pop_back();
+      } else {
+        const bool is_group = std::holds_alternative<NcclGroup>(op.kind);
+        if (is_group) ++group_depth_;
+        list(*inner);
+        if (is_group) --group_depth_;
+      }
+    }
+  }
+
+  /// A loop that would go on at the limit makes the list incomplete.
+  bool is_within_limit() {
+    if (calls_left_ == 0) is_complete = false;
+    return calls_left_ > 0;
+  }
+
+  void list_call(const Op& op) {
+    const CommRef* comm = nccl_comm(op.kind);
+    if (comm == nullptr || !is_within_limit()) return;
+    --calls_left_;
+    const CommHandle& handle = program_.comms[comm->resolve(variables_).value];
+    const auto& ranks = ranks_[handle.communicator];
+    const auto process = static_cast<std::uint32_t>(variables_[0]);
+    const auto found = ranks.find(place_number({process, handle.device}));
+    if (found == ranks.end()) return;
+    const std::uint32_t rank = found->second;
+
+    if (const auto* collective = std::get_if<NcclCollective>(&op.kind)) {
+      auto& mine = collectives[{handle.communicator, rank}];
+      mine.threads.insert(thread_);
+      mine.calls.push_back(
+          {&op, collective->size.expr.eval(variables_), collective->root.eval(variables_)});
+      if (group_depth_ == 0) {
+        ungrouped[{handle.communicator, thread_, variables_[0]}].emplace(rank, &op);
+      }
+    } else if (const auto* send = std::get_if<NcclSend>(&op.kind)) {
+      transfers[{handle.communicator, rank, send->peer.eval(variables_)}].sends.push_back(
+          {&op, send->size.expr.eval(variables_), 0});
+    } else if (const auto* recv = std::get_if<NcclRecv>(&op.kind)) {
+      transfers[{handle.communicator, recv->peer.eval(variables_), rank}].recvs.push_back(
+          {&op, recv->size.expr.eval(variables_), 0});
+    }
+  }
+
+  const Program& program_;
+  std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> ranks_;  ///< of each communicator
+  std::unordered_map<const Block*, bool> calls_nccl_;
+  std::uint64_t calls_each_ = 0;
+  std::uint64_t calls_left_ = 0;
+  std::uint32_t thread_ = 0;
+  int group_depth_ = 0;
+  std::vector<std::int64_t> variables_;
+};
+
+void warn(Problems& problems, const Op& at, std::string message, std::string hint = {}) {
+  problems.add(at.line, at.column, Severity::Warning, std::move(message), std::move(hint));
+}
+
+/// "nccl_broadcast of 1024 B (line 12)".
+std::string describe(const Call& call) {
+  return fmt::format("{} of {} B (line {})", kind_name(call.op->kind), call.size, call.op->line);
+}
+
+std::string how_often(std::size_t n) {
+  return n == 0 ? "never" : n == 1 ? "once" : fmt::format("{} times", n);
+}
+
+bool match(const Call& a, const Call& b) {
+  const auto& x = std::get<NcclCollective>(a.op->kind);
+  const auto& y = std::get<NcclCollective>(b.op->kind);
+  return x.kind == y.kind && x.type == y.type && x.op == y.op && a.size == b.size &&
+         a.root == b.root;
+}
+
+/// Compares what `rank` calls with what rank 0 calls; whether it warned, at most once.
+bool compare_ranks(const std::string& name, std::uint32_t rank, const std::vector<Call>& theirs,
+                   const std::vector<Call>& mine, bool is_complete, Problems& problems) {
+  const auto [a, b] = std::ranges::mismatch(theirs, mine, match);
+  if (a != theirs.end() && b != mine.end()) {
+    warn(problems, *b->op,
+         fmt::format("the ranks of '{}' call different collectives: call {} of rank {} is {}, and "
+                     "of rank 0 {}",
+                     name, b - mine.begin() + 1, rank, describe(*b), describe(*a)),
+         "all ranks must call the same collectives in the same order");
+    return true;
+  }
+  if (is_complete && (a != theirs.end() || b != mine.end())) {
+    const bool more = b != mine.end();
+    const Call& alone = more ? *b : *a;
+    const std::size_t most = std::max(theirs.size(), mine.size());
+    warn(problems, *alone.op,
+         fmt::format("rank {} of '{}' calls {} collective{}, and rank {} calls {}: this one waits "
+                     "for ever",
+                     more ? rank : 0, name, most, most == 1 ? "" : "s", more ? 0 : rank,
+                     std::min(theirs.size(), mine.size())));
+    return true;
+  }
+  return false;
+}
+
+void compare_collectives(const Program& program, CallLister& lister, Problems& problems) {
+  std::set<std::uint32_t> used;
+  for (const auto& [key, calls] : lister.collectives) used.insert(key.first);
+  for (const std::uint32_t id : used) {
+    const Communicator& communicator = program.communicators[id];
+    const Collectives& first = lister.collectives[{id, 0}];
+    for (std::uint32_t rank = 1; rank < communicator.members.size(); ++rank) {
+      const Collectives& mine = lister.collectives[{id, rank}];
+      if (first.threads.size() > 1 || mine.threads.size() > 1) continue;
+      const bool warned = compare_ranks(communicator.name, rank, first.calls, mine.calls,
+                                        lister.is_complete, problems);
+      if (warned) break;  // the other ranks most likely run the same line
+    }
+  }
+}
+
+void compare_transfers(const Program& program, const CallLister& lister, Problems& problems) {
+  std::set<const Op*> warned;  // a loop or a hundred ranks run the same line
+  for (const auto& [key, both] : lister.transfers) {
+    const auto& [id, from, to] = key;
+    const std::string& name = program.communicators[id].name;
+    const std::size_t pairs = std::min(both.sends.size(), both.recvs.size());
+    if (both.sends.size() != both.recvs.size()) {
+      const bool more_sends = both.sends.size() > pairs;
+      const Call& alone = more_sends ? both.sends[pairs] : both.recvs[pairs];
+      if (!warned.insert(alone.op).second) continue;
+      warn(problems, *alone.op,
+           fmt::format("rank {} of '{}' sends to rank {} {}, and rank {} receives {}: this one "
+                       "waits for ever",
+                       from, name, to, how_often(both.sends.size()), to,
+                       how_often(both.recvs.size())));
+    }
+    for (std::size_t i = 0; i < pairs; ++i) {
+      if (both.sends[i].size == both.recvs[i].size) continue;
+      if (!warned.insert(both.recvs[i].op).second) break;
+      warn(problems, *both.recvs[i].op,
+           fmt::format("rank {} of '{}' receives {} B here, and rank {} sends {} B in line {}", to,
+                       name, both.recvs[i].size, from, both.sends[i].size, both.sends[i].op->line));
+      break;
+    }
+  }
+}
+
+void warn_of_missing_groups(const Program& program, const CallLister& lister, Problems& problems) {
+  std::set<const Op*> warned;
+  for (const auto& [key, ranks] : lister.ungrouped) {
+    if (ranks.size() < 2) continue;
+    const Op* op = ranks.begin()->second;
+    if (!warned.insert(op).second) continue;
+    warn(problems, *op,
+         fmt::format("one host thread calls collectives for {} ranks of '{}' without nccl_group",
+                     ranks.size(), program.communicators[std::get<0>(key)].name),
+         "the first call waits for the other ranks, which the same thread would call later");
+  }
+}
+
+}  // namespace
+
+void check_nccl_order(const Program& program, Problems& problems) {
+  CallLister lister{program};
+  lister.list_all();
+  compare_collectives(program, lister, problems);
+  if (lister.is_complete) compare_transfers(program, lister, problems);
+  warn_of_missing_groups(program, lister, problems);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,301 @@
+#include "scenarios/check/order_graph.h"
+
+#include <algorithm>
+
+namespace foretrace {
+
+void join(OrderClock& into, const OrderClock& from) {
+  if (into.size() < from.size()) into.resize(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
+}
+
+OrderGraph::OrderGraph(const Program& program, OrderMode mode, const OrderFacts& known)
+    : program_{program}, mode_{mode}, known_{known}, blocking_streams_(program.devices) {
+  for (std::uint32_t s = 0; s < program.streams.size(); ++s) {
+    const Stream& stream = program.streams[s];
+    if (stream.kind == StreamKind::Blocking || stream.kind == StreamKind::PerThreadDefault) {
+      blocking_streams_[stream.device].push_back(s);
+    }
+  }
+}
+
+// ---- lanes and nodes -----------------------------------------------------------------------
+
+std::uint32_t OrderGraph::add_host_lane(std::uint32_t process, std::uint32_t thread) {
+  result_.lanes.push_back({process, thread, {}, {}});
+  host_lanes_.resize(std::size_t{program_.processes} * program_.threads.size(), kNone);
+  host_lanes_[process * program_.threads.size() + thread] =
+      static_cast<std::uint32_t>(result_.lanes.size() - 1);
+  return static_cast<std::uint32_t>(result_.lanes.size() - 1);
+}
+
+std::uint32_t OrderGraph::stream_lane(std::uint32_t process, std::uint32_t thread,
+                                      std::uint32_t stream) {
+  auto& lanes = stream_lanes_[{process, stream}];
+  for (const std::uint32_t lane : lanes) {
+    if (result_.lanes[lane].thread == thread) return lane;
+  }
+  result_.lanes.push_back({process, thread, stream, {}});
+  return lanes.emplace_back(static_cast<std::uint32_t>(result_.lanes.size() - 1));
+}
+
+std::uint32_t OrderGraph::add_node(std::uint32_t lane, const ExecutedOp& call,
+                                   const OrderClock& clock) {
+  const auto node = static_cast<std::uint32_t>(result_.nodes.size());
+  auto& nodes = result_.lanes[lane].nodes;
+  nodes.push_back(node);
+  OrderNode added;
+  added.call = call;
+  added.process = result_.lanes[lane].process;
+  added.lane = lane;
+  added.position = static_cast<std::uint32_t>(nodes.size());
+  result_.nodes.push_back(added);
+  result_.before.push_back(clock);
+  clock_entries_ += clock.size();
+  return node;
+}
+
+std::uint32_t OrderGraph::add_call(std::uint32_t lane, const ExecutedOp& call,
+                                   const OrderClock& clock,
+                                   const std::vector<std::uint32_t>& after) {
+  const std::uint32_t node = add_node(lane, call, clock);
+  for (const std::uint32_t before : after) result_.edges.push_back({before, node});
+  return node;
+}
+
+void OrderGraph::end_call(std::uint32_t node) {
+  result_.nodes[node].ended = true;
+  result_.sequence.push_back(node);
+}
+
+std::uint32_t OrderGraph::add_entry(std::uint32_t call, std::uint32_t stream,
+                                    const OrderClock& clock, OrderEntry entry) {
+  const OrderNode host = result_.nodes[call];
+  std::vector<std::uint32_t> after = queued_before(call, stream, clock);
+  const auto legacy = legacy_before(call, stream, clock, entry.role);
+  after.insert(after.end(), legacy.begin(), legacy.end());
+  after.insert(after.end(), entry.after.begin(), entry.after.end());
+
+  const std::uint32_t lane = stream_lane(host.process, result_.lanes[host.lane].thread, stream);
+  const std::uint32_t node = add_node(lane, host.call, clock);
+  if (mode_ == OrderMode::Likely || entry.role == OrderRole::Work) {
+    separators_[lane].push_back(node);
+  }
+  OrderNode& added = result_.nodes[node];
+  added.issued = host.position;
+  added.first_work = static_cast<std::uint32_t>(result_.work.size());
+  added.work_count = static_cast<std::uint32_t>(entry.work.size());
+  result_.work.insert(result_.work.end(), entry.work.begin(), entry.work.end());
+  if (host.position > 1) {
+    result_.edges.push_back({result_.lanes[host.lane].nodes[host.position - 2], node});
+  }
+  Open& open = open_[node];
+  open.entry = std::move(entry);
+  open.to_meet = open.entry.parts.size();
+  for (const auto& [transfer, rank] : open.entry.parts) transfer->parties.push_back({node, rank});
+  ++open_entries_;
+  for (const std::uint32_t before : after) follow(node, before);
+  if (open.pending == 0) ready_.push_back(node);
+  settle();
+  return node;
+}
+
+void OrderGraph::follow(std::uint32_t node, std::uint32_t before) {
+  if (result_.is_ordered(before, node)) return;  // known already: that edge would be implied
+  result_.edges.push_back({before, node});
+  if (result_.nodes[before].ended) {
+    join_end_of(before, result_.before[node]);
+    return;
+  }
+  open_.at(before).followers.push_back(node);
+  ++open_.at(node).pending;
+}
+
+// ---- who is issued before whom -------------------------------------------------------------
+
+std::uint32_t OrderGraph::last_known(const std::vector<std::uint32_t>& nodes, std::uint32_t call,
+                                     const OrderClock& clock) const {
+  if (nodes.empty()) return kNone;
+  const OrderLane& mine = lane_of(call);
+  const std::uint32_t thread = lane_of(nodes.front()).thread;
+  if (mode_ == OrderMode::Likely || thread == mine.thread) return nodes.back();
+  // Another thread's: those whose calls have returned for certain.
+  const std::uint32_t host = host_lanes_[mine.process * program_.threads.size() + thread];
+  const std::uint32_t returned = host < clock.size() ? clock[host] : 0;
+  const auto beyond = std::ranges::upper_bound(
+      nodes, returned, {}, [this](std::uint32_t n) { return result_.nodes[n].issued; });
+  return beyond == nodes.begin() ? kNone : *std::prev(beyond);
+}
+
+std::vector<std::uint32_t> OrderGraph::queued_before(std::uint32_t call, std::uint32_t stream,
+                                                     const OrderClock& clock,
+                                                     bool of_all_threads) const {
+  const bool own_only =
+      !of_all_threads && program_.streams[stream].kind == StreamKind::PerThreadDefault;
+  return lasts_before(call, stream, clock, own_only, false);
+}
+
+/// The implicit synchronization. "When an action is taken in the legacy stream such as a kernel
+/// launch or cudaStreamWaitEvent(), the legacy stream first waits on all blocking streams, the
+/// action is queued in the legacy stream, and then all blocking streams wait on the legacy stream."
+/// Seen on H200: a wait for an event that is complete is no such action, in neither stream.
+std::vector<std::uint32_t> OrderGraph::legacy_before(std::uint32_t call, std::uint32_t stream,
+                                                     const OrderClock& clock,
+                                                     OrderRole role) const {
+  const Stream& declared = program_.streams[stream];
+  const bool is_legacy = declared.kind == StreamKind::LegacyDefault;
+  const bool is_exempt = role == OrderRole::Marker || (role == OrderRole::Record && !is_legacy);
+  if (declared.kind == StreamKind::NonBlocking) return {};
+  if (mode_ == OrderMode::Guaranteed && is_exempt) return {};
+  // The first streams are the legacy ones, one per device.
+  if (!is_legacy) return lasts_before(call, declared.device, clock, false, true);
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t other : blocking_streams_[declared.device]) {
+    const bool own_only = program_.streams[other].kind == StreamKind::PerThreadDefault;
+    const auto lasts = lasts_before(call, other, clock, own_only, true);
+    found.insert(found.end(), lasts.begin(), lasts.end());
+  }
+  return found;
+}
+
+/// Of every lane of `stream`; `work_only`: of the entries that the legacy stream keeps apart.
+std::vector<std::uint32_t> OrderGraph::lasts_before(std::uint32_t call, std::uint32_t stream,
+                                                    const OrderClock& clock, bool own_only,
+                                                    bool work_only) const {
+  std::vector<std::uint32_t> found;
+  const OrderLane& mine = lane_of(call);
+  const auto lanes = stream_lanes_.find({mine.process, stream});
+  if (lanes == stream_lanes_.end()) return found;
+  for (const std::uint32_t lane : lanes->second) {
+    if (own_only && result_.lanes[lane].thread != mine.thread) continue;
+    const auto separators = separators_.find(lane);
+    if (work_only && separators == separators_.end()) continue;
+    const auto& nodes = work_only ? separators->second : result_.lanes[lane].nodes;
+    const std::uint32_t last = last_known(nodes, call, clock);
+    if (last != kNone) found.push_back(last);
+  }
+  return found;
+}
+
+// ---- how entries come to their ends --------------------------------------------------------
+
+/// Not a recursion: a stream may hold thousands of entries that end with one signal.
+void OrderGraph::settle() {
+  while (!ready_.empty()) {
+    const std::uint32_t node = ready_.back();
+    ready_.pop_back();
+    begin(node);
+  }
+}
+
+void OrderGraph::begin(std::uint32_t node) {
+  Open& open = open_.at(node);
+  if (!takes_all(node, open)) return;
+  for (const std::uint32_t semaphore : open.entry.gives) {
+    hand_over(semaphore, result_.nodes[node].lane, result_.before[node]);
+  }
+  if (open.to_meet == 0) {
+    end(node);
+  } else {
+    meet(node, open);
+  }
+}
+
+bool OrderGraph::takes_all(std::uint32_t node, Open& open) {
+  for (; open.taken < open.entry.takes.size(); ++open.taken) {
+    const std::uint32_t semaphore = open.entry.takes[open.taken];
+    if (!can_take(semaphore)) {
+      semaphores_[semaphore].waiting.push_back(node);
+      return false;
+    }
+    take(semaphore, result_.nodes[node].lane, result_.before[node]);
+  }
+  return true;
+}
+
+void OrderGraph::meet(std::uint32_t node, Open& open) {
+  const auto parts = std::move(open.entry.parts);
+  for (const auto& [transfer, rank] : parts) {
+    join(transfer->clock, result_.before[node]);
+    if (rank == transfer->source) join(transfer->source_clock, result_.before[node]);
+    if (--transfer->missing > 0 || transfer->is_broken) continue;
+    for (const OrderTransfer::Party& party : transfer->parties) {
+      hear(*transfer, party);
+      if (--open_.at(party.entry).to_meet == 0) end(party.entry);
+    }
+  }
+}
+
+/// The party's end says that those have begun whose data it received.
+void OrderGraph::hear(const OrderTransfer& transfer, const OrderTransfer::Party& party) {
+  const bool from_all = (!transfer.source && !transfer.sink) || party.rank == transfer.sink;
+  if (mode_ == OrderMode::Likely || from_all) {
+    join(met_[party.entry], transfer.clock);
+  } else if (transfer.source && party.rank != transfer.source) {
+    join(met_[party.entry], transfer.source_clock);
+  }
+}
+
+void OrderGraph::end(std::uint32_t node) {
+  result_.nodes[node].ended = true;
+  result_.sequence.push_back(node);
+  const std::vector<std::uint32_t> followers = std::move(open_.at(node).followers);
+  open_.erase(node);
+  --open_entries_;
+  for (const std::uint32_t follower : followers) {
+    join_end_of(node, result_.before[follower]);
+    if (--open_.at(follower).pending == 0) ready_.push_back(follower);
+  }
+}
+
+void OrderGraph::join_end_of(std::uint32_t node, OrderClock& into) const {
+  join(into, result_.before[node]);
+  if (const auto met = met_.find(node); met != met_.end()) join(into, met->second);
+  const OrderNode& ended = result_.nodes[node];
+  if (into.size() <= ended.lane) into.resize(ended.lane + 1);
+  into[ended.lane] = std::max(into[ended.lane], ended.position);
+}
+
+// ---- signals -------------------------------------------------------------------------------
+
+void OrderGraph::give(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock) {
+  hand_over(semaphore, giver_lane, clock);
+  settle();
+}
+
+void OrderGraph::hand_over(std::uint32_t semaphore, std::uint32_t giver_lane,
+                           const OrderClock& clock) {
+  const OrderLane& giver = result_.lanes[giver_lane];
+  facts_.givers[semaphore].insert({giver.thread, giver.stream});
+  Semaphore& state = semaphores_[semaphore];
+  state.given.push_back(clock);
+  clock_entries_ += clock.size();
+  if (state.waiting.empty()) return;
+  ready_.push_back(state.waiting.front());
+  state.waiting.erase(state.waiting.begin());
+}
+
+bool OrderGraph::can_take(std::uint32_t semaphore) const {
+  const auto found = semaphores_.find(semaphore);
+  return found != semaphores_.end() && found->second.taken < found->second.given.size();
+}
+
+void OrderGraph::take(std::uint32_t semaphore, std::uint32_t taker_lane, OrderClock& into) {
+  Semaphore& state = semaphores_[semaphore];
+  const std::uint64_t mine = state.taken_by[taker_lane]++;
+  const std::uint64_t turn = state.taken++;
+  if (mode_ == OrderMode::Likely) {
+    join(into, state.given[turn]);
+    return;
+  }
+  // With one giver, whoever takes for the n-th time knows of n signals at least.
+  const auto givers = known_.givers.find(semaphore);
+  if (givers != known_.givers.end() && givers->second.size() == 1) join(into, state.given[mine]);
+}
+
+void OrderGraph::note_recorder(std::uint32_t event, std::uint32_t record) {
+  const OrderLane& lane = lane_of(record);
+  facts_.recorders[event].insert({lane.thread, lane.stream});
+}
+
+}  // namespace foretrace

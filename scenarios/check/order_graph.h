@@ -1,0 +1,165 @@
+// The entries of all streams and the calls of all host threads, and how they come to their ends:
+// an entry begins when everything before it has ended, has what it takes, and meets its partners.
+// Filled by order_walk; the result is a HappensBefore.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "scenarios/check/happens_before.h"
+
+namespace foretrace {
+
+/// Each lane is as far as the further of the two.
+void join(OrderClock& into, const OrderClock& from);
+
+/// What kernels of several ranks do together. None receives before the senders have begun; but who
+/// only sends may be over before a receiver begins: the data waits in NCCL's buffers.
+struct OrderTransfer {
+  std::string what;  ///< with its size and root: what all ranks must agree on
+  std::size_t missing{};
+  bool is_broken = false;  ///< a rank called something else in this place: never ends
+  /// The one rank that all data is from, or goes to. Neither: every rank hears from every other.
+  std::optional<std::uint32_t> source, sink;
+  OrderClock clock;         ///< what has ended when all have begun
+  OrderClock source_clock;  ///< what has ended when the source has begun
+  struct Party {
+    std::uint32_t entry, rank;
+  };
+  std::vector<Party> parties;
+};
+struct OrderPart {
+  std::shared_ptr<OrderTransfer> transfer;
+  std::uint32_t rank{};
+};
+
+/// Who gives a signal or records an event over a whole run: with only one, an order is certain.
+struct OrderFacts {
+  struct Place {
+    std::uint32_t thread;
+    std::optional<std::uint32_t> stream;  ///< none: the host thread itself
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  std::map<std::uint32_t, std::set<Place>> givers;     ///< by semaphore
+  std::map<std::uint32_t, std::set<Place>> recorders;  ///< by event of a process
+};
+
+/// What the implicit synchronization with the legacy default stream makes of an entry.
+enum class OrderRole : std::uint8_t {
+  Work,    ///< kernels, copies, host functions, graphs: it keeps them apart
+  Record,  ///< completes after it in the legacy stream; itself keeps nothing apart
+  Marker   ///< a wait, malloc_async, free_async: CUDA may queue nothing at all
+};
+
+/// What a host thread asks of the graph: an entry for a stream.
+struct OrderEntry {
+  OrderRole role = OrderRole::Work;
+  std::vector<ExecutedOp> work{};
+  std::vector<std::uint32_t> after{};           ///< beyond what the stream itself demands
+  std::vector<std::uint32_t> takes{}, gives{};  ///< semaphores
+  std::vector<OrderPart> parts{};               ///< NCCL's kernels
+};
+
+class OrderGraph {
+ public:
+  OrderGraph(const Program& program, OrderMode mode, const OrderFacts& known);
+
+  /// The host lane of a thread of a process.
+  std::uint32_t add_host_lane(std::uint32_t process, std::uint32_t thread);
+  /// A host's call begins: `clock` is what has ended for that thread, `after` made it so.
+  std::uint32_t add_call(std::uint32_t lane, const ExecutedOp& call, const OrderClock& clock,
+                         const std::vector<std::uint32_t>& after);
+  /// The call returns.
+  void end_call(std::uint32_t node);
+  /// Queues `entry` on a stream of the process that `call` belongs to.
+  std::uint32_t add_entry(std::uint32_t call, std::uint32_t stream, const OrderClock& clock,
+                          OrderEntry entry);
+
+  /// The last entries of `stream` that are queued before `call`, as far as that is known. The
+  /// per-thread default stream is the caller's own, or that `of_all_threads`.
+  std::vector<std::uint32_t> queued_before(std::uint32_t call, std::uint32_t stream,
+                                           const OrderClock& clock,
+                                           bool of_all_threads = false) const;
+  /// Of `nodes`, ascending in one lane, the last that is issued before `call`; none is kNone.
+  std::uint32_t last_known(const std::vector<std::uint32_t>& nodes, std::uint32_t call,
+                           const OrderClock& clock) const;
+  bool has_ended(std::uint32_t node) const { return result_.nodes[node].ended; }
+  /// What has ended once `node` has.
+  void join_end_of(std::uint32_t node, OrderClock& into) const;
+
+  void give(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
+  bool can_take(std::uint32_t semaphore) const;
+  void take(std::uint32_t semaphore, std::uint32_t taker_lane, OrderClock& into);
+
+  OrderMode mode() const { return mode_; }
+  const OrderNode& node(std::uint32_t node) const { return result_.nodes[node]; }
+  const OrderLane& lane_of(std::uint32_t node) const {
+    return result_.lanes[result_.nodes[node].lane];
+  }
+  /// Grows with the memory that all this takes.
+  std::uint64_t clock_entries() const { return clock_entries_; }
+  const OrderFacts& facts() const { return facts_; }
+  void note_recorder(std::uint32_t event, std::uint32_t record);
+  bool all_ended() const { return open_entries_ == 0; }
+  HappensBefore take_result() && { return std::move(result_); }
+
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+ private:
+  /// What an entry needs until it ends.
+  struct Open {
+    std::uint32_t pending = 0;  ///< entries before it that have not ended
+    std::vector<std::uint32_t> followers;
+    OrderEntry entry;
+    std::size_t taken = 0;  ///< of entry.takes
+    std::size_t to_meet = 0;
+  };
+  struct Semaphore {
+    std::uint64_t taken = 0;
+    std::vector<OrderClock> given;  ///< of every signal, what had ended before
+    std::map<std::uint32_t, std::uint64_t> taken_by;
+    std::vector<std::uint32_t> waiting;  ///< entries
+  };
+
+  std::uint32_t add_node(std::uint32_t lane, const ExecutedOp& call, const OrderClock& clock);
+  std::uint32_t stream_lane(std::uint32_t process, std::uint32_t thread, std::uint32_t stream);
+  std::vector<std::uint32_t> legacy_before(std::uint32_t call, std::uint32_t stream,
+                                           const OrderClock& clock, OrderRole role) const;
+  std::vector<std::uint32_t> lasts_before(std::uint32_t call, std::uint32_t stream,
+                                          const OrderClock& clock, bool own_only,
+                                          bool work_only) const;
+  void follow(std::uint32_t node, std::uint32_t before);
+  void settle();
+  void begin(std::uint32_t node);
+  void end(std::uint32_t node);
+  bool takes_all(std::uint32_t node, Open& open);
+  void meet(std::uint32_t node, Open& open);
+  void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);
+  void hand_over(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
+
+  const Program& program_;
+  OrderMode mode_;
+  const OrderFacts& known_;  ///< of an earlier run
+  OrderFacts facts_;         ///< of this one
+  HappensBefore result_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>
+      stream_lanes_;  ///< of (process, stream): one per host thread that uses it
+  std::vector<std::vector<std::uint32_t>> blocking_streams_;  ///< by device, per-thread ones too
+  std::vector<std::uint32_t> host_lanes_;                     ///< by process * threads + thread
+  std::map<std::uint32_t, std::vector<std::uint32_t>>
+      separators_;  ///< by lane: the entries that the legacy stream and blocking ones keep apart
+  std::unordered_map<std::uint32_t, Open> open_;
+  std::unordered_map<std::uint32_t, OrderClock>
+      met_;  ///< of NCCL's entries: what else their end implies
+  std::map<std::uint32_t, Semaphore> semaphores_;
+  std::vector<std::uint32_t> ready_;
+  std::uint64_t open_entries_ = 0;
+  std::uint64_t clock_entries_ = 0;
+};
+
+}  // namespace foretrace

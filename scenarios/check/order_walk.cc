@@ -1,0 +1,254 @@
+#include "scenarios/check/order_walk.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace foretrace {
+namespace {
+
+/// 64 MiB of clocks: where hundreds of ranks with many streams are cut, whatever the limit says.
+constexpr std::uint64_t kMostClockEntries = std::uint64_t{16} << 20;
+
+}  // namespace
+
+OrderWalk::OrderWalk(const Program& program, const OrderOptions& options, const OrderFacts& known)
+    : program_{program},
+      options_{options},
+      known_{known},
+      graph_{program, options.mode, known},
+      barriers_(program.barriers.size()),
+      comms_(program.communicators.size()) {
+  for (std::uint32_t t = 0; t < program.threads.size(); ++t) {
+    for (const std::uint32_t process : program.threads[t].processes) {
+      Thread& thread = threads_.emplace_back();
+      thread.declared = &program.threads[t];
+      thread.process = process;
+      thread.lane = graph_.add_host_lane(process, t);
+      thread.frames.push_back({&thread.declared->ops, 0, nullptr, 1, 0});
+      thread.variables = {process};
+    }
+  }
+  for (std::size_t c = 0; c < comms_.size(); ++c) {
+    const std::size_t ranks = program.communicators[c].members.size();
+    comms_[c].next.resize(ranks);
+    comms_[c].launches.resize(ranks);
+    comms_[c].has_arrived.resize(ranks);
+  }
+}
+
+void OrderWalk::run() {
+  for (bool goes_on = true; goes_on && !is_cut_;) {
+    goes_on = false;
+    for (Thread& thread : threads_) goes_on = step(thread) || goes_on;
+  }
+}
+
+HappensBefore OrderWalk::take_result() && {
+  const bool all_returned = std::ranges::all_of(
+      threads_, [](const Thread& t) { return t.frames.empty() && !t.is_calling; });
+  const bool finished = !is_cut_ && all_returned && graph_.all_ended();
+  HappensBefore result = std::move(graph_).take_result();
+  result.is_complete = !is_cut_;
+  result.is_finished = finished;
+  return result;
+}
+
+// ---- one host thread -----------------------------------------------------------------------
+
+/// One call begins, or the one it waits in returns. Whether anything happened.
+bool OrderWalk::step(Thread& thread) {
+  if (thread.is_calling) {
+    if (!can_return(thread)) return false;
+    return_from(thread);
+    return true;
+  }
+  if (!next_operation(thread)) return false;
+  if (++executed_ > options_.most_operations || graph_.clock_entries() > kMostClockEntries) {
+    is_cut_ = true;
+    return false;
+  }
+  thread.is_calling = true;
+  thread.call =
+      graph_.add_call(thread.lane, thread.current, thread.clock, std::exchange(thread.ended, {}));
+  std::visit([&](const auto& op) { run(thread, op); }, thread.current.op->kind);
+  const bool is_group_end = std::holds_alternative<NcclGroup>(thread.current.op->kind);
+  if (is_group_end && !thread.capture) nccl_issue(thread);
+  if (can_return(thread)) return_from(thread);
+  return true;
+}
+
+/// Goes through blocks to the next call: an operation, or the end of a group.
+bool OrderWalk::next_operation(Thread& thread) {
+  while (!thread.frames.empty()) {
+    Frame& frame = thread.frames.back();
+    if (frame.position == frame.block->size()) {
+      if (leave(thread)) return true;
+      continue;
+    }
+    const Op& op = (*frame.block)[frame.position++];
+    if (block_of(op.kind) != nullptr) {
+      enter(thread, op, frame.instance);
+      continue;
+    }
+    thread.current = {&op, frame.instance};
+    return true;
+  }
+  return false;
+}
+
+void OrderWalk::enter(Thread& thread, const Op& op, std::uint64_t instance) {
+  std::uint64_t times = 1;
+  if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
+    times = repeat->times;
+    if (times == 0) return;
+    thread.variables.push_back(0);
+  } else if (std::holds_alternative<NcclGroup>(op.kind)) {
+    ++thread.group_depth;
+  } else if (std::holds_alternative<GraphCapture>(op.kind)) {
+    thread.capture.emplace();
+  }
+  thread.frames.push_back({block_of(op.kind), 0, &op, times, instance * times});
+}
+
+/// The next iteration, or out of the block. Whether its end is a call: that of a group.
+bool OrderWalk::leave(Thread& thread) {
+  Frame& frame = thread.frames.back();
+  if (frame.left > 1) {
+    --frame.left;
+    ++frame.instance;
+    ++thread.variables.back();
+    frame.position = 0;
+    return false;
+  }
+  const Frame done = frame;
+  thread.frames.pop_back();
+  if (done.owner == nullptr) return false;
+  const OpKind& kind = done.owner->kind;
+  if (std::holds_alternative<Repeat>(kind)) {
+    thread.variables.pop_back();
+  } else if (const auto* capture = std::get_if<GraphCapture>(&kind)) {
+    const std::uint32_t graph = capture->graph.resolve(thread.variables).value;
+    thread.capture->nccl = std::exchange(thread.nccl, {});
+    graphs_[static_cast<std::uint32_t>(thread.process * program_.graphs.size()) + graph] =
+        *std::exchange(thread.capture, {});
+  } else if (std::holds_alternative<NcclGroup>(kind) && --thread.group_depth == 0) {
+    thread.current = {done.owner, done.instance};
+    return true;
+  }
+  return false;
+}
+
+bool OrderWalk::can_return(const Thread& thread) const {
+  if (thread.semaphore && !graph_.can_take(*thread.semaphore)) return false;
+  if (thread.meeting != nullptr && thread.meeting->generation == thread.generation) return false;
+  return std::ranges::all_of(thread.entries,
+                             [this](std::uint32_t entry) { return graph_.has_ended(entry); });
+}
+
+void OrderWalk::return_from(Thread& thread) {
+  if (thread.semaphore) graph_.take(*thread.semaphore, thread.lane, thread.clock);
+  if (thread.meeting != nullptr) join(thread.clock, thread.meeting->met);
+  for (const std::uint32_t entry : thread.entries) graph_.join_end_of(entry, thread.clock);
+  thread.ended = std::exchange(thread.entries, {});
+  thread.semaphore.reset();
+  thread.meeting = nullptr;
+  graph_.end_call(thread.call);
+  graph_.join_end_of(thread.call, thread.clock);
+  thread.is_calling = false;
+}
+
+// ---- host threads among themselves ---------------------------------------------------------
+
+void OrderWalk::arrive(Thread& thread, Meeting& meeting, std::size_t parties) {
+  if (meeting.missing == 0) meeting.missing = parties;
+  graph_.join_end_of(thread.call, meeting.arriving);
+  thread.meeting = &meeting;
+  thread.generation = meeting.generation;
+  if (--meeting.missing > 0) return;
+  meeting.met = std::exchange(meeting.arriving, {});
+  ++meeting.generation;
+}
+
+void OrderWalk::run(Thread& thread, const HostBarrier& op) {
+  arrive(thread, barriers_[op.barrier.value], program_.barriers[op.barrier.value].parties.size());
+}
+
+void OrderWalk::run(Thread& thread, const HostSignal& op) {
+  OrderClock clock = thread.clock;
+  graph_.join_end_of(thread.call, clock);
+  graph_.give(semaphore_of(thread, op.signal), thread.lane, clock);
+}
+
+void OrderWalk::run(Thread& thread, const HostWait& op) {
+  thread.semaphore = semaphore_of(thread, op.signal);
+}
+
+std::uint32_t OrderWalk::semaphore_of(const Thread& thread, const SignalRef& signal) const {
+  return static_cast<std::uint32_t>(thread.process * program_.signals.size()) +
+         signal.resolve(thread.variables).value;
+}
+
+// ---- host threads and the device -----------------------------------------------------------
+
+void OrderWalk::wait_for(Thread& thread, const std::vector<std::uint32_t>& entries) {
+  thread.entries.insert(thread.entries.end(), entries.begin(), entries.end());
+}
+
+void OrderWalk::wait_for_stream(Thread& thread, std::uint32_t stream, bool of_all_threads) {
+  wait_for(thread, graph_.queued_before(thread.call, stream, thread.clock, of_all_threads));
+}
+
+void OrderWalk::wait_for_device(Thread& thread, std::uint32_t device) {
+  for (std::uint32_t s = 0; s < program_.streams.size(); ++s) {
+    if (program_.streams[s].device == device) wait_for_stream(thread, s, true);
+  }
+}
+
+void OrderWalk::run(Thread& thread, const EventSynchronize& op) {
+  wait_for(thread, latest_record(thread, op.event));
+}
+
+void OrderWalk::run(Thread& thread, const EventWaitFor& op) {
+  wait_for(thread, latest_record(thread, op.event));
+}
+
+void OrderWalk::run(Thread& thread, const StreamSynchronize& op) {
+  const std::uint32_t stream = op.stream.resolve(thread.variables).value;
+  wait_for_stream(thread, stream);
+  const Stream& declared = program_.streams[stream];
+  if (declared.kind != StreamKind::LegacyDefault || graph_.mode() == OrderMode::Guaranteed) return;
+  for (std::uint32_t s = 0; s < program_.streams.size(); ++s) {  // observed, not documented
+    const Stream& other = program_.streams[s];
+    if (other.device == declared.device && other.kind != StreamKind::NonBlocking) {
+      wait_for_stream(thread, s, true);
+    }
+  }
+}
+
+void OrderWalk::run(Thread& thread, const DeviceSynchronize& op) {
+  wait_for_device(thread, static_cast<std::uint32_t>(op.device.eval(thread.variables)));
+}
+
+void OrderWalk::run(Thread& thread, const Free& op) {
+  wait_for_device(thread, buffer(thread, op.buffer).device);
+}
+
+void OrderWalk::run(Thread& thread, const NcclCommInit& op) {
+  const CommHandle& handle = program_.comms[op.comm.resolve(thread.variables).value];
+  CommState& comm = comms_[handle.communicator];
+  const std::uint32_t rank = rank_of(handle, thread.process);
+  if (comm.has_arrived[rank]) return;
+  comm.has_arrived[rank] = true;
+  arrive(thread, comm.made, comm.has_arrived.size());
+}
+
+void OrderWalk::run(Thread& thread, const NcclCommDestroy& op) {
+  if (graph_.mode() == OrderMode::Guaranteed) return;  // whether it waits is not documented
+  wait_for_device(thread, program_.comms[op.comm.resolve(thread.variables).value].device);
+}
+
+const Buffer& OrderWalk::buffer(const Thread& thread, const BufferRef& ref) const {
+  return program_.buffers[ref.resolve(thread.variables).value];
+}
+
+}  // namespace foretrace

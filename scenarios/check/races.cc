@@ -1,0 +1,192 @@
+// Two accesses to one buffer, one of them a write, that nothing puts in order. Each buffer
+// remembers who touched it last from each lane; an access is held against those that have not ended
+// for certain when it begins. Only what is unordered even in the likely order is called a race.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "scenarios/check/check.h"
+#include "scenarios/program/op_refs.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostRemembered = 64;  // of one buffer and lane: further ranges are forgotten
+
+struct Access {
+  const Op* op{};
+  std::uint32_t node{};
+  std::uint64_t begin{}, end{};  ///< bytes of the buffer
+  bool writes = false;
+};
+
+bool overlap(const Access& a, const Access& b) { return a.begin < b.end && b.begin < a.end; }
+
+class RaceFinder {
+ public:
+  RaceFinder(const Program& program, const HappensBefore& order)
+      : program_{program}, index_{index_ops(program)}, order_{order} {}
+
+  void find(Problems& problems) {
+    for (const std::uint32_t node : order_.sequence) {
+      const OrderNode& entry = order_.nodes[node];
+      if (!order_.is_device(node)) {
+        look_at(node, entry.call, problems);
+      } else {
+        for (std::uint32_t i = 0; i < entry.work_count; ++i) {
+          look_at(node, order_.work[entry.first_work + i], problems);
+        }
+      }
+    }
+  }
+
+ private:
+  using LaneAccesses = std::map<std::uint32_t, std::vector<Access>>;
+
+  void look_at(std::uint32_t node, const ExecutedOp& executed, Problems& problems) {
+    const auto refs = buffer_accesses(executed.op->kind);
+    if (refs.empty()) return;
+    const std::uint32_t process = order_.nodes[node].process;
+    const auto variables = variables_of(index_, executed, process);
+    for (const BufferAccess& ref : refs) {
+      if (is_hosts_part(executed.op->kind, ref, variables) == order_.is_device(node)) continue;
+      if (!takes_part(executed.op->kind, ref, variables)) continue;
+      const std::uint32_t buffer = ref.buffer->resolve(variables).value;
+      Access access{executed.op, node, 0, program_.buffers[buffer].size.count, ref.writes};
+      cut_to_range(access, ref, variables);
+      LaneAccesses& lanes = accesses_[{process, buffer}];
+      compare(access, lanes, program_.buffers[buffer].name, problems);
+      remember(access, lanes[order_.nodes[node].lane]);
+    }
+  }
+
+  const Buffer& buffer(const BufferRef& ref, Variables v) const {
+    return program_.buffers[ref.resolve(v).value];
+  }
+
+  /// What the call itself does before it returns: host copies, and reading pageable memory.
+  bool is_hosts_part(const OpKind& kind, const BufferAccess& access, Variables v) const {
+    const auto is_host = [&](const BufferRef& ref) {
+      return buffer(ref, v).memory != MemoryKind::Device;
+    };
+    const auto copy = [&](const BufferRef& src, const BufferRef& dst) {
+      if (is_host(src) && is_host(dst)) return true;
+      return access.buffer == &src && is_host(src) && buffer(src, v).memory != MemoryKind::Pinned;
+    };
+    if (std::holds_alternative<HostFill>(kind)) return true;
+    if (const auto* op = std::get_if<MemcpyAsync>(&kind)) return copy(op->src, op->dst);
+    if (const auto* op = std::get_if<Memcpy>(&kind)) return copy(op->src, op->dst);
+    return false;
+  }
+
+  /// Only the root sends a broadcast or receives a reduction.
+  bool takes_part(const OpKind& kind, const BufferAccess& access, Variables v) const {
+    const auto* op = std::get_if<NcclCollective>(&kind);
+    if (op == nullptr) return true;
+    const bool root_sends =
+        op->kind == CollectiveKind::Broadcast || op->kind == CollectiveKind::Scatter;
+    const bool root_receives =
+        op->kind == CollectiveKind::Reduce || op->kind == CollectiveKind::Gather;
+    if (access.writes ? !root_receives : !root_sends) return true;
+    const CommHandle& handle = program_.comms[op->comm.resolve(v).value];
+    const auto& members = program_.communicators[handle.communicator].members;
+    const auto root = static_cast<std::size_t>(op->root.eval(v));
+    return root < members.size() &&
+           members[root] == RankPlace{static_cast<std::uint32_t>(v[0]), handle.device};
+  }
+
+  static void cut_to_range(Access& access, const BufferAccess& ref, Variables v) {
+    const auto cut = [&](std::uint64_t begin, Bytes size) {
+      access.begin = begin;
+      access.end = begin + size.count;
+    };
+    const auto copy = [&](const auto& op) {
+      const BytesExpr& offset = ref.buffer == &op.src ? op.src_offset : op.dst_offset;
+      cut(offset.eval(v).count, op.size.eval(v));
+    };
+    const OpKind& kind = access.op->kind;
+    if (const auto* op = std::get_if<HostFill>(&kind)) cut(0, op->size.eval(v));
+    if (const auto* op = std::get_if<Elementwise>(&kind)) cut(0, op->size.eval(v));
+    if (const auto* op = std::get_if<MemsetAsync>(&kind)) cut(0, op->size.eval(v));
+    if (const auto* op = std::get_if<Memset>(&kind)) cut(0, op->size.eval(v));
+    if (const auto* op = std::get_if<MemcpyAsync>(&kind)) copy(*op);
+    if (const auto* op = std::get_if<Memcpy>(&kind)) copy(*op);
+    if (const auto* op = std::get_if<Reduction>(&kind)) {
+      cut(0, access.writes ? size_of(op->type) : op->size.eval(v));
+    }
+  }
+
+  void compare(const Access& access, const LaneAccesses& lanes, const std::string& buffer,
+               Problems& problems) {
+    const std::uint32_t mine = order_.nodes[access.node].lane;
+    for (const auto& [lane, others] : lanes) {
+      if (lane == mine || is_same_stream(lane, mine)) continue;
+      for (const Access& other : others) {
+        if (!(access.writes || other.writes) || !overlap(access, other)) continue;
+        if (order_.is_ordered(other.node, access.node)) continue;
+        warn(other, access, buffer, problems);
+      }
+    }
+  }
+
+  /// Two threads queue on it, in an order that is not known; the entries do not overlap.
+  bool is_same_stream(std::uint32_t a, std::uint32_t b) const {
+    const auto stream = order_.lanes[a].stream;
+    return stream && stream == order_.lanes[b].stream &&
+           program_.streams[*stream].kind != StreamKind::PerThreadDefault;
+  }
+
+  /// In a lane, whatever follows an access follows all before it too: the last of each operation
+  /// and range is enough.
+  static void remember(const Access& access, std::vector<Access>& mine) {
+    const auto same = std::ranges::find_if(mine, [&](const Access& a) {
+      return a.op == access.op && a.begin == access.begin && a.end == access.end &&
+             a.writes == access.writes;
+    });
+    if (same != mine.end()) mine.erase(same);
+    if (mine.size() == kMostRemembered) mine.erase(mine.begin());
+    mine.push_back(access);
+  }
+
+  std::string place(const Access& access) const {
+    const OrderLane& lane = order_.lanes[order_.nodes[access.node].lane];
+    return lane.stream ? fmt::format("stream '{}'", program_.streams[*lane.stream].name)
+                       : fmt::format("host thread '{}'", program_.threads[lane.thread].name);
+  }
+
+  void warn(const Access& a, const Access& b, const std::string& buffer, Problems& problems) {
+    const bool a_is_later = std::tie(a.op->line, a.op->id) > std::tie(b.op->line, b.op->id);
+    const Access& at = a_is_later ? a : b;
+    const Access& other = a_is_later ? b : a;
+    if (!warned_.insert({at.op, other.op}).second) return;
+    const Access& first = a.node < b.node ? a : b;
+    const Access& second = a.node < b.node ? b : a;
+    problems.add(
+        at.op->line, at.op->column, Severity::Warning,
+        fmt::format("buffer '{}' is {} here on {}, and {} in line {} on {}: nothing orders the two",
+                    buffer, at.writes ? "written" : "read", place(at),
+                    other.writes ? "written" : "read", other.op->line, place(other)),
+        order_.is_device(first.node)
+            ? fmt::format("record an event after line {} and wait for it before line {}",
+                          first.op->line, second.op->line)
+            : fmt::format("let line {} wait until line {} is done", second.op->line,
+                          first.op->line));
+  }
+
+  const Program& program_;
+  std::vector<OpInfo> index_;
+  const HappensBefore& order_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, LaneAccesses> accesses_;
+  std::set<std::pair<const Op*, const Op*>> warned_;
+};
+
+}  // namespace
+
+void check_races(const Program& program, const HappensBefore& order, Problems& problems) {
+  RaceFinder{program, order}.find(problems);
+}
+
+}  // namespace foretrace

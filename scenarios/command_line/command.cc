@@ -1,0 +1,134 @@
+#include "scenarios/command_line/command.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "scenarios/text/diagnostic.h"
+
+namespace foretrace {
+namespace {
+
+/// The subcommand the user got as far as naming.
+CLI::App& innermost(CLI::App& app) {
+  CLI::App* current = &app;
+  while (!current->get_subcommands().empty()) current = current->get_subcommands().back();
+  return *current;
+}
+
+std::vector<std::string> known_words(const CLI::App& app, bool flags) {
+  std::vector<std::string> words;
+  if (flags) {
+    for (const CLI::Option* option : app.get_options()) {
+      for (const auto& name : option->get_lnames()) words.push_back("--" + name);
+      for (const auto& name : option->get_snames()) words.push_back("-" + name);
+    }
+  } else {
+    for (const CLI::App* sub : app.get_subcommands({})) words.push_back(sub->get_name());
+  }
+  return words;
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name()
+                                     : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+int report_wrong_use(CLI::App& app, const std::string& message, const std::string& hint) {
+  fmt::print(stderr, "error: {}\n", message);
+  if (!hint.empty()) fmt::print(stderr, "  hint: {}\n", hint);
+  fmt::print(stderr, "Run '{} --help' for its flags.\n", full_name(app));
+  return kWrongUse;
+}
+
+int report_unknown_argument(CLI::App& app) {
+  CLI::App& where = innermost(app);
+  const auto extras = app.remaining(true);
+  const std::string word = extras.empty() ? "" : extras.front();
+  const bool is_flag = word.starts_with('-');
+  const auto name = is_flag ? word.substr(0, word.find('=')) : word;
+  const bool is_subcommand = !is_flag && !where.get_subcommands({}).empty();
+  return report_wrong_use(where,
+                          fmt::format("unknown {} '{}'",
+                                      is_flag         ? "flag"
+                                      : is_subcommand ? "command"
+                                                      : "argument",
+                                      word),
+                          suggest(name, known_words(where, is_flag)));
+}
+
+int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& request) {  // --help, --version
+    return app.exit(request) == 0 ? kDone : kOurBug;
+  } catch (const CLI::ExtrasError&) {
+    return report_unknown_argument(app);
+  } catch (const CLI::ConversionError& error) {
+    constexpr std::string_view kPrefix = "Could not convert: ";
+    std::string what = error.what();
+    if (what.starts_with(kPrefix)) {
+      what = what.substr(kPrefix.size()) + " is not a number that it takes";
+    }
+    return report_wrong_use(innermost(app), what, "");
+  } catch (const CLI::ParseError& error) {
+    return report_wrong_use(innermost(app), error.what(), "");
+  }
+  if (app.get_subcommands().empty()) {
+    return report_wrong_use(app, "a command is needed", suggest("", known_words(app, false)));
+  }
+  return exit_code;
+}
+
+/// Rendered diagnostics name their file and end in a newline; a sentence gets both here.
+void print_failure(const std::string& what) {
+  if (what.ends_with('\n')) {
+    fmt::print(stderr, "{}", what);
+  } else {
+    fmt::print(stderr, "error: {}\n", what);
+  }
+}
+
+}  // namespace
+
+CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
+                         const std::string& example) {
+  CLI::App& sub = *app.add_subcommand(name, summary);
+  sub.formatter_fn([example](const CLI::App* self, std::string shown, CLI::AppFormatMode mode) {
+    return "Example:\n  " + example + "\n\n" +
+           CLI::Formatter{}.make_help(self, std::move(shown), mode);
+  });
+  return sub;
+}
+
+int run_command_line(int argc, char** argv, const std::string& description,
+                     const std::string& version, const std::vector<AddCommand>& commands) {
+  const std::string program = argc > 0 ? argv[0] : "foretrace";
+  CLI::App app{description, program.substr(program.find_last_of('/') + 1)};
+  app.set_version_flag("--version", app.get_name() + " " + version, "Print the version");
+  int exit_code = kDone;
+  for (const AddCommand add : commands) add(app, exit_code);
+  try {
+    return parse_and_run(app, argc, argv, exit_code);
+  } catch (const UsageError& error) {
+    print_failure(error.what());
+    return kWrongUse;
+  } catch (const CannotHereError& error) {
+    print_failure(error.what());
+    return kCannotHere;
+  } catch (const std::exception& error) {  // IoError, CudaError, NcclError, ...: the world failed
+    print_failure(error.what());
+    return kBroke;
+  }
+}
+
+void check_failed(const char* condition, const std::string& message, const char* file, int line) {
+  fmt::print(stderr, "{}:{}: internal check failed: {} ({})\nThis is a bug in foretrace.\n", file,
+             line, message, condition);
+  std::fflush(nullptr);
+  std::_Exit(kOurBug);
+}
+
+}  // namespace foretrace

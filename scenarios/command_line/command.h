@@ -1,0 +1,25 @@
+// What the two command lines (foretrace, foretrace-hw) share: how a subcommand is listed, and how
+// failures become exit codes. A command's code lives with the library it drives.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+
+/// Adds one subcommand to `app`; its callback sets `exit_code`.
+using AddCommand = void (*)(CLI::App& app, int& exit_code);
+
+/// A subcommand whose --help begins with `example`, a command line that can be pasted.
+CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
+                         const std::string& example);
+
+/// Parses, runs the chosen subcommand, prints what went wrong to stderr, returns the exit code.
+/// An unknown flag or subcommand is exit 2 with a suggestion.
+int run_command_line(int argc, char** argv, const std::string& description,
+                     const std::string& version, const std::vector<AddCommand>& commands);
+
+}  // namespace foretrace

@@ -1,0 +1,56 @@
+// Operations of the file that read as several operations of the Program, so that executors never
+// see them: torch.distributed's, read_scalar and task_graph. Internal to scenarios/.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "scenarios/read/op_fields.h"
+
+namespace foretrace {
+
+/// Where the operations go that one of the file reads as; they stand at its line.
+class Lowering {
+ public:
+  /// `origin` is the operation of the file: its label, line and column.
+  Lowering(Program& program, std::string_view thread, Op origin, Block& block)
+      : program_{program}, thread_{thread}, origin_{std::move(origin)}, block_{block} {}
+
+  std::string_view thread() const { return thread_; }  ///< the host thread's name
+  const std::string& label() const { return origin_.label; }
+
+  void add(OpKind kind, std::string label = {}) {
+    block_.push_back({OpId{program_.op_count++}, std::move(label), origin_.line, origin_.column,
+                      std::move(kind), true});
+  }
+
+  /// The same place in the program, for operations that stand at another line of the file.
+  Lowering at(Op origin) const { return {program_, thread_, std::move(origin), block_}; }
+
+  /// Adds an empty nccl_group. Its body is valid until the next operation is added here.
+  Block& add_nccl_group() {
+    add(NcclGroup{}, origin_.label);
+    return std::get<NcclGroup>(block_.back().kind).ops;
+  }
+
+ private:
+  Program& program_;
+  std::string_view thread_;
+  Op origin_;
+  Block& block_;
+};
+
+/// How such an operation is written in a scenario.
+struct LoweredSyntax {
+  std::string_view name;
+  std::string_view keys;
+  std::string_view summary;
+  void (*read)(OpFields&, Lowering&);
+};
+std::span<const LoweredSyntax> torch_ops();
+std::span<const LoweredSyntax> torch_waits();
+std::span<const LoweredSyntax> task_graph_ops();
+
+}  // namespace foretrace

@@ -1,0 +1,25 @@
+#include "scenarios/program/op_catalogue.h"
+
+#include "scenarios/lower/lowering.h"
+
+namespace foretrace {
+
+std::vector<OpDescription> describe_operations() {
+  std::vector<OpDescription> all;
+  const auto add = [&all](const auto& ops) {
+    for (const auto& op : ops) {
+      all.push_back({std::string{op.name}, std::string{op.keys}, std::string{op.summary}});
+    }
+  };
+  for (const auto ops :
+       {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
+    add(ops);
+  }
+  add(torch_ops());
+  add(torch_waits());
+  add(task_graph_ops());
+  add(block_ops());
+  return all;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,104 @@
+#include "scenarios/program/ops.h"
+
+namespace foretrace {
+namespace {
+
+std::string collective_name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return "nccl_all_reduce";
+    case CollectiveKind::Broadcast:
+      return "nccl_broadcast";
+    case CollectiveKind::Reduce:
+      return "nccl_reduce";
+    case CollectiveKind::AllGather:
+      return "nccl_all_gather";
+    case CollectiveKind::ReduceScatter:
+      return "nccl_reduce_scatter";
+    case CollectiveKind::AllToAll:
+      return "nccl_all_to_all";
+    case CollectiveKind::Gather:
+      return "nccl_gather";
+    case CollectiveKind::Scatter:
+      return "nccl_scatter";
+  }
+  return {};
+}
+
+}  // namespace
+
+Bytes size_of(DataType type) {
+  switch (type) {
+    case DataType::Int8:
+      return {1};
+    case DataType::Float16:
+    case DataType::BFloat16:
+      return {2};
+    case DataType::Float32:
+    case DataType::Int32:
+      return {4};
+    case DataType::Float64:
+    case DataType::Int64:
+      return {8};
+  }
+  return {};
+}
+
+const Block* block_of(const OpKind& kind) {
+  if (const auto* repeat = std::get_if<Repeat>(&kind)) return &repeat->ops;
+  if (const auto* region = std::get_if<Region>(&kind)) return &region->ops;
+  if (const auto* group = std::get_if<NcclGroup>(&kind)) return &group->ops;
+  if (const auto* capture = std::get_if<GraphCapture>(&kind)) return &capture->ops;
+  return nullptr;
+}
+
+std::string kind_name(const OpKind& kind) {
+  return std::visit(
+      Overloaded{
+          [](const HostCompute&) -> std::string { return "host_compute"; },
+          [](const HostFill&) -> std::string { return "host_fill"; },
+          [](const HostBarrier&) -> std::string { return "host_barrier"; },
+          [](const HostSignal&) -> std::string { return "host_signal"; },
+          [](const HostWait&) -> std::string { return "host_wait"; },
+          [](const Spin&) -> std::string { return "spin"; },
+          [](const Gemm&) -> std::string { return "gemm"; },
+          [](const Elementwise&) -> std::string { return "elementwise"; },
+          [](const Reduction&) -> std::string { return "reduction"; },
+          [](const HostFunc&) -> std::string { return "host_func"; },
+          [](const Fault&) -> std::string { return "fault"; },
+          [](const MemcpyAsync&) -> std::string { return "memcpy_async"; },
+          [](const Memcpy&) -> std::string { return "memcpy"; },
+          [](const MemsetAsync&) -> std::string { return "memset_async"; },
+          [](const Memset&) -> std::string { return "memset"; },
+          [](const EnablePeerAccess&) -> std::string { return "enable_peer_access"; },
+          [](const EventRecord&) -> std::string { return "event_record"; },
+          [](const StreamWaitEvent&) -> std::string { return "stream_wait_event"; },
+          [](const EventSynchronize&) -> std::string { return "event_synchronize"; },
+          [](const EventQuery&) -> std::string { return "event_query"; },
+          [](const EventElapsedTime&) -> std::string { return "event_elapsed_time"; },
+          [](const EventWaitFor&) -> std::string { return "event_wait_for"; },
+          [](const StreamSynchronize&) -> std::string { return "stream_synchronize"; },
+          [](const StreamQuery&) -> std::string { return "stream_query"; },
+          [](const DeviceSynchronize&) -> std::string { return "device_synchronize"; },
+          [](const Malloc&) -> std::string { return "malloc"; },
+          [](const Free&) -> std::string { return "free"; },
+          [](const MallocAsync&) -> std::string { return "malloc_async"; },
+          [](const FreeAsync&) -> std::string { return "free_async"; },
+          [](const HostAlloc&) -> std::string { return "host_alloc"; },
+          [](const HostFree&) -> std::string { return "host_free"; },
+          [](const HostRegister&) -> std::string { return "host_register"; },
+          [](const NcclCommInit&) -> std::string { return "nccl_comm_init"; },
+          [](const NcclCommDestroy&) -> std::string { return "nccl_comm_destroy"; },
+          [](const NcclCollective& op) -> std::string { return collective_name(op.kind); },
+          [](const NcclSend&) -> std::string { return "nccl_send"; },
+          [](const NcclRecv&) -> std::string { return "nccl_recv"; },
+          [](const GraphLaunch&) -> std::string { return "graph_launch"; },
+          [](const Repeat&) -> std::string { return "repeat"; },
+          [](const Region&) -> std::string { return "region"; },
+          [](const NcclGroup&) -> std::string { return "nccl_group"; },
+          [](const GraphCapture&) -> std::string { return "graph_capture"; },
+      },
+      kind);
+}
+
+}  // namespace foretrace

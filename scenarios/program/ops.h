@@ -1,0 +1,325 @@
+// The closed set of operations, named after the CUDA and NCCL calls that hw/ makes for them.
+//
+// What an operation means is written here, once; both executors implement exactly this. "Returns"
+// is about the host thread, "begins" and "ends" about the device. Sizes and durations may depend
+// on loop indices and on the process (Expr), everything else is fixed when the scenario is read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "scenarios/program/ids.h"
+
+namespace foretrace {
+
+struct Op;
+using Block = std::vector<Op>;
+
+enum class DataType : std::uint8_t { Float16, BFloat16, Float32, Float64, Int8, Int32, Int64 };
+enum class RedOp : std::uint8_t { Sum, Prod, Min, Max, Avg };
+
+/// Bytes of one element.
+Bytes size_of(DataType type);
+
+// clang-format off: one line per operation reads as a table
+
+// ---- host ----------------------------------------------------------------------------------
+
+/// The host thread is busy for `duration`.
+struct HostCompute {
+  DurationExpr duration;
+};
+/// The host thread writes uniform random float32 into the host buffer, as torch.rand on the CPU
+/// with one thread does; first touch of fresh memory included.
+struct HostFill {
+  BufferRef dst;
+  BytesExpr size;
+};
+/// Returns when every (process, host thread) whose operations name this barrier has arrived.
+struct HostBarrier {
+  BarrierId barrier;
+};
+/// Adds one to a counting semaphore of this process.
+struct HostSignal {
+  SignalRef signal;
+};
+/// Returns when the semaphore is positive, and takes one from it.
+struct HostWait {
+  SignalRef signal;
+};
+
+// ---- kernels: return once queued; begin when the stream reaches them and SMs are free ---------
+
+/// `blocks` thread blocks that each occupy one SM for `duration`.
+struct Spin {
+  StreamRef stream;
+  DurationExpr duration;
+  std::uint32_t blocks = 1;
+};
+/// c = a * b through cuBLAS: m x n x k. Float32 means TF32 off.
+struct Gemm {
+  StreamRef stream;
+  Expr m, n, k;
+  DataType type;
+  BufferRef a, b, c;
+};
+/// Reads `sources` and writes `dst`, `size` bytes of each: none is a fill (torch.rand on the
+/// device), one a unary operation (relu), two a binary one (add).
+struct Elementwise {
+  StreamRef stream;
+  std::vector<BufferRef> sources;
+  BufferRef dst;
+  BytesExpr size;
+  DataType type;
+};
+/// Reduces `size` bytes of `src` to one element of `dst`.
+struct Reduction {
+  StreamRef stream;
+  BufferRef src, dst;
+  BytesExpr size;
+  DataType type;
+  RedOp op;
+};
+
+/// cudaLaunchHostFunc: when the stream reaches it, a thread of the driver runs a function on the
+/// host, and the stream goes on when it has returned. The function first takes one from `wait`,
+/// then is busy for `duration`, then adds one to `signal`.
+struct HostFunc {
+  StreamRef stream;
+  DurationExpr duration;
+  std::optional<SignalRef> wait, signal;
+};
+/// A kernel that stores to an address that is not mapped. The process's context is lost: a later
+/// CUDA call reports the error, and the run fails there (exit code 1).
+struct Fault {
+  StreamRef stream;
+};
+
+// ---- copies: the kind (h2d, d2h, d2d, p2p, h2h) follows from the two buffers ------------------
+
+/// cudaMemcpyAsync. From or to pinned memory it returns once queued; from or to pageable memory
+/// the host takes part, as CUDA's "API synchronization behavior" describes.
+struct MemcpyAsync {
+  StreamRef stream;
+  BufferRef src, dst;
+  BytesExpr src_offset, dst_offset, size;
+};
+/// cudaMemcpy on the legacy default stream: returns when the copy has ended (h2d from pageable
+/// memory: when the data left the buffer; d2d: does not wait, as CUDA documents).
+struct Memcpy {
+  BufferRef src, dst;
+  BytesExpr src_offset, dst_offset, size;
+};
+struct MemsetAsync {
+  StreamRef stream;
+  BufferRef dst;
+  BytesExpr size;
+};
+/// cudaMemset on the legacy default stream: asynchronous unless the memory is host memory.
+struct Memset {
+  BufferRef dst;
+  BytesExpr size;
+};
+/// `device` may access memory of `peer` directly from here on (cudaDeviceEnablePeerAccess).
+struct EnablePeerAccess {
+  Expr device, peer;
+};
+
+// ---- order -----------------------------------------------------------------------------------
+
+/// The event captures the work queued on the stream so far; completes when that has ended.
+struct EventRecord {
+  EventRef event;
+  StreamRef stream;
+};
+/// Later work of `stream` begins after the event's latest record completed. An event never
+/// recorded counts as complete.
+struct StreamWaitEvent {
+  StreamRef stream;
+  EventRef event;
+};
+/// Returns when the event's latest record completed.
+struct EventSynchronize {
+  EventRef event;
+};
+struct EventQuery {
+  EventRef event;
+};
+/// cudaEventElapsedTime between two completed timing events.
+struct EventElapsedTime {
+  EventRef start, end;
+};
+/// Polls every `poll` until the event completed; after `timeout` the operation has failed, and
+/// the run with it (exit code 1).
+struct EventWaitFor {
+  EventRef event;
+  DurationExpr timeout, poll;
+};
+struct StreamSynchronize {
+  StreamRef stream;
+};
+struct StreamQuery {
+  StreamRef stream;
+};
+/// Returns when all streams of `device` have ended their work.
+struct DeviceSynchronize {
+  Expr device;
+};
+
+// ---- memory: a buffer that one of these allocates is not allocated before the run -------------
+
+struct Malloc {
+  BufferRef buffer;
+};
+/// cudaFree: waits for the work of the buffer's device, as measured.
+struct Free {
+  BufferRef buffer;
+};
+struct MallocAsync {
+  BufferRef buffer;
+  StreamRef stream;
+};
+struct FreeAsync {
+  BufferRef buffer;
+  StreamRef stream;
+};
+/// cudaHostAlloc: pinned memory; costs time per byte.
+struct HostAlloc {
+  BufferRef buffer;
+};
+struct HostFree {
+  BufferRef buffer;
+};
+/// cudaHostRegister: pins a pageable buffer from here on.
+struct HostRegister {
+  BufferRef buffer;
+};
+
+// ---- NCCL ------------------------------------------------------------------------------------
+
+enum class CollectiveKind : std::uint8_t {
+  AllReduce,
+  Broadcast,
+  Reduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Gather,
+  Scatter
+};
+
+/// ncclCommInitRank for this rank; returns when all ranks of the communicator have called it.
+/// `if_needed`: not when this pass has done so before, as torch.distributed's lazy initialisation.
+struct NcclCommInit {
+  CommRef comm;
+  bool if_needed = false;
+};
+struct NcclCommDestroy {
+  CommRef comm;
+};
+/// Returns once queued, the first use of an algorithm excepted: connections are made then. The
+/// kernel begins when the stream reaches it and ends when all ranks have taken part.
+struct NcclCollective {
+  CollectiveKind kind;
+  CommRef comm;
+  StreamRef stream;
+  BufferRef send, recv;
+  BytesExpr
+      size;  ///< NCCL's count times the element size: AllGather, Scatter: what one rank
+             ///< sends or gets; ReduceScatter, Gather, AllToAll: what one rank gets (per peer).
+  DataType type;
+  RedOp op = RedOp::Sum;
+  Expr root;  ///< rank
+};
+/// The first transfer with a peer connects both sides: the host returns when the peer has called
+/// too. Later ones return once queued.
+struct NcclSend {
+  CommRef comm;
+  StreamRef stream;
+  BufferRef buffer;
+  BytesExpr size;
+  DataType type;
+  Expr peer;
+};
+struct NcclRecv {
+  CommRef comm;
+  StreamRef stream;
+  BufferRef buffer;
+  BytesExpr size;
+  DataType type;
+  Expr peer;
+};
+
+// ---- blocks ----------------------------------------------------------------------------------
+
+/// Runs `ops` `times` times; adds one loop index. `for_each` reads as this too.
+struct Repeat {
+  std::uint64_t times = 0;
+  Block ops;
+};
+/// A named, measured interval of the host thread: from before its first to after its last
+/// operation. `per` divides the reported time.
+struct Region {
+  std::string name;
+  std::uint64_t per = 1;
+  Block ops;
+};
+/// ncclGroupStart ... ncclGroupEnd: the NCCL operations inside are issued together at the end.
+struct NcclGroup {
+  Block ops;
+};
+/// cudaStreamBeginCapture on `stream` (relaxed mode) ... cudaStreamEndCapture,
+/// cudaGraphInstantiate: what is queued inside becomes the graph and does not run yet. Other
+/// streams join by waiting for an event recorded inside, and must be joined again before the end.
+struct GraphCapture {
+  GraphRef graph;
+  StreamRef stream;
+  Block ops;
+};
+/// cudaGraphLaunch: one call, then everything that was captured, in the order of its dependencies.
+/// All its device spans carry this operation.
+struct GraphLaunch {
+  GraphRef graph;
+  StreamRef stream;
+};
+
+// clang-format on
+
+using OpKind =
+    std::variant<HostCompute, HostFill, HostBarrier, HostSignal, HostWait,                      //
+                 Spin, Gemm, Elementwise, Reduction, HostFunc, Fault,                           //
+                 MemcpyAsync, Memcpy, MemsetAsync, Memset, EnablePeerAccess,                    //
+                 EventRecord, StreamWaitEvent, EventSynchronize, EventQuery, EventElapsedTime,  //
+                 EventWaitFor, StreamSynchronize, StreamQuery, DeviceSynchronize,               //
+                 Malloc, Free, MallocAsync, FreeAsync, HostAlloc, HostFree, HostRegister,       //
+                 NcclCommInit, NcclCommDestroy, NcclCollective, NcclSend, NcclRecv,             //
+                 GraphLaunch, Repeat, Region, NcclGroup, GraphCapture>;
+
+struct Op {
+  OpId id;            ///< position in the file's order of operations, blocks included
+  std::string label;  ///< the scenario's `id`; empty when it gives none
+  int line{};
+  int column{};
+  OpKind kind;
+  bool lowered = false;  ///< one of several that an operation of the file reads as
+};
+
+/// The scenario's word for the operation: "memcpy_async", "nccl_all_reduce".
+std::string kind_name(const OpKind& kind);
+
+/// The operations inside a block; null for every other operation.
+const Block* block_of(const OpKind& kind);
+
+/// std::visit(Overloaded{[](const EventRecord&) {...}, ...}, op.kind) with no default branch:
+/// a new operation then fails to compile in both executors until both handle it.
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace foretrace

@@ -1,0 +1,165 @@
+// The one representation both executors run: the objects every process owns, and what every host
+// thread does, in order. The simulator (sim/) and the harness (hw/) see exactly this and nothing
+// of the scenario text, so they cannot disagree about a scenario.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/program/ops.h"
+#include "scenarios/text/diagnostic.h"
+
+namespace foretrace {
+
+// ---- objects: every process has its own instance of each ---------------------------------------
+
+enum class StreamKind : std::uint8_t { LegacyDefault, PerThreadDefault, Blocking, NonBlocking };
+
+/// Program::streams begins with one LegacyDefault and then one PerThreadDefault per device.
+struct Stream {
+  std::string name;  ///< "comm(3)"; "default(0)" for the legacy default stream of device 0
+  std::uint32_t device{};
+  StreamKind kind = StreamKind::Blocking;
+  int priority = 0;  ///< CUDA's: lower is more urgent
+};
+
+struct Event {
+  std::string name;
+  std::uint32_t device{};  ///< where it is created; taken from the streams that record it
+  bool timing = true;
+};
+
+enum class MemoryKind : std::uint8_t {
+  Device,
+  Pinned,
+  Pageable,
+  FreshPageable  ///< allocated anew for every pass; its pages are untouched until the program
+                 ///< touches them
+};
+enum class Contents : std::uint8_t { Random, Zeros };
+
+struct Buffer {
+  std::string name;
+  MemoryKind memory = MemoryKind::Device;
+  std::uint32_t device{};  ///< meaningful for Device memory
+  Bytes size;
+  Contents contents = Contents::Random;
+  bool allocated_by_program = false;  ///< a malloc, malloc_async or host_alloc names it
+};
+
+enum class CommInit : std::uint8_t {
+  All,   ///< ncclCommInitAll: one process, all its devices
+  Rank,  ///< ncclCommInitRank in every process, before the run
+  Op     ///< by nccl_comm_init operations, in the run
+};
+
+struct RankPlace {
+  std::uint32_t process{};
+  std::uint32_t device{};
+  friend auto operator<=>(const RankPlace&, const RankPlace&) = default;
+};
+
+/// A communicator as declared: the position in `members` is the rank.
+struct Communicator {
+  std::string name;
+  CommInit init = CommInit::Rank;
+  std::vector<RankPlace> members;
+};
+
+/// A handle on a communicator: the one that `device` of a process uses. Program::comms lists, for
+/// every communicator, one handle per device, so `world(d)` resolves to first + d.
+struct CommHandle {
+  std::uint32_t communicator{};
+  std::uint32_t device{};
+};
+
+struct Signal {
+  std::string name;
+};
+
+/// An instantiated CUDA graph: empty until a graph_capture fills it.
+struct Graph {
+  std::string name;
+};
+
+/// Who arrives at a barrier: filled from the operations that name it.
+struct BarrierParty {
+  std::uint32_t process{};
+  std::uint32_t thread{};  ///< index into Program::threads
+};
+struct Barrier {
+  std::string name;  ///< empty for the barrier without a name
+  std::vector<BarrierParty> parties;
+};
+
+// ---- who runs -----------------------------------------------------------------------------------
+
+struct HostThread {
+  std::string name;
+  std::vector<std::uint32_t> processes;  ///< ascending
+  Block ops;
+};
+
+/// A statement of the scenario about its own timeline, judged by `foretrace assert`.
+struct Expectation {
+  std::string kind;                ///< "overlap", "order", ...: see reports/judge/expectations.h
+  std::vector<std::string> spans;  ///< labels of operations, or names of regions, in the order
+                                   ///< written: [a, b], [after], [first, then], [region]
+  std::optional<double> fraction;  ///< overlap and ratio: at_least, 80% as 0.8
+  std::optional<double> fraction_at_most;     ///< ratio: at_most
+  std::optional<Duration> at_most, at_least;  ///< `within` is at_most
+  int line{};
+  int column{};
+};
+
+struct Program {
+  std::string name;
+  std::string file;
+  std::string summary;  ///< the first comment line: what the scenario shows
+  std::string rule;     ///< a conformance scenario's: "documented" or "observed"; else empty
+  std::string source;   ///< of a documented rule: the document and its section
+  std::vector<std::string> tags;  ///< what the scenario belongs to, for tables
+  std::uint32_t nodes = 1;
+  std::uint32_t processes = 1;  ///< over all nodes; process p runs on node p / (processes / nodes)
+  std::uint32_t devices = 1;    ///< GPUs per process
+  std::uint32_t warmup = 1;     ///< passes before the measured ones; 0: cold, first-use costs show
+  std::map<std::string, std::string> environment;  ///< allow-listed; set before the first CUDA call
+  std::map<std::string, SourceSpot> environment_spots;  ///< where each variable stands
+
+  std::vector<Stream> streams;
+  std::vector<Event> events;
+  std::vector<Buffer> buffers;
+  std::vector<Communicator> communicators;
+  std::vector<CommHandle> comms;
+  std::vector<Signal> signals;
+  std::vector<Graph> graphs;
+  std::vector<Barrier> barriers;
+  std::vector<HostThread> threads;
+  std::vector<Expectation> expectations;
+
+  std::uint32_t op_count = 0;  ///< OpIds are 0 ... op_count-1
+  std::string hash;  ///< of everything that decides what is run; not of names of files or lines
+};
+
+/// What an executor must know of an operation before it runs: filled once, indexed by OpId.
+struct OpInfo {
+  const Op* op{};
+  std::uint32_t thread{};
+  std::vector<OpId> loops;  ///< the Repeats around it, outermost first
+};
+std::vector<OpInfo> index_ops(const Program& program);
+
+/// `instance` numbers the executions of one operation in one process: its loop indices read as a
+/// mixed-radix number, the innermost index fastest. 0 outside of loops.
+/// instance = (..(i1 * times2 + i2) * times3 + ..).
+std::vector<std::int64_t> loop_indices(std::uint64_t instance,
+                                       const std::vector<std::uint64_t>& times);
+
+/// Canonical text of everything that decides what is run; Program::hash is its digest.
+std::string canonical_text(const Program& program);
+
+}  // namespace foretrace

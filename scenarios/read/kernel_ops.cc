@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "scenarios/read/op_fields.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kLargestDimension = 2'147'483'647;  // cublasGemmEx takes int
+
+OpKind read_spin(OpFields& fields) {
+  Spin op{fields.stream(), fields.duration("duration")};
+  const YamlNode* blocks = fields.map().optional("blocks");
+  if (blocks != nullptr) {
+    op.blocks = static_cast<std::uint32_t>(
+        read_constant(fields.reader(), *blocks, kNumber, 1, kLargestDimension));
+  }
+  return op;
+}
+
+/// rows * columns * the element's size.
+std::optional<Expr> matrix_bytes(const Expr& rows, const Expr& columns, DataType type) {
+  const auto elements = combine(Expr::Op::Mul, rows, columns);
+  if (!elements) return std::nullopt;
+  return combine(Expr::Op::Mul, *elements, Expr{static_cast<std::int64_t>(size_of(type).count)});
+}
+
+OpKind read_gemm(OpFields& fields) {
+  const Gemm op{.stream = fields.stream(),
+                .m = fields.number("m", 1, kLargestDimension),
+                .n = fields.number("n", 1, kLargestDimension),
+                .k = fields.number("k", 1, kLargestDimension),
+                .type = fields.type(),
+                .a = fields.buffer("a", kDeviceMemory),
+                .b = fields.buffer("b", kDeviceMemory),
+                .c = fields.buffer("c", kDeviceMemory)};
+  fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op.type), "a");
+  fields.require_capacity(op.b, matrix_bytes(op.k, op.n, op.type), "b");
+  fields.require_capacity(op.c, matrix_bytes(op.m, op.n, op.type), "c");
+  return op;
+}
+
+std::vector<BufferRef> read_sources(OpFields& fields) {
+  MapReader& map = fields.map();
+  const YamlNode* list = map.optional("srcs");
+  if (map.has("src")) {
+    if (list != nullptr) fields.reader().problems.error(*list, "either 'src' or 'srcs', not both");
+    return {fields.buffer("src", kDeviceMemory)};
+  }
+  static_cast<void>(map.optional("src"));
+  std::vector<BufferRef> sources;
+  if (list == nullptr) return sources;
+  if (list->kind != YamlNode::Kind::Sequence || list->items.size() > 2) {
+    fields.reader().problems.error(*list, "'srcs' is a list of up to two buffers");
+    return sources;
+  }
+  for (const YamlNode& item : list->items) {
+    sources.push_back(fields.buffer_at(item, "srcs", kDeviceMemory));
+  }
+  return sources;
+}
+
+OpKind read_elementwise(OpFields& fields) {
+  Elementwise op{.stream = fields.stream(),
+                 .sources = read_sources(fields),
+                 .dst = fields.buffer("dst", kDeviceMemory),
+                 .size = {},
+                 .type = fields.type()};
+  std::uint64_t smallest = fields.buffer_of(op.dst).size.count;
+  for (const BufferRef& source : op.sources) {
+    smallest = std::min(smallest, fields.buffer_of(source).size.count);
+  }
+  op.size = fields.typed_size_up_to({smallest}, "the smallest buffer", op.type);
+  return op;
+}
+
+OpKind read_reduction(OpFields& fields) {
+  Reduction op{.stream = fields.stream(),
+               .src = fields.buffer("src", kDeviceMemory),
+               .dst = fields.buffer("dst", kDeviceMemory),
+               .size = {},
+               .type = fields.type(),
+               .op = fields.red_op()};
+  op.size = fields.typed_size_up_to(fields.buffer_of(op.src).size, "the buffer", op.type);
+  fields.require_capacity(op.dst, Expr{static_cast<std::int64_t>(size_of(op.type).count)}, "dst");
+  return op;
+}
+
+OpKind read_host_func(OpFields& fields) {
+  HostFunc op{fields.stream(), {}, {}, {}};
+  if (fields.map().has("duration")) op.duration = fields.duration("duration");
+  static_cast<void>(fields.map().optional("duration"));
+  op.wait = fields.signal_or_none("wait");
+  op.signal = fields.signal_or_none("signal");
+  return op;
+}
+
+constexpr std::array kOps{
+    OpSyntax{"spin", "[stream] duration [blocks]", "a kernel of given length on some SMs",
+             read_spin},
+    OpSyntax{"gemm", "[stream] m n k [type] a b c", "c = a * b through cuBLAS", read_gemm},
+    OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
+             "a kernel that reads up to two buffers and writes one", read_elementwise},
+    OpSyntax{"host_func", "[stream] [duration] [wait] [signal]",
+             "cudaLaunchHostFunc: the stream waits for a function on the host", read_host_func},
+    OpSyntax{"fault", "[stream]", "a kernel that stores where it may not: the context is lost",
+             [](OpFields& f) -> OpKind { return Fault{f.stream()}; }},
+    OpSyntax{"graph_launch", "graph [stream]", "cudaGraphLaunch of a captured graph",
+             [](OpFields& f) -> OpKind {
+               return GraphLaunch{f.graph(), f.stream()};
+             }},
+    OpSyntax{"reduction", "[stream] src dst [size] [type] [op]", "reduces a buffer to one element",
+             read_reduction},
+};
+
+}  // namespace
+
+std::span<const OpSyntax> kernel_ops() { return kOps; }
+
+}  // namespace foretrace

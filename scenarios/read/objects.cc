@@ -1,0 +1,273 @@
+// Streams, events, buffers, communicators and signals.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/read/reader.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostObjects =
+    1'000'000;  // of one kind; each takes memory on every executor
+
+/// Where one family's members stand: their names and devices, in the order of their ids.
+struct Member {
+  std::string name;
+  std::uint32_t device{};
+};
+
+/// Reads count, each and device of one declaration and lists its members.
+std::vector<Member> read_members(Reader& reader, MapReader& map, const YamlNode& key,
+                                 std::string_view what, std::size_t existing, Family& family) {
+  const std::int64_t devices = reader.program.devices;
+  const YamlNode* each = map.optional("each");
+  const YamlNode* count = map.optional("count");
+  const YamlNode* device = map.optional("device");
+  std::int64_t per_device = 1;
+  if (each != nullptr) {
+    read_choice<bool>(reader, *each, "value of each", {{"device", true}});
+    family.extents.push_back(reader.program.devices);
+  }
+  if (count != nullptr) {
+    per_device = read_constant(reader, *count, kNumber, 1, kMostObjects);
+    family.extents.push_back(static_cast<std::uint32_t>(per_device));
+  }
+  if (each != nullptr && device != nullptr) {
+    reader.problems.error(*device, "either 'device' or 'each: device', not both");
+  }
+  const auto home =
+      device == nullptr
+          ? std::uint32_t{0}
+          : static_cast<std::uint32_t>(read_constant(reader, *device, kNumber, 0, devices - 1));
+  const std::int64_t rows = each == nullptr ? 1 : devices;
+  if (rows * per_device + static_cast<std::int64_t>(existing) > kMostObjects) {
+    reader.problems.error(key, fmt::format("more than {} {}s", kMostObjects, what));
+    return {};
+  }
+  family.first = static_cast<std::uint32_t>(existing);
+  std::vector<Member> members;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t k = 0; k < per_device; ++k) {
+      std::string index = each == nullptr ? "" : std::to_string(row);
+      if (count != nullptr) index += (index.empty() ? "" : ", ") + std::to_string(k);
+      members.push_back({index.empty() ? key.text : fmt::format("{}({})", key.text, index),
+                         each == nullptr ? home : static_cast<std::uint32_t>(row)});
+    }
+  }
+  return members;
+}
+
+void add_default_streams(Reader& reader) {
+  auto& streams = reader.program.streams;
+  for (const StreamKind kind : {StreamKind::LegacyDefault, StreamKind::PerThreadDefault}) {
+    const bool legacy = kind == StreamKind::LegacyDefault;
+    const Family family{
+        static_cast<std::uint32_t>(streams.size()), {reader.program.devices}, false, true};
+    for (std::uint32_t device = 0; device < reader.program.devices; ++device) {
+      streams.push_back(
+          {fmt::format("{}({})", legacy ? "default" : "per_thread", device), device, kind, 0});
+    }
+    if (legacy) reader.streams["current"] = family;
+    reader.streams[legacy ? "default" : "per_thread"] = family;
+  }
+}
+
+void read_member_list(Reader& reader, const YamlNode& node, Communicator& communicator) {
+  for (const YamlNode& item : node.items) {
+    if (item.kind != YamlNode::Kind::Sequence || item.items.size() != 2) {
+      reader.problems.error(item, "a member is a pair [process, device]");
+      continue;
+    }
+    const auto process = read_constant(reader, item.items[0], kNumber, 0,
+                                       std::int64_t{reader.program.processes} - 1);
+    const auto device =
+        read_constant(reader, item.items[1], kNumber, 0, std::int64_t{reader.program.devices} - 1);
+    const RankPlace place{static_cast<std::uint32_t>(process), static_cast<std::uint32_t>(device)};
+    if (std::ranges::find(communicator.members, place) != communicator.members.end()) {
+      reader.problems.error(
+          item, fmt::format("device {} of process {} is a member already", device, process));
+      continue;
+    }
+    communicator.members.push_back(place);
+  }
+}
+
+void read_all_devices(Reader& reader, const YamlNode& node, Communicator& communicator) {
+  read_choice<bool>(reader, node, "members", {{"all_devices", true}});
+  for (std::uint32_t process = 0; process < reader.program.processes; ++process) {
+    for (std::uint32_t device = 0; device < reader.program.devices; ++device) {
+      communicator.members.push_back({process, device});
+    }
+  }
+}
+
+void read_communicator(Reader& reader, const YamlNode& key, const YamlNode& value) {
+  Program& program = reader.program;
+  MapReader map{value, "a communicator", reader.problems};
+  Communicator communicator{key.text, program.processes == 1 ? CommInit::All : CommInit::Rank, {}};
+  if (const YamlNode* members = map.required("members")) {
+    if (members->kind == YamlNode::Kind::Sequence) {
+      read_member_list(reader, *members, communicator);
+    } else {
+      read_all_devices(reader, *members, communicator);
+    }
+  }
+  if (const YamlNode* init = map.optional("init")) {
+    communicator.init = read_choice<CommInit>(
+        reader, *init, "way to initialise",
+        {{"all", CommInit::All}, {"rank", CommInit::Rank}, {"op", CommInit::Op}});
+    if (communicator.init == CommInit::All && program.processes != 1) {
+      reader.problems.error(
+          *init, fmt::format("init: all needs one process, and there are {}", program.processes),
+          "ncclCommInitAll cannot reach other processes; use init: rank");
+    }
+  }
+  map.finish();
+  reader.communicators[key.text] = {
+      static_cast<std::uint32_t>(program.comms.size()), {program.devices}, false, true};
+  for (std::uint32_t device = 0; device < program.devices; ++device) {
+    program.comms.push_back({static_cast<std::uint32_t>(program.communicators.size()), device});
+  }
+  program.communicators.push_back(std::move(communicator));
+}
+
+void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
+  MapReader map{value, "a buffer", reader.problems};
+  Buffer buffer;
+  if (const YamlNode* memory = map.required("memory")) {
+    buffer.memory = read_choice<MemoryKind>(reader, *memory, "kind of memory",
+                                            {{"device", MemoryKind::Device},
+                                             {"pinned", MemoryKind::Pinned},
+                                             {"pageable", MemoryKind::Pageable},
+                                             {"fresh_pageable", MemoryKind::FreshPageable}});
+  }
+  if (const YamlNode* size = map.required("size")) {
+    buffer.size.count =
+        static_cast<std::uint64_t>(read_constant(reader, *size, kSize, 1, kNoLimit));
+  }
+  if (const YamlNode* contents = map.optional("contents")) {
+    buffer.contents = read_choice<Contents>(
+        reader, *contents, "contents", {{"random", Contents::Random}, {"zeros", Contents::Zeros}});
+  }
+  if (buffer.memory != MemoryKind::Device && map.has("device")) {
+    reader.problems.error(value, "host memory has no device", "leave 'device' out");
+  }
+  Family family;
+  auto& all = reader.program.buffers;
+  for (Member& member : read_members(reader, map, key, "buffer", all.size(), family)) {
+    buffer.name = std::move(member.name);
+    buffer.device = member.device;
+    all.push_back(buffer);
+  }
+  map.finish();
+  reader.buffers[key.text] = std::move(family);
+}
+
+/// A family that needs no more than its names.
+template <class Object>
+void read_plain_objects(Reader& reader, const YamlNode* node, const std::string& section,
+                        std::string_view what, Families& families, std::vector<Object>& all) {
+  for_each_declaration(
+      reader, node, section, families, [&](const YamlNode& key, const YamlNode& value) {
+        MapReader map{value, fmt::format("a {}", what), reader.problems};
+        Family family;
+        for (Member& member : read_members(reader, map, key, what, all.size(), family)) {
+          all.push_back({std::move(member.name)});
+        }
+        map.finish();
+        families[key.text] = std::move(family);
+      });
+}
+
+}  // namespace
+
+void for_each_declaration(
+    Reader& reader, const YamlNode* node, const std::string& section, Families& families,
+    const std::function<void(const YamlNode& key, const YamlNode& value)>& read) {
+  if (node == nullptr) return;
+  MapReader map{*node, section, reader.problems};
+  for (const YamlEntry& entry : node->entries) {
+    if (is_name(entry.key.text)) {
+      const std::size_t errors_before = reader.problems.error_count();
+      read(entry.key, entry.value);
+      families[entry.key.text].is_broken = reader.problems.error_count() > errors_before;
+    } else {
+      reader.problems.error(entry.key, fmt::format("'{}' cannot be a name", entry.key.text),
+                            "a letter, then letters, digits and '_'");
+    }
+  }
+}
+
+void read_streams(Reader& reader, const YamlNode* node) {
+  add_default_streams(reader);
+  for_each_declaration(
+      reader, node, "streams", reader.streams,
+      [&reader](const YamlNode& key, const YamlNode& value) {
+        if (reader.streams.contains(key.text)) {
+          reader.problems.error(key,
+                                fmt::format("'{}' names a stream that is always there", key.text));
+          return;
+        }
+        MapReader map{value, "a stream", reader.problems};
+        Stream stream;
+        if (const YamlNode* flags = map.optional("flags")) {
+          stream.kind = read_choice<StreamKind>(
+              reader, *flags, "stream flag",
+              {{"blocking", StreamKind::Blocking}, {"non_blocking", StreamKind::NonBlocking}});
+        }
+        if (const YamlNode* priority = map.optional("priority")) {
+          // CUDA's range on current GPUs is -5 ... 0; it clamps what lies outside.
+          stream.priority = static_cast<int>(read_constant(reader, *priority, kNumber, -100, 100));
+        }
+        Family family;
+        auto& all = reader.program.streams;
+        for (Member& member : read_members(reader, map, key, "stream", all.size(), family)) {
+          all.push_back({std::move(member.name), member.device, stream.kind, stream.priority});
+        }
+        map.finish();
+        reader.streams[key.text] = std::move(family);
+      });
+}
+
+void read_events(Reader& reader, const YamlNode* node) {
+  for_each_declaration(
+      reader, node, "events", reader.events, [&reader](const YamlNode& key, const YamlNode& value) {
+        MapReader map{value, "an event", reader.problems};
+        bool timing = true;
+        if (const YamlNode* flag = map.optional("timing")) {
+          timing = read_choice<bool>(reader, *flag, "value of timing",
+                                     {{"true", true}, {"false", false}});
+        }
+        Family family;
+        auto& all = reader.program.events;
+        for (Member& member : read_members(reader, map, key, "event", all.size(), family)) {
+          all.push_back({std::move(member.name), member.device, timing});
+        }
+        map.finish();
+        reader.events[key.text] = std::move(family);
+      });
+}
+
+void read_buffers(Reader& reader, const YamlNode* node) {
+  for_each_declaration(
+      reader, node, "buffers", reader.buffers,
+      [&reader](const YamlNode& key, const YamlNode& value) { read_buffer(reader, key, value); });
+}
+
+void read_communicators(Reader& reader, const YamlNode* node) {
+  for_each_declaration(reader, node, "communicators", reader.communicators,
+                       [&reader](const YamlNode& key, const YamlNode& value) {
+                         read_communicator(reader, key, value);
+                       });
+}
+
+void read_signals(Reader& reader, const YamlNode* node) {
+  read_plain_objects(reader, node, "signals", "signal", reader.signals, reader.program.signals);
+}
+
+void read_graphs(Reader& reader, const YamlNode* node) {
+  read_plain_objects(reader, node, "graphs", "graph", reader.graphs, reader.program.graphs);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,230 @@
+#include "scenarios/read/op_fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace foretrace {
+namespace {
+
+const Choices<DataType> kTypes{{"float32", DataType::Float32},   {"float16", DataType::Float16},
+                               {"bfloat16", DataType::BFloat16}, {"float64", DataType::Float64},
+                               {"int8", DataType::Int8},         {"int32", DataType::Int32},
+                               {"int64", DataType::Int64}};
+const Choices<RedOp> kRedOps{{"sum", RedOp::Sum},
+                             {"prod", RedOp::Prod},
+                             {"min", RedOp::Min},
+                             {"max", RedOp::Max},
+                             {"avg", RedOp::Avg}};
+
+std::string_view memory_name(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::Device:
+      return "device";
+    case MemoryKind::Pinned:
+      return "pinned";
+    case MemoryKind::Pageable:
+      return "pageable";
+    case MemoryKind::FreshPageable:
+      return "fresh_pageable";
+  }
+  return {};
+}
+
+std::string_view describe_memories(unsigned memories) {
+  switch (memories) {
+    case kDeviceMemory:
+      return "device memory";
+    case kPinnedMemory:
+      return "pinned memory";
+    case kPageableMemory:
+      return "pageable memory";
+    case kHostMemory:
+      return "host memory";
+    case kDeviceMemory | kPinnedMemory:
+      return "device or pinned memory";
+    default:
+      return "memory";
+  }
+}
+
+}  // namespace
+
+const YamlNode& OpFields::where(std::string_view key) const {
+  const YamlNode& node = map_.node();
+  const auto found =
+      std::ranges::find(node.entries, key, [](const YamlEntry& e) { return e.key.text; });
+  return found == node.entries.end() ? node : found->value;
+}
+
+template <class Tag>
+Ref<Tag> OpFields::reference_at(const YamlNode& node, std::string_view what,
+                                const Families& families) {
+  const auto found = read_reference(reader_, node, what, families);
+  if (!found) return {};
+  uses_broken_ = uses_broken_ || found->is_broken;
+  return {{found->first}, found->index};
+}
+
+template <class Tag>
+Ref<Tag> OpFields::reference(std::string_view key, std::string_view what,
+                             const Families& families) {
+  const YamlNode* node = map_.required(key);
+  return node == nullptr ? Ref<Tag>{} : reference_at<Tag>(*node, what, families);
+}
+
+StreamRef OpFields::stream() {
+  if (!map_.has("stream")) {
+    static_cast<void>(map_.optional("stream"));
+    return {};  // Program::streams begins with the legacy default stream of device 0
+  }
+  return reference<StreamTag>("stream", "stream", reader_.streams);
+}
+EventRef OpFields::event(std::string_view key) {
+  return reference<EventTag>(key, "event", reader_.events);
+}
+SignalRef OpFields::signal(std::string_view key) {
+  return reference<SignalTag>(key, "signal", reader_.signals);
+}
+std::optional<SignalRef> OpFields::signal_or_none(std::string_view key) {
+  if (map_.has(key)) return signal(key);
+  static_cast<void>(map_.optional(key));
+  return std::nullopt;
+}
+GraphRef OpFields::graph() { return reference<GraphTag>("graph", "graph", reader_.graphs); }
+CommRef OpFields::comm() {
+  return reference<CommTag>("comm", "communicator", reader_.communicators);
+}
+
+CommRef OpFields::group() {
+  return reference<CommTag>("group", "process group", reader_.group_names);
+}
+EventRef OpFields::work() {
+  const YamlNode* node = map_.required("work");
+  if (node == nullptr) return {};
+  const std::string name = work_name(*node);
+  if (reader_.events.contains(name)) {
+    return reference_at<EventTag>(*node, "event", reader_.events);
+  }
+  if (!is_name(node->text)) {
+    reader_.problems.error(*node, fmt::format("no family of events has the name '{}'", name),
+                           "a work with an index is declared: events: {w: {count: 2}}");
+    return {};
+  }
+  auto& events = reader_.program.events;
+  const auto [found, is_new] =
+      reader_.works.emplace(name, EventId{static_cast<std::uint32_t>(events.size())});
+  if (is_new) events.push_back({name, 0, false});
+  return {found->second, {}};
+}
+
+BufferRef OpFields::buffer(std::string_view key, unsigned memories) {
+  const YamlNode* node = map_.required(key);
+  return node == nullptr ? BufferRef{} : buffer_at(*node, key, memories);
+}
+
+BufferRef OpFields::buffer_at(const YamlNode& node, std::string_view key, unsigned memories) {
+  auto ref = reference_at<BufferTag>(node, "buffer", reader_.buffers);
+  const MemoryKind kind = buffer_of(ref).memory;
+  if (is_sound() && (memories & (1U << static_cast<unsigned>(kind))) == 0) {
+    reader_.problems.error(
+        node, fmt::format("'{}' must be {}, and '{}' is {}", key, describe_memories(memories),
+                          node.text, memory_name(kind)));
+  }
+  return ref;
+}
+
+DurationExpr OpFields::duration(std::string_view key) {
+  const YamlNode* node = map_.required(key);
+  return {node == nullptr ? Expr{} : read_expr(reader_, *node, kTime)};
+}
+
+Expr OpFields::number(std::string_view key, std::int64_t low, std::int64_t high) {
+  const YamlNode* node = map_.required(key);
+  return node == nullptr ? Expr{low} : read_expr(reader_, *node, kNumber, low, high);
+}
+
+Expr OpFields::number_or(std::string_view key, std::int64_t otherwise, std::int64_t low,
+                         std::int64_t high) {
+  const YamlNode* node = map_.optional(key);
+  return node == nullptr ? Expr{otherwise} : read_expr(reader_, *node, kNumber, low, high);
+}
+
+DataType OpFields::type() {
+  const YamlNode* node = map_.optional("type");
+  return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", kTypes);
+}
+
+DataType OpFields::required_type() {
+  const YamlNode* node = map_.required("type");
+  return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", kTypes);
+}
+
+RedOp OpFields::red_op() {
+  const YamlNode* node = map_.optional("op");
+  return node == nullptr ? RedOp::Sum : read_choice(reader_, *node, "operator", kRedOps);
+}
+
+const Buffer& OpFields::buffer_of(const BufferRef& ref) const {
+  static const Buffer kNone{};
+  const auto& all = reader_.program.buffers;
+  return ref.first.value < all.size() ? all[ref.first.value] : kNone;
+}
+
+const Communicator& OpFields::communicator_of(const CommRef& ref) const {
+  static const Communicator kNone{{}, CommInit::Rank, {{}}};
+  const auto& all = reader_.program.comms;
+  if (ref.first.value >= all.size()) return kNone;
+  const auto& communicator = reader_.program.communicators[all[ref.first.value].communicator];
+  return communicator.members.empty() ? kNone : communicator;
+}
+
+ProcessGroup& OpFields::group_of(const CommRef& ref) {
+  const auto found = reader_.groups.find(ref.first.value);
+  return found == reader_.groups.end() ? no_group_ : found->second;
+}
+
+BytesExpr OpFields::size_up_to(Bytes largest, std::string_view of_what) {
+  const auto limit = static_cast<std::int64_t>(largest.count);
+  const YamlNode* node = map_.optional("size");
+  if (node == nullptr) return {Expr{limit}};
+  const Expr size = read_expr(reader_, *node, kSize, 0);
+  const auto reason = is_sound() ? leaves_range(size, 0, limit, reader_.domain) : std::nullopt;
+  if (reason) {
+    reader_.problems.error(*node, fmt::format("size '{}' is larger than {}, {} B: {}", node->text,
+                                              of_what, limit, *reason));
+  }
+  return {size};
+}
+
+BytesExpr OpFields::typed_size_up_to(Bytes largest, std::string_view of_what, DataType type) {
+  const auto element = static_cast<std::int64_t>(size_of(type).count);
+  BytesExpr size = size_up_to(largest, of_what);
+  const auto rest = combine(Expr::Op::Mod, size.expr, Expr{element});
+  const auto reason = rest ? leaves_range(*rest, 0, 0, reader_.domain) : std::nullopt;
+  if (reason && is_sound()) {
+    reader_.problems.error(
+        where("size"), fmt::format("the size is not a whole number of elements of {} B", element));
+  }
+  return size;
+}
+
+void OpFields::require_within(const BufferRef& ref, const Expr& offset, const Expr& size,
+                              std::string_view buffer_key) {
+  require_capacity(ref, combine(Expr::Op::Add, offset, size), buffer_key);
+}
+
+void OpFields::require_capacity(const BufferRef& ref, const std::optional<Expr>& needed,
+                                std::string_view buffer_key) {
+  if (!is_sound()) return;
+  const auto capacity = static_cast<std::int64_t>(buffer_of(ref).size.count);
+  const auto reason = needed ? leaves_range(*needed, 0, capacity, reader_.domain)
+                             : std::optional<std::string>{"more than 2^63 - 1 B"};
+  if (!reason) return;
+  reader_.problems.error(where(buffer_key),
+                         fmt::format("buffer '{}' is too small with {} B for what is needed: {}",
+                                     where(buffer_key).text, capacity, *reason));
+  ++errors_before_;  // the next buffer is judged all the same
+}
+
+}  // namespace foretrace

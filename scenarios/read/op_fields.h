@@ -1,0 +1,109 @@
+// How the keys of one operation become the fields of its struct in ops.h, and the table of all
+// operations. Internal to scenarios/.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/read/reader.h"
+
+namespace foretrace {
+
+/// Which memory an operation accepts, as a set.
+enum Memories : unsigned {
+  kDeviceMemory = 1U << static_cast<unsigned>(MemoryKind::Device),
+  kPinnedMemory = 1U << static_cast<unsigned>(MemoryKind::Pinned),
+  kPageableMemory = 1U << static_cast<unsigned>(MemoryKind::Pageable) |
+                    1U << static_cast<unsigned>(MemoryKind::FreshPageable),
+  kHostMemory = kPinnedMemory | kPageableMemory,
+  kAnyMemory = kDeviceMemory | kHostMemory,
+};
+
+/// The keys of one operation. Absent optional keys give their default; whatever is wrong is
+/// reported and gives something harmless.
+class OpFields {
+ public:
+  OpFields(Reader& reader, MapReader& map)
+      : reader_{reader}, map_{map}, errors_before_{reader.problems.error_count()} {}
+
+  Reader& reader() { return reader_; }
+  MapReader& map() { return map_; }
+  Program& program() { return reader_.program; }
+
+  StreamRef stream();  ///< default: the legacy default stream of device 0
+  EventRef event(std::string_view key = "event");
+  SignalRef signal(std::string_view key = "signal");
+  std::optional<SignalRef> signal_or_none(std::string_view key);
+  GraphRef graph();
+  CommRef comm();
+  CommRef group();  ///< the handle of a process group's communicator
+  EventRef work();  ///< made at its first mention, unless `events:` declares it
+  BufferRef buffer(std::string_view key, unsigned memories);
+  BufferRef buffer_at(const YamlNode& node, std::string_view key, unsigned memories);
+  DurationExpr duration(std::string_view key);
+  Expr number(std::string_view key, std::int64_t low, std::int64_t high = kNoLimit);
+  Expr number_or(std::string_view key, std::int64_t otherwise, std::int64_t low, std::int64_t high);
+  DataType type();  ///< default: float32
+  DataType required_type();
+  RedOp red_op();  ///< default: sum
+
+  const Buffer& buffer_of(const BufferRef& ref) const;
+  const Communicator& communicator_of(const CommRef& ref) const;
+  ProcessGroup& group_of(const CommRef& ref);
+
+  /// The key `size`: at most `largest`, which is also the default; elements of `type` whole.
+  BytesExpr size_up_to(Bytes largest, std::string_view of_what);
+  BytesExpr typed_size_up_to(Bytes largest, std::string_view of_what, DataType type);
+  /// `offset` + `size` stays within the buffer.
+  void require_within(const BufferRef& ref, const Expr& offset, const Expr& size,
+                      std::string_view buffer_key);
+  /// The buffer holds `needed` bytes in every iteration.
+  void require_capacity(const BufferRef& ref, const std::optional<Expr>& needed,
+                        std::string_view buffer_key);
+
+  /// Points at the value of `key`, or at the operation where it is absent.
+  const YamlNode& where(std::string_view key) const;
+
+  /// Nothing was wrong with this operation so far: comparing its fields makes sense.
+  bool is_sound() const {
+    return !uses_broken_ && reader_.problems.error_count() == errors_before_;
+  }
+
+ private:
+  template <class Tag>
+  Ref<Tag> reference(std::string_view key, std::string_view what, const Families& families);
+  template <class Tag>
+  Ref<Tag> reference_at(const YamlNode& node, std::string_view what, const Families& families);
+
+  Reader& reader_;
+  MapReader& map_;
+  std::size_t errors_before_;
+  bool uses_broken_ = false;  ///< names an object whose declaration has errors
+  ProcessGroup no_group_;     ///< where the reference is broken
+};
+
+/// How one operation is written in a scenario.
+struct OpSyntax {
+  std::string_view name;
+  std::string_view keys;     ///< optional ones in brackets
+  std::string_view summary;  ///< one line for `foretrace list ops`
+  OpKind (*read)(OpFields&);
+};
+
+std::span<const OpSyntax> host_ops();
+std::span<const OpSyntax> kernel_ops();
+std::span<const OpSyntax> copy_ops();
+std::span<const OpSyntax> order_ops();
+std::span<const OpSyntax> memory_ops();
+std::span<const OpSyntax> nccl_ops();
+
+/// Blocks; read_threads.cc reads them.
+struct BlockSyntax {
+  std::string_view name;
+  std::string_view keys;
+  std::string_view summary;
+};
+std::span<const BlockSyntax> block_ops();
+
+}  // namespace foretrace

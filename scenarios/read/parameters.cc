@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "scenarios/program/environment.h"
+#include "scenarios/read/reader.h"
+#include "scenarios/text/diagnostic.h"
+#include "scenarios/values/quantity.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::array kReservedNames{"process", "processes", "devices", "nodes"};
+
+/// A word, or a quantity of known parameters; the error when it is neither.
+tl::expected<Parameter, QuantityError> parse_parameter(Reader& reader, const std::string& text) {
+  auto quantity =
+      parse_quantity(text, [&reader](std::string_view name) { return look_up(reader, name); });
+  if (quantity) return Parameter{text, std::make_shared<Quantity>(*std::move(quantity)), {}};
+  if (is_name(text)) return Parameter{text, nullptr, {}};
+  return tl::unexpected{quantity.error()};
+}
+
+std::string kind_of(const Parameter& parameter) {
+  return parameter.quantity ? describe(parameter.quantity->unit) : "a word";
+}
+
+void read_one(Reader& reader, const YamlEntry& entry, const ParameterValues& given) {
+  const std::string& name = entry.key.text;
+  if (!is_name(name) || std::ranges::find(kReservedNames, name) != kReservedNames.end()) {
+    reader.problems.error(entry.key, fmt::format("'{}' cannot be a parameter's name", name),
+                          "letters, digits and '_', and not process, processes, devices, nodes");
+    return;
+  }
+  if (entry.value.kind != YamlNode::Kind::Scalar) {
+    reader.problems.error(entry.value, fmt::format("parameter '{}' needs a single value", name));
+    return;
+  }
+  auto parameter = parse_parameter(reader, entry.value.text);
+  if (!parameter) {
+    const QuantityError& error = parameter.error();
+    reader.problems.error(entry.value, error.message, error.hint, error.offset);
+    parameter = Parameter{"0", std::make_shared<Quantity>(), {}};
+  } else if (const auto value = given.find(name); value != given.end()) {
+    auto chosen = parse_parameter(reader, value->second);
+    if (!chosen) {
+      reader.problems.add(
+          0, 0, Severity::Error,
+          fmt::format("--set {}={}: {}", name, value->second, chosen.error().message),
+          chosen.error().hint);
+    } else if (kind_of(*chosen) != kind_of(*parameter)) {
+      reader.problems.add(0, 0, Severity::Error,
+                          fmt::format("--set {}={}: the parameter is {}, and this is {}", name,
+                                      value->second, kind_of(*parameter), kind_of(*chosen)),
+                          fmt::format("the file says {}: {}", name, entry.value.text));
+    } else {
+      parameter = std::move(chosen);
+    }
+  }
+  parameter->key = entry.key;
+  reader.parameters.insert_or_assign(name, *std::move(parameter));
+}
+
+}  // namespace
+
+void read_parameters(Reader& reader, const YamlNode* node, const ParameterValues& given) {
+  if (node != nullptr) {
+    MapReader map{*node, "parameters", reader.problems};
+    for (const YamlEntry& entry : node->entries) read_one(reader, entry, given);
+  }
+  std::vector<std::string> known;
+  known.reserve(reader.parameters.size());
+  for (const auto& [name, parameter] : reader.parameters) known.push_back(name);
+  for (const auto& [name, value] : given) {
+    if (reader.parameters.contains(name)) continue;
+    reader.problems.add(
+        0, 0, Severity::Error,
+        fmt::format("--set {}={}: the scenario has no parameter '{}'", name, value, name),
+        suggest(name, known));
+  }
+}
+
+void read_environment(Reader& reader, const YamlNode* node) {
+  if (node == nullptr) return;
+  // What a scenario may ask of CUDA and NCCL; nothing else of the environment is its business.
+  std::map<std::string, const YamlNode*> values;
+  MapReader map{*node, "environment", reader.problems};
+  for (const YamlEntry& entry : node->entries) {
+    const std::string& name = entry.key.text;
+    if (std::ranges::find(environment_names(), name) == environment_names().end()) {
+      reader.problems.error(entry.key,
+                            fmt::format("'{}' is not among the variables a scenario may set", name),
+                            suggest(name, environment_names()));
+      continue;
+    }
+    const std::string value = read_word(reader, entry.value, "a variable's value", ",:;^");
+    if (value.empty()) continue;
+    values[name] = &entry.value;
+    reader.program.environment[name] = value;
+    reader.program.environment_spots[name] = {reader.problems.file(), entry.key.line,
+                                              entry.key.column};
+  }
+  for (const EnvironmentProblem& wrong : check_environment(reader.program.environment)) {
+    reader.problems.error(*values.at(wrong.name), wrong.message, wrong.hint);
+  }
+}
+
+}  // namespace foretrace

@@ -1,0 +1,157 @@
+#include "scenarios/read/scenario.h"
+
+#include <fmt/format.h>
+
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid_io.hpp>
+#include <cstdio>
+#include <numeric>
+
+#include "scenarios/check/check.h"
+#include "scenarios/read/reader.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::int64_t kMostProcesses = 100'000;
+constexpr std::int64_t kMostDevices = 1024;  // per process
+
+/// "# Prefetch: batch i+1 crosses PCIe ...": what the file shows.
+std::string first_comment(std::string_view text) {
+  if (!text.starts_with('#')) return {};
+  auto line = text.substr(1, text.find('\n') - 1);
+  while (!line.empty() && (line.front() == ' ' || line.front() == '#')) line.remove_prefix(1);
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
+  return std::string{line};
+}
+
+std::uint32_t read_count(Reader& reader, MapReader& map, std::string_view key, std::int64_t low,
+                         std::int64_t high) {
+  const YamlNode* node = map.optional(key);
+  if (node == nullptr) return 1;
+  return static_cast<std::uint32_t>(read_constant(reader, *node, kNumber, low, high));
+}
+
+void read_who_runs(Reader& reader, MapReader& map) {
+  constexpr std::int64_t kMostPasses = 1'000'000;
+  Program& program = reader.program;
+  program.nodes = read_count(reader, map, "nodes", 1, kMostProcesses);
+  reader.constants["nodes"] = program.nodes;
+  program.processes = read_count(reader, map, "processes", 1, kMostProcesses);
+  reader.constants["processes"] = program.processes;
+  program.devices = read_count(reader, map, "devices", 1, kMostDevices);
+  reader.constants["devices"] = program.devices;
+  program.warmup = read_count(reader, map, "warmup", 0, kMostPasses);
+  if (program.processes % program.nodes != 0) {
+    const YamlNode* node = map.has("processes") ? map.optional("processes") : &map.node();
+    reader.problems.error(*node, fmt::format("{} processes cannot be spread evenly over {} nodes",
+                                             program.processes, program.nodes));
+  }
+}
+
+/// `rule: documented` with its `source:`, or `rule: observed`; `tags: [A3, overlap]`.
+void read_standing(Reader& reader, MapReader& map) {
+  Program& program = reader.program;
+  const YamlNode* rule = map.optional("rule");
+  if (rule != nullptr) {
+    program.rule =
+        read_choice<std::string>(reader, *rule, "standing of a rule",
+                                 {{"documented", "documented"}, {"observed", "observed"}});
+  }
+  if (const YamlNode* source = map.optional("source")) {
+    program.source = source->text;
+    if (rule == nullptr) {
+      reader.problems.error(*source, "'source' says where a rule is documented: it needs 'rule'");
+    }
+  } else if (program.rule == "documented") {
+    reader.problems.error(*rule, "a documented rule needs its 'source': document and section");
+  }
+  const YamlNode* tags = map.optional("tags");
+  if (tags == nullptr) return;
+  if (tags->kind != YamlNode::Kind::Sequence) {
+    reader.problems.error(*tags, "'tags' is a list of words: [overlap, copies]");
+    return;
+  }
+  for (const YamlNode& tag : tags->items) {
+    program.tags.push_back(read_word(reader, tag, "a tag"));
+  }
+}
+
+void read_header(Reader& reader, MapReader& map) {
+  if (const YamlNode* version = map.required("schema_version")) {
+    if (version->text != "1") {
+      reader.problems.error(*version, "this foretrace reads schema_version 1");
+    }
+  }
+  if (const YamlNode* name = map.required("name")) {
+    reader.program.name = read_word(reader, *name, "a scenario's name");
+  }
+}
+
+void warn_of_unused_parameters(Reader& reader) {
+  for (const auto& [name, parameter] : reader.parameters) {
+    if (parameter.used) continue;
+    reader.problems.warning(parameter.key, fmt::format("parameter '{}' is used nowhere", name));
+  }
+}
+
+void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
+  if (root.kind == YamlNode::Kind::Null) {
+    reader.problems.add(0, 0, Severity::Error, "the file holds no scenario");
+    return;
+  }
+  MapReader map{root, "a scenario", reader.problems};
+  reader.domain = {{0}, {}};
+  read_header(reader, map);
+  read_standing(reader, map);
+  read_parameters(reader, map.optional("parameters"), parameters);
+  read_who_runs(reader, map);
+  read_environment(reader, map.optional("environment"));
+  read_streams(reader, map.optional("streams"));
+  read_events(reader, map.optional("events"));
+  read_buffers(reader, map.optional("buffers"));
+  read_communicators(reader, map.optional("communicators"));
+  read_signals(reader, map.optional("signals"));
+  read_graphs(reader, map.optional("graphs"));
+  read_process_groups(reader, map.optional("process_groups"));
+  read_threads(reader, map.required("threads"));
+  report_works_never_given(reader);
+  read_expectations(reader, map.optional("expect"));
+  map.finish();
+  warn_of_unused_parameters(reader);
+}
+
+std::string digest(const std::string& text) {
+  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
+  return to_string(generate(text));
+}
+
+}  // namespace
+
+Checked<ReadProgram> read_scenario(std::string_view text, const std::string& file,
+                                   const ParameterValues& parameters) {
+  Reader reader{file};
+  reader.program.file = file;
+  reader.program.summary = first_comment(text);
+  const YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() == 0) read_document(reader, root, parameters);
+  if (reader.problems.error_count() == 0) complete_program(reader.program, reader.problems);
+  if (reader.problems.error_count() == 0) check_program(reader.program, reader.problems);
+  const bool failed = reader.problems.error_count() > 0;
+  Diagnostics diagnostics = reader.problems.take();
+  if (failed) return tl::unexpected{std::move(diagnostics)};
+  reader.program.hash = digest(canonical_text(reader.program));
+  return ReadProgram{std::move(reader.program), std::move(diagnostics)};
+}
+
+Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters) {
+  const std::string text = read_text_file(file);
+  auto read = read_scenario(text, file.string(), parameters);
+  if (!read) throw UsageError{render(read.error(), text)};
+  if (!read->warnings.empty()) fmt::print(stderr, "{}", render(read->warnings, text));
+  return std::move(read->program);
+}
+
+}  // namespace foretrace

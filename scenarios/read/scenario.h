@@ -1,0 +1,32 @@
+// Scenario text to Program: strict YAML, every mistake reported at once.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "scenarios/program/program.h"
+#include "scenarios/text/diagnostic.h"
+
+namespace foretrace {
+
+/// Values given on the command line for the scenario's parameters: {"size", "16MiB"}.
+using ParameterValues = std::map<std::string, std::string>;
+
+/// A program that can run, and what looks wrong about it all the same (an event that nothing
+/// records, a send without a receive).
+struct ReadProgram {
+  Program program;
+  Diagnostics warnings;
+};
+
+/// Reads, expands and checks `text`. `file` is the name diagnostics show.
+Checked<ReadProgram> read_scenario(std::string_view text, const std::string& file,
+                                   const ParameterValues& parameters = {});
+
+/// The same from disk. Throws UsageError with the rendered diagnostics when the file is missing,
+/// not text, or wrong; prints the warnings to stderr.
+Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters = {});
+
+}  // namespace foretrace

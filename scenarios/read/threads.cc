@@ -1,0 +1,281 @@
+// `threads:` and the blocks inside: repeat, for_each, region, nccl_group, graph_capture.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "scenarios/lower/lowering.h"
+
+namespace foretrace {
+namespace {
+
+// The product of all loops around an operation numbers its instances: see Program's loop_indices.
+constexpr std::int64_t kMostInstances = std::int64_t{1} << 62;
+
+class ThreadReader {
+ public:
+  explicit ThreadReader(Reader& reader) : reader_{reader} {
+    for (const auto ops :
+         {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
+      for (const OpSyntax& op : ops) simple_ops_.emplace(op.name, &op);
+    }
+    for (const auto ops : {torch_ops(), torch_waits(), task_graph_ops()}) {
+      for (const LoweredSyntax& op : ops) lowered_ops_.emplace(op.name, &op);
+    }
+  }
+
+  void read_thread(const YamlNode& name, const YamlNode& value) {
+    HostThread thread{name.text, {}, {}};
+    const YamlNode* ops = &value;
+    if (value.kind == YamlNode::Kind::Map) {
+      MapReader map{value, "a thread", reader_.problems};
+      thread.processes = read_processes(map);
+      ops = map.required("ops");
+      map.finish();
+    } else {
+      thread.processes = all_processes();
+    }
+    thread_name_ = name.text;
+    reader_.domain = {thread.processes, {}};
+    if (ops != nullptr) thread.ops = read_block(*ops);
+    reader_.program.threads.push_back(std::move(thread));
+  }
+
+ private:
+  Program& program() { return reader_.program; }
+  Problems& problems() { return reader_.problems; }
+
+  std::vector<std::uint32_t> all_processes() {
+    std::vector<std::uint32_t> all(program().processes);
+    std::iota(all.begin(), all.end(), 0U);
+    return all;
+  }
+
+  std::vector<std::uint32_t> read_processes(MapReader& map) {
+    const YamlNode* one = map.optional("process");
+    const YamlNode* several = map.optional("processes");
+    const std::int64_t last = std::int64_t{program().processes} - 1;
+    reader_.domain = {{0}, {}};
+    const auto read = [&](const YamlNode& node) {
+      return static_cast<std::uint32_t>(read_constant(reader_, node, kNumber, 0, last));
+    };
+    if (one != nullptr && several != nullptr) {
+      problems().error(*several, "either 'process' or 'processes', not both");
+    }
+    if (one != nullptr) return {read(*one)};
+    if (several == nullptr) return all_processes();
+    if (several->kind != YamlNode::Kind::Sequence || several->items.empty()) {
+      problems().error(*several, "'processes' is a list: [0, 2]");
+      return {0};
+    }
+    std::vector<std::uint32_t> processes;
+    processes.reserve(several->items.size());
+    for (const YamlNode& item : several->items) processes.push_back(read(item));
+    std::ranges::sort(processes);
+    if (std::ranges::adjacent_find(processes) != processes.end()) {
+      problems().error(*several, "a process is named twice");
+    }
+    return processes;
+  }
+
+  Block read_block(const YamlNode& node) {
+    Block block;
+    if (node.kind != YamlNode::Kind::Sequence) {
+      problems().error(node, "operations are a list: '- name: {...}' in each line");
+      return block;
+    }
+    for (const YamlNode& item : node.items) {
+      if (item.kind == YamlNode::Kind::Map && item.entries.size() == 1) {
+        read_op(item.entries.front(), block);
+      } else {
+        problems().error(item, "an operation is one name with its keys: 'name: {...}'");
+      }
+    }
+    return block;
+  }
+
+  void read_op(const YamlEntry& entry, Block& block) {
+    const std::string& name = entry.key.text;
+    const auto found = simple_ops_.find(name);
+    const auto blocks = block_ops();
+    const auto lowered = lowered_ops_.find(name);
+    const bool is_lowered = lowered != lowered_ops_.end();
+    const bool is_block = std::ranges::find(blocks, name, &BlockSyntax::name) != blocks.end();
+    if (found == simple_ops_.end() && !is_block && !is_lowered) {
+      problems().error(entry.key, fmt::format("unknown operation '{}'", name),
+                       suggest(name, all_names()));
+      return;
+    }
+    if (in_nccl_group_ && !can_be_grouped(name)) {
+      problems().error(entry.key, fmt::format("'{}' cannot stand in an nccl_group", name),
+                       "only NCCL operations, host operations, repeat and for_each can");
+    }
+    if (in_capture_ && !can_be_captured(name)) {
+      problems().error(entry.key, fmt::format("'{}' cannot stand in a graph_capture", name),
+                       "only what is queued on streams, events' records and waits, and loops can");
+    }
+    MapReader map{entry.value, name, problems()};
+    const YamlNode* id = map.optional("id");
+    Op op{{},
+          id == nullptr ? "" : read_word(reader_, *id, "an id"),
+          entry.key.line,
+          entry.key.column,
+          HostBarrier{}};
+    if (is_lowered) {
+      OpFields fields{reader_, map};
+      Lowering out{program(), thread_name_, std::move(op), block};
+      lowered->second->read(fields, out);
+    } else {
+      op.id = OpId{program().op_count++};
+      op.kind = is_block ? read_block_op(name, map) : read_simple_op(*found->second, map);
+      block.push_back(std::move(op));
+    }
+    map.finish();
+  }
+
+  OpKind read_simple_op(const OpSyntax& syntax, MapReader& map) {
+    OpFields fields{reader_, map};
+    return syntax.read(fields);
+  }
+
+  OpKind read_block_op(std::string_view name, MapReader& map) {
+    if (name == "repeat") return read_loop(map, "times");
+    if (name == "for_each") return read_loop(map, "in");
+    if (name == "region") return read_region(map);
+    if (name == "graph_capture") return read_graph_capture(map);
+    return read_nccl_group(map);
+  }
+
+  Block read_ops(MapReader& map) {
+    const YamlNode* ops = map.required("ops");
+    return ops == nullptr ? Block{} : read_block(*ops);
+  }
+
+  Repeat read_loop(MapReader& map, std::string_view times_key) {
+    VariableDomain::Loop loop{{}, 1};
+    if (const YamlNode* index = map.optional("index")) loop.name = read_index_name(*index);
+    if (const YamlNode* times = map.required(times_key)) {
+      loop.times = read_constant(reader_, *times, kNumber, 0, kMostInstances);
+      std::int64_t instances = loop.times;
+      for (const auto& outer : reader_.domain.loops) {
+        if (__builtin_mul_overflow(instances, outer.times, &instances) ||
+            instances > kMostInstances) {
+          problems().error(*times, "the loops run more than 2^62 times together");
+          loop.times = 1;
+          break;
+        }
+      }
+    }
+    Repeat repeat{static_cast<std::uint64_t>(loop.times), {}};
+    reader_.domain.loops.push_back(std::move(loop));
+    repeat.ops = read_ops(map);
+    reader_.domain.loops.pop_back();
+    return repeat;
+  }
+
+  std::string read_index_name(const YamlNode& node) {
+    const auto& loops = reader_.domain.loops;
+    const bool is_taken =
+        node.text == "process" || reader_.constants.contains(node.text) ||
+        std::ranges::find(loops, node.text, &VariableDomain::Loop::name) != loops.end();
+    if (!is_name(node.text)) {
+      problems().error(node, fmt::format("'{}' cannot be an index's name", node.text));
+    } else if (is_taken) {
+      problems().error(node, fmt::format("'{}' has a meaning here already", node.text));
+    }
+    return node.text;
+  }
+
+  Region read_region(MapReader& map) {
+    Region region;
+    if (const YamlNode* name = map.required("name")) {
+      region.name = read_word(reader_, *name, "a region's name");
+    }
+    if (const YamlNode* per = map.optional("per")) {
+      region.per = static_cast<std::uint64_t>(read_constant(reader_, *per, kNumber, 1, kNoLimit));
+    }
+    region.ops = read_ops(map);
+    return region;
+  }
+
+  NcclGroup read_nccl_group(MapReader& map) {
+    const bool outer = std::exchange(in_nccl_group_, true);
+    NcclGroup group{read_ops(map)};
+    in_nccl_group_ = outer;
+    return group;
+  }
+
+  GraphCapture read_graph_capture(MapReader& map) {
+    OpFields fields{reader_, map};
+    GraphCapture capture{fields.graph(), fields.stream(), {}};
+    if (program().streams[capture.stream.first.value].kind == StreamKind::LegacyDefault) {
+      problems().error(fields.where("stream"), "CUDA cannot capture the legacy default stream",
+                       "declare a stream");
+    }
+    in_capture_ = true;
+    capture.ops = read_ops(map);
+    in_capture_ = false;
+    return capture;
+  }
+
+  static bool can_be_grouped(std::string_view name) {
+    constexpr std::array kNames{"host_compute", "host_signal", "host_wait",
+                                "host_barrier", "repeat",      "for_each"};
+    return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
+  }
+
+  static bool can_be_captured(std::string_view name) {
+    constexpr std::array kNames{"spin",         "gemm",         "elementwise",
+                                "reduction",    "host_func",    "host_compute",
+                                "memcpy_async", "memset_async", "event_record",
+                                "repeat",       "for_each",     "stream_wait_event"};
+    return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
+  }
+
+  std::vector<std::string> all_names() const {
+    std::vector<std::string> names;
+    names.reserve(simple_ops_.size() + lowered_ops_.size() + block_ops().size());
+    for (const auto& [name, op] : simple_ops_) names.emplace_back(name);
+    for (const auto& [name, op] : lowered_ops_) names.emplace_back(name);
+    for (const BlockSyntax& op : block_ops()) names.emplace_back(op.name);
+    return names;
+  }
+
+  Reader& reader_;
+  std::map<std::string_view, const OpSyntax*> simple_ops_;
+  std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
+  std::string thread_name_;
+  bool in_nccl_group_ = false;
+  bool in_capture_ = false;
+};
+
+constexpr std::array kBlocks{
+    BlockSyntax{"repeat", "[index] times ops", "runs its operations several times"},
+    BlockSyntax{"for_each", "index in ops", "the same for each index below a number: in: devices"},
+    BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
+    BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
+    BlockSyntax{"graph_capture", "graph stream ops", "what is queued inside becomes a CUDA graph"},
+};
+
+}  // namespace
+
+std::span<const BlockSyntax> block_ops() { return kBlocks; }
+
+void read_threads(Reader& reader, const YamlNode* node) {
+  if (node == nullptr) return;
+  MapReader map{*node, "threads", reader.problems};
+  ThreadReader threads{reader};
+  reader.in_operations = true;
+  for (const YamlEntry& entry : node->entries) {
+    if (!is_name(entry.key.text)) {
+      reader.problems.error(entry.key, fmt::format("'{}' cannot be a name", entry.key.text),
+                            "a letter, then letters, digits and '_'");
+    }
+    threads.read_thread(entry.key, entry.value);
+  }
+  reader.in_operations = false;
+  reader.domain = {{0}, {}};
+}
+
+}  // namespace foretrace

@@ -1,0 +1,248 @@
+#include "scenarios/values/expr.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using Op = Expr::Op;
+using Interval = Expr::Interval;
+
+constexpr std::size_t kDeepestStack = 64;
+constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
+
+// Division and remainder round down, as in Python and mathematics: (process - 1) % processes is the
+// left neighbour, also of process 0. The divisor is neither 0 nor -1 with kMin.
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
+  const std::int64_t rest = a % b;
+  return (rest != 0 && (rest < 0) != (b < 0)) ? rest + b : rest;
+}
+
+std::optional<std::int64_t> power(std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0) return std::nullopt;
+  if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
+  if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+  std::int64_t result = 1;
+  for (; exponent > 0; --exponent) {  // at most 63 rounds until it overflows
+    if (__builtin_mul_overflow(result, base, &result)) return std::nullopt;
+  }
+  return result;
+}
+
+/// Empty on overflow, division by zero, negative exponent.
+std::optional<std::int64_t> apply(Op op, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  switch (op) {
+    case Op::Add:
+      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional{result};
+    case Op::Sub:
+      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional{result};
+    case Op::Mul:
+      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional{result};
+    case Op::Div:
+      if (b == 0 || (a == kMin && b == -1)) return std::nullopt;
+      return floor_div(a, b);
+    case Op::Mod:
+      if (b == 0) return std::nullopt;
+      return b == -1 ? 0 : floor_mod(a, b);
+    case Op::Pow:
+      return power(a, b);
+    case Op::Constant:
+    case Op::Variable:
+    case Op::Neg:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// Empty where a partial result overflows or is undefined.
+std::optional<std::int64_t> evaluate(const std::vector<Expr::Instruction>& code,
+                                     Variables variables) {
+  std::array<std::int64_t, kDeepestStack> stack;  // NOLINT: written before it is read
+  std::size_t top = 0;
+  for (const auto& [op, value] : code) {
+    if (op == Op::Constant) {
+      stack[top++] = value;
+    } else if (op == Op::Variable) {
+      stack[top++] = variables[static_cast<std::size_t>(value)];
+    } else if (op == Op::Neg) {
+      const auto result = apply(Op::Sub, 0, stack[top - 1]);
+      if (!result) return std::nullopt;
+      stack[top - 1] = *result;
+    } else {
+      const auto result = apply(op, stack[top - 2], stack[top - 1]);
+      if (!result) return std::nullopt;
+      stack[--top - 1] = *result;
+    }
+  }
+  return stack[0];
+}
+
+/// Of a monotone operator the extremes lie at the corners.
+std::optional<Interval> corners(Op op, Interval a, Interval b) {
+  Interval result{kMax, kMin};
+  for (const std::int64_t x : {a.low, a.high}) {
+    for (const std::int64_t y : {b.low, b.high}) {
+      const auto value = apply(op, x, y);
+      if (!value) return std::nullopt;
+      result = {std::min(result.low, *value), std::max(result.high, *value)};
+    }
+  }
+  return result;
+}
+
+std::optional<Interval> mod_bounds(Interval a, Interval b) {
+  if (b.low == b.high && b.low > 0 && floor_div(a.low, b.low) == floor_div(a.high, b.low)) {
+    return Interval{floor_mod(a.low, b.low), floor_mod(a.high, b.low)};
+  }
+  if (b.low > 0) return Interval{0, a.low >= 0 ? std::min(a.high, b.high - 1) : b.high - 1};
+  if (b.high < 0) return Interval{b.low + 1, 0};
+  return std::nullopt;
+}
+
+std::optional<Interval> pow_bounds(Interval base, Interval exponent) {
+  if (exponent.low < 0) return std::nullopt;
+  auto result = corners(Op::Pow, base, exponent);
+  if (!result || base.low >= 0) return result;
+  // A negative base: parity decides the sign, and an exponent of 0 gives 1.
+  const auto largest = apply(Op::Pow, std::max(kMin + 1, base.low), exponent.high);
+  if (!largest || *largest == kMin) return std::nullopt;
+  const std::int64_t magnitude = std::max({*largest < 0 ? -*largest : *largest, std::int64_t{1},
+                                           result->high, -std::max(kMin + 1, result->low)});
+  return Interval{-magnitude, magnitude};
+}
+
+std::optional<Interval> bounds_of(Op op, Interval a, Interval b) {
+  switch (op) {
+    case Op::Add: {
+      const auto low = apply(op, a.low, b.low);
+      const auto high = apply(op, a.high, b.high);
+      return low && high ? std::optional{Interval{*low, *high}} : std::nullopt;
+    }
+    case Op::Sub: {
+      const auto low = apply(op, a.low, b.high);
+      const auto high = apply(op, a.high, b.low);
+      return low && high ? std::optional{Interval{*low, *high}} : std::nullopt;
+    }
+    case Op::Mul:
+      return corners(op, a, b);
+    case Op::Div:
+      return b.low <= 0 && b.high >= 0 ? std::nullopt : corners(op, a, b);
+    case Op::Mod:
+      return mod_bounds(a, b);
+    case Op::Pow:
+      return pow_bounds(a, b);
+    case Op::Constant:
+    case Op::Variable:
+    case Op::Neg:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::size_t operands_of(Op op) {
+  if (op == Op::Constant || op == Op::Variable) return 0;
+  return op == Op::Neg ? 1 : 2;
+}
+
+}  // namespace
+
+std::optional<Expr> Expr::from_postfix(std::vector<Instruction> code) {
+  std::size_t depth = 0;
+  bool names_variable = false;
+  for (const Instruction& step : code) {
+    FORETRACE_CHECK(depth >= operands_of(step.op), "postfix code finds its operands");
+    depth = depth - operands_of(step.op) + 1;
+    if (depth > kDeepestStack) return std::nullopt;
+    names_variable = names_variable || step.op == Op::Variable;
+  }
+  FORETRACE_CHECK(depth == 1, "postfix code leaves one value");
+  Expr result;
+  if (names_variable) {
+    result.code_ = std::move(code);
+    return result;
+  }
+  const auto value = evaluate(code, {});
+  if (!value) return std::nullopt;
+  return Expr{*value};
+}
+
+std::int64_t Expr::eval_code(Variables variables) const {
+  const auto value = evaluate(code_, variables);
+  FORETRACE_CHECK(value.has_value(), "the scenario's check kept " + to_string() + " in range");
+  return *value;
+}
+
+std::optional<std::int64_t> Expr::try_eval(Variables variables) const {
+  return code_.empty() ? value_ : evaluate(code_, variables);
+}
+
+std::optional<Interval> Expr::bounds(std::span<const Interval> variable_ranges) const {
+  if (code_.empty()) return Interval{value_, value_};
+  std::vector<Interval> stack;
+  for (const auto& [op, value] : code_) {
+    if (op == Op::Constant) {
+      stack.push_back({value, value});
+    } else if (op == Op::Variable) {
+      stack.push_back(variable_ranges[static_cast<std::size_t>(value)]);
+    } else if (op == Op::Neg) {
+      const auto negated = bounds_of(Op::Sub, {0, 0}, stack.back());
+      if (!negated) return std::nullopt;
+      stack.back() = *negated;
+    } else {
+      const Interval b = stack.back();
+      stack.pop_back();
+      const auto result = bounds_of(op, stack.back(), b);
+      if (!result) return std::nullopt;
+      stack.back() = *result;
+    }
+  }
+  return stack.back();
+}
+
+std::string Expr::to_string() const {
+  if (code_.empty()) return std::to_string(value_);
+  const auto sign = [](Op op) {
+    switch (op) {
+      case Op::Add:
+        return "+";
+      case Op::Sub:
+        return "-";
+      case Op::Mul:
+        return "*";
+      case Op::Div:
+        return "/";
+      case Op::Mod:
+        return "%";
+      default:
+        return "**";
+    }
+  };
+  std::vector<std::string> stack;
+  for (const auto& [op, value] : code_) {
+    if (op == Op::Constant) {
+      stack.push_back(std::to_string(value));
+    } else if (op == Op::Variable) {
+      stack.push_back(fmt::format("v{}", value));
+    } else if (op == Op::Neg) {
+      stack.back() = fmt::format("(-({}))", stack.back());
+    } else {
+      const std::string right = std::move(stack.back());
+      stack.pop_back();
+      stack.back() = fmt::format("(({}) {} ({}))", stack.back(), sign(op), right);
+    }
+  }
+  return stack.back();
+}
+
+}  // namespace foretrace

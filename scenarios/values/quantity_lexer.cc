@@ -1,0 +1,204 @@
+#include "scenarios/values/quantity_lexer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "scenarios/text/diagnostic.h"
+
+namespace foretrace {
+namespace {
+
+constexpr std::size_t kMostDigits = 40;
+constexpr int kLargestDecimalExponent = 40;
+
+struct UnitName {
+  std::string_view name;
+  Unit unit;
+  std::int64_t numerator;  ///< of the factor to base units: bytes, picoseconds, bytes/picosecond
+  std::int64_t denominator = 1;
+};
+
+constexpr std::int64_t kPicosecondsPerSecond = 1'000'000'000'000;
+constexpr std::array kUnits{
+    UnitName{"B", kSize, 1},
+    UnitName{"KiB", kSize, 1LL << 10},
+    UnitName{"MiB", kSize, 1LL << 20},
+    UnitName{"GiB", kSize, 1LL << 30},
+    UnitName{"TiB", kSize, 1LL << 40},
+    UnitName{"KB", kSize, 1'000},
+    UnitName{"MB", kSize, 1'000'000},
+    UnitName{"GB", kSize, 1'000'000'000},
+    UnitName{"TB", kSize, 1'000'000'000'000},
+    UnitName{"ps", kTime, 1},
+    UnitName{"ns", kTime, 1'000},
+    UnitName{"us", kTime, 1'000'000},
+    UnitName{"ms", kTime, 1'000'000'000},
+    UnitName{"s", kTime, kPicosecondsPerSecond},
+    UnitName{"B/s", kRate, 1, kPicosecondsPerSecond},
+    UnitName{"KiB/s", kRate, 1LL << 10, kPicosecondsPerSecond},
+    UnitName{"MiB/s", kRate, 1LL << 20, kPicosecondsPerSecond},
+    UnitName{"GiB/s", kRate, 1LL << 30, kPicosecondsPerSecond},
+    UnitName{"TiB/s", kRate, 1LL << 40, kPicosecondsPerSecond},
+    UnitName{"KB/s", kRate, 1'000, kPicosecondsPerSecond},
+    UnitName{"MB/s", kRate, 1'000'000, kPicosecondsPerSecond},
+    UnitName{"GB/s", kRate, 1'000'000'000, kPicosecondsPerSecond},
+    UnitName{"TB/s", kRate, 1'000'000'000'000, kPicosecondsPerSecond},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_{text} {}
+
+  std::vector<Token> all() {
+    std::vector<Token> tokens;
+    do {
+      tokens.push_back(next());
+    } while (tokens.back().kind != TokenKind::End && tokens.back().kind != TokenKind::Bad);
+    if (tokens.back().kind == TokenKind::Bad) tokens.push_back(make(TokenKind::End, text_.size()));
+    return tokens;
+  }
+
+ private:
+  char at(std::size_t position) const { return position < text_.size() ? text_[position] : '\0'; }
+  void skip_spaces() {
+    while (is_space(at(position_))) ++position_;
+  }
+  Token make(TokenKind kind, std::size_t begin) const {
+    return {kind, text_.substr(begin, position_ - begin), begin};
+  }
+  Token bad(std::size_t begin, std::string problem, std::string hint = {}) const {
+    Token token = make(TokenKind::Bad, begin);
+    token.problem = std::move(problem);
+    token.hint = std::move(hint);
+    return token;
+  }
+
+  Token next() {
+    skip_spaces();
+    const std::size_t begin = position_;
+    const char c = at(position_);
+    if (position_ >= text_.size()) return make(TokenKind::End, begin);
+    if (is_digit(c) || (c == '.' && is_digit(at(position_ + 1)))) return number();
+    if (is_letter(c) || (c == '$' && is_letter(at(position_ + 1)))) {
+      ++position_;
+      while (is_letter(at(position_)) || is_digit(at(position_))) ++position_;
+      return make(TokenKind::Name, begin);
+    }
+    if (text_.substr(begin, 2) == "**") {
+      position_ += 2;
+      return make(TokenKind::Symbol, begin);
+    }
+    ++position_;
+    if (std::string_view{"+-*/%(),"}.find(c) != std::string_view::npos) {
+      return make(TokenKind::Symbol, begin);
+    }
+    return bad(begin, "this is not a quantity such as 64MiB, 50us or $n * 4B");
+  }
+
+  std::string take_digits() {
+    const std::size_t begin = position_;
+    while (is_digit(at(position_))) ++position_;
+    return std::string{text_.substr(begin, position_ - begin)};
+  }
+
+  Token number() {
+    using Integer = boost::multiprecision::cpp_int;
+    const std::size_t begin = position_;
+    std::string digits = take_digits();
+    int exponent = 0;
+    if (at(position_) == '.') {
+      ++position_;
+      const std::string fraction = take_digits();
+      digits += fraction;
+      exponent = -static_cast<int>(std::min(fraction.size(), kMostDigits + 1));
+    }
+    if (digits.size() > kMostDigits) return bad(begin, "a number with too many digits");
+    const bool has_sign = at(position_ + 1) == '-' || at(position_ + 1) == '+';
+    if (at(position_) == 'e' && is_digit(at(position_ + (has_sign ? 2 : 1)))) {
+      const bool negative = at(position_ + 1) == '-';
+      position_ += has_sign ? 2 : 1;
+      const std::string power = take_digits();
+      if (power.size() > 2) return bad(begin, "a number out of range");
+      exponent += (negative ? -1 : 1) * std::stoi(power);
+    }
+    if (std::abs(exponent) > 2 * kLargestDecimalExponent)
+      return bad(begin, "a number out of range");
+    digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));  // not octal
+    const Integer power = pow(Integer{10}, static_cast<unsigned>(std::abs(exponent)));
+    Rational value{Integer{digits}};
+    value = exponent < 0 ? Rational{value / Rational{power}} : Rational{value * Rational{power}};
+    return with_unit(begin, std::move(value));
+  }
+
+  Token with_unit(std::size_t begin, Rational value) {
+    const std::size_t after_number = position_;
+    if (at(position_) == '%' && percent_sign_ends_operand()) {
+      ++position_;
+      return finish_number(begin, Rational{value / 100}, kNumber);
+    }
+    skip_spaces();
+    if (!is_letter(at(position_))) {
+      position_ = after_number;
+      return finish_number(begin, std::move(value), kNumber);
+    }
+    const std::size_t unit_begin = position_;
+    while (is_letter(at(position_)) || is_digit(at(position_))) ++position_;
+    const bool is_rate = at(position_) == '/' && at(position_ + 1) == 's' &&
+                         !is_letter(at(position_ + 2)) && !is_digit(at(position_ + 2));
+    if (is_rate) position_ += 2;
+    const auto name = text_.substr(unit_begin, position_ - unit_begin);
+    const auto* unit = std::ranges::find(kUnits, name, &UnitName::name);
+    if (unit == kUnits.end()) return unknown_unit(unit_begin, name);
+    value *= Rational{unit->numerator, unit->denominator};
+    return finish_number(begin, std::move(value), unit->unit);
+  }
+
+  /// "90%" ends here; "5%2" is a remainder.
+  bool percent_sign_ends_operand() const {
+    std::size_t after = position_ + 1;
+    while (is_space(at(after))) ++after;
+    const char c = at(after);
+    return !(is_digit(c) || is_letter(c) || c == '$' || c == '(' || c == '.');
+  }
+
+  Token finish_number(std::size_t begin, Rational value, Unit unit) const {
+    Token token = make(TokenKind::Number, begin);
+    token.value = std::move(value);
+    token.unit = unit;
+    return token;
+  }
+
+  Token unknown_unit(std::size_t begin, std::string_view name) const {
+    std::vector<std::string> known;
+    known.reserve(kUnits.size());
+    for (const UnitName& unit : kUnits) known.emplace_back(unit.name);
+    return bad(begin, fmt::format("unknown unit '{}'", name), suggest(name, known));
+  }
+
+  std::string_view text_;
+  std::size_t position_ = 0;
+};
+
+}  // namespace
+
+Lexer::Lexer(std::string_view text) : tokens_{Scanner{text}.all()} {}
+
+Token Lexer::take() {
+  Token token = tokens_[next_];
+  if (next_ + 1 < tokens_.size()) ++next_;
+  return token;
+}
+
+bool Lexer::take_symbol(std::string_view symbol) {
+  if (peek().kind != TokenKind::Symbol || peek().text != symbol) return false;
+  take();
+  return true;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,202 @@
+#include "sim/chunk/program.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrace::sim {
+namespace {
+
+ChunkTime picoseconds(double seconds) { return std::llround(seconds * 1e12); }
+
+ChunkPass pass_of(const NcclPass& pass, double share) {
+  const double turns = std::max(1.0, std::ceil(pass.port * share / kPortTurn - 1e-9));
+  return {pass.count,
+          pass.slices,
+          static_cast<std::uint32_t>(turns),
+          picoseconds(pass.before),
+          picoseconds(pass.work),
+          picoseconds(pass.port * share),
+          picoseconds(pass.receive)};
+}
+
+/// All but the graph. `share`: of the bytes, that one of several lanes moves.
+ChunkProgram timed(const NcclSlices& slices, std::uint32_t ranks, double share = 1) {
+  ChunkProgram program;
+  program.ring = slices.shape == NcclShape::Ring;
+  program.sends = program.ring ? slices.steps : 1;
+  program.fixed = picoseconds(slices.fixed);
+  program.full = pass_of(slices.full, share);
+  program.last = pass_of(slices.last, share);
+  program.window = slices.window;
+  program.ranks = ranks;
+  return program;
+}
+
+void connect(ChunkProgram& program, std::uint32_t from, std::uint32_t to) {
+  const auto link = static_cast<std::uint32_t>(program.links.size());
+  program.links.push_back({from, to, program.stages[to].rank});
+  program.stages[from].outputs.push_back(link);
+  program.stages[to].inputs.push_back(link);
+}
+
+void add_rings(ChunkProgram& program, std::uint32_t ranks, std::uint32_t lanes) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) program.stages.push_back({rank, {}, {}});
+  }
+  for (std::uint32_t i = 0; i < ranks * lanes; ++i) {
+    connect(program, i, (i + lanes) % (ranks * lanes));
+  }
+}
+
+/// Broadcast's chain begins at the root, reduce's ends there.
+void add_chain(ChunkProgram& program, CollectiveKind kind, std::uint32_t ranks,
+               std::uint32_t root) {
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) program.stages.push_back({rank, {}, {}});
+  const std::uint32_t first = kind == CollectiveKind::Reduce ? root + 1 : root;
+  for (std::uint32_t hop = 0; hop + 1 < ranks; ++hop) {
+    connect(program, (first + hop) % ranks, (first + hop + 1) % ranks);
+  }
+}
+
+/// nccl src/graph/trees.cc: a node's parent in the binary tree over nodes; the second tree is the
+/// first one mirrored or, with an odd number of nodes, shifted by one.
+std::uint32_t parent_node(std::uint32_t node, std::uint32_t nodes, bool second) {
+  if (second) {
+    if (nodes % 2 == 0) return nodes - 1 - parent_node(nodes - 1 - node, nodes, false);
+    return (parent_node((node + nodes - 1) % nodes, nodes, false) + 1) % nodes;
+  }
+  if (node == 0) return 0;
+  const std::uint32_t bit = node & (~node + 1);
+  const std::uint32_t up = (node ^ bit) | bit << 1;
+  return up < nodes ? up : node ^ bit;
+}
+
+/// The parent of each rank: within a node a chain to its first rank. The root is its own parent.
+std::vector<std::uint32_t> tree_parents(std::uint32_t ranks, std::uint32_t nodes, bool second) {
+  const std::uint32_t per_node = ranks / nodes;
+  std::vector<std::uint32_t> parents;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    const bool first = rank % per_node == 0;
+    parents.push_back(first ? parent_node(rank / per_node, nodes, second) * per_node : rank - 1);
+  }
+  return parents;
+}
+
+/// Two stages of each rank and tree: up, then down. Returns the hops of the longest way.
+std::uint32_t add_trees(ChunkProgram& program, std::uint32_t ranks, std::uint32_t nodes) {
+  const std::uint32_t trees = nodes > 1 ? 2 : 1;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    for (std::uint32_t i = 0; i < 2 * trees; ++i) program.stages.push_back({rank, {}, {}});
+  }
+  std::uint32_t deepest = 0;
+  for (std::uint32_t tree = 0; tree < trees; ++tree) {
+    const auto parents = tree_parents(ranks, nodes, tree == 1);
+    const auto up = [&](std::uint32_t rank) { return (rank * trees + tree) * 2; };
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      if (parents[rank] != rank) {
+        connect(program, up(rank), up(parents[rank]));
+        connect(program, up(parents[rank]) + 1, up(rank) + 1);
+      } else {
+        connect(program, up(rank), up(rank) + 1);  // inside the root: no port
+      }
+      std::uint32_t depth = 0;
+      for (std::uint32_t at = rank; parents[at] != at; at = parents[at]) ++depth;
+      deepest = std::max(deepest, depth);
+    }
+  }
+  return 2 * deepest;
+}
+
+/// Every rank to every other (all_to_all), to the root, or from it. Round r goes to the r-th next
+/// rank, so that no port gets two slices at once.
+void add_pairs(ChunkProgram& program, CollectiveKind kind, std::uint32_t ranks,
+               std::uint32_t root) {
+  struct Pair {
+    std::uint32_t from, to;
+  };
+  std::vector<Pair> pairs;
+  for (std::uint32_t round = 1; round < ranks; ++round) {
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const std::uint32_t to = (rank + round) % ranks;
+      const bool taken = kind == CollectiveKind::Gather    ? to == root
+                         : kind == CollectiveKind::Scatter ? rank == root
+                                                           : true;
+      if (taken) pairs.push_back({rank, to});
+    }
+  }
+  std::vector<std::uint32_t> stages_of(ranks + 1);
+  for (const Pair& pair : pairs) {
+    ++stages_of[pair.from + 1];
+    ++stages_of[pair.to + 1];
+  }
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) stages_of[rank + 1] += stages_of[rank];
+  program.stages.resize(2 * pairs.size());
+  for (const Pair& pair : pairs) {
+    const std::uint32_t from = stages_of[pair.from]++;
+    const std::uint32_t to = stages_of[pair.to]++;
+    program.stages[from].rank = pair.from;
+    program.stages[to].rank = pair.to;
+    connect(program, from, to);
+  }
+}
+
+}  // namespace
+
+std::uint64_t ChunkProgram::messages() const {
+  const std::uint64_t slices = full.count * full.slices + last.count * last.slices;
+  return slices * sends * links.size();
+}
+
+ChunkProgram collective_program(const NcclSlices& slices, CollectiveKind kind, std::uint32_t ranks,
+                                std::uint32_t nodes, std::uint32_t root, std::uint32_t lanes) {
+  switch (slices.shape) {
+    case NcclShape::Ring: {
+      ChunkProgram program = timed(slices, ranks, 1.0 / lanes);
+      add_rings(program, ranks, lanes);
+      return program;
+    }
+    case NcclShape::Chain: {
+      ChunkProgram program = timed(slices, ranks);
+      add_chain(program, kind, ranks, root);
+      program.hop = picoseconds(slices.latency / (ranks - 1));
+      program.together = true;
+      return program;
+    }
+    case NcclShape::Tree: {
+      ChunkProgram program = timed(slices, ranks, nodes > 1 ? 0.5 : 1);
+      program.hop = picoseconds(slices.latency / add_trees(program, ranks, nodes));
+      return program;
+    }
+    case NcclShape::Pairs: {
+      ChunkProgram program = timed(slices, ranks);
+      add_pairs(program, kind, ranks, root);
+      return program;
+    }
+    case NcclShape::Whole:
+      break;
+  }
+  return {};
+}
+
+ChunkProgram pair_program(const NcclSlices& slices) {
+  ChunkProgram program = timed(slices, 2);
+  program.stages = {{0, {}, {}}, {1, {}, {}}};
+  connect(program, 0, 1);
+  return program;
+}
+
+ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
+  const auto size = static_cast<double>(bytes);
+  const double pieces = std::max(1.0, std::ceil(size / port / kPortTurn));
+  ChunkProgram program;
+  program.by_kernel = false;
+  program.full = {1, static_cast<std::uint32_t>(pieces), 1,
+                  0, picoseconds(size / rate / pieces),  picoseconds(size / port / pieces),
+                  0};
+  program.ranks = 2;
+  program.stages.push_back({0, {}, {0}});
+  program.links = {{0, kNowhere, 1}};
+  return program;
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+
+namespace foretrace {
+namespace {
+
+struct CheckOptions {
+  std::vector<std::string> files;
+  std::string format = "text";
+  ParameterValues parameters;
+};
+
+std::string count(std::uint64_t n, std::string_view noun) {
+  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : noun.ends_with("s") ? "es" : "s");
+}
+
+void print_line(const Program& program) {
+  fmt::print("ok: {}, {}, {} each, {}, hash {}\n", program.name,
+             count(program.processes, "process"), count(program.devices, "device"),
+             count(program.op_count, "operation"), program.hash);
+}
+
+nlohmann::ordered_json to_json(const Program& program) {
+  return {{"file", program.file},
+          {"ok", true},
+          {"name", program.name},
+          {"summary", program.summary},
+          {"nodes", program.nodes},
+          {"processes", program.processes},
+          {"devices_per_process", program.devices},
+          {"operations", program.op_count},
+          {"hash", program.hash}};
+}
+
+int run_check(const CheckOptions& options) {
+  int exit_code = kDone;
+  auto rows = nlohmann::ordered_json::array();
+  for (const std::string& file : options.files) {
+    try {
+      const Program program = load_scenario(file, options.parameters);
+      if (options.format == "text") print_line(program);
+      rows.push_back(to_json(program));
+    } catch (const UsageError& error) {
+      fmt::print(stderr, "{}", error.what());
+      rows.push_back({{"file", file}, {"ok", false}});
+      exit_code = kWrongUse;
+    }
+  }
+  if (options.format == "json") {
+    const nlohmann::ordered_json document{{"schema_version", 1}, {"files", std::move(rows)}};
+    fmt::print("{}\n", document.dump(2));
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, int& exit_code) {
+  CLI::App& command = add_subcommand(app, "check", "Read scenarios and say what is wrong",
+                                     "foretrace check my_scenario.yaml --set size=16MiB");
+  auto options = std::make_shared<CheckOptions>();
+  command.add_option("FILE", options->files, "Scenario files")->required();
+  command.add_option("--format", options->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  add_set_option(command, options->parameters);
+  command.callback([options, &exit_code] { exit_code = run_check(*options); });
+}
+
+}  // namespace foretrace

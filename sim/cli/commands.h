@@ -1,0 +1,25 @@
+// Every command of foretrace: NAME.cc has add_NAME_command. A command reads its options, calls the
+// library that does the work, prints, and chooses the exit code; nothing else is decided here.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace foretrace {
+
+void add_check_command(CLI::App& app, int& exit_code);
+void add_simulate_command(CLI::App& app, int& exit_code);
+void add_assert_command(CLI::App& app, int& exit_code);
+void add_order_command(CLI::App& app, int& exit_code);
+void add_compare_command(CLI::App& app, int& exit_code);
+void add_report_command(CLI::App& app, int& exit_code);
+void add_export_command(CLI::App& app, int& exit_code);
+void add_table_command(CLI::App& app, int& exit_code);
+void add_fit_command(CLI::App& app, int& exit_code);
+void add_merge_command(CLI::App& app, int& exit_code);
+void add_nccl_tests_command(CLI::App& app, int& exit_code);
+void add_list_command(CLI::App& app, int& exit_code);
+void add_nccl_explain_command(CLI::App& app, int& exit_code);
+
+}  // namespace foretrace

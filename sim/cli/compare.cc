@@ -1,0 +1,117 @@
+#include "reports/compare/compare.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "reports/compare/output.h"
+#include "reports/compare/run_files.h"
+#include "scenarios/command_line/command.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::vector<std::filesystem::path> paths;
+  std::string tolerance = "10%";
+  bool all = false;
+  bool strict = false;
+  OutputOptions output;
+};
+
+std::string render(const Comparison& comparison, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::Json:
+      return compare_json(comparison);
+    case OutputFormat::Csv:
+      return compare_csv(comparison);
+    case OutputFormat::Text:
+      break;
+  }
+  return compare_text(comparison);
+}
+
+std::string render(const std::vector<Comparison>& comparisons,
+                   const std::vector<std::string>& alone, OutputFormat format) {
+  switch (format) {
+    case OutputFormat::Json:
+      return batch_json(comparisons, alone);
+    case OutputFormat::Csv:
+      return batch_csv(comparisons);
+    case OutputFormat::Text:
+      break;
+  }
+  return batch_text(comparisons, alone);
+}
+
+Comparison compare_pair(const TimelinePair& pair, double tolerance) {
+  return compare(pair.first.timeline, pair.second.timeline, tolerance);
+}
+
+bool is_good(const Comparison& comparison, const Options& options) {
+  return comparison.within() && !(options.strict && comparison.unmatched_device_spans() != 0);
+}
+
+int compare_one(const Options& options, double tolerance) {
+  const TimelinePair pair = options.paths.size() == 1
+                                ? load_pair(options.paths[0])
+                                : load_pair(options.paths[0], options.paths[1]);
+  const Comparison comparison = compare_pair(pair, tolerance);
+  emit(options.output, render(comparison, options.output.format));
+  return is_good(comparison, options) ? kDone : kBadAnswer;
+}
+
+int compare_many(const Options& options, double tolerance) {
+  const Batch batch = load_batch(options.paths);
+  if (batch.pairs.empty()) {
+    throw UsageError{
+        "no prediction and measurement of one program were found below these "
+        "directories"};
+  }
+  std::vector<Comparison> comparisons;
+  for (const TimelinePair& pair : batch.pairs) {
+    comparisons.push_back(compare_pair(pair, tolerance));
+  }
+  std::vector<std::string> alone;
+  for (const auto& file : batch.alone) alone.push_back(file.string());
+  emit(options.output, render(comparisons, alone, options.output.format));
+  const bool good =
+      std::ranges::all_of(comparisons, [&](const Comparison& c) { return is_good(c, options); });
+  return good ? kDone : kBadAnswer;
+}
+
+int run(const Options& options) {
+  const double tolerance = parse_percent(options.tolerance, "--tolerance");
+  const bool many = options.all || options.paths.size() > 2;
+  return many ? compare_many(options, tolerance) : compare_one(options, tolerance);
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      add_subcommand(app, "compare", "How far predicted is from measured; exit 1 when too far",
+                     "foretrace compare run/ --tolerance 10%\n"
+                     "  foretrace compare predicted_run/ measured_run/\n"
+                     "  foretrace compare --all runs/ reports/measured/");
+  command
+      .add_option("paths", options->paths,
+                  "One run directory with both timelines; two (directories or timeline files) to "
+                  "hold the first against the second; three or more as with --all")
+      ->required()
+      ->option_text("RUN/ | A/ B/");
+  command
+      .add_option("--tolerance", options->tolerance,
+                  "Regions may be off by this; always by 1.5 us or half the spread (default 10%)")
+      ->option_text("PERCENT");
+  command.add_flag("--all", options->all,
+                   "Pair every prediction below the directories with every measurement of the "
+                   "same program; one line per region, then the accuracy over all");
+  command.add_flag("--strict", options->strict, "Device spans without a partner fail, too");
+  add_output_options(command, options->output);
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

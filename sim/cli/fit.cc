@@ -1,0 +1,174 @@
+#include "sim/fit/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "sim/cli/commands.h"
+#include "sim/fit/data.h"
+#include "sim/fit/machine.h"
+#include "sim/fit/predict.h"
+#include "sim/fit/report.h"
+#include "sim/fit/sources.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::vector<std::filesystem::path> runs;
+  std::string machine;   ///< to start from
+  std::string new_name;  ///< of a machine that there is no file for
+  std::string name;
+  std::string output, residuals;
+  std::string from = "calibration";
+  std::vector<std::string> hold_out, required, without, only;
+  bool judge = false;
+};
+
+void check(const Options& options) {
+  if (options.machine.empty() == options.new_name.empty()) {
+    throw UsageError{
+        "either --machine or --new is needed: a machine to start from, or the name of a new one"};
+  }
+  if (options.judge && options.machine.empty()) {
+    throw UsageError{"--judge needs --machine: the machine to judge"};
+  }
+  if (!options.judge && options.output.empty()) {
+    throw UsageError{"--output is needed: the machine file to write"};
+  }
+}
+
+/// Classes of parameters that this machine has and nothing determined.
+std::vector<std::string> missing_classes(const FitResult& result) {
+  std::map<std::string, bool, std::less<>> determined;
+  for (const Refused& refused : result.refused) {
+    determined.try_emplace(std::string{class_of(refused.param)}, false);
+  }
+  for (const Param param : result.fitted) determined[std::string{class_of(param)}] = true;
+  const bool one_gpu = result.machine.nodes * result.machine.gpus_per_node == 1;
+  std::vector<std::string> missing;
+  for (const char* name : {"host", "gpu", "copy", "kernel", "gemm", "nccl"}) {
+    if (one_gpu && std::string{name} == "nccl") continue;
+    const auto found = determined.find(name);
+    if (found != determined.end() && !found->second) missing.emplace_back(name);
+  }
+  return missing;
+}
+
+/// Throws UsageError when the data do not determine what the user insists on.
+void refuse(const Options& options, const FitResult& result) {
+  std::string problems;
+  for (const std::string& name : missing_classes(result)) {
+    if (std::ranges::find(options.without, name) != options.without.end()) continue;
+    problems += fmt::format("nothing here determines any {}.* parameter\n", name);
+  }
+  for (const std::string& required : options.required) {
+    bool known = false;
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      const std::string_view key = info(param).key;
+      if (key != required && !key.starts_with(required + ".")) continue;
+      known = true;
+      const auto refused = std::ranges::find(result.refused, param, &Refused::param);
+      if (refused == result.refused.end()) continue;
+      problems += fmt::format("{}: {}; it would be determined by {}\n", key, refused->reason,
+                              advice_for(param));
+    }
+    if (!known) problems += fmt::format("--require {}: no such parameter\n", required);
+  }
+  if (problems.empty()) return;
+  throw UsageError{problems +
+                   "no machine file was written\n  hint: foretrace-hw calibrate measures "
+                   "everything; --without CLASS accepts that a class is left as it was\n"};
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+int run(const Options& options) {
+  check(options);
+  const auto begin = std::chrono::steady_clock::now();
+  const FitData data = load_fit_data(options.runs, parse_hold_out(options.hold_out));
+  for (const std::string& line : data.left_out) fmt::print(stderr, "left out: {}\n", line);
+  Machine start = options.machine.empty() ? new_machine(options.new_name, data.environment)
+                                          : load_machine(options.machine);
+  if (!options.name.empty()) start.name = options.name;
+  const bool learns = std::ranges::any_of(
+      data.targets, [](const FitTarget& target) { return target.standing == Standing::Fit; });
+  if (!options.judge && !learns) {
+    throw UsageError{
+        "nothing to fit: no calibration scenario and no sweep of NCCL's is among these\n"
+        "  hint: measure with 'mpirun -n 8 foretrace-hw calibrate -o RUNS/'"};
+  }
+  const FitResult result =
+      options.judge ? judge(data, start) : fit(data, start, options.from, options.only);
+  const auto classes = classify(data, result.machine);
+  if (!options.residuals.empty()) {
+    write_file(options.residuals, residual_table(data, classes, result, true));
+  } else {
+    fmt::print("{}\n", residual_table(data, classes, result, false));
+  }
+  if (!options.judge) fmt::print("{}\n", parameter_table(result, start));
+  fmt::print("{}", class_summary(data, classes, result));
+  fmt::print(stderr, "{}", refusal_text(result));
+  if (!options.judge) {
+    refuse(options, result);
+    write_file(options.output, machine_text(result.machine));
+    fmt::print(stderr, "{} parameters fitted, {} left as they were: {}\n", result.fitted.size(),
+               result.refused.size(), options.output);
+  }
+  fmt::print(stderr, "{} simulations, {:.0f} s\n", result.simulations, seconds_since(begin));
+  return kDone;
+}
+
+}  // namespace
+
+void add_fit_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_subcommand(
+      app, "fit",
+      "Fit a machine model's parameters to measured calibration runs, and judge it by what was "
+      "held out; parameters from a datasheet or a publication stay",
+      "foretrace fit RUNS/ --new my-machine -o my-machine.yaml\n"
+      "  foretrace fit RUNS/ --machine h200-nvswitch-8 --judge");
+  command
+      .add_option("runs", options->runs,
+                  "Directories with measured timelines, as foretrace-hw calibrate writes them; "
+                  "several starts of one program count together")
+      ->required();
+  command.add_option("-m,--machine", options->machine, "Machine model to start from");
+  command.add_option("--new", options->new_name,
+                     "Name of a machine that there is no model for: begins with assumptions");
+  command.add_option("-o,--output", options->output, "Machine file to write");
+  command.add_option("--name", options->name, "Another name for the machine model");
+  command.add_option("--from", options->from, "What the file says the values were fitted from")
+      ->capture_default_str();
+  command.add_option("--hold-out", options->hold_out,
+                     "What only judges: every-other (size of NCCL's sweeps; the default), none, "
+                     "ranks=N, scenario=NAME (or BEGINNING*)");
+  command.add_option("--require", options->required,
+                     "Parameter (or the beginning of several: nccl.all_reduce) that must be "
+                     "determined: else exit 2 and no file");
+  command.add_option("--without", options->without,
+                     "Class of parameters that may stay undetermined: host, gpu, copy, kernel, "
+                     "gemm or nccl");
+  command.add_option("--only", options->only,
+                     "Fit only parameters whose key begins so (nccl, host.graph); the others stay");
+  command.add_option("--residuals", options->residuals,
+                     "Write the residual table to this file, as CSV, instead of printing it");
+  command.add_flag("--judge", options->judge, "Fit nothing: how good is the machine model?");
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,197 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "models/nccl/explain/explain.h"
+#include "models/nccl/time/cost.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/text/diagnostic.h"
+#include "scenarios/values/quantity.h"
+#include "sim/cli/commands.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::vector<std::string> calls;  ///< operation and size by turns
+  std::string machine = "h200-nvswitch-8";
+  std::optional<std::uint32_t> ranks;  ///< all GPUs
+  std::optional<std::uint32_t> nodes;  ///< all nodes
+  std::string type = "float32";
+  std::string red_op = "sum";
+  std::vector<std::string> environment;
+  std::string version;  ///< empty: the machine's
+  std::string format = "text";
+};
+
+std::string hinted(const std::string& hint) { return hint.empty() ? "" : "\n  hint: " + hint; }
+
+/// `word` in a table of names, or an error that names the nearest.
+template <class Value>
+Value look_up(const std::vector<std::pair<std::string, Value>>& table, const std::string& word,
+              std::string_view what) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : table) {
+    if (name == word) return value;
+    known.push_back(name);
+  }
+  throw UsageError{fmt::format("unknown {} '{}'{}", what, word, hinted(suggest(word, known)))};
+}
+
+DataType parse_type(const std::string& word) {
+  using enum DataType;
+  static const std::vector<std::pair<std::string, DataType>> kTypes{
+      {"float32", Float32}, {"float16", Float16}, {"bfloat16", BFloat16}, {"float64", Float64},
+      {"int8", Int8},       {"int32", Int32},     {"int64", Int64}};
+  return look_up(kTypes, word, "type");
+}
+
+RedOp parse_red_op(const std::string& word) {
+  using enum RedOp;
+  static const std::vector<std::pair<std::string, RedOp>> kOps{
+      {"sum", Sum}, {"prod", Prod}, {"min", Min}, {"max", Max}, {"avg", Avg}};
+  return look_up(kOps, word, "reduction");
+}
+
+/// As scenarios write sizes, and as nccl-tests does: 64MiB, 64M, 1024.
+Bytes parse_size(const std::string& text) {
+  std::string written = text;
+  if (!written.empty() && std::string_view{"KMG"}.find(written.back()) != std::string_view::npos) {
+    written += "iB";
+  }
+  if (!written.empty() && written.find_first_not_of("0123456789") == std::string::npos) {
+    written += "B";
+  }
+  const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
+    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
+  };
+  const Parsed<Quantity> parsed = parse_quantity(written, no_names);
+  if (!parsed) throw UsageError{fmt::format("size {}: {}", text, parsed.error().message)};
+  const double value = parsed->unit == kSize ? parsed->constant.convert_to<double>() : -1;
+  if (value < 1 || value > 0x1p50 ||
+      value != static_cast<double>(static_cast<std::uint64_t>(value))) {
+    throw UsageError{fmt::format("'{}' is not a size\n  hint: 64MiB, 64M or 67108864", text)};
+  }
+  return {static_cast<std::uint64_t>(value)};
+}
+
+/// NCCL passes over names it does not know; a user who gives one here has mistyped it.
+std::map<std::string, std::string> parse_environment(const std::vector<std::string>& entries) {
+  const std::vector<std::string> known = nccl_setting_names();
+  std::map<std::string, std::string> environment;
+  for (const std::string& entry : entries) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError{fmt::format("--env {}: it is NAME=VALUE", entry)};
+    }
+    const std::string name = entry.substr(0, equals);
+    if (std::ranges::find(known, name) == known.end()) {
+      throw UsageError{fmt::format("{} is no setting by which NCCL's choice is known to change{}",
+                                   name, hinted(suggest(name, known)))};
+    }
+    environment[name] = entry.substr(equals + 1);
+  }
+  return environment;
+}
+
+/// As scenarios name it; "alltoall" and "sendrecv", as nccl-tests does, are taken too.
+std::string operation_name(const std::string& word) {
+  if (word == "alltoall") return "all_to_all";
+  return word == "sendrecv" ? "send_recv" : word;
+}
+
+std::vector<NcclQuestion> questions_of(const Options& options) {
+  const std::size_t words = options.calls.size();
+  if (words % 2 != 0) {
+    throw UsageError{fmt::format("{}: a size is needed\n  hint: {} 64MiB", options.calls.back(),
+                                 options.calls.back())};
+  }
+  std::vector<NcclQuestion> questions;
+  for (std::size_t i = 0; i < words; i += 2) {
+    NcclQuestion& question = questions.emplace_back();
+    question.op = operation_name(options.calls[i]);
+    question.kind = look_up(nccl_operations(), question.op, "operation");
+    question.size = parse_size(options.calls[i + 1]);
+    question.type = parse_type(options.type);
+    question.type_name = options.type;
+    question.red_op = parse_red_op(options.red_op);
+    question.red_op_name = options.red_op;
+  }
+  return questions;
+}
+
+NcclTuning tune(const Options& options, NcclGiven& given) {
+  const auto environment = parse_environment(options.environment);
+  Machine machine = load_machine(options.machine);
+  if (!options.version.empty()) machine.nccl_version = options.version;
+  if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
+  if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
+  const std::uint32_t nodes = options.nodes.value_or(machine.nodes);
+  const std::uint32_t ranks = options.ranks.value_or(nodes * machine.gpus_per_node);
+  NcclTuning tuning = nccl_tuning_for(machine, ranks, nodes, environment);
+  if (nodes > machine.nodes) {
+    throw UsageError{
+        fmt::format("--nodes {}: machine {} has {}", nodes, machine.name, machine.nodes)};
+  }
+  given.environment = options.environment;
+  given.no_nvls = machine.has(Param::NcclNvls) && machine.get(Param::NcclNvls).value == 0 &&
+                  !environment.contains("NCCL_NVLS_ENABLE");
+  return tuning;
+}
+
+template <class Explanation>
+std::string render(const Explanation& explanation, const std::string& format) {
+  if (format == "json") return nccl_explain_json(explanation);
+  return format == "csv" ? nccl_explain_csv(explanation) : nccl_explain_text(explanation);
+}
+
+std::string explain(const Options& options) {
+  const std::vector<NcclQuestion> questions = questions_of(options);
+  NcclGiven given;
+  NcclTuning tuning = tune(options, given);
+  if (questions.size() == 1) {
+    return render(nccl_explain(questions.front(), std::move(tuning), given), options.format);
+  }
+  return render(nccl_explain_group(questions, std::move(tuning), given), options.format);
+}
+
+}  // namespace
+
+void add_nccl_explain_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_subcommand(
+      app, "nccl-explain", "What NCCL does with an operation: candidates, prices, why one won",
+      "foretrace nccl-explain all_reduce 64MiB\n"
+      "  foretrace nccl-explain all_reduce 64MiB all_reduce 4KiB send_recv 1MiB");
+  command
+      .add_option("calls", options->calls,
+                  "Operation and size: all_reduce, ..., send_recv; 64MiB, 64M, 67108864 as "
+                  "nccl-tests counts it. Several are one group")
+      ->option_text("OP SIZE ...")
+      ->required();
+  command.add_option("--machine", options->machine, "From `foretrace list machines`, or a file")
+      ->capture_default_str();
+  command.add_option("--ranks", options->ranks, "Default: all GPUs of the nodes");
+  command.add_option("--nodes", options->nodes, "Over which the ranks are spread; default: all");
+  command.add_option("--type", options->type, "float32, bfloat16, ...")->capture_default_str();
+  command.add_option("--op", options->red_op, "sum, prod, min, max or avg")->capture_default_str();
+  command.add_option("--env", options->environment, "A setting, NCCL_PROTO=LL128; repeatable")
+      ->allow_extra_args(false);
+  command.add_option("--nccl-version", options->version, "2.27 to 2.30; default: the machine's");
+  command.add_option("--format", options->format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  command.callback([options, &exit_code] {
+    fmt::print("{}", explain(*options));
+    exit_code = kDone;
+  });
+}
+
+}  // namespace foretrace

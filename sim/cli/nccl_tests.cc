@@ -1,0 +1,303 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "reports/timeline/write_file.h"
+#include "scenarios/text/diagnostic.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/environment_check.h"
+#include "sim/nccl_tests/compare.h"
+#include "sim/nccl_tests/output.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::string op, op_name;
+  std::string min_bytes = "32M", max_bytes, step_bytes = "1M";
+  std::optional<std::int64_t> step_factor;
+  std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> environment;
+  std::filesystem::path scenario;
+  NcclTestsPlan plan;
+  int check = 0;
+  OutputOptions output;
+  const CLI::App* command = nullptr;
+
+  std::vector<std::filesystem::path> compare;
+  std::vector<std::string> where;
+  std::string tolerance;
+
+  bool given(const std::string& flag) const { return command->count(flag) > 0; }
+};
+
+NcclTestsRange range_of(const Options& options) {
+  NcclTestsRange range;
+  range.min_bytes = parse_nccl_tests_size(options.min_bytes, "-b");
+  range.max_bytes =
+      options.given("-e") ? parse_nccl_tests_size(options.max_bytes, "-e") : range.min_bytes;
+  range.step_bytes = parse_nccl_tests_size(options.step_bytes, "-i");
+  if (options.step_factor) {
+    if (*options.step_factor < 1) {
+      throw UsageError{fmt::format("-f {} never gets to the next size", *options.step_factor)};
+    }
+    range.step_factor = static_cast<std::uint64_t>(*options.step_factor);
+  }
+  return range;
+}
+
+/// "NAME=VALUE" each.
+std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, const char* flag) {
+  std::map<std::string, std::string> all;
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError{fmt::format("{} {}: it is NAME=VALUE", flag, text)};
+    }
+    all[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return all;
+}
+
+/// The plan that the flags describe, without its sizes.
+NcclTestsPlan plan_of(const Options& options) {
+  NcclTestsPlan plan = options.plan;
+  plan.type = parse_nccl_tests_type(plan.type).name;
+  plan.redop = parse_nccl_tests_redop(plan.redop);
+  plan.environment = pairs(options.environment, "--env");
+  return plan;
+}
+
+/// Flags without a meaning for the operation are taken, as nccl-tests does, but not without a word.
+void note_unused(const Options& options, const NcclTestsPlan& plan) {
+  const NcclTestsOpInfo& op = info(plan.op);
+  if (options.given("-r") && !op.has_root) {
+    fmt::print(stderr, "note: -r changes nothing: {} has no root\n", op.name);
+  }
+  if (options.given("-o") && !op.reduces) {
+    fmt::print(stderr, "note: -o changes nothing: {} does not reduce\n", op.name);
+  }
+  Program settings;
+  settings.environment = plan.environment;
+  settings.file = "--env";
+  fmt::print(stderr, "{}", render(unmodelled_settings(settings), ""));
+}
+
+int predict(const Options& options) {
+  NcclTestsPlan plan = plan_of(options);
+  plan.op = parse_nccl_tests_op(options.op);
+  const Machine machine = load_machine(options.machine);
+  const NcclTestsRange range = range_of(options);
+  check_plan(plan, machine);
+  plan.sizes = plan_sizes(plan, sizes_in(range));
+  if (!options.scenario.empty()) {
+    write_file(options.scenario,
+               nccl_tests_scenario(plan, {{plan.iterations, plan.graph_launches}}));
+    return kDone;
+  }
+  const std::vector<NcclTestsRow> rows = predict_nccl_tests(plan, machine);
+  note_unused(options, plan);
+  switch (options.output.format) {
+    case OutputFormat::Text:
+      emit(options.output, nccl_tests_text(plan, range, machine, rows));
+      break;
+    case OutputFormat::Csv:
+      emit(options.output, nccl_tests_csv(plan, rows));
+      break;
+    case OutputFormat::Json:
+      emit(options.output, nccl_tests_json(plan, machine, rows));
+      break;
+  }
+  return kDone;
+}
+
+/// What a flag says and a file says otherwise.
+void check_agreement(const Options& options, const NcclTestsSample& sample) {
+  const auto check = [&](const char* flag, std::uint32_t NcclTestsPlan::*field) {
+    const std::uint32_t there = sample.plan.*field;
+    if (!options.given(flag) || options.plan.*field == there) return;
+    throw UsageError{fmt::format("{} {}: {} holds a run with {}\n  hint: leave the flag out", flag,
+                                 options.plan.*field, sample.file, there)};
+  };
+  check("--processes", &NcclTestsPlan::processes);
+  check("--nodes", &NcclTestsPlan::nodes);
+  check("-t", &NcclTestsPlan::threads);
+  check("-g", &NcclTestsPlan::gpus);
+  check("-n", &NcclTestsPlan::iterations);
+  check("-G", &NcclTestsPlan::graph_launches);
+  check("-z", &NcclTestsPlan::blocking);
+}
+
+std::vector<NcclTestsSample> read_samples(const Options& options, const NcclTestsAssumed& assumed) {
+  const auto is_csv = [](const std::filesystem::path& file) { return file.extension() == ".csv"; };
+  if (!assumed.where.empty() && std::ranges::none_of(options.compare, is_csv)) {
+    throw UsageError{"--where takes rows of .csv files, and none is given"};
+  }
+  std::vector<NcclTestsSample> samples = read_nccl_tests(options.compare, assumed);
+  for (const NcclTestsSample& sample : samples) check_agreement(options, sample);
+  return samples;
+}
+
+int compare(const Options& options) {
+  NcclTestsAssumed assumed{plan_of(options), {}, pairs(options.where, "--where")};
+  if (!options.op_name.empty()) assumed.op = parse_nccl_tests_op(options.op_name);
+  std::optional<double> tolerance;
+  if (!options.tolerance.empty()) tolerance = parse_percent(options.tolerance, "--tolerance");
+  const Machine machine = load_machine(options.machine);
+  const std::vector<NcclTestsComparison> comparisons =
+      compare_nccl_tests(read_samples(options, assumed), machine);
+  emit(options.output, render_nccl_tests(comparisons, options.output.format));
+  return tolerance && worst_error(comparisons) > *tolerance ? kBadAnswer : kDone;
+}
+
+/// Flags that belong to the other way of use.
+void refuse_flags(const Options& options, std::initializer_list<const char*> flags,
+                  const char* why) {
+  for (const char* flag : flags) {
+    if (options.given(flag)) throw UsageError{fmt::format("{} {}", flag, why)};
+  }
+}
+
+int run(const Options& options) {
+  if (!options.compare.empty()) {
+    refuse_flags(options, {"-b", "-e", "-f", "-i", "--scenario"},
+                 "has no meaning with --compare, which takes the sizes from its files");
+    if (!options.op.empty()) {
+      throw UsageError{
+          fmt::format("--compare takes the operation from its files, not '{}'", options.op) +
+          "\n  hint: --op-name gives it to files that do not tell"};
+    }
+    return compare(options);
+  }
+  refuse_flags(options, {"--op-name", "--where", "--tolerance"}, "belongs to --compare");
+  if (options.op.empty()) throw UsageError{"an operation is needed: all_reduce, alltoall, ..."};
+  return predict(options);
+}
+
+void add_size_flags(CLI::App& command, Options& options) {
+  command.add_option("-b,--minbytes", options.min_bytes, "First size")->capture_default_str();
+  command.add_option("-e,--maxbytes", options.max_bytes, "Last size (default: the first)");
+  command.add_option("-f,--stepfactor", options.step_factor, "Each size is so many times the last");
+  command
+      .add_option("-i,--stepbytes", options.step_bytes, "Without -f: so much more than the last")
+      ->capture_default_str();
+}
+
+void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
+  const auto add = [&](const char* names, auto& value, const char* text) {
+    command.add_option(names, value, text)->capture_default_str();
+  };
+  add("--processes", plan.processes, "As mpirun -np");
+  add("--nodes", plan.nodes, "Nodes that the processes are spread over");
+  add("-t,--nthreads", plan.threads, "Host threads in each process");
+  add("-g,--ngpus", plan.gpus, "GPUs that each thread drives");
+  add("-n,--iters", plan.iterations,
+      "Iterations. At most 20 (and 4 launches of a graph) are simulated; the rest is taken to go "
+      "on "
+      "as steadily as those");
+  add("-w,--warmup_iters", plan.warmup, "Iterations before the timed ones");
+  add("-d,--datatype", plan.type, "float, half, bfloat16, double, int8, uint8, ... int64, uint64");
+  add("-o,--op", plan.redop, "Reduction: sum, prod, min, max, avg. Files: --output");
+  add("-r,--root", plan.root, "Rank of the root");
+  add("-G,--cudagraph", plan.graph_launches,
+      "Capture the iterations in a CUDA graph and launch it so often; with -g, one graph for the "
+      "GPUs of a thread");
+  add("-z,--blocking", plan.blocking,
+      "1: wait and barrier after each iteration, 2: wait, 3: as 1, the barrier not timed");
+}
+
+/// nccl-tests' flags that make it measure something else, of which the defaults are taken; and
+/// those that change no time.
+void add_refused_flags(CLI::App& command) {
+  struct Refused {
+    const char* flag;
+    const char* same;
+    const char* what;
+  };
+  static constexpr std::array kRefused{
+      Refused{"-m,--agg_iters", "1", "several operations in one group"},
+      Refused{"-a,--average", "1", "other than the mean over the ranks"},
+      Refused{"-C,--report_cputime", "0", "the host's time alone"},
+      Refused{"-R,--local_register", "0", "registered buffers"},
+      Refused{"-D,--device_implementation", "0", "kernels that call NCCL"},
+      Refused{"-y,--stream_null", "0", "the legacy default stream"},
+  };
+  for (const Refused& refused : kRefused) {
+    const auto check = [refused](const std::vector<std::string>& values) {
+      const std::string value = values.empty() ? "" : values.front();
+      if (value == refused.same) return;
+      throw UsageError{fmt::format("nccl-tests' {} {} is not predicted: {}",
+                                   std::string{refused.flag}.substr(0, 2), value, refused.what)};
+    };
+    command.add_option_function<std::vector<std::string>>(refused.flag, check)
+        ->expected(0, 1)
+        ->group("");
+  }
+  for (const char* harmless : {"-p,--parallel_init", "-T,--timeout", "-N,--run_cycles"}) {
+    command.add_option_function<std::string>(harmless, [](const std::string&) {})->group("");
+  }
+}
+
+void add_output_flags(CLI::App& command, Options& options) {
+  const std::map<std::string, OutputFormat> formats{
+      {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
+  command
+      .add_option("--format", options.output.format, "text (nccl-tests' own table), csv or json")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("text|csv|json");
+  command.add_option("--output", options.output.file, "Write to FILE instead of stdout")
+      ->option_text("FILE");
+  command
+      .add_option("--scenario", options.scenario,
+                  "Write the loop as a scenario, to measure it, and predict nothing")
+      ->option_text("FILE");
+}
+
+void add_compare_flags(CLI::App& command, Options& options) {
+  command.add_option("--compare", options.compare,
+                     "Compare nccl-tests' output, or .csv files with the columns op or collective, "
+                     "bytes or size_bytes, gpus or ranks, time_us");
+  command.add_option("--op-name", options.op_name, "Operation of compared files that do not tell");
+  command.add_option(
+      "--where", options.where,
+      "COLUMN=TEXT: only the rows of .csv files that hold TEXT in COLUMN; numbers must "
+      "be equal");
+  command.add_option("--tolerance", options.tolerance, "Exit with 1 when an error exceeds it: 15%");
+}
+
+}  // namespace
+
+void add_nccl_tests_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_subcommand(
+      app, "nccl-tests", "Predict nccl-tests' table without a GPU, or compare real output with it",
+      "foretrace nccl-tests all_reduce -b 8 -e 4G -f 2 --processes 8 -g 1 "
+      "--machine h200-nvswitch-8\n"
+      "  foretrace nccl-tests --compare all_reduce.log --machine h200-nvswitch-8");
+  command.add_option("operation", options->op,
+                     "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, "
+                     "sendrecv, gather, scatter, or the program: all_reduce_perf");
+  command.add_option("--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  add_size_flags(command, *options);
+  add_run_flags(command, options->plan);
+  add_fidelity_option(command, options->plan.fidelity);
+  command.add_option("--env", options->environment, "NAME=VALUE of the environment: NCCL_PROTO=LL");
+  command.add_option("-c,--check", options->check, "Taken as nccl-tests' -c; no data is checked");
+  add_refused_flags(command);
+  add_output_flags(command, *options);
+  add_compare_flags(command, *options);
+  options->command = &command;
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,77 @@
+#include "sim/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <map>
+
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+
+namespace foretrace {
+
+void add_output_options(CLI::App& app, OutputOptions& options) {
+  const std::map<std::string, OutputFormat> formats{
+      {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
+  app.add_option("--format", options.format, "text (Markdown tables), json or csv")
+      ->transform(CLI::CheckedTransformer(formats).description(""))
+      ->option_text("text|json|csv");
+  app.add_option("-o,--output", options.file, "Write to FILE instead of stdout")
+      ->option_text("FILE");
+}
+
+void emit(const OutputOptions& options, const std::string& text) {
+  if (!options.file.empty()) {
+    write_file(options.file, text);
+  } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+             std::fflush(stdout) != 0) {
+    throw IoError{"cannot write to stdout"};
+  }
+}
+
+double parse_percent(const std::string& text, const std::string& flag) {
+  double value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, code] = std::from_chars(text.data(), end, value);
+  std::string_view unit{rest, end};
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (code == std::errc{} && unit == "%" && value >= 0 && value <= 1e6) return value / 100;
+  const bool bare = code == std::errc{} && unit.empty();
+  throw UsageError{
+      fmt::format("{}: '{}' is not a percentage\n  hint: {}", flag, text,
+                  bare ? fmt::format("did you mean {}%?", text) : std::string{"write it as 10%"})};
+}
+
+void add_set_option(CLI::App& command, ParameterValues& values) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--set",
+          [&values](const std::vector<std::string>& all) {
+            for (const std::string& one : all) {
+              const auto equals = one.find('=');
+              if (equals == std::string::npos || equals == 0) {
+                throw UsageError{fmt::format("--set needs name=value, and this is '{}'", one)};
+              }
+              values[one.substr(0, equals)] = one.substr(equals + 1);
+            }
+          },
+          "Give a parameter of the scenario another value; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_fidelity_option(CLI::App& command, Fidelity& fidelity) {
+  command
+      .add_option_function<std::string>(
+          "--fidelity",
+          [&fidelity](const std::string& name) {
+            fidelity = name == "chunk" ? Fidelity::Chunk : Fidelity::Flow;
+          },
+          "flow: a NCCL operation is a latency and one flow (default); chunk: it runs slice by "
+          "slice, so late ranks and shared ports act within it")
+      ->check(CLI::IsMember({"flow", "chunk"}).description(""))
+      ->option_text("flow|chunk");
+}
+
+}  // namespace foretrace

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "reports/compare/run_files.h"
+#include "reports/page/html_report.h"
+#include "reports/page/lanes_svg.h"
+#include "reports/timeline/origin.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<fs::path> runs;
+  fs::path output;
+  fs::path svg;
+  std::int64_t svg_until_ns = 0;
+  std::string tolerance = "10%";
+};
+
+/// One or two timelines of one program.
+struct Shown {
+  LoadedTimeline first;
+  std::optional<LoadedTimeline> second;
+};
+
+/// Every run's own pair; then the lonely predictions with the lonely measurements of their program;
+/// then what stays alone.
+std::vector<Shown> pair_up(std::vector<Run> runs) {
+  std::vector<Shown> shown;
+  for (Run& run : runs) {
+    if (run.predicted && run.measured) {
+      shown.push_back({std::move(*run.predicted), std::move(run.measured)});
+      run.predicted.reset();
+      run.measured.reset();
+    }
+    if (!run.predicted) continue;
+    std::optional<LoadedTimeline> partner;
+    for (Run& other : runs) {
+      if (partner || other.predicted || !other.measured) continue;
+      if (other.measured->timeline.origin.program_hash ==
+          run.predicted->timeline.origin.program_hash) {
+        partner.swap(other.measured);
+      }
+    }
+    shown.push_back({std::move(*run.predicted), std::move(partner)});
+    run.predicted.reset();
+  }
+  for (Run& run : runs) {
+    if (run.measured) shown.push_back({std::move(*run.measured), std::nullopt});
+  }
+  return shown;
+}
+
+std::vector<std::string> split_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in{text};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The scenario's text, when it is found and its operations are where the timeline says.
+std::vector<std::string> source_of(const LoadedTimeline& loaded) {
+  const Origin& origin = loaded.timeline.origin;
+  for (const fs::path& file :
+       {fs::path{origin.file}, loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
+    std::ifstream in{file, std::ios::binary};
+    std::ostringstream text;
+    if (!in || !fs::is_regular_file(file) || !(text << in.rdbuf())) continue;
+    const auto read = read_scenario(text.str(), file.string());
+    if (!read) continue;
+    const auto rows = op_rows(read->program);
+    const auto& ops = loaded.timeline.ops;
+    if (std::equal(
+            rows.begin(), rows.end(), ops.begin(), ops.end(),
+            [](const OpRow& a, const OpRow& b) { return a.kind == b.kind && a.line == b.line; })) {
+      return split_lines(text.str());
+    }
+  }
+  return {};
+}
+
+/// Nothing happened in it: what a timeline without a partner is held against.
+Timeline nothing_of(const Timeline& timeline) {
+  Timeline empty;
+  empty.origin.program_hash = timeline.origin.program_hash;
+  empty.origin.measured = !timeline.origin.measured;
+  empty.outcome.kind = timeline.outcome.kind;
+  empty.ops = timeline.ops;
+  return empty;
+}
+
+ReportRun report_run(const Shown& shown, double tolerance) {
+  const Timeline& first = shown.first.timeline;
+  ReportRun run;
+  run.source = source_of(shown.first);
+  run.comparison =
+      compare(first, shown.second ? shown.second->timeline : nothing_of(first), tolerance);
+  run.sides.push_back({&first, run.comparison.first_name});
+  if (shown.second) run.sides.push_back({&shown.second->timeline, run.comparison.second_name});
+  return run;
+}
+
+void write_svg(const Options& options, const ReportRun& run) {
+  const fs::path& file = options.svg;
+  LayoutLimits limits;
+  limits.until_ns = options.svg_until_ns;
+  const auto picture = draw_lanes(run.sides, limits, SvgUse::Standalone, "lanes",
+                                  run.comparison.first_origin.scenario);
+  write_file(file, picture.svg);
+  fmt::print(stderr, "wrote {}\n", file.string());
+  if (!picture.note.empty()) fmt::print(stderr, "{}\n", picture.note);
+}
+
+fs::path report_file(const Options& options) {
+  if (!options.output.empty()) return options.output;
+  if (options.runs.size() > 1) throw UsageError{"with several runs, say where: -o report.html"};
+  const fs::path& run = options.runs.front();
+  return (fs::is_directory(run) ? run : run.parent_path()) / "report.html";
+}
+
+int run(const Options& options) {
+  const double tolerance = parse_percent(options.tolerance, "--tolerance");
+  std::vector<Run> loaded;
+  for (const fs::path& path : options.runs) loaded.push_back(load_run(path));
+  const std::vector<Shown> shown = pair_up(std::move(loaded));
+  std::vector<ReportRun> runs;
+  for (const Shown& one : shown) runs.push_back(report_run(one, tolerance));
+  if (!options.svg.empty()) {
+    if (runs.size() > 1) throw UsageError{"--svg draws one run"};
+    write_svg(options, runs.front());
+    if (options.output.empty()) return kDone;
+  }
+  const fs::path file = report_file(options);
+  write_file(file, html_report(runs));
+  fmt::print(stderr, "wrote {}\n", file.string());
+  return kDone;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command =
+      add_subcommand(app, "report", "One self-contained HTML page of one or several runs",
+                     "foretrace report run/ -o report.html\n"
+                     "  foretrace report predicted_run/ measured_run/ -o report.html\n"
+                     "  foretrace report run/ --svg timelines.svg --svg-until 40ms");
+  command
+      .add_option("runs", options->runs,
+                  "Run directories or timeline files; a prediction and a measurement of the same "
+                  "program are shown together")
+      ->required()
+      ->option_text("RUN/...");
+  command
+      .add_option("-o,--output", options->output, "The page; default: RUN/report.html for one run")
+      ->option_text("FILE");
+  command.add_option("--svg", options->svg, "Write the timeline picture alone, for a README")
+      ->option_text("FILE");
+  const std::map<std::string, std::int64_t> units{
+      {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+  command.add_option("--svg-until", options->svg_until_ns, "Draw only the run's first TIME: 40ms")
+      ->transform(
+          CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED).description(""))
+      ->option_text("TIME");
+  command.add_option("--tolerance", options->tolerance, "As for compare (default 10%)")
+      ->option_text("PERCENT");
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,111 @@
+#include "sim/simulate.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine/frontend.h"
+#include "models/machine/machine.h"
+#include "reports/export/perfetto_writer.h"
+#include "reports/table/text_table.h"
+#include "reports/timeline/timeline_json.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/text_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/environment_check.h"
+
+namespace foretrace {
+namespace {
+
+struct Options {
+  std::string file;
+  std::string machine = "h200-nvswitch-8";
+  std::string run;
+  std::string frontend = "cuda";
+  Fidelity fidelity = Fidelity::Flow;
+  ParameterValues parameters;
+};
+
+std::string region_table(const Timeline& timeline) {
+  TextTable table;
+  using enum TextTable::Align;
+  table.column("region", Left);
+  table.column("line", Right);
+  table.column("process", Right);
+  table.column("predicted", Right);
+  table.column("band", Right);
+  for (const RegionSamples& region : timeline.regions) {
+    const double ns = static_cast<double>(region.samples_ns.front());
+    std::string name = region.name;
+    const double each = ns / static_cast<double>(region.per);
+    const bool has_band = region.low_factor != region.high_factor;
+    const std::string band = has_band ? format_time(each * region.low_factor) + " .. " +
+                                            format_time(each * region.high_factor)
+                                      : "-";
+    if (region.instance > 0) name += fmt::format(" #{}", region.instance);
+    table.row({name, std::to_string(timeline.ops[region.op].line), std::to_string(region.process),
+               format_time(each), band});
+  }
+  return table.empty() ? std::string{} : table.markdown();
+}
+
+void write_run(const Timeline& timeline, const std::filesystem::path& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw UsageError{fmt::format("{}: {}", directory.string(), error.message())};
+  write_timeline(timeline, directory / kPredictedFile);
+  const Timeline* const only = &timeline;
+  write_file(directory / "trace.pftrace", [&](std::ostream& out) {
+    write_perfetto({&only, 1}, out);
+  });
+}
+
+int run(const Options& options) {
+  const Program program = load_scenario(options.file, options.parameters);
+  const Machine machine =
+      through_frontend(load_machine(options.machine), parse_frontend(options.frontend));
+  if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, "")};
+  }
+  const std::string text = read_text_file(options.file);
+  if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, text)};
+  }
+  fmt::print(stderr, "{}", render(unmodelled_settings(program), text));
+  const Timeline timeline = simulate(program, machine, options.fidelity);
+  if (!options.run.empty()) write_run(timeline, options.run);
+  fmt::print("{}", region_table(timeline));
+  for (const std::string& line : timeline.outcome.explanation) fmt::print(stderr, "{}\n", line);
+  return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_subcommand(
+      app, "simulate", "Predict a scenario's timeline on a machine model; needs no GPU",
+      "foretrace simulate scenarios/examples/prefetch_two_streams.yaml "
+      "--machine h200-nvswitch-8 -o RUN/");
+  command.add_option("file", options->file, "Scenario file")->required();
+  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  command
+      .add_option("--frontend", options->frontend,
+                  "cuda or pytorch: whose host time the program's calls take")
+      ->capture_default_str();
+  command.add_option("-o,--output", options->run,
+                     "Directory for predicted.timeline.json and trace.pftrace");
+  add_fidelity_option(command, options->fidelity);
+  add_set_option(command, options->parameters);
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/page/marked_text.h"
+#include "reports/table/row_table.h"
+#include "reports/table/rule_table.h"
+#include "reports/timeline/timeline_json.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/text_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/predict_all.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<fs::path> roots;
+  std::string by = "rule";
+  std::string machine = "h200-nvswitch-8";
+  Fidelity fidelity = Fidelity::Flow;
+  fs::path measured = "reports/measured";
+  fs::path write, check;  ///< a document with the table's markers
+  OutputOptions output;
+
+  bool by_rule() const { return by == "rule"; }
+};
+
+/// Without its warnings: they are `check`'s business.
+Program read_quietly(const fs::path& file) {
+  const std::string text = read_text_file(file);
+  auto read = read_scenario(text, file.string());
+  if (!read) throw UsageError{render(read.error(), text)};
+  return std::move(read->program);
+}
+
+std::vector<Program> load_programs(const Options& options) {
+  std::vector<fs::path> files;
+  for (const fs::path& root : options.roots) {
+    if (!fs::is_directory(root)) {
+      throw UsageError{fmt::format("{}: no such directory", root.string())};
+    }
+    for (const auto& entry : fs::recursive_directory_iterator{root}) {
+      if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  std::vector<Program> programs;
+  for (const fs::path& file : files) {
+    Program program = read_quietly(file);
+    const bool wanted = options.by_rule() ? !program.rule.empty() : has_row_tag(program);
+    if (wanted) programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+/// The measurement of x.yaml is in MEASURED/x/.
+std::optional<Timeline> load_measured(const Options& options, const Program& program) {
+  const fs::path file = options.measured / fs::path{program.file}.stem() / kMeasuredFile;
+  if (!fs::is_regular_file(file)) return std::nullopt;
+  return read_timeline(file);
+}
+
+JudgedSide judge_measured(const Program& program, const std::optional<Timeline>& measured) {
+  JudgedSide side;
+  if (!measured) return side;
+  side.state = JudgedSide::State::Stale;
+  if (measured->origin.program_hash != program.hash) return side;
+  side.state = JudgedSide::State::Judged;
+  for (const Expectation& expectation : program.expectations) {
+    side.held.push_back(judge(expectation, *measured).held);
+  }
+  return side;
+}
+
+std::vector<RegionRow> compared_regions(const Prediction& prediction, const Timeline& measured) {
+  auto rows = compare_regions(prediction.regions, measured, 0);
+  std::erase_if(rows, [](const RegionRow& row) { return !row.first || !row.second; });
+  return rows;
+}
+
+std::vector<ScenarioResult> evaluate(const Options& options) {
+  const std::vector<Program> programs = load_programs(options);
+  std::vector<const Program*> to_predict;
+  for (const Program& program : programs) to_predict.push_back(&program);
+  const auto predictions = predict_all(to_predict, load_machine(options.machine), options.fidelity);
+
+  std::vector<ScenarioResult> results;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    ScenarioResult result{.program = programs[i], .predicted = {}, .measured = {}, .regions = {}};
+    const auto measured = load_measured(options, result.program);
+    result.measured = judge_measured(result.program, measured);
+    if (predictions[i]) {
+      result.predicted = {JudgedSide::State::Judged, predictions[i]->held};
+      if (result.measured.state == JudgedSide::State::Judged) {
+        result.regions = compared_regions(*predictions[i], *measured);
+      }
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+std::string render_results(const Options& options, const std::vector<ScenarioResult>& results) {
+  switch (options.output.format) {
+    case OutputFormat::Json:
+      return options.by_rule() ? rule_json(results) : row_json(results);
+    case OutputFormat::Csv:
+      return options.by_rule() ? rule_csv(results) : row_csv(results);
+    case OutputFormat::Text:
+      break;
+  }
+  return options.by_rule() ? rule_text(results) : row_text(results);
+}
+
+void print_broken(const std::vector<ScenarioResult>& results) {
+  for (const ScenarioResult& result : results) {
+    for (const auto& [side, origin] :
+         {std::pair{&result.predicted, "predicted"}, std::pair{&result.measured, "measured"}}) {
+      for (std::size_t i = 0; i < side->held.size(); ++i) {
+        if (side->held[i] != Held::No) continue;
+        const Expectation& expectation = result.program.expectations[i];
+        fmt::print(stderr, "{}:{}: broken in the {} timeline: {}\n", result.program.file,
+                   expectation.line, origin, describe(expectation));
+      }
+    }
+  }
+}
+
+/// The document as it should be.
+std::string renewed(const Options& options, const fs::path& document,
+                    const std::vector<ScenarioResult>& results) {
+  const fs::path from = document.has_parent_path() ? document.parent_path() : ".";
+  return options.by_rule() ? with_marked_text(read_text_file(document), "rules",
+                                              rule_text(results, from), document.string())
+                           : with_marked_text(read_text_file(document), "rows",
+                                              row_summary(results, from), document.string());
+}
+
+int check_document(const Options& options, const std::vector<ScenarioResult>& results) {
+  if (renewed(options, options.check, results) == read_text_file(options.check)) return kDone;
+  fmt::print(stderr,
+             "{}: the table by {} is stale\n"
+             "  hint: renew it with 'foretrace table {} --by {} --write {}'\n",
+             options.check.string(), options.by, options.roots.front().string(), options.by,
+             options.check.string());
+  return kBadAnswer;
+}
+
+int run(const Options& options) {
+  const std::vector<ScenarioResult> results = evaluate(options);
+  if (!options.check.empty()) return check_document(options, results);
+  if (!options.write.empty()) {
+    write_file(options.write, renewed(options, options.write, results));
+    return kDone;
+  }
+  emit(options.output, render_results(options, results));
+  if (!options.by_rule()) return kDone;
+  print_broken(results);
+  const bool broken = std::ranges::any_of(results, [](const ScenarioResult& result) {
+    return result.predicted.broken() || result.measured.broken();
+  });
+  return broken ? kBadAnswer : kDone;
+}
+
+}  // namespace
+
+void add_table_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App& command = add_subcommand(
+      app, "table",
+      "The tables over all scenarios: which rules hold, and how exact the predictions are",
+      "foretrace table scenarios/conformance --by rule\n"
+      "  foretrace table scenarios --by tag --format csv");
+  command.add_option("DIR", options->roots, "Where to look for scenarios")->required();
+  command
+      .add_option("--by", options->by,
+                  "rule: scenarios that state one, and whether it holds; tag: the rows A1 ... E9 "
+                  "and their regions' errors")
+      ->check(CLI::IsMember({"rule", "tag"}))
+      ->capture_default_str();
+  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  command
+      .add_option("--measured", options->measured,
+                  "Where the measured timelines are: of x.yaml in DIR/x/")
+      ->capture_default_str()
+      ->option_text("DIR");
+  CLI::Option* write =
+      command
+          .add_option("--write", options->write,
+                      "Renew the table in a document, between <!-- begin: rules --> (by tag: rows) "
+                      "and its end")
+          ->option_text("FILE");
+  command.add_option("--check", options->check, "Exit 1 when the document's table is stale")
+      ->option_text("FILE")
+      ->excludes(write);
+  add_fidelity_option(command, options->fidelity);
+  add_output_options(command, options->output);
+  command.callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,236 @@
+#include "sim/device/device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "scenarios/text/errors.h"
+#include "sim/chunk/network.h"
+
+namespace foretrace::sim {
+
+void Device::start(KernelOwner& owner, const KernelCost& cost, int priority) {
+  add({.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks});
+}
+
+void Device::occupy(KernelOwner& owner, std::uint32_t sms, int priority) {
+  const KernelCost cost{Duration{0}, std::min(sms, limits_.sms), 0};
+  add({.owner = &owner, .cost = cost, .priority = priority, .held = true});
+}
+
+void Device::release(KernelOwner& owner) {
+  const auto at =
+      std::ranges::find(kernels_, &owner, [](const auto& kernel) { return kernel->owner; });
+  FORETRACE_CHECK(at != kernels_.end(), "only a running kernel is released");
+  end(**at);
+}
+
+void Device::add(Kernel kernel) {
+  shorten_waves(kernel.priority);
+  const auto place = std::ranges::upper_bound(kernels_, kernel.priority, {},
+                                              [](const auto& other) { return other->priority; });
+  kernels_.insert(place, std::make_unique<Kernel>(kernel));
+  share();
+}
+
+void Device::end(Kernel& kernel) {
+  KernelOwner* owner = kernel.owner;
+  std::erase_if(kernels_, [&](const auto& other) { return other.get() == &kernel; });
+  if (!kernels_.empty()) share();
+  owner->kernel_ended();
+}
+
+void Device::fire(std::uint64_t version) {
+  const auto at = std::ranges::find(jobs_, version, &Job::version);
+  if (at == jobs_.end()) return;  // its speed changed since: a later event ends it
+  Kernel& kernel = *at->kernel;
+  jobs_.erase(at);
+  --kernel.running;
+  if (kernel.blocks_left == 0 && kernel.running == 0) {
+    end(kernel);
+  } else {
+    share();
+  }
+}
+
+void Device::share() {
+  std::uint32_t free_sms = limits_.sms;
+  for (const Job& job : jobs_) {
+    if (job.kernel->cost.blocks > 0) free_sms -= job.sms;
+  }
+  for (const auto& kernel : kernels_) free_sms -= kernel->held_sms;
+  std::vector<KernelOwner*> begun;
+  for (const auto& kernel : kernels_) {
+    std::uint32_t given = 0;
+    if (kernel->held) {
+      given = std::min(free_sms, kernel->cost.sms - kernel->held_sms);
+      kernel->held_sms += given;
+    } else if (kernel->cost.blocks > 0) {
+      given = give_blocks(*kernel, free_sms);
+    } else {
+      given = give_share(*kernel, free_sms);
+    }
+    free_sms -= given;
+    const bool begins = kernel->held ? kernel->held_sms == kernel->cost.sms : kernel->running > 0;
+    if (begins && !std::exchange(kernel->began, true)) begun.push_back(kernel->owner);
+  }
+  share_memory_bandwidth();
+  for (KernelOwner* owner : begun) owner->kernel_began();
+}
+
+/// Clusters of two blocks need both SMs of a pair; NCCL's blocks stand one in a pair.
+std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
+  if (kernel.cost.pair_loss == 0) return free_sms;
+  std::uint32_t held = 0;
+  for (const auto& other : kernels_) held += other->held_sms;
+  const auto lost = static_cast<std::uint32_t>(std::lround(held * kernel.cost.pair_loss));
+  return free_sms - std::min(free_sms, lost);
+}
+
+/// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
+std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
+  const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
+  if (sms == 0) return 0;
+  const std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
+  // What a kernel takes beyond its waves it takes at its beginning.
+  const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
+  const Duration start =
+      kernel.began ? Duration{0} : kernel.cost.alone - kernel.cost.block_time * all_waves;
+  jobs_.push_back({.kernel = &kernel,
+                   .sms = sms,
+                   .waves = waves,
+                   .alone = start + kernel.cost.block_time * waves,
+                   .since = engine_.now()});
+  kernel.blocks_left -= sms * waves;
+  ++kernel.running;
+  return sms;
+}
+
+/// A kernel without blocks runs on whatever SMs are left over.
+std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
+  const std::uint32_t sms = std::min(free_sms, kernel.cost.sms);
+  const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
+  if (job != jobs_.end()) {
+    job->sms = sms;
+  } else if (sms > 0) {
+    jobs_.push_back({.kernel = &kernel,
+                     .sms = sms,
+                     .waves = 1,
+                     .alone = kernel.cost.alone,
+                     .since = engine_.now()});
+    ++kernel.running;
+  }
+  return sms;
+}
+
+/// A more urgent kernel has come: the others' later waves go back to be given out in turn.
+void Device::shorten_waves(int priority) {
+  for (Job& job : jobs_) {
+    Kernel& kernel = *job.kernel;
+    if (job.waves == 1 || kernel.priority <= priority) continue;
+    progress(job);
+    const auto done = static_cast<double>(job.alone.count()) * (1 - job.remaining);
+    const auto wave = static_cast<double>(kernel.cost.block_time.count());
+    const double start = static_cast<double>(job.alone.count()) - wave * job.waves;
+    const auto kept = static_cast<std::uint32_t>(
+        std::clamp(std::ceil((done - start) / wave), 1.0, static_cast<double>(job.waves)));
+    kernel.blocks_left += (job.waves - kept) * job.sms;
+    job.alone -= kernel.cost.block_time * (job.waves - kept);
+    job.waves = kept;
+    job.remaining = 1 - done / static_cast<double>(job.alone.count());
+    job.speed = 0;  // to be set anew
+  }
+}
+
+/// Bytes per second of device memory at full speed on the SMs it has.
+double Device::demand(const Job& job) const {
+  const KernelCost& cost = job.kernel->cost;
+  return cost.hbm_bytes_per_second * job.sms / std::max(1U, cost.sms);
+}
+
+/// Max-min: jobs that want less than an equal share get it all, the others split the rest.
+void Device::share_memory_bandwidth() {
+  std::vector<std::pair<double, Job*>> demands;
+  demands.reserve(jobs_.size());
+  for (Job& job : jobs_) demands.emplace_back(demand(job), &job);
+  std::ranges::stable_sort(demands, {}, &std::pair<double, Job*>::first);
+  double left = limits_.hbm_bytes_per_second;
+  std::size_t others = demands.size();
+  for (const auto& [wanted, job] : demands) {
+    const double share = std::min(wanted, left / static_cast<double>(others--));
+    left -= share;
+    const KernelCost& cost = job->kernel->cost;
+    const double by_sms =
+        cost.blocks > 0 ? 1 : static_cast<double>(job->sms) / std::max(1U, cost.sms);
+    update(*job, wanted > 0 ? by_sms * share / wanted : by_sms);
+  }
+  slow_nccl(1 - left / limits_.hbm_bytes_per_second);
+}
+
+/// While no NCCL kernel runs here, nobody looks at the link.
+void Device::slow_nccl(double memory_use) {
+  if (!limits_.nccl_memory || memory_use == memory_use_) return;
+  if (std::ranges::none_of(kernels_, [](const auto& kernel) { return kernel->held; })) return;
+  memory_use_ = memory_use;
+  const NcclMemory& memory = *limits_.nccl_memory;
+  if (memory.chunks != nullptr) memory.chunks->slow(memory.gpu, 1 + memory.slowdown * memory_use);
+  const double rate = memory.idle.bytes_per_second() / (1 + memory.slowdown * memory_use);
+  engine_.set_bandwidth(memory.link, Bandwidth::gigabytes_per_second(rate * 1e-9));
+}
+
+void Device::progress(Job& job) {
+  const TimePoint now = engine_.now();
+  const auto alone = static_cast<double>(job.alone.count());
+  if (job.speed > 0 && alone > 0) {
+    job.remaining -= static_cast<double>((now - job.since).count()) * job.speed / alone;
+  }
+  job.since = now;
+}
+
+void Device::update(Job& job, double speed) {
+  if (speed == job.speed) return;
+  progress(job);
+  job.speed = speed;
+  job.version = ++next_version_;
+  if (speed <= 0) return;
+  const double left = std::max(0.0, job.remaining) * static_cast<double>(job.alone.count()) / speed;
+  engine_.queue().at(engine_.now() + Duration{std::llround(left)}, *this, job.version);
+}
+
+// ---- copy engines --------------------------------------------------------------------------
+
+Device::CopyEngine& Device::copy_engine(std::uint32_t kind) {
+  const std::size_t engine = limits_.copy_engines <= 1 ? 0 : kind;
+  if (engine >= copy_engines_.size()) copy_engines_.resize(engine + 1);
+  return copy_engines_[engine];
+}
+
+void Device::acquire_copy_engine(std::uint32_t kind, CopyOwner& owner) {
+  if (limits_.copy_engines == 0) {
+    occupy(exclusive_copies_.emplace_back(owner), limits_.sms, 0);
+    return;
+  }
+  CopyEngine& which = copy_engine(kind);
+  if (which.busy != nullptr) {
+    which.waiting.push_back(&owner);
+    return;
+  }
+  which.busy = &owner;
+  owner.copy_engine_free();
+}
+
+void Device::release_copy_engine(std::uint32_t kind) {
+  if (limits_.copy_engines == 0) {
+    release(exclusive_copies_.front());  // one at a time, in order of arrival
+    exclusive_copies_.pop_front();
+    return;
+  }
+  CopyEngine& which = copy_engine(kind);
+  which.busy = nullptr;
+  if (which.waiting.empty()) return;
+  which.busy = which.waiting.front();
+  which.waiting.pop_front();
+  which.busy->copy_engine_free();
+}
+
+}  // namespace foretrace::sim

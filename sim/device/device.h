@@ -1,0 +1,132 @@
+// One GPU: SMs and memory bandwidth shared by running kernels, and copy engines.
+//
+// Thread blocks are given out in the order of the streams' priorities, then of arrival: a later
+// kernel gets what is left over. A block is never interrupted, so a kernel of higher priority waits
+// for the end of a wave. Memory bandwidth is shared max-min fair. Whenever what runs changes, the
+// speeds are recomputed and the ends moved.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "models/cost/kernel_cost.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/queue.h"
+
+namespace foretrace::sim {
+
+class ChunkNetwork;
+
+/// A kernel's owner: told when it got its first SMs and when it ended.
+class KernelOwner {
+ public:
+  virtual void kernel_began() = 0;
+  virtual void kernel_ended() = 0;
+
+ protected:
+  ~KernelOwner() = default;
+};
+
+/// NCCL's way through a GPU's memory: a link whose bandwidth falls while other kernels use it.
+struct NcclMemory {
+  LinkId link;
+  std::uint32_t gpu = 0;
+  ChunkNetwork* chunks = nullptr;  ///< at chunk fidelity the slices of `gpu` slow down as much
+  Bandwidth idle;                  ///< while no other kernel uses the memory
+  double slowdown = 0;             ///< 1: half of it when they use all of its bandwidth
+};
+
+struct DeviceLimits {
+  std::uint32_t sms = 1;
+  double hbm_bytes_per_second = 1;
+  std::uint32_t copy_engines = 2;
+  std::optional<NcclMemory> nccl_memory;
+};
+
+class Device final : Handler {
+ public:
+  Device(Engine& engine, DeviceLimits limits) : engine_{engine}, limits_{limits} {}
+
+  /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent.
+  void start(KernelOwner& owner, const KernelCost& cost, int priority);
+
+  /// Occupies `sms` SMs until release(): a kernel whose end others decide (NCCL). It takes SMs as
+  /// they become free and begins when it has all of them, since its blocks wait for each other.
+  void occupy(KernelOwner& owner, std::uint32_t sms, int priority);
+  void release(KernelOwner& owner);
+
+  /// Called when the copy engine is this copy's; it must release the engine when done.
+  class CopyOwner {
+   public:
+    virtual void copy_engine_free() = 0;
+
+   protected:
+    ~CopyOwner() = default;
+  };
+  /// A GPU with one engine runs copies of all kinds through it, one at a time; one without runs
+  /// them when no kernel runs.
+  void acquire_copy_engine(std::uint32_t kind, CopyOwner& owner);
+  void release_copy_engine(std::uint32_t kind);
+
+ private:
+  struct Kernel {
+    KernelOwner* owner;
+    KernelCost cost;
+    int priority = 0;
+    bool held = false;  ///< ends by release()
+    bool began = false;
+    std::uint32_t held_sms = 0;
+    std::uint32_t blocks_left = 0;  ///< not given to an SM yet
+    std::uint32_t running = 0;      ///< jobs
+  };
+  /// What runs: some waves of a kernel's blocks on some SMs, or all of a kernel without blocks.
+  struct Job {
+    Kernel* kernel;
+    std::uint32_t sms;
+    std::uint32_t waves;
+    Duration alone;        ///< what it takes at speed 1
+    double remaining = 1;  ///< part of the work still to do
+    double speed = 0;
+    TimePoint since{};
+    std::uint64_t version = 0;
+  };
+  struct CopyEngine {
+    CopyOwner* busy = nullptr;
+    Queue<CopyOwner*> waiting;
+  };
+  /// A copy on a GPU without a copy engine: a kernel on all SMs.
+  struct ExclusiveCopy final : KernelOwner {
+    explicit ExclusiveCopy(CopyOwner& owner) : copy{owner} {}
+    void kernel_began() override { copy.copy_engine_free(); }
+    void kernel_ended() override {}
+    CopyOwner& copy;
+  };
+
+  void fire(std::uint64_t version) override;
+  void add(Kernel kernel);
+  void end(Kernel& kernel);
+  void share();
+  std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
+  std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
+  std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
+  void shorten_waves(int priority);
+  void share_memory_bandwidth();
+  void slow_nccl(double memory_use);
+  double demand(const Job& job) const;
+  void progress(Job& job);
+  void update(Job& job, double speed);
+  CopyEngine& copy_engine(std::uint32_t kind);
+
+  Engine& engine_;
+  DeviceLimits limits_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
+  std::vector<Job> jobs_;
+  std::uint64_t next_version_ = 0;
+  double memory_use_ = 0;  ///< that NCCL's link was set for
+  std::vector<CopyEngine> copy_engines_;
+  Queue<ExclusiveCopy> exclusive_copies_;
+};
+
+}  // namespace foretrace::sim

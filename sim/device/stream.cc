@@ -1,0 +1,299 @@
+#include "sim/device/stream.h"
+
+#include <algorithm>
+
+#include "sim/chunk/network.h"
+#include "sim/device/graph.h"
+#include "sim/nccl/nccl.h"
+
+namespace foretrace::sim {
+
+void StreamQueue::push(Work work) {
+  ++issued_;
+  if (legacy_ != nullptr) work.legacy_count = legacy_->issued();
+  if (hardware_queue_ != nullptr) hardware_queue_->push(*this);
+  queue_.push_back(std::move(work));
+  if (!blocking_peers_.empty()) {
+    auto& counts = peer_counts_.emplace_back();
+    for (StreamQueue* peer : blocking_peers_) {
+      if (peer->pending() > 0) counts.emplace_back(peer, peer->issued());
+    }
+  }
+  if (state_ == State::Idle) advance();
+}
+
+void StreamQueue::wait_for_count(std::uint64_t count, Waiter& waiter) {
+  waiters_.emplace_back(count, &waiter);
+}
+
+void StreamQueue::fire(std::uint64_t what) {
+  switch (static_cast<Event>(what)) {
+    case kAwake:
+      state_ = State::Idle;
+      advance();
+      return;
+    case kReadvance:
+      if (state_ == State::Idle) advance();
+      return;
+    case kCopyLatencyOver: {
+      const auto& copy = std::get<CopyWork>(queue_.front().what);
+      if (copy.size.count == 0) {
+        finish(Kind::Copy);
+      } else if (const ChunkRoute& chunks = copy.chunks; chunks.network != nullptr) {
+        const auto id =
+            chunks.network->add(copy_program(copy.size.count, chunks.copy_rate, chunks.port_rate),
+                                {chunks.from, chunks.to}, *this);
+        chunks.network->begin(id, 0);
+      } else {
+        engine_.start_flow(copy.path, copy.size, *this, kCopyArrived);
+      }
+      return;
+    }
+    case kCopyArrived:
+      finish(Kind::Copy);
+      return;
+  }
+}
+
+void StreamQueue::wake() {
+  if (state_ != State::Blocked) return;
+  // Not at once: whoever wakes us is in the middle of its own step.
+  state_ = State::Idle;
+  engine_.queue().at(engine_.now(), *this, kReadvance);
+}
+
+/// Runs down the queue as far as it goes at this moment. Entries that take no time are a loop, not
+/// a recursion: a stream may hold a million records.
+void StreamQueue::advance() {
+  if (advancing_) return;
+  advancing_ = true;
+  while (state_ == State::Idle && !queue_.empty()) {
+    if (waits_for_other_streams() || waits_for_hardware_queue()) {
+      state_ = State::Blocked;
+      break;
+    }
+    const Work& work = queue_.front();
+    const TimePoint earliest = std::max(work.available, ready_ + gap_before(work));
+    if (earliest > engine_.now()) {
+      state_ = State::Sleeping;
+      engine_.queue().at(earliest, *this, kAwake);
+      break;
+    }
+    begin(work);
+  }
+  advancing_ = false;
+}
+
+bool StreamQueue::waits_for_other_streams() {
+  if (legacy_ != nullptr && legacy_->completed() < queue_.front().legacy_count) {
+    legacy_->wait_for_count(queue_.front().legacy_count, *this);
+    return true;
+  }
+  if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) {
+    const NcclLaunch::Order& after = nccl->launch->after();
+    if (after.stream != nullptr && after.stream->completed() < after.count) {
+      after.stream->wait_for_count(after.count, *this);
+      return true;
+    }
+  }
+  if (const auto* graph = std::get_if<std::shared_ptr<GraphWork>>(&queue_.front().what)) {
+    if ((*graph)->after != nullptr && (*graph)->after->completed() < (*graph)->after_count) {
+      (*graph)->after->wait_for_count((*graph)->after_count, *this);
+      return true;
+    }
+  }
+  if (peer_counts_.empty()) return false;
+  for (const auto& [peer, count] : peer_counts_.front()) {
+    if (peer->completed() < count) {
+      peer->wait_for_count(count, *this);
+      return true;
+    }
+  }
+  return false;
+}
+
+bool StreamQueue::waits_for_peers() const {
+  return std::ranges::any_of(blocking_peers_,
+                             [](const StreamQueue* peer) { return peer->pending() > 0; });
+}
+
+bool StreamQueue::waits_for_hardware_queue() {
+  return hardware_queue_ != nullptr && !hardware_queue_->is_first(*this);
+}
+
+/// The entry has begun: those behind it, of other streams too, may follow.
+void StreamQueue::leave_hardware_queue() {
+  if (hardware_queue_ != nullptr) hardware_queue_->pop();
+}
+
+std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
+  auto chain = std::make_unique<StreamQueue>(engine_, device_, context_, recorder_, machine_,
+                                             declared_, lane_);
+  chain->graph_ = &graph;
+  return chain;
+}
+
+/// What the hardware needs between the previous entry and this one.
+Duration StreamQueue::gap_before(const Work& work) const {
+  if (previous_ == Kind::None) return Duration{0};
+  if (previous_ == Kind::HostFunction) {
+    const bool follows = std::holds_alternative<HostFuncWork>(work.what);
+    return follows ? Duration{0} : machine_.time(Param::HostFuncReturn);
+  }
+  if (graph_ != nullptr) return machine_.time(Param::GraphGap);
+  const Duration events = event_between_ ? machine_.time(Param::EventGap) : Duration{0};
+  const bool copy = std::holds_alternative<CopyWork>(work.what);
+  const bool kernel = std::holds_alternative<KernelWork>(work.what) ||
+                      std::holds_alternative<NcclWork>(work.what) ||
+                      std::holds_alternative<std::shared_ptr<GraphWork>>(work.what);
+  if (!copy && !kernel) return Duration{0};
+  if (copy && previous_ == Kind::Copy) return machine_.time(Param::CopyGap) + events;
+  if (kernel && previous_ == Kind::Kernel) {
+    const bool both_nccl = previous_nccl_ && std::holds_alternative<NcclWork>(work.what);
+    return machine_.time(Param::KernelGap) + events +
+           (both_nccl ? machine_.time(Param::NcclGap) : Duration{0});
+  }
+  if (previous_ == Kind::Event) {
+    return machine_.time(copy || after_copy_ ? Param::EventLatencyCopy : Param::EventLatency);
+  }
+  return machine_.time(Param::CopyAfterKernel) + events;
+}
+
+void StreamQueue::begin(const Work& work) {
+  const auto begin_kernel = [&](const KernelWork& kernel) {
+    state_ = State::Running;
+    device_.start(*this, kernel.cost, declared_.priority);
+  };
+  const auto begin_copy = [&](const CopyWork& copy) {
+    state_ = State::Running;
+    leave_hardware_queue();
+    device_.acquire_copy_engine(static_cast<std::uint32_t>(copy.engine), *this);
+  };
+  const auto begin_nccl = [&](const NcclWork& nccl) {
+    state_ = State::Running;
+    device_.occupy(*this, nccl.launch->channels(), declared_.priority);
+  };
+  const auto record = [&](const RecordWork& entry) {
+    const TicketRef ticket = entry.ticket;
+    event_between_ = true;
+    leave_hardware_queue();
+    complete_ticket(*ticket);
+    pop();
+  };
+  const auto wait = [&](const WaitWork& entry) {
+    Ticket& ticket = *entry.ticket;
+    if (!ticket.done) {
+      state_ = State::Blocked;
+      ticket.waiters.push_back(this);
+      return;
+    }
+    if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
+      previous_ = Kind::Event;
+      after_copy_ = ticket.after_copy;
+      ready_ = ticket.when;
+    }
+    event_between_ = true;
+    leave_hardware_queue();
+    pop();
+  };
+  const auto mark = [&](const MarkerWork&) {
+    leave_hardware_queue();
+    pop();
+  };
+  const auto call_host = [&](const HostFuncWork& function) {
+    state_ = State::Running;
+    leave_hardware_queue();
+    context_.host_functions.run(function, work.available, previous_ == Kind::HostFunction, *this);
+  };
+  const auto fault = [&](const FaultWork&) {
+    state_ = State::Running;  // for ever: nothing runs in a lost context
+    context_.lost(work.execution);
+  };
+  const auto begin_graph = [&](const std::shared_ptr<GraphWork>& graph) {
+    state_ = State::Running;
+    leave_hardware_queue();
+    graph->graph->start(*graph, work.execution, lane_, *this);
+  };
+  std::visit(Overloaded{begin_kernel, begin_copy, begin_nccl, record, wait, mark, call_host, fault,
+                        begin_graph},
+             work.what);
+}
+
+void StreamQueue::graph_ended() { finish(Kind::Kernel); }
+
+void StreamQueue::kernel_began() {
+  began_ = engine_.now();
+  leave_hardware_queue();
+  if (graph_ != nullptr) part_ = graph_->next_part();
+  if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) nccl->launch->began();
+}
+
+void StreamQueue::kernel_ended() { finish(Kind::Kernel); }
+
+void StreamQueue::copy_engine_free() {
+  began_ = engine_.now();
+  if (graph_ != nullptr) part_ = graph_->next_part();
+  engine_.queue().at(began_ + std::get<CopyWork>(queue_.front().what).latency, *this,
+                     kCopyLatencyOver);
+}
+
+void StreamQueue::host_function_began() {
+  began_ = engine_.now();
+  if (graph_ != nullptr) part_ = graph_->next_part();
+}
+
+/// Of the front entry, which has ended. A graph's nodes are spans of its launch.
+void StreamQueue::record_spans(const Work& work) {
+  if (std::holds_alternative<std::shared_ptr<GraphWork>>(work.what)) return;
+  const auto* nccl = std::get_if<NcclWork>(&work.what);
+  const std::uint16_t detail = nccl != nullptr ? nccl->launch->detail() : 0;
+  if (graph_ != nullptr) {
+    const Op* node = nccl != nullptr ? nccl->launch->executions().front().op : work.execution.op;
+    recorder_.span(graph_->lane(), graph_->execution(), part_, began_, engine_.now(), detail, node);
+  } else if (nccl != nullptr) {
+    for (const Execution& part : nccl->launch->executions()) {
+      recorder_.span(lane_, part, 1, began_, engine_.now(), detail);
+    }
+  } else {
+    recorder_.span(lane_, work.execution, work.part, began_, engine_.now(), detail);
+  }
+}
+
+/// The front entry, something that takes time, has ended.
+void StreamQueue::finish(Kind kind) {
+  const Work& work = queue_.front();
+  record_spans(work);
+  const auto* copy = std::get_if<CopyWork>(&work.what);
+  previous_nccl_ = std::holds_alternative<NcclWork>(work.what);
+  const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
+  previous_ = kind;
+  event_between_ = false;
+  ready_ = engine_.now();
+  state_ = State::Idle;
+  pop();
+  if (copy != nullptr) device_.release_copy_engine(engine);
+  advance();
+}
+
+void StreamQueue::pop() {
+  queue_.pop_front();
+  if (!peer_counts_.empty()) peer_counts_.pop_front();
+  ++completed_;
+  if (waiters_.empty()) return;
+  std::vector<Waiter*> woken;
+  std::erase_if(waiters_, [&](const auto& entry) {
+    if (entry.first > completed_) return false;
+    woken.push_back(entry.second);
+    return true;
+  });
+  for (Waiter* waiter : woken) waiter->wake();
+}
+
+void StreamQueue::complete_ticket(Ticket& ticket) {
+  ticket.done = true;
+  ticket.after_copy = previous_ == Kind::Copy;
+  ticket.when = engine_.now();
+  for (Waiter* waiter : std::exchange(ticket.waiters, {})) waiter->wake();
+}
+
+}  // namespace foretrace::sim

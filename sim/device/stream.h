@@ -1,0 +1,136 @@
+// A CUDA stream: a queue of work that the device runs in order, one entry at a time.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "sim/chunk/network.h"
+#include "sim/device/device.h"
+#include "sim/device/hardware_queue.h"
+#include "sim/device/work.h"
+#include "sim/engine/queue.h"
+#include "sim/host/functions.h"
+#include "sim/record/recorder.h"
+
+namespace foretrace::sim {
+
+/// What a stream's process gives it.
+class Context {
+ public:
+  Context(Engine& engine, const Machine& machine) : host_functions{engine, machine} {}
+  virtual ~Context() = default;
+  /// A kernel of `execution` broke the context.
+  virtual void lost(const Execution& execution) = 0;
+  HostFunctions host_functions;
+};
+
+class StreamQueue final : Handler,
+                          KernelOwner,
+                          Device::CopyOwner,
+                          HostFunctions::Owner,
+                          GraphOwner,
+                          ChunkNetwork::Owner,
+                          Waiter {
+ public:
+  StreamQueue(Engine& engine, Device& device, Context& context, Recorder& recorder,
+              const Machine& machine, const Stream& declared, std::uint32_t lane)
+      : engine_{engine},
+        device_{device},
+        context_{context},
+        recorder_{recorder},
+        machine_{machine},
+        declared_{declared},
+        lane_{lane} {}
+  StreamQueue(const StreamQueue&) = delete;
+  StreamQueue& operator=(const StreamQueue&) = delete;
+
+  /// Legacy default stream of the same device, for a blocking stream; null otherwise.
+  void set_legacy(StreamQueue* legacy) { legacy_ = legacy; }
+  /// The blocking streams beside a legacy default stream.
+  void add_blocking_peer(StreamQueue& peer) { blocking_peers_.push_back(&peer); }
+  /// Shared with other streams, when there are more streams than hardware queues.
+  void set_hardware_queue(HardwareQueue& queue) { hardware_queue_ = &queue; }
+  /// A stream of the same device that runs what `graph` captured from this one.
+  std::unique_ptr<StreamQueue> make_chain(GraphExec& graph) const;
+
+  /// Queues `work`; the host's part is over.
+  void push(Work work);
+
+  std::uint64_t issued() const { return issued_; }
+  std::uint64_t completed() const { return completed_; }
+  std::uint64_t pending() const { return issued_ - completed_; }
+
+  /// Wakes `waiter` once `count` entries have completed. Only when they have not yet.
+  void wait_for_count(std::uint64_t count, Waiter& waiter);
+
+  /// A legacy default stream whose next entry would wait for blocking streams.
+  bool waits_for_peers() const;
+
+  const Stream& declared() const { return declared_; }
+  Device& device() { return device_; }
+  std::uint32_t lane() const { return lane_; }
+
+  /// The entry that the stream is at, for explaining a deadlock; null when it is empty.
+  const Work* front() const { return queue_.empty() ? nullptr : &queue_.front(); }
+
+  // NCCL decides when its kernels end.
+  void nccl_kernel_finished() { device_.release(*this); }
+
+ private:
+  enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
+  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
+  enum class Kind : std::uint8_t { None, Kernel, Copy, Event, HostFunction };
+
+  void fire(std::uint64_t what) override;
+  void wake() override;
+  void kernel_began() override;
+  void kernel_ended() override;
+  void copy_engine_free() override;
+  void host_function_began() override;
+  void host_function_ended() override { finish(Kind::HostFunction); }
+  void graph_ended() override;
+  void rank_over(std::uint32_t) override { finish(Kind::Copy); }  // a copy's last slice has arrived
+
+  void advance();
+  bool waits_for_other_streams();
+  bool waits_for_hardware_queue();
+  void leave_hardware_queue();
+  void record_spans(const Work& work);
+  Duration gap_before(const Work& work) const;
+  void begin(const Work& work);
+  void finish(Kind kind);
+  void pop();
+  void complete_ticket(Ticket& ticket);
+
+  Engine& engine_;
+  Device& device_;
+  Context& context_;
+  Recorder& recorder_;
+  const Machine& machine_;
+  const Stream& declared_;
+  std::uint32_t lane_;
+  StreamQueue* legacy_ = nullptr;
+  std::vector<StreamQueue*> blocking_peers_;
+  HardwareQueue* hardware_queue_ = nullptr;
+  GraphExec* graph_ = nullptr;  ///< whose chain this is
+
+  Queue<Work> queue_;
+  /// For each queued entry of a legacy default stream: how far its peers must be.
+  Queue<std::vector<std::pair<StreamQueue*, std::uint64_t>>> peer_counts_;
+  State state_ = State::Idle;
+  std::uint16_t part_ = 1;  ///< of the running entry, in a graph
+  bool advancing_ = false;
+  Kind previous_ = Kind::None;
+  bool after_copy_ = false;  ///< the event that was waited for followed a copy
+  bool previous_nccl_ = false;
+  bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
+  TimePoint ready_{};           ///< when the previous entry left the stream free
+  TimePoint began_{};
+  std::uint64_t issued_ = 0;
+  std::uint64_t completed_ = 0;
+  std::vector<std::pair<std::uint64_t, Waiter*>> waiters_;
+};
+
+}  // namespace foretrace::sim

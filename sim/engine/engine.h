@@ -1,0 +1,65 @@
+// SimGrid, fenced in: its engine drives the clock, its max-min solver shares bandwidth between
+// flows, and our event queue is plugged into it as one more resource model. No other header shows
+// SimGrid. One engine per process: SimGrid's clock and callbacks are process-wide.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/engine/event_queue.h"
+
+namespace foretrace::sim {
+
+struct LinkId {
+  std::uint32_t value{};
+  friend auto operator<=>(LinkId, LinkId) = default;
+};
+struct PathId {
+  std::uint32_t value{};
+};
+
+enum class LinkSharing : std::uint8_t {
+  Shared,  ///< all flows together get the bandwidth, max-min fair
+  PerFlow  ///< every flow gets up to the bandwidth: a cap (SimGrid's FATPIPE)
+};
+
+class Engine {
+ public:
+  Engine();
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  EventQueue& queue() { return queue_; }
+  TimePoint now() const { return queue_.now(); }
+
+  /// Before run() only. Links have no latency: with one, SimGrid would share bandwidth in
+  /// proportion to 1/latency. Latencies are events of the queue.
+  LinkId add_link(const std::string& name, Bandwidth bandwidth,
+                  LinkSharing sharing = LinkSharing::Shared);
+
+  /// From now on, for flows under way too.
+  void set_bandwidth(LinkId link, Bandwidth bandwidth);
+
+  /// The route over these links; equal lists give the same path. Naming a link twice doubles its
+  /// load. At any time.
+  PathId path(const std::vector<LinkId>& links);
+
+  /// Moves `size` bytes over `path` from now on; fires `who` when the last byte has arrived.
+  void start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what);
+
+  /// Whether flows are on their way: then the clock may stop between any two events of the queue.
+  bool has_flows() const;
+
+  /// Runs until nothing is left to happen.
+  void run();
+
+ private:
+  class Impl;
+  EventQueue queue_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace foretrace::sim

@@ -1,0 +1,63 @@
+// Everything of fixed length (host calls, launches, kernels, latencies) waits here, in exact
+// integer picoseconds. Equal times fire in the order they were scheduled, so runs repeat.
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <vector>
+
+#include "scenarios/values/units.h"
+
+namespace foretrace::sim {
+
+/// Whatever wants to be called back at a simulated moment. `what` is the handler's own code.
+class Handler {
+ public:
+  virtual void fire(std::uint64_t what) = 0;
+
+ protected:
+  ~Handler() = default;
+};
+
+class EventQueue {
+ public:
+  /// The time of the event that fired last; while one fires, its own time.
+  TimePoint now() const { return now_; }
+
+  void at(TimePoint when, Handler& who, std::uint64_t what) {
+    heap_.push({when < now_ ? now_ : when, sequence_++, &who, what});
+  }
+
+  bool empty() const { return heap_.empty(); }
+  TimePoint next() const { return heap_.top().when; }
+  void clear() { heap_ = {}; }
+
+  /// Fires the earliest event.
+  void pop_and_fire() {
+    const Entry entry = heap_.top();
+    heap_.pop();
+    now_ = entry.when;
+    entry.who->fire(entry.what);
+  }
+
+  /// Moves the clock to where the engine's is: flows end between our events.
+  void advance_to(TimePoint when) {
+    if (when > now_) now_ = when;
+  }
+
+ private:
+  struct Entry {
+    TimePoint when;
+    std::uint64_t sequence;
+    Handler* who;
+    std::uint64_t what;
+    bool operator>(const Entry& other) const {
+      return when != other.when ? when > other.when : sequence > other.sequence;
+    }
+  };
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap_;
+  TimePoint now_{};
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace foretrace::sim

@@ -1,0 +1,156 @@
+#include "sim/fit/data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "reports/compare/compare.h"
+#include "reports/compare/merge.h"
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/text/errors.h"
+#include "sim/fit/program.h"
+#include "sim/fit/region.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kLeastSpread = 0.01;  ///< no region is trusted more than this
+
+bool is_sweep(const Program& program) {
+  return std::ranges::find(program.tags, "nccl") != program.tags.end();
+}
+
+/// `rule` is a name, or the beginning of names and a star.
+bool names(const std::string& rule, const std::string& name) {
+  return rule.ends_with('*') ? name.starts_with(rule.substr(0, rule.size() - 1)) : name == rule;
+}
+
+Standing standing_of(const FitRun& run, const HoldOut& hold_out, std::uint64_t pass) {
+  const bool calibrates = run.program.name.starts_with("calibrate");
+  for (const std::string& rule : hold_out.scenarios) {
+    if (names(rule, run.program.name)) return Standing::Validation;
+  }
+  if (!calibrates && !is_sweep(run.program)) return Standing::Validation;
+  if (!is_sweep(run.program)) return Standing::Fit;
+  if (hold_out.ranks.contains(run.gpus)) return Standing::HeldOutRanks;
+  const bool held = hold_out.every_other_size && pass % 2 == 1;
+  return held ? Standing::HeldOutSize : Standing::Fit;
+}
+
+std::vector<fs::path> measured_files(const std::vector<fs::path>& roots) {
+  std::vector<fs::path> files;
+  for (const fs::path& root : roots) {
+    if (fs::is_regular_file(root)) {
+      files.push_back(root);
+      continue;
+    }
+    if (!fs::is_directory(root)) {
+      throw UsageError{fmt::format("{}: no such directory", root.string())};
+    }
+    std::vector<fs::path> below;
+    for (const auto& entry : fs::recursive_directory_iterator{root}) {
+      if (entry.path().filename() == kMeasuredFile) below.push_back(entry.path());
+    }
+    std::ranges::sort(below);
+    files.insert(files.end(), below.begin(), below.end());
+  }
+  return files;
+}
+
+}  // namespace
+
+HoldOut parse_hold_out(const std::vector<std::string>& rules) {
+  HoldOut hold_out;
+  for (const std::string& rule : rules) {
+    int ranks = 0;
+    if (rule == "every-other") {
+      hold_out.every_other_size = true;
+    } else if (rule == "none") {
+      hold_out.every_other_size = false;
+    } else if (rule.starts_with("scenario=")) {
+      hold_out.scenarios.insert(rule.substr(9));
+    } else if (rule.starts_with("ranks=") &&
+               std::from_chars(rule.data() + 6, rule.data() + rule.size(), ranks).ptr ==
+                   rule.data() + rule.size() &&
+               ranks >= 2) {
+      hold_out.ranks.insert(ranks);
+    } else {
+      throw UsageError{fmt::format(
+          "--hold-out {}: not a rule\n  hint: every-other, none, ranks=4 or scenario=NAME", rule)};
+    }
+  }
+  return hold_out;
+}
+
+void add_run(FitData& data, Program program, const Timeline& measured, const HoldOut& hold_out) {
+  FitRun run;
+  run.program = std::move(program);
+  run.gpus = static_cast<int>(run.program.processes * run.program.devices);
+  run.first_target = data.targets.size();
+  const RegionReader reader{run.program};
+  for (const RegionRow& row : compare_regions(measured, measured, 1)) {
+    if (!row.second || row.second->median_ns <= 0) continue;
+    const RegionFigure& figure = *row.second;
+    const double spread = (figure.p95_ns - figure.p5_ns) / 2 / figure.median_ns;
+    data.targets.push_back({data.runs.size(), row.op, row.instance, row.name, figure.median_ns,
+                            std::max(spread, kLeastSpread),
+                            standing_of(run, hold_out, reader.pass_of(row.op, row.instance))});
+  }
+  run.targets = data.targets.size() - run.first_target;
+  data.runs.push_back(std::move(run));
+}
+
+FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_out) {
+  FitData data;
+  std::map<std::string, std::vector<LoadedTimeline>> by_program;
+  std::vector<std::string> order;  // of first appearance: the result does not depend on hashes
+  for (const fs::path& file : measured_files(roots)) {
+    LoadedTimeline loaded{file, read_timeline(file)};
+    const Timeline& timeline = loaded.timeline;
+    if (!timeline.origin.measured || timeline.outcome.kind != Outcome::Kind::Completed ||
+        timeline.regions.empty()) {
+      data.left_out.push_back(
+          fmt::format("{}: no completed measurement of regions", file.string()));
+      continue;
+    }
+    loaded.timeline.spans.clear();
+    auto& same = by_program[timeline.origin.program_hash];
+    if (same.empty()) order.push_back(timeline.origin.program_hash);
+    same.push_back(std::move(loaded));
+  }
+  int most_gpus = 0;
+  for (const std::string& hash : order) {
+    auto& parts = by_program[hash];
+    auto program = program_of(parts.back());
+    if (!program) {
+      data.left_out.push_back(
+          fmt::format("{}: measured with another version of {}, or with parameters that it does "
+                      "not note",
+                      parts.back().file.string(), parts.back().timeline.origin.file));
+      continue;
+    }
+    std::vector<Timeline> timelines;
+    for (LoadedTimeline& part : parts) timelines.push_back(std::move(part.timeline));
+    add_run(data, std::move(*program), merge_starts(std::move(timelines)), hold_out);
+    data.runs.back().where = parts.back().file.parent_path().string();
+    const fs::path environment = parts.back().file.parent_path() / "environment.json";
+    if (data.runs.back().gpus > most_gpus && fs::exists(environment)) {
+      most_gpus = data.runs.back().gpus;
+      data.environment = environment;
+    }
+  }
+  if (data.targets.empty()) {
+    for (const std::string& line : data.left_out) fmt::print(stderr, "{}\n", line);
+    throw UsageError{
+        fmt::format("nothing to fit: no usable {} there\n  hint: measure with "
+                    "'mpirun -n 8 foretrace-hw calibrate -o RUNS/'",
+                    kMeasuredFile)};
+  }
+  return data;
+}
+
+}  // namespace foretrace

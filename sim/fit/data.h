@@ -1,0 +1,66 @@
+// The measurements that a fit reads: which regions it may learn from, and which only judge it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reports/timeline/timeline.h"
+#include "scenarios/program/program.h"
+
+namespace foretrace {
+
+/// What is kept out of the fit, to judge it by.
+struct HoldOut {
+  bool every_other_size = true;     ///< of NCCL's sweeps
+  std::set<int> ranks;              ///< sweeps with so many GPUs, completely
+  std::set<std::string> scenarios;  ///< names, or the beginning of names and a star
+};
+
+/// "every-other", "none" (of the sizes), "ranks=4", "scenario=NAME". Throws UsageError.
+HoldOut parse_hold_out(const std::vector<std::string>& rules);
+
+enum class Standing : std::uint8_t {
+  Fit,           ///< the fit learns from it
+  HeldOutSize,   ///< a size between two that are in the fit
+  HeldOutRanks,  ///< a number of GPUs that is not in the fit
+  Validation     ///< of a scenario that is no calibration
+};
+
+/// One program and its measurement, all process starts together.
+struct FitRun {
+  Program program;
+  std::string where;  ///< the last directory it came from
+  int gpus = 1;
+  std::size_t first_target = 0, targets = 0;  ///< in FitData::targets
+};
+
+/// One execution of a region: the figure that a prediction is held against.
+struct FitTarget {
+  std::size_t run{};
+  std::uint32_t op{};
+  std::uint64_t instance{};
+  std::string region;  ///< "small_graph [3]"
+  double measured_ns{};
+  double spread{};  ///< relative: half of p5..p95 over all repetitions, at least 1 %
+  Standing standing = Standing::Fit;
+};
+
+struct FitData {
+  std::vector<FitRun> runs;
+  std::vector<FitTarget> targets;     ///< run by run
+  std::vector<std::string> left_out;  ///< one line for each measurement that cannot be used
+  std::filesystem::path
+      environment;  ///< environment.json of a run with the most GPUs; may be empty
+};
+
+/// Adds one measurement, of `program` itself.
+void add_run(FitData& data, Program program, const Timeline& measured, const HoldOut& hold_out);
+
+/// Everything named measured.timeline.json below `roots`; several of one program are merged.
+/// Throws UsageError when there is nothing that can be used.
+FitData load_fit_data(const std::vector<std::filesystem::path>& roots, const HoldOut& hold_out);
+
+}  // namespace foretrace

@@ -1,0 +1,79 @@
+#include "sim/fit/machine.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
+
+namespace foretrace {
+namespace {
+
+using Json = nlohmann::json;
+
+void reported(Machine& machine, Param param, double value) {
+  if (value <= 0) return;
+  machine.set(param, {value, 0, ParameterClass::Datasheet, "as the machine reports it", ""});
+}
+
+/// "528231220 kB" in bytes; 0 for another text.
+double host_memory(const std::string& text) {
+  double kilobytes = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), kilobytes).ptr;
+  return std::string_view{end} == " kB" ? kilobytes * 1024 : 0;
+}
+
+Json last_start(const std::filesystem::path& file) {
+  const Json document = Json::parse(read_text_file(file), nullptr, false);
+  if (document.is_object() && document.contains("starts") && !document.at("starts").empty()) {
+    const Json machine = document.at("starts").back().value("machine", Json::object());
+    if (machine.contains("gpus") && !machine.at("gpus").empty()) return machine;
+  }
+  throw UsageError{fmt::format("{}: says nothing of the GPUs", file.string())};
+}
+
+}  // namespace
+
+Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
+  if (environment.empty()) {
+    throw UsageError{
+        "--new: no environment.json beside these measurements, so nothing is known of the machine\n"
+        "  hint: start from a machine file with --machine"};
+  }
+  const Json found = last_start(environment);
+  const Json& gpu = found.at("gpus").front();
+  Machine machine = load_machine(kFirstGuess);
+  machine.name = name;
+  machine.nodes = 1;
+  machine.gpus_per_node = static_cast<std::uint32_t>(found.at("gpus").size());
+  machine.gpu_name = gpu.value("name", "");
+  machine.summary = fmt::format("{} x {} in one node", machine.gpus_per_node, machine.gpu_name);
+  machine.fit_scenarios.clear();
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (!machine.has(param)) continue;
+    ParamValue value = machine.get(param);
+    value.source = ParameterClass::Assumed;
+    value.from = fmt::format("as {}", kFirstGuess);
+    value.range.clear();
+    value.spread = 0;
+    machine.set(param, std::move(value));
+  }
+  reported(machine, Param::SmCount, gpu.value("sm_count", 0.0));
+  reported(machine, Param::GpuMemory, gpu.value("memory_bytes", 0.0));
+  reported(machine, Param::L2Size, gpu.value("l2_bytes", 0.0));
+  reported(machine, Param::CopyEngines, gpu.value("copy_engines", 0.0));
+  const Json host = found.value("host", Json::object());
+  reported(machine, Param::HostMemory, host_memory(host.value("memory", "")));
+  machine.nccl_version = found.value("software", Json::object()).value("nccl", "");
+  const Json variables = found.value("variables", Json::object());
+  if (variables.value("NCCL_NVLS_ENABLE", "") == "0") {
+    machine.set(Param::NcclNvls,
+                {0, 0, ParameterClass::Datasheet, "NCCL_NVLS_ENABLE=0 when it was measured", ""});
+  }
+  return machine;
+}
+
+}  // namespace foretrace

@@ -1,0 +1,20 @@
+// A machine to start a fit from where there is none for this GPU yet.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "models/machine/machine.h"
+
+namespace foretrace {
+
+/// The shipped machine whose values a new one begins with.
+inline constexpr const char* kFirstGuess = "h200-nvswitch-8";
+
+/// All parameters as in kFirstGuess, as assumptions; and what `environment` (the environment.json
+/// of a measurement) says of the machine: GPU, SMs, memory, copy engines, number of GPUs, host
+/// memory, NCCL's version, and whether NVLink multicast was switched off. Throws UsageError when
+/// the file says nothing of the kind.
+Machine new_machine(const std::string& name, const std::filesystem::path& environment);
+
+}  // namespace foretrace

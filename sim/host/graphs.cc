@@ -1,0 +1,67 @@
+// CUDA graphs: calls inside a graph_capture are noted instead of queued; a launch queues one entry,
+// with the kernels, copies and host functions that its chains are to run.
+#include "sim/host/thread.h"
+
+namespace foretrace::sim {
+
+void HostThread::run(const GraphCapture& op) {
+  capture_ = process_.graphs[op.graph.resolve(variables_).value].get();
+  capture_->begin_capture();
+  frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, {}});
+}
+
+void HostThread::end_capture() {
+  const std::uint32_t nodes = std::exchange(capture_, nullptr)->nodes();
+  take(machine_.time(Param::HostGraphInstantiate) +
+       machine_.time(Param::HostGraphInstantiatePerNode) * nodes);
+}
+
+/// A record or a wait of this launch, instead of the captured one.
+Work::What HostThread::captured_work(const Work::What& what,
+                                     std::map<const Ticket*, TicketRef>& tickets) {
+  if (const auto* record = std::get_if<RecordWork>(&what)) {
+    TicketRef& ticket = tickets[record->ticket.get()];
+    ticket = TicketRef{new Ticket};
+    ticket->record = record->ticket->record;
+    return RecordWork{ticket};
+  }
+  if (const auto* wait = std::get_if<WaitWork>(&what)) {
+    const auto known = tickets.find(wait->ticket.get());
+    if (known != tickets.end()) return WaitWork{known->second};
+  }
+  return what;
+}
+
+void HostThread::run(const GraphLaunch& op) {
+  GraphExec& graph = *process_.graphs[op.graph.resolve(variables_).value];
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
+  const Duration call = call_cost(Param::HostGraphLaunch) +
+                        machine_.time(Param::HostGraphLaunchPerNode) * graph.nodes() +
+                        device_switch(queue.declared().device);
+  auto work = std::make_shared<GraphWork>(GraphWork{&graph, {}});
+  std::map<const Ticket*, TicketRef> tickets;
+  std::vector<CommHandle> communicators;
+  const auto chain_of = [&](StreamQueue& stream) -> StreamQueue& { return graph.chain_of(stream); };
+  for (const GraphExec::Entry& entry : graph.entries()) {
+    if (const auto* calls = std::get_if<std::vector<NcclCall>>(&entry.what)) {
+      Duration unused{0};
+      for (NcclKernel& kernel : nccl_prepare(*calls, chain_of, unused)) {
+        work->entries.emplace_back(kernel.stream, NcclWork{kernel.launch});
+        communicators.push_back(kernel.handle);
+      }
+    } else {
+      work->entries.emplace_back(&graph.chain_of(*entry.stream),
+                                 captured_work(std::get<Work::What>(entry.what), tickets));
+    }
+  }
+  graph.launched(*work, queue, queue.issued() + 1);
+  push(queue, call, machine_.time(Param::GraphLatency), std::move(work));
+  for (const CommHandle& handle : communicators) {
+    NcclComm& comm = world_.communicator(handle.communicator);
+    comm.last(comm.rank_of({process_.index, handle.device})) = {&queue, queue.issued()};
+  }
+  take(call);
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,260 @@
+#include "sim/host/thread.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace foretrace::sim {
+namespace {
+
+/// Calls that tell of an earlier kernel's error. Launches and other asynchronous calls do not, as
+/// seen on H200s.
+bool reports_errors(const OpKind& kind) {
+  return std::holds_alternative<EventSynchronize>(kind) ||
+         std::holds_alternative<EventQuery>(kind) ||
+         std::holds_alternative<EventElapsedTime>(kind) ||
+         std::holds_alternative<EventWaitFor>(kind) ||
+         std::holds_alternative<StreamSynchronize>(kind) ||
+         std::holds_alternative<StreamQuery>(kind) ||
+         std::holds_alternative<DeviceSynchronize>(kind) || std::holds_alternative<Memcpy>(kind) ||
+         std::holds_alternative<Memset>(kind) || std::holds_alternative<Malloc>(kind) ||
+         std::holds_alternative<Free>(kind) || std::holds_alternative<HostAlloc>(kind) ||
+         std::holds_alternative<HostFree>(kind) || std::holds_alternative<HostRegister>(kind) ||
+         std::holds_alternative<NcclCommInit>(kind) ||
+         std::holds_alternative<NcclCommDestroy>(kind);
+}
+
+}  // namespace
+
+HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
+                       const Program& program, const foretrace::HostThread& declared,
+                       std::uint32_t process)
+    : engine_{engine},
+      world_{world},
+      recorder_{recorder},
+      machine_{machine},
+      program_{program},
+      declared_{declared},
+      process_{world.process(process)},
+      lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
+                               process, kNoDevice, declared.name})},
+      slot_{process_.in_call_until.size()} {
+  const auto blocking = program.environment.find("CUDA_LAUNCH_BLOCKING");
+  launches_block_ = blocking != program.environment.end() && blocking->second == "1";
+  process_.users.push_back(this);
+  process_.in_call_until.emplace_back();
+  called_before_.resize(kParamCount);
+  variables_.push_back(process);
+  frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
+}
+
+void HostThread::fire(std::uint64_t what) {
+  switch (static_cast<Event>(what)) {
+    case kNext:
+      next();
+      return;
+    case kReturn:
+      returned();
+      return;
+    case kWake:
+      wake();
+      return;
+  }
+}
+
+/// Runs on until a call takes time. Blocks take none.
+void HostThread::next() {
+  while (!frames_.empty()) {
+    Frame& frame = frames_.back();
+    if (frame.position == frame.block->size()) {
+      if (!leave()) return;
+      continue;
+    }
+    const Op& op = (*frame.block)[frame.position++];
+    current_ = {&op, frame.instance};
+    called_ = engine_.now();
+    if (process_.fault.op != nullptr && reports_errors(op.kind)) {
+      context_lost();
+      return;
+    }
+    const std::size_t depth = frames_.size();
+    std::visit([this](const auto& kind) { run(kind); }, op.kind);
+    if (frames_.size() != depth) continue;  // entered a block
+    if (!std::exchange(passed_, false)) return;
+  }
+}
+
+void HostThread::fail(std::string what) {
+  failure_ = std::move(what);
+  frames_.clear();
+}
+
+/// Every call of the process that is waiting, or comes later, reports the error.
+void HostThread::context_lost() {
+  if (finished() || !failure_.empty()) return;
+  const bool waits = pending_wakes_ > 0 && waits_for_stream_ != nullptr;
+  const bool calls = called_ == engine_.now() && reports_errors(current_.op->kind);
+  if (!waits && !calls) return;  // notices at its next call
+  const TimePoint end = engine_.now() + machine_.time(Param::HostWake);
+  recorder_.span(lane_, current_, 0, called_, end);
+  fail(fmt::format("an illegal memory access of line {} ({}) surfaced here",
+                   process_.fault.op->line, kind_name(process_.fault.op->kind)));
+}
+
+/// At the end of a block: around again, or out. False when leaving takes time (a group's launch).
+bool HostThread::leave() {
+  Frame& frame = frames_.back();
+  if (frame.left > 1) {
+    --frame.left;
+    ++frame.instance;
+    ++variables_.back();
+    frame.position = 0;
+    return true;
+  }
+  const Frame done = frame;
+  frames_.pop_back();
+  if (done.owner == nullptr) return true;
+  if (std::holds_alternative<Repeat>(done.owner->kind)) {
+    variables_.pop_back();
+  } else if (std::holds_alternative<Region>(done.owner->kind)) {
+    recorder_.region({done.owner, done.instance}, process_.index, done.began, engine_.now());
+  } else if (group_depth_ > 0) {
+    if (--group_depth_ > 0) return true;
+    current_ = {done.owner, done.instance};
+    called_ = engine_.now();
+    nccl_issue();
+    return false;
+  } else if (capture_ != nullptr) {
+    current_ = {done.owner, done.instance};
+    called_ = engine_.now();
+    end_capture();
+    return false;
+  }
+  return true;
+}
+
+void HostThread::run(const Repeat& op) {
+  if (op.times == 0) {
+    passed_ = true;
+    return;
+  }
+  frames_.push_back({&op.ops, 0, current_.op, op.times, current_.instance * op.times, {}});
+  variables_.push_back(0);
+}
+
+void HostThread::run(const Region& op) {
+  recorder_.begin_region(current_, process_.index);
+  frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, engine_.now()});
+}
+
+void HostThread::run(const NcclGroup& op) {
+  ++group_depth_;
+  frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, {}});
+}
+
+void HostThread::take(Duration cost) {
+  const TimePoint end = engine_.now() + cost;
+  recorder_.span(lane_, current_, 0, called_, end);
+  engine_.queue().at(end, *this, kNext);
+}
+
+void HostThread::block(Duration cost, Duration wake_cost, std::string waits_for) {
+  earliest_return_ = engine_.now() + cost;
+  wake_cost_ = wake_cost;
+  waits_for_ = std::move(waits_for);
+  if (pending_wakes_ == 0) take(cost);
+}
+
+void HostThread::wake() {
+  if (--pending_wakes_ > 0) return;
+  TimePoint end = std::max(earliest_return_, engine_.now() + wake_cost_);
+  for (const Connection* connection : connections_) end = std::max(end, connection->ready);
+  engine_.queue().at(end, *this, kReturn);
+}
+
+void HostThread::returned() {
+  waits_for_stream_ = nullptr;
+  connections_.clear();
+  if (std::exchange(after_connecting_, false)) {
+    nccl_launch_all();
+    return;
+  }
+  if (std::exchange(retry_, false)) {  // the queue has room again
+    std::visit([this](const auto& kind) { run(kind); }, current_.op->kind);
+    return;
+  }
+  recorder_.span(lane_, current_, 0, called_, engine_.now());
+  next();
+}
+
+void HostThread::wait_for_stream(StreamQueue& stream) {
+  if (stream.pending() == 0) return;
+  stream.wait_for_count(stream.issued(), *this);
+  ++pending_wakes_;
+  waits_for_stream_ = &stream;
+}
+
+/// A stream holds so many entries; the call that would add another waits for room.
+bool HostThread::queue_full(StreamQueue& stream) {
+  const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
+  if (capture_ != nullptr || stream.pending() < depth) return false;
+  stream.wait_for_count(stream.issued() - depth + 1, *this);
+  pending_wakes_ = 1;
+  waits_for_stream_ = &stream;
+  retry_ = true;
+  block(Duration{0}, Duration{0},
+        fmt::format("room in the full launch queue of stream {}", stream.declared().name));
+  return true;
+}
+
+/// Code and data of a kind of call have left the caches since the last pass.
+Duration HostThread::call_cost(Param param) {
+  if (capture_ != nullptr) return machine_.time(Param::HostCapture);
+  // What torch.distributed does inside a call is not called from Python; the call itself is.
+  const bool inside = current_.op->lowered && param != Param::NcclHostCollective;
+  Duration cost = inside ? machine_.time(param) : machine_.call_time(param);
+  const auto kind = static_cast<std::size_t>(param);
+  if (!called_before_[kind]) {
+    called_before_[kind] = true;
+    cost +=
+        machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm : Param::HostFirstCall);
+  }
+  return cost + contention(cost);
+}
+
+/// Host threads of one process that call the driver at once hold each other up.
+Duration HostThread::contention(Duration cost) {
+  auto& until = process_.in_call_until;
+  if (until.size() < 2 || !machine_.has(Param::HostContention)) return Duration{0};
+  const TimePoint now = engine_.now();
+  std::int64_t others = 0;
+  for (std::size_t i = 0; i < until.size(); ++i) others += i != slot_ && until[i] > now ? 1 : 0;
+  const double share = machine_.get(Param::HostContention).value;
+  const Duration wait{std::llround(static_cast<double>((cost * others).count()) * share)};
+  until[slot_] = now + cost + wait;
+  return wait;
+}
+
+Duration HostThread::device_switch(std::uint32_t device) {
+  if (device == device_) return Duration{0};
+  device_ = device;
+  return machine_.time(Param::HostSetDevice);
+}
+
+StreamQueue& HostThread::stream(const StreamRef& ref) { return stream_at(ref, variables_); }
+
+StreamQueue& HostThread::stream_at(const StreamRef& ref, Variables variables) {
+  const StreamId id = ref.resolve(variables);
+  if (program_.streams[id.value].kind == StreamKind::PerThreadDefault) {
+    return world_.per_thread_stream(process_, lane_, id);
+  }
+  return *process_.streams[id.value];
+}
+
+const Buffer& HostThread::buffer(const BufferRef& ref) const {
+  return program_.buffers[ref.resolve(variables_).value];
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,21 @@
+// What earlier passes of a program leave behind for the one that is simulated.
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+#include "models/machine/machine.h"
+#include "scenarios/program/program.h"
+#include "sim/world.h"
+
+namespace foretrace::sim {
+
+/// Sets Process::host_reads as the warm-up left them: host memory that a pass only reads stays in
+/// the cache from pass to pass, if all host memory that the process touches in one fits there.
+void warm_cache(const Program& program, const Machine& machine, Process& process);
+
+/// The communicators of which some graph of the program captures an operation. The members of a
+/// family of handles are taken to be one communicator's, as they are in `world(rank)`.
+std::set<std::uint32_t> captured_communicators(const Program& program);
+
+}  // namespace foretrace::sim

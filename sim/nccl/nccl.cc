@@ -1,0 +1,307 @@
+#include "sim/nccl/nccl.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "scenarios/text/errors.h"
+#include "sim/device/stream.h"
+
+namespace foretrace::sim {
+
+void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
+                     const Execution& execution, const NcclChoice& choice) {
+  const std::size_t party = transfer->enlist(rank, *this);
+  parts_.push_back({std::move(transfer), party});
+  const auto* collective = std::get_if<NcclCollective>(&execution.op->kind);
+  if (collective != nullptr && !is_send_recv(collective->kind)) {
+    std::swap(parts_[collectives_++], parts_.back());
+  }
+  executions_.push_back(execution);
+  channels_ = std::max(channels_, choice.channels);
+  ++open_;
+}
+
+void NcclLaunch::began() { begin(0, collectives_ > 0 ? collectives_ : parts_.size()); }
+
+void NcclLaunch::begin(std::size_t first, std::size_t end) {
+  for (std::size_t i = first; i < end; ++i) parts_[i].transfer->began(parts_[i].party);
+}
+
+void NcclLaunch::transfer_over() {
+  const bool collectives_are_over = parts_.size() - --open_ == collectives_;
+  if (open_ == 0) {
+    stream_.nccl_kernel_finished();
+  } else if (collectives_are_over) {
+    begin(collectives_, parts_.size());
+  }
+}
+
+Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
+                   NcclCost cost, TransferPath path)
+    : engine_{engine},
+      key_{std::move(key)},
+      missing_{ranks.size()},
+      cost_{std::move(cost)},
+      path_{path} {
+  parties_.reserve(ranks.size());
+  for (const std::uint32_t rank : ranks) parties_.push_back({rank});
+}
+
+std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
+  const auto is_free = [&](std::size_t party) {
+    return parties_[party].rank == rank && parties_[party].launch == nullptr;
+  };
+  std::size_t party = 0;
+  if (rank < parties_.size() && is_free(rank)) party = rank;
+  // Else one of a pair; a rank that sends to itself is both.
+  while (party < parties_.size() && !is_free(party)) ++party;
+  FORETRACE_CHECK(party < parties_.size(), "a rank takes part once");
+  parties_[party].launch = &launch;
+  return party;
+}
+
+void Transfer::began(std::size_t party) {
+  parties_[party].begun = true;
+  --missing_;
+  if (!mismatch_.empty()) return;
+  if (network_ != nullptr) {
+    network_->begin(chunks_, static_cast<std::uint32_t>(party));
+    return;
+  }
+  const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
+  if (goes && !std::exchange(has_left_, true)) {
+    leave();
+  } else if (has_arrived_) {  // it lies in the receiver's buffers
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
+  }
+}
+
+std::vector<std::uint32_t> Transfer::missing() const {
+  std::vector<std::uint32_t> ranks;
+  for (const Party& party : parties_) {
+    if (!party.begun) ranks.push_back(party.rank);
+  }
+  return ranks;
+}
+
+void Transfer::leave() {
+  constexpr Duration kShort = std::chrono::microseconds{20};  // too short for others to disturb
+  if (!path_.memory || cost_.latency < kShort) {
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
+    return;
+  }
+  const double bytes = to_seconds(cost_.latency) * path_.memory->idle.bytes_per_second();
+  engine_.start_flow(path_.memory->path, {static_cast<std::uint64_t>(bytes)}, *this, kLatencyOver);
+}
+
+void Transfer::fire(std::uint64_t what) {
+  if (what == kLatencyOver && cost_.wire_bytes.count > 0) {
+    engine_.start_flow(path_.wire, cost_.wire_bytes, *this, kArrived);
+    return;
+  }
+  has_arrived_ = true;
+  end_begun();
+}
+
+/// Over for all whose kernels run. The last launch takes this transfer with it.
+void Transfer::end_begun() {
+  std::vector<NcclLaunch*> over;
+  for (Party& party : parties_) {
+    if (party.begun && party.launch != nullptr)
+      over.push_back(std::exchange(party.launch, nullptr));
+  }
+  for (NcclLaunch* launch : over) launch->transfer_over();
+}
+
+void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
+                          const std::vector<std::uint32_t>& gpus) {
+  network_ = &network;
+  chunks_ = network.add(program, gpus, *this);
+}
+
+/// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
+void Transfer::rank_over(std::uint32_t party) { parties_[party].launch->transfer_over(); }
+
+NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
+                   const NcclTuning& tuning, bool warm)
+    : engine_{engine}, machine_{machine}, declared_{declared}, tuning_{tuning}, warm_{warm} {
+  next_collective_.resize(declared.members.size());
+  last_.resize(declared.members.size());
+  collectives_connection_ = {"the communicator's first collective", all_ranks(), {}, {}};
+  initialization_ = {"ncclCommInitRank", all_ranks(), {}, {}};
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) rank_of_[declared.members[rank]] = rank;
+}
+
+std::vector<std::uint32_t> NcclComm::all_ranks() const {
+  std::vector<std::uint32_t> ranks(declared_.members.size());
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  return ranks;
+}
+
+std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
+
+std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
+                                                    Bytes size, std::int64_t root,
+                                                    const std::vector<NcclGroupCall>& together,
+                                                    std::size_t place) {
+  const std::uint64_t number = next_collective_[rank]++;
+  const TransferKey key{kind_name(op), size.count, root};
+  const bool alone = together.size() < 2 || is_send_recv(op.kind);
+  const std::size_t of_kernel = alone ? 1 : together.size();
+  if (number - first_ == collectives_.size()) {
+    const NcclCost cost = alone ? collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
+                                : costs_of(together)[place];
+    collectives_.push_back(
+        {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), of_kernel, 0});
+    if (network_ != nullptr && alone) {
+      run_by_chunks(*collectives_.back().transfer, op, size, root);
+    }
+  }
+  Collective& collective = collectives_[number - first_];
+  const std::shared_ptr<Transfer> transfer = collective.transfer;
+  if (transfer->key() != key) {
+    transfer->mismatch(
+        fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes", rank,
+                    key.what, key.size_bytes, transfer->key().what, transfer->key().size_bytes));
+  }
+  if (of_kernel != collective.of_kernel) {
+    const auto group = [](std::size_t count) {
+      return count < 2 ? "alone" : fmt::format("in a group of {} collectives", count);
+    };
+    transfer->mismatch(fmt::format("rank {} calls {} {} where another rank calls it {}", rank,
+                                   key.what, group(of_kernel), group(collective.of_kernel)));
+  }
+  // The ranks join in order: the first collective is complete before any other.
+  if (++collective.joined == ranks()) {
+    collectives_.pop_front();
+    ++first_;
+  }
+  return transfer;
+}
+
+/// A group's calls are joined one by one, and loops repeat their groups.
+const std::vector<NcclCost>& NcclComm::costs_of(const std::vector<NcclGroupCall>& together) {
+  if (together != last_together_) {
+    last_together_ = together;
+    last_costs_ = nccl_group_cost(machine_, tuning_, together);
+  }
+  return last_costs_;
+}
+
+Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,
+                             const NcclChoice& choice) const {
+  const auto* const collective = std::get_if<NcclCollective>(&op);
+  if (collective == nullptr) return Duration{0};
+  if (!is_send_recv(collective->kind)) {
+    const bool counts = machine_.has(Param::NcclHostPerChannel);
+    return counts ? machine_.time(Param::NcclHostPerChannel) * std::int64_t{choice.channels}
+                  : Duration{0};
+  }
+  // A send and a receive for each rank, a root's for each rank and its own. Before 2.28 they are
+  // the program's calls; since then NCCL makes them of one call, the first at no cost.
+  std::int64_t operations = 2 * std::int64_t{ranks()};
+  const bool is_rooted = collective->kind != CollectiveKind::AllToAll;
+  if (is_rooted) operations = collective->root.eval(variables) == rank ? ranks() + 1 : 1;
+  if (tuning_.version >= NcclVersion{2, 28, 0}) --operations;
+  return machine_.time(Param::NcclHostPerOp) * operations;
+}
+
+Duration NcclComm::mixing_time() const {
+  const bool mixes = captured_ && machine_.has(Param::NcclHostMixing) &&
+                     tuning_.settings.get(NcclNumber::GraphMixing, 1) != 0;
+  return mixes ? machine_.time(Param::NcclHostMixing) : Duration{0};
+}
+
+NcclPeer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
+  const std::uint32_t per_node = tuning_.topology.gpus_per_node;
+  return from / per_node == to / per_node ? NcclPeer::SameNode : NcclPeer::OtherNode;
+}
+
+std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
+                                                   bool sender, Bytes size, bool both_ways) {
+  PairQueue& queue = send_recv_[{from, to}];
+  auto& mine = sender ? queue.unmatched_sends : queue.unmatched_recvs;
+  auto& other = sender ? queue.unmatched_recvs : queue.unmatched_sends;
+  if (!other.empty()) {
+    const std::shared_ptr<Transfer> transfer = other.front();
+    other.pop_front();
+    if (transfer->key().size_bytes != size.count) {
+      transfer->mismatch(fmt::format("{}: one side has {} bytes, the other {}",
+                                     transfer->key().what, transfer->key().size_bytes, size.count));
+    }
+    return transfer;
+  }
+  const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
+  auto transfer = std::make_shared<Transfer>(
+      engine_, key, std::vector{from, to},
+      send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to)),
+      from == to ? all_ : pair_path_(from, to));
+  // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
+  // before it waits. Half of LL's bytes are flags.
+  const NcclChoice& choice = transfer->cost().choice;
+  const std::uint64_t buffer = tuning_.buffer_bytes[nccl_index(choice.protocol)];
+  const std::uint64_t room =
+      choice.channels * (choice.protocol == NcclProtocol::LL ? buffer / 2 : buffer);
+  if (size.count <= room) transfer->set_buffered(from);
+  if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways);
+  mine.push_back(transfer);
+  return transfer;
+}
+
+/// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a
+/// flow.
+void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size,
+                             std::int64_t root) {
+  if (ranks() < 2) return;
+  const NcclSlices slices = collective_slices(machine_, tuning_, op.kind, size, op.type, op.op);
+  const ChunkProgram program =
+      collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
+                         static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));
+  if (program.stages.empty()) return;
+  transfer.set_chunks(*network_, program, gpus_);
+}
+
+void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
+                             bool both_ways) {
+  if (from == to) return;  // a copy inside the kernel
+  const ChunkProgram program =
+      pair_program(send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
+  transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
+}
+
+Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {
+  const auto at = std::ranges::find(connection.missing, rank);
+  if (at == connection.missing.end()) {
+    return connection.made() && connection.ready <= engine_.now() ? nullptr : &connection;
+  }
+  connection.missing.erase(at);
+  if (connection.made()) {
+    connection.ready = engine_.now() + cost;
+    for (Waiter* waiter : std::exchange(connection.waiters, {})) waiter->wake();
+  }
+  return &connection;
+}
+
+Connection* NcclComm::connect_collectives(std::uint32_t rank) {
+  if (warm_) return nullptr;
+  return arrive(collectives_connection_, rank, machine_.time(Param::NcclConnect));
+}
+
+Connection* NcclComm::connect_pair(std::uint32_t rank, std::uint32_t peer) {
+  if (warm_ || rank == peer) return nullptr;
+  const auto pair = std::minmax(rank, peer);
+  const auto [at, is_new] = pair_connections_.try_emplace(pair);
+  if (is_new) {
+    at->second.what = fmt::format("the first transfer between rank {} and rank {}", rank, peer);
+    at->second.missing = {rank, peer};
+  }
+  return arrive(at->second, rank, machine_.time(Param::NcclConnect));
+}
+
+Connection* NcclComm::initialize(std::uint32_t rank) {
+  return arrive(initialization_, rank, machine_.time(Param::NcclInit));
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,254 @@
+// NCCL as the simulator runs it: a launch is one rank's kernel for a call or a group; a transfer
+// is what several launches do together (a collective, or a send with its receive).
+//
+// A launch occupies its SMs from when its stream reaches it; a transfer starts when the last of
+// its ranks has begun; a kernel ends when all transfers of its launch are over.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nccl/time/cost.h"
+#include "models/nccl/time/group_cost.h"
+#include "sim/chunk/network.h"
+#include "sim/device/work.h"
+#include "sim/engine/engine.h"
+#include "sim/engine/queue.h"
+
+namespace foretrace::sim {
+
+class StreamQueue;
+class Transfer;
+
+/// One NCCL call as a host thread made it, alone or in a group.
+struct NcclCall {
+  Execution execution;
+  std::vector<std::int64_t> variables;
+};
+
+class NcclLaunch {
+ public:
+  /// The launch before on the same communicator and device: NCCL runs them in this order,
+  /// whatever streams they are on.
+  struct Order {
+    StreamQueue* stream = nullptr;
+    std::uint64_t count = 0;
+  };
+
+  NcclLaunch(StreamQueue& stream, Order after) : stream_{stream}, after_{after} {}
+
+  /// Takes part in `transfer` as `rank`.
+  void add(std::shared_ptr<Transfer> transfer, std::uint32_t rank, const Execution& execution,
+           const NcclChoice& choice);
+  void set_detail(std::uint16_t detail) { detail_ = detail; }
+
+  /// The kernel runs: it arrives at all its collectives, and after them at its sends and receives,
+  /// as each of its channels does.
+  void began();
+  void transfer_over();
+
+  std::uint32_t channels() const { return channels_; }
+  std::uint16_t detail() const { return detail_; }
+  const std::vector<Execution>& executions() const { return executions_; }
+  /// A transfer, and which of its parties this launch is.
+  struct Part {
+    std::shared_ptr<Transfer> transfer;
+    std::size_t party;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
+  const Order& after() const { return after_; }
+
+ private:
+  void begin(std::size_t first, std::size_t end);
+
+  StreamQueue& stream_;
+  Order after_;
+  std::vector<Part> parts_;      ///< collectives first
+  std::size_t collectives_ = 0;  ///< of them
+  std::vector<Execution> executions_;
+  std::size_t open_ = 0;
+  std::uint32_t channels_ = 0;
+  std::uint16_t detail_ = 0;
+};
+
+/// What every rank must agree on; also what a deadlock explanation shows.
+struct TransferKey {
+  std::string what;  ///< "nccl_all_reduce", "send from rank 0 to rank 1"
+  std::uint64_t size_bytes = 0;
+  std::int64_t root = -1;
+  friend bool operator==(const TransferKey&, const TransferKey&) = default;
+};
+
+/// The links that a transfer uses.
+struct TransferPath {
+  PathId wire;
+  /// What it does beside moving bytes over the wire goes through its GPUs' memories, at this rate
+  /// while no other kernel uses them.
+  struct Memory {
+    PathId path;
+    Bandwidth idle;
+  };
+  std::optional<Memory> memory;
+};
+
+class Transfer final : Handler, ChunkNetwork::Owner {
+ public:
+  /// Between these ranks: all of a communicator in their order, or a sender and its receiver.
+  Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks, NcclCost cost,
+           TransferPath path);
+
+  /// `launch` takes part as `rank`: as the party of the number returned.
+  std::size_t enlist(std::uint32_t rank, NcclLaunch& launch);
+  /// That party's kernel runs; with the last one's the transfer starts.
+  void began(std::size_t party);
+
+  /// A send that fits into the receiver's buffers: it leaves when its sender has begun, and the
+  /// sender need not wait for the receiver.
+  void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
+
+  /// Runs slice by slice instead: the program's rank i is the party i, on `gpus[i]`.
+  void set_chunks(ChunkNetwork& network, const ChunkProgram& program,
+                  const std::vector<std::uint32_t>& gpus);
+
+  /// A rank called something else in this place: the transfer never starts.
+  void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
+
+  const TransferKey& key() const { return key_; }
+  const NcclCost& cost() const { return cost_; }
+  const std::string& mismatch() const { return mismatch_; }
+  /// Ranks whose kernels have not begun.
+  std::vector<std::uint32_t> missing() const;
+
+ private:
+  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate };
+  void fire(std::uint64_t what) override;
+  void leave();
+  void end_begun();
+  void rank_over(std::uint32_t party) override;
+
+  struct Party {
+    std::uint32_t rank;
+    NcclLaunch* launch = nullptr;
+    bool begun = false;
+  };
+
+  Engine& engine_;
+  TransferKey key_;
+  std::vector<Party> parties_;
+  std::size_t missing_;  ///< parties that have not begun
+  NcclCost cost_;
+  TransferPath path_;
+  std::string mismatch_;
+  std::optional<std::uint32_t> buffered_sender_;
+  bool has_left_ = false;
+  bool has_arrived_ = false;
+  ChunkNetwork* network_ = nullptr;  ///< chunk fidelity
+  ChunkNetwork::OperationId chunks_{};
+};
+
+/// Host threads that connect to each other before the first use of a peer or an algorithm.
+struct Connection {
+  std::string what;                    ///< for explaining a deadlock
+  std::vector<std::uint32_t> missing;  ///< ranks that have not come yet
+  TimePoint ready{};                   ///< once nobody is missing
+  std::vector<Waiter*> waiters;
+  bool made() const { return missing.empty(); }
+};
+
+/// A communicator at run time.
+class NcclComm {
+ public:
+  NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
+           const NcclTuning& tuning, bool warm);
+
+  const Communicator& declared() const { return declared_; }
+  std::uint32_t ranks() const { return static_cast<std::uint32_t>(declared_.members.size()); }
+  std::uint32_t rank_of(RankPlace place) const;
+
+  /// The ports and links that a transfer over all ranks, or from one rank to another, uses.
+  using PairPath = std::function<TransferPath(std::uint32_t from, std::uint32_t to)>;
+  void set_paths(TransferPath all, PairPath pair) {
+    all_ = all;
+    pair_path_ = std::move(pair);
+  }
+
+  /// Chunk fidelity: transfers run slice by slice between these GPUs, the members' in order.
+  void set_network(ChunkNetwork& network, std::vector<std::uint32_t> gpus) {
+    network_ = &network;
+    gpus_ = std::move(gpus);
+  }
+
+  /// The collective is number `place` of the calls that one kernel runs together.
+  std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
+                                            Bytes size, std::int64_t root,
+                                            const std::vector<NcclGroupCall>& together,
+                                            std::size_t place);
+  std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
+                                           Bytes size, bool both_ways);
+
+  /// `rank` is here for the connection that its operation needs. Null when that was made before;
+  /// else the host thread returns at its `ready`, once it is made.
+  Connection* connect_collectives(std::uint32_t rank);
+  Connection* connect_pair(std::uint32_t rank, std::uint32_t peer);
+  Connection* initialize(std::uint32_t rank);
+  bool is_initialized() const { return initialization_.made(); }
+
+  NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
+
+  /// A graph has captured an operation of this communicator, which NCCL never forgets.
+  void set_captured() { captured_ = true; }
+
+  /// What the host takes for one of `rank`'s operations, beyond its call.
+  Duration host_time(std::uint32_t rank, const OpKind& op, Variables variables,
+                     const NcclChoice& choice) const;
+  /// What it takes for each kernel, beyond its call, once a graph has captured the communicator:
+  /// with NCCL_GRAPH_MIXING_SUPPORT, the default, NCCL keeps the order with the graph's kernels
+  /// by an event (src/misc/strongstream.cc).
+  Duration mixing_time() const;
+
+ private:
+  const std::vector<NcclCost>& costs_of(const std::vector<NcclGroupCall>& together);
+  void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
+  void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
+                     bool both_ways);
+  Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
+  std::vector<std::uint32_t> all_ranks() const;
+  NcclPeer peer_of(std::uint32_t from, std::uint32_t to) const;
+
+  Engine& engine_;
+  const Machine& machine_;
+  const Communicator& declared_;
+  const NcclTuning& tuning_;
+  bool warm_;
+  bool captured_ = false;  ///< for all ranks with the first one's: they capture side by side
+  TransferPath all_{};
+  PairPath pair_path_;
+  ChunkNetwork* network_ = nullptr;
+  std::vector<std::uint32_t> gpus_;
+
+  std::map<RankPlace, std::uint32_t> rank_of_;
+  struct Collective {
+    std::shared_ptr<Transfer> transfer;
+    std::size_t of_kernel = 1;  ///< collectives that the first rank's kernel runs together
+    std::uint32_t joined = 0;
+  };
+  Queue<Collective> collectives_;  ///< from number first_ on
+  std::vector<NcclGroupCall> last_together_;
+  std::vector<NcclCost> last_costs_;
+  std::uint64_t first_ = 0;
+  std::vector<std::uint64_t> next_collective_;  ///< by rank
+  struct PairQueue {
+    Queue<std::shared_ptr<Transfer>> unmatched_sends, unmatched_recvs;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> send_recv_;
+  Connection collectives_connection_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Connection> pair_connections_;
+  Connection initialization_;
+  std::vector<NcclLaunch::Order> last_;
+};
+
+}  // namespace foretrace::sim

@@ -1,0 +1,49 @@
+// What real nccl-tests printed: its text tables, and CSV files of such results.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/text/diagnostic.h"
+#include "sim/nccl_tests/plan.h"
+
+namespace foretrace {
+
+/// What holds where a file does not tell, and which rows of a CSV file count.
+struct NcclTestsAssumed {
+  NcclTestsPlan plan;             ///< from the command line
+  std::optional<NcclTestsOp> op;  ///< --op-name
+  std::map<std::string, std::string> where;
+};
+
+/// One measured line; `plan` has no sizes.
+struct NcclTestsSample {
+  NcclTestsPlan plan;
+  std::uint64_t bytes = 0;  ///< the size column
+  double time_us = 0;       ///< out of place
+  std::string file;
+};
+
+/// nccl-tests' own output; one file may hold several runs. Lines between the tables are skipped.
+Checked<std::vector<NcclTestsSample>> read_nccl_tests_log(std::string_view text,
+                                                          const std::string& file,
+                                                          const NcclTestsAssumed& assumed);
+
+/// A heading line names the columns: op or collective, bytes or size_bytes, ranks or gpus, and
+/// time_us (where that is empty: algbw_GBps, busbw_GBps). Also read: nodes, processes,
+/// gpus_per_process; without those, `note` with "single process" or "one process"
+/// means that.
+Checked<std::vector<NcclTestsSample>> read_nccl_tests_csv(std::string_view text,
+                                                          const std::string& file,
+                                                          const NcclTestsAssumed& assumed);
+
+/// All of them. Throws UsageError with every mistake of a file.
+std::vector<NcclTestsSample> read_nccl_tests(const std::vector<std::filesystem::path>& files,
+                                             const NcclTestsAssumed& assumed);
+
+}  // namespace foretrace

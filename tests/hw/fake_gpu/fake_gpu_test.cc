@@ -1,0 +1,195 @@
+// The whole of foretrace-hw measure, on a stand-in for the GPU (fake_gpu/): processes, passes,
+// files, resuming.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/hw/fake_gpu/run.h"
+
+namespace foretrace::hw {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+TEST_F(FakeGpu, MeasuresRegionsAndTracesHostCalls) {
+  const Ended ended = measure(scenario("one", kOneProcess) + " --repetitions 7 --start-label here");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr(run("one").string()));
+  const Timeline timeline = result("one");
+  EXPECT_TRUE(timeline.origin.measured);
+  EXPECT_EQ(timeline.outcome.kind, Outcome::Kind::Completed);
+  ASSERT_THAT(timeline.regions, SizeIs(1));
+  EXPECT_THAT(timeline.regions[0].samples_ns,
+              AllOf(SizeIs(7), Each(testing::Ge(std::int64_t{2'000'000}))));
+  EXPECT_THAT(timeline.regions[0].starts, Each(0U));
+  EXPECT_GE(timeline.regions[0].traced_ns.value_or(0), 2'000'000);
+  EXPECT_THAT(timeline.spans, SizeIs(3)) << "the host's side of three calls";
+  for (const Span& span : timeline.spans) EXPECT_GE(span.begin_ns, 0);
+  EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("1 of 1 results"));
+  std::ifstream in{run("one") / "environment.json"};
+  EXPECT_EQ(nlohmann::json::parse(in).at("starts").at(0).at("label"), "here");
+  EXPECT_FALSE(std::filesystem::exists(run("one") / "measured.partial.json"));
+}
+
+TEST_F(FakeGpu, TwoProcessesBothCountAndAnExtraOneIdles) {
+  const Ended ended = measure(scenario("two", kTwoProcesses) + " --repetitions 4", 3);
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("two");
+  ASSERT_THAT(timeline.regions, SizeIs(2));
+  EXPECT_EQ(timeline.regions[0].process, 0U);
+  EXPECT_EQ(timeline.regions[1].process, 1U);
+  for (const RegionSamples& row : timeline.regions) EXPECT_THAT(row.samples_ns, SizeIs(4));
+  // all_reduce; of the exchange what came from the other: two results in each process.
+  EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("4 of 4 results"));
+  EXPECT_THAT(timeline.lanes, SizeIs(2));
+}
+
+TEST_F(FakeGpu, SeveralFilesInOneStart) {
+  const Ended ended = measure(
+      scenario("one", kOneProcess) + " " + scenario("two", kTwoProcesses) + " --repetitions 2", 2);
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(result("one").regions, SizeIs(1));
+  EXPECT_THAT(result("two").regions, SizeIs(2));
+}
+
+TEST_F(FakeGpu, AResultThatIsThereIsKeptUnlessToldOtherwise) {
+  const std::string file = scenario("one", kOneProcess);
+  ASSERT_EQ(measure(file + " --repetitions 2").exit_code, 0);
+  const Ended again = measure(file + " --repetitions 2");
+  EXPECT_EQ(again.exit_code, 2) << again.output;
+  EXPECT_THAT(again.output, AllOf(HasSubstr("--force"), HasSubstr("--append")));
+  ASSERT_EQ(measure(file + " --repetitions 3 --append").exit_code, 0);
+  EXPECT_THAT(result("one").regions.at(0).starts, ElementsAre(0U, 0U, 1U, 1U, 1U));
+  EXPECT_THAT(result("one").spans, SizeIs(3)) << "the first start's trace stays";
+  ASSERT_EQ(measure(file + " --repetitions 1 --force").exit_code, 0);
+  EXPECT_THAT(result("one").regions.at(0).starts, ElementsAre(0U));
+}
+
+TEST_F(FakeGpu, HostThreadsOfOneProcessRunTogether) {
+  const Ended ended = measure(scenario("threads", R"(
+signals: {ready: {}}
+threads:
+  main:
+    - host_barrier: {}
+    - region: {name: wait, ops: [{host_wait: {signal: ready}}]}
+  worker:
+    - host_barrier: {}
+    - host_compute: {duration: 3ms}
+    - host_signal: {signal: ready}
+)") + " --repetitions 5");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("threads");
+  ASSERT_THAT(timeline.regions, SizeIs(1));
+  // On a busy machine either thread may come late to the region: that the waiting is seen at all.
+  EXPECT_THAT(timeline.regions[0].samples_ns, SizeIs(5));
+  EXPECT_THAT(timeline.regions[0].samples_ns, Contains(testing::Gt(std::int64_t{1'000'000})));
+}
+
+/// The spans of operations of this kind beyond the host's calls.
+std::vector<Span> device_spans(const Timeline& timeline, const std::string& kind) {
+  std::vector<Span> result;
+  for (const Span& span : timeline.spans) {
+    if (span.part > 0 && timeline.ops[span.op].kind == kind) result.push_back(span);
+  }
+  return result;
+}
+
+TEST_F(FakeGpu, AHostFunctionRunsInItsStreamAndReleasesAHostThread) {
+  const Ended ended = measure(scenario("function", R"(
+streams: {s: {flags: non_blocking}}
+signals: {go: {}, done: {}}
+threads:
+  main:
+    - host_func: {stream: s, wait: go, duration: 1ms, signal: done}
+    - host_signal: {signal: go}
+    - host_wait: {id: wait, signal: done}
+)") + " --repetitions 3 --timeout 5s");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("function");
+  const auto functions = device_spans(timeline, "host_func");
+  ASSERT_THAT(functions, SizeIs(1));
+  EXPECT_EQ(timeline.lanes[functions[0].lane].name, "s");
+  EXPECT_EQ(timeline.lanes[functions[0].lane].kind, LaneKind::Stream);
+  EXPECT_GE(functions[0].end_ns - functions[0].begin_ns, 1'000'000);
+}
+
+TEST_F(FakeGpu, AGraphRunsAtEveryLaunchAndItsFunctionsBelongToTheLaunch) {
+  const Ended ended = measure(scenario("graph", R"(
+streams: {s: {flags: non_blocking}, t: {flags: non_blocking}}
+graphs: {g: {}}
+buffers: {x: {memory: device, size: 4KiB}, y: {memory: device, size: 4KiB}}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: s
+        ops:
+          - elementwise: {stream: s, srcs: [x, y], dst: x}
+          - host_func: {stream: s, duration: 1ms}
+    - repeat:
+        times: 3
+        ops:
+          - graph_launch: {graph: g, stream: t}
+    - device_synchronize: {}
+)") + " --repetitions 3");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("graph");
+  EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("3 of 3 results"));
+  EXPECT_THAT(device_spans(timeline, "host_func"), SizeIs(0));
+  const auto launched = device_spans(timeline, "graph_launch");
+  ASSERT_THAT(launched, SizeIs(3));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(launched[i].instance, i);
+    EXPECT_EQ(launched[i].part, 1);
+    EXPECT_EQ(timeline.lanes[launched[i].lane].name, "t");
+  }
+}
+
+TEST_F(FakeGpu, ACommunicatorIsCreatedOnceIfNeeded) {
+  const Ended ended = measure(scenario("lazy", R"(
+processes: 2
+buffers: {x: {memory: device, size: 4KiB}}
+process_groups: {world: {ranks: all, init: lazy}}
+threads:
+  main:
+    - repeat:
+        times: 3
+        ops:
+          - all_reduce: {group: world, buffer: x, type: float32}
+    - device_synchronize: {}
+)") + " --repetitions 2",
+                              2);
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(result("lazy").origin.versions.at("data_checked"), HasSubstr("6 of 6 results"));
+}
+
+TEST_F(FakeGpu, TheEnvironmentIsSetBeforeTheFirstCudaCall) {
+  const std::string body =
+      "\nenvironment: {CUDA_DEVICE_MAX_CONNECTIONS: 1}\n"
+      "threads: {main: [{spin: {duration: 1us}}]}\n";
+  const std::string file = scenario("connections", body);
+  const std::string arguments = file + " --repetitions 1";
+  EXPECT_EQ(measure(arguments, 0, "FAKE_GPU_NEEDS_CONNECTIONS=2").exit_code, 3);
+  EXPECT_EQ(measure(arguments, 0, "FAKE_GPU_NEEDS_CONNECTIONS=1").exit_code, 0);
+}
+
+TEST_F(FakeGpu, PrioritiesStayWithinTheDevicesRange) {
+  const Ended ended = measure(scenario("priority", R"(
+streams: {urgent: {flags: non_blocking, priority: -100}, idle: {priority: 100}}
+threads:
+  main:
+    - spin: {stream: urgent, duration: 1us}
+    - spin: {stream: idle, duration: 1us}
+)") + " --repetitions 1");
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+}
+
+}  // namespace
+}  // namespace foretrace::hw

@@ -1,0 +1,154 @@
+// Machine files: read as strictly as scenarios, written so that they read back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/machine/machine.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kHead = "schema_version: 1\nname: m\nnode: {gpus: 2, gpu: Test}\nparameters:\n";
+
+std::string errors_of(const std::string& parameters) {
+  const std::string text = kHead + parameters;
+  const auto machine = read_machine(text, "m.yaml");
+  return machine ? "" : render(machine.error(), text);
+}
+
+TEST(MachineFile, GivesValuesInSiUnits) {
+  const auto machine = read_machine(
+      kHead +
+          "  host.launch_kernel: {value: 3.2us, source: fit, from: here, range: all, spread: 4%}\n"
+          "  copy.h2d_bandwidth: {value: 55.5 GB/s, source: datasheet}\n"
+          "  gemm.float32.rate: {value: 52.5 TFLOP/s, source: assumed}\n",
+      "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->time(Param::HostLaunchKernel), Duration{3'200'000});
+  EXPECT_DOUBLE_EQ(machine->get(Param::HostLaunchKernel).spread, 0.04);
+  EXPECT_EQ(machine->get(Param::HostLaunchKernel).source, ParameterClass::Fit);
+  EXPECT_DOUBLE_EQ(machine->rate(Param::H2dBandwidth), 55.5e9);
+  EXPECT_DOUBLE_EQ(machine->rate(Param::GemmRateF32), 52.5e12);
+}
+
+TEST(MachineFile, NamesAnUnknownParameterAndTheOneThatWasMeant) {
+  const std::string text = errors_of("  host.launch_kernal: {value: 3us, source: fit}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:5:3: error: unknown key 'host.launch_kernal'"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'host.launch_kernel'?"));
+}
+
+TEST(MachineFile, RefusesWrongUnitsUnknownSourcesAndNegativeValuesAtOnce) {
+  const std::string text = errors_of(
+      "  host.launch_kernel: {value: 3 GB/s, source: fit}\n"
+      "  copy.h2d_bandwidth: {value: 55 GB/s, source: guess}\n"
+      "  host.query: {value: 0us - 1us, source: fit}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:5:"));
+  EXPECT_THAT(text, HasSubstr("unknown source 'guess'"));
+  EXPECT_THAT(text, HasSubstr("host.query must be positive"));
+}
+
+TEST(MachineFile, ReadsBackWhatItWrites) {
+  for (const std::string& name : machine_names()) {
+    const Machine machine = load_machine(name);
+    const auto again = read_machine(machine_text(machine), "again.yaml");
+    ASSERT_TRUE(again.has_value()) << name;
+    EXPECT_EQ(machine_text(*again), machine_text(machine)) << name;
+  }
+}
+
+// ---- based on another ----------------------------------------------------------------------
+
+std::string based_on(const std::string& base, const std::string& parameters = "") {
+  return "schema_version: 1\nname: m\nbased_on: " + base + "\nnode: {gpus: 2, gpu: Test}\n" +
+         parameters;
+}
+
+TEST(MachineFile, TakesWhatItDoesNotSayFromItsBaseAsAnAssumption) {
+  const Machine base = load_machine("v100-pcie-4");
+  const auto machine = read_machine(
+      based_on("v100-pcie-4", "parameters:\n  gpu.sm_count: {value: 6, source: datasheet}\n"),
+      "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->based_on, "v100-pcie-4");
+  EXPECT_EQ(machine->nccl_version, base.nccl_version);
+  EXPECT_EQ(machine->gpus_per_node, 2u) << "the node is its own";
+  EXPECT_EQ(machine->get(Param::SmCount).value, 6);
+  EXPECT_EQ(machine->get(Param::SmCount).source, ParameterClass::Datasheet);
+  const ParamValue& inherited = machine->get(Param::H2dBandwidth);
+  EXPECT_EQ(inherited.value, base.get(Param::H2dBandwidth).value);
+  EXPECT_EQ(inherited.source, ParameterClass::Assumed) << "it was not measured on this machine";
+  EXPECT_EQ(inherited.from, "as v100-pcie-4");
+}
+
+TEST(MachineFile, NeedsNoParametersOfItsOwnWithABase) {
+  const auto machine = read_machine(based_on("v100-pcie-4"), "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->time(Param::HostLaunchKernel),
+            load_machine("v100-pcie-4").time(Param::HostLaunchKernel));
+  const std::string alone = "schema_version: 1\nname: m\nnode: {gpus: 2, gpu: Test}\n";
+  const auto refused = read_machine(alone, "m.yaml");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(render(refused.error(), alone), HasSubstr("parameters"));
+}
+
+TEST(MachineFile, IsBasedOnAMachineThatThereIs) {
+  const std::string text = based_on("v100-pcie-5");
+  const auto machine = read_machine(text, "m.yaml");
+  ASSERT_FALSE(machine.has_value());
+  EXPECT_THAT(render(machine.error(), text), HasSubstr("m.yaml:3:11: error: unknown machine"));
+  EXPECT_THAT(render(machine.error(), text), HasSubstr("did you mean 'v100-pcie-4'?"));
+}
+
+TEST(MachineFile, IsNotBasedOnOneThatIsBasedOnAnother) {
+  const std::string text = based_on("gtx-1050-ti");
+  const auto machine = read_machine(text, "m.yaml");
+  ASSERT_FALSE(machine.has_value());
+  EXPECT_THAT(render(machine.error(), text),
+              HasSubstr("'gtx-1050-ti' is based on another machine itself"));
+}
+
+TEST(MachineFile, ThatIsUnknownIsTheUsersError) {
+  EXPECT_THROW(load_machine("h200-nvswitch-9"), UsageError);
+}
+
+TEST(Machine, SaysWhichParameterAProgramNeedsAndItLacks) {
+  const auto machine = read_machine(kHead + "  gpu.sm_count: {value: 1, source: fit}\n", "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  try {
+    machine->time(Param::HostLaunchKernel);
+    FAIL() << "it has none";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("machine 'm' has no parameter 'host.launch_kernel'"));
+  }
+}
+
+Program program_of(const std::string& text) {
+  return read_scenario("schema_version: 1\nname: t\n" + text, "t.yaml")->program;
+}
+
+TEST(CheckFits, RefusesMoreGpusThanTheMachineHas) {
+  const Machine machine = load_machine("v100-pcie-4");
+  const Program program = program_of("processes: 5\nthreads: {main: [host_barrier: {}]}\n");
+  ASSERT_EQ(check_fits(program, machine).size(), 1u);
+  EXPECT_THAT(check_fits(program, machine)[0].message, HasSubstr("needs 1 node(s) with 5 GPU(s)"));
+}
+
+TEST(CheckFits, RefusesMoreMemoryThanADeviceOrANodeHas) {
+  const Machine machine = load_machine("v100-pcie-4");
+  const Program device = program_of(
+      "buffers: {x: {memory: device, size: 9 GB, count: 2}}\nthreads: {main: [host_barrier: "
+      "{}]}\n");
+  ASSERT_EQ(check_fits(device, machine).size(), 1u);
+  EXPECT_THAT(check_fits(device, machine)[0].message, HasSubstr("need 18000000000 bytes"));
+  const Program host = program_of(
+      "processes: 2\nbuffers: {x: {memory: pinned, size: 200GiB}}\n"
+      "threads: {main: [host_barrier: {}]}\n");
+  EXPECT_EQ(check_fits(host, machine).size(), 1u)
+      << "200 GiB in each of two processes, 244 GiB there";
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,92 @@
+// What a machine file says of its nodes, and what NCCL's topology makes of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/machine/machine.h"
+#include "models/nccl/topology/machine.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using testing::HasSubstr;
+
+std::string file(const std::string& node) {
+  return "schema_version: 1\nname: m\nnode: {count: 4, gpus: 4, gpu: A100" + node +
+         "}\nparameters:\n  gpu.sm_count: {value: 108, source: datasheet}\n";
+}
+
+Machine machine_of(const std::string& node) {
+  const auto machine = read_machine(file(node), "m.yaml");
+  EXPECT_TRUE(machine.has_value());
+  return *machine;
+}
+
+std::string errors_of(const std::string& node) {
+  const auto machine = read_machine(file(node), "m.yaml");
+  return machine ? "" : render(machine.error(), file(node));
+}
+
+TEST(NodeFacts, StandInPlaceOfWhatTheKindOfGpuIsSoldWith) {
+  const Machine machine = machine_of(
+      ", link: nvswitch, cpu: arm, sockets: 4, pcie: 5, nics: 2, nic_bandwidth: 12.5 GB/s, "
+      "nic_path: phb");
+  const NcclTopology topology = nccl_topology(machine, 8, 2);
+  EXPECT_EQ(topology.link, NcclLink::NvSwitch);
+  EXPECT_EQ(topology.cpu, NcclCpu::Arm);
+  EXPECT_EQ(topology.sockets, 4u);
+  EXPECT_EQ(topology.pci_gbps, 48.F);
+  EXPECT_EQ(topology.nics, 2u);
+  EXPECT_EQ(topology.nic_gbps, 12.5F);
+  EXPECT_EQ(topology.nic_path, NcclPath::Phb);
+}
+
+TEST(NodeFacts, LeaveTheKindsOwnWhereTheyAreSilent) {
+  const NcclTopology topology = nccl_topology(machine_of(""), 4, 1);
+  EXPECT_EQ(topology.link, NcclLink::NvLinkMesh);
+  EXPECT_EQ(topology.cpu, NcclCpu::Amd);
+  EXPECT_EQ(topology.pci_gbps, 24.F);
+  EXPECT_EQ(topology.nics, 4u);
+  EXPECT_EQ(topology.nic_path, NcclPath::Pix);
+}
+
+TEST(NodeFacts, GpusThatDoNotTakePartLeaveTheirShareOfTheNics) {
+  EXPECT_EQ(nccl_topology(machine_of(", nics: 4"), 4, 2).nics, 2u);
+  EXPECT_EQ(nccl_topology(machine_of(", nics: 1"), 4, 2).nics, 1u);
+}
+
+TEST(NodeFacts, MakeNcclLeaveOutLL128WhereGpuAndNicMeetAtTheHost) {
+  const auto rule = [](const std::string& node) {
+    Machine machine = machine_of(node);
+    machine.gpu_name = "NVIDIA GH200 120GB";
+    const NcclTuning tuning = nccl_tuning_of(machine, 8, 2);
+    for (const NcclCandidate& candidate : nccl_candidates(tuning, {})) {
+      if (candidate.algorithm == NcclAlgorithm::Ring && candidate.protocol == NcclProtocol::LL128) {
+        return candidate.out;
+      }
+    }
+    return std::string{"not there"};
+  };
+  EXPECT_EQ(rule(", nic_path: pix"), "");
+  EXPECT_THAT(rule(", nic_path: phb"), HasSubstr("LL128 is not safe over PHB to the NIC"));
+}
+
+TEST(NodeFacts, WhatIsImpossibleIsAnErrorThatSaysWhatIsPossible) {
+  const std::string text =
+      errors_of(", link: nvlink, cpu: amdd, pcie: 9, nics: 0, nic_bandwidth: 25, nic_path: sys");
+  EXPECT_THAT(text, HasSubstr("unknown link 'nvlink'"));
+  EXPECT_THAT(text, HasSubstr("did you mean 'amd'?"));
+  EXPECT_THAT(text, HasSubstr("pcie: '9' is not a count between 3 and 5"));
+  EXPECT_THAT(text, HasSubstr("nics: '0' is not a count between 1 and 64"));
+  EXPECT_THAT(text, HasSubstr("nic_bandwidth: '25' is not a bandwidth"));
+  EXPECT_THAT(text, HasSubstr("unknown nic_path 'sys'"));
+}
+
+TEST(NodeFacts, AGpuWithoutNvlinksCannotBeLinkedByThem) {
+  Machine machine = machine_of(", link: nvswitch");
+  machine.gpu_name = "NVIDIA GeForce RTX 4090";
+  EXPECT_THROW(static_cast<void>(nccl_topology(machine, 4, 1)), UsageError);
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,95 @@
+// NCCL's graphs on regular machines, against its logs and worked examples.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "models/nccl/topology/topology.h"
+
+namespace foretrace {
+namespace {
+
+std::string search(const NcclTopology& topology, const std::vector<std::string>& environment = {},
+                   NcclVersion version = {}) {
+  const NcclGraphs graphs =
+      nccl_search(topology, nccl_constants(version), NcclSettings{environment});
+  const auto text = [](const NcclSearchGraph& g) {
+    return g.channels == 0 ? "none"
+                           : fmt::format("{} x {:g}/{:g} {}", g.channels, g.intra_gbps,
+                                         g.inter_gbps, g.same_channels ? "same" : "different");
+  };
+  return fmt::format("ring {}, tree {}, nvls {}", text(graphs.ring), text(graphs.tree),
+                     text(graphs.nvls));
+}
+
+NcclTopology h200(std::uint32_t gpus) {
+  NcclTopology topology;
+  topology.gpus_per_node = gpus;
+  return topology;
+}
+
+TEST(NcclSearch, FindsSixFastRingsOnAnNvSwitchAndSplitsThem) {
+  // 370.8 GB/s carry 6 rings of 60; doubled to 12 x 30. Trees need as many channels as rings. NVLS:
+  // every GPU carries 9 shares of 40 for 8 heads.
+  EXPECT_EQ(search(h200(8)),
+            "ring 12 x 30/30 same, tree 12 x 30/30 same, nvls 8 x 40/60 different");
+}
+
+TEST(NcclSearch, LaysChainsBothWaysBetweenTwoGpus) {
+  // A chain of two GPUs uses one direction only, so 6 go each way at 60.
+  EXPECT_EQ(search(h200(2)),
+            "ring 12 x 30/30 same, tree 12 x 60/60 different, nvls 2 x 60/60 different");
+}
+
+TEST(NcclSearch, LeavesNvlsOutWhereItIsSwitchedOff) {
+  EXPECT_EQ(search(h200(4), {"NCCL_NVLS_ENABLE=0"}),
+            "ring 12 x 30/30 same, tree 12 x 30/30 same, nvls none");
+}
+
+TEST(NcclSearch, OfAmpereEndsAtTwelveChannelsOfTwenty) {
+  NcclTopology a100 = h200(8);
+  a100.generation = GpuGeneration::Ampere;
+  a100.capability = 80;
+  a100.nvlinks = 12;
+  EXPECT_EQ(search(a100), "ring 12 x 20/20 same, tree 12 x 20/20 same, nvls none");
+}
+
+TEST(NcclSearch, OfAMeshTakesDifferentOrdersForItsRings) {
+  // Four GPUs, 4 links of 20 between each pair: 6 rings of 40 use every link in both directions.
+  NcclTopology mesh = h200(4);
+  mesh.generation = GpuGeneration::Ampere;
+  mesh.capability = 80;
+  mesh.nvlinks = 12;
+  mesh.link = NcclLink::NvLinkMesh;
+  EXPECT_EQ(search(mesh), "ring 12 x 20/20 different, tree 12 x 20/20 different, nvls none");
+}
+
+TEST(NcclSearch, OfPcieThroughAnIntelHostPaysForTheHost) {
+  // 24 GB/s, of which a transfer of 20 takes 24.
+  NcclTopology pcie = h200(4);
+  pcie.generation = GpuGeneration::Ampere;
+  pcie.capability = 89;
+  pcie.link = NcclLink::PciHost;
+  pcie.pci_gbps = 24;
+  pcie.sockets = 1;
+  EXPECT_EQ(search(pcie), "ring 1 x 20/20 same, tree 1 x 20/20 same, nvls none");
+  pcie.cpu = NcclCpu::Amd;
+  EXPECT_EQ(search(pcie), "ring 2 x 12/12 same, tree 2 x 12/12 same, nvls none");
+}
+
+TEST(NcclSearch, GivesEveryRailOneChannel) {
+  NcclTopology rails = h200(8);
+  rails.nodes = 2;
+  EXPECT_EQ(search(rails),
+            "ring 8 x 48/48 different, tree 8 x 48/48 different, nvls 8 x 40/48 different");
+}
+
+TEST(NcclSearch, OfBlackwellKnowsMoreSpeedsFromTwoTwentyNine) {
+  NcclTopology b200 = h200(8);
+  b200.generation = GpuGeneration::Blackwell;
+  b200.capability = 100;
+  EXPECT_EQ(search(b200), "ring 16 x 45/45 same, tree 16 x 40/40 same, nvls 8 x 80/90 different");
+  EXPECT_EQ(search(b200, {}, {2, 30, 0}),
+            "ring 16 x 45/45 same, tree 16 x 45/45 same, nvls 8 x 80/90 different");
+}
+
+}  // namespace
+}  // namespace foretrace

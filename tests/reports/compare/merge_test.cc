@@ -1,0 +1,95 @@
+// Several measurements of one program become one.
+#include "reports/compare/merge.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/text/errors.h"
+#include "tests/reports/timeline_builder.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+/// A region "step" of two processes, with these samples in both.
+Timeline measured(std::vector<std::int64_t> samples, std::vector<std::uint32_t> starts,
+                  const std::string& hash = "9b1c") {
+  TimelineBuilder builder{true, hash};
+  const auto op = builder.op("region", 3, "step");
+  for (const std::uint32_t process : {0U, 1U}) {
+    builder.region(op, "step", samples, process).starts = starts;
+  }
+  return builder.timeline;
+}
+
+TEST(MergeStarts, NumbersTheProcessStartsThrough) {
+  const Timeline merged =
+      merge_starts({measured({10, 11, 12}, {0, 0, 1}), measured({20}, {0}), measured({30}, {})});
+  ASSERT_THAT(merged.regions, SizeIs(2));
+  for (const RegionSamples& row : merged.regions) {
+    EXPECT_THAT(row.samples_ns, ElementsAre(10, 11, 12, 20, 30));
+    EXPECT_THAT(row.starts, ElementsAre(0, 0, 1, 2, 3));
+  }
+}
+
+TEST(MergeStarts, EverythingElseIsTheLastPartsOwn) {
+  Timeline last = measured({20}, {0});
+  last.origin.versions["driver"] = "2";
+  Timeline first = measured({10}, {0});
+  first.origin.versions["driver"] = "1";
+  EXPECT_EQ(merge_starts({first, last}).origin.versions.at("driver"), "2");
+}
+
+TEST(MergeStarts, RefusesDifferentProgramsPredictionsAndBrokenRuns) {
+  EXPECT_THROW(merge_starts({measured({1}, {0}), measured({1}, {0}, "other")}), UsageError);
+  Timeline predicted = measured({1}, {});
+  predicted.origin.measured = false;
+  EXPECT_THROW(merge_starts({predicted, measured({1}, {0})}), UsageError);
+  Timeline hung = measured({1}, {0});
+  hung.outcome.kind = Outcome::Kind::Timeout;
+  EXPECT_THROW(merge_starts({hung, measured({1}, {0})}), UsageError);
+}
+
+class MergeRuns : public testing::Test {
+ protected:
+  void write(const std::string& place, const Timeline& timeline) const {
+    std::filesystem::create_directories(directory_ / place);
+    write_timeline(timeline, directory_ / (place + "/" + kMeasuredFile));
+    std::ofstream{directory_ / (place + "/environment.json")}
+        << R"({"schema_version": 1, "starts": [{"start": 0, "label": ")" << place << R"("}]})";
+  }
+  TemporaryDirectory directory_;
+};
+
+TEST_F(MergeRuns, PutsEachProgramWhereTheLastRootHasIt) {
+  write("monday/2_ranks/a", measured({10}, {0}));
+  write("tuesday/2_ranks/a", measured({20}, {0}));
+  write("tuesday/b", measured({5}, {0}, "b"));
+  const auto written =
+      merge_runs({directory_ / "monday", directory_ / "tuesday"}, directory_ / "all");
+  EXPECT_THAT(written, SizeIs(2));
+  const Timeline a = read_timeline(directory_ / "all/2_ranks/a/measured.timeline.json");
+  EXPECT_THAT(a.regions.at(0).samples_ns, ElementsAre(10, 20));
+  EXPECT_THAT(read_timeline(directory_ / "all/b/measured.timeline.json").regions.at(0).samples_ns,
+              ElementsAre(5));
+  std::ifstream in{directory_ / "all/2_ranks/a/environment.json"};
+  const auto starts = nlohmann::json::parse(in).at("starts");
+  ASSERT_THAT(starts, SizeIs(2));
+  EXPECT_EQ(starts.at(1).at("start"), 1);
+  EXPECT_EQ(starts.at(1).at("label"), "tuesday/2_ranks/a");
+}
+
+TEST_F(MergeRuns, RefusesTwoProgramsInOnePlace) {
+  write("monday/a", measured({10}, {0}));
+  write("tuesday/a", measured({20}, {0}, "changed"));
+  EXPECT_THROW(merge_runs({directory_ / "monday", directory_ / "tuesday"}, directory_ / "all"),
+               UsageError);
+}
+
+}  // namespace
+}  // namespace foretrace::test

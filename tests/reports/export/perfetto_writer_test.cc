@@ -1,0 +1,101 @@
+// Decodes with protoc and a trimmed copy of Perfetto's schema, as Perfetto would.
+#include "reports/export/perfetto_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "scenarios/text/data_directory.h"
+#include "tests/reports/timeline_builder.h"
+
+namespace foretrace {
+namespace {
+
+using test::TimelineBuilder;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string decode(const std::vector<const Timeline*>& timelines) {
+  test::TemporaryDirectory directory;
+  {
+    std::ofstream out{directory / "trace.pftrace", std::ios::binary};
+    write_perfetto(timelines, out);
+  }
+  const std::string folder = data_directory().string() + "/tests/reports";
+  const std::string command = FORETRACE_PROTOC " --decode=perfetto.protos.Trace -I '" + folder +
+                              "' '" + folder + "/perfetto_trimmed.proto' < '" +
+                              (directory / "trace.pftrace").string() + "' > '" +
+                              (directory / "text").string() + "'";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return test::read_text(directory / "text");
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TimelineBuilder one_launch(bool measured) {
+  TimelineBuilder b{measured};
+  const auto op = b.op("gemm", 7, "mm", 4096);
+  b.span(op, b.host(), 1'000, 5'000);
+  b.span(op, b.stream("compute"), 8'000, 60'000, 1);
+  return b;
+}
+
+TEST(PerfettoWriter, PutsPredictedAndMeasuredUnderRootTracksInThisOrder) {
+  const auto predicted = one_launch(false);
+  const auto measured = one_launch(true);
+  const std::string text = decode({&predicted.timeline, &measured.timeline});
+  // The first track is a root: no parent between its name and its ordering.
+  EXPECT_THAT(text, HasSubstr("    uuid: 1\n    name: \"predicted: h200-nvswitch-8\"\n"
+                              "    child_ordering: EXPLICIT\n    sibling_order_rank: 0\n"));
+  EXPECT_THAT(text, HasSubstr("name: \"measured: 1 x NVIDIA H200\"\n"
+                              "    child_ordering: EXPLICIT\n    sibling_order_rank: 1\n"));
+  EXPECT_EQ(count(text, "name: \"process 0\"\n    parent_uuid: 1\n"), 1U);
+  EXPECT_EQ(count(text, "name: \"compute\""), 2U);
+}
+
+TEST(PerfettoWriter, WritesSlicesFromTheRunsBeginWithTheirAnnotations) {
+  const auto b = one_launch(true);
+  const std::string text = decode({&b.timeline});
+  // 8000 - 1000 and 60000 - 1000
+  EXPECT_THAT(text, HasSubstr("  timestamp: 7000\n"));
+  EXPECT_THAT(text, HasSubstr("  timestamp: 59000\n"));
+  EXPECT_EQ(count(text, "type: TYPE_SLICE_BEGIN"), 2U);
+  EXPECT_EQ(count(text, "type: TYPE_SLICE_END"), 2U);
+  EXPECT_EQ(count(text, "name: \"gemm mm\""), 2U);
+  EXPECT_THAT(text, HasSubstr("categories: \"kernel\""));
+  EXPECT_THAT(text, HasSubstr("      uint_value: 7\n      name: \"line\"\n"));
+  EXPECT_THAT(text, HasSubstr("      uint_value: 4096\n      name: \"size_bytes\"\n"));
+  EXPECT_THAT(text, Not(HasSubstr(": 0x")));  // protoc prints fields it does not know as numbers
+}
+
+TEST(PerfettoWriter, DrawsAnArrowFromTheCallToItsKernel) {
+  const auto b = one_launch(true);
+  const std::string text = decode({&b.timeline});
+  EXPECT_EQ(count(text, "    flow_ids: 1\n"), 1U);
+  EXPECT_EQ(count(text, "    terminating_flow_ids: 1\n"), 1U);
+  EXPECT_LT(text.find("    flow_ids: 1\n"), text.find("    terminating_flow_ids: 1\n"));
+}
+
+TEST(PerfettoWriter, NestsAndMovesWhatDoesNotNestToAFurtherTrack) {
+  TimelineBuilder b{true};
+  const auto op = b.op("gemm", 7);
+  const auto lane = b.stream("compute");
+  b.span(op, lane, 0, 100, 1, 0);
+  b.span(op, lane, 10, 20, 1, 1);    // inside
+  b.span(op, lane, 90, 110, 1, 2);   // crosses the end: on a second track
+  b.span(op, lane, 110, 120, 1, 3);  // fits on the first
+  const std::string text = decode({&b.timeline});
+  EXPECT_EQ(count(text, "name: \"compute\""), 2U);
+  EXPECT_EQ(count(text, "type: TYPE_SLICE_BEGIN"), 4U);
+  EXPECT_EQ(count(text, "type: TYPE_SLICE_END"), 4U);
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,196 @@
+#include "reports/timeline/timeline_json.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
+#include "tests/reports/timeline_builder.h"
+
+namespace foretrace {
+namespace {
+
+using test::read_text;
+using test::TemporaryDirectory;
+using test::TimelineBuilder;
+
+/// Every field differs from its default.
+Timeline full_timeline() {
+  TimelineBuilder b{true};
+  Timeline& t = b.timeline;
+  t.origin.versions = {{"cuda", "13.0"}, {"nccl", "2.28.3"}};
+  t.origin.clock_error_bound_ns = 800;
+  t.origin.fit_scenarios = {"calibrate_copies", "calibrate_gemm"};
+  t.outcome = {Outcome::Kind::Deadlock, {"process 1, thread main, hang.yaml:14: waits"}};
+  const auto copy = b.op("memcpy_async", 12, "h2d \"quoted\"\n", 1 << 20);
+  t.ops[copy].variant = "h2d pinned";
+  t.ops[copy].loops = {20, 4};
+  const auto all_reduce = b.op("nccl_all_reduce", 13);
+  const auto host = b.host(3);
+  t.lanes[host].node = 1;
+  const auto stream = b.stream("comm(1)", 3, 1);
+  t.lanes.push_back({LaneKind::Link, 0, 3, kNoDevice, "nvlink"});
+  const auto detail = intern(t, {.kernel = "ncclDevKernel_AllReduce",
+                                 .algorithm = "Ring",
+                                 .protocol = "LL128",
+                                 .channels = 16,
+                                 .low_factor = 0.91,
+                                 .high_factor = 1.0625,
+                                 .parameters = ParameterClass::Assumed});
+  const auto call = b.span(copy, host, -5, 10, 0, std::numeric_limits<std::uint64_t>::max());
+  const auto kernel = b.span(all_reduce, stream, 100, 1LL << 40, 65535, 79);
+  t.spans[kernel].detail = detail;
+  t.flows = {{call, kernel, FlowKind::Signal}, {kernel, call, FlowKind::RecordWait}};
+  RegionSamples& region = b.region(copy, "step", {1000, 1010, 990}, 3, 7);
+  region.per = 20;
+  region.starts = {0, 0, 1};
+  region.traced_ns = 1100;
+  region.low_factor = 0.875;
+  region.high_factor = 1.25;
+  return t;
+}
+
+std::string text_of(const Timeline& timeline) {
+  std::ostringstream out;
+  write_timeline(timeline, out);
+  return out.str();
+}
+
+std::string reason_for(const std::string& content) {
+  TemporaryDirectory directory;
+  const auto file = directory / "t.json";
+  std::ofstream{file} << content;
+  try {
+    read_timeline(file);
+  } catch (const UsageError& e) {
+    const std::string reason = e.what();
+    EXPECT_EQ(reason.find(file.string()), 0U) << reason;
+    return reason.substr(file.string().size());
+  }
+  return "was read";
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(TimelineJson, RoundTripsEveryField) {
+  TemporaryDirectory directory;
+  const Timeline timeline = full_timeline();
+  write_timeline(timeline, directory / "t.json");
+  const Timeline again = read_timeline(directory / "t.json");
+
+  EXPECT_EQ(text_of(again), text_of(timeline));  // covers whatever is written
+  EXPECT_EQ(again.ops[0].label, "h2d \"quoted\"\n");
+  EXPECT_EQ(again.ops[0].variant, "h2d pinned");
+  EXPECT_EQ(again.ops[0].loops, (std::vector<std::uint64_t>{20, 4}));
+  EXPECT_EQ(again.lanes[1].device, 1U);
+  EXPECT_EQ(again.lanes[0].device, kNoDevice);
+  EXPECT_EQ(again.spans[0].instance, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(again.spans[0].begin_ns, -5);
+  EXPECT_EQ(again.spans[1].part, 65535);
+  EXPECT_EQ(again.details, timeline.details);
+  EXPECT_EQ(again.flows[0].kind, FlowKind::Signal);
+  EXPECT_EQ(again.regions[0].traced_ns, 1100);
+  EXPECT_EQ(again.regions[0].starts, (std::vector<std::uint32_t>{0, 0, 1}));
+  EXPECT_EQ(again.outcome.kind, Outcome::Kind::Deadlock);
+  EXPECT_EQ(again.outcome.explanation, timeline.outcome.explanation);
+}
+
+TEST(TimelineJson, BeginsWithItsSchemaVersion) {
+  EXPECT_EQ(text_of(full_timeline()).find("{\n\"schema_version\": 1,"), 0U);
+}
+
+TEST(TimelineJson, FollowsItsSchema) {
+  if (std::system(FORETRACE_PYTHON " -c 'import jsonschema' 2>/dev/null") != 0) {
+    GTEST_SKIP() << FORETRACE_PYTHON " has no jsonschema (python3-jsonschema)";
+  }
+  TemporaryDirectory directory;
+  write_timeline(full_timeline(), directory / "t.json");
+  const std::string command = FORETRACE_PYTHON " -m jsonschema -i '" +
+                              (directory / "t.json").string() + "' '" data_directory().string() +
+                              "/reports/timeline.schema.json' 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(TimelineJson, LeavesNoTemporaryFile) {
+  TemporaryDirectory directory;
+  write_timeline(full_timeline(), directory / "t.json");
+  EXPECT_TRUE(std::filesystem::exists(directory / "t.json"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "t.json.tmp"));
+}
+
+TEST(TimelineJson, ThrowsIoErrorWhereItCannotWrite) {
+  TemporaryDirectory directory;
+  EXPECT_THROW(write_timeline(full_timeline(), directory / "missing/t.json"), IoError);
+}
+
+TEST(TimelineJson, ReplacesInvalidUtf8InNames) {
+  TimelineBuilder b{true};
+  b.op("gemm", 1, "\xff");
+  EXPECT_NE(text_of(b.timeline).find("\uFFFD"), std::string::npos);
+}
+
+TEST(TimelineReader, IgnoresUnknownKeysAndColumns) {
+  TemporaryDirectory directory;
+  TimelineBuilder b{false};
+  b.span(b.op("gemm", 3), b.host(), 10, 20);
+  auto text = with(text_of(b.timeline), "\"span_columns\": [",
+                   "\"new\": {\"a\": [1.5]},\n\"span_columns\": [\"x\",");
+  text = with(text, "[0,0,0,10,20,0,0]", "[99,0,0,0,10,20,0,0]");
+  std::ofstream{directory / "t.json"} << text;
+  const Timeline read = read_timeline(directory / "t.json");
+  ASSERT_EQ(read.spans.size(), 1U);
+  EXPECT_EQ(read.spans[0].begin_ns, 10);
+}
+
+TEST(TimelineReader, SaysWhyAFileIsNotATimeline) {
+  const std::string good = text_of(full_timeline());
+  EXPECT_NE(reason_for("").find("not JSON"), std::string::npos);
+  EXPECT_NE(reason_for("name: overlap").find("not JSON"), std::string::npos);
+  EXPECT_NE(reason_for(good.substr(0, good.size() / 2)).find("not JSON"), std::string::npos);
+  EXPECT_NE(reason_for("[1, 2]").find("not a timeline"), std::string::npos);
+  EXPECT_NE(reason_for("{\"kind\": 7}").find("not a valid timeline"), std::string::npos);
+  EXPECT_NE(reason_for(with(good, "\"timeline\"", "\"machine\"")).find("not a timeline"),
+            std::string::npos);
+  EXPECT_NE(reason_for(std::string(200'000, '[')).find("nested deeper"), std::string::npos);
+}
+
+TEST(TimelineReader, RefusesOtherSchemaVersions) {
+  EXPECT_EQ(
+      reason_for(with(text_of(full_timeline()), "\"schema_version\": 1", "\"schema_version\": 2")),
+      ": schema_version 2, but this foretrace reads 1");
+}
+
+TEST(TimelineReader, RefusesATimelineWithoutProgramHash) {
+  EXPECT_EQ(reason_for(with(text_of(full_timeline()), "\"9b1c\"", "\"\"")),
+            ": the program hash is missing");
+}
+
+TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
+  const std::string good = text_of(full_timeline());
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[2,79,1,")), ": a span's op is 2 of 2");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,3,")), ": a span's lane is 3 of 3");
+  EXPECT_EQ(reason_for(with(good, "[0,1,3]", "[0,2,3]")), ": a flow goes to span 2 of 2");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")), ": a row has 6 numbers for 7 columns");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[-1,79,1,")), ": -1 is out of range");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1.5,79,1,")), ": a row may hold integers only");
+}
+
+TEST(TimelineReader, NamesAMissingFile) {
+  try {
+    read_timeline("nowhere/t.json");
+    FAIL() << "read a file that does not exist";
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(), "nowhere/t.json: no such file");
+  }
+}
+
+}  // namespace
+}  // namespace foretrace

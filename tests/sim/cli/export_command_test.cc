@@ -1,0 +1,109 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reports/timeline/timeline_json.h"
+#include "sim/cli/commands.h"
+#include "tests/reports/timeline_builder.h"
+#include "tests/sim/cli/command_line.h"
+
+namespace foretrace {
+namespace {
+
+using test::TimelineBuilder;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class ExportCommand : public testing::Test {
+ protected:
+  ExportCommand() {
+    for (const bool measured : {false, true}) {
+      TimelineBuilder b{measured};
+      const auto copy = b.op("memcpy_async", 7, "a,b", 4096);
+      b.timeline.ops[copy].variant = "h2d pinned";
+      const auto wait = b.op("stream_wait_event", 8);
+      for (const std::uint32_t process : {0U, 1U}) {
+        const auto host = b.host(process);
+        const auto stream = b.stream("copy", process);
+        b.span(copy, host, 1'000, 5'123);
+        b.span(copy, stream, 8'001, 60'000, 1);
+        b.span(wait, stream, 60'000, 61'000, 1);
+      }
+      write_timeline(b.timeline, directory_ / (measured ? kMeasuredFile : kPredictedFile));
+    }
+  }
+  test::Ran run_export(std::vector<std::string> more) {
+    more.insert(more.begin(), {"export", directory_.path().string(), "--to"});
+    return test::run_command(add_export_command, more);
+  }
+  Json rank_file(const std::string& name) {
+    return Json::parse(test::read_text(directory_ / "kineto" / "measured" / name));
+  }
+  static Json find(const Json& trace, const std::string& key, const std::string& value) {
+    const auto& events = trace.at("traceEvents");
+    const auto found =
+        std::ranges::find_if(events, [&](const Json& e) { return e.value(key, "") == value; });
+    return found == events.end() ? Json{} : *found;
+  }
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(ExportCommand, WritesBothTimelinesIntoOnePerfettoTrace) {
+  const auto ran = run_export({"perfetto"});
+  EXPECT_EQ(ran.exit_code, kDone) << ran.err;
+  const std::string bytes = test::read_text(directory_ / "trace.pftrace");
+  EXPECT_THAT(bytes, HasSubstr("predicted: "));
+  EXPECT_THAT(bytes, HasSubstr("measured: "));
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST_F(ExportCommand, WritesKinetoFilesPerOriginAndProcess) {
+  EXPECT_EQ(run_export({"kineto"}).exit_code, kDone);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "kineto" / "predicted" / "rank1.pt.trace.json"));
+  const Json trace = rank_file("rank1.pt.trace.json");
+  EXPECT_EQ(trace.at("distributedInfo").at("rank"), 1);
+  EXPECT_EQ(trace.at("distributedInfo").at("world_size"), 2);
+
+  const Json call = find(trace, "cat", "cuda_runtime");
+  EXPECT_EQ(call.at("name"), "cudaMemcpyAsync");
+  EXPECT_DOUBLE_EQ(call.at("ts"), 0);
+  EXPECT_DOUBLE_EQ(call.at("dur"), 4.123);
+  const Json copy = find(trace, "cat", "gpu_memcpy");
+  EXPECT_EQ(copy.at("name"), "Memcpy HtoD (Pinned -> Device)");
+  EXPECT_DOUBLE_EQ(copy.at("ts"), 7.001);  // 8001 - 1000 ns
+  EXPECT_EQ(copy.at("args").at("bytes"), 4096);
+  EXPECT_EQ(copy.at("args").at("correlation"), call.at("args").at("correlation"));
+  EXPECT_EQ(find(trace, "cat", "cuda_sync").at("name"), "Stream Wait Event");
+}
+
+TEST_F(ExportCommand, BindsKinetoArrowsToTheirSlices) {
+  run_export({"kineto"});
+  const Json trace = rank_file("rank0.pt.trace.json");
+  const Json start = find(trace, "ph", "s");
+  const Json finish = find(trace, "ph", "f");
+  EXPECT_EQ(start.at("id"), finish.at("id"));
+  EXPECT_EQ(finish.at("bp"), "e");
+  EXPECT_EQ(finish.at("ts"), find(trace, "cat", "gpu_memcpy").at("ts"));
+}
+
+TEST_F(ExportCommand, SpellsTheRankAsHtaSearchesForIt) {
+  run_export({"kineto"});
+  EXPECT_THAT(test::read_text(directory_ / "kineto" / "measured" / "rank1.pt.trace.json"),
+              HasSubstr("\"rank\": 1,"));  // HTA: "rank":\s+(\d+)
+}
+
+TEST_F(ExportCommand, WritesOneCsvRowPerSpan) {
+  const auto ran = run_export({"csv"});
+  EXPECT_THAT(ran.out, HasSubstr("predicted,0,memcpy_async,h2d pinned,\"a,b\",7,0,1,1,0,stream,"
+                                 "copy,8001,60000,4096\n"));
+  EXPECT_EQ(std::ranges::count(ran.out, '\n'), 1 + 2 * 6);  // a heading; six spans per origin
+}
+
+TEST_F(ExportCommand, RefusesUnknownFormats) {
+  EXPECT_EQ(run_export({"chakra"}).exit_code, kWrongUse);
+}
+
+}  // namespace
+}  // namespace foretrace

@@ -1,0 +1,173 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "reports/timeline/origin.h"
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/read/scenario.h"
+#include "sim/cli/commands.h"
+#include "tests/reports/timeline_builder.h"
+#include "tests/sim/cli/command_line.h"
+
+namespace foretrace {
+namespace {
+
+using test::TimelineBuilder;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kScenario = R"(# Two kernels, one after the other.
+schema_version: 1
+name: two_kernels
+streams: {compute: {flags: non_blocking}}
+threads:
+  main:
+    - region:
+        name: step
+        ops:
+          - spin: {id: one, stream: compute, duration: 50us}
+          - spin: {id: two, stream: compute, duration: 10us}
+          - device_synchronize: {}
+)";
+
+class ReportCommand : public testing::Test {
+ protected:
+  ReportCommand() { std::ofstream{directory_ / "two_kernels.yaml"} << kScenario; }
+
+  void write(const std::string& run, bool measured, std::int64_t second_kernel_ns) {
+    const Program program = load_scenario(directory_ / "two_kernels.yaml");
+    TimelineBuilder b{measured};
+    b.timeline.origin = origin_of(program);
+    b.timeline.origin.measured = measured;
+    b.timeline.origin.machine = measured ? "1 x NVIDIA H200" : "h200-nvswitch-8";
+    b.timeline.ops = op_rows(program);
+    const auto host = b.host();
+    const auto stream = b.stream("compute");
+    b.span(1, host, 0, 4'000);
+    b.span(1, stream, 6'000, 56'000, 1);
+    b.span(2, host, 4'000, 8'000);
+    b.span(2, stream, 57'000, 57'000 + second_kernel_ns, 1);
+    b.region(0, "<step> & more", {57'000 + second_kernel_ns});
+    std::filesystem::create_directories(directory_ / run);
+    write_timeline(b.timeline, directory_ / run / (measured ? kMeasuredFile : kPredictedFile));
+  }
+  test::Ran report(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "report");
+    return test::run_command(add_report_command, arguments);
+  }
+  std::string at(const std::string& name) const { return (directory_ / name).string(); }
+  /// The page of a run whose second kernel is predicted 12 us and measured 10 us.
+  std::string page() {
+    write("run", false, 12'000);
+    write("run", true, 10'000);
+    const auto ran = report({at("run")});
+    EXPECT_EQ(ran.exit_code, kDone) << ran.err;
+    return test::read_text(directory_ / "run" / "report.html");
+  }
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(ReportCommand, BeginsWithTheVerdict) {
+  const std::string html = page();
+  // (69 - 67) / 67 us = +3.0 %
+  EXPECT_THAT(html, HasSubstr("<div class=\"figure good\">+3.0 % "));
+  EXPECT_THAT(html, HasSubstr("<span class=\"badge\">prediction</span>"));
+  EXPECT_LT(html.find("class=\"figure"), html.find("<h2>Timeline</h2>"));
+}
+
+TEST_F(ReportCommand, LinksTheWorstOperationToItsLine) {
+  const std::string html = page();
+  const auto worst = html.find("Where it is most wrong");
+  ASSERT_NE(worst, std::string::npos);
+  const std::string table = html.substr(worst, html.find("<h2>Timeline</h2>") - worst);
+  EXPECT_THAT(table, HasSubstr("spin two</a>"));
+  EXPECT_THAT(table, HasSubstr("+20.0 %"));
+  EXPECT_THAT(table, HasSubstr("<a href=\"#run1-L11\">11</a>"));
+  EXPECT_THAT(table, Not(HasSubstr("spin one")));  // predicted exactly
+  EXPECT_THAT(html, HasSubstr("<span id=\"run1-L11\"><i>11</i>          - spin: {id: two"));
+}
+
+TEST_F(ReportCommand, DrawsPredictedAboveMeasuredWithTheirNumbers) {
+  const std::string html = page();
+  EXPECT_THAT(html, HasSubstr("predicted: 12.00 us, begins at 57.00 us\n"
+                              "measured: 10.00 us, error +20.0 %"));
+  EXPECT_THAT(html, HasSubstr("class=\"s c-kernel first\""));
+  EXPECT_THAT(html, HasSubstr("class=\"s c-kernel second\""));
+  EXPECT_THAT(html, HasSubstr("<path class=\"arrow\""));
+}
+
+TEST_F(ReportCommand, EscapesNames) {
+  const std::string html = page();
+  EXPECT_THAT(html, HasSubstr("&lt;step&gt; &amp; more"));
+  EXPECT_THAT(html, Not(HasSubstr("<step>")));
+}
+
+TEST_F(ReportCommand, NeedsNoNetwork) {
+  const std::string html = page();
+  EXPECT_THAT(html, Not(HasSubstr("src=")));
+  EXPECT_THAT(html, Not(HasSubstr("<link")));
+  EXPECT_THAT(html, Not(HasSubstr("@import")));
+}
+
+TEST_F(ReportCommand, CarriesItsDataAsJson) {
+  const std::string html = page();
+  const std::string open = "<script type=\"application/json\" id=\"data\">";
+  const auto begin = html.find(open) + open.size();
+  const auto data =
+      nlohmann::json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  ASSERT_EQ(data.size(), 1U);
+  EXPECT_EQ(data[0].at("regions").at(0).at("name"), "<step> & more");
+}
+
+TEST_F(ReportCommand, FillsEveryTagOfItsTemplate) { EXPECT_THAT(page(), Not(HasSubstr("{{"))); }
+
+TEST_F(ReportCommand, ShowsAPredictionAlone) {
+  write("run", false, 12'000);
+  const auto ran = report({at("run"), "-o", at("alone.html")});
+  EXPECT_EQ(ran.exit_code, kDone) << ran.err;
+  const std::string html = test::read_text(directory_ / "alone.html");
+  EXPECT_THAT(html, HasSubstr("Predicted only: nothing to compare with yet."));
+  EXPECT_THAT(html, HasSubstr("spin two"));
+  EXPECT_THAT(html, Not(HasSubstr("MISSING")));
+  EXPECT_THAT(html, Not(HasSubstr("unmatched</th>")));
+}
+
+TEST_F(ReportCommand, BringsTogetherWhatIsInTwoDirectories) {
+  write("sim", false, 12'000);
+  write("real", true, 10'000);
+  report({at("sim"), at("real"), "-o", at("both.html")});
+  EXPECT_THAT(test::read_text(directory_ / "both.html"), HasSubstr("+3.0 % "));
+}
+
+TEST_F(ReportCommand, PutsATableOfAllRegionsAboveSeveralRuns) {
+  for (const std::string run : {"a", "b"}) {
+    write(run, false, 12'000);
+    write(run, true, 10'000);
+  }
+  report({at("a"), at("b"), "-o", at("all.html")});
+  const std::string html = test::read_text(directory_ / "all.html");
+  EXPECT_THAT(html, HasSubstr("<h1>2 runs, 2 regions</h1>"));
+  EXPECT_THAT(html, HasSubstr("<a href=\"#run2\">two_kernels</a>"));
+  EXPECT_THAT(html, HasSubstr("id=\"run2\""));
+  EXPECT_EQ(report({at("a"), at("b")}).exit_code, kWrongUse);  // where to?
+}
+
+TEST_F(ReportCommand, WritesThePictureAloneAsWellFormedSvg) {
+  write("run", false, 12'000);
+  write("run", true, 10'000);
+  const auto ran = report({at("run"), "--svg", at("lanes.svg")});
+  EXPECT_EQ(ran.exit_code, kDone) << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run" / "report.html"));
+  const std::string svg = test::read_text(directory_ / "lanes.svg");
+  EXPECT_THAT(svg, HasSubstr("<style>"));
+  const std::string parse =
+      FORETRACE_PYTHON " -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' '" +
+      at("lanes.svg") + "'";
+  EXPECT_EQ(std::system(parse.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace foretrace

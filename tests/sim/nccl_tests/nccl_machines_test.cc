@@ -1,0 +1,133 @@
+// The machines that were fitted to tables which others published, against some lines of those
+// tables that were left out of the fit. `most` is the mean |error| that was found, rounded up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/machine/machine.h"
+#include "models/nccl/time/cost.h"
+#include "scenarios/text/errors.h"
+#include "sim/nccl_tests/compare.h"
+#include "tests/sim/nccl_tests/nccl_machines_tables.h"
+
+namespace foretrace {
+namespace {
+
+std::vector<NcclTestsSample> samples_of(const PublishedPoints& table) {
+  std::vector<NcclTestsSample> samples;
+  for (const Point& point : table.points) {
+    NcclTestsSample sample;
+    sample.plan.op = table.op;
+    sample.plan.nodes = table.nodes;
+    sample.plan.processes = table.processes;
+    sample.plan.gpus = table.gpus;
+    sample.bytes = point.bytes;
+    sample.time_us = point.time_us;
+    sample.file = table.name;
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
+class PublishedTable : public testing::TestWithParam<PublishedPoints> {};
+
+TEST_P(PublishedTable, IsPredictedAsWellAsTheFitFoundAndMostlyInsideTheBand) {
+  const auto compared =
+      compare_nccl_tests(samples_of(GetParam()), load_machine(GetParam().machine));
+  ASSERT_EQ(compared.size(), 1u);
+  double sum = 0;
+  std::size_t in_band = 0;
+  for (const NcclTestsComparedRow& row : compared.front().rows) {
+    sum += std::abs(row.error);
+    in_band += row.in_band;
+  }
+  const auto rows = static_cast<double>(compared.front().rows.size());
+  EXPECT_LT(sum / rows, GetParam().most);
+  EXPECT_GE(static_cast<double>(in_band), 0.6 * rows);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PublishedTable, testing::ValuesIn(kTables),
+                         [](const auto& table) { return table.param.name; });
+
+struct Layout {
+  std::string name, machine;
+  std::uint32_t nodes, ranks;
+};
+
+class PublishedMachine : public testing::TestWithParam<Layout> {};
+
+/// All bytes of a longer vector pass whatever those of a shorter one pass; another choice of NCCL's
+/// may be a worse one, as the tables show.
+TEST_P(PublishedMachine, NeverTakesLessForMoreBytesWhileNcclChoosesTheSame) {
+  const Machine machine = load_machine(GetParam().machine);
+  const NcclTuning tuning = nccl_tuning_for(machine, GetParam().ranks, GetParam().nodes, {});
+  using enum CollectiveKind;
+  for (const CollectiveKind kind :
+       {AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, Gather, Scatter}) {
+    double before = 0;
+    NcclChoice choice;
+    for (Bytes size{64}; size.count <= 4 * kGiB; size.count *= 2) {
+      const NcclCost cost = collective_cost(machine, tuning, kind, size);
+      const double time =
+          static_cast<double>(cost.latency.count()) * 1e-12 +
+          static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth);
+      if (cost.choice.algorithm == choice.algorithm && cost.choice.protocol == choice.protocol) {
+        EXPECT_GE(time, before * 0.999) << static_cast<int>(kind) << " of " << size.count;
+      }
+      EXPECT_GT(time, 0) << static_cast<int>(kind) << " of " << size.count;
+      before = time;
+      choice = cost.choice;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PublishedMachine,
+                         testing::Values(Layout{"A100Node", "a100-nvswitch-8", 1, 8},
+                                         Layout{"A100Pair", "a100-nvswitch-8", 1, 2},
+                                         Layout{"A100Mesh", "a100-slingshot-4", 1, 4},
+                                         Layout{"A100Nodes", "a100-slingshot-4", 2, 8},
+                                         Layout{"GH200Node", "gh200-slingshot-4", 1, 4},
+                                         Layout{"GH200Nodes", "gh200-slingshot-4", 16, 64},
+                                         Layout{"GH200OneGpuEach", "gh200-slingshot-4", 8, 8},
+                                         Layout{"Rtx4090", "rtx4090-pcie-2", 1, 2},
+                                         Layout{"H100Node", "h100-nvswitch-8", 1, 8},
+                                         Layout{"H100Nodes", "h100-nvswitch-8", 8, 64},
+                                         Layout{"B200Node", "b200-nvswitch-8", 1, 8},
+                                         Layout{"B200Pair", "b200-nvswitch-8", 1, 2},
+                                         Layout{"H100OverEfa", "h100-efa-8", 4, 32}),
+                         [](const auto& layout) { return layout.param.name; });
+
+TEST(PublishedMachineBand, WidensWhereParametersAreAssumed) {
+  NcclTestsPlan plan;
+  plan.processes = 16;
+  plan.nodes = 2;
+  NcclTestsRow row;
+  row.size = {64 * kMiB, 16 * kMiB};
+  row.algorithm = "NVLSTree";
+  row.protocol = "Simple";
+  const Machine machine = load_machine("h100-efa-8");
+  const NcclBand fitted = nccl_time_band(machine, plan, row);
+  row.algorithm = "Ring";  // no table shows it on this machine
+  const NcclBand assumed = nccl_time_band(machine, plan, row);
+  EXPECT_LT(assumed.low, fitted.low);
+  EXPECT_GT(assumed.high, fitted.high);
+}
+
+TEST(PublishedMachineBand, WidensByTheSpreadOfItsParameters) {
+  NcclTestsPlan plan;
+  plan.processes = 2;
+  NcclTestsRow row;
+  row.size = {64 * kMiB, 16 * kMiB};
+  row.algorithm = "Ring";
+  row.protocol = "Simple";
+  Machine machine = load_machine("rtx4090-pcie-2");
+  const NcclBand wide = nccl_time_band(machine, plan, row);
+  ParamValue port = machine.get(Param::NcclPortBandwidth);
+  port.spread = 0;
+  machine.set(Param::NcclPortBandwidth, port);
+  EXPECT_GT(wide.high, nccl_time_band(machine, plan, row).high);
+}
+
+}  // namespace
+}  // namespace foretrace
