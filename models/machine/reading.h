@@ -1,0 +1,97 @@
+// How cost functions look at a machine: through a Reading, which notes every parameter that a
+// result is made of. Bands, trust, spread and the sources of a fit follow from these notes, and
+// from nothing else.
+//
+// A cost function is pure and takes a Reading: Duration peer_copy_time(Reading& read, Bytes size).
+// What matters is not that a parameter was read but how much of the result it is: 1 GiB through a
+// ring reads the fixed part of a kernel's start too, and hardly depends on it. priced() finds that
+// out by asking again with one parameter after the other moved a little.
+#pragma once
+
+#include <algorithm>
+#include <bitset>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/machine/machine.h"
+
+namespace foretrace {
+
+using ParamSet = std::bitset<kParamCount>;
+
+class Reading {
+ public:
+  explicit Reading(const Machine& machine) : machine_{&machine} {}
+  /// The same machine with `nudged` times `factor`.
+  Reading(const Machine& machine, Param nudged, double factor)
+      : machine_{&machine}, nudged_{nudged}, factor_{factor} {}
+
+  /// Whether the machine file has it. A parameter that is asked for and not there is no part of the
+  /// result.
+  bool has(Param param) const { return machine_->has(param); }
+  /// In SI base units. Throws UsageError naming the parameter and the machine when it is missing.
+  double value(Param param) {
+    used_.set(static_cast<std::size_t>(param));
+    const double value = machine_->get(param).value;
+    return param == nudged_ ? value * factor_ : value;
+  }
+  Duration time(Param param) { return seconds_to_duration(value(param)); }
+  double seconds(Param param) { return value(param); }
+  /// Bytes/s or flop/s.
+  double rate(Param param) { return value(param); }
+  Bytes size(Param param) { return {static_cast<std::uint64_t>(value(param))}; }
+  std::uint32_t count(Param param) { return static_cast<std::uint32_t>(value(param)); }
+  /// What a host call takes: as its frontend makes it (Machine::call_time).
+  Duration call_time(Param param) {
+    used_.set(static_cast<std::size_t>(param));
+    const double seconds = to_seconds(machine_->call_time(param));
+    return seconds_to_duration(param == nudged_ ? seconds * factor_ : seconds);
+  }
+
+  /// What is no parameter: NCCL's version, nodes, GPUs.
+  const Machine& machine() const { return *machine_; }
+  const ParamSet& used() const { return used_; }
+
+ private:
+  const Machine* machine_;
+  std::optional<Param> nudged_;
+  double factor_ = 1;
+  ParamSet used_;
+};
+
+/// How much of a result a parameter is: d log(result) / d log(parameter). A time that is a fixed
+/// part and bytes over a rate has shares of +0.2 and -0.8, say.
+struct Share {
+  Param param{};
+  double share{};
+};
+
+/// A parameter decides a result when a tenth of it, or more, is its doing.
+inline constexpr double kDecidingShare = 0.1;
+
+/// The shares of what `seconds_of(Reading&)` returns, the largest first; those below a thousandth
+/// are left out. One call for each parameter that it reads, and one more.
+template <std::invocable<Reading&> SecondsOf>
+std::vector<Share> shares_of(const Machine& machine, const SecondsOf& seconds_of) {
+  constexpr double kNudge = 1.001;  // small beside any spread, large beside a picosecond
+  constexpr double kLeast = 1e-3;
+  Reading plain{machine};
+  const double seconds = seconds_of(plain);
+  std::vector<Share> shares;
+  if (!(seconds > 0)) return shares;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    if (!plain.used().test(i)) continue;
+    const auto param = static_cast<Param>(i);
+    Reading nudged{machine, param, kNudge};
+    const double share = std::log(seconds_of(nudged) / seconds) / std::log(kNudge);
+    if (std::abs(share) >= kLeast) shares.push_back({param, share});
+  }
+  std::ranges::sort(
+      shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
+  return shares;
+}
+
+}  // namespace foretrace
