@@ -7,7 +7,9 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "hw/cuda_check.h"
 #include "hw/device_guard.h"
@@ -16,6 +18,7 @@
 #include "hw/products/gpu_sampler.h"
 #include "hw/products/load_times.h"
 #include "hw/products/product_call.h"
+#include "hw/products/shape_error.h"
 #include "scenarios/errors.h"
 
 namespace foretrace::hw {
@@ -193,10 +196,7 @@ class ProductMeter::Impl {
     multiply(shape, 0);  // loads the kernels' code
     cuda_check(cudaStreamSynchronize(stream_));
     ProductMeasurement facts;
-    {
-      const CapturedGraph one{stream_, [&] { multiply(shape, 0); }};
-      facts.kernels = kernels_.of(one.graph());
-    }
+    facts.kernels = kernels_of(shape);
     oracle_.ask(shape, facts);
     const double product_us = estimate_us(shape);
     facts.by_graph = product_us < kLaunchBoundUs;
@@ -237,6 +237,22 @@ class ProductMeter::Impl {
     a_.fill(stream_, contents, shape.type, 1);
     b_.fill(stream_, contents, shape.type, 2);
     c_.fill(stream_, contents, shape.c_type, 3);
+  }
+
+  /// Empty when the driver does not tell: times are worth having without the names. Said once.
+  std::vector<KernelLaunch> kernels_of(const Shape& shape) {
+    try {
+      const CapturedGraph one{stream_, [&] { multiply(shape, 0); }};
+      if (!kernels_) kernels_ = std::make_unique<CapturedKernels>();
+      return kernels_->of(one.graph());
+    } catch (const ShapeError&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      if (!std::exchange(told_, true)) {
+        fmt::print(stderr, "kernels are not known, first of {}: {}\n", key_of(shape), error.what());
+      }
+      return {};
+    }
   }
 
   void multiply(const Shape& shape, std::size_t i) const {
@@ -304,7 +320,8 @@ class ProductMeter::Impl {
   ProductCublas cublas_;
   Operand a_, b_, c_;
   LtOracle oracle_;
-  CapturedKernels kernels_;
+  std::unique_ptr<CapturedKernels> kernels_;
+  bool told_ = false;
   Events events_;
   GpuSampler sampler_;
   ProductRun run_;
