@@ -8,6 +8,7 @@
 #include "hw/products/load_times.h"
 #include "hw/products/product_table.h"
 #include "hw/products/shapes.h"
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
 
@@ -93,7 +94,7 @@ TEST(ProductShapes, ShardsShareTheListWithoutGapOrOverlap) {
 
 TEST(ProductShapes, TheShippedListHoldsOutAThirdOfEveryFamily) {
   const auto shapes =
-      read_shapes(std::string{FORETRACE_SOURCE_DIR} + "/reports/measured/products/shapes.csv");
+      read_shapes(data_directory().string() + "/reports/measured/products/shapes.csv");
   EXPECT_THAT(shapes, SizeIs(840));
   for (const char* family : {"training", "random", "skinny", "ladder", "attention"}) {
     const auto of_family = [&](const Shape& s) { return s.family == family; };
