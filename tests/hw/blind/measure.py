@@ -114,13 +114,14 @@ class Round:
     def collect(self, programs, start, runs):
         for row in programs:
             timeline = runs / row["program"] / "measured.timeline.json"
-            if not timeline.exists():
+            timeline = json.loads(timeline.read_text()) if timeline.exists() else None
+            # A program that failed leaves a result, too: it says so, and is no measurement.
+            if timeline is None or timeline.get("outcome", {}).get("kind") != "completed":
                 if not any(one["program"] == row["program"] and one["start"] == start
                            for one in self.failed):
                     self.fail([row], start, "", "left out: it failed twice before"
                               if self.failures(row["program"]) else "no result, and no error")
                 continue
-            timeline = json.loads(timeline.read_text())
             self.rows += rows_of(row["program"], start, timeline)
             if start not in self.machines:
                 described = json.loads((runs / row["program"] / "environment.json").read_text())
