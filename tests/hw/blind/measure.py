@@ -7,6 +7,7 @@ import pathlib
 import re
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -148,7 +149,10 @@ def gpus_here():
     """GPUS, or how many nvidia-smi lists."""
     if "GPUS" in os.environ:
         return int(os.environ["GPUS"])
-    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True)
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"nvidia-smi does not say how many GPUs there are ({error}): set GPUS=")
     return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
 
 
