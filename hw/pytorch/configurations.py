@@ -42,7 +42,7 @@ class Configuration:
     loss_parallel: bool = False
     microbatches: int = 1  # pp: `micro_batch` samples each
     full_trace: bool = False  # keep the whole trace, not only its summary
-    fresh: bool = False  # in a process of its own: expected to run out of memory, or compiled
+    fresh: bool = False  # apart from the others, with its family: fills the memory, or is compiled
     only_on: str = ""  # measured only on GPUs whose name has this
 
     @property

@@ -7,12 +7,15 @@ from torch import nn
 
 from model import Decoder, token_loss
 
-DTYPES = {"amp": torch.float32, "bf16": torch.bfloat16, "tf32": torch.float32, "fp32": torch.float32}
+
+def bfloat16(device):
+    """float32 in trials on the CPU: gloo sends no bfloat16."""
+    return torch.bfloat16 if device.type == "cuda" else torch.float32
 
 
 def make_model(c, device, begin=0, end=None):
     with torch.device(device):
-        return Decoder(c, device, begin, end).to(DTYPES[c.precision])
+        return Decoder(c, device, begin, end).to(bfloat16(device) if c.precision == "bf16" else torch.float32)
 
 
 def with_compile(model, c):
@@ -37,8 +40,8 @@ def with_fsdp(model, c, device):
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     mesh = init_device_mesh(device.type, (2,))
-    reduce = torch.bfloat16 if c.reduce_dtype == "bf16" else torch.float32
-    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=reduce)
+    reduce = bfloat16(device) if c.reduce_dtype == "bf16" else torch.float32
+    policy = MixedPrecisionPolicy(param_dtype=bfloat16(device), reduce_dtype=reduce)
     for layer in model.layers:
         fully_shard(layer, mesh=mesh, mp_policy=policy, reshard_after_forward=c.reshard_after_forward)
     fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=False)

@@ -104,7 +104,7 @@ class Timer:
         self.meet()
         times, phases = self.synchronised(count)
         self.meet()
-        free, issued = self.back_to_back(count)
+        free, issued = self.back_to_back(max(3, count // 2))
         load = self.under_load()
         self.meet()
         sustained, _ = self.synchronised(min(SUSTAINED_STEPS, count))

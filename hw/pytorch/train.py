@@ -27,7 +27,7 @@ from configurations import all_configurations  # noqa: E402
 from gpu import Nvml  # noqa: E402
 
 SILENT_S = {"none": 75, "compile": 180}  # without a new line for so long, a process hangs
-TWO_GPU_SHARE = 0.6  # of the time, where one- and two-GPU configurations are both due
+SHARES = {2: 0.55, 1: 0.75}  # of the time that is left, by GPUs, for a batch that others follow
 LARGEST_TRACE, LARGEST_TRACES = 4 << 20, 15 << 20
 LEAST_S = 15  # below this no process is started
 
@@ -77,10 +77,12 @@ class Parts:
 
 
 def batches(chosen, gpus):
-    """Lists of configurations that share a process, in order."""
+    """Lists of configurations that share a process, in order. Apart from the rest are those that fill the memory
+    and those that are compiled."""
     shared = lambda ranks: [one for one in chosen if one.ranks == ranks and not one.fresh]
     groups = [shared(2), shared(1)] if gpus >= 2 else [shared(1)]
-    groups += [[one] for one in chosen if one.fresh and one.ranks <= gpus]
+    for family in dict.fromkeys(one.family for one in chosen if one.fresh):
+        groups.append([one for one in chosen if one.fresh and one.family == family])
     return [group for group in groups if group]
 
 
@@ -231,8 +233,8 @@ def main():
     options = ["--device", arguments.device] + (["--trial"] if arguments.trial else [])
     with (out / "results.jsonl").open("a", encoding="utf-8") as results:
         for index, batch in enumerate(groups):
-            share = TWO_GPU_SHARE if batch[0].ranks > 1 and index + 1 < len(groups) else 1.0
-            run_batch(batch, out, begin + share * arguments.seconds, options)
+            share = SHARES[batch[0].ranks] if index + 1 < len(groups) else 1.0
+            run_batch(batch, out, time.time() + share * (deadline - time.time()), options)
             parts = Parts(out)
             for one in batch:
                 if parts.has(one.id, "timing") or parts.has(one.id, "error", "timing"):

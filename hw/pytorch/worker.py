@@ -41,12 +41,13 @@ class Ranks:
         if self.size > 1:
             port = int(os.environ["MASTER_PORT"])
             self.store = dist.TCPStore(os.environ["MASTER_ADDR"], port + 1, self.size, self.rank == 0,
-                                       timeout=datetime.timedelta(seconds=MEETING_S))
+                                       timeout=datetime.timedelta(seconds=MEETING_S),
+                                       use_libuv=os.environ.get("USE_LIBUV", "1") == "1")
 
     def gather(self, name, value="", seconds=MEETING_S):
         """Every rank's text; raises when one does not come in time."""
         if not self.store:
-            return [value]
+            return [str(value)]
         self.store.set(f"{name}/{self.rank}", str(value))
         keys = [f"{name}/{rank}" for rank in range(self.size)]
         self.store.wait(keys, datetime.timedelta(seconds=seconds))
