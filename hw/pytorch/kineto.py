@@ -129,8 +129,9 @@ def summarise(trace, top=60):
         "idle_gaps": len(gaps),
         "largest_gap_us": rounded(max(gaps, default=0.0)),
         "by_kind": {kind: {"count": counts[kind], "us": rounded(total)} for kind, total in kinds.most_common()},
-        "nccl_bytes": {kind: {"bytes": known, "kernels_without_size": unknown} for kind, (known, unknown) in sizes.items()},
-        "by_kernel": [{"name": name, "kind": kind, "count": count, "us": rounded(total), "mean_us": round(total / count, 3)}
-                      for name, (kind, count, total) in ranking[:top]],
+        "nccl_bytes": {kind: {"bytes": known, "kernels_without_size": unknown}
+                       for kind, (known, unknown) in sizes.items()},
+        "by_kernel": [{"name": name, "kind": kind, "count": count, "us": rounded(total),
+                       "mean_us": round(total / count, 3)} for name, (kind, count, total) in ranking[:top]],
         "other_kernels_us": rounded(sum(total for _, (_, _, total) in ranking[top:])),
     }

@@ -14,6 +14,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from gpu import Nvml  # noqa: E402
 SILENT_S = {"none": 75, "compile": 180}  # without a new line for so long, a process hangs
 SHARES = {2: 0.55, 1: 0.75}  # of the time that is left, by GPUs, for a batch that others follow
 LARGEST_TRACE, LARGEST_TRACES = 4 << 20, 15 << 20
+OUT_OF_TIME = "out of time"
 LEAST_S = 15  # below this no process is started
 
 
@@ -105,9 +107,9 @@ def start(ranks, arguments, out):
     for rank in range(ranks):
         environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(ranks),
                            MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-        log = (out / f"log.rank{rank}.txt").open("ab")
-        processes.append(subprocess.Popen([sys.executable, str(HERE / "worker.py"), "--out", str(out), *arguments],
-                                          env=environment, stdout=log, stderr=log, start_new_session=True))
+        with (out / f"log.rank{rank}.txt").open("ab") as log:
+            processes.append(subprocess.Popen([sys.executable, str(HERE / "worker.py"), "--out", str(out), *arguments],
+                                              env=environment, stdout=log, stderr=log))
     return processes
 
 
@@ -128,7 +130,7 @@ def wait(processes, out, silent_s, deadline):
         elif now - since > silent_s:
             why = f"no result for {silent_s} s"
         elif now > deadline + 20:
-            why = "out of time"
+            why = OUT_OF_TIME
         if why:
             for process in processes:
                 if process.poll() is None:
@@ -154,7 +156,7 @@ def run_batch(batch, out, deadline, options):
         processes = start(batch[0].ranks, ["--time", ",".join(to_time), "--trace", ",".join(to_trace), "--deadline",
                                            str(deadline), "--attempt", str(attempt), *options], out)
         why = wait(processes, out, silent_s, deadline)
-        if not why:
+        if not why or why == OUT_OF_TIME:
             return
         now = Parts(out)
         stuck = 0 if len(now.lines) > len(parts.lines) else stuck + 1
@@ -170,9 +172,9 @@ def run_batch(batch, out, deadline, options):
 
 
 def pack_traces(out):
-    """One archive of the traces, without those that are too large."""
+    """One archive instead of the directory of traces, without those that are too large: returns these."""
     total, left = 0, []
-    with tarfile.open(out / "traces.tar", "w") as archive:
+    with tarfile.open(out / "traces.tar", "a") as archive:
         for file in sorted((out / "traces").glob("*.json.gz")):
             size = file.stat().st_size
             if size > LARGEST_TRACE or total + size > LARGEST_TRACES:
@@ -180,6 +182,7 @@ def pack_traces(out):
                 continue
             total += size
             archive.add(file, arcname=file.name)
+    shutil.rmtree(out / "traces", ignore_errors=True)
     return left
 
 
@@ -202,7 +205,7 @@ def parse(arguments=None):
     parser.add_argument("--gpus", type=int, help="GPUs to use; default: all that there are")
     parser.add_argument("--seconds", type=float, default=1e6, help="stop cleanly after this time")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: for trials")
-    parser.add_argument("--trial", action="store_true", help="all models at a tiny size: tries the code, measures nothing")
+    parser.add_argument("--trial", action="store_true", help="all models at a tiny size: measures nothing")
     parsed = parser.parse_args(arguments)
     if not parsed.list and not parsed.out:
         parser.error("-o OUT is missing")

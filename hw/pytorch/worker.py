@@ -29,6 +29,7 @@ from timing import Timer
 LOST = 17
 FAILED_TOGETHER_S = 8  # how long a rank that failed waits for the other to fail too
 MEETING_S = 100
+COMPILE_S = 30  # nothing is compiled when less time is left
 TRACE_BASE_S = 1.5  # building a model again, profiling it, reading the trace
 
 
@@ -112,7 +113,7 @@ class Worker:
         loss = step.run()
         if loss is not None and hasattr(loss, "full_tensor"):
             loss = loss.full_tensor()
-        return None if loss is None else float(loss)
+        return float(loss) if loss is not None and torch.isfinite(loss) else None
 
     def trace_step(self, c):
         from torch.profiler import ProfilerActivity, profile, schedule
@@ -134,7 +135,7 @@ class Worker:
                 self.synchronize()
                 wall = time.perf_counter() - started
                 profiler.step()
-        summary = kineto.summarise(json.loads(path.read_text(encoding="utf-8", errors="replace")))
+        summary = kineto.summarise(json.loads(path.read_text(encoding="utf-8", errors="replace"), strict=False))
         summary["profiled_step_ms"] = round(wall * 1e3, 4)
         if c.full_trace:
             kept = self.out / "traces" / f"{c.id}.rank{self.ranks.rank}.json.gz"
@@ -187,6 +188,7 @@ class Worker:
     def run(self, to_time, to_trace):
         for id in to_time:
             reserve = sum(self.costs.values()) + TRACE_BASE_S * len(to_trace) + 3
+            reserve += COMPILE_S if self.known[id].compile != "none" else 0
             if not self.in_time(reserve):
                 break
             self.one("timing", id, self.time_step)

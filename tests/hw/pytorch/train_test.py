@@ -128,6 +128,49 @@ class Results(unittest.TestCase):
         self.assertEqual(train.Parts(self.out).started("timing"), ["b"])
 
 
+class Restart(unittest.TestCase):
+    """With a stand-in for the worker, which dies in the second configuration."""
+
+    DYING = """
+import json, os, sys
+time, trace, out = (sys.argv[sys.argv.index(name) + 1] for name in ("--time", "--trace", "--out"))
+with open(os.path.join(out, "parts.rank0.jsonl"), "a", encoding="utf-8") as file:
+    for phase, ids in (("timing", time), ("trace", time + "," + trace)):
+        for id in filter(None, ids.split(",")):
+            print(json.dumps({"part": "begin", "id": id, "phase": phase}), file=file, flush=True)
+            if id == os.environ["FATAL"] and phase == os.environ["FATAL_PHASE"]:
+                os._exit(3)
+            print(json.dumps({"part": phase, "id": id, phase: {}}), file=file, flush=True)
+"""
+
+    def measured(self, fatal, phase):
+        """Parts after a batch of three whose configuration `fatal` kills its process in `phase`."""
+        batch = [one for one in ALL if one.ranks == 1][:3]
+        with tempfile.TemporaryDirectory() as directory:
+            out = pathlib.Path(directory)
+            (out / "worker.py").write_text(self.DYING, encoding="utf-8")
+            os.environ.update(FATAL=batch[fatal].id, FATAL_PHASE=phase)
+            here, train.HERE = train.HERE, out
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    train.run_batch(batch, out, train.time.time() + 60, [])
+            finally:
+                train.HERE = here
+            parts = train.Parts(out)
+        return [[name for name in ("timing", "trace") if parts.has(one.id, name)] for one in batch], \
+            [parts.has(one.id, "error") for one in batch]
+
+    def test_a_new_process_goes_on_behind_the_configuration_that_killed_one(self):
+        done, failed = self.measured(1, "timing")
+        self.assertEqual(failed, [False, True, False])
+        self.assertEqual(done, [["timing", "trace"], [], ["timing", "trace"]])
+
+    def test_a_process_killed_by_a_trace_keeps_all_timings(self):
+        done, failed = self.measured(1, "trace")
+        self.assertEqual(failed, [False, True, False])
+        self.assertEqual(done, [["timing", "trace"], ["timing"], ["timing", "trace"]])
+
+
 class Timing(unittest.TestCase):
     def test_short_steps_fill_the_least_time_and_long_ones_keep_to_the_most(self):
         self.assertEqual(timing.step_count(0.001), 800)
