@@ -54,6 +54,14 @@ class Ranks:
         self.store.wait(keys, datetime.timedelta(seconds=seconds))
         return [self.store.get(key).decode() for key in keys]
 
+    def leave(self):
+        """Rank 0 serves the store, so it goes last."""
+        if self.store:
+            self.store.set(f"left/{self.rank}", "")
+            if self.rank == 0:
+                others = [f"left/{rank}" for rank in range(1, self.size)]
+                self.store.wait(others, datetime.timedelta(seconds=FAILED_TOGETHER_S))
+
 
 class Worker:
     def __init__(self, arguments):
@@ -224,6 +232,7 @@ def main():
     split = lambda text: [one for one in text.split(",") if one]
     worker.run(split(arguments.time), split(arguments.trace))
     worker.lines.close()
+    worker.ranks.leave()
     sys.stdout.flush()
     os._exit(0)  # no teardown of communicators: it can hang, and nothing is left to save
 
