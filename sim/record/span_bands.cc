@@ -145,10 +145,12 @@ Band band_of(const Machine& machine, std::span<const Param> params, std::uint64_
     if (!machine.has(param)) continue;
     const ParamValue& value = machine.get(param);
     const bool fitted_elsewhere =
-        value.source == ParameterClass::Fit && is_outside(value.range, size_bytes);
-    const ParameterClass source = fitted_elsewhere ? ParameterClass::Assumed : value.source;
-    most = std::max(most, relative(value, source));
-    band.parameters = std::max(band.parameters, source);
+        value.trusted_as() == ParameterClass::Fit && is_outside(value.range, size_bytes);
+    const auto as = [&](ParameterClass kind) {
+      return fitted_elsewhere ? ParameterClass::Assumed : kind;
+    };
+    most = std::max(most, relative(value, as(value.trusted_as())));
+    band.parameters = std::max(band.parameters, as(value.source));
   }
   most = std::min(most, kMost);
   band.low = 1 / (1 + most);
