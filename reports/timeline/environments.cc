@@ -82,7 +82,8 @@ Json recorded_environment(const Json& machine) {
   const std::string kernel =
       kernel_version(machine.value("host", Json::object()).value("kernel", ""));
   if (!kernel.empty()) environment["host"]["kernel"] = kernel;
-  for (const auto& [name, value] : machine.value("variables", Json::object()).items()) {
+  const Json variables = machine.value("variables", Json::object());
+  for (const auto& [name, value] : variables.items()) {
     if (!is_recorded_variable(name) || !value.is_string()) continue;
     if (is_plain(value.get<std::string>())) environment["variables"][name] = value;
   }
