@@ -92,6 +92,25 @@ struct Outcome {
       explanation;  ///< "process 1, thread main, hang.yaml:14: nccl_recv waits for ..."
 };
 
+/// A GPU while it was measured; what the driver does not tell stays empty.
+struct GpuState {
+  std::optional<std::uint32_t> sm_clock_mhz;
+  std::optional<std::uint32_t> memory_clock_mhz;
+  std::optional<std::uint32_t> temperature_celsius;
+  std::string throttle_reasons;  ///< NVML's names; "none"
+  friend bool operator==(const GpuState&, const GpuState&) = default;
+};
+
+/// A start of the harness that samples are from.
+struct ProcessStart {
+  std::uint32_t start{};    ///< RegionSamples::starts
+  std::string date;         ///< "2026-11-21T03:10:23Z"
+  std::string label;        ///< the user's note; may be empty
+  std::string environment;  ///< KEY of environments/KEY.json, see environments.h
+  std::vector<GpuState> gpus;
+  friend bool operator==(const ProcessStart&, const ProcessStart&) = default;
+};
+
 struct Origin {
   bool measured = false;
   std::string program_hash;
@@ -103,6 +122,7 @@ struct Origin {
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
   std::vector<std::string>
       fit_scenarios;  ///< predicted: the scenarios the machine's parameters were fitted on
+  std::vector<ProcessStart> starts;  ///< measured: those that are known
 };
 
 struct Timeline {

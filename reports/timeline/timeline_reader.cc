@@ -202,6 +202,27 @@ Kind kind_of(const std::array<std::string_view, N>& names, const std::string& na
   return static_cast<Kind>(found - names.begin());
 }
 
+GpuState read_gpu_state(const Json& row) {
+  const auto known = [&](const char* key) -> std::optional<std::uint32_t> {
+    if (!row.contains(key)) return std::nullopt;
+    return row.at(key).get<std::uint32_t>();
+  };
+  return {known("sm_clock_mhz"), known("memory_clock_mhz"), known("temperature_celsius"),
+          row.value("throttle_reasons", "")};
+}
+
+ProcessStart read_start(const Json& row) {
+  ProcessStart start{.start = row.at("start"),
+                     .date = row.value("date", ""),
+                     .label = row.value("label", ""),
+                     .environment = row.value("environment", ""),
+                     .gpus = {}};
+  for (const Json& gpu : row.value("gpus", Json::array())) {
+    start.gpus.push_back(read_gpu_state(gpu));
+  }
+  return start;
+}
+
 Origin read_origin(const Json& document) {
   const Json& scenario = document.at("scenario");
   Origin origin;
@@ -216,6 +237,9 @@ Origin read_origin(const Json& document) {
   origin.versions = document.at("versions");
   origin.clock_error_bound_ns = document.at("clock_error_bound_ns");
   origin.fit_scenarios = document.at("fit_scenarios");
+  for (const Json& row : document.value("starts", Json::array())) {
+    origin.starts.push_back(read_start(row));
+  }
   return origin;
 }
 

@@ -146,6 +146,24 @@ void write_head(Document& document, const Timeline& timeline) {
                              {"explanation", timeline.outcome.explanation}});
 }
 
+Json to_json(const GpuState& gpu) {
+  Json row = Json::object();
+  if (gpu.sm_clock_mhz) row["sm_clock_mhz"] = *gpu.sm_clock_mhz;
+  if (gpu.memory_clock_mhz) row["memory_clock_mhz"] = *gpu.memory_clock_mhz;
+  if (gpu.temperature_celsius) row["temperature_celsius"] = *gpu.temperature_celsius;
+  if (!gpu.throttle_reasons.empty()) row["throttle_reasons"] = gpu.throttle_reasons;
+  return row;
+}
+
+Json to_json(const ProcessStart& start) {
+  Json row{{"start", start.start}, {"date", start.date}};
+  if (!start.label.empty()) row["label"] = start.label;
+  row["environment"] = start.environment;
+  row["gpus"] = Json::array();
+  for (const GpuState& gpu : start.gpus) row["gpus"].push_back(to_json(gpu));
+  return row;
+}
+
 /// Small tables whose rows carry their own index.
 template <class Items>
 void write_numbered(Document& document, std::string_view key, const Items& items) {
@@ -174,6 +192,7 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
   const auto append = [](std::string& text, const auto& item) { text += dump(to_json(item)); };
   Document document{out};
   write_head(document, timeline);
+  if (!timeline.origin.starts.empty()) document.rows("starts", timeline.origin.starts, append);
   write_numbered(document, "ops", timeline.ops);
   write_numbered(document, "lanes", timeline.lanes);
   document.rows("regions", timeline.regions, append);

@@ -8,6 +8,7 @@
 
 #include "reports/compare/compare.h"
 #include "reports/compare/merge.h"
+#include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 #include "sim/fit/program.h"
@@ -137,14 +138,17 @@ FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_ou
                       parts.back().file.string(), parts.back().timeline.origin.file));
       continue;
     }
+    const auto& starts = parts.back().timeline.origin.starts;
+    const auto environment = starts.empty()
+                                 ? std::nullopt
+                                 : find_environment(parts.back().file, starts.back().environment);
     std::vector<Timeline> timelines;
     for (LoadedTimeline& part : parts) timelines.push_back(std::move(part.timeline));
     add_run(data, std::move(*program), merge_starts(std::move(timelines)), hold_out);
     data.runs.back().where = parts.back().file.parent_path().string();
-    const fs::path environment = parts.back().file.parent_path() / "environment.json";
-    if (data.runs.back().gpus > most_gpus && fs::exists(environment)) {
+    if (data.runs.back().gpus > most_gpus && environment) {
       most_gpus = data.runs.back().gpus;
-      data.environment = environment;
+      data.environment = *environment;
     }
   }
   if (data.targets.empty()) {

@@ -55,7 +55,7 @@ struct FitData {
   std::vector<FitTarget> targets;     ///< run by run
   std::vector<std::string> left_out;  ///< one line for each measurement that cannot be used
   std::filesystem::path
-      environment;  ///< environment.json of a run with the most GPUs; may be empty
+      environment;  ///< environments/KEY.json of a run with the most GPUs; may be empty
 };
 
 /// Adds one measurement, of `program` itself.

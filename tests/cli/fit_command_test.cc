@@ -87,7 +87,7 @@ TEST(MergeCommand, JoinsProcessStartsOfOneProgram) {
       "-o both");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(fs::exists(scratch.path() / "both" / "measured.timeline.json"));
-  EXPECT_TRUE(fs::exists(scratch.path() / "both" / "environment.json"));
+  EXPECT_TRUE(fs::exists(scratch.path() / "both" / "environments"));
   const Ran nothing = scratch.run("foretrace merge scenarios -o both");
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("measured.timeline.json"));

@@ -25,6 +25,7 @@ Timeline full_timeline() {
   t.origin.versions = {{"cuda", "13.0"}, {"nccl", "2.28.3"}};
   t.origin.clock_error_bound_ns = 800;
   t.origin.fit_scenarios = {"calibrate_copies", "calibrate_gemm"};
+  t.origin.starts = {{1, "2026-11-21T03:10:23Z", "b1", "3f0c", {{1980, 3201, 33, "none"}, {}}}};
   t.outcome = {Outcome::Kind::Deadlock, {"process 1, thread main, hang.yaml:14: waits"}};
   const auto copy = b.op("memcpy_async", 12, "h2d \"quoted\"\n", 1 << 20);
   t.ops[copy].variant = "h2d pinned";
@@ -98,6 +99,7 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.details, timeline.details);
   EXPECT_EQ(again.flows[0].kind, FlowKind::Signal);
   EXPECT_EQ(again.regions[0].traced_ns, 1100);
+  EXPECT_EQ(again.origin.starts, timeline.origin.starts);
   EXPECT_EQ(again.regions[0].starts, (std::vector<std::uint32_t>{0, 0, 1}));
   EXPECT_EQ(again.outcome.kind, Outcome::Kind::Deadlock);
   EXPECT_EQ(again.outcome.explanation, timeline.outcome.explanation);

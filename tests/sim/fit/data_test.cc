@@ -208,11 +208,11 @@ TEST_F(FitFiles, ARunThatDidNotCompleteIsLeftOutAndNamed) {
 
 TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   fs::create_directories(root_);
-  std::ofstream{root_ / "environment.json"} << R"({"schema_version": 1, "starts": [{"machine": {
+  std::ofstream{root_ / "environment.json"} << R"({"schema_version": 1,
     "gpus": [{"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000, "copy_engines": 2},
              {"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000}],
     "host": {"memory": "1000 kB"}, "software": {"nccl": "2.27.5"},
-    "variables": {"NCCL_NVLS_ENABLE": "0"}}}]})";
+    "variables": {"NCCL_NVLS_ENABLE": "0"}})";
   const Machine machine = new_machine("mine", root_ / "environment.json");
   EXPECT_EQ(machine.name, "mine");
   EXPECT_EQ(machine.gpu_name, "NVIDIA X");
