@@ -32,11 +32,11 @@ class RefusalFinder {
   }
 
   void judge(const Op& op, const NcclCollective& call) {
-    if (is_send_recv(call.kind)) return;
+    if (nccl::is_send_recv(call.kind)) return;
     constexpr Bytes kAny{1024};  // what is left does not depend on the size
     try {
-      const NcclTuning tuning = tuning_of(program_.comms[call.comm.first.value].communicator);
-      nccl_cheapest(tuning, {nccl_function(call.kind), kAny, call.type, call.op, 1});
+      const nccl::Tuning tuning = tuning_of(program_.comms[call.comm.first.value].communicator);
+      nccl::cheapest(tuning, {nccl::function_of(call.kind), kAny, call.type, call.op, 1});
     } catch (const UsageError& refused) {
       Diagnostic& problem = problems_.emplace_back();
       problem.at = {program_.file, op.line, op.column};
@@ -47,13 +47,13 @@ class RefusalFinder {
     }
   }
 
-  NcclTuning tuning_of(std::uint32_t communicator) const {
+  nccl::Tuning tuning_of(std::uint32_t communicator) const {
     const std::uint32_t per_node = program_.processes / program_.nodes;
     std::set<std::uint32_t> nodes;
     const auto& members = program_.communicators[communicator].members;
     for (const RankPlace& place : members) nodes.insert(place.process / per_node);
-    return nccl_tuning_for(machine_, static_cast<std::uint32_t>(members.size()),
-                           static_cast<std::uint32_t>(nodes.size()), program_.environment);
+    return nccl::tuning_for(machine_, static_cast<std::uint32_t>(members.size()),
+                            static_cast<std::uint32_t>(nodes.size()), program_.environment);
   }
 
   const Program& program_;
@@ -63,7 +63,7 @@ class RefusalFinder {
 
 /// Empty when the prediction follows the variable.
 std::string_view what_is_missing(const std::string& name, const std::string& value) {
-  static const std::vector<std::string> kOfNccl = nccl_setting_names();
+  static const std::vector<std::string> kOfNccl = nccl::setting_names();
   constexpr std::array kOfCuda{"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING"};
   constexpr std::array kBuffers{"NCCL_BUFFSIZE", "NCCL_LL_BUFFSIZE", "NCCL_LL128_BUFFSIZE",
                                 "NCCL_CHUNK_SIZE", "NCCL_NVLS_CHUNKSIZE"};

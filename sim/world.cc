@@ -204,7 +204,7 @@ ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::u
           machine_.rate(Param::P2pBandwidth), machine_.rate(Param::NvlinkBandwidth)};
 }
 
-const NcclTuning& World::tuning_of(const Communicator& communicator) {
+const nccl::Tuning& World::tuning_of(const Communicator& communicator) {
   std::set<std::uint32_t> nodes;
   for (const RankPlace& place : communicator.members) {
     nodes.insert(node_of(gpu_index(place.process, place.device)));
@@ -214,7 +214,7 @@ const NcclTuning& World::tuning_of(const Communicator& communicator) {
   const auto known = tunings_.find(key);
   if (known != tunings_.end()) return known->second;
   return tunings_
-      .emplace(key, nccl_tuning_for(machine_, key.first, key.second, program_.environment))
+      .emplace(key, nccl::tuning_for(machine_, key.first, key.second, program_.environment))
       .first->second;
 }
 

@@ -118,7 +118,7 @@ class World {
   void share_hardware_queues(Process& process);
   void add_links();
   void add_communicators(Engine& engine);
-  const NcclTuning& tuning_of(const Communicator& communicator);
+  const nccl::Tuning& tuning_of(const Communicator& communicator);
   LinkId cap(Param rate) const;
 
   Engine& engine_;
@@ -131,8 +131,8 @@ class World {
   Recorder& recorder_;
   std::deque<Process> processes_;
   std::vector<BarrierState> barriers_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, NcclTuning> tunings_;  ///< by ranks and nodes
-  std::unique_ptr<ChunkNetwork> network_;                                  ///< chunk fidelity only
+  std::map<std::pair<std::uint32_t, std::uint32_t>, nccl::Tuning> tunings_;  ///< by ranks and nodes
+  std::unique_ptr<ChunkNetwork> network_;  ///< chunk fidelity only
   std::vector<std::unique_ptr<NcclComm>> communicators_;
 };
 

@@ -16,12 +16,13 @@ namespace {
 template <class Enum>
 using Names = std::vector<std::pair<std::string, Enum>>;
 
-const Names<NcclLink> kLinks{{"nvswitch", NcclLink::NvSwitch},
-                             {"nvlink_mesh", NcclLink::NvLinkMesh},
-                             {"pcie_switch", NcclLink::PciSwitch},
-                             {"pcie_host", NcclLink::PciHost}};
-const Names<NcclCpu> kCpus{{"intel", NcclCpu::Intel}, {"amd", NcclCpu::Amd}, {"arm", NcclCpu::Arm}};
-const Names<NcclPath> kNicPaths{{"pix", NcclPath::Pix}, {"phb", NcclPath::Phb}};
+const Names<nccl::Link> kLinks{{"nvswitch", nccl::Link::NvSwitch},
+                               {"nvlink_mesh", nccl::Link::NvLinkMesh},
+                               {"pcie_switch", nccl::Link::PciSwitch},
+                               {"pcie_host", nccl::Link::PciHost}};
+const Names<nccl::Cpu> kCpus{
+    {"intel", nccl::Cpu::Intel}, {"amd", nccl::Cpu::Amd}, {"arm", nccl::Cpu::Arm}};
+const Names<nccl::Path> kNicPaths{{"pix", nccl::Path::Pix}, {"phb", nccl::Path::Phb}};
 
 template <class Enum>
 std::optional<Enum> read_name(MapReader& map, std::string_view key, const Names<Enum>& names) {

@@ -15,13 +15,13 @@ class MapReader;
 
 /// Facts that a machine file leaves out are those that its kind of GPU is sold with.
 struct NodeFacts {
-  std::optional<NcclLink> link;  ///< what connects the GPUs
-  std::optional<NcclCpu> cpu;    ///< vendor
+  std::optional<nccl::Link> link;  ///< what connects the GPUs
+  std::optional<nccl::Cpu> cpu;    ///< vendor
   std::optional<std::uint32_t> sockets;
   std::optional<std::uint32_t> pcie;    ///< generation, 3 to 5
   std::optional<std::uint32_t> nics;    ///< of the node
   std::optional<double> nic_bandwidth;  ///< bytes/s of one NIC, one direction
-  std::optional<NcclPath> nic_path;     ///< from a GPU to its NIC: PIX below a switch, else PHB
+  std::optional<nccl::Path> nic_path;   ///< from a GPU to its NIC: PIX below a switch, else PHB
 };
 
 /// Takes the facts' keys from the map `node`; what is impossible is an error there.

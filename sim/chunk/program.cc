@@ -8,8 +8,8 @@ namespace {
 
 ChunkTime picoseconds(double seconds) { return std::llround(seconds * 1e12); }
 
-ChunkPass pass_of(const NcclPass& pass, double share) {
-  const double turns = std::max(1.0, std::ceil(pass.port * share / kPortTurn - 1e-9));
+ChunkPass pass_of(const nccl::Pass& pass, double share) {
+  const double turns = std::max(1.0, std::ceil(pass.port * share / nccl::kPortTurn - 1e-9));
   return {pass.count,
           pass.slices,
           static_cast<std::uint32_t>(turns),
@@ -20,9 +20,9 @@ ChunkPass pass_of(const NcclPass& pass, double share) {
 }
 
 /// All but the graph. `share`: of the bytes, that one of several lanes moves.
-ChunkProgram timed(const NcclSlices& slices, std::uint32_t ranks, double share = 1) {
+ChunkProgram timed(const nccl::Slices& slices, std::uint32_t ranks, double share = 1) {
   ChunkProgram program;
-  program.ring = slices.shape == NcclShape::Ring;
+  program.ring = slices.shape == nccl::Shape::Ring;
   program.sends = program.ring ? slices.steps : 1;
   program.fixed = picoseconds(slices.fixed);
   program.full = pass_of(slices.full, share);
@@ -147,38 +147,39 @@ std::uint64_t ChunkProgram::messages() const {
   return slices * sends * links.size();
 }
 
-ChunkProgram collective_program(const NcclSlices& slices, CollectiveKind kind, std::uint32_t ranks,
-                                std::uint32_t nodes, std::uint32_t root, std::uint32_t lanes) {
+ChunkProgram collective_program(const nccl::Slices& slices, CollectiveKind kind,
+                                std::uint32_t ranks, std::uint32_t nodes, std::uint32_t root,
+                                std::uint32_t lanes) {
   switch (slices.shape) {
-    case NcclShape::Ring: {
+    case nccl::Shape::Ring: {
       ChunkProgram program = timed(slices, ranks, 1.0 / lanes);
       add_rings(program, ranks, lanes);
       return program;
     }
-    case NcclShape::Chain: {
+    case nccl::Shape::Chain: {
       ChunkProgram program = timed(slices, ranks);
       add_chain(program, kind, ranks, root);
       program.hop = picoseconds(slices.latency / (ranks - 1));
       program.together = true;
       return program;
     }
-    case NcclShape::Tree: {
+    case nccl::Shape::Tree: {
       ChunkProgram program = timed(slices, ranks, nodes > 1 ? 0.5 : 1);
       program.hop = picoseconds(slices.latency / add_trees(program, ranks, nodes));
       return program;
     }
-    case NcclShape::Pairs: {
+    case nccl::Shape::Pairs: {
       ChunkProgram program = timed(slices, ranks);
       add_pairs(program, kind, ranks, root);
       return program;
     }
-    case NcclShape::Whole:
+    case nccl::Shape::Whole:
       break;
   }
   return {};
 }
 
-ChunkProgram pair_program(const NcclSlices& slices) {
+ChunkProgram pair_program(const nccl::Slices& slices) {
   ChunkProgram program = timed(slices, 2);
   program.stages = {{0, {}, {}}, {1, {}, {}}};
   connect(program, 0, 1);
@@ -187,7 +188,7 @@ ChunkProgram pair_program(const NcclSlices& slices) {
 
 ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   const auto size = static_cast<double>(bytes);
-  const double pieces = std::max(1.0, std::ceil(size / port / kPortTurn));
+  const double pieces = std::max(1.0, std::ceil(size / port / nccl::kPortTurn));
   ChunkProgram program;
   program.by_kernel = false;
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,

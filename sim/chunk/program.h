@@ -25,7 +25,7 @@ struct ChunkStage {
   std::vector<std::uint32_t> inputs, outputs;  ///< links
 };
 
-/// NcclPass in picoseconds.
+/// nccl::Pass in picoseconds.
 struct ChunkPass {
   std::uint64_t count = 0;
   std::uint32_t slices = 1;
@@ -54,13 +54,14 @@ struct ChunkProgram {
   std::uint64_t messages() const;
 };
 
-/// The program of a collective; empty (no stages) for NcclShape::Whole. `lanes`: groups of channels
-/// of a ring that go on independently of each other.
-ChunkProgram collective_program(const NcclSlices& slices, CollectiveKind kind, std::uint32_t ranks,
-                                std::uint32_t nodes, std::uint32_t root, std::uint32_t lanes = 1);
+/// The program of a collective; empty (no stages) for nccl::Shape::Whole. `lanes`: groups of
+/// channels of a ring that go on independently of each other.
+ChunkProgram collective_program(const nccl::Slices& slices, CollectiveKind kind,
+                                std::uint32_t ranks, std::uint32_t nodes, std::uint32_t root,
+                                std::uint32_t lanes = 1);
 
 /// Rank 0 sends to rank 1.
-ChunkProgram pair_program(const NcclSlices& slices);
+ChunkProgram pair_program(const nccl::Slices& slices);
 
 /// `bytes` from rank 0 to rank 1 by a copy engine of so many bytes per second, where a port moves
 /// `port` of them.

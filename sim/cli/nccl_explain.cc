@@ -84,7 +84,7 @@ Bytes parse_size(const std::string& text) {
 
 /// NCCL passes over names it does not know; a user who gives one here has mistyped it.
 std::map<std::string, std::string> parse_environment(const std::vector<std::string>& entries) {
-  const std::vector<std::string> known = nccl_setting_names();
+  const std::vector<std::string> known = nccl::setting_names();
   std::map<std::string, std::string> environment;
   for (const std::string& entry : entries) {
     const std::size_t equals = entry.find('=');
@@ -107,17 +107,17 @@ std::string operation_name(const std::string& word) {
   return word == "sendrecv" ? "send_recv" : word;
 }
 
-std::vector<NcclQuestion> questions_of(const Options& options) {
+std::vector<nccl::Question> questions_of(const Options& options) {
   const std::size_t words = options.calls.size();
   if (words % 2 != 0) {
     throw UsageError{fmt::format("{}: a size is needed\n  hint: {} 64MiB", options.calls.back(),
                                  options.calls.back())};
   }
-  std::vector<NcclQuestion> questions;
+  std::vector<nccl::Question> questions;
   for (std::size_t i = 0; i < words; i += 2) {
-    NcclQuestion& question = questions.emplace_back();
+    nccl::Question& question = questions.emplace_back();
     question.op = operation_name(options.calls[i]);
-    question.kind = look_up(nccl_operations(), question.op, "operation");
+    question.kind = look_up(nccl::operations(), question.op, "operation");
     question.size = parse_size(options.calls[i + 1]);
     question.type = parse_type(options.type);
     question.type_name = options.type;
@@ -127,7 +127,7 @@ std::vector<NcclQuestion> questions_of(const Options& options) {
   return questions;
 }
 
-NcclTuning tune(const Options& options, NcclGiven& given) {
+nccl::Tuning tune(const Options& options, nccl::Given& given) {
   const auto environment = parse_environment(options.environment);
   Machine machine = load_machine(options.machine);
   if (!options.version.empty()) machine.nccl_version = options.version;
@@ -135,7 +135,7 @@ NcclTuning tune(const Options& options, NcclGiven& given) {
   if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
   const std::uint32_t nodes = options.nodes.value_or(machine.nodes);
   const std::uint32_t ranks = options.ranks.value_or(nodes * machine.gpus_per_node);
-  NcclTuning tuning = nccl_tuning_for(machine, ranks, nodes, environment);
+  nccl::Tuning tuning = nccl::tuning_for(machine, ranks, nodes, environment);
   if (nodes > machine.nodes) {
     throw UsageError{
         fmt::format("--nodes {}: machine {} has {}", nodes, machine.name, machine.nodes)};
@@ -148,18 +148,18 @@ NcclTuning tune(const Options& options, NcclGiven& given) {
 
 template <class Explanation>
 std::string render(const Explanation& explanation, const std::string& format) {
-  if (format == "json") return nccl_explain_json(explanation);
-  return format == "csv" ? nccl_explain_csv(explanation) : nccl_explain_text(explanation);
+  if (format == "json") return nccl::explain_json(explanation);
+  return format == "csv" ? nccl::explain_csv(explanation) : nccl::explain_text(explanation);
 }
 
 std::string explain(const Options& options) {
-  const std::vector<NcclQuestion> questions = questions_of(options);
-  NcclGiven given;
-  NcclTuning tuning = tune(options, given);
+  const std::vector<nccl::Question> questions = questions_of(options);
+  nccl::Given given;
+  nccl::Tuning tuning = tune(options, given);
   if (questions.size() == 1) {
-    return render(nccl_explain(questions.front(), std::move(tuning), given), options.format);
+    return render(nccl::explain(questions.front(), std::move(tuning), given), options.format);
   }
-  return render(nccl_explain_group(questions, std::move(tuning), given), options.format);
+  return render(nccl::explain_group(questions, std::move(tuning), given), options.format);
 }
 
 }  // namespace

@@ -89,13 +89,13 @@ void HostThread::nccl_connect(const NcclCall& call) {
 
 /// The collectives among `calls` that one kernel runs together, those made of sends and receives
 /// apart.
-std::vector<NcclGroupCall> HostThread::together_on(const CommHandle& handle,
-                                                   const std::vector<NcclCall>& calls) const {
-  std::vector<NcclGroupCall> together;
+std::vector<nccl::GroupCall> HostThread::together_on(const CommHandle& handle,
+                                                     const std::vector<NcclCall>& calls) const {
+  std::vector<nccl::GroupCall> together;
   if (calls.size() < 2) return together;
   for (const NcclCall& call : calls) {
     const auto* op = std::get_if<NcclCollective>(&call.execution.op->kind);
-    if (op == nullptr || is_send_recv(op->kind)) continue;
+    if (op == nullptr || nccl::is_send_recv(op->kind)) continue;
     const CommHandle& other = program_.comms[op->comm.resolve(call.variables).value];
     if (other.communicator != handle.communicator || other.device != handle.device) continue;
     together.push_back({op->kind, op->size.eval(call.variables), op->type, op->op});
@@ -135,7 +135,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
       call += machine_.call_time(Param::NcclHostPerOp);
     }
     const std::shared_ptr<Transfer> transfer = transfer_of(*at, comm, rank);
-    const NcclChoice& choice = transfer->cost().choice;
+    const nccl::Choice& choice = transfer->cost().choice;
     if (choice.channels > at->choice.channels || at->launch->executions().empty())
       at->choice = choice;
     at->launch->add(transfer, rank, entry.execution, choice);
@@ -156,7 +156,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
       join(entry, op->comm, op->stream,
            [&](NcclKernel& kernel, NcclComm& comm, std::uint32_t rank) {
              const std::size_t place = kernel.joined;
-             if (!is_send_recv(op->kind)) ++kernel.joined;
+             if (!nccl::is_send_recv(op->kind)) ++kernel.joined;
              return comm.join_collective(rank, *op, op->size.eval(v), op->root.eval(v),
                                          kernel.together, place);
            });

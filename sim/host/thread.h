@@ -95,14 +95,14 @@ class HostThread final : Handler, Waiter, ContextUser {
     CommHandle handle;
     StreamQueue* stream;
     std::shared_ptr<NcclLaunch> launch;
-    NcclChoice choice;
+    nccl::Choice choice;
     Execution execution;
     Duration issued;  ///< after the call began
-    std::vector<NcclGroupCall> together;
+    std::vector<nccl::GroupCall> together;
     std::size_t joined = 0;  ///< of `together`
   };
-  std::vector<NcclGroupCall> together_on(const CommHandle& handle,
-                                         const std::vector<NcclCall>& calls) const;
+  std::vector<nccl::GroupCall> together_on(const CommHandle& handle,
+                                           const std::vector<NcclCall>& calls) const;
   /// `queue_of(StreamQueue&)`: where what was called on a stream goes.
   using QueueOf = std::function<StreamQueue&(StreamQueue&)>;
   std::vector<NcclKernel> nccl_prepare(const std::vector<NcclCall>& calls, const QueueOf& queue_of,

@@ -11,11 +11,11 @@
 namespace foretrace::sim {
 
 void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
-                     const Execution& execution, const NcclChoice& choice) {
+                     const Execution& execution, const nccl::Choice& choice) {
   const std::size_t party = transfer->enlist(rank, *this);
   parts_.push_back({std::move(transfer), party});
   const auto* collective = std::get_if<NcclCollective>(&execution.op->kind);
-  if (collective != nullptr && !is_send_recv(collective->kind)) {
+  if (collective != nullptr && !nccl::is_send_recv(collective->kind)) {
     std::swap(parts_[collectives_++], parts_.back());
   }
   executions_.push_back(execution);
@@ -39,7 +39,7 @@ void NcclLaunch::transfer_over() {
 }
 
 Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
-                   NcclCost cost, TransferPath path)
+                   nccl::Cost cost, TransferPath path)
     : engine_{engine},
       key_{std::move(key)},
       missing_{ranks.size()},
@@ -125,7 +125,7 @@ void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
 void Transfer::rank_over(std::uint32_t party) { parties_[party].launch->transfer_over(); }
 
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
-                   const NcclTuning& tuning, bool warm)
+                   const nccl::Tuning& tuning, bool warm)
     : engine_{engine}, machine_{machine}, declared_{declared}, tuning_{tuning}, warm_{warm} {
   next_collective_.resize(declared.members.size());
   last_.resize(declared.members.size());
@@ -144,15 +144,16 @@ std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(plac
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
                                                     Bytes size, std::int64_t root,
-                                                    const std::vector<NcclGroupCall>& together,
+                                                    const std::vector<nccl::GroupCall>& together,
                                                     std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
   const TransferKey key{kind_name(op), size.count, root};
-  const bool alone = together.size() < 2 || is_send_recv(op.kind);
+  const bool alone = together.size() < 2 || nccl::is_send_recv(op.kind);
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
-    const NcclCost cost = alone ? collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
-                                : costs_of(together)[place];
+    const nccl::Cost cost =
+        alone ? nccl::collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
+              : costs_of(together)[place];
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), of_kernel, 0});
     if (network_ != nullptr && alone) {
@@ -182,19 +183,19 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
 }
 
 /// A group's calls are joined one by one, and loops repeat their groups.
-const std::vector<NcclCost>& NcclComm::costs_of(const std::vector<NcclGroupCall>& together) {
+const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::GroupCall>& together) {
   if (together != last_together_) {
     last_together_ = together;
-    last_costs_ = nccl_group_cost(machine_, tuning_, together);
+    last_costs_ = nccl::group_cost(machine_, tuning_, together);
   }
   return last_costs_;
 }
 
 Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,
-                             const NcclChoice& choice) const {
+                             const nccl::Choice& choice) const {
   const auto* const collective = std::get_if<NcclCollective>(&op);
   if (collective == nullptr) return Duration{0};
-  if (!is_send_recv(collective->kind)) {
+  if (!nccl::is_send_recv(collective->kind)) {
     const bool counts = machine_.has(Param::NcclHostPerChannel);
     return counts ? machine_.time(Param::NcclHostPerChannel) * std::int64_t{choice.channels}
                   : Duration{0};
@@ -204,19 +205,19 @@ Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables var
   std::int64_t operations = 2 * std::int64_t{ranks()};
   const bool is_rooted = collective->kind != CollectiveKind::AllToAll;
   if (is_rooted) operations = collective->root.eval(variables) == rank ? ranks() + 1 : 1;
-  if (tuning_.version >= NcclVersion{2, 28, 0}) --operations;
+  if (tuning_.version >= nccl::Version{2, 28, 0}) --operations;
   return machine_.time(Param::NcclHostPerOp) * operations;
 }
 
 Duration NcclComm::mixing_time() const {
   const bool mixes = captured_ && machine_.has(Param::NcclHostMixing) &&
-                     tuning_.settings.get(NcclNumber::GraphMixing, 1) != 0;
+                     tuning_.settings.get(nccl::Number::GraphMixing, 1) != 0;
   return mixes ? machine_.time(Param::NcclHostMixing) : Duration{0};
 }
 
-NcclPeer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
+nccl::Peer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
   const std::uint32_t per_node = tuning_.topology.gpus_per_node;
-  return from / per_node == to / per_node ? NcclPeer::SameNode : NcclPeer::OtherNode;
+  return from / per_node == to / per_node ? nccl::Peer::SameNode : nccl::Peer::OtherNode;
 }
 
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
@@ -236,14 +237,14 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
   auto transfer = std::make_shared<Transfer>(
       engine_, key, std::vector{from, to},
-      send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to)),
+      nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to)),
       from == to ? all_ : pair_path_(from, to));
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
-  const NcclChoice& choice = transfer->cost().choice;
-  const std::uint64_t buffer = tuning_.buffer_bytes[nccl_index(choice.protocol)];
+  const nccl::Choice& choice = transfer->cost().choice;
+  const std::uint64_t buffer = tuning_.buffer_bytes[nccl::index_of(choice.protocol)];
   const std::uint64_t room =
-      choice.channels * (choice.protocol == NcclProtocol::LL ? buffer / 2 : buffer);
+      choice.channels * (choice.protocol == nccl::Protocol::LL ? buffer / 2 : buffer);
   if (size.count <= room) transfer->set_buffered(from);
   if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways);
   mine.push_back(transfer);
@@ -255,7 +256,8 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
 void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size,
                              std::int64_t root) {
   if (ranks() < 2) return;
-  const NcclSlices slices = collective_slices(machine_, tuning_, op.kind, size, op.type, op.op);
+  const nccl::Slices slices =
+      nccl::collective_slices(machine_, tuning_, op.kind, size, op.type, op.op);
   const ChunkProgram program =
       collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
                          static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));
@@ -267,7 +269,7 @@ void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32
                              bool both_ways) {
   if (from == to) return;  // a copy inside the kernel
   const ChunkProgram program =
-      pair_program(send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
+      pair_program(nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
   transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
 }
 

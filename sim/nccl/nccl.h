@@ -43,7 +43,7 @@ class NcclLaunch {
 
   /// Takes part in `transfer` as `rank`.
   void add(std::shared_ptr<Transfer> transfer, std::uint32_t rank, const Execution& execution,
-           const NcclChoice& choice);
+           const nccl::Choice& choice);
   void set_detail(std::uint16_t detail) { detail_ = detail; }
 
   /// The kernel runs: it arrives at all its collectives, and after them at its sends and receives,
@@ -98,8 +98,8 @@ struct TransferPath {
 class Transfer final : Handler, ChunkNetwork::Owner {
  public:
   /// Between these ranks: all of a communicator in their order, or a sender and its receiver.
-  Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks, NcclCost cost,
-           TransferPath path);
+  Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
+           nccl::Cost cost, TransferPath path);
 
   /// `launch` takes part as `rank`: as the party of the number returned.
   std::size_t enlist(std::uint32_t rank, NcclLaunch& launch);
@@ -118,7 +118,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
 
   const TransferKey& key() const { return key_; }
-  const NcclCost& cost() const { return cost_; }
+  const nccl::Cost& cost() const { return cost_; }
   const std::string& mismatch() const { return mismatch_; }
   /// Ranks whose kernels have not begun.
   std::vector<std::uint32_t> missing() const;
@@ -140,7 +140,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   TransferKey key_;
   std::vector<Party> parties_;
   std::size_t missing_;  ///< parties that have not begun
-  NcclCost cost_;
+  nccl::Cost cost_;
   TransferPath path_;
   std::string mismatch_;
   std::optional<std::uint32_t> buffered_sender_;
@@ -163,7 +163,7 @@ struct Connection {
 class NcclComm {
  public:
   NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
-           const NcclTuning& tuning, bool warm);
+           const nccl::Tuning& tuning, bool warm);
 
   const Communicator& declared() const { return declared_; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(declared_.members.size()); }
@@ -185,7 +185,7 @@ class NcclComm {
   /// The collective is number `place` of the calls that one kernel runs together.
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
                                             Bytes size, std::int64_t root,
-                                            const std::vector<NcclGroupCall>& together,
+                                            const std::vector<nccl::GroupCall>& together,
                                             std::size_t place);
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
                                            Bytes size, bool both_ways);
@@ -204,25 +204,25 @@ class NcclComm {
 
   /// What the host takes for one of `rank`'s operations, beyond its call.
   Duration host_time(std::uint32_t rank, const OpKind& op, Variables variables,
-                     const NcclChoice& choice) const;
+                     const nccl::Choice& choice) const;
   /// What it takes for each kernel, beyond its call, once a graph has captured the communicator:
   /// with NCCL_GRAPH_MIXING_SUPPORT, the default, NCCL keeps the order with the graph's kernels
   /// by an event (src/misc/strongstream.cc).
   Duration mixing_time() const;
 
  private:
-  const std::vector<NcclCost>& costs_of(const std::vector<NcclGroupCall>& together);
+  const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::GroupCall>& together);
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                      bool both_ways);
   Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
   std::vector<std::uint32_t> all_ranks() const;
-  NcclPeer peer_of(std::uint32_t from, std::uint32_t to) const;
+  nccl::Peer peer_of(std::uint32_t from, std::uint32_t to) const;
 
   Engine& engine_;
   const Machine& machine_;
   const Communicator& declared_;
-  const NcclTuning& tuning_;
+  const nccl::Tuning& tuning_;
   bool warm_;
   bool captured_ = false;  ///< for all ranks with the first one's: they capture side by side
   TransferPath all_{};
@@ -237,8 +237,8 @@ class NcclComm {
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on
-  std::vector<NcclGroupCall> last_together_;
-  std::vector<NcclCost> last_costs_;
+  std::vector<nccl::GroupCall> last_together_;
+  std::vector<nccl::Cost> last_costs_;
   std::uint64_t first_ = 0;
   std::vector<std::uint64_t> next_collective_;  ///< by rank
   struct PairQueue {

@@ -65,15 +65,15 @@ std::optional<Enum> named(const std::string& name, std::size_t count) {
   return {};
 }
 
-std::optional<NcclTrust> trust_in(const Machine& machine, const NcclTestsPlan& plan,
-                                  const NcclTestsRow& row) {
-  const auto algorithm = named<NcclAlgorithm>(row.algorithm, kNcclAlgorithms);
-  const auto protocol = named<NcclProtocol>(row.protocol, kNcclProtocols);
+std::optional<nccl::Trust> trust_in(const Machine& machine, const NcclTestsPlan& plan,
+                                    const NcclTestsRow& row) {
+  const auto algorithm = named<nccl::Algorithm>(row.algorithm, nccl::kAlgorithms);
+  const auto protocol = named<nccl::Protocol>(row.protocol, nccl::kProtocols);
   if (!algorithm || !protocol) return {};
-  return nccl_trust(machine, kind_of(plan.op), *algorithm, *protocol, plan.nodes);
+  return nccl::trust_of(machine, kind_of(plan.op), *algorithm, *protocol, plan.nodes);
 }
 
-NcclBand by_source(const NcclTrust& trust, bool several) {
+NcclBand by_source(const nccl::Trust& trust, bool several) {
   const std::size_t column = several ? 1 : 0;
   NcclBand band = kDatasheet[column];
   if (trust.least == ParameterClass::Fit) band = kPublished[column];

@@ -69,8 +69,8 @@ class Once final : sim::Handler, sim::ChunkNetwork::Owner {
 
 void ring_of_1024(benchmark::State& state) {
   const Machine machine = cluster();
-  const NcclTuning tuning =
-      nccl_tuning_for(machine, kRanks, kNodes, {{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "Simple"}});
+  const nccl::Tuning tuning =
+      nccl::tuning_for(machine, kRanks, kNodes, {{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "Simple"}});
   const auto lanes = static_cast<std::uint32_t>(state.range(0));
   double messages = 0;
   double mib = 0;
@@ -78,7 +78,7 @@ void ring_of_1024(benchmark::State& state) {
     const auto result = run_in_children({[&] {
       const double begin = cpu_seconds();
       const sim::ChunkProgram program = sim::collective_program(
-          collective_slices(machine, tuning, CollectiveKind::AllReduce, kSize),
+          nccl::collective_slices(machine, tuning, CollectiveKind::AllReduce, kSize),
           CollectiveKind::AllReduce, kRanks, kNodes, 0, lanes);
       Once once{program};
       once.run();

@@ -8,17 +8,17 @@
 
 #include "scenarios/text/errors.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-std::string graph_text(std::string_view name, const NcclSearchGraph& graph, bool several) {
+std::string graph_text(std::string_view name, const SearchGraph& graph, bool several) {
   if (graph.channels == 0) return fmt::format("no {}", name);
   std::string text = fmt::format("{} {} x {:g} GB/s", name, graph.channels, graph.intra_gbps);
   if (several) text += fmt::format(" inside, {:g} between nodes", graph.inter_gbps);
   return text;
 }
 
-std::string_view link_text(NcclLink link) {
+std::string_view link_text(Link link) {
   static constexpr std::array<std::string_view, 4> kNames{"NVSwitch", "NVLink between all pairs",
                                                           "PCIe switch", "PCIe through the host"};
   return kNames[static_cast<std::size_t>(link)];
@@ -26,7 +26,7 @@ std::string_view link_text(NcclLink link) {
 
 }  // namespace
 
-namespace nccl_words {
+namespace words {
 
 std::string size_text(std::uint64_t bytes) {
   static constexpr std::array kUnits{"B", "KiB", "MiB", "GiB"};
@@ -36,8 +36,8 @@ std::string size_text(std::uint64_t bytes) {
   return fmt::format("{:.4g} {}", value, kUnits[unit]);
 }
 
-std::string machine_text(const NcclTuning& tuning, const NcclGiven& given) {
-  const NcclTopology& topology = tuning.topology;
+std::string machine_text(const Tuning& tuning, const Given& given) {
+  const Topology& topology = tuning.topology;
   std::string text = fmt::format(" on {} rank{}, NCCL {}\n", tuning.ranks(),
                                  tuning.ranks() == 1 ? "" : "s", text_of(tuning.version));
   text +=
@@ -45,7 +45,7 @@ std::string machine_text(const NcclTuning& tuning, const NcclGiven& given) {
                   topology.gpus_per_node, name_of(topology.generation),
                   topology.gpus_per_node == 1 ? "" : "s", link_text(topology.link));
   const bool several = topology.nodes > 1;
-  const NcclGraphs& graphs = tuning.graphs;
+  const Graphs& graphs = tuning.graphs;
   text += fmt::format("graphs: {}; {}; {}\n", graph_text("rings", graphs.ring, several),
                       graph_text("trees", graphs.tree, several),
                       graph_text("NVLS", graphs.nvls, several));
@@ -59,41 +59,40 @@ std::string machine_text(const NcclTuning& tuning, const NcclGiven& given) {
   return text + "\n";
 }
 
-}  // namespace nccl_words
+}  // namespace words
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-using nccl_words::machine_text;
-using nccl_words::size_text;
+using words::machine_text;
+using words::size_text;
 
-std::string call_text(const NcclQuestion& q) {
+std::string call_text(const Question& q) {
   const bool reduces = q.kind == CollectiveKind::AllReduce || q.kind == CollectiveKind::Reduce ||
                        q.kind == CollectiveKind::ReduceScatter;
   return fmt::format("{} of {} ({}{})", q.op, size_text(q.size.count), q.type_name,
                      reduces ? ", " + q.red_op_name : "");
 }
 
-std::string heading(const NcclExplanation& e) {
+std::string heading(const Explanation& e) {
   return call_text(e.question) + machine_text(e.tuning, e.given);
 }
 
-bool won(const NcclExplanation& e, const NcclCandidate& candidate) {
+bool won(const Explanation& e, const Candidate& candidate) {
   return e.plan && candidate.out.empty() && candidate.algorithm == e.plan->algorithm &&
          candidate.protocol == e.plan->protocol;
 }
 
-std::string table(const NcclExplanation& e) {
+std::string table(const Explanation& e) {
   std::vector<std::array<std::string, 6>> rows{
       {"algorithm", "protocol", "latency us", "GB/s", "price us", ""}};
-  for (const NcclCandidate& c : e.candidates) {
+  for (const Candidate& c : e.candidates) {
     // Algorithms that can never do this are one line.
-    const auto same = [&](const NcclCandidate& other) {
+    const auto same = [&](const Candidate& other) {
       return other.algorithm == c.algorithm && other.out == c.out;
     };
-    const bool alike =
-        std::ranges::count_if(e.candidates, same) == kNcclProtocols && !c.out.empty();
-    if (alike && c.protocol != NcclProtocol::LL) continue;
+    const bool alike = std::ranges::count_if(e.candidates, same) == kProtocols && !c.out.empty();
+    if (alike && c.protocol != Protocol::LL) continue;
     const bool priced = c.price_us > 0;
     rows.push_back({std::string{name_of(c.algorithm)},
                     alike ? "all" : std::string{name_of(c.protocol)},
@@ -122,12 +121,12 @@ std::string table(const NcclExplanation& e) {
   return text + "\n";
 }
 
-std::string verdict(const NcclExplanation& e) {
-  const NcclPlan& plan = *e.plan;
+std::string verdict(const Explanation& e) {
+  const Plan& plan = *e.plan;
   std::string text = fmt::format("{} {} is the cheapest: {:.2f} us", name_of(plan.algorithm),
                                  name_of(plan.protocol), plan.price_us);
-  const NcclCandidate* second = nullptr;
-  for (const NcclCandidate& c : e.candidates) {
+  const Candidate* second = nullptr;
+  for (const Candidate& c : e.candidates) {
     if (!c.out.empty() || won(e, c)) continue;
     if (second == nullptr || c.price_us < second->price_us) second = &c;
   }
@@ -137,29 +136,28 @@ std::string verdict(const NcclExplanation& e) {
                             100 * (second->price_us / static_cast<double>(plan.price_us) - 1));
 }
 
-std::string share_text(std::string_view which, const NcclShare& share) {
+std::string share_text(std::string_view which, const ChannelShare& share) {
   return fmt::format("{}: {}, in chunks of {} and slices of {}, {} pass{} and {} steps\n", which,
                      size_text(share.bytes), size_text(share.chunk_bytes),
                      size_text(share.slice_bytes), share.loops, share.loops == 1 ? "" : "es",
                      share.steps);
 }
 
-std::string plan_text(const NcclExplanation& e) {
-  const NcclPlan& plan = *e.plan;
+std::string plan_text(const Explanation& e) {
+  const Plan& plan = *e.plan;
   std::string text = verdict(e);
-  text +=
-      fmt::format("kernel: {} CTAs of {} threads (at least {} bytes per thread allow {})\n",
-                  e.kernel_channels, e.kernel_threads,
-                  e.tuning.bytes_per_thread[nccl_index(plan.algorithm)][nccl_index(plan.protocol)],
-                  plan.max_channels);
+  text += fmt::format("kernel: {} CTAs of {} threads (at least {} bytes per thread allow {})\n",
+                      e.kernel_channels, e.kernel_threads,
+                      e.tuning.bytes_per_thread[index_of(plan.algorithm)][index_of(plan.protocol)],
+                      plan.max_channels);
   text += share_text(plan.channels == 1 ? "the channel" : "first channel", plan.low);
   if (plan.middle.bytes > 0) text += share_text("each between", plan.middle);
   if (plan.high.bytes > 0) text += share_text("last channel", plan.high);
   return text;
 }
 
-std::string transfer_text(const NcclExplanation& e) {
-  const NcclTransfer& t = *e.transfer;
+std::string transfer_text(const Explanation& e) {
+  const Transfer& t = *e.transfer;
   std::string text = "NCCL prices no sends and receives: size and number of ranks decide.\n";
   text +=
       fmt::format("each transfer: {}, {} channels of {}, in chunks of {}\n", name_of(t.protocol),
@@ -167,7 +165,7 @@ std::string transfer_text(const NcclExplanation& e) {
   return text + fmt::format("kernel: {} CTAs of {} threads\n", e.kernel_channels, e.kernel_threads);
 }
 
-Json share_json(const NcclShare& share) {
+Json share_json(const ChannelShare& share) {
   return {{"bytes", share.bytes},
           {"chunk_bytes", share.chunk_bytes},
           {"slice_bytes", share.slice_bytes},
@@ -177,7 +175,7 @@ Json share_json(const NcclShare& share) {
 
 }  // namespace
 
-const std::vector<std::pair<std::string, std::optional<CollectiveKind>>>& nccl_operations() {
+const std::vector<std::pair<std::string, std::optional<CollectiveKind>>>& operations() {
   using enum CollectiveKind;
   static const std::vector<std::pair<std::string, std::optional<CollectiveKind>>> kAll{
       {"all_reduce", AllReduce}, {"all_gather", AllGather}, {"reduce_scatter", ReduceScatter},
@@ -186,7 +184,7 @@ const std::vector<std::pair<std::string, std::optional<CollectiveKind>>>& nccl_o
   return kAll;
 }
 
-std::uint64_t nccl_parts(const NcclQuestion& question, std::uint32_t ranks) {
+std::uint64_t parts_of(const Question& question, std::uint32_t ranks) {
   const bool shared = question.kind &&
                       (is_send_recv(*question.kind) || question.kind == CollectiveKind::AllGather ||
                        question.kind == CollectiveKind::ReduceScatter);
@@ -203,31 +201,30 @@ std::uint64_t nccl_parts(const NcclQuestion& question, std::uint32_t ranks) {
   return parts;
 }
 
-NcclExplanation nccl_explain(const NcclQuestion& question, NcclTuning tuning,
-                             const NcclGiven& given) {
-  NcclExplanation e{question, std::move(tuning), given, {}, {}, {}, 1, kP2pThreads};
-  const std::uint64_t parts = nccl_parts(question, e.tuning.ranks());
+Explanation explain(const Question& question, Tuning tuning, const Given& given) {
+  Explanation e{question, std::move(tuning), given, {}, {}, {}, 1, kP2pThreads};
+  const std::uint64_t parts = parts_of(question, e.tuning.ranks());
   if (question.kind && !is_send_recv(*question.kind)) {
-    const NcclRequest request{nccl_function(*question.kind), question.size, question.type,
-                              question.red_op};
-    e.candidates = nccl_candidates(e.tuning, request);
-    e.plan = nccl_plan(e.tuning, request);
+    const Request request{function_of(*question.kind), question.size, question.type,
+                          question.red_op};
+    e.candidates = candidates_of(e.tuning, request);
+    e.plan = plan_of(e.tuning, request);
     e.kernel_channels = e.plan->channels;
     e.kernel_threads = e.plan->threads;
     return e;
   }
   const Bytes each{question.size.count / parts};
-  e.transfer = nccl_transfer(e.tuning, each);
-  e.kernel_channels = question.kind ? nccl_exchange_channels(e.tuning, each) : e.transfer->channels;
+  e.transfer = transfer_of(e.tuning, each);
+  e.kernel_channels = question.kind ? exchange_channels(e.tuning, each) : e.transfer->channels;
   return e;
 }
 
-std::string nccl_explain_text(const NcclExplanation& e) {
+std::string explain_text(const Explanation& e) {
   if (!e.plan) return heading(e) + transfer_text(e);
   return heading(e) + table(e) + plan_text(e);
 }
 
-std::string nccl_explain_json(const NcclExplanation& e) {
+std::string explain_json(const Explanation& e) {
   Json json{{"op", e.question.op},
             {"size_bytes", e.question.size.count},
             {"type", e.question.type_name},
@@ -238,7 +235,7 @@ std::string nccl_explain_json(const NcclExplanation& e) {
             {"nvls_off", e.given.no_nvls},
             {"candidates", Json::array()},
             {"kernel", {{"channels", e.kernel_channels}, {"threads", e.kernel_threads}}}};
-  for (const NcclCandidate& c : e.candidates) {
+  for (const Candidate& c : e.candidates) {
     Json row{{"algorithm", name_of(c.algorithm)}, {"protocol", name_of(c.protocol)}};
     if (c.price_us > 0) {
       row["latency_us"] = c.latency_us;
@@ -265,13 +262,13 @@ std::string nccl_explain_json(const NcclExplanation& e) {
   return json.dump(2) + "\n";
 }
 
-std::string nccl_explain_csv(const NcclExplanation& e) {
+std::string explain_csv(const Explanation& e) {
   std::string text =
       "op,size_bytes,ranks,algorithm,protocol,latency_us,bandwidth_gbps,price_us,"
       "taken,channels,threads,out\n";
   const std::string common =
       fmt::format("{},{},{}", e.question.op, e.question.size.count, e.tuning.ranks());
-  for (const NcclCandidate& c : e.candidates) {
+  for (const Candidate& c : e.candidates) {
     const bool taken = won(e, c);
     const std::string prices = c.price_us > 0 ? fmt::format("{:.9g},{:.9g},{:.9g}", c.latency_us,
                                                             c.bandwidth_gbps, c.price_us)
@@ -288,4 +285,4 @@ std::string nccl_explain_csv(const NcclExplanation& e) {
   return text;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

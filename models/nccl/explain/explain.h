@@ -10,10 +10,10 @@
 #include "models/nccl/rules/plan.h"
 #include "models/nccl/rules/tuning.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// What is asked: a collective by NCCL's nBytes, which is nccl-tests' size, or a send/recv.
-struct NcclQuestion {
+struct Question {
   std::string op;                      ///< "all_reduce", "send_recv", as scenarios name them
   std::optional<CollectiveKind> kind;  ///< none: send/recv
   Bytes size;
@@ -24,65 +24,64 @@ struct NcclQuestion {
 };
 
 /// What was asked for beside the operations.
-struct NcclGiven {
+struct Given {
   std::vector<std::string> environment;  ///< NAME=VALUE, as the user gave them
   bool no_nvls = false;                  ///< the machine's parameter switches NVLS off
 };
 
-struct NcclExplanation {
-  NcclQuestion question;
-  NcclTuning tuning;
-  NcclGiven given;
-  std::vector<NcclCandidate> candidates;  ///< empty for what is made of sends and receives
-  std::optional<NcclPlan> plan;           ///< of a collective that is priced
-  std::optional<NcclTransfer> transfer;   ///< of one send with its receive
-  std::uint32_t kernel_channels = 1;      ///< CTAs
+struct Explanation {
+  Question question;
+  Tuning tuning;
+  Given given;
+  std::vector<Candidate> candidates;  ///< empty for what is made of sends and receives
+  std::optional<Plan> plan;           ///< of a collective that is priced
+  std::optional<Transfer> transfer;   ///< of one send with its receive
+  std::uint32_t kernel_channels = 1;  ///< CTAs
   std::uint32_t kernel_threads = 1;
 };
 
 /// The operations that can be asked about, and what they are.
-const std::vector<std::pair<std::string, std::optional<CollectiveKind>>>& nccl_operations();
+const std::vector<std::pair<std::string, std::optional<CollectiveKind>>>& operations();
 
 /// Throws UsageError for sizes that the operation cannot have.
-NcclExplanation nccl_explain(const NcclQuestion& question, NcclTuning tuning,
-                             const NcclGiven& given = {});
+Explanation explain(const Question& question, Tuning tuning, const Given& given = {});
 
-std::string nccl_explain_text(const NcclExplanation& explanation);
-std::string nccl_explain_json(const NcclExplanation& explanation);
-std::string nccl_explain_csv(const NcclExplanation& explanation);
+std::string explain_text(const Explanation& explanation);
+std::string explain_json(const Explanation& explanation);
+std::string explain_csv(const Explanation& explanation);
 
 /// One call of a group. Operations alike are chosen for together; all share one kernel's channels.
-struct NcclGroupedCall {
-  NcclQuestion question;
-  std::optional<NcclPlan> plan;          ///< of a collective that is priced
-  std::optional<NcclTransfer> transfer;  ///< of one send with its receive
-  std::uint32_t channels = 1;            ///< that it takes of the kernel
+struct GroupedCall {
+  Question question;
+  std::optional<Plan> plan;          ///< of a collective that is priced
+  std::optional<Transfer> transfer;  ///< of one send with its receive
+  std::uint32_t channels = 1;        ///< that it takes of the kernel
 };
 
-struct NcclGroupExplanation {
-  NcclTuning tuning;
-  NcclGiven given;
-  std::vector<NcclGroupedCall> calls;
+struct GroupExplanation {
+  Tuning tuning;
+  Given given;
+  std::vector<GroupedCall> calls;
   std::uint32_t kernel_channels = 1;  ///< CTAs
   std::uint32_t kernel_threads = 1;
 };
 
 /// The operations between one ncclGroupStart and ncclGroupEnd on one communicator. Every send/recv
 /// is to the next rank. Throws UsageError for sizes that an operation cannot have.
-NcclGroupExplanation nccl_explain_group(const std::vector<NcclQuestion>& questions,
-                                        NcclTuning tuning, const NcclGiven& given = {});
+GroupExplanation explain_group(const std::vector<Question>& questions, Tuning tuning,
+                               const Given& given = {});
 
-std::string nccl_explain_text(const NcclGroupExplanation& explanation);
-std::string nccl_explain_json(const NcclGroupExplanation& explanation);
-std::string nccl_explain_csv(const NcclGroupExplanation& explanation);
+std::string explain_text(const GroupExplanation& explanation);
+std::string explain_json(const GroupExplanation& explanation);
+std::string explain_csv(const GroupExplanation& explanation);
 
 /// Parts of the size, one for each rank that has its own; throws UsageError when they are no whole
 /// elements.
-std::uint64_t nccl_parts(const NcclQuestion& question, std::uint32_t ranks);
+std::uint64_t parts_of(const Question& question, std::uint32_t ranks);
 
-namespace nccl_words {
+namespace words {
 std::string size_text(std::uint64_t bytes);
-std::string machine_text(const NcclTuning& tuning, const NcclGiven& given);
-}  // namespace nccl_words
+std::string machine_text(const Tuning& tuning, const Given& given);
+}  // namespace words
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

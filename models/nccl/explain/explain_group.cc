@@ -7,26 +7,25 @@
 
 #include "models/nccl/explain/explain.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using nccl_words::size_text;
+using words::size_text;
 
 /// The rounds of NCCL's send/recv schedule that the busiest rank has work in.
-std::vector<NcclRound> rounds_of(const NcclTuning& tuning, const NcclQuestion& question,
-                                 Bytes each) {
-  if (question.kind) return nccl_exchange_rounds(tuning, each);
+std::vector<Round> rounds_of(const Tuning& tuning, const Question& question, Bytes each) {
+  if (question.kind) return exchange_rounds(tuning, each);
   return {{tuning.ranks() > 1 ? 1u : 0u, each}};
 }
 
-std::string plan_text(const NcclPlan& plan) {
+std::string plan_text(const Plan& plan) {
   const std::uint32_t last = plan.first_channel + plan.channels - 1;
   return fmt::format("{} {}, channels {} to {}, price {:.2f} us", name_of(plan.algorithm),
                      name_of(plan.protocol), plan.first_channel, last, plan.price_us);
 }
 
-Json call_json(const NcclGroupedCall& call) {
+Json call_json(const GroupedCall& call) {
   Json json{{"op", call.question.op},
             {"size_bytes", call.question.size.count},
             {"type", call.question.type_name},
@@ -44,45 +43,45 @@ Json call_json(const NcclGroupedCall& call) {
 
 }  // namespace
 
-NcclGroupExplanation nccl_explain_group(const std::vector<NcclQuestion>& questions,
-                                        NcclTuning tuning, const NcclGiven& given) {
-  NcclGroupExplanation e{std::move(tuning), given, {}, 1, 1};
-  std::vector<NcclRequest> requests;
-  std::vector<NcclRound> rounds;
-  for (const NcclQuestion& question : questions) {
-    const std::uint64_t parts = nccl_parts(question, e.tuning.ranks());
-    NcclGroupedCall& call = e.calls.emplace_back();
+GroupExplanation explain_group(const std::vector<Question>& questions, Tuning tuning,
+                               const Given& given) {
+  GroupExplanation e{std::move(tuning), given, {}, 1, 1};
+  std::vector<Request> requests;
+  std::vector<Round> rounds;
+  for (const Question& question : questions) {
+    const std::uint64_t parts = parts_of(question, e.tuning.ranks());
+    GroupedCall& call = e.calls.emplace_back();
     call.question = question;
     if (question.kind && !is_send_recv(*question.kind)) {
       requests.push_back(
-          {nccl_function(*question.kind), question.size, question.type, question.red_op, 1});
+          {function_of(*question.kind), question.size, question.type, question.red_op, 1});
       continue;
     }
     const Bytes each{question.size.count / parts};
-    call.transfer = nccl_transfer(e.tuning, each);
-    const std::vector<NcclRound> mine = rounds_of(e.tuning, question, each);
-    call.channels = nccl_p2p_channels(e.tuning, mine);
+    call.transfer = transfer_of(e.tuning, each);
+    const std::vector<Round> mine = rounds_of(e.tuning, question, each);
+    call.channels = p2p_channels(e.tuning, mine);
     rounds.insert(rounds.end(), mine.begin(), mine.end());
     e.kernel_threads = kP2pThreads;
   }
-  const std::vector<NcclPlan> plans = nccl_plan_group(e.tuning, requests);
+  const std::vector<Plan> plans = plan_group(e.tuning, requests);
   auto next = plans.begin();
-  for (NcclGroupedCall& call : e.calls) {
+  for (GroupedCall& call : e.calls) {
     if (call.transfer) continue;
     call.plan = *next++;
     call.channels = call.plan->channels;
     e.kernel_threads = std::max(e.kernel_threads, call.plan->threads);
   }
   // src/enqueue.cc, ncclLaunchPrepare: collectives first, sends and receives into the same kernel.
-  const std::uint64_t mask = kernel_mask(plans) | nccl_p2p_mask(e.tuning, rounds);
+  const std::uint64_t mask = kernel_mask(plans) | p2p_mask(e.tuning, rounds);
   e.kernel_channels = static_cast<std::uint32_t>(std::popcount(mask));
   return e;
 }
 
-std::string nccl_explain_text(const NcclGroupExplanation& e) {
+std::string explain_text(const GroupExplanation& e) {
   std::string text = fmt::format("a group of {} operations", e.calls.size()) +
-                     nccl_words::machine_text(e.tuning, e.given);
-  for (const NcclGroupedCall& call : e.calls) {
+                     words::machine_text(e.tuning, e.given);
+  for (const GroupedCall& call : e.calls) {
     text += fmt::format("{} of {}: ", call.question.op, size_text(call.question.size.count));
     text += call.plan
                 ? plan_text(*call.plan)
@@ -93,7 +92,7 @@ std::string nccl_explain_text(const NcclGroupExplanation& e) {
   return text + fmt::format("kernel: {} CTAs of {} threads\n", e.kernel_channels, e.kernel_threads);
 }
 
-std::string nccl_explain_json(const NcclGroupExplanation& e) {
+std::string explain_json(const GroupExplanation& e) {
   Json json{{"ranks", e.tuning.ranks()},
             {"nodes", e.tuning.topology.nodes},
             {"nccl_version", text_of(e.tuning.version)},
@@ -101,15 +100,15 @@ std::string nccl_explain_json(const NcclGroupExplanation& e) {
             {"nvls_off", e.given.no_nvls},
             {"group", Json::array()},
             {"kernel", {{"channels", e.kernel_channels}, {"threads", e.kernel_threads}}}};
-  for (const NcclGroupedCall& call : e.calls) json["group"].push_back(call_json(call));
+  for (const GroupedCall& call : e.calls) json["group"].push_back(call_json(call));
   return json.dump(2) + "\n";
 }
 
-std::string nccl_explain_csv(const NcclGroupExplanation& e) {
+std::string explain_csv(const GroupExplanation& e) {
   std::string text =
       "op,size_bytes,ranks,algorithm,protocol,price_us,first_channel,channels,kernel_channels,"
       "kernel_threads\n";
-  for (const NcclGroupedCall& call : e.calls) {
+  for (const GroupedCall& call : e.calls) {
     const std::string choice = call.plan
                                    ? fmt::format("{},{},{:.9g},{}", name_of(call.plan->algorithm),
                                                  name_of(call.plan->protocol), call.plan->price_us,
@@ -122,4 +121,4 @@ std::string nccl_explain_csv(const NcclGroupExplanation& e) {
   return text;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

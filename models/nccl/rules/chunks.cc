@@ -4,22 +4,22 @@
 #include <bit>
 #include <utility>
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-using enum NcclAlgorithm;
-using enum NcclFunction;
-using enum NcclProtocol;
+using enum Algorithm;
+using enum Function;
+using enum Protocol;
 constexpr std::uint64_t kSteps = 8;
 
 /// Chunks are whole multiples of this many bytes.
-std::uint64_t grain(NcclProtocol protocol) {
+std::uint64_t grain(Protocol protocol) {
   if (protocol == LL) return 16;
   return protocol == LL128 ? 1920 : 512;
 }
 
 /// Buffer steps in a chunk and in a slice: src/include/collectives.h.
-std::pair<std::uint64_t, std::uint64_t> steps_of(NcclFunction function, const NcclPlan& plan) {
+std::pair<std::uint64_t, std::uint64_t> steps_of(Function function, const Plan& plan) {
   const bool pipelines = plan.protocol == Simple && plan.algorithm == Ring;
   if (!pipelines || function == Broadcast || function == Reduce) return {1, 1};
   return {kSteps / 2, kSteps / 4};
@@ -37,7 +37,7 @@ std::uint64_t cut(std::uint64_t chunk, std::uint64_t bytes, std::uint64_t heads,
   return chunk;
 }
 
-std::uint64_t tree_ll128_chunk(const NcclTuning& tuning, std::uint64_t bytes, std::uint64_t chunk) {
+std::uint64_t tree_ll128_chunk(const Tuning& tuning, std::uint64_t bytes, std::uint64_t chunk) {
   const int levels = static_cast<int>(std::bit_width(tuning.topology.nodes)) - 1;
   const auto per_node = static_cast<float>(tuning.topology.gpus_per_node);
   const auto depth = static_cast<float>(1 + levels + 0.1 * static_cast<double>(per_node));
@@ -49,11 +49,10 @@ std::uint64_t tree_ll128_chunk(const NcclTuning& tuning, std::uint64_t bytes, st
   return chunk;
 }
 
-std::uint64_t nvls_chunk(const NcclTuning& tuning, const NcclPlan& plan, std::uint64_t bytes,
+std::uint64_t nvls_chunk(const Tuning& tuning, const Plan& plan, std::uint64_t bytes,
                          std::uint64_t chunk) {
   const std::uint64_t heads = tuning.graphs.nvls.channels;
-  const auto set =
-      static_cast<std::uint64_t>(tuning.settings.get(NcclNumber::NvlsChunk, 128 << 10));
+  const auto set = static_cast<std::uint64_t>(tuning.settings.get(Number::NvlsChunk, 128 << 10));
   if (plan.algorithm == Nvls) {
     return cut(std::min(chunk, set), bytes, heads, {{64, 65536}, {8, 32768}, {2, 16384}});
   }
@@ -61,9 +60,9 @@ std::uint64_t nvls_chunk(const NcclTuning& tuning, const NcclPlan& plan, std::ui
   return cut(chunk, bytes, heads, {{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}});
 }
 
-std::uint64_t chunk_of(const NcclTuning& tuning, NcclFunction function, const NcclPlan& plan,
+std::uint64_t chunk_of(const Tuning& tuning, Function function, const Plan& plan,
                        std::uint64_t bytes) {
-  const std::uint64_t step = tuning.buffer_bytes[nccl_index(plan.protocol)] / kSteps;
+  const std::uint64_t step = tuning.buffer_bytes[index_of(plan.protocol)] / kSteps;
   std::uint64_t chunk = step * steps_of(function, plan).first;
   if (plan.protocol == LL) chunk /= 2;
   if (plan.protocol == LL128) chunk = chunk / 16 * 15;
@@ -79,8 +78,8 @@ std::uint64_t chunk_of(const NcclTuning& tuning, NcclFunction function, const Nc
 }
 
 /// Steps and chunks of one pass.
-std::pair<std::uint64_t, std::uint64_t> pass_of(const NcclTuning& tuning, NcclFunction function,
-                                                const NcclPlan& plan) {
+std::pair<std::uint64_t, std::uint64_t> pass_of(const Tuning& tuning, Function function,
+                                                const Plan& plan) {
   const std::uint64_t ranks = tuning.ranks();
   if (plan.algorithm == Nvls || plan.algorithm == NvlsTree) {
     return {1, tuning.graphs.nvls.channels};
@@ -91,17 +90,17 @@ std::pair<std::uint64_t, std::uint64_t> pass_of(const NcclTuning& tuning, NcclFu
 
 }  // namespace
 
-std::uint64_t ranks_sharing(NcclFunction function, std::uint32_t ranks) {
+std::uint64_t ranks_sharing(Function function, std::uint32_t ranks) {
   return function == AllGather || function == ReduceScatter ? ranks : 1;
 }
 
-NcclShare nccl_share(const NcclTuning& tuning, NcclFunction function, const NcclPlan& plan,
-                     std::uint64_t bytes) {
+ChannelShare share_of(const Tuning& tuning, Function function, const Plan& plan,
+                      std::uint64_t bytes) {
   if (bytes == 0) return {};
   const std::uint64_t all = bytes * ranks_sharing(function, tuning.ranks());
   const auto [chunk_steps, slice_steps] = steps_of(function, plan);
   const auto [pass_steps, pass_chunks] = pass_of(tuning, function, plan);
-  NcclShare share;
+  ChannelShare share;
   share.bytes = bytes;
   share.chunk_bytes = chunk_of(tuning, function, plan, all);
   share.slice_bytes = share.chunk_bytes / chunk_steps * slice_steps;
@@ -111,4 +110,4 @@ NcclShare nccl_share(const NcclTuning& tuning, NcclFunction function, const Nccl
   return share;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

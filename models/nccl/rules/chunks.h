@@ -3,13 +3,13 @@
 
 #include "models/nccl/rules/plan.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// Ranks over which nBytes is the sum: all of them where each has a part, else one.
-std::uint64_t ranks_sharing(NcclFunction function, std::uint32_t ranks);
+std::uint64_t ranks_sharing(Function function, std::uint32_t ranks);
 
-/// `bytes` as in NcclShare.
-NcclShare nccl_share(const NcclTuning& tuning, NcclFunction function, const NcclPlan& plan,
-                     std::uint64_t bytes);
+/// `bytes` as in ChannelShare.
+ChannelShare share_of(const Tuning& tuning, Function function, const Plan& plan,
+                      std::uint64_t bytes);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -1,6 +1,6 @@
 #include "models/nccl/rules/constants.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 // src/graph/search.cc: the speeds tried on Blackwell within a node and between nodes.
@@ -16,7 +16,7 @@ constexpr std::array kBetween30{96.F, 86.F,  80.F, 48.F, 45.1F, 42.F, 40.F, 30.F
 
 // clang-format off: rows and columns as in NCCL's tables
 
-constexpr NcclConstants make_2_28_9() {
+constexpr Constants make_2_28_9() {
   return {
       .since = {2, 28, 8},
       // tuning.cc, baseLatencies: LL, LL128, Simple
@@ -80,28 +80,28 @@ constexpr NcclConstants make_2_28_9() {
 
 // clang-format on
 
-constexpr double& nvls_tree_net(NcclConstants& rules) {
-  return rules.hop_latency[nccl_index(NcclHop::Net)][nccl_index(NcclAlgorithm::NvlsTree)]
-                          [nccl_index(NcclProtocol::Simple)];
+constexpr double& nvls_tree_net(Constants& rules) {
+  return rules
+      .hop_latency[index_of(Hop::Net)][index_of(Algorithm::NvlsTree)][index_of(Protocol::Simple)];
 }
 
-constexpr NcclConstants make_2_28_7() {
-  NcclConstants rules = make_2_28_9();
+constexpr Constants make_2_28_7() {
+  Constants rules = make_2_28_9();
   rules.since = {2, 28, 4};
   nvls_tree_net(rules) = 14;
   rules.nvls_tree_per_channel[3] = {0, 96.0, 43.1};
   return rules;
 }
 
-constexpr NcclConstants make_2_28_3() {
-  NcclConstants rules = make_2_28_7();
+constexpr Constants make_2_28_3() {
+  Constants rules = make_2_28_7();
   rules.since = {2, 28, 0};
   rules.ring_ll128_per_channel[3] = {2 * 36.7, 2 * 36.7, 2 * 36.7};
   return rules;
 }
 
-constexpr NcclConstants make_2_27() {
-  NcclConstants rules = make_2_28_3();
+constexpr Constants make_2_27() {
+  Constants rules = make_2_28_3();
   rules.since = {2, 27, 0};
   rules.tree_ll128_per_channel[3] = {2 * 36.7, 2 * 36.7, 2 * 29.0};
   rules.tree_per_channel[3] = {2 * 38.7, 2 * 41.4, 2 * 36.0};
@@ -109,8 +109,8 @@ constexpr NcclConstants make_2_27() {
   return rules;
 }
 
-constexpr NcclConstants make_2_29() {
-  NcclConstants rules = make_2_28_9();
+constexpr Constants make_2_29() {
+  Constants rules = make_2_28_9();
   rules.since = {2, 29, 0};
   rules.ring_ll128_per_channel[3] = {34.5, 34.6, 34.5};
   rules.corrects_nvls_tree = true;
@@ -121,16 +121,16 @@ constexpr NcclConstants make_2_29() {
   return rules;
 }
 
-constexpr NcclConstants make_2_29_7() {
-  NcclConstants rules = make_2_29();
+constexpr Constants make_2_29_7() {
+  Constants rules = make_2_29();
   rules.since = {2, 29, 4};
   rules.ring_ll128_per_channel[3] = {40.0, 40.0, 40.0};
   rules.speeds_between_blackwell = kBetween29;
   return rules;
 }
 
-constexpr NcclConstants make_2_30() {
-  NcclConstants rules = make_2_29_7();
+constexpr Constants make_2_30() {
+  Constants rules = make_2_29_7();
   rules.since = {2, 30, 0};
   rules.nvls_tree_per_channel[3] = {0, 96.0, 80.0};
   rules.speeds_between_blackwell = kBetween30;
@@ -143,11 +143,11 @@ constexpr std::array kRules{make_2_30(),   make_2_29_7(), make_2_29(), make_2_28
 
 }  // namespace
 
-const NcclConstants& nccl_constants(NcclVersion version) {
-  for (const NcclConstants& rules : kRules) {
+const Constants& constants_of(Version version) {
+  for (const Constants& rules : kRules) {
     if (version >= rules.since) return rules;
   }
   return kRules.back();
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

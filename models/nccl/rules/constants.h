@@ -9,11 +9,11 @@
 
 #include "models/nccl/rules/types.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// What connects two ranks, as the latency tables know it.
-enum class NcclHop : std::uint8_t { NvLink, Pci, Net };
-inline constexpr std::size_t kNcclHops = 3;
+enum class Hop : std::uint8_t { NvLink, Pci, Net };
+inline constexpr std::size_t kHops = 3;
 
 /// Columns of the bandwidth tables: one node, two, more.
 using PerScale = std::array<double, 3>;
@@ -21,11 +21,11 @@ using PerGeneration = std::array<PerScale, kGpuGenerations>;
 
 inline constexpr std::size_t kTreeCorrections = 24;
 
-struct NcclConstants {
-  NcclVersion since;
+struct Constants {
+  Version since;
   // src/graph/tuning.cc, microseconds
   PerAlgorithm<double> base_latency;
-  std::array<PerAlgorithm<double>, kNcclHops> hop_latency;
+  std::array<PerAlgorithm<double>, kHops> hop_latency;
   // src/graph/tuning.cc, GB/s
   PerGeneration ll_max;  ///< row: the GPU's generation on one node, else Intel, AMD
   PerGeneration ring_ll128_per_channel;
@@ -34,7 +34,7 @@ struct NcclConstants {
   PerGeneration nvls_tree_per_channel;  ///< from 2.28
   std::array<float, kGpuGenerations> nvls_efficiency;
   bool nvls_by_ring_ratio;  ///< 2.28: NVLS bandwidth by efficiency and n/nsteps; before: times 5/6
-  std::array<std::array<float, kTreeCorrections>, kNcclProtocols> tree_correction;
+  std::array<std::array<float, kTreeCorrections>, kProtocols> tree_correction;
   bool corrects_nvls_tree;  ///< 2.29, Blackwell on x86
   // src/graph/search.cc, GB/s per channel
   std::span<const float> speeds_within_blackwell;
@@ -47,6 +47,6 @@ struct NcclConstants {
 };
 
 /// The rules of a release.
-const NcclConstants& nccl_constants(NcclVersion version);
+const Constants& constants_of(Version version);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

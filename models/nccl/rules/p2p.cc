@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-using enum NcclNumber;
+using enum Number;
 constexpr std::uint32_t kMaxChannels = 64;
 constexpr std::uint32_t kPerBatch = 8;  // transfers that share a CTA
 constexpr std::uint64_t kSteps = 8;
@@ -24,12 +24,12 @@ std::uint64_t in_eight_bits(std::uint64_t value) {
 }
 
 /// Ranks of a node that the schedule keeps together.
-std::uint32_t schedule_group(const NcclTopology& topology) {
+std::uint32_t schedule_group(const Topology& topology) {
   return topology.nodes == 1 ? topology.gpus_per_node : std::gcd(kPerBatch, topology.gpus_per_node);
 }
 
 /// src/include/channel.h: where a round's channels begin; neighbouring rounds begin far apart.
-std::uint32_t first_channel(const NcclTuning& tuning, std::uint32_t round) {
+std::uint32_t first_channel(const Tuning& tuning, std::uint32_t round) {
   std::uint32_t base = round;
   if (tuning.topology.nodes > 1) {
     const std::uint32_t group = schedule_group(tuning.topology);
@@ -43,24 +43,24 @@ std::uint32_t first_channel(const NcclTuning& tuning, std::uint32_t round) {
   return bits >= 8 ? reversed : reversed >> (8 - bits);
 }
 
-NcclPeer peer_of_round(const NcclTuning& tuning, std::uint32_t round) {
-  if (round == 0) return NcclPeer::Self;
+Peer peer_of_round(const Tuning& tuning, std::uint32_t round) {
+  if (round == 0) return Peer::Self;
   const bool inside = round < schedule_group(tuning.topology);
-  return inside ? NcclPeer::SameNode : NcclPeer::OtherNode;
+  return inside ? Peer::SameNode : Peer::OtherNode;
 }
 
 /// Channels for a peer on the same node.
-std::uint32_t local_channels(const NcclTuning& tuning) {
-  const NcclGraphs& graphs = tuning.graphs;
-  if (graphs.gpu_path != NcclPath::Nvl) return 2;
+std::uint32_t local_channels(const Tuning& tuning) {
+  const Graphs& graphs = tuning.graphs;
+  if (graphs.gpu_path != Path::Nvl) return 2;
   const auto links =
       static_cast<std::uint32_t>(graphs.gpu_gbps / nvlink_gbps(tuning.topology.capability));
   return 2 * std::max(1u, links);
 }
 
 /// Channels for a peer across the network.
-std::uint32_t network_channels(const NcclTuning& tuning, std::uint32_t p2p_channels) {
-  const NcclTopology& topology = tuning.topology;
+std::uint32_t network_channels(const Tuning& tuning, std::uint32_t p2p_channels) {
+  const Topology& topology = tuning.topology;
   const std::int64_t set = tuning.settings.get(ChannelsPerNetPeer, 0);
   if (set > 0) return static_cast<std::uint32_t>(std::min<std::int64_t>(set, kMaxChannels));
   const std::uint32_t nics = std::max(1u, topology.nics / topology.gpus_per_node);
@@ -77,9 +77,9 @@ std::uint32_t network_channels(const NcclTuning& tuning, std::uint32_t p2p_chann
 
 }  // namespace
 
-void set_p2p_channels(NcclTuning& tuning) {
-  const NcclSettings& settings = tuning.settings;
-  const auto number = [&](NcclNumber setting, std::int64_t otherwise) {
+void set_p2p_channels(Tuning& tuning) {
+  const Settings& settings = tuning.settings;
+  const auto number = [&](Number setting, std::int64_t otherwise) {
     return static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(settings.get(setting, otherwise), 1, kMaxChannels));
   };
@@ -99,16 +99,16 @@ void set_p2p_channels(NcclTuning& tuning) {
   tuning.p2p_channels_per_peer = std::min(peer, tuning.p2p_channels);
 }
 
-NcclTransfer nccl_transfer(const NcclTuning& tuning, Bytes bytes, NcclPeer peer) {
+Transfer transfer_of(const Tuning& tuning, Bytes bytes, Peer peer) {
   const auto threshold = static_cast<std::uint64_t>(tuning.settings.get(P2pLlThreshold, 16384));
   const std::uint32_t most = tuning.p2p_channels_per_peer;
   std::uint32_t start = most;
   while (start * tuning.ranks() > tuning.p2p_channels && start > 1) start /= 2;
-  const auto step_of = [&](NcclProtocol protocol) {
-    return protocol == NcclProtocol::Simple ? tuning.p2p_chunk_bytes
-                                            : tuning.buffer_bytes[nccl_index(protocol)] / kSteps;
+  const auto step_of = [&](Protocol protocol) {
+    return protocol == Protocol::Simple ? tuning.p2p_chunk_bytes
+                                        : tuning.buffer_bytes[index_of(protocol)] / kSteps;
   };
-  NcclTransfer transfer;
+  Transfer transfer;
   const auto spread = [&](std::uint64_t step) {
     const bool several = tuning.topology.nodes > 1;
     const std::uint64_t least = several ? step / 2 : step / 8;
@@ -125,22 +125,22 @@ NcclTransfer nccl_transfer(const NcclTuning& tuning, Bytes bytes, NcclPeer peer)
     transfer.channels = static_cast<std::uint32_t>(channels);
   };
   // Over the network LL has no buffers, and a rank copies to itself by Simple.
-  bool ll = peer == NcclPeer::SameNode;
+  bool ll = peer == Peer::SameNode;
   if (tuning.constants->p2p_ll_by_channels) {
-    spread(step_of(NcclProtocol::Simple));
+    spread(step_of(Protocol::Simple));
     ll = ll && bytes.count <= transfer.channels * threshold;
   } else {
     ll = ll && bytes.count <= most * threshold;
-    spread(step_of(ll ? NcclProtocol::LL : NcclProtocol::Simple));
+    spread(step_of(ll ? Protocol::LL : Protocol::Simple));
   }
-  transfer.protocol = ll ? NcclProtocol::LL : NcclProtocol::Simple;
+  transfer.protocol = ll ? Protocol::LL : Protocol::Simple;
   transfer.part_bytes = divide_up(bytes.count, transfer.channels);
   const std::uint64_t step = step_of(transfer.protocol);
   std::uint64_t chunk = step;
   const auto set = static_cast<std::uint64_t>(tuning.settings.get(ChunkSize, 0));
   if (set != 0) {
     chunk = set;
-  } else if (peer == NcclPeer::OtherNode) {
+  } else if (peer == Peer::OtherNode) {
     if (bytes.count < step) {
       chunk /= 4;
     } else if (bytes.count < 8 * step) {
@@ -151,12 +151,12 @@ NcclTransfer nccl_transfer(const NcclTuning& tuning, Bytes bytes, NcclPeer peer)
   return transfer;
 }
 
-std::uint64_t nccl_p2p_mask(const NcclTuning& tuning, std::span<const NcclRound> transfers) {
+std::uint64_t p2p_mask(const Tuning& tuning, std::span<const Round> transfers) {
   std::uint64_t taken = 0;
-  for (const NcclRound& transfer : transfers) {
+  for (const Round& transfer : transfers) {
     const std::uint32_t base = first_channel(tuning, transfer.round);
-    const NcclPeer peer = peer_of_round(tuning, transfer.round);
-    const std::uint32_t parts = nccl_transfer(tuning, transfer.bytes, peer).channels;
+    const Peer peer = peer_of_round(tuning, transfer.round);
+    const std::uint32_t parts = transfer_of(tuning, transfer.bytes, peer).channels;
     for (std::uint32_t part = 0; part < parts; ++part) {
       taken |= std::uint64_t{1} << ((base + part) & (tuning.p2p_channels - 1));
     }
@@ -164,18 +164,18 @@ std::uint64_t nccl_p2p_mask(const NcclTuning& tuning, std::span<const NcclRound>
   return taken;
 }
 
-std::uint32_t nccl_p2p_channels(const NcclTuning& tuning, std::span<const NcclRound> transfers) {
-  return static_cast<std::uint32_t>(std::popcount(nccl_p2p_mask(tuning, transfers)));
+std::uint32_t p2p_channels(const Tuning& tuning, std::span<const Round> transfers) {
+  return static_cast<std::uint32_t>(std::popcount(p2p_mask(tuning, transfers)));
 }
 
-std::vector<NcclRound> nccl_exchange_rounds(const NcclTuning& tuning, Bytes bytes) {
-  std::vector<NcclRound> rounds;
+std::vector<Round> exchange_rounds(const Tuning& tuning, Bytes bytes) {
+  std::vector<Round> rounds;
   for (std::uint32_t round = 0; round < tuning.ranks(); ++round) rounds.push_back({round, bytes});
   return rounds;
 }
 
-std::uint32_t nccl_exchange_channels(const NcclTuning& tuning, Bytes bytes) {
-  return nccl_p2p_channels(tuning, nccl_exchange_rounds(tuning, bytes));
+std::uint32_t exchange_channels(const Tuning& tuning, Bytes bytes) {
+  return p2p_channels(tuning, exchange_rounds(tuning, bytes));
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -7,35 +7,35 @@
 
 #include "models/nccl/rules/chunks.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-using enum NcclAlgorithm;
-using enum NcclFunction;
-using enum NcclProtocol;
+using enum Algorithm;
+using enum Function;
+using enum Protocol;
 
 std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
-bool is_nvls(NcclAlgorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
+bool is_nvls(Algorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
 
 /// An operation on its way to a kernel, as collTaskAppend keeps it.
 struct Task {
-  NcclFunction function;
+  Function function;
   DataType type;
   RedOp op;
   std::uint64_t element = 1;
   std::uint64_t count = 0;
   std::uint64_t traffic = 0;
-  NcclPlan plan;
+  Plan plan;
 };
 
-std::uint64_t traffic_per_byte(NcclFunction function, std::uint64_t ranks) {
+std::uint64_t traffic_per_byte(Function function, std::uint64_t ranks) {
   if (function == AllReduce) return 2;
   return function == AllGather || function == ReduceScatter ? ranks : 1;
 }
 
 /// All-gather and broadcast only move bytes.
-Task task_of(const NcclTuning& tuning, const NcclRequest& request) {
+Task task_of(const Tuning& tuning, const Request& request) {
   Task task{.function = request.function, .type = request.type, .op = request.op, .plan = {}};
   const bool moves = request.function == AllGather || request.function == Broadcast;
   if (moves) std::tie(task.type, task.op) = std::pair{DataType::Int8, RedOp::Sum};
@@ -47,9 +47,9 @@ Task task_of(const NcclTuning& tuning, const NcclRequest& request) {
 }
 
 /// topoGetAlgoInfo: first fewer channels, then fewer threads, while a thread would have too little.
-void size_kernel(const NcclTuning& tuning, std::uint64_t bytes, NcclPlan& plan) {
-  const std::size_t a = nccl_index(plan.algorithm);
-  const std::size_t p = nccl_index(plan.protocol);
+void size_kernel(const Tuning& tuning, std::uint64_t bytes, Plan& plan) {
+  const std::size_t a = index_of(plan.algorithm);
+  const std::size_t p = index_of(plan.protocol);
   std::uint64_t channels = tuning.channels;
   std::uint32_t threads = tuning.max_threads[a][p];
   if (is_nvls(plan.algorithm)) {
@@ -69,7 +69,7 @@ void size_kernel(const NcclTuning& tuning, std::uint64_t bytes, NcclPlan& plan) 
 
 /// ncclPrepareTasks: within one kind of operation, those within four times of the smallest are
 /// chosen for as if they were one.
-void choose(const NcclTuning& tuning, std::vector<Task*>& alike, std::uint32_t pipelined) {
+void choose(const Tuning& tuning, std::vector<Task*>& alike, std::uint32_t pipelined) {
   for (std::size_t begin = 0; begin < alike.size();) {
     std::size_t end = begin + 1;
     std::uint64_t count = alike[begin]->count;
@@ -78,10 +78,10 @@ void choose(const NcclTuning& tuning, std::vector<Task*>& alike, std::uint32_t p
     }
     const Task& first = *alike[begin];
     const Bytes bytes{count * first.element * ranks_sharing(first.function, tuning.ranks())};
-    const NcclCandidate best =
-        nccl_cheapest(tuning, {first.function, bytes, first.type, first.op, pipelined});
+    const Candidate best =
+        cheapest(tuning, {first.function, bytes, first.type, first.op, pipelined});
     for (; begin < end; ++begin) {
-      NcclPlan& plan = alike[begin]->plan;
+      Plan& plan = alike[begin]->plan;
       plan.algorithm = best.algorithm;
       plan.protocol = best.protocol;
       plan.price_us = best.price_us;
@@ -95,7 +95,7 @@ void choose(const NcclTuning& tuning, std::vector<Task*>& alike, std::uint32_t p
 /// channel, each channel up to its share of the traffic.
 class Dealer {
  public:
-  Dealer(const NcclTuning& tuning, const std::vector<Task*>& tasks)
+  Dealer(const Tuning& tuning, const std::vector<Task*>& tasks)
       : tuning_{tuning}, least_{tuning.constants->min_traffic_per_channel} {
     std::uint64_t traffic = 0;
     std::uint64_t wanted = 0;
@@ -168,19 +168,19 @@ class Dealer {
   }
 
   void place(Task& task, const Counts& counts) {
-    NcclPlan& plan = task.plan;
+    Plan& plan = task.plan;
     plan.first_channel = static_cast<std::uint32_t>(channel_);
     plan.channels = static_cast<std::uint32_t>((counts.low != 0 ? 1 : 0) + middle_count_ +
                                                (high_ != 0 ? 1 : 0));
     const auto share = [&](std::uint64_t count) {
-      return nccl_share(tuning_, task.function, plan, count * task.element);
+      return share_of(tuning_, task.function, plan, count * task.element);
     };
     plan.low = share(counts.low);
     plan.middle = share(counts.middle);
     plan.high = share(counts.high);
   }
 
-  const NcclTuning& tuning_;
+  const Tuning& tuning_;
   std::uint64_t least_;
   std::uint64_t last_ = 1;  ///< channels there are
   std::uint64_t per_channel_ = 0;
@@ -192,10 +192,9 @@ class Dealer {
 
 }  // namespace
 
-std::vector<NcclPlan> nccl_plan_group(const NcclTuning& tuning,
-                                      const std::vector<NcclRequest>& requests) {
+std::vector<Plan> plan_group(const Tuning& tuning, const std::vector<Request>& requests) {
   std::vector<Task> tasks;
-  for (const NcclRequest& request : requests) {
+  for (const Request& request : requests) {
     if (request.bytes.count > 0) tasks.push_back(task_of(tuning, request));
   }
   const auto pipelined = static_cast<std::uint32_t>(divide_up(tasks.size(), tuning.channels));
@@ -204,7 +203,7 @@ std::vector<NcclPlan> nccl_plan_group(const NcclTuning& tuning,
   for (Task& task : tasks) by_size.push_back(&task);
   std::ranges::stable_sort(by_size, std::ranges::greater{}, &Task::traffic);
   std::vector<std::vector<Task*>> kinds;
-  std::map<std::tuple<NcclFunction, RedOp, DataType>, std::size_t> kind_of;
+  std::map<std::tuple<Function, RedOp, DataType>, std::size_t> kind_of;
   for (Task* task : by_size) {
     const auto [at, is_new] =
         kind_of.try_emplace({task->function, task->op, task->type}, kinds.size());
@@ -221,19 +220,19 @@ std::vector<NcclPlan> nccl_plan_group(const NcclTuning& tuning,
     Dealer dealer{tuning, part};
     for (Task* task : part) dealer.deal(*task);
   }
-  std::vector<NcclPlan> plans;
+  std::vector<Plan> plans;
   for (Task& task : tasks) plans.push_back(task.plan);
   return plans;
 }
 
-NcclPlan nccl_plan(const NcclTuning& tuning, const NcclRequest& request) {
-  const std::vector<NcclPlan> plans = nccl_plan_group(tuning, {request});
-  return plans.empty() ? NcclPlan{} : plans.front();
+Plan plan_of(const Tuning& tuning, const Request& request) {
+  const std::vector<Plan> plans = plan_group(tuning, {request});
+  return plans.empty() ? Plan{} : plans.front();
 }
 
-std::uint64_t kernel_mask(const std::vector<NcclPlan>& plans) {
+std::uint64_t kernel_mask(const std::vector<Plan>& plans) {
   std::uint64_t taken = 0;
-  for (const NcclPlan& plan : plans) {
+  for (const Plan& plan : plans) {
     for (std::uint32_t c = 0; c < plan.channels; ++c) {
       taken |= std::uint64_t{1} << (plan.first_channel + c);
     }
@@ -241,8 +240,8 @@ std::uint64_t kernel_mask(const std::vector<NcclPlan>& plans) {
   return taken;
 }
 
-std::uint32_t kernel_channels(const std::vector<NcclPlan>& plans) {
+std::uint32_t kernel_channels(const std::vector<Plan>& plans) {
   return static_cast<std::uint32_t>(std::popcount(kernel_mask(plans)));
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

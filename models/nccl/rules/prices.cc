@@ -8,20 +8,20 @@
 
 #include "scenarios/text/errors.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-using enum NcclAlgorithm;
-using enum NcclFunction;
-using enum NcclProtocol;
+using enum Algorithm;
+using enum Function;
+using enum Protocol;
 
 int floor_log2(std::uint64_t value) { return static_cast<int>(std::bit_width(value)) - 1; }
 
-bool gathers(NcclFunction function) { return function == AllGather || function == ReduceScatter; }
-bool is_nvls(NcclAlgorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
+bool gathers(Function function) { return function == AllGather || function == ReduceScatter; }
+bool is_nvls(Algorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
 
 /// Does NCCL know this algorithm for this function at all?
-bool exists(NcclFunction function, NcclAlgorithm algorithm) {
+bool exists(Function function, Algorithm algorithm) {
   if (function == Broadcast || function == Reduce) return algorithm == Ring;
   if (gathers(function)) {
     return algorithm == Pat || algorithm == Ring || algorithm == Nvls || algorithm == CollNetDirect;
@@ -30,7 +30,7 @@ bool exists(NcclFunction function, NcclAlgorithm algorithm) {
 }
 
 /// Steps of one pass of a ring.
-int ring_steps(NcclFunction function, int ranks) {
+int ring_steps(Function function, int ranks) {
   if (function == AllReduce) return 2 * (ranks - 1);
   return gathers(function) ? ranks - 1 : ranks;
 }
@@ -39,22 +39,22 @@ int ring_steps(NcclFunction function, int ranks) {
 // double.
 class PriceTable {
  public:
-  explicit PriceTable(NcclTuning& tuning)
+  explicit PriceTable(Tuning& tuning)
       : tuning_{tuning},
         rules_{*tuning.constants},
         nodes_{static_cast<int>(tuning.topology.nodes)},
         ranks_{static_cast<int>(tuning.ranks())},
         per_node_{static_cast<float>(ranks_) / static_cast<float>(nodes_)},
         scale_{tuning.topology.nodes <= 2 ? tuning.topology.nodes - 1 : 2},
-        generation_{nccl_index(tuning.topology.generation)} {}
+        generation_{index_of(tuning.topology.generation)} {}
 
   void fill() {
-    for (std::size_t f = 0; f < kNcclFunctions; ++f) {
-      for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
-        for (std::size_t p = 0; p < kNcclProtocols; ++p) {
-          const auto function = static_cast<NcclFunction>(f);
-          const auto algorithm = static_cast<NcclAlgorithm>(a);
-          const auto protocol = static_cast<NcclProtocol>(p);
+    for (std::size_t f = 0; f < kFunctions; ++f) {
+      for (std::size_t a = 0; a < kAlgorithms; ++a) {
+        for (std::size_t p = 0; p < kProtocols; ++p) {
+          const auto function = static_cast<Function>(f);
+          const auto algorithm = static_cast<Algorithm>(a);
+          const auto protocol = static_cast<Protocol>(p);
           if (!exists(function, algorithm)) continue;
           tuning_.bandwidth[f][a][p] = bandwidth(function, algorithm, protocol);
           tuning_.latency[f][a][p] = latency(function, algorithm, protocol);
@@ -64,15 +64,14 @@ class PriceTable {
   }
 
  private:
-  float channel_bandwidth(NcclFunction function, NcclAlgorithm algorithm) const {
-    const NcclSearchGraph& graph = tuning_.graph(algorithm);
+  float channel_bandwidth(Function function, Algorithm algorithm) const {
+    const SearchGraph& graph = tuning_.graph(algorithm);
     if (!is_nvls(algorithm)) return nodes_ <= 2 ? graph.intra_gbps : graph.inter_gbps;
     return rules_.nvls_by_ring_ratio ? nvls_bandwidth(function, algorithm, graph)
                                      : older_nvls_bandwidth(function, algorithm, graph);
   }
 
-  float nvls_bandwidth(NcclFunction function, NcclAlgorithm algorithm,
-                       const NcclSearchGraph& graph) const {
+  float nvls_bandwidth(Function function, Algorithm algorithm, const SearchGraph& graph) const {
     if (graph.channels < 2) return 0;
     const auto channels = static_cast<float>(graph.channels);
     float intra =
@@ -86,8 +85,8 @@ class PriceTable {
   }
 
   /// Before 2.28.
-  float older_nvls_bandwidth(NcclFunction function, NcclAlgorithm algorithm,
-                             const NcclSearchGraph& graph) const {
+  float older_nvls_bandwidth(Function function, Algorithm algorithm,
+                             const SearchGraph& graph) const {
     if (algorithm == NvlsTree) {
       return std::min(graph.intra_gbps, nodes_ <= 2 ? graph.inter_gbps : graph.inter_gbps / 2);
     }
@@ -96,11 +95,11 @@ class PriceTable {
   }
 
   double ll_most() const {
-    const std::size_t by_cpu = tuning_.topology.cpu == NcclCpu::Amd ? 1 : 0;
+    const std::size_t by_cpu = tuning_.topology.cpu == Cpu::Amd ? 1 : 0;
     return rules_.ll_max[nodes_ == 1 ? generation_ : by_cpu][scale_];
   }
 
-  float bandwidth(NcclFunction function, NcclAlgorithm algorithm, NcclProtocol protocol) const {
+  float bandwidth(Function function, Algorithm algorithm, Protocol protocol) const {
     // CollNet has no bandwidth without its plug-in.
     if (algorithm == CollNetDirect || algorithm == CollNetChain) return 0;
     if (is_nvls(algorithm) && protocol != Simple) return 0;
@@ -122,7 +121,7 @@ class PriceTable {
         limit(bus * (nodes_ == 1 ? 7.0 / 9.0 : 120.0 / 128.0),
               channels * rules_.tree_ll128_per_channel[generation_][scale_]);
       }
-      const bool plain = tuning_.graphs.tree.pattern == NcclPattern::Tree;
+      const bool plain = tuning_.graphs.tree.pattern == Pattern::Tree;
       if (plain) bus = static_cast<float>(bus * .85);
     }
     if (algorithm == Pat) bus = static_cast<float>(bus * .75);
@@ -130,7 +129,7 @@ class PriceTable {
   }
 
   /// Algorithm bandwidth over bus bandwidth.
-  float to_algorithm(NcclFunction function, NcclAlgorithm algorithm) const {
+  float to_algorithm(Function function, Algorithm algorithm) const {
     if (is_nvls(algorithm) && !rules_.nvls_by_ring_ratio) return static_cast<float>(5.0 / 6.0);
     if (algorithm == Ring || is_nvls(algorithm)) {
       return static_cast<float>((1.0 * ranks_) / ring_steps(function, ranks_));
@@ -139,31 +138,31 @@ class PriceTable {
   }
 
   bool pat_enabled() const {
-    const std::int64_t set = tuning_.settings.get(NcclNumber::PatEnable, 2);
+    const std::int64_t set = tuning_.settings.get(Number::PatEnable, 2);
     if (tuning_.topology.capability < 60) return false;
     return set == 2 ? nodes_ == ranks_ : set != 0;
   }
 
   /// What posting to the network costs the host.
   float net_overhead() const {
-    const std::int64_t set = tuning_.settings.get(NcclNumber::NetOverhead, -2);
+    const std::int64_t set = tuning_.settings.get(Number::NetOverhead, -2);
     if (set != -2) return static_cast<float>(static_cast<double>(set) * .001);
-    return tuning_.topology.cpu == NcclCpu::Amd ? 2.0F : 1.0F;
+    return tuning_.topology.cpu == Cpu::Amd ? 2.0F : 1.0F;
   }
 
-  float hop(NcclHop kind, NcclAlgorithm algorithm, NcclProtocol protocol) const {
+  float hop(Hop kind, Algorithm algorithm, Protocol protocol) const {
     return static_cast<float>(
-        rules_.hop_latency[nccl_index(kind)][nccl_index(algorithm)][nccl_index(protocol)]);
+        rules_.hop_latency[index_of(kind)][index_of(algorithm)][index_of(protocol)]);
   }
 
-  float latency(NcclFunction function, NcclAlgorithm algorithm, NcclProtocol protocol) const {
-    const NcclSearchGraph& graph = tuning_.graph(algorithm);
+  float latency(Function function, Algorithm algorithm, Protocol protocol) const {
+    const SearchGraph& graph = tuning_.graph(algorithm);
     const auto base =
-        static_cast<float>(rules_.base_latency[nccl_index(algorithm)][nccl_index(protocol)]);
-    const NcclHop inside = graph.intra_path == NcclPath::Nvl ? NcclHop::NvLink : NcclHop::Pci;
+        static_cast<float>(rules_.base_latency[index_of(algorithm)][index_of(protocol)]);
+    const Hop inside = graph.intra_path == Path::Nvl ? Hop::NvLink : Hop::Pci;
     const float intra = hop(inside, algorithm, protocol);
     // With one rank per node the network's latency shows in full.
-    float inter = hop(NcclHop::Net, per_node_ == 1 ? Tree : algorithm, protocol);
+    float inter = hop(Hop::Net, per_node_ == 1 ? Tree : algorithm, protocol);
     inter += graph.nic_latency_us;
     if (protocol == Simple) inter += graph.nic_latency_us;  // and the flush
     const auto depth = static_cast<float>(ranks_ / nodes_ - 1);
@@ -189,13 +188,13 @@ class PriceTable {
     FORETRACE_CHECK(false, "an algorithm");
   }
 
-  float ring_latency(NcclFunction function, NcclProtocol protocol, float base, float intra,
+  float ring_latency(Function function, Protocol protocol, float base, float intra,
                      float inter) const {
     const auto steps = static_cast<float>(ring_steps(function, ranks_));
     if (function == Broadcast || function == Reduce) {
-      const NcclSearchGraph& graph = tuning_.graphs.ring;
-      NcclHop kind = graph.intra_path == NcclPath::Nvl ? NcclHop::NvLink : NcclHop::Pci;
-      if (nodes_ > 1) kind = NcclHop::Net;
+      const SearchGraph& graph = tuning_.graphs.ring;
+      Hop kind = graph.intra_path == Path::Nvl ? Hop::NvLink : Hop::Pci;
+      if (nodes_ > 1) kind = Hop::Net;
       if (graph.same_channels) return base + hop(kind, Ring, protocol);
       return base + steps * hop(kind, protocol == Simple ? Tree : Ring, protocol);
     }
@@ -206,8 +205,8 @@ class PriceTable {
     return base + ((steps - crossings) * std::max(intra, posting) + crossings * inter);
   }
 
-  NcclTuning& tuning_;
-  const NcclConstants& rules_;
+  Tuning& tuning_;
+  const Constants& rules_;
   int nodes_;
   int ranks_;
   float per_node_;
@@ -216,16 +215,16 @@ class PriceTable {
 };
 
 /// ncclTopoGetAlgoTime: the table's entry, corrected for this size.
-void set_price(NcclCandidate& candidate, const NcclTuning& tuning, const NcclRequest& request) {
-  const std::size_t f = nccl_index(request.function);
-  const std::size_t a = nccl_index(candidate.algorithm);
-  const std::size_t p = nccl_index(candidate.protocol);
+void set_price(Candidate& candidate, const Tuning& tuning, const Request& request) {
+  const std::size_t f = index_of(request.function);
+  const std::size_t a = index_of(candidate.algorithm);
+  const std::size_t p = index_of(candidate.protocol);
   float bandwidth = tuning.bandwidth[f][a][p];
   float latency = tuning.latency[f][a][p];
-  const NcclConstants& rules = *tuning.constants;
+  const Constants& rules = *tuning.constants;
   const bool tree = candidate.algorithm == Tree;
   const bool nvls_tree = candidate.algorithm == NvlsTree && rules.corrects_nvls_tree &&
-                         tuning.topology.capability >= 100 && tuning.topology.cpu != NcclCpu::Arm;
+                         tuning.topology.capability >= 100 && tuning.topology.cpu != Cpu::Arm;
   const int size = floor_log2(request.bytes.count >> 6);
   if (request.function == AllReduce && size >= 0 &&
       ((tree && size < 23) || (nvls_tree && size < 24))) {
@@ -247,7 +246,7 @@ void set_price(NcclCandidate& candidate, const NcclTuning& tuning, const NcclReq
 }
 
 /// src/include/device.h, ncclNvlsSupported.
-bool nvls_reduces(const NcclRequest& request) {
+bool nvls_reduces(const Request& request) {
   if (request.function == AllGather) return true;
   const bool sum = request.op == RedOp::Sum;
   switch (request.type) {
@@ -266,24 +265,23 @@ bool nvls_reduces(const NcclRequest& request) {
 }
 
 /// LL128 is only safe over some paths.
-std::string ll128_unsafe(const NcclTuning& tuning, NcclAlgorithm algorithm) {
-  const NcclSearchGraph& graph = tuning.graph(algorithm);
+std::string ll128_unsafe(const Tuning& tuning, Algorithm algorithm) {
+  const SearchGraph& graph = tuning.graph(algorithm);
   const std::uint32_t capability = tuning.topology.capability;
-  const bool wide = capability >= 90 && tuning.settings.get(NcclNumber::Ll128OverC2c, 1) != 0;
+  const bool wide = capability >= 90 && tuning.settings.get(Number::Ll128OverC2c, 1) != 0;
   if (capability < 70) return "LL128 needs Volta or later";
-  if (graph.inter_path > (wide ? NcclPath::Pxn : NcclPath::Pxb)) {
+  if (graph.inter_path > (wide ? Path::Pxn : Path::Pxb)) {
     return fmt::format("LL128 is not safe over {} to the NIC", name_of(graph.inter_path));
   }
-  if (graph.intra_path > NcclPath::Nvb) {
+  if (graph.intra_path > Path::Nvb) {
     return fmt::format("LL128 is not safe over {} between GPUs", name_of(graph.intra_path));
   }
   return {};
 }
 
-std::string why_out(const NcclTuning& tuning, const NcclRequest& request,
-                    const NcclCandidate& candidate) {
-  const NcclAlgorithm algorithm = candidate.algorithm;
-  const NcclFunction function = request.function;
+std::string why_out(const Tuning& tuning, const Request& request, const Candidate& candidate) {
+  const Algorithm algorithm = candidate.algorithm;
+  const Function function = request.function;
   const bool several = tuning.topology.nodes > 1;
   if (!exists(function, algorithm)) {
     return fmt::format("NCCL has no {} {}", name_of(algorithm), name_of(function));
@@ -300,10 +298,10 @@ std::string why_out(const NcclTuning& tuning, const NcclRequest& request,
     if (candidate.protocol != Simple) return "PAT has only Simple";
     if (function == ReduceScatter && request.op == RedOp::Avg) return "PAT cannot average";
   }
-  if (tuning.settings.enabled(function, algorithm) == NcclEnable::No) return "NCCL_ALGO";
-  const NcclEnable protocol = tuning.settings.enabled(function, candidate.protocol);
-  if (protocol == NcclEnable::No) return "NCCL_PROTO";
-  if (protocol == NcclEnable::Default) {
+  if (tuning.settings.enabled(function, algorithm) == Enable::No) return "NCCL_ALGO";
+  const Enable protocol = tuning.settings.enabled(function, candidate.protocol);
+  if (protocol == Enable::No) return "NCCL_PROTO";
+  if (protocol == Enable::Default) {
     const std::string unsafe = ll128_unsafe(tuning, algorithm);
     if (!unsafe.empty()) return unsafe;
   }
@@ -313,17 +311,17 @@ std::string why_out(const NcclTuning& tuning, const NcclRequest& request,
 
 }  // namespace
 
-void set_prices(NcclTuning& tuning) {
+void set_prices(Tuning& tuning) {
   if (tuning.ranks() > 1) PriceTable{tuning}.fill();
 }
 
-std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclRequest& request) {
-  std::vector<NcclCandidate> candidates;
-  for (std::size_t a = 0; a < kNcclAlgorithms; ++a) {
-    for (std::size_t p = 0; p < kNcclProtocols; ++p) {
-      NcclCandidate candidate;
-      candidate.algorithm = static_cast<NcclAlgorithm>(a);
-      candidate.protocol = static_cast<NcclProtocol>(p);
+std::vector<Candidate> candidates_of(const Tuning& tuning, const Request& request) {
+  std::vector<Candidate> candidates;
+  for (std::size_t a = 0; a < kAlgorithms; ++a) {
+    for (std::size_t p = 0; p < kProtocols; ++p) {
+      Candidate candidate;
+      candidate.algorithm = static_cast<Algorithm>(a);
+      candidate.protocol = static_cast<Protocol>(p);
       if (tuning.ranks() == 1) {
         if (candidate.algorithm != Ring || candidate.protocol != Simple) candidate.out = "one rank";
       } else {
@@ -339,12 +337,12 @@ std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclR
 namespace {
 
 /// Why the algorithms that the settings allow are out.
-std::string why_none(const NcclTuning& tuning, const NcclRequest& request,
-                     const std::vector<NcclCandidate>& all) {
+std::string why_none(const Tuning& tuning, const Request& request,
+                     const std::vector<Candidate>& all) {
   std::string text;
-  for (const NcclCandidate& c : all) {
-    const bool allowed = tuning.settings.enabled(request.function, c.algorithm) != NcclEnable::No &&
-                         tuning.settings.enabled(request.function, c.protocol) != NcclEnable::No;
+  for (const Candidate& c : all) {
+    const bool allowed = tuning.settings.enabled(request.function, c.algorithm) != Enable::No &&
+                         tuning.settings.enabled(request.function, c.protocol) != Enable::No;
     if (!allowed || text.find(c.out) != std::string::npos) continue;
     text += fmt::format("{}{} {}: {}", text.empty() ? "\n  hint: " : "; ", name_of(c.algorithm),
                         name_of(c.protocol), c.out);
@@ -354,10 +352,10 @@ std::string why_none(const NcclTuning& tuning, const NcclRequest& request,
 
 }  // namespace
 
-NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request) {
-  const std::vector<NcclCandidate> all = nccl_candidates(tuning, request);
-  const NcclCandidate* best = nullptr;
-  for (const NcclCandidate& candidate : all) {
+Candidate cheapest(const Tuning& tuning, const Request& request) {
+  const std::vector<Candidate> all = candidates_of(tuning, request);
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : all) {
     if (!candidate.out.empty()) continue;
     if (best == nullptr || candidate.price_us < best->price_us) best = &candidate;
   }
@@ -369,4 +367,4 @@ NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request
   return *best;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

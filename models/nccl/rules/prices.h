@@ -3,9 +3,9 @@
 
 #include "models/nccl/rules/tuning.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// Fills bandwidth and latency of `tuning` from everything else in it.
-void set_prices(NcclTuning& tuning);
+void set_prices(Tuning& tuning);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

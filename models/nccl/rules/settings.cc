@@ -10,12 +10,12 @@
 #include "scenarios/text/errors.h"
 #include "scenarios/text/words.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-using enum NcclNumber;
+using enum Number;
 
-constexpr std::array<std::pair<std::string_view, NcclNumber>, kNcclNumbers> kNumbers{{
+constexpr std::array<std::pair<std::string_view, Number>, kNumbers> kNumberNames{{
     {"NCCL_MIN_CTAS", MinCtas},
     {"NCCL_MAX_CTAS", MaxCtas},
     {"NCCL_MIN_NCHANNELS", MinChannels},
@@ -54,43 +54,42 @@ std::size_t find_name(std::string_view word, std::size_t count) {
 
 /// nccl src/graph/tuning.cc, parseList: "ring,tree", "^LL128", "LL;allreduce:^LL;broadcast:LL128".
 template <class Enum, std::size_t N>
-void parse_lists(std::string_view value,
-                 std::array<std::array<NcclEnable, N>, kNcclFunctions>& lists) {
+void parse_lists(std::string_view value, std::array<std::array<Enable, N>, kFunctions>& lists) {
   for (const std::string_view entry : split(value, ';')) {
     const std::vector<std::string_view> halves = split(entry, ':');
     std::string_view names = halves.back();
     const bool excludes = names.starts_with('^');
     if (excludes) names.remove_prefix(1);
-    std::array<NcclEnable, N> list;
-    list.fill(excludes ? NcclEnable::Yes : NcclEnable::No);
+    std::array<Enable, N> list;
+    list.fill(excludes ? Enable::Yes : Enable::No);
     for (const std::string_view name : split(names, ',')) {
-      list[find_name<Enum>(name, N)] = excludes ? NcclEnable::No : NcclEnable::Yes;
+      list[find_name<Enum>(name, N)] = excludes ? Enable::No : Enable::Yes;
     }
     if (halves.size() == 1) {
       lists.fill(list);
     } else {
-      lists[find_name<NcclFunction>(halves[0], kNcclFunctions)] = list;
+      lists[find_name<Function>(halves[0], kFunctions)] = list;
     }
   }
 }
 
 /// nccl src/graph/paths.cc, ncclGetLevel: a name, or a digit in the older spelling.
-NcclPath parse_level(std::string_view value) {
-  using enum NcclPath;
+Path parse_level(std::string_view value) {
+  using enum Path;
   static constexpr std::array kOld{Loc, Pix, Pxb, Phb, Phb, Sys};
   if (value[0] >= '0' && value[0] <= '9') return kOld.at(static_cast<std::size_t>(value[0] - '0'));
-  return static_cast<NcclPath>(find_name<NcclPath>(value, nccl_index(Sys) + 1));
+  return static_cast<Path>(find_name<Path>(value, index_of(Sys) + 1));
 }
 
 }  // namespace
 
-NcclSettings::NcclSettings() {
-  for (auto& list : algorithms_) list.fill(NcclEnable::Yes);
+Settings::Settings() {
+  for (auto& list : algorithms_) list.fill(Enable::Yes);
   // src/graph/tuning.cc: of the protocols only LL128 is not always safe.
-  for (auto& list : protocols_) list = {NcclEnable::Yes, NcclEnable::Default, NcclEnable::Yes};
+  for (auto& list : protocols_) list = {Enable::Yes, Enable::Default, Enable::Yes};
 }
 
-NcclSettings::NcclSettings(const std::vector<std::string>& environment) : NcclSettings{} {
+Settings::Settings(const std::vector<std::string>& environment) : Settings{} {
   Environment all;
   for (const std::string& entry : environment) {
     const std::size_t equals = entry.find('=');
@@ -106,24 +105,24 @@ NcclSettings::NcclSettings(const std::vector<std::string>& environment) : NcclSe
   for (const auto& [name, value] : all) set(name, value);
 }
 
-std::optional<NcclPath> NcclSettings::p2p_level() const {
-  if (get(P2pDisable, 0) == 1) return NcclPath::Loc;
+std::optional<Path> Settings::p2p_level() const {
+  if (get(P2pDisable, 0) == 1) return Path::Loc;
   return p2p_level_;
 }
 
-void NcclSettings::set(std::string_view name, std::string_view value) {
-  if (name == "NCCL_ALGO") parse_lists<NcclAlgorithm>(value, algorithms_);
-  if (name == "NCCL_PROTO") parse_lists<NcclProtocol>(value, protocols_);
+void Settings::set(std::string_view name, std::string_view value) {
+  if (name == "NCCL_ALGO") parse_lists<Algorithm>(value, algorithms_);
+  if (name == "NCCL_PROTO") parse_lists<Protocol>(value, protocols_);
   if (name == "NCCL_P2P_LEVEL") p2p_level_ = parse_level(value);
-  for (const auto& [number, setting] : kNumbers) {
-    if (name == number) numbers_[nccl_index(setting)] = environment_number(value);
+  for (const auto& [number, setting] : kNumberNames) {
+    if (name == number) numbers_[index_of(setting)] = environment_number(value);
   }
 }
 
-std::vector<std::string> nccl_setting_names() {
+std::vector<std::string> setting_names() {
   std::vector<std::string> names{"NCCL_ALGO", "NCCL_PROTO", "NCCL_P2P_LEVEL"};
-  for (const auto& [name, setting] : kNumbers) names.emplace_back(name);
+  for (const auto& [name, setting] : kNumberNames) names.emplace_back(name);
   return names;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

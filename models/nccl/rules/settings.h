@@ -12,12 +12,12 @@
 
 #include "models/nccl/rules/types.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// How NCCL_ALGO and NCCL_PROTO leave one candidate: Default means "where NCCL thinks it safe".
-enum class NcclEnable : std::uint8_t { No, Yes, Default };
+enum class Enable : std::uint8_t { No, Yes, Default };
 
-enum class NcclNumber : std::uint8_t {
+enum class Number : std::uint8_t {
   MinCtas,
   MaxCtas,
   MinChannels,
@@ -45,38 +45,38 @@ enum class NcclNumber : std::uint8_t {
   GraphMixing,
   Count_
 };
-inline constexpr std::size_t kNcclNumbers = static_cast<std::size_t>(NcclNumber::Count_);
+inline constexpr std::size_t kNumbers = static_cast<std::size_t>(Number::Count_);
 
-class NcclSettings {
+class Settings {
  public:
-  NcclSettings();
+  Settings();
   /// "NCCL_PROTO=LL"; the last one of a name counts. Settings that change no choice (NCCL_DEBUG)
   /// are passed over. Throws UsageError.
-  explicit NcclSettings(const std::vector<std::string>& environment);
+  explicit Settings(const std::vector<std::string>& environment);
 
-  bool has(NcclNumber setting) const { return numbers_[nccl_index(setting)].has_value(); }
-  std::int64_t get(NcclNumber setting, std::int64_t otherwise) const {
-    return numbers_[nccl_index(setting)].value_or(otherwise);
+  bool has(Number setting) const { return numbers_[index_of(setting)].has_value(); }
+  std::int64_t get(Number setting, std::int64_t otherwise) const {
+    return numbers_[index_of(setting)].value_or(otherwise);
   }
-  NcclEnable enabled(NcclFunction function, NcclAlgorithm algorithm) const {
-    return algorithms_[nccl_index(function)][nccl_index(algorithm)];
+  Enable enabled(Function function, Algorithm algorithm) const {
+    return algorithms_[index_of(function)][index_of(algorithm)];
   }
-  NcclEnable enabled(NcclFunction function, NcclProtocol protocol) const {
-    return protocols_[nccl_index(function)][nccl_index(protocol)];
+  Enable enabled(Function function, Protocol protocol) const {
+    return protocols_[index_of(function)][index_of(protocol)];
   }
   /// The longest path that GPUs may talk over directly, by NCCL_P2P_DISABLE or NCCL_P2P_LEVEL.
-  std::optional<NcclPath> p2p_level() const;
+  std::optional<Path> p2p_level() const;
 
  private:
   void set(std::string_view name, std::string_view value);
 
-  std::array<std::optional<std::int64_t>, kNcclNumbers> numbers_;
-  std::array<std::array<NcclEnable, kNcclAlgorithms>, kNcclFunctions> algorithms_;
-  std::array<std::array<NcclEnable, kNcclProtocols>, kNcclFunctions> protocols_;
-  std::optional<NcclPath> p2p_level_;
+  std::array<std::optional<std::int64_t>, kNumbers> numbers_;
+  std::array<std::array<Enable, kAlgorithms>, kFunctions> algorithms_;
+  std::array<std::array<Enable, kProtocols>, kFunctions> protocols_;
+  std::optional<Path> p2p_level_;
 };
 
-/// The names that NcclSettings understands: the predicted choice follows them.
-std::vector<std::string> nccl_setting_names();
+/// The names that Settings understands: the predicted choice follows them.
+std::vector<std::string> setting_names();
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

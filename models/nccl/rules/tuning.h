@@ -13,18 +13,17 @@
 #include "models/nccl/topology/topology.h"
 #include "scenarios/values/units.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// A price table: NCCL's bandwidths (GB/s) or latencies (us).
-using NcclTable =
-    std::array<std::array<std::array<float, kNcclProtocols>, kNcclAlgorithms>, kNcclFunctions>;
+using Table = std::array<std::array<std::array<float, kProtocols>, kAlgorithms>, kFunctions>;
 
-struct NcclTuning {
-  NcclTopology topology;
-  NcclVersion version;
-  NcclSettings settings;
-  const NcclConstants* constants = nullptr;
-  NcclGraphs graphs;
+struct Tuning {
+  Topology topology;
+  Version version;
+  Settings settings;
+  const Constants* constants = nullptr;
+  Graphs graphs;
   std::uint32_t channels = 1;               ///< "coll channels"
   std::uint32_t nvls_channels = 0;          ///< 0: no NVLS here
   std::uint32_t p2p_channels = 1;           ///< "p2p channels"
@@ -34,29 +33,27 @@ struct NcclTuning {
   std::uint64_t p2p_chunk_bytes = 0;
   PerAlgorithm<std::uint32_t> max_threads{};
   PerAlgorithm<std::uint32_t> bytes_per_thread{};  ///< below it fewer channels, then threads
-  NcclTable bandwidth{};
-  NcclTable latency{};
+  Table bandwidth{};
+  Table latency{};
 
   std::uint32_t ranks() const { return topology.ranks(); }
   /// The GPUs have NVLink, but NCCL_P2P_DISABLE or NCCL_P2P_LEVEL sends all data through the memory
   /// of the host.
-  bool leaves_nvlink() const {
-    return topology.has_nvlink() && settings.p2p_level() == NcclPath::Loc;
-  }
+  bool leaves_nvlink() const { return topology.has_nvlink() && settings.p2p_level() == Path::Loc; }
   /// All data stay on the NVLink of one node: what a machine file's times of rings were measured
   /// on.
   bool stays_on_nvlink() const {
     return topology.nodes == 1 && topology.has_nvlink() && !leaves_nvlink();
   }
-  const NcclSearchGraph& graph(NcclAlgorithm algorithm) const;
+  const SearchGraph& graph(Algorithm algorithm) const;
 };
 
-NcclTuning nccl_tune(const NcclTopology& topology, NcclVersion version,
-                     const NcclSettings& settings = {}, std::optional<NcclRings> rings = {});
+Tuning tune(const Topology& topology, Version version, const Settings& settings = {},
+            std::optional<Rings> rings = {});
 
 /// One collective call that NCCL prices, or several of a group as one.
-struct NcclRequest {
-  NcclFunction function = NcclFunction::AllReduce;
+struct Request {
+  Function function = Function::AllReduce;
   Bytes bytes;  ///< NCCL's nBytes: the whole vector (all_gather: gathered; reduce_scatter: input)
   DataType type = DataType::Float32;
   RedOp op = RedOp::Sum;
@@ -64,9 +61,9 @@ struct NcclRequest {
 };
 
 /// One pair of algorithm and protocol, and what NCCL asks for it.
-struct NcclCandidate {
-  NcclAlgorithm algorithm = NcclAlgorithm::Ring;
-  NcclProtocol protocol = NcclProtocol::Simple;
+struct Candidate {
+  Algorithm algorithm = Algorithm::Ring;
+  Protocol protocol = Protocol::Simple;
   float latency_us = 0;
   float bandwidth_gbps = 0;  ///< algorithm bandwidth, corrections for this size included
   float price_us = 0;
@@ -74,17 +71,17 @@ struct NcclCandidate {
 };
 
 /// All candidates in NCCL's order.
-std::vector<NcclCandidate> nccl_candidates(const NcclTuning& tuning, const NcclRequest& request);
+std::vector<Candidate> candidates_of(const Tuning& tuning, const Request& request);
 
 /// The cheapest, the first of equals. Throws UsageError where the settings leave none.
-NcclCandidate nccl_cheapest(const NcclTuning& tuning, const NcclRequest& request);
+Candidate cheapest(const Tuning& tuning, const Request& request);
 
 /// What runs in the end: of a collective, or of one transfer.
-struct NcclChoice {
-  NcclAlgorithm algorithm = NcclAlgorithm::Ring;
-  NcclProtocol protocol = NcclProtocol::Simple;
+struct Choice {
+  Algorithm algorithm = Algorithm::Ring;
+  Protocol protocol = Protocol::Simple;
   std::uint32_t channels = 1;   ///< CTAs of the kernel
   std::uint32_t threads = 512;  ///< per CTA
 };
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -6,49 +6,49 @@
 
 #include "scenarios/text/errors.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
-std::string_view name_of(NcclAlgorithm algorithm) {
-  static constexpr std::array<std::string_view, kNcclAlgorithms> kNames{
+std::string_view name_of(Algorithm algorithm) {
+  static constexpr std::array<std::string_view, kAlgorithms> kNames{
       "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
-  return kNames[nccl_index(algorithm)];
+  return kNames[index_of(algorithm)];
 }
 
-std::string_view name_of(NcclProtocol protocol) {
+std::string_view name_of(Protocol protocol) {
   static constexpr PerProtocol<std::string_view> kNames{"LL", "LL128", "Simple"};
-  return kNames[nccl_index(protocol)];
+  return kNames[index_of(protocol)];
 }
 
-std::string_view name_of(NcclFunction function) {
-  static constexpr std::array<std::string_view, kNcclFunctions> kNames{
+std::string_view name_of(Function function) {
+  static constexpr std::array<std::string_view, kFunctions> kNames{
       "Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce"};
-  return kNames[nccl_index(function)];
+  return kNames[index_of(function)];
 }
 
 std::string_view name_of(GpuGeneration generation) {
   static constexpr std::array<std::string_view, kGpuGenerations> kNames{"Volta", "Ampere", "Hopper",
                                                                         "Blackwell"};
-  return kNames[nccl_index(generation)];
+  return kNames[index_of(generation)];
 }
 
-std::string_view name_of(NcclPath path) {
-  static constexpr std::array<std::string_view, kNcclPaths> kNames{
+std::string_view name_of(Path path) {
+  static constexpr std::array<std::string_view, kPaths> kNames{
       "LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS", "NET", "DIS"};
-  return kNames[nccl_index(path)];
+  return kNames[index_of(path)];
 }
 
-NcclFunction nccl_function(CollectiveKind kind) {
+Function function_of(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::AllReduce:
-      return NcclFunction::AllReduce;
+      return Function::AllReduce;
     case CollectiveKind::Broadcast:
-      return NcclFunction::Broadcast;
+      return Function::Broadcast;
     case CollectiveKind::Reduce:
-      return NcclFunction::Reduce;
+      return Function::Reduce;
     case CollectiveKind::AllGather:
-      return NcclFunction::AllGather;
+      return Function::AllGather;
     case CollectiveKind::ReduceScatter:
-      return NcclFunction::ReduceScatter;
+      return Function::ReduceScatter;
     case CollectiveKind::AllToAll:
     case CollectiveKind::Gather:
     case CollectiveKind::Scatter:
@@ -62,7 +62,7 @@ bool is_send_recv(CollectiveKind kind) {
          kind == CollectiveKind::Scatter;
 }
 
-NcclVersion parse_nccl_version(std::string_view text) {
+Version parse_version(std::string_view text) {
   std::array<int, 3> parts{0, 0, 0};
   const char* at = text.data();
   const char* const end = text.data() + text.size();
@@ -76,16 +76,16 @@ NcclVersion parse_nccl_version(std::string_view text) {
   if (at != end || count < 2) {
     throw UsageError{fmt::format("'{}' is not an NCCL version\n  hint: write it as 2.28.3", text)};
   }
-  const NcclVersion version{parts[0], parts[1], parts[2]};
-  if (version < NcclVersion{2, 27, 0} || version >= NcclVersion{2, 31, 0}) {
+  const Version version{parts[0], parts[1], parts[2]};
+  if (version < Version{2, 27, 0} || version >= Version{2, 31, 0}) {
     throw UsageError{
         fmt::format("the rules of NCCL {} are not known\n  hint: known are 2.27 to 2.30", text)};
   }
   return version;
 }
 
-std::string text_of(NcclVersion version) {
+std::string text_of(Version version) {
   return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

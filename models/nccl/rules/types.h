@@ -10,10 +10,10 @@
 
 #include "scenarios/program/ops.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// In NCCL's order, which decides between equal prices.
-enum class NcclAlgorithm : std::uint8_t {
+enum class Algorithm : std::uint8_t {
   Tree,
   Ring,
   CollNetDirect,
@@ -22,31 +22,31 @@ enum class NcclAlgorithm : std::uint8_t {
   NvlsTree,
   Pat
 };
-enum class NcclProtocol : std::uint8_t { LL, LL128, Simple };
+enum class Protocol : std::uint8_t { LL, LL128, Simple };
 /// The functions NCCL prices; the others are made of sends and receives.
-enum class NcclFunction : std::uint8_t { Broadcast, Reduce, AllGather, ReduceScatter, AllReduce };
+enum class Function : std::uint8_t { Broadcast, Reduce, AllGather, ReduceScatter, AllReduce };
 
-inline constexpr std::size_t kNcclAlgorithms = 7;
-inline constexpr std::size_t kNcclProtocols = 3;
-inline constexpr std::size_t kNcclFunctions = 5;
+inline constexpr std::size_t kAlgorithms = 7;
+inline constexpr std::size_t kProtocols = 3;
+inline constexpr std::size_t kFunctions = 5;
 
 template <class T>
-using PerProtocol = std::array<T, kNcclProtocols>;
+using PerProtocol = std::array<T, kProtocols>;
 template <class T>
-using PerAlgorithm = std::array<PerProtocol<T>, kNcclAlgorithms>;
+using PerAlgorithm = std::array<PerProtocol<T>, kAlgorithms>;
 
 template <class Enum>
-constexpr std::size_t nccl_index(Enum value) {
+constexpr std::size_t index_of(Enum value) {
   return static_cast<std::size_t>(value);
 }
 
 /// As NCCL_ALGO, NCCL_PROTO and NCCL's tables spell them.
-std::string_view name_of(NcclAlgorithm algorithm);
-std::string_view name_of(NcclProtocol protocol);
-std::string_view name_of(NcclFunction function);
+std::string_view name_of(Algorithm algorithm);
+std::string_view name_of(Protocol protocol);
+std::string_view name_of(Function function);
 
 /// The function NCCL prices for a collective that is not made of sends and receives.
-NcclFunction nccl_function(CollectiveKind kind);
+Function function_of(CollectiveKind kind);
 /// all_to_all, gather and scatter: one send and one receive per pair of ranks.
 bool is_send_recv(CollectiveKind kind);
 
@@ -56,20 +56,20 @@ inline constexpr std::size_t kGpuGenerations = 4;
 std::string_view name_of(GpuGeneration generation);
 
 /// Classes of paths, best first (nccl src/graph/topo.h).
-enum class NcclPath : std::uint8_t { Loc, Nvl, Nvb, C2c, Pix, Pxb, P2c, Pxn, Phb, Sys, Net, Dis };
-inline constexpr std::size_t kNcclPaths = 12;
-std::string_view name_of(NcclPath path);
+enum class Path : std::uint8_t { Loc, Nvl, Nvb, C2c, Pix, Pxb, P2c, Pxn, Phb, Sys, Net, Dis };
+inline constexpr std::size_t kPaths = 12;
+std::string_view name_of(Path path);
 
-struct NcclVersion {
+struct Version {
   int major = 2;
   int minor = 28;
   int patch = 3;
-  friend constexpr auto operator<=>(NcclVersion, NcclVersion) = default;
+  friend constexpr auto operator<=>(Version, Version) = default;
 };
 
 /// "2.28.3", or "2.28" for its first release. Throws UsageError for text that is no version and for
 /// versions whose rules are not known: known are 2.27 to 2.30.
-NcclVersion parse_nccl_version(std::string_view text);
-std::string text_of(NcclVersion version);
+Version parse_version(std::string_view text);
+std::string text_of(Version version);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

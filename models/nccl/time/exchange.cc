@@ -2,21 +2,20 @@
 
 #include "models/nccl/time/far_time.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 /// What NCCL's ring gets through each GPU by its own search, where data leave the NVLink.
-double path_rate(const Machine& machine, const NcclTuning& tuning) {
+double path_rate(const Machine& machine, const Tuning& tuning) {
   if (!tuning.leaves_nvlink()) return machine.rate(Param::NcclPortBandwidth);
   return tuning.graphs.ring.channels * double{tuning.graphs.ring.intra_gbps} * 1e9;
 }
 
 /// NCCL puts no price on send/recv: the ports' time after the latency of a ring.
-NcclTime priced(const Machine& machine, const NcclTuning& tuning, NcclProtocol protocol,
-                double wire_bytes) {
-  const float latency = tuning.latency[nccl_index(NcclFunction::AllGather)]
-                                      [nccl_index(NcclAlgorithm::Ring)][nccl_index(protocol)];
-  NcclTime time;
+Time priced(const Machine& machine, const Tuning& tuning, Protocol protocol, double wire_bytes) {
+  const float latency =
+      tuning.latency[index_of(Function::AllGather)][index_of(Algorithm::Ring)][index_of(protocol)];
+  Time time;
   time.wire_bytes = wire_bytes;
   time.fixed = latency * 1e-6;
   time.ports = wire_bytes / path_rate(machine, tuning);
@@ -27,25 +26,24 @@ NcclTime priced(const Machine& machine, const NcclTuning& tuning, NcclProtocol p
 
 }  // namespace
 
-NcclExchange nccl_exchange_of(CollectiveKind kind) {
-  if (kind == CollectiveKind::Gather) return NcclExchange::Gather;
-  return kind == CollectiveKind::Scatter ? NcclExchange::Scatter : NcclExchange::AllToAll;
+Exchange exchange_of(CollectiveKind kind) {
+  if (kind == CollectiveKind::Gather) return Exchange::Gather;
+  return kind == CollectiveKind::Scatter ? Exchange::Scatter : Exchange::AllToAll;
 }
 
-NcclExchangeTime nccl_exchange(const Machine& machine, const NcclTuning& tuning,
-                               NcclExchange exchange, Bytes size, std::uint32_t peers,
-                               NcclPeer peer) {
-  const NcclTransfer transfer = nccl_transfer(tuning, size, peer);
-  const NcclChoice choice{NcclAlgorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
+ExchangeTime exchange_with_peers(const Machine& machine, const Tuning& tuning, Exchange exchange,
+                                 Bytes size, std::uint32_t peers, Peer peer) {
+  const Transfer transfer = transfer_of(tuning, size, peer);
+  const Choice choice{Algorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
   const auto bytes = static_cast<double>(size.count);
-  std::optional<NcclTime> measured;
-  if (peer == NcclPeer::OtherNode) {
-    measured = nccl_far_exchange_time(machine, tuning, exchange, bytes);
+  std::optional<Time> measured;
+  if (peer == Peer::OtherNode) {
+    measured = far_exchange_time(machine, tuning, exchange, bytes);
   } else if (!tuning.leaves_nvlink()) {
-    measured = nccl_exchange_time(machine, exchange, choice, bytes, peers);
+    measured = exchange_time(machine, exchange, choice, bytes, peers);
   }
   if (measured) return {choice, *measured};
   return {choice, priced(machine, tuning, transfer.protocol, bytes * peers)};
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -5,18 +5,17 @@
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/time/time.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// all_to_all, gather or scatter.
-NcclExchange nccl_exchange_of(CollectiveKind kind);
+Exchange exchange_of(CollectiveKind kind);
 
 /// What one rank's kernel does with `peers` others at once, `size` with each.
-struct NcclExchangeTime {
-  NcclChoice choice;  ///< channels of one transfer
-  NcclTime time;
+struct ExchangeTime {
+  Choice choice;  ///< channels of one transfer
+  Time time;
 };
-NcclExchangeTime nccl_exchange(const Machine& machine, const NcclTuning& tuning,
-                               NcclExchange exchange, Bytes size, std::uint32_t peers,
-                               NcclPeer peer);
+ExchangeTime exchange_with_peers(const Machine& machine, const Tuning& tuning, Exchange exchange,
+                                 Bytes size, std::uint32_t peers, Peer peer);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

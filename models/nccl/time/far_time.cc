@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-using enum NcclProtocol;
+using enum Protocol;
 
 constexpr double kLlStep = 32.0 * 1024;  // payload of a buffer step (src/include/device.h)
 constexpr double kLlFill = 8.0 * 1024;   // LL's lines go on while the rest still comes: tables of
@@ -17,8 +17,8 @@ constexpr double kLl128Step = 614400.0 / 16 * 15;
 
 class Far {
  public:
-  Far(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
-      const NcclChoice& choice, double bytes)
+  Far(const Machine& machine, const Tuning& tuning, CollectiveKind kind, const Choice& choice,
+      double bytes)
       : machine_{machine},
         topology_{tuning.topology},
         kind_{kind},
@@ -28,27 +28,27 @@ class Far {
         ranks_{static_cast<double>(topology_.ranks())},
         per_node_{static_cast<double>(topology_.gpus_per_node)},
         channels_{static_cast<double>(choice.channels)},
-        ring_{nccl_ring_params(kind, choice.protocol)} {}
+        ring_{ring_params(kind, choice.protocol)} {}
 
-  std::optional<NcclTime> time() const {
+  std::optional<Time> time() const {
     switch (choice_.algorithm) {
-      case NcclAlgorithm::Ring:
+      case Algorithm::Ring:
         if (!machine_.has(ring_.base) || !has_network(Param::NcclNetRingLlStep)) return {};
         return ring();
-      case NcclAlgorithm::Tree:
+      case Algorithm::Tree:
         if (!machine_.has(Param::NcclTreeLlBase) || !has_network(Param::NcclNetTreeLlStep)) {
           return {};
         }
         return tree();
-      case NcclAlgorithm::Nvls:
-      case NcclAlgorithm::NvlsTree:
+      case Algorithm::Nvls:
+      case Algorithm::NvlsTree:
         if (!machine_.has(Param::NcclNvlsBase) || !has_network(Param::NcclNetTreeLlStep)) return {};
         return nvls();
-      case NcclAlgorithm::Pat:
+      case Algorithm::Pat:
         if (!has_network(Param::NcclNetRingLlStep)) return {};
         return pat();
-      case NcclAlgorithm::CollNetDirect:
-      case NcclAlgorithm::CollNetChain:
+      case Algorithm::CollNetDirect:
+      case Algorithm::CollNetChain:
         break;
     }
     return {};
@@ -80,19 +80,19 @@ class Far {
     const double nics = topology_.nics * double{topology_.nic_gbps} * 1e9;
     const double most = nics * value(Param::NcclNetEfficiency) * share;
     if (choice_.protocol == Simple) return bytes / most;
-    const bool in_ring = choice_.algorithm == NcclAlgorithm::Ring;
+    const bool in_ring = choice_.algorithm == Algorithm::Ring;
     const double flags = choice_.protocol == LL ? 2 : 1;
     return bytes / std::min(most / flags, by_protocol(in_ring ? Param::NcclNetRingLlRate
                                                               : Param::NcclNetTreeLlRate));
   }
 
-  NcclTime total(double latency, double wire_bytes, double network) const {
+  Time total(double latency, double wire_bytes, double network) const {
     const double ports = port_seconds(wire_bytes);
-    return {latency + (nodes_ == 1 ? ports : nccl_both(ports, network)), wire_bytes, latency};
+    return {latency + (nodes_ == 1 ? ports : both(ports, network)), wire_bytes, latency};
   }
 
   /// Every rank passes every part on; of all hops those over a node's border go over the network.
-  NcclTime ring() const {
+  Time ring() const {
     const bool chain = kind_ == CollectiveKind::Broadcast || kind_ == CollectiveKind::Reduce;
     const double per_channel = bytes_ / channels_;
     const double part = std::min(chain ? per_channel : per_channel / ranks_, largest_part());
@@ -109,7 +109,7 @@ class Far {
     }
     double latency = value(ring_.base) + (steps - between + 1) * value(ring_.step) * shown;
     if (nodes_ > 1) latency += between * hop(Param::NcclNetRingLlStep, part) * seen;
-    const double wire = nccl_bus_bytes(kind_, bytes_, ranks_);
+    const double wire = bus_bytes(kind_, bytes_, ranks_);
     return total(latency, wire, network_seconds(wire, 1));
   }
 
@@ -120,7 +120,7 @@ class Far {
 
   /// Up and down again: a chain inside each node, a binary tree over the nodes. A chunk is passed
   /// on when all of it has come, so the first one pays for every hop.
-  NcclTime tree() const {
+  Time tree() const {
     const double chunk = choice_.protocol == LL      ? kLlFill
                          : choice_.protocol == LL128 ? kLl128Step
                                                      : kSimpleStep;
@@ -141,7 +141,7 @@ class Far {
   double levels() const { return std::bit_width(topology_.nodes) - 1; }
 
   /// The switches add up and spread; NVLSTree has a tree over the nodes for each GPU's part.
-  NcclTime nvls() const {
+  Time nvls() const {
     const bool all_reduce = kind_ == CollectiveKind::AllReduce;
     const double switches = all_reduce ? bytes_ / machine_.rate(Param::NcclNvlsRate)
                                        : port_seconds(bytes_ * (per_node_ - 1) / per_node_);
@@ -156,11 +156,11 @@ class Far {
     } else {
       latency += value(Param::NcclNvlsFill) * bytes_ / (bytes_ + value(Param::NcclNvlsFillSize));
     }
-    return {latency + nccl_both(switches, network), bytes_};
+    return {latency + both(switches, network), bytes_};
   }
 
   /// One GPU in each node, messages that double: as many hops as the number of ranks has bits.
-  NcclTime pat() const {
+  Time pat() const {
     const double wire = bytes_ * (ranks_ - 1) / ranks_;
     const double hops = std::bit_width(topology_.ranks() - 1);
     const double latency = value(ring_.base) + hops * hop(Param::NcclNetRingLlStep, wire / ranks_);
@@ -168,52 +168,52 @@ class Far {
   }
 
   const Machine& machine_;
-  const NcclTopology& topology_;
+  const Topology& topology_;
   CollectiveKind kind_;
-  const NcclChoice& choice_;
+  const Choice& choice_;
   double bytes_, nodes_, ranks_, per_node_, channels_;
-  NcclRingParams ring_;
+  RingParams ring_;
 };
 
 }  // namespace
 
-std::optional<NcclTime> nccl_far_time(const Machine& machine, const NcclTuning& tuning,
-                                      CollectiveKind kind, const NcclChoice& choice, double bytes) {
+std::optional<Time> far_time(const Machine& machine, const Tuning& tuning, CollectiveKind kind,
+                             const Choice& choice, double bytes) {
   if (tuning.leaves_nvlink()) return {};  // the machine's times are those of its NVLink
   return Far{machine, tuning, kind, choice, bytes}.time();
 }
 
-std::optional<NcclTime> nccl_far_exchange_time(const Machine& machine, const NcclTuning& tuning,
-                                               NcclExchange exchange, double bytes) {
+std::optional<Time> far_exchange_time(const Machine& machine, const Tuning& tuning,
+                                      Exchange exchange, double bytes) {
   if (!machine.has(Param::NcclNetExchangeBase)) return {};
-  const NcclTopology& topology = tuning.topology;
+  const Topology& topology = tuning.topology;
   const double nic =
       double{topology.nic_gbps} * 1e9 * machine.get(Param::NcclNetExchangeEfficiency).value;
   const double per_node = topology.gpus_per_node;
   const double far = topology.ranks() - per_node;
   const double of_gpu = std::max(1.0, topology.nics / per_node) * nic;
-  NcclTime time;
+  Time time;
   double network = 0;
   switch (exchange) {
-    case NcclExchange::AllToAll:
+    case Exchange::AllToAll:
       network = per_node * far * bytes / (topology.nics * nic);
       time.wire_bytes = (per_node - 1) * bytes;
       break;
-    case NcclExchange::Gather:
-    case NcclExchange::Scatter:  // all through the root's NIC
+    case Exchange::Gather:
+    case Exchange::Scatter:  // all through the root's NIC
       network = far * bytes / of_gpu;
       time.wire_bytes = (per_node - 1) * bytes;
       break;
-    case NcclExchange::SendRecv:
-    case NcclExchange::OneWay:
+    case Exchange::SendRecv:
+    case Exchange::OneWay:
       network = bytes / of_gpu;
       break;
   }
   time.fixed = machine.get(Param::NcclNetExchangeBase).value;
   time.ports = time.wire_bytes / machine.rate(Param::NcclPortBandwidth);
-  time.channel = nccl_both(time.ports, network);
+  time.channel = both(time.ports, network);
   time.seconds = time.fixed + time.channel;
   return time;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -8,15 +8,15 @@
 #include "models/nccl/rules/tuning.h"
 #include "models/nccl/time/time.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// `bytes` is NCCL's nBytes. Empty where the machine file lacks the parameters, as for GPUs that
 /// have NVLink and may not use it.
-std::optional<NcclTime> nccl_far_time(const Machine& machine, const NcclTuning& tuning,
-                                      CollectiveKind kind, const NcclChoice& choice, double bytes);
+std::optional<Time> far_time(const Machine& machine, const Tuning& tuning, CollectiveKind kind,
+                             const Choice& choice, double bytes);
 
 /// Transfers of `bytes` with each peer where some or all (SendRecv, OneWay) are on other nodes.
-std::optional<NcclTime> nccl_far_exchange_time(const Machine& machine, const NcclTuning& tuning,
-                                               NcclExchange exchange, double bytes);
+std::optional<Time> far_exchange_time(const Machine& machine, const Tuning& tuning,
+                                      Exchange exchange, double bytes);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

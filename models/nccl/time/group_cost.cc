@@ -9,7 +9,7 @@
 #include "models/nccl/rules/plan.h"
 #include "models/nccl/time/time.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 /// One call with its place among the kernel's channels.
@@ -17,20 +17,20 @@ struct Placed {
   CollectiveKind kind;
   double bytes;           ///< NCCL's nBytes
   double bytes_per_unit;  ///< of them for each byte of a share
-  NcclPlan plan;
+  Plan plan;
 
   double share(std::uint32_t channel) const {
     if (channel < plan.first_channel || channel >= plan.first_channel + plan.channels) return 0;
     const std::uint32_t place = channel - plan.first_channel;
     const bool is_last = place + 1 == plan.channels;
-    const NcclShare& share = place == 0 ? plan.low : is_last ? plan.high : plan.middle;
+    const ChannelShare& share = place == 0 ? plan.low : is_last ? plan.high : plan.middle;
     return static_cast<double>(share.bytes) * bytes_per_unit;
   }
   /// Through each port; LL's time has no wire apart.
   double wire_bytes(double ranks) const {
-    return plan.protocol == NcclProtocol::LL ? 0 : nccl_bus_bytes(kind, bytes, ranks);
+    return plan.protocol == Protocol::LL ? 0 : bus_bytes(kind, bytes, ranks);
   }
-  NcclChoice choice(std::uint32_t channels) const {
+  Choice choice(std::uint32_t channels) const {
     return {plan.algorithm, plan.protocol, channels, plan.threads};
   }
 };
@@ -45,7 +45,7 @@ class GroupTime {
   std::optional<double> seconds(std::uint32_t kernel_channels, double wire) const {
     double fixed = 0;
     for (const Placed& call : calls_) {
-      const auto alone = nccl_ring_time(machine_, call.kind, call.choice(1), call.bytes, ranks_);
+      const auto alone = ring_time(machine_, call.kind, call.choice(1), call.bytes, ranks_);
       if (!alone) return std::nullopt;
       fixed = std::max(fixed, alone->fixed);
     }
@@ -66,8 +66,8 @@ class GroupTime {
     return machine_.has(Param::NcclGenericKernel) && std::ranges::any_of(calls_, differs);
   }
 
-  NcclTime time(const Placed& call, double bytes) const {
-    return *nccl_ring_time(machine_, call.kind, call.choice(1), bytes, ranks_);
+  Time time(const Placed& call, double bytes) const {
+    return *ring_time(machine_, call.kind, call.choice(1), bytes, ranks_);
   }
 
   /// Every part has steps of its own; what the channels drift apart by grows with all of their
@@ -81,13 +81,13 @@ class GroupTime {
       const Placed* example = nullptr;
       double bytes = 0;
     };
-    std::map<std::pair<CollectiveKind, NcclProtocol>, Alike> alike;
+    std::map<std::pair<CollectiveKind, Protocol>, Alike> alike;
     for (const Placed& call : calls_) {
       const double bytes = call.share(channel);
       if (bytes == 0) continue;
-      const NcclTime part = time(call, bytes);
+      const Time part = time(call, bytes);
       seconds += part.seconds - part.fixed;
-      if (call.plan.protocol == NcclProtocol::LL) continue;
+      if (call.plan.protocol == Protocol::LL) continue;
       seconds -= part.channel + wire_of(call, bytes);
       own_wire += wire_of(call, bytes);
       Alike& same = alike[{call.kind, call.plan.protocol}];
@@ -95,16 +95,16 @@ class GroupTime {
       same.bytes += bytes;
     }
     for (const auto& [key, same] : alike) {
-      const NcclTime all = time(*same.example, same.bytes);
+      const Time all = time(*same.example, same.bytes);
       drift += all.drift;
       rate += all.rate;
     }
     const double shared = std::min(wire, own_wire * kernel_channels);
-    return seconds + shared + nccl_beyond_wire(shared, drift, rate);
+    return seconds + shared + beyond_wire(shared, drift, rate);
   }
 
   double wire_of(const Placed& call, double bytes) const {
-    return nccl_bus_bytes(call.kind, bytes, ranks_) / machine_.rate(Param::NcclPortBandwidth);
+    return bus_bytes(call.kind, bytes, ranks_) / machine_.rate(Param::NcclPortBandwidth);
   }
 
   const Machine& machine_;
@@ -114,26 +114,26 @@ class GroupTime {
 
 }  // namespace
 
-std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& tuning,
-                                      const std::vector<NcclGroupCall>& calls) {
-  std::vector<NcclCost> costs;
-  std::vector<NcclRequest> requests;
+std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
+                             const std::vector<GroupCall>& calls) {
+  std::vector<Cost> costs;
+  std::vector<Request> requests;
   std::vector<std::size_t> busy;  // calls that have anything to do
-  for (const NcclGroupCall& call : calls) {
+  for (const GroupCall& call : calls) {
     if (call.size.count == 0) {
       costs.emplace_back();
       continue;
     }
     busy.push_back(costs.size());
     costs.push_back(collective_cost(machine, tuning, call.kind, call.size, call.type, call.op));
-    const Bytes bytes = nccl_vector(call.kind, call.size, tuning.ranks());
-    requests.push_back({nccl_function(call.kind), bytes, call.type, call.op, 1});
+    const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
+    requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1});
   }
   if (busy.size() < 2 || !tuning.stays_on_nvlink()) return costs;
-  const std::vector<NcclPlan> plans = nccl_plan_group(tuning, requests);
+  const std::vector<Plan> plans = plan_group(tuning, requests);
   std::vector<Placed> placed;
   for (std::size_t i = 0; i < busy.size(); ++i) {
-    const NcclGroupCall& call = calls[busy[i]];
+    const GroupCall& call = calls[busy[i]];
     const auto bytes = static_cast<double>(requests[i].bytes.count);
     placed.push_back({call.kind, bytes, bytes / static_cast<double>(call.size.count), plans[i]});
   }
@@ -147,10 +147,9 @@ std::vector<NcclCost> nccl_group_cost(const Machine& machine, const NcclTuning& 
   const double beside = std::max(0.0, *seconds - all_wires);
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const double wire = placed[i].wire_bytes(tuning.ranks());
-    costs[busy[i]] =
-        nccl_cost_of(machine, placed[i].choice(channels), {beside + wire / port, wire});
+    costs[busy[i]] = cost_of(machine, placed[i].choice(channels), {beside + wire / port, wire});
   }
   return costs;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

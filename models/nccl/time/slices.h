@@ -1,6 +1,6 @@
 // NCCL operations slice by slice: in how many passes, steps and slices an operation's channels move
-// its bytes (nccl_chunks, nccl_p2p), and what a slice costs its channels and the ports. All times
-// come from the terms that nccl_time adds up for the whole operation, or from NCCL's own price
+// its bytes (rules/chunks.h, rules/p2p.h), and what a slice costs its channels and the ports. All
+// times come from the terms that time.h adds up for the whole operation, or from NCCL's own price
 // where the machine file has none; there is no second calibration.
 //
 // The channels of an operation are folded into one with their mean share: NCCL's first and last
@@ -11,10 +11,10 @@
 
 #include "models/nccl/time/cost.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// Who passes slices on to whom.
-enum class NcclShape : std::uint8_t {
+enum class Shape : std::uint8_t {
   Ring,   ///< all_reduce, all_gather, reduce_scatter: each rank to the next one
   Chain,  ///< broadcast and reduce: from one end of the ring's order to the other
   Tree,   ///< up to the root and down again
@@ -23,7 +23,7 @@ enum class NcclShape : std::uint8_t {
 };
 
 /// Slices that are alike, in seconds; of all folded channels together.
-struct NcclPass {
+struct Pass {
   std::uint64_t count = 0;   ///< passes over the ring; 1 otherwise
   std::uint32_t slices = 1;  ///< of each step
   double before = 0;   ///< a step's fixed part: the channel's, before the slice asks for the port
@@ -32,12 +32,12 @@ struct NcclPass {
   double receive = 0;  ///< of a step that only receives
 };
 
-struct NcclSlices {
-  NcclShape shape = NcclShape::Whole;
+struct Slices {
+  Shape shape = Shape::Whole;
   std::uint32_t steps = 1;   ///< ring: sends of each rank in a pass; it receives as often
   double fixed = 0;          ///< from a kernel's begin to its first slice, seconds
   double latency = 0;        ///< chain and tree: over all hops of the longest way, seconds
-  NcclPass full, last;       ///< the passes with whole chunks, and what is left over for the last
+  Pass full, last;           ///< the passes with whole chunks, and what is left over for the last
   std::uint64_t window = 8;  ///< slices that a channel's buffer holds: the sender's credits
 };
 
@@ -46,11 +46,11 @@ struct NcclSlices {
 inline constexpr double kPortTurn = 0.7e-6;
 
 /// `size` as in NcclCollective::size.
-NcclSlices collective_slices(const Machine& machine, const NcclTuning& tuning, CollectiveKind kind,
-                             Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);
+Slices collective_slices(const Machine& machine, const Tuning& tuning, CollectiveKind kind,
+                         Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);
 
 /// One send and its receive; as send_recv_cost.
-NcclSlices send_recv_slices(const Machine& machine, const NcclTuning& tuning, Bytes size,
-                            bool both_ways, NcclPeer peer = NcclPeer::SameNode);
+Slices send_recv_slices(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
+                        Peer peer = Peer::SameNode);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -5,7 +5,7 @@
 
 #include "scenarios/text/errors.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 // nccl src/include/device.h: payload of one step of a channel's buffer.
@@ -17,7 +17,7 @@ constexpr double kLlThreads = 512;
 
 }  // namespace
 
-NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol) {
+RingParams ring_params(CollectiveKind kind, Protocol protocol) {
   // Each operation's eleven parameters stand in one order in the catalogue.
   const auto first = [&] {
     switch (kind) {
@@ -37,10 +37,10 @@ NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol) {
     return static_cast<Param>(static_cast<int>(first) + 3 * static_cast<int>(protocol) + offset);
   };
   const auto rate = static_cast<Param>(static_cast<int>(first) + 10);
-  return {at(0), at(1), at(2), at(protocol == NcclProtocol::Simple ? 3 : 2), rate};
+  return {at(0), at(1), at(2), at(protocol == Protocol::Simple ? 3 : 2), rate};
 }
 
-double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks) {
+double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
   switch (kind) {
     case CollectiveKind::AllReduce:
       return bytes * 2 * (ranks - 1) / ranks;
@@ -52,13 +52,13 @@ double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks) {
   }
 }
 
-double nccl_both(double one, double other, double power) {
+double both(double one, double other, double power) {
   return std::pow(std::pow(one, power) + std::pow(other, power), 1 / power);
 }
 
-double nccl_beyond_wire(double wire, double drift, double rate) {
+double beyond_wire(double wire, double drift, double rate) {
   constexpr double kPower = 8;  // of 4, 5 and 8 that which changes fits of all 24 channels least
-  return rate > 0 ? nccl_both(wire + drift, rate, kPower) - wire : drift;
+  return rate > 0 ? both(wire + drift, rate, kPower) - wire : drift;
 }
 
 namespace {
@@ -66,7 +66,7 @@ namespace {
 double seconds(const Machine& machine, Param param) { return machine.get(param).value; }
 
 /// One round moves 8 bytes of every thread; with fewer threads it is over sooner.
-double ll_rounds(const Machine& machine, const NcclRingParams& params, const NcclChoice& choice,
+double ll_rounds(const Machine& machine, const RingParams& params, const Choice& choice,
                  double bytes) {
   const double rounds = std::max(1.0, std::ceil(bytes / (choice.threads * kBytesPerThread) - 1e-9));
   const double floor = machine.get(Param::NcclThreadFloor).value;
@@ -76,8 +76,8 @@ double ll_rounds(const Machine& machine, const NcclRingParams& params, const Ncc
 
 /// Ring LL: data and flags arrive together, so a step costs its rounds and a fixed part. A pass has
 /// one step more than it has transfers: the last rank only receives.
-double ring_ll(const Machine& machine, const NcclRingParams& params, const NcclChoice& choice,
-               double steps, double per_channel, double ranks) {
+double ring_ll(const Machine& machine, const RingParams& params, const Choice& choice, double steps,
+               double per_channel, double ranks) {
   const auto pass = [&](double part) {
     return steps * (seconds(machine, params.step) + ll_rounds(machine, params, choice, part));
   };
@@ -88,19 +88,19 @@ double ring_ll(const Machine& machine, const NcclRingParams& params, const NcclC
 
 }  // namespace
 
-std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,
-                                       const NcclChoice& choice, double bytes, double ranks) {
-  const NcclRingParams params = nccl_ring_params(kind, choice.protocol);
-  if (choice.algorithm != NcclAlgorithm::Ring || !machine.has(params.base)) return std::nullopt;
+std::optional<Time> ring_time(const Machine& machine, CollectiveKind kind, const Choice& choice,
+                              double bytes, double ranks) {
+  const RingParams params = ring_params(kind, choice.protocol);
+  if (choice.algorithm != Algorithm::Ring || !machine.has(params.base)) return std::nullopt;
   const bool chain = kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
   const double per_channel = bytes / choice.channels;
-  NcclTime time;
-  time.wire_bytes = nccl_bus_bytes(kind, bytes, ranks);
+  Time time;
+  time.wire_bytes = bus_bytes(kind, bytes, ranks);
   time.fixed = seconds(machine, params.base) +
                seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
   time.seconds = time.fixed;
   const double step = seconds(machine, params.step);
-  if (choice.protocol == NcclProtocol::LL) {
+  if (choice.protocol == Protocol::LL) {
     constexpr double kFilled = 8.0 * 1024;  // a smaller part is through before the next rank asks
     time.step = chain ? step * std::min(1.0, per_channel / kFilled) : step;
     time.channel = chain ? ll_rounds(machine, params, choice, per_channel) : 0;
@@ -113,7 +113,7 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
   const double wire = time.wire_bytes / machine.rate(Param::NcclPortBandwidth);
   time.seconds += wire;
   const double channel_rate = machine.has(params.rate) ? machine.rate(params.rate) : 0;
-  const bool simple = choice.protocol == NcclProtocol::Simple;
+  const bool simple = choice.protocol == Protocol::Simple;
   const double drift = seconds(machine, params.slope);
   const double power = simple ? machine.get(params.power).value : 1;
   if (chain) {  // filling the chain costs a step's time for each rank behind the root
@@ -121,7 +121,7 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
     time.step = step * filled;
     time.drift = drift * std::pow(per_channel / kRingChunk, power);
     if (channel_rate > 0) time.rate = per_channel / channel_rate;
-    time.channel = nccl_beyond_wire(wire, time.drift, time.rate);
+    time.channel = beyond_wire(wire, time.drift, time.rate);
     time.seconds += time.step * (ranks - 1) + time.channel;
     return time;
   }
@@ -132,18 +132,17 @@ std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind ki
   time.step = step * shown;
   time.drift = drift * std::pow(part / kRingChunk, power);
   if (channel_rate > 0) time.rate = steps * part / channel_rate;
-  time.channel = nccl_beyond_wire(wire, time.drift, time.rate);
+  time.channel = beyond_wire(wire, time.drift, time.rate);
   time.seconds += steps * time.step + time.channel;
   return time;
 }
 
-double nccl_ll_work(const Machine& machine, CollectiveKind kind, const NcclChoice& choice,
-                    double bytes) {
-  return ll_rounds(machine, nccl_ring_params(kind, choice.protocol), choice, bytes);
+double ll_work(const Machine& machine, CollectiveKind kind, const Choice& choice, double bytes) {
+  return ll_rounds(machine, ring_params(kind, choice.protocol), choice, bytes);
 }
 
-std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
-                                           const NcclChoice& choice, double bytes, double peers) {
+std::optional<Time> exchange_time(const Machine& machine, Exchange exchange, const Choice& choice,
+                                  double bytes, double peers) {
   constexpr Param kFirst[] = {Param::NcclSendRecvLlBase, Param::NcclAllToAllLlBase,
                               Param::NcclGatherLlBase, Param::NcclScatterLlBase,
                               Param::NcclSendRecvLlBase};
@@ -152,15 +151,15 @@ std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange 
   };
   if (!machine.has(param(0))) return std::nullopt;
   const double part = bytes / choice.channels;
-  NcclTime time;
+  Time time;
   time.wire_bytes = bytes * peers;
   const double ports =
       time.wire_bytes / (machine.rate(Param::NcclPortBandwidth) * machine.get(param(5)).value);
-  if (choice.protocol == NcclProtocol::LL) {  // flags double the bytes
+  if (choice.protocol == Protocol::LL) {  // flags double the bytes
     time.fixed = seconds(machine, param(0)) +
                  seconds(machine, Param::NcclChannelDoubling) * std::log2(choice.channels);
     time.ports = 2 * ports;
-    time.channel = nccl_both(part / machine.rate(param(1)), time.ports);
+    time.channel = both(part / machine.rate(param(1)), time.ports);
     time.seconds = time.fixed + time.channel;
     return time;
   }
@@ -175,16 +174,16 @@ std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange 
   } else {
     const double channels =
         part / machine.rate(param(3)) + std::min(part, kSimpleStep) / machine.rate(param(4));
-    const bool overlaps = exchange == NcclExchange::SendRecv && machine.has(Param::NcclPairOverlap);
+    const bool overlaps = exchange == Exchange::SendRecv && machine.has(Param::NcclPairOverlap);
     const double power =
         overlaps ? machine.get(Param::NcclPairOverlap).value +
                        machine.get(Param::NcclPairOverlapGrowth).value * std::log2(1 + steps)
                  : kBothPower;
-    time.channel = exchange == NcclExchange::OneWay ? std::max(channels, ports)
-                                                    : nccl_both(channels, ports, power);
+    time.channel =
+        exchange == Exchange::OneWay ? std::max(channels, ports) : both(channels, ports, power);
   }
   time.seconds = time.fixed + time.channel;
   return time;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

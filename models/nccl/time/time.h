@@ -1,5 +1,5 @@
 // How long NCCL's kernels take once all ranks have arrived, alone on the machine: what a ring or a
-// chain must do step by step, with times measured on this machine. See nccl_cost.h for what of it
+// chain must do step by step, with times measured on this machine. See cost.h for what of it
 // is traffic on the ports.
 #pragma once
 
@@ -9,11 +9,11 @@
 #include "models/nccl/rules/tuning.h"
 #include "scenarios/program/ops.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// A time on the GPUs, of which `wire` bytes through every port take their part; and its terms, in
-/// seconds, for whoever runs the operation slice by slice (nccl_slices.h).
-struct NcclTime {
+/// seconds, for whoever runs the operation slice by slice (slices.h).
+struct Time {
   double seconds = 0;
   double wire_bytes = 0;  ///< per port and direction
   double fixed = 0;       ///< before the first data leave; over several nodes: and of all hops
@@ -27,40 +27,39 @@ struct NcclTime {
 
 /// Where a ring's numbers stand in the catalogue. `slope` is LL's round, else the drift; only
 /// Simple's drift has a power.
-struct NcclRingParams {
+struct RingParams {
   Param base, step, slope, power, rate;
 };
-NcclRingParams nccl_ring_params(CollectiveKind kind, NcclProtocol protocol);
+RingParams ring_params(CollectiveKind kind, Protocol protocol);
 
 /// Bytes through one port and direction: nccl-tests' bus factor.
-double nccl_bus_bytes(CollectiveKind kind, double bytes, double ranks);
+double bus_bytes(CollectiveKind kind, double bytes, double ranks);
 
 /// What a sum of two bottlenecks that share their load takes: neither hides the other completely.
 inline constexpr double kBothPower = 3.5;
-double nccl_both(double one, double other, double power = kBothPower);
+double both(double one, double other, double power = kBothPower);
 
 /// What drift and a channel's own rate add to the wire's time: the rate hardly shows until it is
 /// the bottleneck.
-double nccl_beyond_wire(double wire, double drift, double rate);
+double beyond_wire(double wire, double drift, double rate);
 
 /// A collective of NCCL's by ring, with this many channels and threads; `bytes` is NCCL's nBytes.
 /// Empty where the machine file has no times for it: NCCL's own price stands in.
-std::optional<NcclTime> nccl_ring_time(const Machine& machine, CollectiveKind kind,
-                                       const NcclChoice& choice, double bytes, double ranks);
+std::optional<Time> ring_time(const Machine& machine, CollectiveKind kind, const Choice& choice,
+                              double bytes, double ranks);
 
 /// LL: a channel's work on `bytes` in one step of a ring, beside the step's fixed part.
-double nccl_ll_work(const Machine& machine, CollectiveKind kind, const NcclChoice& choice,
-                    double bytes);
+double ll_work(const Machine& machine, CollectiveKind kind, const Choice& choice, double bytes);
 
 /// Transfers of `bytes` each with `peers` other ranks at once, `choice.channels` channels for each.
-enum class NcclExchange : std::uint8_t {
+enum class Exchange : std::uint8_t {
   SendRecv,  ///< every rank sends and receives at once
   AllToAll,
   Gather,
   Scatter,
   OneWay  ///< a send alone: nothing comes back through the same channels
 };
-std::optional<NcclTime> nccl_exchange_time(const Machine& machine, NcclExchange exchange,
-                                           const NcclChoice& choice, double bytes, double peers);
+std::optional<Time> exchange_time(const Machine& machine, Exchange exchange, const Choice& choice,
+                                  double bytes, double peers);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -5,60 +5,60 @@
 
 #include "models/nccl/time/time.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 using enum Param;
 
-Param at_protocol(Param ll, NcclProtocol protocol) {
+Param at_protocol(Param ll, Protocol protocol) {
   return static_cast<Param>(static_cast<int>(ll) + static_cast<int>(protocol));
 }
 
-std::vector<Param> exchange_params(std::optional<CollectiveKind> kind, NcclProtocol protocol,
+std::vector<Param> exchange_params(std::optional<CollectiveKind> kind, Protocol protocol,
                                    std::uint32_t nodes) {
   if (nodes > 1) return {NcclNetExchangeBase, NcclNetExchangeEfficiency};
   Param first = NcclSendRecvLlBase;
   if (kind == CollectiveKind::AllToAll) first = NcclAllToAllLlBase;
   if (kind == CollectiveKind::Gather) first = NcclGatherLlBase;
   if (kind == CollectiveKind::Scatter) first = NcclScatterLlBase;
-  const int offset = protocol == NcclProtocol::LL ? 1 : 3;  // the channel's bandwidth
+  const int offset = protocol == Protocol::LL ? 1 : 3;  // the channel's bandwidth
   return {static_cast<Param>(static_cast<int>(first) + offset), NcclPortBandwidth};
 }
 
-std::vector<Param> params_of(CollectiveKind kind, NcclAlgorithm algorithm, NcclProtocol protocol,
+std::vector<Param> params_of(CollectiveKind kind, Algorithm algorithm, Protocol protocol,
                              std::uint32_t nodes) {
-  const NcclRingParams ring = nccl_ring_params(kind, protocol);
+  const RingParams ring = ring_params(kind, protocol);
   std::vector<Param> params;
   const bool several = nodes > 1;
-  const bool simple = protocol == NcclProtocol::Simple;
+  const bool simple = protocol == Protocol::Simple;
   switch (algorithm) {
-    case NcclAlgorithm::Ring:
-    case NcclAlgorithm::Pat:
+    case Algorithm::Ring:
+    case Algorithm::Pat:
       params = {ring.step, ring.slope, NcclPortBandwidth};
       if (several) {
         params = {at_protocol(NcclNetRingLlStep, protocol),
                   simple ? NcclNetEfficiency : at_protocol(NcclNetRingLlRate, protocol)};
       }
       break;
-    case NcclAlgorithm::Tree:
+    case Algorithm::Tree:
       params = {at_protocol(NcclTreeLlStep, protocol)};
       if (several) {
         params = {at_protocol(NcclNetTreeLlStep, protocol),
                   simple ? NcclNetEfficiency : at_protocol(NcclNetTreeLlRate, protocol)};
       }
       break;
-    case NcclAlgorithm::Nvls:
+    case Algorithm::Nvls:
       params = {NcclNvlsBase, NcclNvlsFill};
       break;
-    case NcclAlgorithm::NvlsTree:
+    case Algorithm::NvlsTree:
       params = {NcclNetTreeSimpleStep, NcclNvlsTreeFill};
       break;
-    case NcclAlgorithm::CollNetDirect:
-    case NcclAlgorithm::CollNetChain:
+    case Algorithm::CollNetDirect:
+    case Algorithm::CollNetChain:
       break;
   }
   // Between more than two nodes a tree's nodes have two children.
-  if (nodes > 2 && (algorithm == NcclAlgorithm::Tree || algorithm == NcclAlgorithm::NvlsTree)) {
+  if (nodes > 2 && (algorithm == Algorithm::Tree || algorithm == Algorithm::NvlsTree)) {
     params.push_back(NcclTreeEfficiency);
   }
   return params;
@@ -66,14 +66,13 @@ std::vector<Param> params_of(CollectiveKind kind, NcclAlgorithm algorithm, NcclP
 
 }  // namespace
 
-std::optional<NcclTrust> nccl_trust(const Machine& machine, std::optional<CollectiveKind> kind,
-                                    NcclAlgorithm algorithm, NcclProtocol protocol,
-                                    std::uint32_t nodes) {
+std::optional<Trust> trust_of(const Machine& machine, std::optional<CollectiveKind> kind,
+                              Algorithm algorithm, Protocol protocol, std::uint32_t nodes) {
   const std::vector<Param> params = !kind || is_send_recv(*kind)
                                         ? exchange_params(kind, protocol, nodes)
                                         : params_of(*kind, algorithm, protocol, nodes);
   if (params.empty()) return {};
-  NcclTrust trust;
+  Trust trust;
   for (const Param param : params) {
     if (!machine.has(param)) return {};
     const ParamValue& value = machine.get(param);
@@ -83,4 +82,4 @@ std::optional<NcclTrust> nccl_trust(const Machine& machine, std::optional<Collec
   return trust;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

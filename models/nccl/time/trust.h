@@ -7,17 +7,16 @@
 #include "models/nccl/rules/types.h"
 #include "scenarios/program/ops.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
-struct NcclTrust {
+struct Trust {
   ParameterClass least = ParameterClass::Fit;  ///< of all parameters that the time rests on
   double spread = 0;                           ///< relative, one sigma: the largest of them
 };
 
 /// The steps, slopes and bandwidths of this algorithm and protocol; `kind` empty: send/recv.
 /// Empty where NCCL's own price stands in for the time.
-std::optional<NcclTrust> nccl_trust(const Machine& machine, std::optional<CollectiveKind> kind,
-                                    NcclAlgorithm algorithm, NcclProtocol protocol,
-                                    std::uint32_t nodes);
+std::optional<Trust> trust_of(const Machine& machine, std::optional<CollectiveKind> kind,
+                              Algorithm algorithm, Protocol protocol, std::uint32_t nodes);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

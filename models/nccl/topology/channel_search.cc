@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 constexpr int kNumberedSteps = 1 << 10;  // nccl: what the numbered order may cost between nodes
@@ -31,9 +31,9 @@ int ChannelSearch::run() {
   return steps_;
 }
 
-bool ChannelSearch::take(const SearchPath& path, float gbps, NcclPath longest, bool from_gpu) {
-  if (path.type >= NcclPath::Dis || path.type > longest) return false;
-  const bool costs_more = node_.intel && from_gpu && path.type == NcclPath::Phb;
+bool ChannelSearch::take(const SearchPath& path, float gbps, Path longest, bool from_gpu) {
+  if (path.type >= Path::Dis || path.type > longest) return false;
+  const bool costs_more = node_.intel && from_gpu && path.type == Path::Phb;
   std::size_t taken = 0;
   for (; taken < path.links.size(); ++taken) {
     const std::uint32_t link = path.links[taken];
@@ -53,7 +53,7 @@ bool ChannelSearch::take(const SearchPath& path, float gbps, NcclPath longest, b
 }
 
 void ChannelSearch::give_back(const SearchPath& path, float gbps, bool from_gpu) {
-  const bool costs_more = node_.intel && from_gpu && path.type == NcclPath::Phb;
+  const bool costs_more = node_.intel && from_gpu && path.type == Path::Phb;
   for (const std::uint32_t link : path.links) {
     subtract(node_.budget[link], -(costs_more && link < node_.pci_links ? gbps * 6 / 5 : gbps));
   }
@@ -63,14 +63,14 @@ void ChannelSearch::give_back(const SearchPath& path, float gbps, bool from_gpu)
 /// Channels are tried in the numbered order first, then as the one before, then freely.
 void ChannelSearch::next_channel() {
   const int last = static_cast<int>(node_.gpus) - 1;
-  const bool ring = at_.graph.pattern == NcclPattern::Ring;
+  const bool ring = at_.graph.pattern == Pattern::Ring;
   if (node_.nics > 0) {
-    const int split = at_.graph.pattern == NcclPattern::SplitTree ? 1 : 0;
+    const int split = at_.graph.pattern == Pattern::SplitTree ? 1 : 0;
     next_channel_between_nodes({ring ? last : split, kNever});
     return;
   }
   const Turns turns{kNever, ring ? last : kNever};
-  if (at_.graph.pattern == NcclPattern::Nvls) {
+  if (at_.graph.pattern == Pattern::Nvls) {
     try_first(at_.graph.channels, turns, Order::Free);
     return;
   }
@@ -87,15 +87,15 @@ void ChannelSearch::next_channel() {
 std::vector<std::uint32_t> ChannelSearch::nics_near(std::uint32_t first, std::uint32_t end) const {
   std::vector<std::uint32_t> nics;
   nics.reserve(node_.nics);
-  const auto add = [&](std::uint32_t g, NcclPath longest) {
+  const auto add = [&](std::uint32_t g, Path longest) {
     for (std::uint32_t n = 0; n < node_.nics; ++n) {
       if (node_.to_nic[g][n].type > longest) continue;
       if (std::ranges::find(nics, n) == nics.end()) nics.push_back(n);
     }
   };
-  for (std::size_t type = 0; type <= nccl_index(at_.graph.inter_path); ++type) {
+  for (std::size_t type = 0; type <= index_of(at_.graph.inter_path); ++type) {
     if (nics.size() == node_.nics) break;
-    for (std::uint32_t g = first; g < end; ++g) add(g, static_cast<NcclPath>(type));
+    for (std::uint32_t g = first; g < end; ++g) add(g, static_cast<Path>(type));
   }
   return nics;
 }
@@ -104,9 +104,8 @@ void ChannelSearch::next_channel_between_nodes(Turns turns) {
   // NCCL counts a NIC's bandwidth in whole GB/s.
   const auto whole = static_cast<float>(static_cast<int>(at_.graph.inter_gbps));
   const std::vector<std::uint32_t>& nics = all_nics_;
-  const bool nvls = at_.graph.pattern == NcclPattern::Nvls;
-  const bool pairs =
-      at_.graph.pattern == NcclPattern::Ring && at_.cross_nic == 2 && channel() % 2 == 1;
+  const bool nvls = at_.graph.pattern == Pattern::Nvls;
+  const bool pairs = at_.graph.pattern == Pattern::Ring && at_.cross_nic == 2 && channel() % 2 == 1;
   for (std::size_t i = 0; i < nics.size(); ++i) {
     const std::uint32_t nic = nics[(channel() + i) % nics.size()];
     if (node_.nic_budget[nic] < whole) continue;
@@ -131,7 +130,7 @@ void ChannelSearch::from_nic(std::uint32_t nic, Turns turns) {
     try_first(gpu, turns, order);
     give_back(path, at_.graph.inter_gbps, false);
   };
-  if (at_.graph.pattern == NcclPattern::Nvls) {
+  if (at_.graph.pattern == Pattern::Nvls) {
     enter(node_.local_gpu(nic), Order::Free);
     return;
   }
@@ -148,7 +147,7 @@ void ChannelSearch::from_nic(std::uint32_t nic, Turns turns) {
   const std::uint32_t home = node_.local_gpu(nic);
   enter(home, Order::Free);
   for (std::uint32_t gpu = 0; gpu < node_.gpus; ++gpu) {
-    if (gpu != home && node_.from_nic[nic][gpu].type == NcclPath::Pix) enter(gpu, Order::Free);
+    if (gpu != home && node_.from_nic[nic][gpu].type == Path::Pix) enter(gpu, Order::Free);
   }
 }
 
@@ -191,7 +190,7 @@ void ChannelSearch::visit(std::uint32_t gpu, std::size_t step, Turns turns, Orde
   const int here = static_cast<int>(step);
   if (here == turns.to_nic) {
     back_to_nic(gpu, step, turns, order);
-  } else if (at_.graph.pattern == NcclPattern::Nvls) {
+  } else if (at_.graph.pattern == Pattern::Nvls) {
     nvls_head(gpu);
   } else if (step + 1 < node_.gpus) {
     std::vector<std::uint32_t> next;
@@ -216,19 +215,19 @@ void ChannelSearch::visit(std::uint32_t gpu, std::size_t step, Turns turns, Orde
 
 bool ChannelSearch::may_return_to(std::uint32_t nic, std::size_t step) const {
   const std::uint32_t start = at_.in_nics[channel()];
-  const NcclPattern pattern = at_.graph.pattern;
-  if (pattern == NcclPattern::Tree && nic != start) return false;
-  if (pattern == NcclPattern::Ring && at_.cross_nic == 2) {
+  const Pattern pattern = at_.graph.pattern;
+  if (pattern == Pattern::Tree && nic != start) return false;
+  if (pattern == Pattern::Ring && at_.cross_nic == 2) {
     // Rings with different NICs come in pairs that swap them.
     if (channel() % 2 == 1 && nic != at_.in_nics[channel() - 1]) return false;
   } else if (at_.cross_nic == 0 && nic != start) {
     return false;
   }
-  return pattern != NcclPattern::BalancedTree || step == 0 || nic == at_.out_nics[channel()];
+  return pattern != Pattern::BalancedTree || step == 0 || nic == at_.out_nics[channel()];
 }
 
 void ChannelSearch::back_to_nic(std::uint32_t gpu, std::size_t step, Turns turns, Order order) {
-  const bool balanced = at_.graph.pattern == NcclPattern::BalancedTree;
+  const bool balanced = at_.graph.pattern == Pattern::BalancedTree;
   // A balanced tree leaves half its traffic to each of the first two GPUs.
   const float gbps = balanced ? at_.graph.inter_gbps / 2 : at_.graph.inter_gbps;
   const int again = balanced && step == 0 ? 1 : kNever;
@@ -246,7 +245,7 @@ void ChannelSearch::back_to_nic(std::uint32_t gpu, std::size_t step, Turns turns
 void ChannelSearch::nvls_head(std::uint32_t head) {
   const float gbps = at_.graph.intra_gbps;
   const auto share = [&](std::uint32_t gpu) { return gpu == head ? 2 * gbps : gbps; };
-  const NcclPath any = NcclPath::Nvl;
+  const Path any = Path::Nvl;
   std::uint32_t down = 0;
   while (down < node_.gpus && take(node_.from_switch[down], share(down), any, false)) ++down;
   std::uint32_t up = 0;
@@ -286,21 +285,21 @@ std::vector<std::uint32_t> ChannelSearch::neighbours(std::uint32_t gpu) const {
   const std::uint32_t before = (gpu + gpus - 1) % gpus;
   std::vector<std::uint32_t> next{after};
   // The later one of the list is tried first.
-  if (at_.graph.pattern == NcclPattern::Ring) next = {before, after};
-  if (at_.graph.pattern <= NcclPattern::SplitTree) next = {after, before};
+  if (at_.graph.pattern == Pattern::Ring) next = {before, after};
+  if (at_.graph.pattern <= Pattern::SplitTree) next = {after, before};
   if (after == before) next.resize(1);
   std::erase_if(next, [&](std::uint32_t to) { return used_[channel()][to]; });
   return next;
 }
 
 bool ChannelSearch::better() const {
-  const NcclSearchGraph& found = at_.graph;
-  const NcclSearchGraph& known = best_.graph;
+  const SearchGraph& found = at_.graph;
+  const SearchGraph& known = best_.graph;
   if (found.channels < at_.min_channels) return false;
   const auto total = [](std::uint32_t channels, float gbps) {
     return static_cast<float>(channels) * gbps;
   };
-  if (found.pattern == NcclPattern::Nvls) {
+  if (found.pattern == Pattern::Nvls) {
     return (found.channels > known.channels && found.channels <= node_.gpus) ||
            total(found.channels, found.inter_gbps) > total(known.channels, known.inter_gbps);
   }
@@ -311,4 +310,4 @@ bool ChannelSearch::better() const {
          at_.hops < best_.hops;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -9,11 +9,11 @@
 #include "models/nccl/topology/paths.h"
 #include "models/nccl/topology/topology.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// A graph while it is searched for.
 struct SearchState {
-  NcclSearchGraph graph;  ///< what is asked for, with the channels laid so far
+  SearchGraph graph;  ///< what is asked for, with the channels laid so far
   std::uint32_t min_channels = 1;
   std::uint32_t max_channels = 32;
   int cross_nic = 0;
@@ -53,9 +53,9 @@ class ChannelSearch {
   std::vector<std::uint32_t> candidates(std::uint32_t gpu, Turns turns, std::size_t step) const;
   bool better() const;
 
-  bool take(const SearchPath& path, float gbps, NcclPath longest, bool from_gpu);
+  bool take(const SearchPath& path, float gbps, Path longest, bool from_gpu);
   void give_back(const SearchPath& path, float gbps, bool from_gpu);
-  bool tree() const { return at_.graph.pattern <= NcclPattern::Tree; }
+  bool tree() const { return at_.graph.pattern <= Pattern::Tree; }
   std::size_t channel() const { return at_.graph.channels; }
   std::vector<std::uint32_t> neighbours(std::uint32_t gpu) const;
   std::vector<std::uint32_t> nics_near(std::uint32_t first, std::uint32_t end) const;
@@ -69,4 +69,4 @@ class ChannelSearch {
   std::vector<std::vector<std::uint32_t>> own_nics_;  ///< by GPU, its nearest first
 };
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

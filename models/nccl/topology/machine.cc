@@ -8,7 +8,7 @@
 
 #include "scenarios/text/errors.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 struct GpuKind {
@@ -17,36 +17,36 @@ struct GpuKind {
   std::uint32_t nvlinks;
   bool mesh_of_four;  ///< boards of four link every pair of GPUs, without switches
   float pci_gbps;
-  NcclCpu cpu;     ///< that such nodes are mostly sold with
+  Cpu cpu;         ///< that such nodes are mostly sold with
   float nic_gbps;  ///< one for each GPU
 };
 
 // Datasheets; PCIe and NVLink speeds as NCCL counts them (nccl src/graph/topo.h).
 constexpr std::array kKinds{
-    GpuKind{"GB200", 100, 18, true, 48, NcclCpu::Arm, 50},
-    GpuKind{"GB300", 103, 18, true, 48, NcclCpu::Arm, 100},
-    GpuKind{"B200", 100, 18, false, 48, NcclCpu::Intel, 50},
-    GpuKind{"GH200", 90, 18, true, 48, NcclCpu::Arm, 25},
-    GpuKind{"H200", 90, 18, false, 48, NcclCpu::Intel, 50},
-    GpuKind{"H100 PCIe", 90, 0, false, 48, NcclCpu::Intel, 50},
-    GpuKind{"H100", 90, 18, false, 48, NcclCpu::Intel, 50},
-    GpuKind{"H800", 90, 8, false, 48, NcclCpu::Intel, 50},
-    GpuKind{"H20", 90, 18, false, 48, NcclCpu::Intel, 50},
-    GpuKind{"A100-PCIE", 80, 0, false, 24, NcclCpu::Intel, 25},
-    GpuKind{"A100 80GB PCIe", 80, 0, false, 24, NcclCpu::Intel, 25},
-    GpuKind{"A100", 80, 12, true, 24, NcclCpu::Amd, 25},
-    GpuKind{"A800", 80, 8, false, 24, NcclCpu::Intel, 25},
-    GpuKind{"V100-PCIE", 70, 0, false, 12, NcclCpu::Intel, 12},
-    GpuKind{"V100", 70, 6, true, 12, NcclCpu::Intel, 12},
-    GpuKind{"RTX PRO 6000", 120, 0, false, 48, NcclCpu::Amd, 50},
-    GpuKind{"RTX 5090", 120, 0, false, 48, NcclCpu::Amd, 12},
-    GpuKind{"RTX 4090", 89, 0, false, 24, NcclCpu::Amd, 12},
-    GpuKind{"RTX 3090", 86, 0, false, 24, NcclCpu::Amd, 12},
-    GpuKind{"L40", 89, 0, false, 24, NcclCpu::Intel, 25},
-    GpuKind{"A40", 86, 0, false, 24, NcclCpu::Intel, 25},
-    GpuKind{"A10", 86, 0, false, 24, NcclCpu::Intel, 12},
-    GpuKind{"T4", 75, 0, false, 12, NcclCpu::Intel, 12},
-    GpuKind{"GTX 10", 61, 0, false, 12, NcclCpu::Intel, 12},
+    GpuKind{"GB200", 100, 18, true, 48, Cpu::Arm, 50},
+    GpuKind{"GB300", 103, 18, true, 48, Cpu::Arm, 100},
+    GpuKind{"B200", 100, 18, false, 48, Cpu::Intel, 50},
+    GpuKind{"GH200", 90, 18, true, 48, Cpu::Arm, 25},
+    GpuKind{"H200", 90, 18, false, 48, Cpu::Intel, 50},
+    GpuKind{"H100 PCIe", 90, 0, false, 48, Cpu::Intel, 50},
+    GpuKind{"H100", 90, 18, false, 48, Cpu::Intel, 50},
+    GpuKind{"H800", 90, 8, false, 48, Cpu::Intel, 50},
+    GpuKind{"H20", 90, 18, false, 48, Cpu::Intel, 50},
+    GpuKind{"A100-PCIE", 80, 0, false, 24, Cpu::Intel, 25},
+    GpuKind{"A100 80GB PCIe", 80, 0, false, 24, Cpu::Intel, 25},
+    GpuKind{"A100", 80, 12, true, 24, Cpu::Amd, 25},
+    GpuKind{"A800", 80, 8, false, 24, Cpu::Intel, 25},
+    GpuKind{"V100-PCIE", 70, 0, false, 12, Cpu::Intel, 12},
+    GpuKind{"V100", 70, 6, true, 12, Cpu::Intel, 12},
+    GpuKind{"RTX PRO 6000", 120, 0, false, 48, Cpu::Amd, 50},
+    GpuKind{"RTX 5090", 120, 0, false, 48, Cpu::Amd, 12},
+    GpuKind{"RTX 4090", 89, 0, false, 24, Cpu::Amd, 12},
+    GpuKind{"RTX 3090", 86, 0, false, 24, Cpu::Amd, 12},
+    GpuKind{"L40", 89, 0, false, 24, Cpu::Intel, 25},
+    GpuKind{"A40", 86, 0, false, 24, Cpu::Intel, 25},
+    GpuKind{"A10", 86, 0, false, 24, Cpu::Intel, 12},
+    GpuKind{"T4", 75, 0, false, 12, Cpu::Intel, 12},
+    GpuKind{"GTX 10", 61, 0, false, 12, Cpu::Intel, 12},
 };
 
 const GpuKind& kind_of(const Machine& machine) {
@@ -72,15 +72,15 @@ float pcie_gbps(std::uint32_t generation) {
 }
 
 /// Between two sockets, of the generation that the GPU's PCIe goes with.
-float socket_gbps(NcclCpu cpu, float pci_gbps) {
-  if (cpu == NcclCpu::Amd) return 16;
-  if (cpu == NcclCpu::Arm) return 6;
+float socket_gbps(Cpu cpu, float pci_gbps) {
+  if (cpu == Cpu::Amd) return 16;
+  if (cpu == Cpu::Arm) return 6;
   return pci_gbps >= 48 ? 22.F : 10.F;
 }
 
 }  // namespace
 
-NcclTopology nccl_topology(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes) {
+Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes) {
   if (nodes == 0 || ranks == 0 || ranks % nodes != 0) {
     throw UsageError{fmt::format("{} ranks cannot be spread evenly over {} nodes", ranks, nodes)};
   }
@@ -91,16 +91,16 @@ NcclTopology nccl_topology(const Machine& machine, std::uint32_t ranks, std::uin
                     ranks, nodes, nodes == 1 ? "" : "s", machine.name, machine.gpus_per_node)};
   }
   const GpuKind& kind = kind_of(machine);
-  NcclTopology topology;
+  Topology topology;
   topology.nodes = nodes;
   topology.gpus_per_node = ranks / nodes;
   topology.capability = kind.capability;
   topology.generation = generation_of(kind.capability);
   const bool mesh = kind.mesh_of_four && machine.gpus_per_node <= 4;
   const NodeFacts& facts = machine.node;
-  topology.link = facts.link.value_or(kind.nvlinks == 0 ? NcclLink::PciHost
-                                      : mesh            ? NcclLink::NvLinkMesh
-                                                        : NcclLink::NvSwitch);
+  topology.link = facts.link.value_or(kind.nvlinks == 0 ? Link::PciHost
+                                      : mesh            ? Link::NvLinkMesh
+                                                        : Link::NvSwitch);
   if (topology.has_nvlink() && kind.nvlinks == 0) {
     throw UsageError{
         fmt::format("machine {}: a '{}' has no NVLinks\n  hint: node: link: is "
@@ -119,23 +119,23 @@ NcclTopology nccl_topology(const Machine& machine, std::uint32_t ranks, std::uin
   topology.nics = std::max(1u, nics * topology.gpus_per_node / machine.gpus_per_node);
   topology.nic_gbps =
       facts.nic_bandwidth ? static_cast<float>(*facts.nic_bandwidth * 1e-9) : kind.nic_gbps;
-  topology.nic_path = facts.nic_path.value_or(NcclPath::Pix);
+  topology.nic_path = facts.nic_path.value_or(Path::Pix);
   return topology;
 }
 
-std::optional<NcclRings> nccl_rings(const Machine& machine) {
+std::optional<Rings> rings_of(const Machine& machine) {
   using enum Param;
   if (!machine.has(NcclSearchChannels) || !machine.has(NcclChannelBandwidth)) return {};
   if (machine.get(NcclSearchChannels).source != ParameterClass::Fit) return {};
-  return NcclRings{machine.count(NcclSearchChannels),
-                   static_cast<float>(machine.rate(NcclChannelBandwidth) * 1e-9)};
+  return Rings{machine.count(NcclSearchChannels),
+               static_cast<float>(machine.rate(NcclChannelBandwidth) * 1e-9)};
 }
 
-NcclTuning nccl_tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
-                          const NcclSettings& settings) {
-  const NcclVersion version =
-      machine.nccl_version.empty() ? NcclVersion{} : parse_nccl_version(machine.nccl_version);
-  return nccl_tune(nccl_topology(machine, ranks, nodes), version, settings, nccl_rings(machine));
+Tuning tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
+                 const Settings& settings) {
+  const Version version =
+      machine.nccl_version.empty() ? Version{} : parse_version(machine.nccl_version);
+  return tune(topology_of(machine, ranks, nodes), version, settings, rings_of(machine));
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -6,17 +6,17 @@
 #include "models/machine/machine.h"
 #include "models/nccl/rules/tuning.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 /// `ranks` GPUs, spread evenly over `nodes` nodes of `machine`: links, generation and network are
 /// those that its kind of GPU is sold with. Throws UsageError where that is not known, or where
 /// the ranks do not fit.
-NcclTopology nccl_topology(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes);
+Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes);
 
 /// Rings as fitted from a log of this machine, in place of the search's.
-std::optional<NcclRings> nccl_rings(const Machine& machine);
+std::optional<Rings> rings_of(const Machine& machine);
 
-NcclTuning nccl_tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes = 1,
-                          const NcclSettings& settings = {});
+Tuning tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes = 1,
+                 const Settings& settings = {});
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 class Builder {
  public:
-  Builder(const NcclTopology& topology, const NcclSettings& settings)
+  Builder(const Topology& topology, const Settings& settings)
       : topology_{topology}, settings_{settings} {}
 
   SearchNode build() {
     node_.gpus = topology_.gpus_per_node;
     node_.nics = topology_.nodes > 1 ? topology_.nics : 0;
-    node_.intel = topology_.cpu == NcclCpu::Intel;
-    node_.nvswitch = topology_.link == NcclLink::NvSwitch;
+    node_.intel = topology_.cpu == Cpu::Intel;
+    node_.nvswitch = topology_.link == Link::NvSwitch;
     add_pci();
     if (topology_.has_nvlink()) add_nvlink();
     if (node_.nics > 0) add_nics();
@@ -62,22 +62,22 @@ class Builder {
   SearchPath host_path(std::uint32_t from, std::uint32_t to, std::uint32_t a, std::uint32_t b) {
     const float pci = topology_.pci_gbps;
     const bool below_switch =
-        topology_.link == NcclLink::PciSwitch && settings_.p2p_level() != NcclPath::Loc;
-    if (a == b) return {{from, to}, below_switch ? NcclPath::Pxb : NcclPath::Phb, pci};
-    return {{from, socket_links_[a][b], to}, NcclPath::Sys, std::min(pci, topology_.socket_gbps)};
+        topology_.link == Link::PciSwitch && settings_.p2p_level() != Path::Loc;
+    if (a == b) return {{from, to}, below_switch ? Path::Pxb : Path::Phb, pci};
+    return {{from, socket_links_[a][b], to}, Path::Sys, std::min(pci, topology_.socket_gbps)};
   }
 
   void add_nvlink() {
     const float one = nvlink_gbps(topology_.capability);
     const float all = one * static_cast<float>(topology_.nvlinks);
     // Peer to peer switched off: everything between GPUs goes through the CPU.
-    const bool direct = settings_.p2p_level().value_or(NcclPath::Pxb) >= NcclPath::Nvl;
+    const bool direct = settings_.p2p_level().value_or(Path::Pxb) >= Path::Nvl;
     Ids out, in;
     for (std::uint32_t g = 0; node_.nvswitch && g < node_.gpus; ++g) {
       out.push_back(link(all));
       in.push_back(link(all));
-      node_.to_switch.push_back({{out[g]}, NcclPath::Nvl, all});
-      node_.from_switch.push_back({{in[g]}, NcclPath::Nvl, all});
+      node_.to_switch.push_back({{out[g]}, Path::Nvl, all});
+      node_.from_switch.push_back({{in[g]}, Path::Nvl, all});
     }
     const std::uint32_t peers = std::max(topology_.mesh_gpus, 2u) - 1;
     const float pair = one * static_cast<float>(topology_.nvlinks / peers);
@@ -85,8 +85,8 @@ class Builder {
     for (std::uint32_t a = 0; a < node_.gpus; ++a) {
       for (std::uint32_t b = 0; b < node_.gpus; ++b) {
         if (a == b || !direct) continue;
-        node_.between[a][b] = node_.nvswitch ? SearchPath{{out[a], in[b]}, NcclPath::Nvl, all}
-                                             : SearchPath{{link(pair)}, NcclPath::Nvl, pair};
+        node_.between[a][b] = node_.nvswitch ? SearchPath{{out[a], in[b]}, Path::Nvl, all}
+                                             : SearchPath{{link(pair)}, Path::Nvl, pair};
       }
     }
   }
@@ -111,11 +111,11 @@ class Builder {
         const std::uint32_t to = socket_of(home);
         node_.from_nic[n][g] = host_path(nic_up_[n], down_[g], to, from);
         node_.to_nic[g][n] = host_path(up_[g], nic_down_[n], from, to);
-        if (node_.from_nic[n][g].type == NcclPath::Pxb) node_.from_nic[n][g].type = NcclPath::Phb;
+        if (node_.from_nic[n][g].type == Path::Pxb) node_.from_nic[n][g].type = Path::Phb;
         const SearchPath& nvlink = node_.between[g][home];
         // nccl src/graph/paths.cc: PXN only where the other GPU reaches its NIC below a switch.
-        if (nvlink.type == NcclPath::Nvl && topology_.nic_path <= NcclPath::Pxb) {
-          SearchPath pxn{nvlink.links, NcclPath::Pxn, std::min(nvlink.gbps, nic)};
+        if (nvlink.type == Path::Nvl && topology_.nic_path <= Path::Pxb) {
+          SearchPath pxn{nvlink.links, Path::Pxn, std::min(nvlink.gbps, nic)};
           pxn.links.push_back(up_[home]);
           pxn.links.push_back(nic_down_[n]);
           node_.to_nic[g][n] = std::move(pxn);
@@ -138,8 +138,8 @@ class Builder {
     if (node_.nics == 0 && node_.gpus == 1) node_.max_gbps = node_.total_gbps = 5000;
   }
 
-  const NcclTopology& topology_;
-  const NcclSettings& settings_;
+  const Topology& topology_;
+  const Settings& settings_;
   SearchNode node_;
   Ids up_, down_, nic_up_, nic_down_;
   std::vector<Ids> socket_links_;
@@ -148,8 +148,8 @@ class Builder {
 
 }  // namespace
 
-SearchNode search_node(const NcclTopology& topology, const NcclSettings& settings) {
+SearchNode search_node(const Topology& topology, const Settings& settings) {
   return Builder{topology, settings}.build();
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -6,11 +6,11 @@
 
 #include "models/nccl/topology/topology.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 struct SearchPath {
   std::vector<std::uint32_t> links;  ///< indices of SearchNode::budget
-  NcclPath type = NcclPath::Dis;
+  Path type = Path::Dis;
   float gbps = 0;
 };
 
@@ -32,6 +32,6 @@ struct SearchNode {
   std::uint32_t local_gpu(std::uint32_t nic) const { return nic * gpus / nics; }
 };
 
-SearchNode search_node(const NcclTopology& topology, const NcclSettings& settings);
+SearchNode search_node(const Topology& topology, const Settings& settings);
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -6,7 +6,7 @@
 
 #include "models/nccl/topology/channel_search.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 constexpr std::uint32_t kMaxChannels = 64;
@@ -24,12 +24,11 @@ constexpr std::array kWithinHopper{60.F, 50.F, 40.F, 30.F, 24.F, 20.F, 15.F, 12.
 constexpr std::array kBetweenHopper{48.F, 45.F, 42.F, 40.F, 30.F, 24.F, 22.F,  20.F, 17.5F,
                                     15.F, 12.F, 6.F,  3.F,  2.4F, 1.2F, 0.24F, 0.12F};
 
-NcclPath next(NcclPath path) { return static_cast<NcclPath>(nccl_index(path) + 1); }
+Path next(Path path) { return static_cast<Path>(index_of(path) + 1); }
 
 class GraphSearch {
  public:
-  GraphSearch(const NcclTopology& topology, const NcclConstants& constants,
-              const NcclSettings& settings)
+  GraphSearch(const Topology& topology, const Constants& constants, const Settings& settings)
       : topology_{topology}, node_{search_node(topology, settings)} {
     const std::uint32_t capability = topology.capability;
     const bool inter = node_.nics > 0;
@@ -43,34 +42,33 @@ class GraphSearch {
     measure_paths();
   }
 
-  NcclSearchGraph find(NcclPattern pattern, std::uint32_t min_channels,
-                       std::uint32_t max_channels) {
+  SearchGraph find(Pattern pattern, std::uint32_t min_channels, std::uint32_t max_channels) {
     best_ = {};
     best_.graph.pattern = pattern;
     best_.graph.channels = 0;
-    best_.graph.same_channels = pattern != NcclPattern::Nvls;
+    best_.graph.same_channels = pattern != Pattern::Nvls;
     best_.graph.intra_path = shortest_intra_;
     best_.graph.inter_path = shortest_inter_;
     best_.min_channels = min_channels;
     best_.max_channels = max_channels;
-    if (pattern == NcclPattern::Nvls) {
+    if (pattern == Pattern::Nvls) {
       if (!node_.nvswitch || topology_.capability < 90) return best_.graph;
       best_.max_channels = std::min(kMaxNvlsHeads, node_.gpus);
       if (node_.nics == 0) best_.min_channels = best_.max_channels;
     }
-    if (node_.gpus == 1 && pattern != NcclPattern::Ring) best_.graph.pattern = NcclPattern::Tree;
+    if (node_.gpus == 1 && pattern != Pattern::Ring) best_.graph.pattern = Pattern::Tree;
     pattern_ = best_.graph.pattern;
     relax();
     duplicate();
     speed_up();
-    if (best_.graph.channels == 0 && pattern != NcclPattern::Nvls) fall_back();
+    if (best_.graph.channels == 0 && pattern != Pattern::Nvls) fall_back();
     best_.graph.nic_latency_us = node_.nics > 0 ? topology_.nic_latency_us : 0;
     return best_.graph;
   }
 
   /// A graph that was read off a log.
-  NcclSearchGraph known(const NcclRings& rings) const {
-    NcclSearchGraph graph;
+  SearchGraph known(const Rings& rings) const {
+    SearchGraph graph;
     graph.channels = rings.channels;
     graph.intra_gbps = graph.inter_gbps = rings.gbps;
     graph.intra_path = shortest_intra_;
@@ -79,10 +77,10 @@ class GraphSearch {
     return graph;
   }
 
-  void describe_longest(NcclGraphs& graphs) const {
+  void describe_longest(Graphs& graphs) const {
     for (const auto& row : node_.between) {
       for (const SearchPath& path : row) {
-        if (path.type == NcclPath::Dis || path.type < graphs.gpu_path) continue;
+        if (path.type == Path::Dis || path.type < graphs.gpu_path) continue;
         graphs.gpu_path = path.type;
         graphs.gpu_gbps = path.gbps;
       }
@@ -91,11 +89,11 @@ class GraphSearch {
 
  private:
   void measure_paths() {
-    shortest_intra_ = NcclPath::Loc;
-    longest_intra_ = NcclPath::Sys;
+    shortest_intra_ = Path::Loc;
+    longest_intra_ = Path::Sys;
     if (node_.gpus > 1) {
-      shortest_intra_ = NcclPath::Sys;
-      longest_intra_ = NcclPath::Loc;
+      shortest_intra_ = Path::Sys;
+      longest_intra_ = Path::Loc;
       for (std::uint32_t a = 0; a < node_.gpus; ++a) {
         for (std::uint32_t b = 0; b < node_.gpus; ++b) {
           if (a == b) continue;
@@ -105,8 +103,8 @@ class GraphSearch {
       }
     }
     if (node_.nics == 0) return;
-    shortest_inter_ = NcclPath::Sys;
-    longest_inter_ = NcclPath::Loc;
+    shortest_inter_ = Path::Sys;
+    longest_inter_ = Path::Loc;
     for (const auto& row : node_.to_nic) {
       for (const SearchPath& path : row) {
         shortest_inter_ = std::min(shortest_inter_, path.type);
@@ -124,13 +122,13 @@ class GraphSearch {
   }
 
   bool perfect(int left) const {
-    const NcclSearchGraph& found = best_.graph;
+    const SearchGraph& found = best_.graph;
     return left == -1 || static_cast<float>(found.channels) * found.inter_gbps >= node_.total_gbps;
   }
 
   std::size_t first_speed() const {
     float total = node_.total_gbps;
-    if (node_.gpus > 1 && pattern_ != NcclPattern::Ring) {
+    if (node_.gpus > 1 && pattern_ != Pattern::Ring) {
       total *= static_cast<float>(node_.gpus * 1.0 / (node_.gpus - 1));
     }
     std::size_t index = 0;
@@ -151,26 +149,25 @@ class GraphSearch {
   void relax() {
     wanted_ = best_;
     all_steps_ = kAllSteps;
-    const bool any_nic =
-        node_.nics > 1 && pattern_ != NcclPattern::Tree && pattern_ != NcclPattern::Nvls;
+    const bool any_nic = node_.nics > 1 && pattern_ != Pattern::Tree && pattern_ != Pattern::Nvls;
     const bool same = best_.graph.same_channels;
     std::size_t speed = first_speed();
     want_speed(speed);
     while (true) {
       const int left = search();
       if (perfect(left)) return;
-      NcclSearchGraph& wanted = wanted_.graph;
-      const bool amd = topology_.cpu == NcclCpu::Amd && wanted.intra_path == NcclPath::Sys;
+      SearchGraph& wanted = wanted_.graph;
+      const bool amd = topology_.cpu == Cpu::Amd && wanted.intra_path == Path::Sys;
       if (wanted.same_channels && !amd) {
         wanted.same_channels = false;
         continue;
       }
       wanted.same_channels = same;
       all_steps_ += left;
-      const NcclSearchGraph& found = best_.graph;
+      const SearchGraph& found = best_.graph;
       if (all_steps_ < 0 && found.channels > 0) return;
-      if (topology_.capability >= 90 && wanted.pattern == NcclPattern::BalancedTree) {
-        wanted.pattern = NcclPattern::Tree;
+      if (topology_.capability >= 90 && wanted.pattern == Pattern::BalancedTree) {
+        wanted.pattern = Pattern::Tree;
         continue;
       }
       wanted.pattern = found.pattern;
@@ -184,9 +181,9 @@ class GraphSearch {
   }
 
   bool longer_path() {
-    NcclSearchGraph& wanted = wanted_.graph;
-    const NcclSearchGraph& found = best_.graph;
-    const NcclPath longest = node_.nics > 0 ? wanted.inter_path : longest_intra_;
+    SearchGraph& wanted = wanted_.graph;
+    const SearchGraph& found = best_.graph;
+    const Path longest = node_.nics > 0 ? wanted.inter_path : longest_intra_;
     if (wanted.intra_path < longest &&
         (found.channels == 0 || wanted.intra_path < found.intra_path)) {
       wanted.intra_path = next(wanted.intra_path);
@@ -195,7 +192,7 @@ class GraphSearch {
     wanted.intra_path = shortest_intra_;
     if (node_.nics > 0 && wanted.inter_path < longest_inter_ &&
         (found.channels == 0 || wanted.inter_path < found.inter_path ||
-         wanted.inter_path < NcclPath::Pxn)) {
+         wanted.inter_path < Path::Pxn)) {
       wanted.inter_path = next(wanted.inter_path);
       return true;
     }
@@ -204,17 +201,17 @@ class GraphSearch {
   }
 
   bool other_nics() {
-    const NcclPattern pattern = best_.graph.pattern;
+    const Pattern pattern = best_.graph.pattern;
     if (wanted_.cross_nic != 0) return false;
-    if (pattern != NcclPattern::Ring && pattern != NcclPattern::BalancedTree) return false;
+    if (pattern != Pattern::Ring && pattern != Pattern::BalancedTree) return false;
     wanted_.cross_nic = 2;
     return true;
   }
 
   /// Fast channels are split in two, so that two CTAs share the work.
   void duplicate() {
-    NcclSearchGraph& found = best_.graph;
-    if (found.channels == 0 || found.pattern == NcclPattern::Nvls || found.intra_gbps < 25) return;
+    SearchGraph& found = best_.graph;
+    if (found.channels == 0 || found.pattern == Pattern::Nvls || found.intra_gbps < 25) return;
     if (topology_.capability > 80 && found.intra_gbps < 50 && found.channels > 4) return;
     const std::uint32_t channels = std::min(2 * found.channels, best_.max_channels);
     const auto parts = static_cast<float>((channels + found.channels - 1) / found.channels);
@@ -235,11 +232,11 @@ class GraphSearch {
     wanted_.min_channels = best_.graph.channels;
     int left = -1;
     while (left != 0 && speed > 0) {
-      NcclSearchGraph& wanted = wanted_.graph;
-      const NcclSearchGraph& found = best_.graph;
-      if (found.pattern == NcclPattern::Ring) {
+      SearchGraph& wanted = wanted_.graph;
+      const SearchGraph& found = best_.graph;
+      if (found.pattern == Pattern::Ring) {
         want_speed(--speed);
-      } else if (found.pattern == NcclPattern::Nvls && wanted.inter_gbps == found.inter_gbps &&
+      } else if (found.pattern == Pattern::Nvls && wanted.inter_gbps == found.inter_gbps &&
                  wanted.inter_gbps < wanted.intra_gbps * 2) {
         wanted_.min_channels = wanted_.max_channels = found.channels;
         wanted.inter_gbps = speeds_[--speed];
@@ -257,42 +254,41 @@ class GraphSearch {
   void fall_back() {
     best_.graph.channels = 1;
     best_.graph.intra_gbps = best_.graph.inter_gbps = 0.1F;
-    best_.graph.intra_path = best_.graph.inter_path = NcclPath::Sys;
+    best_.graph.intra_path = best_.graph.inter_path = Path::Sys;
   }
 
-  const NcclTopology& topology_;
+  const Topology& topology_;
   SearchNode node_;
   std::span<const float> speeds_;
-  NcclPath shortest_intra_ = NcclPath::Loc;
-  NcclPath longest_intra_ = NcclPath::Sys;
-  NcclPath shortest_inter_ = NcclPath::Pix;
-  NcclPath longest_inter_ = NcclPath::Sys;
-  NcclPattern pattern_ = NcclPattern::Ring;
+  Path shortest_intra_ = Path::Loc;
+  Path longest_intra_ = Path::Sys;
+  Path shortest_inter_ = Path::Pix;
+  Path longest_inter_ = Path::Sys;
+  Pattern pattern_ = Pattern::Ring;
   SearchState best_, wanted_;
   std::int64_t all_steps_ = kAllSteps;
 };
 
 }  // namespace
 
-NcclGraphs nccl_search(const NcclTopology& topology, const NcclConstants& constants,
-                       const NcclSettings& settings, std::optional<NcclRings> rings) {
+Graphs search_graphs(const Topology& topology, const Constants& constants, const Settings& settings,
+                     std::optional<Rings> rings) {
   GraphSearch search{topology, constants, settings};
-  NcclGraphs graphs;
+  Graphs graphs;
   if (rings) {
     graphs.ring = graphs.tree = search.known(*rings);
-    graphs.tree.pattern = NcclPattern::BalancedTree;
+    graphs.tree.pattern = Pattern::BalancedTree;
   } else {
-    graphs.ring = search.find(NcclPattern::Ring, 1, kMaxChannels / 2);
-    graphs.tree =
-        search.find(NcclPattern::BalancedTree, graphs.ring.channels, graphs.ring.channels);
+    graphs.ring = search.find(Pattern::Ring, 1, kMaxChannels / 2);
+    graphs.tree = search.find(Pattern::BalancedTree, graphs.ring.channels, graphs.ring.channels);
   }
-  graphs.nvls.pattern = NcclPattern::Nvls;
-  const bool nvls = topology.multicast && topology.link == NcclLink::NvSwitch &&
-                    topology.gpus_per_node > 1 && settings.get(NcclNumber::NvlsEnable, 2) != 0 &&
-                    settings.p2p_level() != NcclPath::Loc;
-  if (nvls) graphs.nvls = search.find(NcclPattern::Nvls, 1, kMaxChannels);
+  graphs.nvls.pattern = Pattern::Nvls;
+  const bool nvls = topology.multicast && topology.link == Link::NvSwitch &&
+                    topology.gpus_per_node > 1 && settings.get(Number::NvlsEnable, 2) != 0 &&
+                    settings.p2p_level() != Path::Loc;
+  if (nvls) graphs.nvls = search.find(Pattern::Nvls, 1, kMaxChannels);
   search.describe_longest(graphs);
   return graphs;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

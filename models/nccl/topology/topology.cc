@@ -1,6 +1,6 @@
 #include "models/nccl/topology/topology.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
 float nvlink_gbps(std::uint32_t capability) {
   if (capability >= 100) return 40.1F;
@@ -11,4 +11,4 @@ float nvlink_gbps(std::uint32_t capability) {
   return capability >= 60 ? 18.F : 20.F;
 }
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

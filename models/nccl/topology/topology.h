@@ -9,76 +9,70 @@
 #include "models/nccl/rules/settings.h"
 #include "models/nccl/rules/types.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 
-enum class NcclLink : std::uint8_t {
+enum class Link : std::uint8_t {
   NvSwitch,    ///< every GPU's NVLinks go to switches
   NvLinkMesh,  ///< every pair of GPUs shares the same number of NVLinks
   PciSwitch,   ///< peer to peer below PCIe switches
   PciHost      ///< through the CPU: shared memory, or peer to peer where allowed
 };
 
-enum class NcclCpu : std::uint8_t { Intel, Amd, Arm };
+enum class Cpu : std::uint8_t { Intel, Amd, Arm };
 
-struct NcclTopology {
+struct Topology {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 8;  ///< that take part
   GpuGeneration generation = GpuGeneration::Hopper;
   std::uint32_t capability = 90;  ///< compute capability, 90 for 9.0
-  NcclLink link = NcclLink::NvSwitch;
+  Link link = Link::NvSwitch;
   std::uint32_t nvlinks = 18;   ///< of one GPU; of a mesh: to all its peers together
   std::uint32_t mesh_gpus = 4;  ///< GPUs of a mesh, whether they take part or not
   bool multicast = true;        ///< the switches can do NVLS
-  NcclCpu cpu = NcclCpu::Intel;
+  Cpu cpu = Cpu::Intel;
   float pci_gbps = 48;  ///< x16: Gen3 12, Gen4 24, Gen5 48
   std::uint32_t sockets = 2;
-  float socket_gbps = 22;             ///< between sockets: AMD 16, Intel 6 to 40, ARM 6
-  std::uint32_t nics = 8;             ///< of one node, spread evenly over its GPUs
-  float nic_gbps = 50;                ///< of one NIC
-  NcclPath nic_path = NcclPath::Pix;  ///< from a GPU to its NIC: PHB where no switch joins them
+  float socket_gbps = 22;     ///< between sockets: AMD 16, Intel 6 to 40, ARM 6
+  std::uint32_t nics = 8;     ///< of one node, spread evenly over its GPUs
+  float nic_gbps = 50;        ///< of one NIC
+  Path nic_path = Path::Pix;  ///< from a GPU to its NIC: PHB where no switch joins them
   float nic_latency_us = 0;
 
   std::uint32_t ranks() const { return nodes * gpus_per_node; }
-  bool has_nvlink() const { return link == NcclLink::NvSwitch || link == NcclLink::NvLinkMesh; }
+  bool has_nvlink() const { return link == Link::NvSwitch || link == Link::NvLinkMesh; }
 };
 
 /// nccl src/graph/topo.h: one NVLink, GB/s per direction.
 float nvlink_gbps(std::uint32_t capability);
 
 /// nccl src/include/graph.h, NCCL_TOPO_PATTERN_*.
-enum class NcclPattern : std::uint8_t {
-  BalancedTree = 1,
-  SplitTree = 2,
-  Tree = 3,
-  Ring = 4,
-  Nvls = 5
-};
+enum class Pattern : std::uint8_t { BalancedTree = 1, SplitTree = 2, Tree = 3, Ring = 4, Nvls = 5 };
 
 /// One graph of the search: as many channels of this speed.
-struct NcclSearchGraph {
-  NcclPattern pattern = NcclPattern::Ring;
+struct SearchGraph {
+  Pattern pattern = Pattern::Ring;
   std::uint32_t channels = 0;
   float intra_gbps = 0;  ///< of one channel inside a node
   float inter_gbps = 0;  ///< of one channel between nodes
-  NcclPath intra_path = NcclPath::Loc;
-  NcclPath inter_path = NcclPath::Pix;
+  Path intra_path = Path::Loc;
+  Path inter_path = Path::Pix;
   bool same_channels = true;  ///< every channel visits the GPUs in the same order
   float nic_latency_us = 0;
 };
 
-struct NcclGraphs {
-  NcclSearchGraph ring, tree, nvls;
-  NcclPath gpu_path = NcclPath::Loc;  ///< the longest between two GPUs of a node
-  float gpu_gbps = 0;                 ///< of that path
+struct Graphs {
+  SearchGraph ring, tree, nvls;
+  Path gpu_path = Path::Loc;  ///< the longest between two GPUs of a node
+  float gpu_gbps = 0;         ///< of that path
 };
 
 /// The rings as a log of the real machine shows them, where they are known better than by search.
-struct NcclRings {
+struct Rings {
   std::uint32_t channels;
   float gbps;
 };
 
-NcclGraphs nccl_search(const NcclTopology& topology, const NcclConstants& constants,
-                       const NcclSettings& settings, std::optional<NcclRings> rings = {});
+Graphs search_graphs(const Topology& topology, const Constants& constants, const Settings& settings,
+                     std::optional<Rings> rings = {});
 
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -31,37 +31,38 @@ TEST(NodeFacts, StandInPlaceOfWhatTheKindOfGpuIsSoldWith) {
   const Machine machine = machine_of(
       ", link: nvswitch, cpu: arm, sockets: 4, pcie: 5, nics: 2, nic_bandwidth: 12.5 GB/s, "
       "nic_path: phb");
-  const NcclTopology topology = nccl_topology(machine, 8, 2);
-  EXPECT_EQ(topology.link, NcclLink::NvSwitch);
-  EXPECT_EQ(topology.cpu, NcclCpu::Arm);
+  const nccl::Topology topology = nccl::topology_of(machine, 8, 2);
+  EXPECT_EQ(topology.link, nccl::Link::NvSwitch);
+  EXPECT_EQ(topology.cpu, nccl::Cpu::Arm);
   EXPECT_EQ(topology.sockets, 4u);
   EXPECT_EQ(topology.pci_gbps, 48.F);
   EXPECT_EQ(topology.nics, 2u);
   EXPECT_EQ(topology.nic_gbps, 12.5F);
-  EXPECT_EQ(topology.nic_path, NcclPath::Phb);
+  EXPECT_EQ(topology.nic_path, nccl::Path::Phb);
 }
 
 TEST(NodeFacts, LeaveTheKindsOwnWhereTheyAreSilent) {
-  const NcclTopology topology = nccl_topology(machine_of(""), 4, 1);
-  EXPECT_EQ(topology.link, NcclLink::NvLinkMesh);
-  EXPECT_EQ(topology.cpu, NcclCpu::Amd);
+  const nccl::Topology topology = nccl::topology_of(machine_of(""), 4, 1);
+  EXPECT_EQ(topology.link, nccl::Link::NvLinkMesh);
+  EXPECT_EQ(topology.cpu, nccl::Cpu::Amd);
   EXPECT_EQ(topology.pci_gbps, 24.F);
   EXPECT_EQ(topology.nics, 4u);
-  EXPECT_EQ(topology.nic_path, NcclPath::Pix);
+  EXPECT_EQ(topology.nic_path, nccl::Path::Pix);
 }
 
 TEST(NodeFacts, GpusThatDoNotTakePartLeaveTheirShareOfTheNics) {
-  EXPECT_EQ(nccl_topology(machine_of(", nics: 4"), 4, 2).nics, 2u);
-  EXPECT_EQ(nccl_topology(machine_of(", nics: 1"), 4, 2).nics, 1u);
+  EXPECT_EQ(nccl::topology_of(machine_of(", nics: 4"), 4, 2).nics, 2u);
+  EXPECT_EQ(nccl::topology_of(machine_of(", nics: 1"), 4, 2).nics, 1u);
 }
 
 TEST(NodeFacts, MakeNcclLeaveOutLL128WhereGpuAndNicMeetAtTheHost) {
   const auto rule = [](const std::string& node) {
     Machine machine = machine_of(node);
     machine.gpu_name = "NVIDIA GH200 120GB";
-    const NcclTuning tuning = nccl_tuning_of(machine, 8, 2);
-    for (const NcclCandidate& candidate : nccl_candidates(tuning, {})) {
-      if (candidate.algorithm == NcclAlgorithm::Ring && candidate.protocol == NcclProtocol::LL128) {
+    const nccl::Tuning tuning = nccl::tuning_of(machine, 8, 2);
+    for (const nccl::Candidate& candidate : nccl::candidates_of(tuning, {})) {
+      if (candidate.algorithm == nccl::Algorithm::Ring &&
+          candidate.protocol == nccl::Protocol::LL128) {
         return candidate.out;
       }
     }
@@ -85,7 +86,7 @@ TEST(NodeFacts, WhatIsImpossibleIsAnErrorThatSaysWhatIsPossible) {
 TEST(NodeFacts, AGpuWithoutNvlinksCannotBeLinkedByThem) {
   Machine machine = machine_of(", link: nvswitch");
   machine.gpu_name = "NVIDIA GeForce RTX 4090";
-  EXPECT_THROW(static_cast<void>(nccl_topology(machine, 4, 1)), UsageError);
+  EXPECT_THROW(static_cast<void>(nccl::topology_of(machine, 4, 1)), UsageError);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 using Row = std::map<std::string, std::string>;
@@ -73,28 +73,27 @@ CollectiveKind kind_of(const std::string& op) {
 /// The tuning of `ranks` H200 on one NVSwitch node; made once for each setting.
 class Tunings {
  public:
-  const NcclTuning& of(const std::string& version, const std::string& env, std::uint32_t ranks) {
+  const Tuning& of(const std::string& version, const std::string& env, std::uint32_t ranks) {
     const auto key = std::tuple{version, env, ranks};
     if (const auto known = made_.find(key); known != made_.end()) return known->second;
-    NcclTopology topology;
+    Topology topology;
     topology.gpus_per_node = ranks;
     std::vector<std::string> settings;
     std::istringstream stream{env};
     for (std::string setting; stream >> setting;) settings.push_back(setting);
-    return made_
-        .emplace(key, nccl_tune(topology, parse_nccl_version(version), NcclSettings{settings}))
+    return made_.emplace(key, tune(topology, parse_version(version), Settings{settings}))
         .first->second;
   }
 
  private:
-  std::map<std::tuple<std::string, std::string, std::uint32_t>, NcclTuning> made_;
+  std::map<std::tuple<std::string, std::string, std::uint32_t>, Tuning> made_;
 };
 
-std::uint32_t grid(const NcclTuning& tuning, const std::string& op, std::uint64_t bytes) {
-  if (op == "sendrecv") return nccl_transfer(tuning, {bytes}).channels;
+std::uint32_t grid(const Tuning& tuning, const std::string& op, std::uint64_t bytes) {
+  if (op == "sendrecv") return transfer_of(tuning, {bytes}).channels;
   const CollectiveKind kind = kind_of(op);
-  if (is_send_recv(kind)) return nccl_exchange_channels(tuning, {bytes / tuning.ranks()});
-  return nccl_plan(tuning, {nccl_function(kind), {bytes}}).channels;
+  if (is_send_recv(kind)) return exchange_channels(tuning, {bytes / tuning.ranks()});
+  return plan_of(tuning, {function_of(kind), {bytes}}).channels;
 }
 
 TEST(NcclChoice, HasTheKernelGridsThatWereMeasured) {
@@ -102,28 +101,27 @@ TEST(NcclChoice, HasTheKernelGridsThatWereMeasured) {
   ASSERT_FALSE(rows.empty());
   Tunings tunings;
   for (const Row& row : rows) {
-    const NcclTuning& tuning = tunings.of(row.at("nccl_version"), "NCCL_NVLS_ENABLE=0",
-                                          static_cast<std::uint32_t>(std::stoul(row.at("ranks"))));
+    const Tuning& tuning = tunings.of(row.at("nccl_version"), "NCCL_NVLS_ENABLE=0",
+                                      static_cast<std::uint32_t>(std::stoul(row.at("ranks"))));
     EXPECT_EQ(grid(tuning, row.at("op"), std::stoull(row.at("size_bytes"))),
               std::stoul(row.at("channels")))
         << row.at("op") << " of " << row.at("size_bytes") << " bytes on " << row.at("ranks");
   }
 }
 
-std::string logged(NcclAlgorithm algorithm) {
-  static const std::map<NcclAlgorithm, std::string> kNames{
-      {NcclAlgorithm::Tree, "TREE"},
-      {NcclAlgorithm::Ring, "RING"},
-      {NcclAlgorithm::CollNetDirect, "COLLNET_DIRECT"},
-      {NcclAlgorithm::CollNetChain, "COLLNET_CHAIN"},
-      {NcclAlgorithm::Nvls, "NVLS"},
-      {NcclAlgorithm::NvlsTree, "NVLS_TREE"},
-      {NcclAlgorithm::Pat, "PAT"}};
+std::string logged(Algorithm algorithm) {
+  static const std::map<Algorithm, std::string> kNames{{Algorithm::Tree, "TREE"},
+                                                       {Algorithm::Ring, "RING"},
+                                                       {Algorithm::CollNetDirect, "COLLNET_DIRECT"},
+                                                       {Algorithm::CollNetChain, "COLLNET_CHAIN"},
+                                                       {Algorithm::Nvls, "NVLS"},
+                                                       {Algorithm::NvlsTree, "NVLS_TREE"},
+                                                       {Algorithm::Pat, "PAT"}};
   return kNames.at(algorithm);
 }
 
-std::string logged(NcclProtocol protocol) {
-  return protocol == NcclProtocol::Simple ? "SIMPLE" : std::string{name_of(protocol)};
+std::string logged(Protocol protocol) {
+  return protocol == Protocol::Simple ? "SIMPLE" : std::string{name_of(protocol)};
 }
 
 TEST(NcclChoice, AndPricesAreNcclsOwn) {
@@ -135,14 +133,14 @@ TEST(NcclChoice, AndPricesAreNcclsOwn) {
     const std::string what =
         fmt::format("{} of {} bytes on {}, {}, {}", row.at("op"), row.at("bytes"), row.at("ranks"),
                     row.at("env"), row.at("nccl_version"));
-    const NcclTuning& tuning = tunings.of(row.at("nccl_version"), row.at("env"),
-                                          static_cast<std::uint32_t>(std::stoul(row.at("ranks"))));
-    const NcclRequest request{nccl_function(kind_of(row.at("op"))), {std::stoull(row.at("bytes"))}};
+    const Tuning& tuning = tunings.of(row.at("nccl_version"), row.at("env"),
+                                      static_cast<std::uint32_t>(std::stoul(row.at("ranks"))));
+    const Request request{function_of(kind_of(row.at("op"))), {std::stoull(row.at("bytes"))}};
     if (row.at("estimated_us").empty()) {
-      EXPECT_THROW(nccl_plan(tuning, request), UsageError) << what;
+      EXPECT_THROW(plan_of(tuning, request), UsageError) << what;
       continue;
     }
-    const NcclPlan plan = nccl_plan(tuning, request);
+    const Plan plan = plan_of(tuning, request);
     EXPECT_EQ(fmt::format("{:.9g}", plan.price_us), row.at("estimated_us")) << what;
     EXPECT_EQ(logged(plan.algorithm), row.at("algorithm")) << what;
     EXPECT_EQ(logged(plan.protocol), row.at("protocol")) << what;
@@ -151,4 +149,4 @@ TEST(NcclChoice, AndPricesAreNcclsOwn) {
 }
 
 }  // namespace
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -4,14 +4,13 @@
 
 #include "models/nccl/topology/topology.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
-std::string search(const NcclTopology& topology, const std::vector<std::string>& environment = {},
-                   NcclVersion version = {}) {
-  const NcclGraphs graphs =
-      nccl_search(topology, nccl_constants(version), NcclSettings{environment});
-  const auto text = [](const NcclSearchGraph& g) {
+std::string search(const Topology& topology, const std::vector<std::string>& environment = {},
+                   Version version = {}) {
+  const Graphs graphs = search_graphs(topology, constants_of(version), Settings{environment});
+  const auto text = [](const SearchGraph& g) {
     return g.channels == 0 ? "none"
                            : fmt::format("{} x {:g}/{:g} {}", g.channels, g.intra_gbps,
                                          g.inter_gbps, g.same_channels ? "same" : "different");
@@ -20,8 +19,8 @@ std::string search(const NcclTopology& topology, const std::vector<std::string>&
                      text(graphs.nvls));
 }
 
-NcclTopology h200(std::uint32_t gpus) {
-  NcclTopology topology;
+Topology h200(std::uint32_t gpus) {
+  Topology topology;
   topology.gpus_per_node = gpus;
   return topology;
 }
@@ -45,7 +44,7 @@ TEST(NcclSearch, LeavesNvlsOutWhereItIsSwitchedOff) {
 }
 
 TEST(NcclSearch, OfAmpereEndsAtTwelveChannelsOfTwenty) {
-  NcclTopology a100 = h200(8);
+  Topology a100 = h200(8);
   a100.generation = GpuGeneration::Ampere;
   a100.capability = 80;
   a100.nvlinks = 12;
@@ -54,36 +53,36 @@ TEST(NcclSearch, OfAmpereEndsAtTwelveChannelsOfTwenty) {
 
 TEST(NcclSearch, OfAMeshTakesDifferentOrdersForItsRings) {
   // Four GPUs, 4 links of 20 between each pair: 6 rings of 40 use every link in both directions.
-  NcclTopology mesh = h200(4);
+  Topology mesh = h200(4);
   mesh.generation = GpuGeneration::Ampere;
   mesh.capability = 80;
   mesh.nvlinks = 12;
-  mesh.link = NcclLink::NvLinkMesh;
+  mesh.link = Link::NvLinkMesh;
   EXPECT_EQ(search(mesh), "ring 12 x 20/20 different, tree 12 x 20/20 different, nvls none");
 }
 
 TEST(NcclSearch, OfPcieThroughAnIntelHostPaysForTheHost) {
   // 24 GB/s, of which a transfer of 20 takes 24.
-  NcclTopology pcie = h200(4);
+  Topology pcie = h200(4);
   pcie.generation = GpuGeneration::Ampere;
   pcie.capability = 89;
-  pcie.link = NcclLink::PciHost;
+  pcie.link = Link::PciHost;
   pcie.pci_gbps = 24;
   pcie.sockets = 1;
   EXPECT_EQ(search(pcie), "ring 1 x 20/20 same, tree 1 x 20/20 same, nvls none");
-  pcie.cpu = NcclCpu::Amd;
+  pcie.cpu = Cpu::Amd;
   EXPECT_EQ(search(pcie), "ring 2 x 12/12 same, tree 2 x 12/12 same, nvls none");
 }
 
 TEST(NcclSearch, GivesEveryRailOneChannel) {
-  NcclTopology rails = h200(8);
+  Topology rails = h200(8);
   rails.nodes = 2;
   EXPECT_EQ(search(rails),
             "ring 8 x 48/48 different, tree 8 x 48/48 different, nvls 8 x 40/48 different");
 }
 
 TEST(NcclSearch, OfBlackwellKnowsMoreSpeedsFromTwoTwentyNine) {
-  NcclTopology b200 = h200(8);
+  Topology b200 = h200(8);
   b200.generation = GpuGeneration::Blackwell;
   b200.capability = 100;
   EXPECT_EQ(search(b200), "ring 16 x 45/45 same, tree 16 x 40/40 same, nvls 8 x 80/90 different");
@@ -92,4 +91,4 @@ TEST(NcclSearch, OfBlackwellKnowsMoreSpeedsFromTwoTwentyNine) {
 }
 
 }  // namespace
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -5,7 +5,7 @@
 
 #include "models/nccl/time/cost.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 using namespace literals;
@@ -13,8 +13,8 @@ using enum CollectiveKind;
 
 double kernel_us(const Machine& machine, const char* channels, std::uint32_t ranks,
                  CollectiveKind kind, Bytes size) {
-  const NcclTuning tuning = nccl_tuning_for(machine, ranks, 1, {{"NCCL_MAX_CTAS", channels}});
-  const NcclCost cost = collective_cost(machine, tuning, kind, size);
+  const Tuning tuning = tuning_for(machine, ranks, 1, {{"NCCL_MAX_CTAS", channels}});
+  const Cost cost = collective_cost(machine, tuning, kind, size);
   return 1e6 * (to_seconds(cost.latency) +
                 static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth));
 }
@@ -39,4 +39,4 @@ TEST(NcclTime, OfAllChannelsHardlyDependsOnTheirRate) {
 }
 
 }  // namespace
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -8,37 +8,33 @@
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/rules/plan.h"
 
-namespace foretrace {
+namespace foretrace::nccl {
 namespace {
 
 using namespace literals;
-using enum NcclProtocol;
+using enum Protocol;
 
-NcclTuning tuning_of(std::uint32_t ranks) {
-  NcclTopology topology;
+Tuning tuning_of(std::uint32_t ranks) {
+  Topology topology;
   topology.gpus_per_node = ranks;
   topology.multicast = false;
-  return nccl_tune(topology, {2, 28, 3}, {}, NcclRings{12, 30});
+  return tune(topology, {2, 28, 3}, {}, Rings{12, 30});
 }
 
-NcclCandidate price(std::uint32_t ranks, NcclAlgorithm algorithm, NcclProtocol protocol,
-                    Bytes bytes) {
-  for (const NcclCandidate& c :
-       nccl_candidates(tuning_of(ranks), {NcclFunction::AllReduce, bytes})) {
+Candidate price(std::uint32_t ranks, Algorithm algorithm, Protocol protocol, Bytes bytes) {
+  for (const Candidate& c : candidates_of(tuning_of(ranks), {Function::AllReduce, bytes})) {
     if (c.algorithm == algorithm && c.protocol == protocol) return c;
   }
   ADD_FAILURE() << "no such candidate";
   return {};
 }
 
-NcclPlan plan_of_eight(Bytes bytes) {
-  return nccl_plan(tuning_of(8), {NcclFunction::AllReduce, bytes});
-}
+Plan plan_of_eight(Bytes bytes) { return plan_of(tuning_of(8), {Function::AllReduce, bytes}); }
 
 TEST(NcclPrices, OfARingOfEightRanksMatchTheWorkedExample) {
   // Simple: 8.4 + 14 * 3.4 = 56.0 us; 360 * 8 / 14 = 205.714 GB/s;
   // 1 GiB: 56.0 + 1073741824 / 205714 = 5275.6 us.
-  const NcclCandidate p = price(8, NcclAlgorithm::Ring, Simple, 1024_MiB);
+  const Candidate p = price(8, Algorithm::Ring, Simple, 1024_MiB);
   EXPECT_NEAR(p.latency_us, 56.0, 1e-5);
   EXPECT_NEAR(p.bandwidth_gbps, 205.714, 1e-3);
   EXPECT_NEAR(p.price_us, 5275.6, 0.1);
@@ -46,11 +42,11 @@ TEST(NcclPrices, OfARingOfEightRanksMatchTheWorkedExample) {
 
 TEST(NcclPrices, OfLowLatencyProtocolsAreCappedByThem) {
   // LL: min(141, 360 / 2) * 8 / 14 = 80.57; 6.6 + 14 * 0.6 = 15.0; 8 KiB: 15.10 us.
-  const NcclCandidate ll = price(8, NcclAlgorithm::Ring, LL, 8_KiB);
+  const Candidate ll = price(8, Algorithm::Ring, LL, 8_KiB);
   EXPECT_NEAR(ll.bandwidth_gbps, 80.571, 1e-3);
   EXPECT_NEAR(ll.price_us, 15.10, 0.005);
   // LL128: min(0.92 * 360, 12 * 36.7) * 8 / 14 = 189.26
-  const NcclCandidate ll128 = price(8, NcclAlgorithm::Ring, LL128, 8_KiB);
+  const Candidate ll128 = price(8, Algorithm::Ring, LL128, 8_KiB);
   EXPECT_NEAR(ll128.bandwidth_gbps, 189.257, 1e-3);
   EXPECT_NEAR(ll128.latency_us, 40.6, 1e-5);
 }
@@ -58,7 +54,7 @@ TEST(NcclPrices, OfLowLatencyProtocolsAreCappedByThem) {
 TEST(NcclPrices, OfATreeCarryItsCorrectionFactor) {
   // T = min(0.92 * 360, 12 * 38.7) = 331.2; LL: 331.2 / 3.8 / 2 = 43.579, times 0.7 at 8 KiB.
   // 6.8 + 2 * 7 * 0.6 = 15.2; 15.2 + 8192 / (43579 * 0.7) = 15.47 us.
-  EXPECT_NEAR(price(8, NcclAlgorithm::Tree, LL, 8_KiB).price_us, 15.47, 0.005);
+  EXPECT_NEAR(price(8, Algorithm::Tree, LL, 8_KiB).price_us, 15.47, 0.005);
 }
 
 TEST(NcclChoice, CrossesFromLlToLl128ToSimpleWhereThePricesDo) {
@@ -80,7 +76,7 @@ TEST(NcclChoice, TakesOneChannelPerStartedThirtyTwoKibibytesOfRingLl) {
 TEST(NcclChoice, OfSendRecvIsAStaircaseOfChannels) {
   // n = 8 starts with 4 channels and doubles when a part would exceed 16 MiB: 64 MiB / 4 = 16 MiB
   // stays, 128 MiB takes 8.
-  const auto channels = [](Bytes bytes) { return nccl_transfer(tuning_of(8), bytes).channels; };
+  const auto channels = [](Bytes bytes) { return transfer_of(tuning_of(8), bytes).channels; };
   EXPECT_EQ(channels(32_MiB), 4u);
   EXPECT_EQ(channels(64_MiB), 4u);
   EXPECT_EQ(channels(128_MiB), 8u);
@@ -88,4 +84,4 @@ TEST(NcclChoice, OfSendRecvIsAStaircaseOfChannels) {
 }
 
 }  // namespace
-}  // namespace foretrace
+}  // namespace foretrace::nccl

@@ -100,7 +100,7 @@ TEST_P(ChunkFidelity, IsWithinThreePercentOfFlowFidelityFromEightBytesToOneGibib
   const Machine machine = load_machine("h200-nvswitch-8");
   std::map<std::string, std::string> environment;
   if (!protocol.empty()) environment["NCCL_PROTO"] = protocol;
-  const NcclTuning tuning = nccl_tuning_for(machine, ranks, 1, environment);
+  const nccl::Tuning tuning = nccl::tuning_for(machine, ranks, 1, environment);
   Runner runner{ranks};
   std::vector<std::uint64_t> sizes;
   std::vector<double> flows;
@@ -108,15 +108,15 @@ TEST_P(ChunkFidelity, IsWithinThreePercentOfFlowFidelityFromEightBytesToOneGibib
     for (const std::uint64_t odd : {std::uint64_t{0}, bytes / 8 * 3}) {  // no power of two, too
       const Bytes size = size_of_call(operation, bytes + odd, ranks);
       if (size.count < 4) continue;
-      NcclCost cost;
+      nccl::Cost cost;
       if (operation == Operation::SendRecv) {
-        cost = send_recv_cost(machine, tuning, size, true);
-        runner.add(pair_program(send_recv_slices(machine, tuning, size, true)));
+        cost = nccl::send_recv_cost(machine, tuning, size, true);
+        runner.add(pair_program(nccl::send_recv_slices(machine, tuning, size, true)));
       } else {
         const CollectiveKind kind = kKinds[static_cast<std::size_t>(operation)];
-        cost = collective_cost(machine, tuning, kind, size);
-        runner.add(collective_program(collective_slices(machine, tuning, kind, size), kind, ranks,
-                                      1, ranks - 1));
+        cost = nccl::collective_cost(machine, tuning, kind, size);
+        runner.add(collective_program(nccl::collective_slices(machine, tuning, kind, size), kind,
+                                      ranks, 1, ranks - 1));
       }
       sizes.push_back(bytes + odd);
       flows.push_back(to_seconds(cost.latency) + static_cast<double>(cost.wire_bytes.count) /

@@ -52,8 +52,8 @@ class ChunkRun final : Handler {
 
 /// One rank sends `slices` to another: 10 of port each, nothing else.
 ChunkProgram pair(std::uint32_t slices, std::uint64_t window = 8) {
-  NcclSlices times;
-  times.shape = NcclShape::Pairs;
+  nccl::Slices times;
+  times.shape = nccl::Shape::Pairs;
   times.full = {1, slices, 0, 0, 10e-12, 0};
   times.window = window;
   return pair_program(times);
@@ -61,8 +61,8 @@ ChunkProgram pair(std::uint32_t slices, std::uint64_t window = 8) {
 
 /// A ring of `ranks`: each step 3 before the port and 10 of it.
 ChunkProgram ring(std::uint32_t ranks, std::uint32_t slices = 1, std::uint32_t lanes = 1) {
-  NcclSlices times;
-  times.shape = NcclShape::Ring;
+  nccl::Slices times;
+  times.shape = nccl::Shape::Ring;
   times.steps = 2 * (ranks - 1);
   times.fixed = 100e-12;
   times.full = {1, slices, 3e-12, 0, 10e-12, 3e-12};
@@ -71,8 +71,8 @@ ChunkProgram ring(std::uint32_t ranks, std::uint32_t slices = 1, std::uint32_t l
 }
 
 ChunkProgram broadcast(std::uint32_t ranks, std::uint32_t slices, std::uint32_t root) {
-  NcclSlices times;
-  times.shape = NcclShape::Chain;
+  nccl::Slices times;
+  times.shape = nccl::Shape::Chain;
   times.latency = 5e-12 * (ranks - 1);
   times.full = {1, slices, 0, 0, 10e-12, 0};
   return collective_program(times, CollectiveKind::Broadcast, ranks, 1, root);
@@ -229,8 +229,8 @@ TEST(ChunkChain, HoldsItsSlicesBehindALateRank) {
 }
 
 TEST(ChunkTree, GoesUpAndDownOverBothTreesOfTheNodes) {
-  NcclSlices times;
-  times.shape = NcclShape::Tree;
+  nccl::Slices times;
+  times.shape = nccl::Shape::Tree;
   times.latency = 100e-12;
   times.full = {1, 1, 0, 0, 2e-12, 0};
   const ChunkProgram program = collective_program(times, CollectiveKind::AllReduce, 8, 4, 0);
@@ -249,8 +249,8 @@ TEST(ChunkTree, GoesUpAndDownOverBothTreesOfTheNodes) {
 }
 
 TEST(ChunkAllToAll, KeepsEveryPortBusyAndNoneWaiting) {
-  NcclSlices times;
-  times.shape = NcclShape::Pairs;
+  nccl::Slices times;
+  times.shape = nccl::Shape::Pairs;
   times.full = {1, 4, 0, 70e-12, 10e-12, 70e-12};
   times.window = 4;
   const ChunkProgram program = collective_program(times, CollectiveKind::AllToAll, 8, 1, 0);

@@ -105,23 +105,23 @@ TEST_P(NcclExplainWrongUse, IsExitCodeTwoAndSaysWhy) {
 }
 
 TEST(NcclSettings, ReadListsAsNcclDoes) {
-  using enum NcclFunction;
-  using enum NcclEnable;
-  const NcclSettings settings{{"NCCL_PROTO=^LL128;allreduce:LL128", "NCCL_ALGO=Broadcast:RING"}};
-  EXPECT_EQ(settings.enabled(AllGather, NcclProtocol::LL128), No);
-  EXPECT_EQ(settings.enabled(AllGather, NcclProtocol::Simple), Yes);
-  EXPECT_EQ(settings.enabled(AllReduce, NcclProtocol::LL128), Yes);
-  EXPECT_EQ(settings.enabled(AllReduce, NcclProtocol::LL), No);
-  EXPECT_EQ(settings.enabled(Broadcast, NcclAlgorithm::Tree), No);
-  EXPECT_EQ(settings.enabled(AllReduce, NcclAlgorithm::Tree), Yes);
-  EXPECT_EQ(NcclSettings{}.enabled(AllReduce, NcclProtocol::LL128), Default);
+  using enum nccl::Function;
+  using enum nccl::Enable;
+  const nccl::Settings settings{{"NCCL_PROTO=^LL128;allreduce:LL128", "NCCL_ALGO=Broadcast:RING"}};
+  EXPECT_EQ(settings.enabled(AllGather, nccl::Protocol::LL128), No);
+  EXPECT_EQ(settings.enabled(AllGather, nccl::Protocol::Simple), Yes);
+  EXPECT_EQ(settings.enabled(AllReduce, nccl::Protocol::LL128), Yes);
+  EXPECT_EQ(settings.enabled(AllReduce, nccl::Protocol::LL), No);
+  EXPECT_EQ(settings.enabled(Broadcast, nccl::Algorithm::Tree), No);
+  EXPECT_EQ(settings.enabled(AllReduce, nccl::Algorithm::Tree), Yes);
+  EXPECT_EQ(nccl::Settings{}.enabled(AllReduce, nccl::Protocol::LL128), Default);
 }
 
 TEST(NcclSettings, OfP2pLevelTakeNamesAndOldNumbers) {
-  EXPECT_EQ(NcclSettings{{"NCCL_P2P_LEVEL=PXB"}}.p2p_level(), NcclPath::Pxb);
-  EXPECT_EQ(NcclSettings{{"NCCL_P2P_LEVEL=5"}}.p2p_level(), NcclPath::Sys);
-  EXPECT_EQ(NcclSettings{{"NCCL_P2P_DISABLE=1"}}.p2p_level(), NcclPath::Loc);
-  EXPECT_EQ(NcclSettings{{"NCCL_P2P_DISABLE=0"}}.p2p_level(), std::nullopt);
+  EXPECT_EQ(nccl::Settings{{"NCCL_P2P_LEVEL=PXB"}}.p2p_level(), nccl::Path::Pxb);
+  EXPECT_EQ(nccl::Settings{{"NCCL_P2P_LEVEL=5"}}.p2p_level(), nccl::Path::Sys);
+  EXPECT_EQ(nccl::Settings{{"NCCL_P2P_DISABLE=1"}}.p2p_level(), nccl::Path::Loc);
+  EXPECT_EQ(nccl::Settings{{"NCCL_P2P_DISABLE=0"}}.p2p_level(), std::nullopt);
 }
 
 }  // namespace

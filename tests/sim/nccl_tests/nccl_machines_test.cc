@@ -61,14 +61,14 @@ class PublishedMachine : public testing::TestWithParam<Layout> {};
 /// may be a worse one, as the tables show.
 TEST_P(PublishedMachine, NeverTakesLessForMoreBytesWhileNcclChoosesTheSame) {
   const Machine machine = load_machine(GetParam().machine);
-  const NcclTuning tuning = nccl_tuning_for(machine, GetParam().ranks, GetParam().nodes, {});
+  const nccl::Tuning tuning = nccl::tuning_for(machine, GetParam().ranks, GetParam().nodes, {});
   using enum CollectiveKind;
   for (const CollectiveKind kind :
        {AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, Gather, Scatter}) {
     double before = 0;
-    NcclChoice choice;
+    nccl::Choice choice;
     for (Bytes size{64}; size.count <= 4 * kGiB; size.count *= 2) {
-      const NcclCost cost = collective_cost(machine, tuning, kind, size);
+      const nccl::Cost cost = nccl::collective_cost(machine, tuning, kind, size);
       const double time =
           static_cast<double>(cost.latency.count()) * 1e-12 +
           static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth);

@@ -23,8 +23,8 @@ constexpr std::size_t kOps = 9;
 
 struct Point {
   NcclTestsSize size;
-  double us = 0;      ///< of the kernel
-  NcclChoice choice;  ///< channels: of one transfer where the operation is made of transfers
+  double us = 0;        ///< of the kernel
+  nccl::Choice choice;  ///< channels: of one transfer where the operation is made of transfers
 };
 
 std::string text(const Point& p) {
@@ -33,7 +33,7 @@ std::string text(const Point& p) {
                      p.choice.threads);
 }
 
-bool same_choice(const NcclChoice& a, const NcclChoice& b) {
+bool same_choice(const nccl::Choice& a, const nccl::Choice& b) {
   return a.algorithm == b.algorithm && a.protocol == b.protocol && a.channels == b.channels &&
          a.threads == b.threads;
 }
@@ -46,7 +46,7 @@ CollectiveKind kind_of(NcclTestsOp op) {
 }
 
 bool is_exchange(NcclTestsOp op) {
-  return op == NcclTestsOp::SendRecv || is_send_recv(kind_of(op));
+  return op == NcclTestsOp::SendRecv || nccl::is_send_recv(kind_of(op));
 }
 
 const Machine& machine() {
@@ -55,22 +55,22 @@ const Machine& machine() {
 }
 
 /// The kernel's time alone on the machine, as a graph launch shows it.
-Point point(NcclTestsOp op, const NcclTuning& tuning, const NcclTestsSize& size) {
+Point point(NcclTestsOp op, const nccl::Tuning& tuning, const NcclTestsSize& size) {
   const Bytes part{size.count * 4};
-  const NcclCost cost = op == NcclTestsOp::SendRecv
-                            ? send_recv_cost(machine(), tuning, part, true)
-                            : collective_cost(machine(), tuning, kind_of(op), part);
+  const nccl::Cost cost = op == NcclTestsOp::SendRecv
+                              ? nccl::send_recv_cost(machine(), tuning, part, true)
+                              : nccl::collective_cost(machine(), tuning, kind_of(op), part);
   const double wire =
       static_cast<double>(cost.wire_bytes.count) / machine().rate(Param::NvlinkBandwidth) * 1e6;
   Point p{size, std::chrono::duration<double, std::micro>(cost.latency).count() + wire,
           cost.choice};
-  if (is_exchange(op)) p.choice.channels = nccl_transfer(tuning, part).channels;
+  if (is_exchange(op)) p.choice.channels = nccl::transfer_of(tuning, part).channels;
   return p;
 }
 
 /// `per_octave` sizes from 8 B to 4 GiB, as nccl-tests rounds them.
 std::vector<Point> sweep(NcclTestsOp op, std::uint32_t ranks, int per_octave) {
-  const NcclTuning tuning = nccl_tuning_for(machine(), ranks, 1, {});
+  const nccl::Tuning tuning = nccl::tuning_for(machine(), ranks, 1, {});
   const NcclTestsType& type = parse_nccl_tests_type("float");
   std::vector<Point> points;
   for (int k = 0; k <= 29 * per_octave; ++k) {
@@ -221,16 +221,17 @@ TEST(NcclTime, FallsAtASwitchOnlyByWhatNcclsOwnStepsExplain) {
   Largest doubles, ends, channel;
   for_each_sweep(8, 8, [&](NcclTestsOp op, std::uint32_t ranks, const std::vector<Point>& points) {
     for (std::size_t i = 1; i < points.size(); ++i) {
-      const NcclChoice& before = points[i - 1].choice;
-      const NcclChoice& after = points[i].choice;
+      const nccl::Choice& before = points[i - 1].choice;
+      const nccl::Choice& after = points[i].choice;
       const double fall = 1 - points[i].us / points[i - 1].us;
       if (fall < 1e-6) continue;
       const std::string at = where(op, ranks, points[i - 1], points[i]);
       if (before.protocol != after.protocol) {
-        const bool to_ll128 = after.protocol == NcclProtocol::LL128;
+        const bool to_ll128 = after.protocol == nccl::Protocol::LL128;
         EXPECT_TRUE(is_exchange(op) || (to_ll128 && fall < kNoise)) << at;
         ends.add(fall, at);
-      } else if (before.protocol == NcclProtocol::Simple && after.channels >= 2 * before.channels) {
+      } else if (before.protocol == nccl::Protocol::Simple &&
+                 after.channels >= 2 * before.channels) {
         doubles.add(fall, at);
       } else {
         const bool more = after.channels > before.channels || after.threads > before.threads;

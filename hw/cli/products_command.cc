@@ -1,0 +1,110 @@
+#include "hw/cli/products_command.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hw/products/product_meter.h"
+#include "hw/products/product_table.h"
+#include "hw/products/shape_error.h"
+#include "hw/products/shapes.h"
+#include "scenarios/command_line/command.h"
+
+namespace foretrace::hw {
+namespace {
+
+constexpr std::size_t kProgressEvery = 25;
+
+struct Arguments {
+  std::string shapes;
+  std::string output;
+  std::string shard = "1/1";
+  MeterOptions meter;
+};
+
+/// A shape and what of it is not in the table yet.
+struct Task {
+  Shape shape;
+  std::vector<Contents> contents;
+};
+
+std::vector<Task> tasks_of(const std::vector<Shape>& shapes, const ProductTable& table,
+                           bool rotated) {
+  std::vector<Task> tasks;
+  for (const Shape& shape : shapes) {
+    Task task{shape, {}};
+    for (const Contents contents : {Contents::Zeros, Contents::Random}) {
+      if (!table.has(shape, contents, rotated)) task.contents.push_back(contents);
+    }
+    if (!task.contents.empty()) tasks.push_back(std::move(task));
+  }
+  return tasks;
+}
+
+int run(const Arguments& arguments) {
+  const auto all = read_shapes(arguments.shapes);
+  const auto mine = shard_of(all, parse_shard(arguments.shard));
+  ProductTable table{arguments.output};
+  const auto tasks = tasks_of(mine, table, arguments.meter.rotated);
+  fmt::print(stderr, "{} of {} products here, {} measured before\n", mine.size(), all.size(),
+             mine.size() - tasks.size());
+  if (tasks.empty()) return kDone;
+  std::vector<Shape> left;
+  for (const Task& task : tasks) left.push_back(task.shape);
+  ProductMeter meter{arguments.meter, left};
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t refused = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    try {
+      for (const auto& row : meter.measure(tasks[i].shape, tasks[i].contents)) {
+        table.append(meter.run(), tasks[i].shape, row);
+      }
+    } catch (const ShapeError& error) {
+      ++refused;
+      fmt::print(stderr, "not measured: {}: {}\n", key_of(tasks[i].shape), error.what());
+    }
+    if ((i + 1) % kProgressEvery == 0 || i + 1 == tasks.size()) {
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      const auto done = static_cast<double>(i + 1);
+      fmt::print(stderr, "{}/{} products, {:.0f} s, {:.0f} s left\n", i + 1, tasks.size(),
+                 spent.count(), spent.count() / done * static_cast<double>(tasks.size() - i - 1));
+    }
+  }
+  if (refused > 0) fmt::print(stderr, "cuBLAS refused {} products\n", refused);
+  return refused > 0 ? kBroke : kDone;
+}
+
+}  // namespace
+
+void add_products_command(CLI::App& app, int& exit_code) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App& sub = add_subcommand(app, "products",
+                                 "Measures matrix products: rested and sustained time, and cuBLAS' "
+                                 "choice of kernel",
+                                 "foretrace-hw products scenarios/calibration/products.csv -o "
+                                 "products.csv");
+  sub.add_option("shapes", arguments->shapes,
+                 "CSV of products: m,n,k,type,c_type,transa,transb,batch,beta,family,part,note")
+      ->required();
+  sub.add_option("-o,--output", arguments->output,
+                 "CSV of results; rows that it has are not measured again")
+      ->required();
+  sub.add_option("--device", arguments->meter.device, "CUDA device")->capture_default_str();
+  sub.add_option("--shard", arguments->shard, "Part i of n of the list, as 1/2, for several GPUs")
+      ->capture_default_str();
+  sub.add_option("--seconds-per-shape", arguments->meter.seconds_per_shape,
+                 "Time for one product, with zeros and with random numbers")
+      ->check(CLI::Range(0.1, 60.0))
+      ->capture_default_str();
+  sub.add_option("--rest-ms", arguments->meter.rest_ms, "Idle time before each load")
+      ->check(CLI::Range(0.0, 5000.0))
+      ->capture_default_str();
+  sub.add_flag("--rotate", arguments->meter.rotated,
+               "Successive products use different memory, so that none finds its operands in L2");
+  sub.callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
+}  // namespace foretrace::hw

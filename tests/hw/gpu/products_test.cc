@@ -1,0 +1,41 @@
+// foretrace-hw products on a real GPU: two small products, their rows plausible.
+#include <gmock/gmock.h>
+
+#include "hw/products/product_meter.h"
+#include "tests/hw/gpu/gpu.h"
+
+namespace foretrace::hw {
+namespace {
+
+TEST(ProductsOnGpu, TimesAndKernelsOfTwoSmallProductsArePlausible) {
+  FORETRACE_NEEDS_GPUS(1);
+  const auto shapes = parse_shapes(
+      "m,n,k,type,transa,transb,batch\n"
+      "256,256,256,bfloat16,N,N,1\n"     // launch-bound
+      "2048,1024,1024,float16,T,N,2\n",  // some tens of microseconds
+      "two");
+  ProductMeter meter{{}, shapes};
+  EXPECT_GT(meter.run().sm_count, 0U);
+  for (const Shape& shape : shapes) {
+    const auto rows = meter.measure(shape, {Contents::Zeros, Contents::Random});
+    ASSERT_EQ(rows.size(), 2U);
+    for (const ProductMeasurement& row : rows) {
+      SCOPED_TRACE(key_of(shape) + " " + name_of(row.contents));
+      ASSERT_FALSE(row.kernels.empty());
+      const KernelLaunch& kernel = main_kernel(row.kernels);
+      EXPECT_FALSE(kernel.name.empty());
+      EXPECT_GT(kernel.grid[0] * kernel.block[0], 0U);
+      EXPECT_GT(row.times.burst_us, 0.5);
+      EXPECT_LT(row.times.burst_us, 1000);
+      EXPECT_GE(row.times.sustained_us, 0.8 * row.times.burst_us);
+      EXPECT_GE(row.times.load_ms, 100);
+      EXPECT_GE(row.times.burst_timings, 10U);
+      EXPECT_EQ(row.choice_status, "CUBLAS_STATUS_SUCCESS");
+      ASSERT_TRUE(row.choice);
+      EXPECT_GT(row.choice->waves, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrace::hw
