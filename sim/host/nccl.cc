@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/op_facts.h"
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {

@@ -6,28 +6,9 @@
 #include <cmath>
 #include <utility>
 
+#include "scenarios/program/op_facts.h"
+
 namespace foretrace::sim {
-namespace {
-
-/// Calls that tell of an earlier kernel's error. Launches and other asynchronous calls do not, as
-/// seen on H200s.
-bool reports_errors(const OpKind& kind) {
-  return std::holds_alternative<EventSynchronize>(kind) ||
-         std::holds_alternative<EventQuery>(kind) ||
-         std::holds_alternative<EventElapsedTime>(kind) ||
-         std::holds_alternative<EventWaitFor>(kind) ||
-         std::holds_alternative<StreamSynchronize>(kind) ||
-         std::holds_alternative<StreamQuery>(kind) ||
-         std::holds_alternative<DeviceSynchronize>(kind) || std::holds_alternative<Memcpy>(kind) ||
-         std::holds_alternative<Memset>(kind) || std::holds_alternative<Malloc>(kind) ||
-         std::holds_alternative<Free>(kind) || std::holds_alternative<HostAlloc>(kind) ||
-         std::holds_alternative<HostFree>(kind) || std::holds_alternative<HostRegister>(kind) ||
-         std::holds_alternative<NcclCommInit>(kind) ||
-         std::holds_alternative<NcclCommDestroy>(kind);
-}
-
-}  // namespace
-
 HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
                        const Program& program, const foretrace::HostThread& declared,
                        std::uint32_t process)
@@ -75,7 +56,7 @@ void HostThread::next() {
     const Op& op = (*frame.block)[frame.position++];
     current_ = {&op, frame.instance};
     called_ = engine_.now();
-    if (process_.fault.op != nullptr && reports_errors(op.kind)) {
+    if (process_.fault.op != nullptr && op_facts(op.kind).reports_errors) {
       context_lost();
       return;
     }
@@ -95,7 +76,7 @@ void HostThread::fail(std::string what) {
 void HostThread::context_lost() {
   if (finished() || !failure_.empty()) return;
   const bool waits = pending_wakes_ > 0 && waits_for_stream_ != nullptr;
-  const bool calls = called_ == engine_.now() && reports_errors(current_.op->kind);
+  const bool calls = called_ == engine_.now() && op_facts(current_.op->kind).reports_errors;
   if (!waits && !calls) return;  // notices at its next call
   const TimePoint end = engine_.now() + machine_.time(Param::HostWake);
   recorder_.span(lane_, current_, 0, called_, end);

@@ -6,26 +6,13 @@
 #include <utility>
 
 #include "reports/timeline/origin.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::sim {
 namespace {
 
-/// Executions of all operations in one process: sizes the span store once, without doubling.
-std::size_t count_executions(const Block& block, std::size_t times) {
-  std::size_t total = 0;
-  for (const Op& op : block) {
-    if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
-      total += count_executions(repeat->ops, times * repeat->times);
-    } else if (const auto* region = std::get_if<Region>(&op.kind)) {
-      total += count_executions(region->ops, times);
-    } else if (const auto* group = std::get_if<NcclGroup>(&op.kind)) {
-      total += count_executions(group->ops, times) + times;
-    } else {
-      total += times;
-    }
-  }
-  return total;
-}
+/// Spans that the store has place for from the begin: 1.3 GB, of which only what is used is taken.
+constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 25;
 
 }  // namespace
 
@@ -36,11 +23,13 @@ Recorder::Recorder(const Program& program, const Machine& machine)
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
   timeline_.origin.fit_scenarios = machine.fit_scenarios;
   timeline_.ops = op_rows(program);
-  std::size_t executions = 0;
+  std::uint64_t calls = 0;
   for (const HostThread& thread : program.threads) {
-    executions += count_executions(thread.ops, 1) * thread.processes.size();
+    calls += times_capped(count_executions(thread.ops), thread.processes.size());
+    calls = std::min(calls, kMostReserved);
   }
-  timeline_.spans.reserve(executions * 2);  // the host's call and what it makes a device do
+  // The host's call and what it makes a device do: without doubling the store again and again.
+  timeline_.spans.reserve(std::min(calls * 2, kMostReserved));
 }
 
 std::uint32_t Recorder::add_lane(Lane lane) {
