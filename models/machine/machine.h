@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/machine/node_facts.h"
+#include "models/machine/source.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
@@ -40,8 +42,14 @@ struct ParamValue {
   double value{};
   double spread{};  ///< relative, one sigma: 0.03 is 3 %
   ParameterClass source = ParameterClass::Assumed;
-  std::string from;   ///< "calibration run 2026-11-21, 6 starts" or a datasheet's name
+  std::string from;   ///< the source in words: "calibration, 6 starts" or a datasheet's name
   std::string range;  ///< where it was fitted: "4KiB..1GiB"; empty for everywhere
+  std::shared_ptr<const Source> origin{};  ///< the source itself; none for a value set by code
+
+  bool is_learned() const { return origin && !origin->learned_from.empty(); }
+  /// The class that its uncertainty is of. A value that was learned from measurements is as good as
+  /// a fit, whether or not a command here finds it again.
+  ParameterClass trusted_as() const { return is_learned() ? ParameterClass::Fit : source; }
 };
 
 /// Where a machine lacks a parameter that a program needs. Exit code 2.
@@ -55,7 +63,6 @@ class Machine {
   std::string gpu_name;
   NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
   std::string nccl_version;  ///< whose rules choose algorithm and protocol
-  std::vector<std::string> fit_scenarios;  ///< scenario names whose runs went into the fit
 
   void set(Param param, ParamValue value) { values_[index(param)] = std::move(value); }
   bool has(Param param) const { return values_[index(param)].has_value(); }
@@ -80,6 +87,10 @@ class Machine {
   std::array<std::optional<ParamValue>, kParamCount> calls_;
 };
 
+/// `base`'s value as an assumption of a machine that is based on it. Only where both have the same
+/// kind of GPU does it still say what it was learned from.
+ParamValue inherited_value(const Machine& base, Param param, bool same_gpu);
+
 /// Reads a machine file; all mistakes at once.
 Checked<Machine> read_machine(std::string_view text, const std::string& file);
 
@@ -92,6 +103,9 @@ Machine load_machine(const std::string& name_or_path);
 /// The directory of the shipped machine files, and their names.
 std::filesystem::path machine_directory();
 std::vector<std::string> machine_names();
+
+/// How many of a machine's parameters are of each class: "66 fit, 12 assumed".
+std::string class_counts(const Machine& machine);
 
 /// Errors when `machine` is too small for `program`: GPUs, device memory, host memory.
 Diagnostics check_fits(const Program& program, const Machine& machine);

@@ -36,6 +36,11 @@ bool is_outside(const std::string& range, Bytes size) {
   return low && high && (bytes < *low || bytes > *high);
 }
 
+/// A fit, or what was learned from measurements, used outside of their sizes.
+bool is_learned_elsewhere(const ParamValue& value, Bytes size) {
+  return value.trusted_as() == ParameterClass::Fit && is_outside(value.range, size);
+}
+
 Band band(double off, ParameterClass parameters) {
   const double factor = 1 + std::min(off, kMost);
   return {1 / factor, factor, parameters};
@@ -45,13 +50,13 @@ Band band(double off, ParameterClass parameters) {
 
 ParameterClass source_of(const Machine& machine, Param param, Bytes size) {
   const ParamValue& value = machine.get(param);
-  const bool fit = value.source == ParameterClass::Fit;
-  return fit && is_outside(value.range, size) ? ParameterClass::Assumed : value.source;
+  return is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.source;
 }
 
 double uncertainty_of(const Machine& machine, Param param, Bytes size) {
-  const double spread = machine.get(param).spread;
-  switch (source_of(machine, param, size)) {
+  const ParamValue& value = machine.get(param);
+  const double spread = value.spread;
+  switch (is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.trusted_as()) {
     case ParameterClass::Fit:
       return spread > 0 ? spread : kFitWithoutSpread;
     case ParameterClass::Published:

@@ -2,7 +2,8 @@
 // of it each one is (Share), and how well each one is known.
 //
 // A parameter is known to so much of its value, by where it came from:
-// - fit: its spread (one sigma over machines and starts). Where the file gives none, 5 %: eight of
+// - fit, or learned from measurements in another way (ParamValue::trusted_as): its spread (one
+//   sigma over machines and starts). Where the file gives none, 5 %: eight of
 //   ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
 // - published: 15 %.
 // - datasheet: 25 %. Of an H200's, programs reach 371 of NVLink's 450 GB/s and 4.1 of the memory's

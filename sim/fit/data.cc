@@ -30,7 +30,10 @@ bool names(const std::string& rule, const std::string& name) {
 }
 
 Standing standing_of(const FitRun& run, const HoldOut& hold_out, std::uint64_t pass) {
-  const bool calibrates = run.program.name.starts_with("calibrate");
+  const bool calibrates = run.program.name.starts_with("calibrate") ||
+                          std::ranges::any_of(hold_out.learn, [&](const std::string& rule) {
+                            return names(rule, run.program.name);
+                          });
   for (const std::string& rule : hold_out.scenarios) {
     if (names(rule, run.program.name)) return Standing::Validation;
   }
@@ -98,6 +101,7 @@ void add_run(FitData& data, Program program, const Timeline& measured, const Hol
     const double spread = (figure.p95_ns - figure.p5_ns) / 2 / figure.median_ns;
     data.targets.push_back({data.runs.size(), row.op, row.instance, row.name, figure.median_ns,
                             std::max(spread, kLeastSpread),
+                            reader.content(row.op, row.instance).bytes,
                             standing_of(run, hold_out, reader.pass_of(row.op, row.instance))});
   }
   run.targets = data.targets.size() - run.first_target;

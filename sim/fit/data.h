@@ -17,6 +17,7 @@ struct HoldOut {
   bool every_other_size = true;     ///< of NCCL's sweeps
   std::set<int> ranks;              ///< sweeps with so many GPUs, completely
   std::set<std::string> scenarios;  ///< names, or the beginning of names and a star
+  std::set<std::string> learn;      ///< the same, of no calibrations: learned from nevertheless
 };
 
 /// "every-other", "none" (of the sizes), "ranks=4", "scenario=NAME". Throws UsageError.
@@ -44,7 +45,8 @@ struct FitTarget {
   std::uint64_t instance{};
   std::string region;  ///< "small_graph [3]"
   double measured_ns{};
-  double spread{};  ///< relative: half of p5..p95 over all repetitions, at least 1 %
+  double spread{};          ///< relative: half of p5..p95 over all repetitions, at least 1 %
+  std::uint64_t bytes = 0;  ///< of its NCCL operation, over all ranks
   Standing standing = Standing::Fit;
 };
 

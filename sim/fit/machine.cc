@@ -44,20 +44,17 @@ Machine new_machine(const std::string& name, const std::filesystem::path& enviro
   }
   const Json found = last_start(environment);
   const Json& gpu = found.at("gpus").front();
-  Machine machine = load_machine(kFirstGuess);
+  const Machine first = load_machine(kFirstGuess);
+  Machine machine = first;
   machine.name = name;
   machine.nodes = 1;
   machine.gpus_per_node = static_cast<std::uint32_t>(found.at("gpus").size());
   machine.gpu_name = gpu.value("name", "");
   machine.summary = fmt::format("{} x {} in one node", machine.gpus_per_node, machine.gpu_name);
-  machine.fit_scenarios.clear();
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
     if (!machine.has(param)) continue;
-    ParamValue value = machine.get(param);
-    value.source = ParameterClass::Assumed;
-    value.from = fmt::format("as {}", kFirstGuess);
-    value.range.clear();
+    ParamValue value = inherited_value(first, param, first.gpu_name == machine.gpu_name);
     value.spread = 0;
     machine.set(param, std::move(value));
   }

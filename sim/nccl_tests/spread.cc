@@ -91,7 +91,7 @@ NcclBand nccl_time_band(const Machine& machine, const NcclTestsPlan& plan,
   if (!trust) return several ? kPricesOverNetwork : kPrices;
   if (several || !machine.based_on.empty()) return by_source(*trust, several);
   const bool fitted = machine.has(Param::NcclAllReduceLlBase) &&
-                      machine.get(Param::NcclAllReduceLlBase).source == ParameterClass::Fit;
+                      machine.get(Param::NcclAllReduceLlBase).trusted_as() == ParameterClass::Fit;
   if (!fitted) return kPrices;
   if (plan.graph_launches > 0) return kGraph;
   const bool large = row.size.bytes >= kLarge;

@@ -22,7 +22,6 @@ Recorder::Recorder(const Program& program, const Machine& machine)
   timeline_.origin = origin_of(program);
   timeline_.origin.machine = machine.name;
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
-  timeline_.origin.fit_scenarios = machine.fit_scenarios;
   timeline_.ops = op_rows(program);
   std::uint64_t calls = 0;
   for (const HostThread& thread : program.threads) {

@@ -76,7 +76,7 @@ std::optional<Trust> trust_of(const Machine& machine, std::optional<CollectiveKi
   for (const Param param : params) {
     if (!machine.has(param)) return {};
     const ParamValue& value = machine.get(param);
-    trust.least = std::max(trust.least, value.source);
+    trust.least = std::max(trust.least, value.trusted_as());
     trust.spread = std::max(trust.spread, value.spread);
   }
   return trust;
