@@ -30,12 +30,19 @@ struct Span {
   std::uint64_t instance{};  ///< see scenarios/program/program.h: loop indices as one number
   std::int64_t begin_ns{};
   std::int64_t end_ns{};
-  std::uint16_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
-  std::uint16_t detail{};  ///< index into Timeline::details; 0 is the empty one
+  std::uint32_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
+  std::uint32_t detail{};  ///< index into Timeline::details; 0 is the empty one
 };
 
 /// Where a parameter's value came from: decides how far a prediction is trusted.
 enum class ParameterClass : std::uint8_t { Fit, Datasheet, Published, Assumed };
+
+/// How much of a predicted time a parameter of the machine is: d log(time) / d log(parameter).
+struct ParameterShare {
+  std::string parameter;  ///< "copy.h2d_bandwidth"
+  double share{};         ///< negative for rates
+  friend auto operator<=>(const ParameterShare&, const ParameterShare&) = default;
+};
 
 /// What many spans share; interned.
 struct SpanDetail {
@@ -46,7 +53,8 @@ struct SpanDetail {
   double low_factor = 1;  ///< predicted: the duration's band is [low, high] times the duration
   double high_factor = 1;
   ParameterClass parameters = ParameterClass::Fit;
-  friend bool operator==(const SpanDetail&, const SpanDetail&) = default;
+  std::vector<ParameterShare> decided_by;  ///< predicted: a tenth of the duration or more each
+  friend auto operator<=>(const SpanDetail&, const SpanDetail&) = default;
 };
 
 enum class FlowKind : std::uint8_t { Launch, RecordWait, SendRecv, Signal };
@@ -82,6 +90,7 @@ struct RegionSamples {
   std::optional<std::int64_t> traced_ns;  ///< the same interval in the traced repetition
   double low_factor = 1;                  ///< predicted: band
   double high_factor = 1;
+  std::vector<ParameterShare> decided_by;  ///< predicted: of the work inside, by duration
 };
 
 /// How a run ended, when it did not end well.
@@ -137,6 +146,6 @@ struct Timeline {
 };
 
 /// The index of `detail` in `timeline.details`, added when it is new.
-std::uint16_t intern(Timeline& timeline, const SpanDetail& detail);
+std::uint32_t intern(Timeline& timeline, const SpanDetail& detail);
 
 }  // namespace foretrace

@@ -137,8 +137,8 @@ class Sax : public nlohmann::json_sax<Json> {
                                    .instance = static_cast<std::uint64_t>(cell(at[1])),
                                    .begin_ns = cell(at[3]),
                                    .end_ns = cell(at[4]),
-                                   .part = narrow<std::uint16_t>(cell(at[5])),
-                                   .detail = narrow<std::uint16_t>(cell(at[6]))});
+                                   .part = narrow<std::uint32_t>(cell(at[5])),
+                                   .detail = narrow<std::uint32_t>(cell(at[6]))});
   }
   void flow() {
     check_width();
@@ -243,6 +243,14 @@ Origin read_origin(const Json& document) {
   return origin;
 }
 
+std::vector<ParameterShare> read_shares(const Json& row) {
+  std::vector<ParameterShare> shares;
+  for (const Json& one : row.value("decided_by", Json::array())) {
+    shares.push_back({one.at("parameter"), one.at("share")});
+  }
+  return shares;
+}
+
 OpRow read_op(const Json& row) {
   return OpRow{.kind = row.at("kind"),
                .variant = row.value("variant", ""),
@@ -268,7 +276,8 @@ SpanDetail read_detail(const Json& row) {
       .channels = row.value("channels", 0U),
       .low_factor = row.at("low_factor"),
       .high_factor = row.at("high_factor"),
-      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters"))};
+      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters")),
+      .decided_by = read_shares(row)};
 }
 
 RegionSamples read_region(const Json& row) {
@@ -281,7 +290,8 @@ RegionSamples read_region(const Json& row) {
                        .starts = row.value("starts", std::vector<std::uint32_t>{}),
                        .traced_ns = std::nullopt,
                        .low_factor = row.at("low_factor"),
-                       .high_factor = row.at("high_factor")};
+                       .high_factor = row.at("high_factor"),
+                       .decided_by = read_shares(row)};
   if (row.contains("traced_ns")) region.traced_ns = row.at("traced_ns").get<std::int64_t>();
   if (region.per == 0) throw Unreadable{"a region's 'per' is 0"};
   return region;

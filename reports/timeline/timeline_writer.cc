@@ -103,6 +103,14 @@ Json to_json(const Lane& lane, std::size_t id) {
   return row;
 }
 
+Json to_json(const std::vector<ParameterShare>& shares) {
+  Json rows = Json::array();
+  for (const auto& [parameter, share] : shares) {
+    rows.push_back({{"parameter", parameter}, {"share", finite(share)}});
+  }
+  return rows;
+}
+
 Json to_json(const SpanDetail& detail) {
   Json row = Json::object();
   if (!detail.kernel.empty()) row["kernel"] = detail.kernel;
@@ -112,6 +120,7 @@ Json to_json(const SpanDetail& detail) {
   row["low_factor"] = finite(detail.low_factor);
   row["high_factor"] = finite(detail.high_factor);
   row["parameters"] = name_of(keys::kParameterClasses, detail.parameters);
+  if (!detail.decided_by.empty()) row["decided_by"] = to_json(detail.decided_by);
   return row;
 }
 
@@ -124,6 +133,7 @@ Json to_json(const RegionSamples& region) {
            {"samples_ns", region.samples_ns},
            {"low_factor", finite(region.low_factor)},
            {"high_factor", finite(region.high_factor)}};
+  if (!region.decided_by.empty()) row["decided_by"] = to_json(region.decided_by);
   if (!region.starts.empty()) row["starts"] = region.starts;
   if (region.traced_ns) row["traced_ns"] = *region.traced_ns;
   return row;
