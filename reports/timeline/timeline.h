@@ -37,6 +37,13 @@ struct Span {
 /// Where a parameter's value came from: decides how far a prediction is trusted.
 enum class ParameterClass : std::uint8_t { Fit, Datasheet, Published, Assumed };
 
+/// How much of a predicted time a parameter of the machine is: d log(time) / d log(parameter).
+struct ParameterShare {
+  std::string parameter;  ///< "copy.h2d_bandwidth"
+  double share{};         ///< negative for rates
+  friend auto operator<=>(const ParameterShare&, const ParameterShare&) = default;
+};
+
 /// What many spans share; interned.
 struct SpanDetail {
   std::string kernel;     ///< measured: the kernel's name
@@ -82,6 +89,9 @@ struct RegionSamples {
   std::optional<std::int64_t> traced_ns;  ///< the same interval in the traced repetition
   double low_factor = 1;                  ///< predicted: band
   double high_factor = 1;
+  std::vector<ParameterShare> decided_by;  ///< predicted: of the work inside, by duration
+  std::vector<std::string>
+      learned_by;  ///< predicted: those of them that learned from this very region
 };
 
 /// How a run ended, when it did not end well.
@@ -101,8 +111,6 @@ struct Origin {
   std::string producer;                         ///< "foretrace 0.1.0"
   std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
-  std::vector<std::string>
-      fit_scenarios;  ///< predicted: the scenarios the machine's parameters were fitted on
 };
 
 struct Timeline {

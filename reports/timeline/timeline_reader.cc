@@ -215,8 +215,15 @@ Origin read_origin(const Json& document) {
   origin.producer = document.at("producer");
   origin.versions = document.at("versions");
   origin.clock_error_bound_ns = document.at("clock_error_bound_ns");
-  origin.fit_scenarios = document.at("fit_scenarios");
   return origin;
+}
+
+std::vector<ParameterShare> read_shares(const Json& row) {
+  std::vector<ParameterShare> shares;
+  for (const Json& one : row.value("decided_by", Json::array())) {
+    shares.push_back({one.at("parameter"), one.at("share")});
+  }
+  return shares;
 }
 
 OpRow read_op(const Json& row) {
@@ -257,7 +264,9 @@ RegionSamples read_region(const Json& row) {
                        .starts = row.value("starts", std::vector<std::uint32_t>{}),
                        .traced_ns = std::nullopt,
                        .low_factor = row.at("low_factor"),
-                       .high_factor = row.at("high_factor")};
+                       .high_factor = row.at("high_factor"),
+                       .decided_by = read_shares(row),
+                       .learned_by = row.value("learned_by", std::vector<std::string>{})};
   if (row.contains("traced_ns")) region.traced_ns = row.at("traced_ns").get<std::int64_t>();
   if (region.per == 0) throw Unreadable{"a region's 'per' is 0"};
   return region;

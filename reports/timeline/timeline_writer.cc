@@ -103,6 +103,14 @@ Json to_json(const Lane& lane, std::size_t id) {
   return row;
 }
 
+Json to_json(const std::vector<ParameterShare>& shares) {
+  Json rows = Json::array();
+  for (const auto& [parameter, share] : shares) {
+    rows.push_back({{"parameter", parameter}, {"share", finite(share)}});
+  }
+  return rows;
+}
+
 Json to_json(const SpanDetail& detail) {
   Json row = Json::object();
   if (!detail.kernel.empty()) row["kernel"] = detail.kernel;
@@ -124,6 +132,8 @@ Json to_json(const RegionSamples& region) {
            {"samples_ns", region.samples_ns},
            {"low_factor", finite(region.low_factor)},
            {"high_factor", finite(region.high_factor)}};
+  if (!region.decided_by.empty()) row["decided_by"] = to_json(region.decided_by);
+  if (!region.learned_by.empty()) row["learned_by"] = region.learned_by;
   if (!region.starts.empty()) row["starts"] = region.starts;
   if (region.traced_ns) row["traced_ns"] = *region.traced_ns;
   return row;
@@ -141,7 +151,6 @@ void write_head(Document& document, const Timeline& timeline) {
   document.value("producer", origin.producer);
   document.value("versions", origin.versions);
   document.value("clock_error_bound_ns", origin.clock_error_bound_ns);
-  document.value("fit_scenarios", origin.fit_scenarios);
   document.value("outcome", {{"kind", name_of(keys::kOutcomes, timeline.outcome.kind)},
                              {"explanation", timeline.outcome.explanation}});
 }

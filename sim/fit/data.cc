@@ -11,7 +11,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 #include "sim/fit/program.h"
-#include "sim/fit/region.h"
+#include "sim/record/region_reader.h"
 
 namespace foretrace {
 namespace {
