@@ -115,7 +115,7 @@ TEST(TimelineJson, FollowsItsSchema) {
   TemporaryDirectory directory;
   write_timeline(full_timeline(), directory / "t.json");
   const std::string command = FORETRACE_PYTHON " -m jsonschema -i '" +
-                              (directory / "t.json").string() + "' '" data_directory().string() +
+                              (directory / "t.json").string() + "' '" + data_directory().string() +
                               "/reports/timeline.schema.json' 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0);
 }
