@@ -83,10 +83,11 @@ std::string based_on(const std::string& base, const std::string& parameters = ""
 
 TEST(MachineFile, TakesWhatItDoesNotSayFromItsBaseAsAnAssumption) {
   const Machine base = load_machine("v100-pcie-4");
-  const auto machine = read_machine(
-      based_on("v100-pcie-4", "sources: {s: {class: datasheet, text: t}}\n"
-                               "parameters:\n  gpu.sm_count: {value: 6, source: s}\n"),
-      "m.yaml");
+  const auto machine =
+      read_machine(based_on("v100-pcie-4",
+                            "sources: {s: {class: datasheet, text: t}}\n"
+                            "parameters:\n  gpu.sm_count: {value: 6, source: s}\n"),
+                   "m.yaml");
   ASSERT_TRUE(machine.has_value());
   EXPECT_EQ(machine->based_on, "v100-pcie-4");
   EXPECT_EQ(machine->nccl_version, base.nccl_version);
@@ -101,10 +102,11 @@ TEST(MachineFile, TakesWhatItDoesNotSayFromItsBaseAsAnAssumption) {
 
 TEST(MachineFile, ThatIsBasedOnAnotherGpuLearnedFromNothingThere) {
   const auto inherits = [](const std::string& gpu) {
-    const auto machine = read_machine("schema_version: 2\nname: m\nbased_on: h200-nvswitch-8\n"
-                                      "node: {gpus: 2, gpu: " +
-                                          gpu + "}\n",
-                                      "m.yaml");
+    const auto machine = read_machine(
+        "schema_version: 2\nname: m\nbased_on: h200-nvswitch-8\n"
+        "node: {gpus: 2, gpu: " +
+            gpu + "}\n",
+        "m.yaml");
     const ParamValue& value = machine->get(Param::H2dBandwidth);
     EXPECT_EQ(value.source, ParameterClass::Assumed);
     return value.is_learned();
@@ -153,7 +155,8 @@ TEST(MachineFile, ThatIsUnknownIsTheUsersError) {
 }
 
 TEST(Machine, SaysWhichParameterAProgramNeedsAndItLacks) {
-  const auto machine = read_machine(file_with("  gpu.sm_count: {value: 1, source: here}\n"), "m.yaml");
+  const auto machine =
+      read_machine(file_with("  gpu.sm_count: {value: 1, source: here}\n"), "m.yaml");
   ASSERT_TRUE(machine.has_value());
   try {
     machine->time(Param::HostLaunchKernel);

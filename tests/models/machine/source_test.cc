@@ -1,10 +1,10 @@
 // Sources of machine files: what is refused, and that the shipped machines leave nothing open.
 #include "models/machine/source.h"
 
+#include <fnmatch.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fnmatch.h>
 #include <set>
 
 #include "models/machine/machine.h"
@@ -68,12 +68,12 @@ TEST(Sources, AreRefusedWithAllTheirMistakesAtOnce) {
   const std::string text = errors_of(
       "  a:\n    class: fitted\n    from: x\n    learned_from:\n"
       "      - {ranks: [2, two], sizes: 48..2, which: some}\n");
-  EXPECT_THAT(text, AllOf(HasSubstr("unknown class 'fitted'"), HasSubstr("did you mean 'fit'?"),
-                          HasSubstr("'two' is not a number of GPUs"),
-                          HasSubstr("'48..2' is no range of sizes"),
-                          HasSubstr("which: 'some' is not known"),
-                          HasSubstr("either 'scenario' or 'other' is needed"),
-                          HasSubstr("unknown key 'from'")));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("unknown class 'fitted'"), HasSubstr("did you mean 'fit'?"),
+            HasSubstr("'two' is not a number of GPUs"), HasSubstr("'48..2' is no range of sizes"),
+            HasSubstr("which: 'some' is not known"),
+            HasSubstr("either 'scenario' or 'other' is needed"), HasSubstr("unknown key 'from'")));
 }
 
 // ---- the shipped machines ------------------------------------------------------------------

@@ -12,8 +12,8 @@
 #include "scenarios/text/errors.h"
 #include "sim/fit/machine.h"
 #include "sim/fit/predict.h"
-#include "sim/record/region_reader.h"
 #include "sim/fit/sources.h"
+#include "sim/record/region_reader.h"
 #include "tests/sim/fit/measured_by_simulation.h"
 
 namespace foretrace::test {
@@ -238,15 +238,14 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   EXPECT_THROW(new_machine("mine", {}), UsageError);
 }
 
-TEST(FitSources, EveryFileThatWouldDetermineAParameterExists) {
-  std::size_t files = 0;
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    for (const std::string& file : scenarios_for(static_cast<Param>(i))) {
-      EXPECT_TRUE(fs::exists(data_directory() / "scenarios" / file)) << file;
-      ++files;
-    }
-  }
-  EXPECT_GT(files, kParamCount / 2);
+TEST(FitSources, NameTheCalibrationScenariosThatAParameterDecides) {
+  const DeterminedBy determined = determined_by(load_machine("h200-nvswitch-8"));
+  EXPECT_GT(determined.size(), kParamCount / 2);
+  EXPECT_THAT(determined.at(Param::HostMalloc), ElementsAre("scenarios/calibration/memory.yaml"));
+  EXPECT_THAT(advice_for(Param::HostMalloc, determined), "scenarios/calibration/memory.yaml");
+  EXPECT_THAT(advice_for(Param::H2dBandwidth, determined),
+              HasSubstr("scenarios/calibration/copies.yaml"));
+  EXPECT_THAT(advice_for(Param::NcclNetEfficiency, determined), HasSubstr("give it by hand"));
 }
 
 }  // namespace

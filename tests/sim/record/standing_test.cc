@@ -1,4 +1,5 @@
-// Which predicted regions are a fit: by the parameters that decide them, and what these learned from.
+// Which predicted regions are a fit: by the parameters that decide them, and what these learned
+// from.
 #include "sim/record/standing.h"
 
 #include <gmock/gmock.h>
