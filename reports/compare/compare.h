@@ -58,7 +58,7 @@ struct RegionRow {
 /// made a device do.
 struct OperationRow {
   std::uint32_t op{};
-  std::uint16_t part{};
+  std::uint32_t part{};
   std::string kind, label;
   int line{};
   std::uint64_t size_bytes{};

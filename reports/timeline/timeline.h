@@ -30,8 +30,8 @@ struct Span {
   std::uint64_t instance{};  ///< see scenarios/program/program.h: loop indices as one number
   std::int64_t begin_ns{};
   std::int64_t end_ns{};
-  std::uint16_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
-  std::uint16_t detail{};  ///< index into Timeline::details; 0 is the empty one
+  std::uint32_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
+  std::uint32_t detail{};  ///< index into Timeline::details; 0 is the empty one
 };
 
 /// Where a parameter's value came from: decides how far a prediction is trusted.
@@ -53,7 +53,8 @@ struct SpanDetail {
   double low_factor = 1;  ///< predicted: the duration's band is [low, high] times the duration
   double high_factor = 1;
   ParameterClass parameters = ParameterClass::Fit;
-  friend bool operator==(const SpanDetail&, const SpanDetail&) = default;
+  std::vector<ParameterShare> decided_by;  ///< predicted: a tenth of the duration or more each
+  friend auto operator<=>(const SpanDetail&, const SpanDetail&) = default;
 };
 
 enum class FlowKind : std::uint8_t { Launch, RecordWait, SendRecv, Signal };
@@ -125,6 +126,6 @@ struct Timeline {
 };
 
 /// The index of `detail` in `timeline.details`, added when it is new.
-std::uint16_t intern(Timeline& timeline, const SpanDetail& detail);
+std::uint32_t intern(Timeline& timeline, const SpanDetail& detail);
 
 }  // namespace foretrace

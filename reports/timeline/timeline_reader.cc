@@ -137,8 +137,8 @@ class Sax : public nlohmann::json_sax<Json> {
                                    .instance = static_cast<std::uint64_t>(cell(at[1])),
                                    .begin_ns = cell(at[3]),
                                    .end_ns = cell(at[4]),
-                                   .part = narrow<std::uint16_t>(cell(at[5])),
-                                   .detail = narrow<std::uint16_t>(cell(at[6]))});
+                                   .part = narrow<std::uint32_t>(cell(at[5])),
+                                   .detail = narrow<std::uint32_t>(cell(at[6]))});
   }
   void flow() {
     check_width();
@@ -251,7 +251,8 @@ SpanDetail read_detail(const Json& row) {
       .channels = row.value("channels", 0U),
       .low_factor = row.at("low_factor"),
       .high_factor = row.at("high_factor"),
-      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters"))};
+      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters")),
+      .decided_by = read_shares(row)};
 }
 
 RegionSamples read_region(const Json& row) {

@@ -120,6 +120,7 @@ Json to_json(const SpanDetail& detail) {
   row["low_factor"] = finite(detail.low_factor);
   row["high_factor"] = finite(detail.high_factor);
   row["parameters"] = name_of(keys::kParameterClasses, detail.parameters);
+  if (!detail.decided_by.empty()) row["decided_by"] = to_json(detail.decided_by);
   return row;
 }
 

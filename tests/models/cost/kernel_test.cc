@@ -1,27 +1,21 @@
 // What kernels take alone: staircases and bandwidths, derived.
-#include "models/cost/kernel_cost.h"
+#include "models/cost/kernel.h"
 
 #include <gtest/gtest.h>
 
-namespace foretrace {
+#include "tests/models/cost/costed_machine.h"
+
+namespace foretrace::cost {
 namespace {
 
 using namespace literals;
 
-Machine machine_of(std::initializer_list<std::pair<Param, double>> values) {
-  Machine machine;
-  for (const auto& [param, value] : values) {
-    machine.set(param, {value, 0, ParameterClass::Assumed, "", ""});
-  }
-  return machine;
-}
-
 TEST(SpinCost, RunsInWavesOfAllSms) {
   const Machine machine = machine_of({{Param::SmCount, 10}, {Param::SpinOverhead, 1e-6}});
-  EXPECT_EQ(spin_cost(machine, 5_us, 4).alone, 6_us);
-  EXPECT_EQ(spin_cost(machine, 5_us, 4).sms, 4u);
-  EXPECT_EQ(spin_cost(machine, 5_us, 11).alone, 11_us) << "two waves";
-  EXPECT_EQ(spin_cost(machine, 5_us, 11).sms, 10u);
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).alone, 6_us);
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).sms, 4u);
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 11U).alone, 11_us) << "two waves";
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 11U).sms, 10u);
 }
 
 TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
@@ -33,8 +27,11 @@ TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
                                       {Param::GemmRateF32, 4e12},
                                       {Param::GemmMediumF32, 0.9},
                                       {Param::GemmSmallF32, 0.1}});
-  EXPECT_NEAR(to_us(gemm_cost(machine, DataType::Float32, 256, 256, 1000).alone), 32.768, 1e-3);
-  EXPECT_NEAR(to_us(gemm_cost(machine, DataType::Float32, 384, 256, 1000).alone), 54.613, 1e-3);
+  const auto us = [&](std::int64_t m, std::int64_t n) {
+    return to_us(answer(machine, gemm_cost, DataType::Float32, m, n, std::int64_t{1000}).alone);
+  };
+  EXPECT_NEAR(us(256, 256), 32.768, 1e-3);
+  EXPECT_NEAR(us(384, 256), 54.613, 1e-3);
 }
 
 TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
@@ -46,9 +43,17 @@ TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
                                       {Param::UnaryBandwidth, 0.5e12}});
   // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to
   // start.
-  EXPECT_NEAR(to_us(elementwise_cost(machine, Bytes{400'000}, 1).alone), 1.8, 1e-6);
-  EXPECT_NEAR(to_us(elementwise_cost(machine, Bytes{1'000'000}, 1).alone), 7.0, 1e-6);
+  EXPECT_NEAR(to_us(answer(machine, elementwise_cost, Bytes{400'000}, 1U).alone), 1.8, 1e-6);
+  EXPECT_NEAR(to_us(answer(machine, elementwise_cost, Bytes{1'000'000}, 1U).alone), 7.0, 1e-6);
+}
+
+TEST(MemsetCost, OfHostMemoryGoesAcrossPcie) {
+  // 1 us to start and 1 MB at 50 GB/s; one thread block does it.
+  const Machine machine = machine_of({{Param::KernelBase, 1e-6}, {Param::D2hBandwidth, 50e9}});
+  const KernelCost cost = answer(machine, host_memset_cost, Bytes{1'000'000});
+  EXPECT_EQ(cost.alone, 21_us);
+  EXPECT_EQ(cost.sms, 1U);
 }
 
 }  // namespace
-}  // namespace foretrace
+}  // namespace foretrace::cost
