@@ -91,6 +91,8 @@ struct RegionSamples {
   double low_factor = 1;                  ///< predicted: band
   double high_factor = 1;
   std::vector<ParameterShare> decided_by;  ///< predicted: of the work inside, by duration
+  std::vector<std::string>
+      learned_by;  ///< predicted: those of them that learned from this very region
 };
 
 /// How a run ended, when it did not end well.
@@ -129,8 +131,6 @@ struct Origin {
   std::string producer;                         ///< "foretrace 0.1.0"
   std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
-  std::vector<std::string>
-      fit_scenarios;  ///< predicted: the scenarios the machine's parameters were fitted on
   std::vector<ProcessStart> starts;  ///< measured: those that are known
 };
 

@@ -236,7 +236,6 @@ Origin read_origin(const Json& document) {
   origin.producer = document.at("producer");
   origin.versions = document.at("versions");
   origin.clock_error_bound_ns = document.at("clock_error_bound_ns");
-  origin.fit_scenarios = document.at("fit_scenarios");
   for (const Json& row : document.value("starts", Json::array())) {
     origin.starts.push_back(read_start(row));
   }
@@ -291,7 +290,8 @@ RegionSamples read_region(const Json& row) {
                        .traced_ns = std::nullopt,
                        .low_factor = row.at("low_factor"),
                        .high_factor = row.at("high_factor"),
-                       .decided_by = read_shares(row)};
+                       .decided_by = read_shares(row),
+                       .learned_by = row.value("learned_by", std::vector<std::string>{})};
   if (row.contains("traced_ns")) region.traced_ns = row.at("traced_ns").get<std::int64_t>();
   if (region.per == 0) throw Unreadable{"a region's 'per' is 0"};
   return region;

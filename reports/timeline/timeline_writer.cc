@@ -134,6 +134,7 @@ Json to_json(const RegionSamples& region) {
            {"low_factor", finite(region.low_factor)},
            {"high_factor", finite(region.high_factor)}};
   if (!region.decided_by.empty()) row["decided_by"] = to_json(region.decided_by);
+  if (!region.learned_by.empty()) row["learned_by"] = region.learned_by;
   if (!region.starts.empty()) row["starts"] = region.starts;
   if (region.traced_ns) row["traced_ns"] = *region.traced_ns;
   return row;
@@ -151,7 +152,6 @@ void write_head(Document& document, const Timeline& timeline) {
   document.value("producer", origin.producer);
   document.value("versions", origin.versions);
   document.value("clock_error_bound_ns", origin.clock_error_bound_ns);
-  document.value("fit_scenarios", origin.fit_scenarios);
   document.value("outcome", {{"kind", name_of(keys::kOutcomes, timeline.outcome.kind)},
                              {"explanation", timeline.outcome.explanation}});
 }

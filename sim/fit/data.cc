@@ -12,7 +12,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 #include "sim/fit/program.h"
-#include "sim/fit/region.h"
+#include "sim/record/region_reader.h"
 
 namespace foretrace {
 namespace {
@@ -102,8 +102,8 @@ void add_run(FitData& data, Program program, const Timeline& measured, const Hol
     const double spread = (figure.p95_ns - figure.p5_ns) / 2 / figure.median_ns;
     data.targets.push_back({data.runs.size(), row.op, row.instance, row.name, figure.median_ns,
                             std::max(spread, kLeastSpread),
-                            reader.content(row.op, row.instance).bytes,
-                            standing_of(run, hold_out, reader.pass_of(row.op, row.instance))});
+                            standing_of(run, hold_out, reader.pass_of(row.op, row.instance)),
+                            reader.content(row.op, row.instance).bytes});
   }
   run.targets = data.targets.size() - run.first_target;
   data.runs.push_back(std::move(run));

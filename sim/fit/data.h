@@ -45,9 +45,9 @@ struct FitTarget {
   std::uint64_t instance{};
   std::string region;  ///< "small_graph [3]"
   double measured_ns{};
-  double spread{};          ///< relative: half of p5..p95 over all repetitions, at least 1 %
-  std::uint64_t bytes = 0;  ///< of its NCCL operation, over all ranks
+  double spread{};  ///< relative: half of p5..p95 over all repetitions, at least 1 %
   Standing standing = Standing::Fit;
+  std::uint64_t bytes = 0;  ///< of its NCCL operation, over all ranks
 };
 
 struct FitData {

@@ -24,7 +24,6 @@ Timeline full_timeline() {
   Timeline& t = b.timeline;
   t.origin.versions = {{"cuda", "13.0"}, {"nccl", "2.28.3"}};
   t.origin.clock_error_bound_ns = 800;
-  t.origin.fit_scenarios = {"calibrate_copies", "calibrate_gemm"};
   t.origin.starts = {{1, "2026-11-21T03:10:23Z", "b1", "3f0c", {{1980, 3201, 33, "none"}, {}}}};
   t.outcome = {Outcome::Kind::Deadlock, {"process 1, thread main, hang.yaml:14: waits"}};
   const auto copy = b.op("memcpy_async", 12, "h2d \"quoted\"\n", 1 << 20);
@@ -53,7 +52,8 @@ Timeline full_timeline() {
   region.traced_ns = 1100;
   region.low_factor = 0.875;
   region.high_factor = 1.25;
-  region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"host.memcpy_async", 0.25}};
+  region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"copy.h2d_latency", 0.25}};
+  region.learned_by = {"copy.h2d_bandwidth"};
   return t;
 }
 

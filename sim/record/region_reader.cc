@@ -1,4 +1,4 @@
-#include "sim/fit/region.h"
+#include "sim/record/region_reader.h"
 
 #include <fmt/format.h>
 
