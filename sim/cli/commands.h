@@ -22,5 +22,6 @@ void add_merge_command(CLI::App& app, int& exit_code);
 void add_nccl_tests_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
 void add_nccl_explain_command(CLI::App& app, int& exit_code);
+void add_explain_kernel_command(CLI::App& app, int& exit_code);
 
 }  // namespace foretrace
