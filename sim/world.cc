@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "sim/host/warm_state.h"
 
@@ -14,22 +15,6 @@ namespace {
 
 Bandwidth rate_of(const Machine& machine, Param param) {
   return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
-}
-
-/// Whether any operation of `block`, or inside its operations, is of one of these kinds.
-template <class... Kinds>
-bool any_of_kind(const Block& block) {
-  return std::ranges::any_of(block, [](const Op& op) {
-    if ((std::holds_alternative<Kinds>(op.kind) || ...)) return true;
-    const Block* inside = block_of(op.kind);
-    return inside != nullptr && any_of_kind<Kinds...>(*inside);
-  });
-}
-
-template <class... Kinds>
-bool any_of_kind(const Program& program) {
-  return std::ranges::any_of(program.threads,
-                             [](const auto& thread) { return any_of_kind<Kinds...>(thread.ops); });
 }
 
 }  // namespace
@@ -136,8 +121,14 @@ void World::add_links() {
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
   const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
   // A thousand GPUs have five thousand links: only those that the program can use.
-  const bool copies = any_of_kind<MemcpyAsync, Memcpy, MemsetAsync, Memset>(program_);
-  const bool kernels = copies || any_of_kind<Gemm, Elementwise, Reduction>(program_);
+  const bool copies = any_op(program_, [](const Op& op) {
+    const StreamWork work = op_facts(op.kind).work;
+    return work == StreamWork::Copy || work == StreamWork::Fill;
+  });
+  const bool kernels = copies || any_op(program_, [](const Op& op) {  // that use the memory
+                         const OpFacts facts = op_facts(op.kind);
+                         return facts.work == StreamWork::Kernel && !facts.accesses.empty();
+                       });
   const bool slows = kernels && machine_.has(Param::NcclMemorySlowdown);
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
     GpuLinks& links = gpu_links_.emplace_back();

@@ -66,7 +66,7 @@ std::vector<std::string> missing_classes(const FitResult& result) {
 }
 
 /// Throws UsageError when the data do not determine what the user insists on.
-void refuse(const Options& options, const FitResult& result) {
+void refuse(const Options& options, const FitResult& result, const DeterminedBy& determined) {
   std::string problems;
   for (const std::string& name : missing_classes(result)) {
     if (std::ranges::find(options.without, name) != options.without.end()) continue;
@@ -82,7 +82,7 @@ void refuse(const Options& options, const FitResult& result) {
       const auto refused = std::ranges::find(result.refused, param, &Refused::param);
       if (refused == result.refused.end()) continue;
       problems += fmt::format("{}: {}; it would be determined by {}\n", key, refused->reason,
-                              advice_for(param));
+                              advice_for(param, determined));
     }
     if (!known) problems += fmt::format("--require {}: no such parameter\n", required);
   }
@@ -145,9 +145,11 @@ int run(const Options& options) {
   }
   if (!options.judge) fmt::print("{}\n", parameter_table(result, start));
   fmt::print("{}", class_summary(data, classes, result));
-  fmt::print(stderr, "{}", refusal_text(result));
+  const DeterminedBy determined =
+      result.refused.empty() ? DeterminedBy{} : determined_by(result.machine);
+  fmt::print(stderr, "{}", refusal_text(result, determined));
   if (!options.judge) {
-    refuse(options, result);
+    refuse(options, result, determined);
     write_file(options.output, machine_text(result.machine));
     fmt::print(stderr, "{} parameters fitted, {} left as they were: {}\n", result.fitted.size(),
                result.refused.size(), options.output);

@@ -45,9 +45,9 @@ struct FitTarget {
   std::uint64_t instance{};
   std::string region;  ///< "small_graph [3]"
   double measured_ns{};
-  double spread{};          ///< relative: half of p5..p95 over all repetitions, at least 1 %
-  std::uint64_t bytes = 0;  ///< of its NCCL operation, over all ranks
+  double spread{};  ///< relative: half of p5..p95 over all repetitions, at least 1 %
   Standing standing = Standing::Fit;
+  std::uint64_t bytes = 0;  ///< of its NCCL operation, over all ranks
 };
 
 struct FitData {
@@ -55,7 +55,7 @@ struct FitData {
   std::vector<FitTarget> targets;     ///< run by run
   std::vector<std::string> left_out;  ///< one line for each measurement that cannot be used
   std::filesystem::path
-      environment;  ///< environment.json of a run with the most GPUs; may be empty
+      environment;  ///< environments/KEY.json of a run with the most GPUs; may be empty
 };
 
 /// Adds one measurement, of `program` itself.

@@ -25,11 +25,10 @@ double host_memory(const std::string& text) {
   return std::string_view{end} == " kB" ? kilobytes * 1024 : 0;
 }
 
-Json last_start(const std::filesystem::path& file) {
-  const Json document = Json::parse(read_text_file(file), nullptr, false);
-  if (document.is_object() && document.contains("starts") && !document.at("starts").empty()) {
-    const Json machine = document.at("starts").back().value("machine", Json::object());
-    if (machine.contains("gpus") && !machine.at("gpus").empty()) return machine;
+Json read_environment(const std::filesystem::path& file) {
+  Json environment = Json::parse(read_text_file(file), nullptr, false);
+  if (environment.is_object() && environment.contains("gpus") && !environment.at("gpus").empty()) {
+    return environment;
   }
   throw UsageError{fmt::format("{}: says nothing of the GPUs", file.string())};
 }
@@ -39,10 +38,13 @@ Json last_start(const std::filesystem::path& file) {
 Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
   if (environment.empty()) {
     throw UsageError{
-        "--new: no environment.json beside these measurements, so nothing is known of the machine\n"
-        "  hint: start from a machine file with --machine"};
+        "--new: these measurements have no environments/KEY.json, so nothing is known of the "
+        "machine\n"
+        "  hint: start from a machine file with --machine; or, if an earlier version measured "
+        "them, "
+        "foretrace merge --convert RUNS"};
   }
-  const Json found = last_start(environment);
+  const Json found = read_environment(environment);
   const Json& gpu = found.at("gpus").front();
   const Machine first = load_machine(kFirstGuess);
   Machine machine = first;

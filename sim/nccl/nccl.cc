@@ -3,12 +3,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "scenarios/text/errors.h"
 #include "sim/device/stream.h"
 
 namespace foretrace::sim {
+namespace {
+
+/// shares_of() for functions that look at the machine itself: of the parameters that a NCCL
+/// operation's time may depend on.
+template <class SecondsOf>
+std::vector<Share> shares_by_machine(const Machine& machine, const SecondsOf& seconds_of) {
+  constexpr double kNudge = 1.001;
+  constexpr double kLeast = 1e-3;
+  const double seconds = seconds_of(machine);
+  std::vector<Share> shares;
+  if (!(seconds > 0)) return shares;
+  Machine nudged = machine;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    const std::string_view key = info(param).key;
+    const bool may =
+        key.starts_with("nccl.") || key.starts_with("network.") || key.starts_with("nvlink.");
+    if (!may || !machine.has(param)) continue;
+    ParamValue value = machine.get(param);
+    value.value *= kNudge;
+    nudged.set(param, std::move(value));
+    const double share = std::log(seconds_of(nudged) / seconds) / std::log(kNudge);
+    nudged.set(param, machine.get(param));
+    if (std::abs(share) >= kLeast) shares.push_back({param, share});
+  }
+  std::ranges::sort(
+      shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
+  return shares;
+}
+
+}  // namespace
 
 void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
                      const Execution& execution, const nccl::Choice& choice) {
@@ -18,7 +50,7 @@ void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
   if (collective != nullptr && !nccl::is_send_recv(collective->kind)) {
     std::swap(parts_[collectives_++], parts_.back());
   }
-  executions_.push_back(execution);
+  operations_.push_back({execution});
   channels_ = std::max(channels_, choice.channels);
   ++open_;
 }
@@ -189,6 +221,30 @@ const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::GroupC
     last_costs_ = nccl::group_cost(machine_, tuning_, together);
   }
   return last_costs_;
+}
+
+std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed) const {
+  const auto cost_on = [&](const Machine& machine) {
+    const Variables v = call.variables;
+    const OpKind& kind = call.execution.op->kind;
+    if (const auto* op = std::get_if<NcclCollective>(&kind)) {
+      const bool alone = timed.together.size() < 2 || nccl::is_send_recv(op->kind);
+      if (!alone) return nccl::group_cost(machine, tuning_, timed.together)[timed.place];
+      return nccl::collective_cost(machine, tuning_, op->kind, op->size.eval(v), op->type, op->op);
+    }
+    const auto* send = std::get_if<NcclSend>(&kind);
+    const auto pair = [&](const auto& op) {
+      const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
+      return nccl::send_recv_cost(machine, tuning_, op.size.eval(v), timed.both_ways,
+                                  peer_of(timed.rank, peer));
+    };
+    return send != nullptr ? pair(*send) : pair(std::get<NcclRecv>(kind));
+  };
+  return shares_by_machine(machine_, [&](const Machine& machine) {
+    const nccl::Cost cost = cost_on(machine);
+    return to_seconds(cost.latency) +
+           static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth);
+  });
 }
 
 Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
@@ -38,21 +39,14 @@ Program program_of(const NcclTestsPlan& plan, const std::vector<NcclTestsLoop>& 
 constexpr std::uint32_t kNoRegion = 0xffffffff;
 
 /// Which region of its thread (counted from 0) an operation belongs to, by OpId.
-void number_regions(const Block& block, std::uint32_t inside, std::uint32_t& next,
-                    std::vector<std::uint32_t>& region_of) {
-  for (const Op& op : block) {
-    const bool is_region = std::holds_alternative<Region>(op.kind);
-    const std::uint32_t region = is_region ? next++ : inside;
-    region_of[op.id.value] = region;
-    if (const Block* inner = block_of(op.kind)) number_regions(*inner, region, next, region_of);
-  }
-}
-
 std::vector<std::uint32_t> regions_of(const Program& program) {
   std::vector<std::uint32_t> region_of(program.op_count, kNoRegion);
   for (const HostThread& thread : program.threads) {
     std::uint32_t next = 0;
-    number_regions(thread.ops, kNoRegion, next, region_of);
+    for_each_op(thread.ops, [&](const Op& op, Around around) {
+      const std::uint32_t outside = around.empty() ? kNoRegion : region_of[around.back()->id.value];
+      region_of[op.id.value] = std::holds_alternative<Region>(op.kind) ? next++ : outside;
+    });
   }
   return region_of;
 }
