@@ -44,8 +44,10 @@ void read_sizes(const std::string& text, Shape& shape) {
                                     : std::from_chars(at, end, *size);
     constexpr std::int64_t kMost = 1'000'000'000;
     if (read.ec != std::errc{} || *size < 1 || *size > kMost) {
-      throw UsageError{fmt::format("'{}' is not the size of a product\n  hint: m, n and k, as in "
-                                   "4096x4096x1024", text)};
+      throw UsageError{
+          fmt::format("'{}' is not the size of a product\n  hint: m, n and k, as in "
+                      "4096x4096x1024",
+                      text)};
     }
     at = read.ptr;
   }
@@ -56,8 +58,10 @@ void read_sizes(const std::string& text, Shape& shape) {
 
 Shape read_shape(const Options& options) {
   static const std::vector<std::pair<std::string, Arithmetic>> kTypes{
-      {"float32", Arithmetic::Float32}, {"float16", Arithmetic::Half},
-      {"bfloat16", Arithmetic::Half},   {"tf32", Arithmetic::Tf32},
+      {"float32", Arithmetic::Float32},
+      {"float16", Arithmetic::Half},
+      {"bfloat16", Arithmetic::Half},
+      {"tf32", Arithmetic::Tf32},
       {"float64", Arithmetic::Float64}};
   Shape shape;
   read_sizes(options.sizes, shape);
@@ -72,8 +76,8 @@ Shape read_shape(const Options& options) {
   }
   if (!found) {
     const std::string hint = suggest(options.type, known);
-    throw UsageError{fmt::format("unknown type '{}'{}", options.type,
-                                 hint.empty() ? "" : "\n  hint: " + hint)};
+    throw UsageError{
+        fmt::format("unknown type '{}'{}", options.type, hint.empty() ? "" : "\n  hint: " + hint)};
   }
   shape.transposes_a = options.transposes[0] == 'T';
   shape.transposes_b = options.transposes[1] == 'T';
@@ -137,13 +141,14 @@ int run(const Options& options) {
   if (!has_speeds(machine, family)) {
     throw UsageError{fmt::format(
         "{} has no measured products: its products are tiles at gemm.*'s rates, and nothing more "
-        "is known\n  hint: foretrace-hw products, then foretrace fit-products", machine.name)};
+        "is known\n  hint: foretrace-hw products, then foretrace fit-products",
+        machine.name)};
   }
   Reading read{machine};
   const Speeds speeds = read_speeds(read, family);
   const std::vector<Choice> choices = likely_choices(shape, speeds);
-  fmt::print("{} {}x{}x{} {}{} on {}: kernel {}, one block on each of {:.0f} SMs\n",
-             options.type, shape.m, shape.n, shape.k, options.transposes,
+  fmt::print("{} {}x{}x{} {}{} on {}: kernel {}, one block on each of {:.0f} SMs\n", options.type,
+             shape.m, shape.n, shape.k, options.transposes,
              shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "", machine.name,
              kernel_name(family), speeds.sms);
   if (family == Family::HalfOdd || family == Family::HalfPairs || family == Family::Tf32Odd) {
@@ -163,7 +168,8 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   command->add_option("kernel", options->kernel, "gemm")->required();
   command->add_option("sizes", options->sizes, "m, n and k: 4096x4096x1024")->required();
-  command->add_option("--type", options->type, "float32 (TF32 off), tf32, float16, bfloat16, float64")
+  command
+      ->add_option("--type", options->type, "float32 (TF32 off), tf32, float16, bfloat16, float64")
       ->capture_default_str();
   command->add_option("--machine", options->machine, "a name of foretrace list machines, or a file")
       ->capture_default_str();

@@ -44,8 +44,9 @@ int run(const Options& options) {
   }
   const std::vector<Row> learned = part_of(rows, false);
   const auto fit = [&](const std::vector<Row>& part) {
-    return options.with_taste ? fit_products::fit(machine, products::recorded_taste(), part)
-                              : fit_products::fit_machine(machine, products::recorded_taste(), part);
+    return options.with_taste
+               ? fit_products::fit(machine, products::recorded_taste(), part)
+               : fit_products::fit_machine(machine, products::recorded_taste(), part);
   };
   fmt::print("# five folds, each predicted from the other four\n{}",
              fit_products::errors_text(fit_products::cross_validated(learned, fit)));
@@ -61,7 +62,8 @@ int run(const Options& options) {
 
 void add_fit_products_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
-      "fit-products", "parameters of matrix products from a table that foretrace-hw products wrote");
+      "fit-products",
+      "parameters of matrix products from a table that foretrace-hw products wrote");
   const auto options = std::make_shared<Options>();
   command->add_option("table", options->table, "products.csv")->required();
   command->add_option("--machine", options->machine, "to start from")->capture_default_str();

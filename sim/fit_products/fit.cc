@@ -126,8 +126,8 @@ auto at_measured_clock(const products::Taste& taste, double rested, bool recorde
 
 void fit_half(Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
   solve({.params = {ProductsStart, ProductsGraphStart, ProductsMemory, ProductsCache,
-                    ProductsSplitStart, ProductsSplitRate, ProductsHalfRate,
-                    ProductsHalfRateApart, ProductsHalfOperands, ProductsHalfResults},
+                    ProductsSplitStart, ProductsSplitRate, ProductsHalfRate, ProductsHalfRateApart,
+                    ProductsHalfOperands, ProductsHalfResults},
          .rows = those(rows, [](const Row& row) { return row.plan.has_value(); }),
          .residual = at_measured_clock(taste, rested_clock(rows), true)},
         machine);

@@ -18,7 +18,6 @@ struct Fit {
 Fit fit(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows);
 
 /// The same with a given taste: another GPU, the same library.
-Fit fit_machine(const Machine& machine, const products::Taste& taste,
-                const std::vector<Row>& rows);
+Fit fit_machine(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows);
 
 }  // namespace foretrace::fit_products

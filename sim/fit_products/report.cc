@@ -132,8 +132,8 @@ std::string parameters_text(const Fit& fit) {
   std::string text;
   for (const Param param : fit.fitted) {
     const ParamValue& value = fit.machine.get(param);
-    text += fmt::format("  {}: {{value: {}, source: products, spread: {:.1f}%}}\n",
-                        info(param).key, value_text(param, value.value), value.spread * 100);
+    text += fmt::format("  {}: {{value: {}, source: products, spread: {:.1f}%}}\n", info(param).key,
+                        value_text(param, value.value), value.spread * 100);
   }
   return text;
 }

@@ -35,8 +35,8 @@ class Line {
     const auto at = columns_.find(column);
     if (at == columns_.end()) throw UsageError{fmt::format("{}: no column {}", where_, column)};
     if (at->second >= cells_.size()) {
-      throw UsageError{fmt::format("{}: {} cells, {} are needed", where_, cells_.size(),
-                                   columns_.size())};
+      throw UsageError{
+          fmt::format("{}: {} cells, {} are needed", where_, cells_.size(), columns_.size())};
     }
     return cells_[at->second];
   }
@@ -95,8 +95,8 @@ Row row_of(const Line& line) {
                .accumulates = line.number("beta") != 0};
   const bool half = row.shape.arithmetic == products::Arithmetic::Half;
   if (half && line.text("c_type") == "float32") row.shape.result_bytes = 4;
-  row.contents = line.text("contents") == "zeros" ? products::Contents::Zeros
-                                                  : products::Contents::Random;
+  row.contents =
+      line.text("contents") == "zeros" ? products::Contents::Zeros : products::Contents::Random;
   row.in_graph = line.text("timed_by") == "graph";
   row.burst = line.number("burst_us") * 1e-6;
   row.sustained = line.number("sustained_us") * 1e-6;

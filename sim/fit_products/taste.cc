@@ -41,8 +41,7 @@ std::optional<Decision> decision(const Row& row, const products::Speeds& speeds,
     const products::Times times = time_of(row.shape, plan, speeds);
     const double tile_tall =
         std::log(static_cast<double>(plan.tile_m) / static_cast<double>(plan.tile_n));
-    decision.known.row(static_cast<Eigen::Index>(decision.tile.size()))
-        << -std::log(times.total),
+    decision.known.row(static_cast<Eigen::Index>(decision.tile.size())) << -std::log(times.total),
         -std::log(static_cast<double>(times.waves)), plan.split > 1 ? 1.0 : 0.0,
         std::log(static_cast<double>(plan.split)), tile_tall * tall;
     const auto tile = std::ranges::find_if(taste.tiles, [&](const products::Tile& known) {

@@ -86,8 +86,7 @@ double least_bytes(const Shape& shape) {
   const double element = element_bytes(shape.arithmetic);
   const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
   const double passes = shape.accumulates ? 2 : 1;
-  return ((m * k + k * n) * element + m * n * result * passes) *
-         static_cast<double>(shape.batch);
+  return ((m * k + k * n) * element + m * n * result * passes) * static_cast<double>(shape.batch);
 }
 
 }  // namespace foretrace::products

@@ -25,14 +25,14 @@ struct Shape {
 /// The kernels that a shape can get. What decides is how the rows of a, b and c are aligned: the
 /// copies into shared memory (TMA) take leading dimensions that are multiples of 16 bytes.
 enum class Family : std::uint8_t {
-  Half,       ///< nvjet_sm90: persistent, tiles of any multiple of 8
-  HalfPairs,  ///< cutlass_80 align2: leading dimensions are even
-  HalfOdd,    ///< cutlass_75 align1: at least one is odd
-  Tf32,       ///< sm90_xmma
-  Tf32Turned, ///< the same where b is transposed: it has to be turned round, tensor cores cannot
-  Tf32Odd,    ///< cutlass_80 align1
-  Float32,    ///< no tensor cores: sm80_xmma, cutlass_80 simt
-  Float64     ///< sm90_xmma, cutlass_80 d884
+  Half,        ///< nvjet_sm90: persistent, tiles of any multiple of 8
+  HalfPairs,   ///< cutlass_80 align2: leading dimensions are even
+  HalfOdd,     ///< cutlass_75 align1: at least one is odd
+  Tf32,        ///< sm90_xmma
+  Tf32Turned,  ///< the same where b is transposed: it has to be turned round, tensor cores cannot
+  Tf32Odd,     ///< cutlass_80 align1
+  Float32,     ///< no tensor cores: sm80_xmma, cutlass_80 simt
+  Float64      ///< sm90_xmma, cutlass_80 d884
 };
 
 /// What the operands hold. Zeros switch no transistors: the clock stays higher.

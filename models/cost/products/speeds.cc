@@ -48,19 +48,20 @@ bool has_speeds(const Machine& machine, Family family) {
 Speeds read_speeds(Reading& read, Family family) {
   const FamilyParams params = params_of(family);
   const double arithmetic = read.rate(params.arithmetic);
-  return {.sms = read.value(SmCount),
-          .start = read.seconds(ProductsStart),
-          .graph_start = read.seconds(ProductsGraphStart),
-          .arithmetic = arithmetic,
-          .arithmetic_apart = family == Family::Half ? read.rate(ProductsHalfRateApart) : arithmetic,
-          .operands = read.rate(params.operands),
-          .results = read.rate(params.results),
-          .cache = read.rate(ProductsCache),
-          .cache_size = read.value(L2Size),
-          .memory = read.rate(ProductsMemory),
-          .split_start = read.seconds(ProductsSplitStart),
-          .split_rate = read.rate(ProductsSplitRate),
-          .peak = read.rate(params.peak)};
+  return {
+      .sms = read.value(SmCount),
+      .start = read.seconds(ProductsStart),
+      .graph_start = read.seconds(ProductsGraphStart),
+      .arithmetic = arithmetic,
+      .arithmetic_apart = family == Family::Half ? read.rate(ProductsHalfRateApart) : arithmetic,
+      .operands = read.rate(params.operands),
+      .results = read.rate(params.results),
+      .cache = read.rate(ProductsCache),
+      .cache_size = read.value(L2Size),
+      .memory = read.rate(ProductsMemory),
+      .split_start = read.seconds(ProductsSplitStart),
+      .split_rate = read.rate(ProductsSplitRate),
+      .peak = read.rate(params.peak)};
 }
 
 }  // namespace foretrace::products

@@ -43,8 +43,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   times.arithmetic = at_once * 2 * rows * columns * depth /
                      (plan.cooperative ? speeds.arithmetic : speeds.arithmetic_apart);
   times.operands = at_once * (rows + columns) * depth * element / speeds.operands;
-  times.results =
-      at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
+  times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
   const double bytes = least_bytes(shape);
   const double cached = cached_share(bytes, speeds.cache_size);
   times.memory = bytes / (cached * speeds.cache + (1 - cached) * speeds.memory);

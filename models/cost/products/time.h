@@ -20,18 +20,18 @@ struct Plan {
 /// What the machine contributes. Rates are those of all SMs at the rested clock, per second.
 struct Speeds {
   double sms = 1;
-  double start = 0;     ///< s, from begin to end of a product that computes hardly anything
-  double graph_start = 0;  ///< s, the same in a CUDA graph behind another kernel
-  double arithmetic = 1;   ///< flop/s as tiles grow large; more than the peak: part is hidden
+  double start = 0;             ///< s, from begin to end of a product that computes hardly anything
+  double graph_start = 0;       ///< s, the same in a CUDA graph behind another kernel
+  double arithmetic = 1;        ///< flop/s as tiles grow large; more than the peak: part is hidden
   double arithmetic_apart = 1;  ///< the same where each warp group has a tile of its own
-  double operands = 1;     ///< bytes/s from the level-2 cache into shared memory
-  double results = 1;      ///< bytes/s of results out of registers
-  double cache = 1;        ///< bytes/s when all operands fit into the level-2 cache
-  double cache_size = 1;   ///< bytes
-  double memory = 1;       ///< bytes/s when they do not
-  double split_start = 0;  ///< s, for the kernel that sums
-  double split_rate = 1;   ///< bytes/s of parts that are summed
-  double peak = 1;         ///< flop/s that the arithmetic units can do
+  double operands = 1;          ///< bytes/s from the level-2 cache into shared memory
+  double results = 1;           ///< bytes/s of results out of registers
+  double cache = 1;             ///< bytes/s when all operands fit into the level-2 cache
+  double cache_size = 1;        ///< bytes
+  double memory = 1;            ///< bytes/s when they do not
+  double split_start = 0;       ///< s, for the kernel that sums
+  double split_rate = 1;        ///< bytes/s of parts that are summed
+  double peak = 1;              ///< flop/s that the arithmetic units can do
 };
 Speeds read_speeds(Reading& read, Family family);
 /// Whether the machine has what read_speeds() reads.
@@ -39,7 +39,7 @@ bool has_speeds(const Machine& machine, Family family);
 
 struct Times {
   double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;  ///< s
-  double total = 0;     ///< s; less than the sum: memory and SMs work at once
+  double total = 0;  ///< s; less than the sum: memory and SMs work at once
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
 };
