@@ -29,6 +29,7 @@ struct Context {
   std::uint32_t group_depth = 0;          ///< open nccl_groups
   std::vector<CommId> created_in_group{};
   const Graph* capturing = nullptr;  ///< the graph that operations are being captured into
+  std::int64_t elapsed_ns = 0;       ///< what the latest event_elapsed_time returned
   std::mt19937 random{};
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "hw/run/program_facts.h"
@@ -63,6 +64,9 @@ void HostThreadRunner::run_one(const Op& op, const Kind& kind, std::uint64_t ins
     }
   }
   context_.state.end();
+  if constexpr (std::is_same_v<Kind, EventElapsedTime>) {
+    if (is_timed(op)) regions_.push_back({{op.id.value, instance}, context_.elapsed_ns});
+  }
 }
 
 void HostThreadRunner::run(const Op& op, std::uint64_t instance) {

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
 #include "hw/execute/execute.h"
@@ -42,6 +44,7 @@ void execute(const EventElapsedTime& op, Context& context) {
   float milliseconds = 0;
   cuda_check(
       cudaEventElapsedTime(&milliseconds, event_of(op.start, context), event_of(op.end, context)));
+  context.elapsed_ns = std::llround(double{milliseconds} * 1e6);
 }
 
 void execute(const EventWaitFor& op, Context& context) {

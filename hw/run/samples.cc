@@ -39,13 +39,16 @@ class RowIndex {
 
 RegionSamples empty_row(const std::vector<OpInfo>& infos, Execution execution,
                         std::uint32_t process) {
-  const auto& region = std::get<Region>(infos.at(execution.op).op->kind);
+  const Op& op = *infos.at(execution.op).op;
   RegionSamples row;
   row.op = execution.op;
   row.instance = execution.instance;
   row.process = process;
-  row.name = region.name;
-  row.per = region.per;
+  row.name = op.label;
+  if (const auto* region = std::get_if<Region>(&op.kind)) {
+    row.name = region->name;
+    row.per = region->per;
+  }
   return row;
 }
 

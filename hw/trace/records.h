@@ -16,6 +16,7 @@ struct Execution {
   friend bool operator==(Execution, Execution) = default;
 };
 
+/// A region's time, or what an event_elapsed_time said.
 struct RegionTime {
   Execution execution;
   std::int64_t ns{};

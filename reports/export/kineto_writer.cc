@@ -143,6 +143,7 @@ class RankWriter {
                                                : "cuda_runtime";
     Json json = slice(span, category, op.kind == "region" ? op.label : cuda_call_name(op));
     json["args"] = {{"correlation", index + 1}, {"op", span.op}, {"line", op.line}};
+    if (const auto elapsed = elapsed_ns(timeline_, span)) json["args"]["elapsed_ns"] = *elapsed;
     event(json);
   }
 

@@ -218,6 +218,10 @@ class TimelineWriter {
       annotate(one, "algorithm", detail.algorithm);
       annotate(one, "protocol", detail.protocol);
       if (detail.channels != 0) annotate(one, "channels", detail.channels);
+      if (const auto elapsed = elapsed_ns(timeline_, span)) {
+        annotate(one, "elapsed_ns",
+                 static_cast<std::uint64_t>(std::max<std::int64_t>(*elapsed, 0)));
+      }
       one.add_string(event::kCategory,
                      std::string{name_of(class_of(op, timeline_.lanes[span.lane]))});
       one.add_string(event::kName, title_of(op));

@@ -1,6 +1,9 @@
 #include "reports/timeline/timeline.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "reports/timeline/statistics.h"
 
 namespace foretrace {
 
@@ -9,6 +12,17 @@ std::uint32_t intern(Timeline& timeline, const SpanDetail& detail) {
   const auto index = static_cast<std::size_t>(std::ranges::find(all, detail) - all.begin());
   if (index == all.size()) all.push_back(detail);
   return static_cast<std::uint32_t>(index);
+}
+
+std::optional<std::int64_t> elapsed_ns(const Timeline& timeline, const Span& call) {
+  if (call.part != 0 || timeline.ops[call.op].kind != "event_elapsed_time") return std::nullopt;
+  const std::uint32_t process = timeline.lanes[call.lane].process;
+  const auto found = std::ranges::find_if(timeline.regions, [&](const RegionSamples& region) {
+    return region.op == call.op && region.instance == call.instance && region.process == process;
+  });
+  if (found == timeline.regions.end() || found->samples_ns.empty()) return std::nullopt;
+  const std::vector<double> samples(found->samples_ns.begin(), found->samples_ns.end());
+  return std::llround(median(samples));
 }
 
 }  // namespace foretrace

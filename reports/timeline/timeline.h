@@ -77,7 +77,8 @@ struct OpRow {
   std::vector<std::uint64_t> loops;  ///< times of the repeats around it, outermost first
 };
 
-/// A measured interval of one process's host thread.
+/// A measured interval of one process's host thread; or, with an event_elapsed_time for its
+/// operation, the time between two events.
 struct RegionSamples {
   std::uint32_t op{};
   std::uint64_t instance{};
@@ -131,7 +132,7 @@ struct Origin {
   std::string producer;                         ///< "foretrace 0.1.0"
   std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
-  std::vector<ProcessStart> starts;  ///< measured: those that are known
+  std::vector<ProcessStart> starts;             ///< measured: those that are known
 };
 
 struct Timeline {
@@ -144,6 +145,10 @@ struct Timeline {
   std::vector<Flow> flows;
   std::vector<RegionSamples> regions;
 };
+
+/// What an event_elapsed_time returned in this call: the median over repetitions. None for every
+/// other span, and where its value is no result.
+std::optional<std::int64_t> elapsed_ns(const Timeline& timeline, const Span& call);
 
 /// The index of `detail` in `timeline.details`, added when it is new.
 std::uint32_t intern(Timeline& timeline, const SpanDetail& detail);

@@ -52,6 +52,10 @@ const Block* block_of(const OpKind& kind) {
   return nullptr;
 }
 
+bool is_timed(const Op& op) {
+  return std::holds_alternative<EventElapsedTime>(op.kind) && !op.label.empty();
+}
+
 std::string kind_name(const OpKind& kind) {
   return std::visit(
       Overloaded{

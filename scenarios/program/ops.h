@@ -148,7 +148,8 @@ struct EventSynchronize {
 struct EventQuery {
   EventRef event;
 };
-/// cudaEventElapsedTime between two completed timing events.
+/// cudaEventElapsedTime between two completed timing events: from the completion of `start` to that
+/// of `end`. With an id the value is a result of that name, compared as a region's time is.
 struct EventElapsedTime {
   EventRef start, end;
 };
@@ -306,6 +307,9 @@ struct Op {
   OpKind kind;
   bool lowered = false;  ///< one of several that an operation of the file reads as
 };
+
+/// Its time is a result although it is no region: an event_elapsed_time with an id.
+bool is_timed(const Op& op);
 
 /// The scenario's word for the operation: "memcpy_async", "nccl_all_reduce".
 std::string kind_name(const OpKind& kind);

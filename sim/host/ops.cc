@@ -176,7 +176,15 @@ void HostThread::run(const EventSynchronize& op) {
 
 void HostThread::run(const EventQuery&) { take(price(begin_call(Param::HostQuery))); }
 void HostThread::run(const StreamQuery&) { take(price(begin_call(Param::HostQuery))); }
-void HostThread::run(const EventElapsedTime&) { take(price(begin_call(Param::HostElapsedTime))); }
+void HostThread::run(const EventElapsedTime& op) {
+  const TicketRef& start = process_.events[op.start.resolve(variables_).value];
+  const TicketRef& end = process_.events[op.end.resolve(variables_).value];
+  const bool both = start != nullptr && start->done && end != nullptr && end->done;
+  if (both && is_timed(*current_.op)) {
+    recorder_.elapsed(current_, process_.index, start->when, end->when);
+  }
+  take(price(begin_call(Param::HostElapsedTime)));
+}
 
 /// Polls: the call returns at the first poll at which the event is complete.
 void HostThread::run(const EventWaitFor& op) {

@@ -102,6 +102,28 @@ void Recorder::region(const Execution& execution, std::uint32_t process, TimePoi
   timeline_.regions.push_back(std::move(samples));
 }
 
+void Recorder::elapsed(const Execution& execution, std::uint32_t process, TimePoint start,
+                       TimePoint end) {
+  RegionSamples samples;
+  samples.op = execution.op->id.value;
+  samples.instance = execution.instance;
+  samples.process = process;
+  samples.name = execution.op->label;
+  samples.samples_ns = {round_to_ns(end - start)};
+  const std::int64_t start_ns = round_to_ns(start.time_since_epoch());
+  const std::int64_t end_ns = round_to_ns(end.time_since_epoch());
+  Total between;
+  for (auto at = timeline_.spans.rbegin(); at != timeline_.spans.rend(); ++at) {
+    if (at->end_ns <= start_ns) break;  // spans are noted as they end
+    if (at->part == 0 || at->end_ns > end_ns) continue;
+    if (timeline_.lanes[at->lane].process != process) continue;
+    if (timeline_.details[at->detail].high_factor <= 1) continue;
+    add(between, at->detail, static_cast<double>(at->end_ns - at->begin_ns));
+  }
+  set_band(samples, {}, between);
+  timeline_.regions.push_back(std::move(samples));
+}
+
 Timeline Recorder::finish(Outcome outcome) && {
   timeline_.outcome = std::move(outcome);
   return std::move(timeline_);

@@ -43,6 +43,8 @@ class Recorder {
   }
   void begin_region(const Execution& execution, std::uint32_t process);
   void region(const Execution& execution, std::uint32_t process, TimePoint begin, TimePoint end);
+  /// The time between two events; its band is that of the device's work that ended between them.
+  void elapsed(const Execution& execution, std::uint32_t process, TimePoint start, TimePoint end);
   std::uint32_t detail(const SpanDetail& detail) { return intern(timeline_, detail); }
 
   Timeline finish(Outcome outcome) &&;

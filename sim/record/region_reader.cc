@@ -68,9 +68,14 @@ void RegionReader::collect(const Block& block, std::vector<const Op*>& leaves) c
 }
 
 RegionContent RegionReader::content(std::uint32_t region, std::uint64_t instance) const {
-  std::vector<const Op*> leaves;
-  collect(std::get<Region>(op(region).kind).ops, leaves);
   RegionContent content;
+  const Block* const block = block_of(op(region).kind);
+  if (block == nullptr) {
+    content.group = "time between events";
+    return content;
+  }
+  std::vector<const Op*> leaves;
+  collect(*block, leaves);
   bool copies = false;
   bool kernels = false;
   bool ends = false;

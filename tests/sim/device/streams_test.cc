@@ -200,5 +200,27 @@ threads:
   EXPECT_EQ(us(host_spans(t, "w")[0].end_ns), 27);
 }
 
+TEST(EventElapsedTime, IsAResultOfItsNameAndIncludesWaiting) {
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+events: {start: {}, stop: {}, other: {}}
+threads:
+  main:
+    - spin: {stream: b, duration: 100us}
+    - event_record: {stream: b, event: other}
+    - event_record: {stream: a, event: start}
+    - stream_wait_event: {stream: a, event: other}
+    - spin: {stream: a, duration: 10us}
+    - event_record: {stream: a, event: stop}
+    - event_elapsed_time: {start: start, end: start}
+    - event_synchronize: {event: stop}
+    - event_elapsed_time: {id: elapsed, start: start, end: stop}
+)");
+  // b's kernel 2..102; start completes at 4; a's kernel 102..112
+  ASSERT_EQ(t.regions.size(), 1U) << "without an id it is no result";
+  EXPECT_EQ(region_us(t, "elapsed"), 108);
+  EXPECT_GE(t.regions[0].high_factor, 1);
+}
+
 }  // namespace
 }  // namespace foretrace::test
