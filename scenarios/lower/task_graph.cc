@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t kMostTasks = 1000;  // each is compared with each
 
+// cudaDeviceGetStreamPriorityRange since Volta: -5 to 0. Further streams share the least.
+constexpr int kMostUrgent = -5;
+
 struct Task {
   Op origin;  ///< its label and where it stands in the file
   OpKind kind;
@@ -179,8 +182,12 @@ class TaskGraphReader {
 /// Issues placed tasks on streams and with events that no file can name.
 class TaskGraphLowering {
  public:
-  TaskGraphLowering(OpFields& fields, Lowering& out, std::vector<Task> tasks)
-      : fields_{fields}, out_{out}, tasks_{std::move(tasks)}, events_(tasks_.size()) {
+  TaskGraphLowering(OpFields& fields, Lowering& out, std::vector<Task> tasks, bool by_priority)
+      : fields_{fields},
+        out_{out},
+        tasks_{std::move(tasks)},
+        by_priority_{by_priority},
+        events_(tasks_.size()) {
     std::vector<TaskNode> nodes;
     nodes.reserve(tasks_.size());
     for (const Task& task : tasks_) nodes.push_back(task.node);
@@ -204,13 +211,15 @@ class TaskGraphLowering {
     auto& pool = fields_.reader().graph_streams;
     auto& all = fields_.program().streams;
     std::map<std::uint32_t, std::size_t> used;  // of each device
+    const std::string_view kind = by_priority_ ? "task_graph by priority" : "task_graph";
     for (const std::uint32_t device : placed_.devices) {
-      auto& mine = pool[{std::string{out_.thread()}, device}];
+      auto& mine = pool[{fmt::format("{}({}", kind, out_.thread()), device}];
       const std::size_t number = used[device]++;
       if (number == mine.size()) {
         mine.push_back(static_cast<std::uint32_t>(all.size()));
-        all.push_back({fmt::format("task_graph({}, {}, {})", out_.thread(), device, number), device,
-                       StreamKind::Blocking, 0});
+        const int priority = by_priority_ ? std::min(kMostUrgent + static_cast<int>(number), 0) : 0;
+        all.push_back({fmt::format("{}({}, {}, {})", kind, out_.thread(), device, number), device,
+                       StreamKind::Blocking, priority});
       }
       streams_.push_back(mine[number]);
     }
@@ -250,6 +259,7 @@ class TaskGraphLowering {
   OpFields& fields_;
   Lowering& out_;
   std::vector<Task> tasks_;
+  bool by_priority_;
   TaskPlacement placed_;
   std::vector<std::uint32_t> streams_;           ///< ids, by TaskPlacement's numbers
   std::vector<std::optional<EventRef>> events_;  ///< of tasks that another stream or the host
@@ -259,11 +269,16 @@ class TaskGraphLowering {
 void read_task_graph(OpFields& fields, Lowering& out) {
   const YamlNode* list = fields.map().required("tasks");
   if (list == nullptr) return;
-  TaskGraphLowering{fields, out, TaskGraphReader{fields.reader()}.read(*list)}.issue();
+  bool by_priority = false;
+  if (const YamlNode* flag = fields.map().optional("priorities")) {
+    by_priority = read_choice<bool>(fields.reader(), *flag, "value of priorities",
+                                    {{"true", true}, {"false", false}});
+  }
+  TaskGraphLowering{fields, out, TaskGraphReader{fields.reader()}.read(*list), by_priority}.issue();
 }
 
 constexpr std::array kTaskGraphOps{
-    LoweredSyntax{"task_graph", "tasks",
+    LoweredSyntax{"task_graph", "tasks [priorities]",
                   "places operations on streams by the buffers they read and write",
                   read_task_graph},
 };
