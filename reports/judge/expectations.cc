@@ -1,6 +1,7 @@
 #include "reports/judge/expectations.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,14 @@ std::string describe_ratio(const Expectation& e) {
   }
   return text;
 }
+std::string describe_channels(const Expectation& e) {
+  std::string text = fmt::format("NCCL runs {} on", name(e, 0));
+  if (e.fraction) text += fmt::format(" at least {:g}", *e.fraction);
+  if (e.fraction_at_most) {
+    text += fmt::format("{} at most {:g}", e.fraction ? " and" : "", *e.fraction_at_most);
+  }
+  return text + " channels";
+}
 std::string describe_fails(const Expectation& e) { return "fails at " + name(e, 0); }
 std::string describe_hangs(const Expectation& e) { return "hangs at " + name(e, 0); }
 
@@ -79,6 +88,7 @@ constexpr std::array kKinds{
     Kind{"lasts", judge_lasts, describe_lasts},
     Kind{"total", judge_total, describe_total},
     Kind{"ratio", judge_ratio, describe_ratio},
+    Kind{"channels", judge_channels, describe_channels},
     Kind{"fails", judge_fails, describe_fails},
     Kind{"hangs", judge_hangs, describe_hangs},
 };
@@ -92,11 +102,22 @@ const Kind& kind_of(const Expectation& expectation) {
 }  // namespace
 
 Verdict judge(const Expectation& expectation, const Timeline& timeline) {
+  const auto names = [&](const std::vector<std::string>& machines) {
+    return std::ranges::find(machines, timeline.origin.machine) != machines.end();
+  };
+  if ((!expectation.on.empty() && !names(expectation.on)) || names(expectation.not_on)) {
+    return {Held::Elsewhere, "said of other machines"};
+  }
   return kind_of(expectation).judge(expectation, timeline);
 }
 
 std::string describe(const Expectation& expectation) {
-  return kind_of(expectation).describe(expectation);
+  std::string text = kind_of(expectation).describe(expectation);
+  if (!expectation.on.empty()) text += fmt::format(", on {}", fmt::join(expectation.on, ", "));
+  if (!expectation.not_on.empty()) {
+    text += fmt::format(", not on {}", fmt::join(expectation.not_on, ", "));
+  }
+  return text;
 }
 
 }  // namespace foretrace

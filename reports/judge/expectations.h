@@ -9,7 +9,8 @@
 
 namespace foretrace {
 
-enum class Held { Yes, No, Undecided };
+/// Elsewhere: the scenario says it of other machines (`on`, `not_on`).
+enum class Held { Yes, No, Undecided, Elsewhere };
 
 struct Verdict {
   Held held = Held::No;
@@ -33,6 +34,7 @@ struct Verdict {
 /// `host_blocked in`: every host call of the operation takes at least the time.
 /// `lasts span`: every device span of the operation takes a time within the bounds.
 /// `total region`, `ratio [a, b]`: the regions' reported medians; loops are summed up.
+/// `channels span`: NCCL runs every device span of the label on so many channels.
 /// `fails at`: the run failed, and its explanation names the operation's line. `hangs at`: it was
 ///   predicted to wait for ever, or the harness ended it, and somebody waits at that line.
 Verdict judge(const Expectation& expectation, const Timeline& timeline);

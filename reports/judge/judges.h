@@ -23,6 +23,8 @@ Verdict judge_lasts(const Expectation& expectation, const Timeline& timeline);
 Verdict judge_total(const Expectation& expectation, const Timeline& timeline);
 Verdict judge_ratio(const Expectation& expectation, const Timeline& timeline);
 
+Verdict judge_channels(const Expectation& expectation, const Timeline& timeline);
+
 Verdict judge_fails(const Expectation& expectation, const Timeline& timeline);
 Verdict judge_hangs(const Expectation& expectation, const Timeline& timeline);
 

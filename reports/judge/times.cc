@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <ranges>
 #include <string_view>
 
@@ -56,6 +57,23 @@ Verdict judge_host_call(const Expectation& expectation, const Timeline& timeline
 Verdict judge_lasts(const Expectation& expectation, const Timeline& timeline) {
   return judge_durations(expectation, spans_of(timeline, expectation.spans.at(0), Part::Device),
                          "device span");
+}
+
+/// NCCL runs a channel in each block of its kernel; both timelines say how many.
+Verdict judge_channels(const Expectation& expectation, const Timeline& timeline) {
+  const std::string& label = expectation.spans.at(0);
+  std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t most = 0;
+  for (const Span* span : spans_of(timeline, label, Part::Device)) {
+    const std::uint32_t channels = timeline.details[span->detail].channels;
+    least = std::min(least, channels);
+    most = std::max(most, channels);
+  }
+  if (most == 0) return broken(fmt::format("no channels of '{}'", label));
+  const bool held = least >= expectation.fraction.value_or(0) &&
+                    (!expectation.fraction_at_most || most <= *expectation.fraction_at_most);
+  return {held ? Held::Yes : Held::No,
+          least == most ? fmt::format("{}", most) : fmt::format("{} .. {}", least, most)};
 }
 
 Verdict judge_total(const Expectation& expectation, const Timeline& timeline) {

@@ -12,6 +12,8 @@ std::string JudgedSide::word() const {
   if (state == State::Missing) return "-";
   if (state == State::Stale) return "stale";
   if (broken()) return "BROKEN";
+  if (held.empty()) return "states nothing";
+  if (std::ranges::count(held, Held::Elsewhere) == std::ssize(held)) return "-";
   return std::ranges::find(held, Held::Yes) != held.end() ? "holds" : "undecided";
 }
 

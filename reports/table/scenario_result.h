@@ -23,7 +23,7 @@ struct JudgedSide {
   std::vector<Held> held;  ///< one per expectation, when judged
 
   bool broken() const;
-  /// "holds", "BROKEN", "undecided", "stale", or "-" for what is not there.
+  /// "holds", "BROKEN", "undecided", "stale", "states nothing", or "-" for what is not there.
   std::string word() const;
 };
 

@@ -109,9 +109,11 @@ struct Expectation {
   std::string kind;                ///< "overlap", "order", ...: see reports/judge/expectations.h
   std::vector<std::string> spans;  ///< labels of operations, or names of regions, in the order
                                    ///< written: [a, b], [after], [first, then], [region]
-  std::optional<double> fraction;  ///< overlap and ratio: at_least, 80% as 0.8
-  std::optional<double> fraction_at_most;     ///< ratio: at_most
+  std::optional<double> fraction;  ///< overlap, ratio, channels: at_least, 80% as 0.8
+  std::optional<double> fraction_at_most;     ///< ratio, channels: at_most
   std::optional<Duration> at_most, at_least;  ///< `within` is at_most
+  std::vector<std::string> on;      ///< judged for these machine models only; empty: for all
+  std::vector<std::string> not_on;  ///< but not for these
   int line{};
   int column{};
 };

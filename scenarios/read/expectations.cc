@@ -21,6 +21,7 @@ Names names_in(const Program& program) {
   for_each_op(program, [&](const HostThread&, const Op& op, Around) {
     if (!op.label.empty()) names.labels.insert(op.label);
     if (const auto* region = std::get_if<Region>(&op.kind)) names.regions.insert(region->name);
+    if (is_timed(op)) names.regions.insert(op.label);
   });
   return names;
 }
@@ -44,6 +45,8 @@ class ExpectationReader {
     result.line = entry.key.line;
     result.column = entry.key.column;
     (this->*kind->read)(map, result);
+    read_machines(map, "on", result.on);
+    read_machines(map, "not_on", result.not_on);
     map.finish();
     reader_.program.expectations.push_back(std::move(result));
   }
@@ -53,7 +56,7 @@ class ExpectationReader {
     std::string_view name;
     void (ExpectationReader::*read)(MapReader&, Expectation&);
   };
-  static const std::array<Kind, 12> kKinds;
+  static const std::array<Kind, 13> kKinds;
 
   void read_overlap(MapReader& map, Expectation& result) {
     read_list(map, "spans", names_.labels, "id", result);
@@ -94,7 +97,25 @@ class ExpectationReader {
     result.fraction_at_most = fraction(map.optional("at_most"));
     require_bound(map);
   }
+  void read_channels(MapReader& map, Expectation& result) {
+    read_label(map, "span", result);
+    result.fraction = fraction(map.optional("at_least"));
+    result.fraction_at_most = fraction(map.optional("at_most"));
+    require_bound(map);
+  }
   void read_outcome(MapReader& map, Expectation& result) { read_label(map, "at", result); }
+
+  void read_machines(MapReader& map, std::string_view key, std::vector<std::string>& names) {
+    const YamlNode* node = map.optional(key);
+    if (node == nullptr) return;
+    if (node->kind != YamlNode::Kind::Sequence || node->items.empty()) {
+      reader_.problems.error(*node, fmt::format("'{}' is a list of machine models: [a, b]", key));
+      return;
+    }
+    for (const YamlNode& item : node->items) {
+      names.push_back(read_word(reader_, item, "a machine model's name"));
+    }
+  }
 
   void read_label(MapReader& map, std::string_view key, Expectation& result) {
     read_one(map, key, names_.labels, "id", result);
@@ -157,7 +178,7 @@ class ExpectationReader {
   Names names_;
 };
 
-constexpr std::array<ExpectationReader::Kind, 12> ExpectationReader::kKinds{{
+constexpr std::array<ExpectationReader::Kind, 13> ExpectationReader::kKinds{{
     {"overlap", &ExpectationReader::read_overlap},
     {"order", &ExpectationReader::read_order},
     {"returns_before", &ExpectationReader::read_return},
@@ -168,6 +189,7 @@ constexpr std::array<ExpectationReader::Kind, 12> ExpectationReader::kKinds{{
     {"lasts", &ExpectationReader::read_lasts},
     {"total", &ExpectationReader::read_total},
     {"ratio", &ExpectationReader::read_ratio},
+    {"channels", &ExpectationReader::read_channels},
     {"fails", &ExpectationReader::read_outcome},
     {"hangs", &ExpectationReader::read_outcome},
 }};

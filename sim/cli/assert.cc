@@ -28,7 +28,10 @@ struct Judged {
 };
 
 std::string word(Held held) {
-  return held == Held::Yes ? "holds" : held == Held::No ? "BROKEN" : "undecided";
+  return held == Held::Yes         ? "holds"
+         : held == Held::No        ? "BROKEN"
+         : held == Held::Elsewhere ? "-"
+                                   : "undecided";
 }
 
 Judged judge_all(const Program& program, const LoadedTimeline& loaded) {

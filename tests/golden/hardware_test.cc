@@ -19,6 +19,7 @@ class Hardware : public testing::TestWithParam<const char*> {
         "foretrace simulate scenarios/hardware/what_overlaps_depends_on_the_gpu.yaml --machine " +
         machine() + " -o run");
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    kept_ = scratch.run("foretrace assert run");
     for (const RegionSamples& region :
          read_timeline(scratch.path() / "run" / kPredictedFile).regions) {
       microseconds_[region.name] = static_cast<double>(region.samples_ns.front()) * 1e-3;
@@ -32,6 +33,8 @@ class Hardware : public testing::TestWithParam<const char*> {
     return (at(a) + at(b) - at(both)) / std::min(at(a), at(b));
   }
 
+  Ran kept_;
+
  private:
   std::map<std::string, double> microseconds_;
 };
@@ -43,6 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Machines, Hardware,
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
+
+TEST_P(Hardware, IsWhatTheScenarioStatesOfIt) { EXPECT_EQ(kept_.exit_code, 0) << kept_.out; }
 
 TEST_P(Hardware, ACopyRunsBesideAKernelWhereThereIsACopyEngine) {
   const double hidden = overlap("kernel_alone", "copy_in_alone", "kernel_beside_copy");

@@ -345,5 +345,38 @@ TEST(ExpectRatio, SumsARegionInsideALoop) {
   EXPECT_EQ(judge(e, t.timeline).held, Held::Yes);
 }
 
+TEST(ExpectChannels, AreThoseOfEveryKernelOfTheLabel) {
+  TimelineBuilder t{true};
+  t.span(t.op("nccl_all_reduce", 3, "ar"), t.stream("comm"), 0, 10, 1);
+  t.timeline.details.push_back({.channels = 24});
+  t.timeline.spans[0].detail = 1;
+  Expectation e;
+  e.kind = "channels";
+  e.spans = {"ar"};
+  e.fraction = 24;
+  EXPECT_EQ(judge(e, t.timeline).held, Held::Yes);
+  EXPECT_EQ(describe(e), "NCCL runs ar on at least 24 channels");
+  e.fraction = 1;
+  e.fraction_at_most = 23;
+  EXPECT_EQ(judge(e, t.timeline).held, Held::No);
+}
+
+TEST(ExpectOnAMachine, IsJudgedThereOnly) {
+  TwoStreams t;
+  t.span(t.b, t.compute, 0, 100, 1, 0);
+  t.span(t.a, t.copy, 50, 60, 1, 0);
+  t.timeline.origin.machine = "no-copy-engine";
+  Expectation e = order();  // a begins after b: broken
+  EXPECT_EQ(judge(e, t.timeline).held, Held::No);
+  e.on = {"one-copy-engine"};
+  EXPECT_EQ(judge(e, t.timeline).held, Held::Elsewhere);
+  EXPECT_EQ(describe(e), "a before b, on one-copy-engine");
+  e.on = {"one-copy-engine", "no-copy-engine"};
+  EXPECT_EQ(judge(e, t.timeline).held, Held::No);
+  e = order();
+  e.not_on = {"no-copy-engine"};
+  EXPECT_EQ(judge(e, t.timeline).held, Held::Elsewhere);
+}
+
 }  // namespace
 }  // namespace foretrace
