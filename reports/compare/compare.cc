@@ -68,10 +68,24 @@ std::size_t Comparison::unmatched_device_spans() const {
   return count;
 }
 
+bool Comparison::ended_alike() const {
+  const auto never_ended = [](const Outcome& outcome) {
+    return outcome.kind == Outcome::Kind::Deadlock || outcome.kind == Outcome::Kind::Timeout;
+  };
+  return first_outcome.kind == second_outcome.kind ||
+         (never_ended(first_outcome) && never_ended(second_outcome));
+}
+
+std::size_t Comparison::overlaps_that_differ() const {
+  return static_cast<std::size_t>(std::ranges::count_if(overlaps, &OverlapRow::differs));
+}
+
 bool Comparison::within() const {
-  return first_outcome.kind == second_outcome.kind &&
-         std::ranges::none_of(regions, [](const RegionRow& row) {
-           return row.judgement == Judgement::Outside || row.judgement == Judgement::Missing;
+  const bool completed = first_outcome.kind == Outcome::Kind::Completed;
+  return ended_alike() && overlaps_that_differ() == 0 &&
+         std::ranges::none_of(regions, [&](const RegionRow& row) {
+           return row.judgement == Judgement::Outside ||
+                  (completed && row.judgement == Judgement::Missing);
          });
 }
 
@@ -92,6 +106,8 @@ Comparison compare(const Timeline& first, const Timeline& second, double toleran
   result.tolerance = tolerance;
   result.regions = compare_regions(first, second, tolerance);
   result.operations = compare_operations(first, second);
+  result.overlaps = compare_overlaps(first, second);
+  result.ops = first.ops;
   result.not_joined_first = count_not_joined(first);
   result.not_joined_second = count_not_joined(second);
   return result;

@@ -46,7 +46,7 @@ struct RegionRow {
   std::optional<RegionFigure> first, second;
   std::optional<double> low_ns, high_ns;  ///< the first side's band, when it is a prediction
   std::optional<double> error;
-  std::vector<std::string> learned_by;  ///< the first side's parameters that learned from it
+  std::vector<std::string> learned_by;   ///< the first side's parameters that learned from it
   std::optional<double> tracing_change;  ///< the second side: traced / median - 1
   std::vector<ProcessFigure> processes;
   Judgement judgement = Judgement::Missing;
@@ -54,8 +54,9 @@ struct RegionRow {
   bool is_fit() const { return !learned_by.empty(); }
 };
 
-/// All executions of one part of an operation: part 0 is the host's call, 1 and up are what it
-/// made a device do.
+/// All executions of one part of an operation: part 0 is the host's call, 1 what it made a device
+/// do. A library's call of two kernels is one operation: its device part is the time in which any
+/// of them ran. Of a graph launch every node is a part.
 struct OperationRow {
   std::uint32_t op{};
   std::uint32_t part{};
@@ -69,6 +70,16 @@ struct OperationRow {
   std::optional<double>
       begin_offset_ns;           ///< median of first's begin - second's, from the run's begin
   double total_difference_ns{};  ///< sum over pairs of first - second: what it costs
+  std::uint32_t first_pieces{}, second_pieces{};  ///< most kernels or copies in one execution
+};
+
+/// How much of the device time of one operation runs beside another's, on another stream of the
+/// same process: as a share of the shorter of the two operations' whole time.
+struct OverlapRow {
+  std::uint32_t a{}, b{};  ///< OpIds, a <= b; equal: executions of one operation
+  double first_ns{}, second_ns{};
+  double first_share{}, second_share{};
+  bool differs = false;
 };
 
 struct Comparison {
@@ -78,17 +89,25 @@ struct Comparison {
   double tolerance{};
   std::vector<RegionRow> regions;
   std::vector<OperationRow> operations;
+  std::vector<OverlapRow> overlaps;                     ///< the largest difference in time first
+  std::vector<OpRow> ops;                               ///< by OpId
   std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
 
   /// A prediction held against a measurement: only then a region is a fit or a prediction.
   bool judges_a_model() const { return !first_origin.measured && second_origin.measured; }
+  /// A measured side's operations are of the traced repetition.
+  bool is_traced() const { return first_origin.measured || second_origin.measured; }
   /// "fit" when a parameter that decides the region learned from it, else "prediction"; "-" when
   /// this judges no model.
   std::string standing(const RegionRow& row) const;
   /// Of all regions: "fit", "prediction", "fit and prediction" or "-".
   std::string standing() const;
   std::size_t unmatched_device_spans() const;
-  /// Every region has both figures and is not outside, and both runs ended alike.
+  /// Both completed, both failed, or both never ended: however either found that out.
+  bool ended_alike() const;
+  std::size_t overlaps_that_differ() const;
+  /// Both runs ended alike, every region has both figures (where they completed) and is not
+  /// outside, and the same work runs beside each other.
   bool within() const;
 };
 
@@ -98,6 +117,7 @@ Comparison compare(const Timeline& first, const Timeline& second, double toleran
 /// The region part alone; for harness-sized timelines and tests.
 std::vector<RegionRow> compare_regions(const Timeline& first, const Timeline& second,
                                        double tolerance);
+std::vector<OverlapRow> compare_overlaps(const Timeline& first, const Timeline& second);
 std::vector<OperationRow> compare_operations(const Timeline& first, const Timeline& second);
 
 }  // namespace foretrace

@@ -6,6 +6,7 @@
 #include "reports/compare/accuracy.h"
 #include "reports/compare/json.h"
 #include "reports/compare/output.h"
+#include "reports/compare/words.h"
 #include "reports/table/text_table.h"
 
 namespace foretrace {
@@ -62,6 +63,8 @@ Json operation_json(const OperationRow& row) {
             {"label", row.label},
             {"line", row.line},
             {"size_bytes", row.size_bytes},
+            {"first_pieces", row.first_pieces},
+            {"second_pieces", row.second_pieces},
             {"matched", row.matched},
             {"only_first", row.only_first},
             {"only_second", row.only_second}};
@@ -103,7 +106,8 @@ void add_csv_rows(TextTable& table, const Comparison& c) {
                f ? number(f->median_ns) : "", cell(row.low_ns), cell(row.high_ns),
                s ? number(s->median_ns) : "", s ? number(s->p5_ns) : "", s ? number(s->p95_ns) : "",
                s ? fmt::format("{}", s->samples) : "", s ? fmt::format("{}", s->starts) : "",
-               cell(row.error), cell(row.tracing_change), c.standing(row), to_string(row.judgement)});
+               cell(row.error), cell(row.tracing_change), c.standing(row),
+               to_string(row.judgement)});
   }
 }
 
@@ -126,10 +130,23 @@ nlohmann::ordered_json to_json(const Comparison& c) {
             {"tolerance", c.tolerance},
             {"within", c.within()},
             {"regions", Json::array()},
+            {"ended_alike", c.ended_alike()},
             {"operations", Json::array()},
+            {"overlaps", Json::array()},
             {"spans_not_joined", {{"first", c.not_joined_first}, {"second", c.not_joined_second}}}};
-  for (const RegionRow& row : c.regions) json["regions"].push_back(region_json(row, c.standing(row)));
+  for (const RegionRow& row : c.regions)
+    json["regions"].push_back(region_json(row, c.standing(row)));
   for (const OperationRow& row : c.operations) json["operations"].push_back(operation_json(row));
+  for (const OverlapRow& row : c.overlaps) {
+    json["overlaps"].push_back({{"a", row.a},
+                                {"b", row.b},
+                                {"words", overlap_words(row, c)},
+                                {"first_ns", row.first_ns},
+                                {"second_ns", row.second_ns},
+                                {"first_share", row.first_share},
+                                {"second_share", row.second_share},
+                                {"differs", row.differs}});
+  }
   return json;
 }
 

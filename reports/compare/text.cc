@@ -62,17 +62,41 @@ std::string operations_text(const Comparison& comparison) {
   table.column(comparison.second_name, Right);
   table.column("error", Right);
   table.column("begin", Right);
-  table.column("unmatched", Left);
+  table.column("notes", Left);
   for (const OperationRow& row : comparison.operations) {
     table.row({row.label.empty() ? row.kind : row.kind + " " + row.label,
-               fmt::format("{}", row.line), part_words(row.part),
+               fmt::format("{}", row.line), part_words(row, comparison),
                row.size_bytes == 0 ? "-" : format_size(row.size_bytes), format_count(row.matched),
                format_or_dash(row.first_ns, format_time),
                format_or_dash(row.second_ns, format_time),
                format_or_dash(row.error, format_signed_percent), begin_words(row),
-               unmatched_words(row, comparison)});
+               note_words(row, comparison)});
   }
   return table.markdown();
+}
+
+/// Those that differ, and as many more as make a first look.
+std::string overlaps_text(const Comparison& comparison) {
+  constexpr std::size_t kMore = 8;
+  TextTable table;
+  table.column("at once", Left);
+  table.column(comparison.first_name, Right);
+  table.column(comparison.second_name, Right);
+  table.column("share " + comparison.first_name, Right);
+  table.column("share " + comparison.second_name, Right);
+  table.column("verdict", Left);
+  std::size_t shown = 0;
+  for (const OverlapRow& row : comparison.overlaps) {
+    if (!row.differs && shown >= kMore) continue;
+    ++shown;
+    table.row({overlap_words(row, comparison), format_time(row.first_ns),
+               format_time(row.second_ns), format_percent(row.first_share),
+               format_percent(row.second_share), row.differs ? "DIFFERS" : "ok"});
+  }
+  if (shown == 0) return {};
+  return fmt::format(
+      "\nWhat runs at once, as a share of the shorter one's device time; {} of {} pairs\n\n{}",
+      shown, comparison.overlaps.size(), table.markdown());
 }
 
 std::string outcome_text(const Outcome& outcome, const std::string& name) {
@@ -95,8 +119,17 @@ std::string verdict(const Comparison& comparison) {
   if (const auto count = comparison.unmatched_device_spans(); count != 0) {
     text += fmt::format("; {} device spans without a partner", format_count(count));
   }
-  if (comparison.first_outcome.kind != comparison.second_outcome.kind) {
+  if (const auto count = comparison.overlaps_that_differ(); count != 0) {
+    text += fmt::format("; {} pair{} of operations overlap{} otherwise", count,
+                        count == 1 ? "" : "s", count == 1 ? "s" : "");
+  }
+  if (!comparison.ended_alike()) {
     text += "; the two runs ended differently";
+  } else if (comparison.first_outcome.kind != Outcome::Kind::Completed) {
+    text += comparison.first_outcome.kind == Outcome::Kind::Failed ? "; both runs failed"
+            : comparison.first_outcome.kind == Outcome::Kind::WrongData
+                ? "; both runs had wrong data"
+                : "; both runs hang";
   }
   return text + ".\n";
 }
@@ -130,7 +163,7 @@ std::string compare_text(const Comparison& c) {
       "= {} - {}, from the run's "
       "begin\n\n{}",
       c.first_name, c.second_name, operations_text(c));
-  return text + "\n" + verdict(c);
+  return text + overlaps_text(c) + "\n" + verdict(c);
 }
 
 std::string batch_text(std::span<const Comparison> comparisons,
@@ -141,7 +174,8 @@ std::string batch_text(std::span<const Comparison> comparisons,
       "error = (predicted - measured) / measured; traced = what tracing changed\n\n{}\n",
       table.markdown());
   text += accuracy_line("predictions", accuracy_of(comparisons, Regions::Prediction));
-  text += accuracy_line("fit (regions the model learned from)", accuracy_of(comparisons, Regions::Fit));
+  text +=
+      accuracy_line("fit (regions the model learned from)", accuracy_of(comparisons, Regions::Fit));
   for (const std::string& file : alone) text += fmt::format("without a partner: {}\n", file);
   return text;
 }

@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "reports/table/text_table.h"
 
 namespace foretrace {
+namespace {
+
+bool waits(const OperationRow& row) {
+  return row.kind.ends_with("_synchronize") || row.kind == "event_wait_for" ||
+         row.kind == "host_wait" || row.kind == "host_barrier";
+}
+
+}  // namespace
 
 std::string band_words(const RegionRow& row) {
   if (!row.low_ns || !row.high_ns || *row.low_ns == *row.high_ns) return "-";
@@ -24,8 +34,33 @@ std::string samples_words(const std::optional<RegionFigure>& figure) {
   return figure ? fmt::format("{} in {}", figure->samples, figure->starts) : "-";
 }
 
-std::string part_words(std::uint32_t part) {
-  return part == 0 ? "host call" : part == 1 ? "device" : fmt::format("device {}", part);
+std::string part_words(const OperationRow& row, const Comparison& comparison) {
+  if (row.part == 0) return comparison.is_traced() ? "host call, traced" : "host call";
+  return row.part == 1 ? "device" : fmt::format("device {}", row.part);
+}
+
+std::string note_words(const OperationRow& row, const Comparison& comparison) {
+  std::string words = unmatched_words(row, comparison);
+  const auto add = [&](const std::string& more) { words += (words.empty() ? "" : ", ") + more; };
+  if (row.first_pieces != row.second_pieces && row.matched != 0) {
+    add(fmt::format("{} and {} pieces", row.first_pieces, row.second_pieces));
+  }
+  // Tracing makes calls longer, and the waits behind them shorter by as much.
+  const bool is_far = row.error && std::abs(*row.error) > 1;
+  if (row.part == 0 && is_far && comparison.is_traced()) {
+    add(waits(row) ? "a wait: what the traced calls before it leave"
+                   : "a call under tracing: regions judge host time");
+  }
+  return words;
+}
+
+std::string overlap_words(const OverlapRow& row, const Comparison& comparison) {
+  const auto title = [&](std::uint32_t id) {
+    const OpRow& op = comparison.ops[id];
+    return op.label.empty() ? fmt::format("{} in line {}", op.kind, op.line) : op.label;
+  };
+  return row.a == row.b ? title(row.a) + " beside itself"
+                        : fmt::format("{} beside {}", title(row.a), title(row.b));
 }
 
 std::string unmatched_words(const OperationRow& row, const Comparison& comparison) {

@@ -69,7 +69,7 @@ MustacheData operation_row(const OperationRow& row, const ReportRun& run,
   data.set("line", fmt::format("{}", row.line));
   data.set("class", std::string{name_of(class_of_row(row))});
   data.set("title", title_of_row(row));
-  data.set("part", part_words(row.part));
+  data.set("part", part_words(row, run.comparison));
   data.set("of", facts_of(row, run));
   data.set("first", format_or_dash(row.first_ns, format_time));
   data.set("second", format_or_dash(row.second_ns, format_time));
@@ -116,7 +116,7 @@ MustacheData operation_rows(const ReportRun& run, const std::string& run_id) {
     data.set("n", format_count(row.matched != 0 ? row.matched
                                                 : std::max(row.only_first, row.only_second)));
     data.set("begin", begin_words(row));
-    data.set("unmatched", run.sides.size() < 2 ? "" : unmatched_words(row, run.comparison));
+    data.set("unmatched", run.sides.size() < 2 ? "" : note_words(row, run.comparison));
     rows << data;
   }
   return rows;

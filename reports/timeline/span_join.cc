@@ -18,7 +18,7 @@ struct Entry {
   auto order() const { return std::tie(op, part, instance, process, device, begin_ns, span); }
 };
 
-std::vector<Entry> sorted_entries(const Timeline& timeline) {
+std::vector<Entry> sorted_entries(const SpansOfLanes& timeline) {
   std::vector<Entry> entries;
   entries.reserve(timeline.spans.size());
   for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
@@ -39,6 +39,10 @@ bool is_joined(const Lane& lane) {
 }
 
 std::vector<SpanPair> join_spans(const Timeline& first, const Timeline& second) {
+  return join_spans({first.lanes, first.spans}, {second.lanes, second.spans});
+}
+
+std::vector<SpanPair> join_spans(const SpansOfLanes& first, const SpansOfLanes& second) {
   const auto a = sorted_entries(first);
   const auto b = sorted_entries(second);
   std::vector<SpanPair> pairs;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "reports/timeline/timeline.h"
@@ -23,6 +24,13 @@ bool is_joined(const Lane& lane);
 /// Ordered by (op, part, instance, process, device). Spans that share a key (a call that launches
 /// the same part twice) pair in the order of their begin.
 std::vector<SpanPair> join_spans(const Timeline& first, const Timeline& second);
+
+struct SpansOfLanes {
+  std::span<const Lane> lanes;
+  std::span<const Span> spans;
+};
+/// The same of spans that stand for those of a timeline.
+std::vector<SpanPair> join_spans(const SpansOfLanes& first, const SpansOfLanes& second);
 
 /// When the run began: the earliest begin of all joined spans; 0 when there are none. Offsets of
 /// two timelines are compared from there.

@@ -176,6 +176,7 @@ TEST(CompareOperations, MeasuresBeginsFromTheRunsBegin) {
 TEST(CompareOperations, KeepsSpansWithoutAPartner) {
   auto predicted = two_copies(false, 40'000, 0);
   auto measured = two_copies(true, 40'000, 0);
+  predicted.timeline.ops[0].kind = measured.timeline.ops[0].kind = "graph_launch";
   predicted.span(0, 1, 500'000, 501'000, 2, 0);
   measured.timeline.spans.pop_back();
   const auto rows = compare_operations(predicted.timeline, measured.timeline);
@@ -186,6 +187,64 @@ TEST(CompareOperations, KeepsSpansWithoutAPartner) {
   EXPECT_EQ(rows[2].only_first, 1U);
   EXPECT_DOUBLE_EQ(rows[2].first_ns.value(), 1'000);
   EXPECT_FALSE(rows[2].second_ns.has_value());
+}
+
+TEST(CompareOperations, TakesTheKernelsOfALibraryCallAsOneOperation) {
+  TimelineBuilder predicted{false};
+  TimelineBuilder measured{true};
+  for (TimelineBuilder* side : {&predicted, &measured}) {
+    side->op("gemm", 12, "product");
+    side->stream("work");
+  }
+  predicted.span(0, 0, 10'000, 110'000, 1);
+  measured.span(0, 0, 10'000, 11'000, 1);   // clears its workspace
+  measured.span(0, 0, 12'000, 111'000, 2);  // 99 us
+  const auto rows = compare_operations(predicted.timeline, measured.timeline);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].part, 1);
+  EXPECT_EQ(rows[0].matched, 1U);
+  EXPECT_EQ(rows[0].only_second, 0U);
+  EXPECT_DOUBLE_EQ(rows[0].second_ns.value(), 100'000);  // 1 + 99
+  EXPECT_DOUBLE_EQ(rows[0].error.value(), 0);
+  EXPECT_EQ(rows[0].second_pieces, 2U);
+}
+
+TEST(CompareOperations, CountsTimeOfPiecesThatRunAtOnceOnce) {
+  TimelineBuilder one{true};
+  one.op("memcpy_async", 12, "staged");
+  one.stream("work");
+  one.span(0, 0, 0, 100, 1);
+  one.span(0, 0, 50, 120, 2);
+  one.span(0, 0, 60, 80, 3);
+  EXPECT_DOUBLE_EQ(compare_operations(one.timeline, one.timeline).at(0).first_ns.value(), 120);
+}
+
+/// A copy and a kernel on two streams, the copy from `begin_ns` on.
+TimelineBuilder copy_beside_kernel(bool measured, std::int64_t begin_ns) {
+  TimelineBuilder b{measured};
+  const auto kernel = b.op("spin", 3, "kernel");
+  const auto copy = b.op("memcpy_async", 4, "copy");
+  b.span(kernel, b.stream("work"), 0, 100'000, 1);
+  b.span(copy, b.stream("copy"), begin_ns, begin_ns + 50'000, 1);
+  return b;
+}
+
+TEST(CompareOverlaps, IsAShareOfTheShorterOperation) {
+  const auto predicted = copy_beside_kernel(false, 20'000);
+  const auto measured = copy_beside_kernel(true, 60'000);
+  const auto rows = compare_overlaps(predicted.timeline, measured.timeline);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_DOUBLE_EQ(rows[0].first_share, 1);
+  EXPECT_DOUBLE_EQ(rows[0].second_share, 0.8);  // 60 to 100 of 50 us
+  EXPECT_FALSE(rows[0].differs) << "20 points apart";
+}
+
+TEST(CompareOverlaps, DifferWhereTheScheduleIsAnother) {
+  const auto predicted = copy_beside_kernel(false, 20'000);
+  const auto measured = copy_beside_kernel(true, 100'000);
+  const auto comparison = compare(predicted.timeline, measured.timeline, kTenPercent);
+  EXPECT_EQ(comparison.overlaps_that_differ(), 1U);
+  EXPECT_FALSE(comparison.within());
 }
 
 TEST(Compare, RefusesTwoDifferentProgramsAndShowsBoth) {
@@ -225,6 +284,16 @@ TEST(Compare, IsNotWithinWhenARegionIsMissing) {
 TEST(Compare, IsNotWithinWhenTheRunsEndedDifferently) {
   OneRegion one(100, {100});
   one.measured.timeline.outcome.kind = Outcome::Kind::Timeout;
+  EXPECT_FALSE(compare(one.predicted.timeline, one.measured.timeline, kTenPercent).within());
+}
+
+TEST(Compare, IsWithinWhenBothRunsHangHoweverTheyFoundOut) {
+  OneRegion one(100, {100});
+  one.predicted.timeline.outcome.kind = Outcome::Kind::Deadlock;
+  one.measured.timeline.outcome.kind = Outcome::Kind::Timeout;
+  one.measured.timeline.regions.clear();  // a run that hangs has no samples
+  EXPECT_TRUE(compare(one.predicted.timeline, one.measured.timeline, kTenPercent).within());
+  one.measured.timeline.outcome.kind = Outcome::Kind::Failed;
   EXPECT_FALSE(compare(one.predicted.timeline, one.measured.timeline, kTenPercent).within());
 }
 
