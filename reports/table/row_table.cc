@@ -28,8 +28,21 @@ Rows rows_of(std::span<const ScenarioResult> results) {
   return rows;
 }
 
-std::string state_word(const JudgedSide& measured) {
-  return measured.state == JudgedSide::State::Stale ? "stale" : "-";
+/// "12 hold, 1 BROKEN"
+std::string verdicts(const std::vector<const ScenarioResult*>& scenarios,
+                     JudgedSide ScenarioResult::*side) {
+  std::map<std::string, std::size_t> counts;
+  for (const ScenarioResult* result : scenarios) ++counts[(result->*side).word()];
+  std::vector<std::string> parts;
+  for (const auto& [word, words] :
+       {std::pair{"holds", "hold"}, std::pair{"BROKEN", "BROKEN"},
+        std::pair{"undecided", "undecided"}, std::pair{"stale", "stale"},
+        std::pair{"states nothing", "state nothing"}, std::pair{"-", "not there"}}) {
+    const auto found = counts.find(word);
+    if (found == counts.end()) continue;
+    parts.push_back(fmt::format("{} {}", found->second, words));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 const char* standing_of(const RegionRow& region) { return region.is_fit() ? "fit" : "prediction"; }
@@ -37,18 +50,22 @@ const char* standing_of(const RegionRow& region) { return region.is_fit() ? "fit
 TextTable table_of(std::span<const ScenarioResult> results) {
   using enum TextTable::Align;
   TextTable table;
-  for (const char* heading : {"row", "scenario", "region"}) table.column(heading, Left);
+  for (const char* heading : {"row", "scenario", "in prediction", "in measurement", "region"}) {
+    table.column(heading, Left);
+  }
   for (const char* heading : {"predicted", "measured", "error"}) table.column(heading, Right);
   table.column("standing", Left);
   for (const auto& [tag, scenarios] : rows_of(results)) {
     for (const ScenarioResult* result : scenarios) {
       const std::string& name = result->program.name;
+      const std::string predicted = result->predicted.word();
+      const std::string measured = result->measured.word();
       if (result->regions.empty()) {
-        table.row({tag, name, "-", "-", state_word(result->measured), "-", "-"});
+        table.row({tag, name, predicted, measured, "-", "-", "-", "-", "-"});
       }
       for (const RegionRow& region : result->regions) {
-        table.row({tag, name, region.name, format_time(region.first->median_ns),
-                   format_time(region.second->median_ns),
+        table.row({tag, name, predicted, measured, region.name,
+                   format_time(region.first->median_ns), format_time(region.second->median_ns),
                    format_or_dash(region.error, format_signed_percent), standing_of(region)});
       }
     }
@@ -118,6 +135,8 @@ std::string row_json(std::span<const ScenarioResult> results) {
     for (const ScenarioResult* result : scenarios) {
       Json scenario{{"name", result->program.name},
                     {"file", result->program.file},
+                    {"predicted", result->predicted.word()},
+                    {"measured", result->measured.word()},
                     {"regions", Json::array()}};
       for (const RegionRow& region : result->regions) {
         Json entry{{"name", region.name},
@@ -140,6 +159,8 @@ std::string row_summary(std::span<const ScenarioResult> results,
   using enum TextTable::Align;
   TextTable table;
   table.column("row", Left);
+  table.column("in prediction", Left);
+  table.column("in measurement", Left);
   table.column("regions", Right);
   table.column("predictions", Right);
   table.column("median error", Right);
@@ -150,7 +171,9 @@ std::string row_summary(std::span<const ScenarioResult> results,
     const Errors errors = errors_of(scenarios);
     const bool none = errors.absolute.empty();
     table.row(
-        {tag, none ? "-" : format_count(errors.absolute.size()),
+        {tag, verdicts(scenarios, &ScenarioResult::predicted),
+         verdicts(scenarios, &ScenarioResult::measured),
+         none ? "-" : format_count(errors.absolute.size()),
          none ? "-" : format_count(errors.predictions.size()),
          none ? "-" : format_percent(median(errors.absolute)),
          errors.predictions.empty() ? "-" : format_percent(median(errors.predictions)),

@@ -125,18 +125,27 @@ std::string render_results(const TableOptions& options,
   return options.by_rule() ? rule_text(results) : row_text(results);
 }
 
-void print_broken(const std::vector<ScenarioResult>& results) {
+/// Every expectation that does not hold, and every scenario that states none. True when there are
+/// any.
+bool print_broken(const std::vector<ScenarioResult>& results) {
+  bool any = false;
   for (const ScenarioResult& result : results) {
+    if (result.program.expectations.empty()) {
+      any = true;
+      fmt::print(stderr, "{}: states nothing: it has no 'expect:'\n", result.program.file);
+    }
     for (const auto& [side, origin] :
          {std::pair{&result.predicted, "predicted"}, std::pair{&result.measured, "measured"}}) {
       for (std::size_t i = 0; i < side->held.size(); ++i) {
         if (side->held[i] != Held::No) continue;
+        any = true;
         const Expectation& expectation = result.program.expectations[i];
         fmt::print(stderr, "{}:{}: broken in the {} timeline: {}\n", result.program.file,
                    expectation.line, origin, describe(expectation));
       }
     }
   }
+  return any;
 }
 
 /// The document as it should be.
@@ -161,18 +170,15 @@ int check_document(const TableOptions& options, const std::vector<ScenarioResult
 
 int run_table(const TableOptions& options) {
   const std::vector<ScenarioResult> results = evaluate(options);
-  if (!options.check.empty()) return check_document(options, results);
-  if (!options.write.empty()) {
+  int exit_code = kDone;
+  if (!options.check.empty()) {
+    exit_code = check_document(options, results);
+  } else if (!options.write.empty()) {
     write_file(options.write, renewed(options, options.write, results));
-    return kDone;
+  } else {
+    emit(options.output, render_results(options, results));
   }
-  emit(options.output, render_results(options, results));
-  if (!options.by_rule()) return kDone;
-  print_broken(results);
-  const bool broken = std::ranges::any_of(results, [](const ScenarioResult& result) {
-    return result.predicted.broken() || result.measured.broken();
-  });
-  return broken ? kBadAnswer : kDone;
+  return print_broken(results) ? kBadAnswer : exit_code;
 }
 
 }  // namespace
@@ -187,8 +193,8 @@ void add_table_command(CLI::App& app, int& exit_code) {
   command.add_option("DIR", options->roots, "Where to look for scenarios")->required();
   command
       .add_option("--by", options->by,
-                  "rule: scenarios that state one, and whether it holds; tag: the rows A1 ... E9 "
-                  "and their regions' errors")
+                  "rule: scenarios that state one, and whether it holds; tag: the rows A1 ... E9, "
+                  "whether what they state holds, and their regions' errors")
       ->check(CLI::IsMember({"rule", "tag"}))
       ->capture_default_str();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
@@ -204,7 +210,9 @@ void add_table_command(CLI::App& app, int& exit_code) {
                       "Renew the table in a document, between <!-- begin: rules --> (by tag: rows) "
                       "and its end")
           ->option_text("FILE");
-  command.add_option("--check", options->check, "Exit 1 when the document's table is stale")
+  command
+      .add_option("--check", options->check,
+                  "Exit 1 when the document's table is stale, or something in it is broken")
       ->option_text("FILE")
       ->excludes(write);
   add_fidelity_option(command, options->fidelity);

@@ -46,6 +46,9 @@ TEST(JudgedSide, IsBrokenByOneExpectation) {
   EXPECT_EQ(word({Yes, Undecided}), "holds");
   EXPECT_EQ(word({Yes, No, Undecided}), "BROKEN");
   EXPECT_EQ(word({Undecided}), "undecided");
+  EXPECT_EQ(word({Elsewhere, Yes}), "holds");
+  EXPECT_EQ(word({Elsewhere}), "-") << "said of other machines only";
+  EXPECT_EQ(word({}), "states nothing");
   EXPECT_EQ((JudgedSide{JudgedSide::State::Stale, {}}.word()), "stale");
   EXPECT_EQ(JudgedSide{}.word(), "-");
 }
@@ -94,22 +97,26 @@ TEST(RowTable, HasALineForEveryRegionOfEveryRow) {
   const auto two = rule("two", {}, {JudgedSide::State::Stale, {}});
   const std::vector<ScenarioResult> results{one, two};
   const std::string csv = row_csv(results);
-  EXPECT_THAT(csv, HasSubstr("A2,one,copy,110 ns,100 ns,+10.0 %,prediction\n"));
-  EXPECT_THAT(csv, HasSubstr("C1,one,step,95 ns,100 ns,-5.0 %,fit\n"));
-  EXPECT_THAT(csv, HasSubstr("A2,two,-,-,stale,-,-\n"));
+  EXPECT_THAT(
+      csv,
+      HasSubstr("A2,one,states nothing,states nothing,copy,110 ns,100 ns,+10.0 %,prediction\n"));
+  EXPECT_THAT(csv,
+              HasSubstr("C1,one,states nothing,states nothing,step,95 ns,100 ns,-5.0 %,fit\n"));
+  EXPECT_THAT(csv, HasSubstr("A2,two,states nothing,stale,-,-,-,-,-\n"));
   EXPECT_THAT(csv, Not(HasSubstr("conformance,")));
   EXPECT_EQ(nlohmann::json::parse(row_json(results)).at("rows").size(), 2U);
 }
 
 TEST(RowTable, SumsUpARowWithItsLargestErrorAndItsRules) {
-  auto one = rule("one", {}, {JudgedSide::State::Judged, {}});
+  auto one = rule("one", {Held::Yes}, {JudgedSide::State::Judged, {Held::No}});
   one.regions = {region("copy", 102, 100), region("step", 90, 100), region("rest", 101, 100)};
   one.regions[1].learned_by = {"copy.h2d_bandwidth"};
   auto shown = rule("shown", {}, {});
   shown.program.rule.clear();
   const std::vector<ScenarioResult> results{one, shown};
   EXPECT_THAT(row_summary(results, "scenarios"),
-              HasSubstr("| A2 | 3 | 2 | 2.0 % | 1.5 % | -10.0 %, step in one | "
+              HasSubstr("| A2 | 1 hold, 1 state nothing | 1 BROKEN, 1 not there | 3 | 2 | 2.0 % | "
+                        "1.5 % | -10.0 %, step in one | "
                         "[shown](conformance/shown.yaml), 1 rule |\n"));
 }
 
