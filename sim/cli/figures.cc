@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/table/text_table.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/text_file.h"
+#include "scenarios/values/quantity.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/predict_all.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kHeader = "set,figure,scenario,region,published";
+
+struct FigureOptions {
+  fs::path table;
+  std::string machine = "h200-nvswitch-8";
+  std::string tolerance = "10%";
+  OutputOptions output;
+};
+
+struct Figure {
+  std::string set, name, scenario, region;
+  double published_ns = 0;
+  double predicted_ns = 0;
+  bool learned = false;  ///< a parameter that decides it learned from it
+  double error() const { return predicted_ns / published_ns - 1; }
+};
+
+[[noreturn]] void bad_line(const fs::path& file, std::size_t line, const std::string& why) {
+  throw UsageError{
+      fmt::format("{}:{}: {}\n  hint: a line reads {}, as in\n"
+                  "  PyTorch,run on GPU 1,scenarios/parallelism/d2l_pytorch.yaml,"
+                  "run_on_gpu_1,0.5062s\n",
+                  file.string(), line, why, kHeader)};
+}
+
+/// A time with its unit, in ns; empty for anything else.
+std::optional<double> time_ns(const std::string& text) {
+  const auto no_names = [](std::string_view name) -> Parsed<Quantity> {
+    return tl::unexpected{QuantityError{fmt::format("'{}' is not a time", name), "", 0}};
+  };
+  const auto parsed = parse_quantity(text, no_names);
+  if (!parsed || parsed->unit != kTime || parsed->constant <= 0) return std::nullopt;
+  return parsed->constant.convert_to<double>() / 1e3;
+}
+
+std::vector<Figure> read_figures(const fs::path& file) {
+  std::istringstream lines{read_text_file(file)};
+  std::string text;
+  if (!std::getline(lines, text) || text != kHeader) bad_line(file, 1, "the header is missing");
+  std::vector<Figure> figures;
+  for (std::size_t number = 2; std::getline(lines, text); ++number) {
+    std::vector<std::string> cells(1);
+    for (const char c : text) {
+      if (c == ',') {
+        cells.emplace_back();
+      } else {
+        cells.back() += c;
+      }
+    }
+    if (cells.size() != 5) {
+      bad_line(file, number, fmt::format("{} cells, not five", cells.size()));
+    }
+    const auto ns = time_ns(cells[4]);
+    if (!ns) bad_line(file, number, fmt::format("'{}' is no time with a unit", cells[4]));
+    figures.push_back({cells[0], cells[1], cells[2], cells[3], *ns});
+  }
+  if (figures.empty()) bad_line(file, 2, "there is no figure");
+  return figures;
+}
+
+/// Beside the caller, or where foretrace's own files are.
+std::string scenario_file(const std::string& name) {
+  return fs::exists(name) ? name : (data_directory() / name).string();
+}
+
+void predict(std::vector<Figure>& figures, const FigureOptions& options) {
+  std::map<std::string, Program> programs;
+  for (const Figure& figure : figures) {
+    if (!programs.contains(figure.scenario)) {
+      programs.emplace(figure.scenario, load_scenario(scenario_file(figure.scenario), {}));
+    }
+  }
+  std::vector<const Program*> all;
+  std::vector<std::string> names;
+  for (const auto& [name, program] : programs) {
+    all.push_back(&program);
+    names.push_back(name);
+  }
+  const auto predictions = predict_all(all, load_machine(options.machine));
+  for (Figure& figure : figures) {
+    const auto at = std::ranges::find(names, figure.scenario) - names.begin();
+    const auto& prediction = predictions[static_cast<std::size_t>(at)];
+    if (!prediction) {
+      throw UsageError{fmt::format("{}: {} cannot run it", figure.scenario, options.machine)};
+    }
+    for (const RegionSamples& region : prediction->regions.regions) {
+      if (region.name != figure.region) continue;
+      figure.predicted_ns =
+          std::max(figure.predicted_ns, static_cast<double>(region.samples_ns.front()) /
+                                            static_cast<double>(region.per));
+      figure.learned = figure.learned || !region.learned_by.empty();
+    }
+    if (figure.predicted_ns == 0) {
+      throw UsageError{fmt::format("{}: {} has no region '{}'", options.table.string(),
+                                   figure.scenario, figure.region)};
+    }
+  }
+}
+
+/// Pairs of one set that are further apart than the tolerance, and come in the other order.
+std::vector<std::string> turned_round(const std::vector<Figure>& figures, double tolerance) {
+  std::vector<std::string> pairs;
+  for (const Figure& a : figures) {
+    for (const Figure& b : figures) {
+      const bool is_less = a.set == b.set && a.published_ns * (1 + tolerance) < b.published_ns;
+      if (!is_less || a.predicted_ns < b.predicted_ns) continue;
+      pairs.push_back(
+          fmt::format("{}: {} is predicted to take longer than {}", a.set, a.name, b.name));
+    }
+  }
+  return pairs;
+}
+
+TextTable table_of(const std::vector<Figure>& figures, double tolerance) {
+  using enum TextTable::Align;
+  TextTable table;
+  for (const char* heading : {"set", "figure", "region"}) table.column(heading, Left);
+  for (const char* heading : {"published", "predicted", "error"}) table.column(heading, Right);
+  for (const char* heading : {"standing", "verdict"}) table.column(heading, Left);
+  for (const Figure& figure : figures) {
+    table.row({figure.set, figure.name, figure.region, format_time(figure.published_ns),
+               format_time(figure.predicted_ns), format_signed_percent(figure.error()),
+               figure.learned ? "fit" : "prediction",
+               std::abs(figure.error()) <= tolerance ? "ok" : "OUTSIDE"});
+  }
+  return table;
+}
+
+std::string json_of(const std::vector<Figure>& figures, const std::vector<std::string>& pairs) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array();
+  for (const Figure& figure : figures) {
+    rows.push_back({{"set", figure.set},
+                    {"figure", figure.name},
+                    {"scenario", figure.scenario},
+                    {"region", figure.region},
+                    {"published_ns", figure.published_ns},
+                    {"predicted_ns", figure.predicted_ns},
+                    {"error", figure.error()},
+                    {"standing", figure.learned ? "fit" : "prediction"}});
+  }
+  return Json{
+             {"schema_version", 1}, {"kind", "figures"}, {"figures", rows}, {"turned_round", pairs}}
+             .dump(2) +
+         "\n";
+}
+
+int run_figures(const FigureOptions& options) {
+  const double tolerance = parse_percent(options.tolerance, "--tolerance");
+  std::vector<Figure> figures = read_figures(options.table);
+  predict(figures, options);
+  const std::vector<std::string> pairs = turned_round(figures, tolerance);
+  const auto outside = std::ranges::count_if(
+      figures, [&](const Figure& figure) { return std::abs(figure.error()) > tolerance; });
+  const TextTable table = table_of(figures, tolerance);
+  std::string text = table.markdown();
+  text += fmt::format("\n{} of {} figures outside {}; {}\n", outside, figures.size(),
+                      format_percent(tolerance),
+                      pairs.empty() ? "the cases come in the published order"
+                                    : fmt::format("{} in another order", pairs.size()));
+  for (const std::string& pair : pairs) text += fmt::format("  {}\n", pair);
+  emit(options.output, options.output.format == OutputFormat::Json  ? json_of(figures, pairs)
+                       : options.output.format == OutputFormat::Csv ? table.csv()
+                                                                    : text);
+  return outside == 0 && pairs.empty() ? kDone : kBadAnswer;
+}
+
+}  // namespace
+
+void add_figures_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<FigureOptions>();
+  CLI::App& command = add_subcommand(
+      app, "figures", "Figures that others published, against what is predicted for them",
+      "foretrace figures reports/published/d2l_12_3.csv --machine v100-pcie-4");
+  command
+      .add_option("TABLE", options->table,
+                  "A .csv file: set,figure,scenario,region,published; see reports/published")
+      ->required();
+  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  command.add_option("--tolerance", options->tolerance, "Figures may be off by this (default 10%)")
+      ->option_text("PERCENT");
+  add_output_options(command, options->output);
+  command.callback([options, &exit_code] { exit_code = run_figures(*options); });
+}
+
+}  // namespace foretrace
