@@ -218,7 +218,12 @@ void HostThread::nccl_launch_all() {
     capture_->capture(calls);
     return;
   }
-  Duration call{0};
+  const bool cold = !has_connected_ && program_.warmup == 0 && machine_.has(Param::NcclColdCall);
+  const auto cold_time = [&](Reading& read) {
+    return cold ? read.time(Param::NcclColdCall) : Duration{0};
+  };
+  Reading plain{machine_};
+  Duration call = cold_time(plain);
   nccl_host_calls_.clear();
   const auto itself = [](StreamQueue& stream) -> StreamQueue& { return stream; };
   for (NcclKernel& kernel : nccl_prepare(calls, itself, call)) {
@@ -236,12 +241,11 @@ void HostThread::nccl_launch_all() {
     for (const cost::Call& made : nccl_host_calls_) time += cost::call_time(read, made);
     return time;
   };
-  Reading plain{machine_};
-  const Duration rest = call - calls_time(plain);
+  const Duration rest = call - calls_time(plain) - cold_time(plain);
   const bool is_first = std::ranges::any_of(nccl_host_calls_, &cost::Call::is_first);
   take({call, price(
                   [&](Reading& read) {
-                    const Duration time = rest + calls_time(read);
+                    const Duration time = rest + calls_time(read) + cold_time(read);
                     return connected ? time + read.time(Param::NcclConnect) : time;
                   },
                   is_first)

@@ -355,7 +355,9 @@ Connection* NcclComm::connect_pair(std::uint32_t rank, std::uint32_t peer) {
     at->second.what = fmt::format("the first transfer between rank {} and rank {}", rank, peer);
     at->second.missing = {rank, peer};
   }
-  return arrive(at->second, rank, machine_.time(Param::NcclConnect));
+  const bool has_own = machine_.has(Param::NcclConnectPeer);
+  return arrive(at->second, rank,
+                machine_.time(has_own ? Param::NcclConnectPeer : Param::NcclConnect));
 }
 
 Connection* NcclComm::initialize(std::uint32_t rank) {

@@ -14,12 +14,14 @@ namespace {
 using enum Param;
 
 constexpr std::array kInNoShare{
-    LaunchQueueDepth,  HostContention,     HostWake,        HostWakeEvent,     LaunchLatency,
-    HostFuncLatency,   HostFuncNext,       HostFuncPoll,    HostFuncBackoff,   HostFuncReturn,
-    GraphLatency,      GraphGap,           KernelGap,       EventGap,          EventLatencyCopy,
-    EventLatency,      CopyAfterKernel,    DuplexBandwidth, HostLinkBandwidth, CopyLaunchLatency,
-    CopyGap,           NcclLaunchLatency,  NcclGap,         NcclConnect,       NcclInit,
-    NcclGenericKernel, NcclMemorySlowdown, GemmHalfPairLoss};
+    LaunchQueueDepth, HostContention,    HostWake,          HostWakeEvent,
+    LaunchLatency,    HostFuncLatency,   HostFuncNext,      HostFuncPoll,
+    HostFuncBackoff,  HostFuncReturn,    GraphLatency,      GraphGap,
+    KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
+    CopyAfterKernel,  DuplexBandwidth,   HostLinkBandwidth, CopyLaunchLatency,
+    CopyGap,          NcclLaunchLatency, NcclGap,           NcclConnect,
+    NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
+    GemmHalfPairLoss};
 
 /// By key, the sources that learned from this program at any size.
 std::map<std::string, const Source*> sources_for(const Machine& machine, const RegionFacts& any) {
