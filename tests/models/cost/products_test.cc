@@ -48,8 +48,8 @@ TEST(ProductTime, CountsOperandsAndResultsOfEachTile) {
   const Times plain = time_of({.m = 128, .n = 128, .k = 64}, plan, speeds);
   EXPECT_NEAR(us(plain.operands), 32.77, 0.01);
   EXPECT_NEAR(us(plain.results), 32.77, 0.01);
-  const Times summed =
-      time_of({.m = 128, .n = 128, .k = 64, .accumulates = true, .result_bytes = 4}, plan, speeds);
+  const Times summed = time_of(
+      {.m = 128, .n = 128, .k = 64, .accumulates = true, .result_bytes = 4}, plan, speeds);
   EXPECT_NEAR(us(summed.results), 131.07, 0.01);
 }
 
@@ -69,6 +69,7 @@ TEST(ProductTime, IsBoundByMemoryWhenThatTakesLonger) {
   // 0.1 MB, at 1 GB/s.
   Speeds speeds = four_sms();
   speeds.cache_size = 1e5;
+  speeds.cache = 1e10;
   speeds.memory = 1e9;
   const Times times = time_of({.m = 1024, .n = 1024, .k = 64}, {128, 128, true}, speeds);
   EXPECT_NEAR(us(times.memory), 2359, 1);
@@ -152,8 +153,7 @@ TEST_F(H200, ComesNearItsRateWithSizeAndNearItsFloorWithout) {
 }
 
 TEST_F(H200, GetsASlowKernelForAnOddLeadingDimension) {
-  EXPECT_GT(seconds({.m = 2112, .n = 4779, .k = 2083}),
-            4 * seconds({.m = 2112, .n = 4779, .k = 2080}));
+  EXPECT_GT(seconds({.m = 2112, .n = 4779, .k = 2083}), 4 * seconds({.m = 2112, .n = 4779, .k = 2080}));
 }
 
 TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {

@@ -3,29 +3,31 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/sim/unit_machine.h"
 
 namespace foretrace::test {
 namespace {
 
-using namespace literals;
+using namespace std::chrono_literals;
 using sim::Clock;
 
 TimePoint at(Duration time) { return TimePoint{} + time; }
 
 TEST(Clock, FallsSlowlyAndComesBackFaster) {
-  Clock clock{{.load = 100_ms, .rest = 20_ms}};
-  clock.towards(at(0_ms), 0.2);
-  EXPECT_NEAR(clock.lost(at(100_ms)), 0.2 * (1 - 0.36788), 1e-5);
-  clock.towards(at(100_ms), 0);
-  EXPECT_NEAR(clock.lost(at(120_ms)), 0.126424 * 0.36788, 1e-5);
-  EXPECT_NEAR(clock.lost(at(1000_ms)), 0, 1e-12);
+  Clock clock{{.load = 100ms, .rest = 20ms}};
+  clock.towards(at(0ms), 0.2);
+  EXPECT_NEAR(clock.lost(at(100ms)), 0.2 * (1 - 0.36788), 1e-5);
+  clock.towards(at(100ms), 0);
+  EXPECT_NEAR(clock.lost(at(120ms)), 0.126424 * 0.36788, 1e-5);
+  EXPECT_NEAR(clock.lost(at(1000ms)), 0, 1e-12);
 }
 
 TEST(Clock, WithoutTimesFollowsAtOnce) {
   Clock clock{{}};
-  clock.towards(at(1_ms), 0.1);
-  EXPECT_EQ(clock.lost(at(1_ms)), 0.1);
+  clock.towards(at(1ms), 0.1);
+  EXPECT_EQ(clock.lost(at(1ms)), 0.1);
 }
 
 }  // namespace
