@@ -19,7 +19,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct NcclExplainOptions {
   std::vector<std::string> calls;  ///< operation and size by turns
   std::string machine = "h200-nvswitch-8";
   std::optional<std::uint32_t> ranks;  ///< all GPUs
@@ -107,7 +107,7 @@ std::string operation_name(const std::string& word) {
   return word == "sendrecv" ? "send_recv" : word;
 }
 
-std::vector<nccl::Question> questions_of(const Options& options) {
+std::vector<nccl::Question> questions_of(const NcclExplainOptions& options) {
   const std::size_t words = options.calls.size();
   if (words % 2 != 0) {
     throw UsageError{fmt::format("{}: a size is needed\n  hint: {} 64MiB", options.calls.back(),
@@ -127,7 +127,7 @@ std::vector<nccl::Question> questions_of(const Options& options) {
   return questions;
 }
 
-nccl::Tuning tune(const Options& options, nccl::Given& given) {
+nccl::Tuning tune(const NcclExplainOptions& options, nccl::Given& given) {
   const auto environment = parse_environment(options.environment);
   Machine machine = load_machine(options.machine);
   if (!options.version.empty()) machine.nccl_version = options.version;
@@ -147,25 +147,26 @@ nccl::Tuning tune(const Options& options, nccl::Given& given) {
 }
 
 template <class Explanation>
-std::string render(const Explanation& explanation, const std::string& format) {
+std::string explanation_text(const Explanation& explanation, const std::string& format) {
   if (format == "json") return nccl::explain_json(explanation);
   return format == "csv" ? nccl::explain_csv(explanation) : nccl::explain_text(explanation);
 }
 
-std::string explain(const Options& options) {
+std::string explain(const NcclExplainOptions& options) {
   const std::vector<nccl::Question> questions = questions_of(options);
   nccl::Given given;
   nccl::Tuning tuning = tune(options, given);
   if (questions.size() == 1) {
-    return render(nccl::explain(questions.front(), std::move(tuning), given), options.format);
+    return explanation_text(nccl::explain(questions.front(), std::move(tuning), given),
+                            options.format);
   }
-  return render(nccl::explain_group(questions, std::move(tuning), given), options.format);
+  return explanation_text(nccl::explain_group(questions, std::move(tuning), given), options.format);
 }
 
 }  // namespace
 
 void add_nccl_explain_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NcclExplainOptions>();
   CLI::App& command = add_subcommand(
       app, "nccl-explain", "What NCCL does with an operation: candidates, prices, why one won",
       "foretrace nccl-explain all_reduce 64MiB\n"

@@ -9,10 +9,8 @@ namespace {
 
 using enum Protocol;
 
-constexpr double kLlStep = 32.0 * 1024;  // payload of a buffer step (src/include/device.h)
-constexpr double kLlFill = 8.0 * 1024;   // LL's lines go on while the rest still comes: tables of
-                                         // GH200 nodes show no more than this to fill
-constexpr double kSimpleStep = 512.0 * 1024;  // the same
+constexpr double kLlFill = 8.0 * 1024;  // LL's lines go on while the rest still comes: tables of
+                                        // GH200 nodes show no more than this to fill
 constexpr double kLl128Step = 614400.0 / 16 * 15;
 
 class Far {

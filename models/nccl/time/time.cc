@@ -8,11 +8,8 @@
 namespace foretrace::nccl {
 namespace {
 
-// nccl src/include/device.h: payload of one step of a channel's buffer.
-constexpr double kLlStep = 32.0 * 1024;           // 64 KiB, half of it flags
-constexpr double kSimpleStep = 512.0 * 1024;      // broadcast and reduce, send/recv
-constexpr double kRingChunk = 2.0 * 1024 * 1024;  // four steps: a rank's part in one pass
-constexpr double kBytesPerThread = 8;             // of LL, in one round
+constexpr double kRingChunk = 4 * kSimpleStep;  // a rank's part in one pass
+constexpr double kBytesPerThread = 8;           // of LL, in one round
 constexpr double kLlThreads = 512;
 
 }  // namespace

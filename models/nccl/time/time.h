@@ -11,6 +11,10 @@
 
 namespace foretrace::nccl {
 
+// Payload of one step of a channel's buffer, in bytes (nccl src/include/device.h).
+inline constexpr double kLlStep = 32.0 * 1024;  ///< 64 KiB, half of it flags
+inline constexpr double kSimpleStep = 512.0 * 1024;
+
 /// A time on the GPUs, of which `wire` bytes through every port take their part; and its terms, in
 /// seconds, for whoever runs the operation slice by slice (slices.h).
 struct Time {
