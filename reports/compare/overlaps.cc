@@ -10,7 +10,8 @@
 namespace foretrace {
 namespace {
 
-/// A pair differs when its shares are further apart than this.
+/// A pair differs when its shares are further apart than this: of the whole, or of the larger share
+/// where many executions run at once.
 constexpr double kShareApart = 0.25;
 /// And its times by this share of the run: what shifts at the edges of long work is no schedule.
 constexpr double kTimeApart = 0.02;
@@ -85,7 +86,8 @@ std::vector<OverlapRow> compare_overlaps(const Timeline& first, const Timeline& 
                    .second_ns = ns.second,
                    .first_share = share_of(a, ops, ns.first),
                    .second_share = share_of(b, ops, ns.second)};
-    row.differs = std::abs(row.first_share - row.second_share) > kShareApart &&
+    const double larger = std::max({1.0, row.first_share, row.second_share});
+    row.differs = std::abs(row.first_share - row.second_share) > kShareApart * larger &&
                   std::abs(ns.first - ns.second) > kTimeApart * b.run_ns;
     rows.push_back(row);
   }

@@ -51,6 +51,12 @@ std::string note_words(const OperationRow& row, const Comparison& comparison) {
     add(waits(row) ? "a wait: what the traced calls before it leave"
                    : "a call under tracing: regions judge host time");
   }
+  if (row.part != 0 && is_far && comparison.ops[row.op].variant.starts_with("p2p")) {
+    add("staged through the host: the tracer shows one of its pieces");
+  }
+  if (row.part != 0 && is_far && row.kind == "host_func") {
+    add("it waits for a host thread, which tracing holds up");
+  }
   return words;
 }
 
