@@ -89,9 +89,9 @@ void HostThread::nccl_connect(const NcclCall& call) {
 
 /// The collectives among `calls` that one kernel runs together, those made of sends and receives
 /// apart.
-std::vector<nccl::GroupCall> HostThread::together_on(const CommHandle& handle,
-                                                     const std::vector<NcclCall>& calls) const {
-  std::vector<nccl::GroupCall> together;
+std::vector<nccl::Call> HostThread::together_on(const CommHandle& handle,
+                                                const std::vector<NcclCall>& calls) const {
+  std::vector<nccl::Call> together;
   if (calls.size() < 2) return together;
   for (const NcclCall& call : calls) {
     const auto* op = std::get_if<NcclCollective>(&call.execution.op->kind);

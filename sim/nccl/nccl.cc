@@ -144,7 +144,7 @@ std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(plac
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
                                                     Bytes size, std::int64_t root,
-                                                    const std::vector<nccl::GroupCall>& together,
+                                                    const std::vector<nccl::Call>& together,
                                                     std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
   const TransferKey key{kind_name(op), size.count, root};
@@ -152,7 +152,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
     const nccl::Cost cost =
-        alone ? nccl::collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
+        alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), of_kernel, 0});
@@ -183,7 +183,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
 }
 
 /// A group's calls are joined one by one, and loops repeat their groups.
-const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::GroupCall>& together) {
+const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::Call>& together) {
   if (together != last_together_) {
     last_together_ = together;
     last_costs_ = nccl::group_cost(machine_, tuning_, together);
@@ -257,7 +257,7 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
                              std::int64_t root) {
   if (ranks() < 2) return;
   const nccl::Slices slices =
-      nccl::collective_slices(machine_, tuning_, op.kind, size, op.type, op.op);
+      nccl::collective_slices(machine_, tuning_, {op.kind, size, op.type, op.op});
   const ChunkProgram program =
       collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
                          static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));

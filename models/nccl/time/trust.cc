@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/nccl/time/time.h"
+#include "models/nccl/time/params.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -68,7 +68,7 @@ TEST_P(PublishedMachine, NeverTakesLessForMoreBytesWhileNcclChoosesTheSame) {
     double before = 0;
     nccl::Choice choice;
     for (Bytes size{64}; size.count <= 4 * kGiB; size.count *= 2) {
-      const nccl::Cost cost = nccl::collective_cost(machine, tuning, kind, size);
+      const nccl::Cost cost = nccl::collective_cost(machine, tuning, {kind, size});
       const double time =
           static_cast<double>(cost.latency.count()) * 1e-12 +
           static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth);
