@@ -8,6 +8,7 @@
 
 #include "models/nccl/rules/settings.h"
 #include "models/nccl/time/cost.h"
+#include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -19,18 +20,13 @@ class RefusalFinder {
       : program_{program}, machine_{machine} {}
 
   Diagnostics find() {
-    for (const HostThread& thread : program_.threads) walk(thread.ops);
+    for_each_op(program_, [this](const HostThread&, const Op& op, Around) {
+      if (const auto* call = std::get_if<NcclCollective>(&op.kind)) judge(op, *call);
+    });
     return std::move(problems_);
   }
 
  private:
-  void walk(const Block& block) {
-    for (const Op& op : block) {
-      if (const Block* inner = block_of(op.kind)) walk(*inner);
-      if (const auto* call = std::get_if<NcclCollective>(&op.kind)) judge(op, *call);
-    }
-  }
-
   void judge(const Op& op, const NcclCollective& call) {
     if (nccl::is_send_recv(call.kind)) return;
     constexpr Bytes kAny{1024};  // what is left does not depend on the size

@@ -7,6 +7,7 @@
 #include "sim/host/thread.h"
 #include "sim/record/deadlock.h"
 #include "sim/record/recorder.h"
+#include "sim/record/standing.h"
 #include "sim/world.h"
 
 namespace foretrace {
@@ -26,7 +27,9 @@ Timeline simulate(const Program& program, const Machine& machine, Fidelity fidel
     }
   }
   engine.run();  // until nothing is left to happen
-  return std::move(recorder).finish(sim::explain_outcome(program, threads, world));
+  Timeline timeline = std::move(recorder).finish(sim::explain_outcome(program, threads, world));
+  sim::note_standing(timeline, program, machine);
+  return timeline;
 }
 
 }  // namespace foretrace

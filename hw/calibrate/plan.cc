@@ -32,13 +32,8 @@ std::vector<fs::path> scenarios_in(const fs::path& directory) {
 }
 
 bool copies_between_gpus(const Program& program) {
-  bool found = false;
-  for (const HostThread& thread : program.threads) {
-    for_each_op(thread.ops, [&](const Op& op) {
-      found = found || std::holds_alternative<EnablePeerAccess>(op.kind);
-    });
-  }
-  return found;
+  return any_op(program,
+                [](const Op& op) { return std::holds_alternative<EnablePeerAccess>(op.kind); });
 }
 
 std::string why_not(const Program& program, const CalibrationNode& node) {

@@ -11,6 +11,7 @@
 
 #include "hw/run/program_facts.h"
 #include "reports/timeline/write_file.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace::hw {
 namespace {
@@ -137,11 +138,11 @@ class IssuedCalls {
   std::map<std::uint32_t, std::map<int, Calls>> collectives_;
 };
 
-/// Operations that wait for a stream's work; others only put work on a stream.
+/// Operations that wait for a stream's work, or ask about it; others only put work on a stream.
 bool waits_for_stream(const OpKind& kind) {
-  return std::holds_alternative<StreamSynchronize>(kind) ||
-         std::holds_alternative<StreamQuery>(kind) || std::holds_alternative<Memcpy>(kind) ||
-         std::holds_alternative<Memset>(kind);
+  const OpFacts facts = op_facts(kind);
+  return facts.waits == HostWaits::ForStream ||
+         (facts.stream != nullptr && facts.work == StreamWork::None);
 }
 
 std::optional<StreamId> stream_at(const Program& program, const std::vector<OpInfo>& infos,

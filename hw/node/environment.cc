@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "hw/node/nvml.h"
+#include "reports/timeline/environments.h"
 
 extern char** environ;
 
@@ -75,7 +76,6 @@ Json describe_gpu(int ordinal, const Nvml& nvml) {
   }
   Json gpu = {{"name", properties.name},
               {"ordinal", ordinal},
-              {"pci_bus_id", bus_id.data()},
               {"compute_capability", fmt::format("{}.{}", properties.major, properties.minor)},
               {"sm_count", properties.multiProcessorCount},
               {"memory_bytes", properties.totalGlobalMem},
@@ -120,11 +120,13 @@ int cores_allowed() {
 Json describe_host() {
   utsname system{};
   uname(&system);
+  const std::string release = system.release;  // what follows the number names a build
   return {{"cpu", first_value("/proc/cpuinfo", "model name")},
           {"cores", std::thread::hardware_concurrency()},
           {"cores_allowed", cores_allowed()},
           {"memory", first_value("/proc/meminfo", "MemTotal")},
-          {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+          {"kernel", fmt::format("{} {}", system.sysname,
+                                 release.substr(0, release.find_first_not_of("0123456789.")))},
           {"transparent_hugepages", first_line("/sys/kernel/mm/transparent_hugepage/enabled")}};
 }
 
@@ -174,18 +176,12 @@ nlohmann::json describe_environment() {
 }
 
 std::map<std::string, std::string> named_variables() {
-  constexpr std::array kNamed{"CUDA_VISIBLE_DEVICES", "CUDA_MODULE_LOADING",
-                              "CUDA_DEVICE_MAX_CONNECTIONS", "NVIDIA_TF32_OVERRIDE"};
   std::map<std::string, std::string> result;
-  for (const char* name : kNamed) {
-    if (const char* value = std::getenv(name)) result[name] = value;
-  }
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const auto equals = text.find('=');
-    if (text.starts_with("NCCL_") && equals != std::string::npos) {
-      result[text.substr(0, equals)] = text.substr(equals + 1);
-    }
+    if (equals == std::string::npos || !is_recorded_variable(text.substr(0, equals))) continue;
+    result[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return result;
 }

@@ -11,7 +11,7 @@
 
 namespace foretrace::hw {
 
-/// hw/gemm.cc's: 32 MiB, as cublasSetWorkspace recommends on Hopper.
+/// hw/cuda/gemm.cc's: 32 MiB, as cublasSetWorkspace recommends on Hopper.
 inline constexpr std::size_t kProductWorkspaceBytes = std::size_t{32} << 20;
 
 /// cuBLAS for one stream, set up as GemmHandle sets it up: default math, a workspace of its own.

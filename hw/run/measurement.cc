@@ -87,10 +87,12 @@ int Measurement::measure_regions() {
   repeat(run);
   if (program_.warmup == 0 && !data_is_right(run)) return kBadAnswer;
   at_root(processes_, [&] {
-    files_.add_environment({{"start", plan_.start},
-                            {"label", options_.start_label},
-                            {"date", utc_now()},
-                            {"machine", describe_environment()}});
+    files_.add_start({.start = plan_.start,
+                      .date = utc_now(),
+                      .label = options_.start_label,
+                      .environment = {},
+                      .gpus = {}},
+                     describe_environment());
     files_.write(plan_.traced == 0);
   });
   return kDone;

@@ -58,33 +58,8 @@ StreamId default_stream(const Program& program, BufferId src, BufferId dst) {
 
 }  // namespace
 
-void for_each_op(const Block& block, const std::function<void(const Op&)>& visit) {
-  for (const Op& op : block) {
-    visit(op);
-    if (const Block* inner = block_of(op.kind)) for_each_op(*inner, visit);
-  }
-}
-
-std::uint64_t count_executions(const Block& block) {
-  std::uint64_t total = 0;
-  for (const Op& op : block) {
-    const Block* inner = block_of(op.kind);
-    const auto* repeat = std::get_if<Repeat>(&op.kind);
-    const std::uint64_t once = inner == nullptr ? 1 : count_executions(*inner);
-    const std::uint64_t times = repeat == nullptr ? 1 : repeat->times;
-    if (times > 0 && once > (std::uint64_t{1} << 50) / times) return std::uint64_t{1} << 50;
-    total += once * times;
-  }
-  return total;
-}
-
 bool has_fault(const Program& program) {
-  bool found = false;
-  for (const HostThread& thread : program.threads) {
-    for_each_op(thread.ops,
-                [&](const Op& op) { found = found || std::holds_alternative<Fault>(op.kind); });
-  }
-  return found;
+  return any_op(program, [](const Op& op) { return std::holds_alternative<Fault>(op.kind); });
 }
 
 bool runs_in(const HostThread& thread, std::uint32_t process) {

@@ -2,24 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hw/cuda/element.h"
-#include "scenarios/program/program.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::hw {
 
 constexpr Element element_of(DataType type) { return static_cast<Element>(type); }
 constexpr Combine combine_of(RedOp op) { return static_cast<Combine>(op); }
-
-/// Calls `visit` for every operation of `block`, blocks before their contents.
-void for_each_op(const Block& block, const std::function<void(const Op&)>& visit);
-
-/// Executions of all operations of a block; at most 2^50.
-std::uint64_t count_executions(const Block& block);
 
 /// True when an operation of the program loses the context of its process.
 bool has_fault(const Program& program);

@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "hw/run/samples.h"
 #include "hw/trace/span_builder.h"
+#include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
-#include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::hw {
@@ -46,11 +45,19 @@ std::optional<Timeline> read_if_there(const std::filesystem::path& file) {
   return read_timeline(file);
 }
 
+/// Their process starts would be left behind.
+void refuse_old_form(const RunFiles& files) {
+  if (!std::filesystem::exists(files.directory / "environment.json")) return;
+  throw UsageError{
+      fmt::format("{}: an earlier version measured this\n  hint: foretrace merge --convert {}",
+                  files.directory.string(), files.runs().string())};
+}
+
 }  // namespace
 
 std::filesystem::path RunFiles::result() const { return directory / kMeasuredFile; }
 std::filesystem::path RunFiles::partial() const { return directory / "measured.partial.json"; }
-std::filesystem::path RunFiles::environment() const { return directory / "environment.json"; }
+std::filesystem::path RunFiles::runs() const { return directory.lexically_normal().parent_path(); }
 
 StartPlan plan_start(const std::optional<Timeline>& result, const std::optional<Timeline>& partial,
                      const std::string& program_hash, const StartRequest& request) {
@@ -101,9 +108,13 @@ StartPlan ResultFiles::open(const StartRequest& request) {
   const StartPlan plan = plan_start(result, partial, base_.origin.program_hash, request);
   if (plan.complete) return plan;
   std::filesystem::create_directories(files_.directory);
-  if (plan.keep_result) keep(std::move(*result));
+  if (plan.keep_result) {
+    refuse_old_form(files_);
+    keep(std::move(*result));
+  }
   if (plan.keep_partial) {
     rows_ = partial->regions;
+    if (!plan.keep_result && result) base_.origin.starts = std::move(result->origin.starts);
   } else {
     std::filesystem::remove(files_.partial());  // what is there from now on is this start's
   }
@@ -117,6 +128,7 @@ void ResultFiles::keep(Timeline result) {
   base_.spans = std::move(result.spans);
   base_.details = std::move(result.details);
   base_.flows = std::move(result.flows);
+  base_.origin.starts = std::move(result.origin.starts);
   base_.origin.clock_error_bound_ns = result.origin.clock_error_bound_ns;
   base_.origin.versions.merge(result.origin.versions);
 }
@@ -125,9 +137,10 @@ void ResultFiles::join(const StartPlan& plan) {
   const std::scoped_lock lock{mutex_};
   auto partial = read_if_there(files_.partial());
   if (partial) rows_ = std::move(partial->regions);
-  if (!plan.keep_result) return;
   auto result = read_if_there(files_.result());
-  if (!result) return;
+  if (!result || result->origin.program_hash != base_.origin.program_hash) return;
+  base_.origin.starts = result->origin.starts;
+  if (!plan.keep_result) return;
   // Before the traced pass the result has this start's samples, too.
   drop_starts(result->regions, starts_in(rows_));
   keep(std::move(*result));
@@ -193,16 +206,13 @@ void ResultFiles::write_outcome(Outcome outcome) {
   std::filesystem::remove(files_.partial());
 }
 
-void ResultFiles::add_environment(const nlohmann::json& start) const {
-  nlohmann::json document = {{"schema_version", 1}, {"starts", nlohmann::json::array()}};
-  if (appends_ && std::filesystem::exists(files_.environment())) {
-    std::ifstream in{files_.environment()};
-    const auto earlier = nlohmann::json::parse(in, nullptr, false);
-    if (!earlier.is_discarded() && earlier.contains("starts")) document = earlier;
-  }
-  document["starts"].push_back(start);
-  using ErrorHandler = nlohmann::json::error_handler_t;
-  write_file(files_.environment(), document.dump(2, ' ', false, ErrorHandler::replace) + "\n");
+void ResultFiles::add_start(ProcessStart start, const nlohmann::json& machine) {
+  const std::scoped_lock lock{mutex_};
+  start.environment = store_environment(recorded_environment(machine), files_.runs());
+  start.gpus = gpu_states(machine);
+  std::erase_if(base_.origin.starts,
+                [&](const ProcessStart& earlier) { return earlier.start == start.start; });
+  base_.origin.starts.push_back(std::move(start));
 }
 
 }  // namespace foretrace::hw

@@ -21,12 +21,12 @@ enum class WhenThere : std::uint8_t {
 };
 
 /// RUNS/NAME/: measured.timeline.json, measured.partial.json while it is not complete,
-/// environment.json.
+/// RUNS/environments/KEY.json (reports/timeline/environments.h).
 struct RunFiles {
   std::filesystem::path directory;
   std::filesystem::path result() const;
   std::filesystem::path partial() const;
-  std::filesystem::path environment() const;
+  std::filesystem::path runs() const;
 };
 
 /// What was asked for.
@@ -72,8 +72,9 @@ class ResultFiles {
   void write(bool complete);
   /// The end of a run that went wrong; wrong data takes the samples with it.
   void write_outcome(Outcome outcome);
-  /// One entry per process start.
-  void add_environment(const nlohmann::json& start) const;
+  /// Notes this process start, on what describe_environment() says, in the result that is written
+  /// next; its `environment` and `gpus` are filled in here.
+  void add_start(ProcessStart start, const nlohmann::json& machine);
 
   const RunFiles& files() const { return files_; }
 

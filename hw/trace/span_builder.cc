@@ -1,7 +1,6 @@
 #include "hw/trace/span_builder.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -60,9 +59,7 @@ class SpanBuilder {
       }
       copies_[key] = built_.timeline.spans.size();
     }
-    std::uint16_t& part = parts_[key];
-    if (part == std::numeric_limits<std::uint16_t>::max()) return;
-    ++part;
+    const std::uint32_t part = ++parts_[key];
     add_span(*cause, lane, activity.begin_ns, activity.end_ns, part,
              intern(built_.timeline, detail_of(activity)));
   }
@@ -123,7 +120,7 @@ class SpanBuilder {
   }
 
   void add_span(Execution execution, std::uint32_t lane, std::int64_t begin_ns, std::int64_t end_ns,
-                std::uint16_t part, std::uint16_t detail) {
+                std::uint32_t part, std::uint32_t detail) {
     built_.timeline.spans.push_back({execution.op, lane, execution.instance,
                                      begin_ns - pass_.released_ns, end_ns - pass_.released_ns, part,
                                      detail});
@@ -141,7 +138,7 @@ class SpanBuilder {
   std::vector<OpInfo> infos_;
   BuiltSpans built_;
   std::map<std::tuple<LaneKind, std::uint32_t, std::string>, std::uint32_t> lanes_;
-  std::map<PartKey, std::uint16_t> parts_;
+  std::map<PartKey, std::uint32_t> parts_;
   std::map<PartKey, std::size_t> copies_;  ///< index of the span
 };
 
@@ -154,7 +151,7 @@ BuiltSpans build_spans(const Program& program, const TracedPass& pass) {
 void add_process(Timeline& timeline, const Timeline& process) {
   const auto first_lane = static_cast<std::uint32_t>(timeline.lanes.size());
   timeline.lanes.insert(timeline.lanes.end(), process.lanes.begin(), process.lanes.end());
-  std::vector<std::uint16_t> details;
+  std::vector<std::uint32_t> details;
   for (const SpanDetail& detail : process.details) details.push_back(intern(timeline, detail));
   for (Span span : process.spans) {
     span.lane += first_lane;

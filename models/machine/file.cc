@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "models/machine/machine.h"
 #include "scenarios/text/data_directory.h"
@@ -41,6 +42,7 @@ Unit expected(ParamUnit unit) {
     case ParamUnit::Count:
     case ParamUnit::FlopRate:
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return kNumber;
@@ -62,9 +64,11 @@ class MachineReader {
 
   Checked<Machine> read() {
     MapReader map{root_, "a machine file", problems_};
-    if (const YamlNode* version = map.required("schema_version"); version && version->text != "1") {
-      problems_.error(*version, fmt::format("schema_version {} is not known", version->text),
-                      "this foretrace reads version 1");
+    if (const YamlNode* version = map.required("schema_version"); version && version->text != "2") {
+      problems_.error(
+          *version, fmt::format("schema_version {} is not known", version->text),
+          "this foretrace reads version 2: sources have ids, models/machines/README.md");
+      return tl::unexpected{problems_.take()};
     }
     if (const YamlNode* base = map.optional("based_on")) read_base(*base);
     if (const YamlNode* name = map.required("name")) machine_.name = name->text;
@@ -73,13 +77,16 @@ class MachineReader {
       machine_.nccl_version = version->text;
     }
     if (const YamlNode* node = map.required("node")) read_node(*node);
-    if (const YamlNode* list = map.optional("fit_scenarios")) {
-      for (const YamlNode& item : list->items) machine_.fit_scenarios.push_back(item.text);
+    if (!machine_.based_on.empty()) inherit();
+    if (const YamlNode* sources = map.optional("sources")) {
+      sources_node_ = sources;
+      sources_ = read_sources(*sources, problems_);
     }
     const YamlNode* parameters =
         machine_.based_on.empty() ? map.required("parameters") : map.optional("parameters");
     if (parameters != nullptr) read_parameters(*parameters);
     map.finish();
+    if (sources_node_ != nullptr) refuse_unused_sources();
     if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
     return std::move(machine_);
   }
@@ -105,14 +112,16 @@ class MachineReader {
     if (!base) throw UsageError{render(base.error(), text)};
     machine_.based_on = node.text;
     machine_.nccl_version = base->nccl_version;
+    base_ = *base;
+  }
+
+  /// What was measured on the base was learned for its kind of GPU: another kind's measurements of
+  /// the same scenarios are as good a judge as any.
+  void inherit() {
+    const bool same_gpu = base_.gpu_name == machine_.gpu_name;
     for (std::size_t i = 0; i < kParamCount; ++i) {
       const auto param = static_cast<Param>(i);
-      if (!base->has(param)) continue;
-      ParamValue value = base->get(param);
-      value.source = ParameterClass::Assumed;
-      value.from = fmt::format("as {}", node.text);
-      value.range.clear();
-      machine_.set(param, std::move(value));
+      if (base_.has(param)) machine_.set(param, inherited_value(base_, param, same_gpu));
     }
   }
 
@@ -144,8 +153,11 @@ class MachineReader {
         problems_.error(*text, fmt::format("{} must be positive", info(param).key));
       }
     }
-    if (const YamlNode* source = map.required("source")) value.source = read_source(*source);
-    if (const YamlNode* from = map.optional("from")) value.from = from->text;
+    if (const YamlNode* source = map.required("source")) take_source(*source, value);
+    if (const YamlNode* from = map.optional("from")) {
+      problems_.error(*from, "a parameter names its source and says no more",
+                      "sources: {ID: {class: assumed, text: \"...\"}} at the top, source: ID here");
+    }
     if (const YamlNode* range = map.optional("range")) value.range = range->text;
     if (const YamlNode* spread = map.optional("spread")) {
       value.spread = read_number(*spread, ParamUnit::Ratio);
@@ -165,8 +177,10 @@ class MachineReader {
       return 1;
     }
     if (parsed->unit != expected(unit)) {
-      problems_.error(node, fmt::format("expected {}, found {}", describe(expected(unit)),
-                                        describe(parsed->unit)));
+      problems_.error(
+          node,
+          fmt::format("expected {}, found {}", describe(expected(unit)), describe(parsed->unit)),
+          unit == ParamUnit::NvlinkShare ? "a share of nvlink.bandwidth, such as 371/450" : "");
       return 1;
     }
     return to_si(*parsed, expected(unit));
@@ -179,30 +193,60 @@ class MachineReader {
     return 1;
   }
 
-  ParameterClass read_source(const YamlNode& node) {
-    static const std::vector<std::pair<std::string, ParameterClass>> kSources{
-        {"fit", ParameterClass::Fit},
-        {"datasheet", ParameterClass::Datasheet},
-        {"published", ParameterClass::Published},
-        {"assumed", ParameterClass::Assumed}};
+  void take_source(const YamlNode& node, ParamValue& value) {
     std::vector<std::string> known;
-    for (const auto& [name, source] : kSources) {
-      if (name == node.text) return source;
-      known.push_back(name);
+    for (const auto& source : sources_) {
+      known.push_back(source->id);
+      if (source->id != node.text) continue;
+      value.origin = source;
+      value.source = source->kind;
+      value.from = source->text;
+      used_sources_.insert(source->id);
+      return;
     }
-    problems_.error(node, fmt::format("unknown source '{}'", node.text), suggest(node.text, known));
-    return ParameterClass::Assumed;
+    problems_.error(node, fmt::format("no source '{}' stands under sources:", node.text),
+                    known.empty() ? "sources: {ID: {class: assumed, text: \"...\"}} at the top"
+                                  : suggest(node.text, known));
+  }
+
+  void refuse_unused_sources() {
+    for (const YamlEntry& entry : sources_node_->entries) {
+      if (used_sources_.contains(entry.key.text)) continue;
+      problems_.error(entry.key, fmt::format("no parameter names the source '{}'", entry.key.text),
+                      "take it out");
+    }
   }
 
   Problems problems_;
   YamlNode root_;
   Machine machine_;
+  Machine base_;
+  const YamlNode* sources_node_ = nullptr;
+  std::vector<std::shared_ptr<const Source>> sources_;
+  std::set<std::string> used_sources_;
 };
 
 }  // namespace
 
 Checked<Machine> read_machine(std::string_view text, const std::string& file) {
   return MachineReader{text, file}.read();
+}
+
+ParamValue inherited_value(const Machine& base, Param param, bool same_gpu) {
+  ParamValue value = base.get(param);
+  Source source{.id = fmt::format("as_{}", base.name),
+                .text = fmt::format("as {}", base.name),
+                .learned_from = {},
+                .command = {}};
+  if (same_gpu && value.origin && !value.origin->learned_from.empty()) {
+    source.id = fmt::format("{}_{}", source.id, value.origin->id);
+    source.learned_from = value.origin->learned_from;
+  }
+  value.source = source.kind;
+  value.from = source.text;
+  value.range.clear();
+  value.origin = std::make_shared<const Source>(std::move(source));
+  return value;
 }
 
 std::filesystem::path machine_directory() {

@@ -1,6 +1,7 @@
 #include "models/machine/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -35,6 +36,20 @@ const ParamValue& Machine::get(Param param) const {
                     info(param).key, info(param).text)};
   }
   return *value;
+}
+
+std::string class_counts(const Machine& machine) {
+  std::array<std::size_t, 4> counts{};
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (machine.has(param)) ++counts[static_cast<std::size_t>(machine.get(param).source)];
+  }
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    parts.push_back(fmt::format("{} {}", counts[i], class_name(static_cast<ParameterClass>(i))));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 Diagnostics check_fits(const Program& program, const Machine& machine) {

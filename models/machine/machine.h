@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/machine/node_facts.h"
+#include "models/machine/source.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
@@ -26,7 +28,8 @@ enum class Param : std::uint16_t {
 };
 inline constexpr std::size_t kParamCount = static_cast<std::size_t>(Param::Count_);
 
-enum class ParamUnit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio };
+/// NvlinkShare: a rate, given as its ratio to nvlink.bandwidth.
+enum class ParamUnit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio, NvlinkShare };
 
 struct ParamInfo {
   std::string_view key;  ///< "host.launch_kernel"
@@ -40,8 +43,14 @@ struct ParamValue {
   double value{};
   double spread{};  ///< relative, one sigma: 0.03 is 3 %
   ParameterClass source = ParameterClass::Assumed;
-  std::string from;   ///< "calibration run 2026-11-21, 6 starts" or a datasheet's name
+  std::string from;   ///< the source in words: "calibration, 6 starts" or a datasheet's name
   std::string range;  ///< where it was fitted: "4KiB..1GiB"; empty for everywhere
+  std::shared_ptr<const Source> origin{};  ///< the source itself; none for a value set by code
+
+  bool is_learned() const { return origin && !origin->learned_from.empty(); }
+  /// The class that its uncertainty is of. A value that was learned from measurements is as good as
+  /// a fit, whether or not a command here finds it again.
+  ParameterClass trusted_as() const { return is_learned() ? ParameterClass::Fit : source; }
 };
 
 /// Where a machine lacks a parameter that a program needs. Exit code 2.
@@ -55,7 +64,6 @@ class Machine {
   std::string gpu_name;
   NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
   std::string nccl_version;  ///< whose rules choose algorithm and protocol
-  std::vector<std::string> fit_scenarios;  ///< scenario names whose runs went into the fit
 
   void set(Param param, ParamValue value) { values_[index(param)] = std::move(value); }
   bool has(Param param) const { return values_[index(param)].has_value(); }
@@ -70,7 +78,12 @@ class Machine {
   void replace_call(Param param, ParamValue value) { calls_[index(param)] = std::move(value); }
 
   Duration time(Param param) const { return seconds_to_duration(get(param).value); }
-  double rate(Param param) const { return get(param).value; }  ///< bytes/s or flop/s
+  /// Bytes/s or flop/s; a share of NVLink's bandwidth multiplied out.
+  double rate(Param param) const {
+    const double value = get(param).value;
+    const bool share = info(param).unit == ParamUnit::NvlinkShare;
+    return share ? value * get(Param::NvlinkBandwidth).value : value;
+  }
   Bytes size(Param param) const { return {static_cast<std::uint64_t>(get(param).value)}; }
   std::uint32_t count(Param param) const { return static_cast<std::uint32_t>(get(param).value); }
 
@@ -79,6 +92,10 @@ class Machine {
   std::array<std::optional<ParamValue>, kParamCount> values_;
   std::array<std::optional<ParamValue>, kParamCount> calls_;
 };
+
+/// `base`'s value as an assumption of a machine that is based on it. Only where both have the same
+/// kind of GPU does it still say what it was learned from.
+ParamValue inherited_value(const Machine& base, Param param, bool same_gpu);
 
 /// Reads a machine file; all mistakes at once.
 Checked<Machine> read_machine(std::string_view text, const std::string& file);
@@ -92,6 +109,9 @@ Machine load_machine(const std::string& name_or_path);
 /// The directory of the shipped machine files, and their names.
 std::filesystem::path machine_directory();
 std::vector<std::string> machine_names();
+
+/// How many of a machine's parameters are of each class: "66 fit, 12 assumed".
+std::string class_counts(const Machine& machine);
 
 /// Errors when `machine` is too small for `program`: GPUs, device memory, host memory.
 Diagnostics check_fits(const Program& program, const Machine& machine);

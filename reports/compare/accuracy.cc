@@ -20,13 +20,13 @@ bool is_accepted(const RegionRow& row) {
 
 }  // namespace
 
-Accuracy accuracy_of(std::span<const Comparison> comparisons, bool fit) {
+Accuracy accuracy_of(std::span<const Comparison> comparisons, Regions which) {
   Accuracy accuracy;
   std::vector<double> errors;
   std::size_t accepted = 0;
   for (const Comparison& comparison : comparisons) {
-    if (comparison.fit != fit) continue;
     for (const RegionRow& row : comparison.regions) {
+      if (which != Regions::All && row.is_fit() != (which == Regions::Fit)) continue;
       if (!row.error) {
         ++accuracy.missing;
         continue;

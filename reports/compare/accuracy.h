@@ -1,8 +1,9 @@
 // How accurate a model is over many regions: the figures that decide whether anyone trusts it.
-// Regions of scenarios that the model was fitted on and true predictions are never mixed.
+// Regions that the model learned from and true predictions are told apart.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "reports/compare/compare.h"
@@ -18,7 +19,11 @@ struct Accuracy {
   double share_within{};  ///< |difference| <= max(15 %, 1.5 us, half the reference's p5-p95 spread)
 };
 
-/// Over the regions of those `comparisons` whose Comparison::fit is `fit`.
-Accuracy accuracy_of(std::span<const Comparison> comparisons, bool fit);
+enum class Regions : std::uint8_t {
+  All,
+  Prediction,
+  Fit  ///< a parameter that decides them learned from them
+};
+Accuracy accuracy_of(std::span<const Comparison> comparisons, Regions which);
 
 }  // namespace foretrace

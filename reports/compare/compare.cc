@@ -48,9 +48,16 @@ std::string to_string(Judgement judgement) {
   return {};
 }
 
+std::string Comparison::standing(const RegionRow& row) const {
+  if (!judges_a_model()) return "-";
+  return row.is_fit() ? "fit" : "prediction";
+}
+
 std::string Comparison::standing() const {
-  if (first_origin.measured || !second_origin.measured) return "-";
-  return fit ? "fit" : "prediction";
+  if (!judges_a_model() || regions.empty()) return "-";
+  const auto fits = std::ranges::count_if(regions, &RegionRow::is_fit);
+  if (fits == 0) return "prediction";
+  return fits == std::ssize(regions) ? "fit" : "fit and prediction";
 }
 
 std::size_t Comparison::unmatched_device_spans() const {
@@ -82,7 +89,6 @@ Comparison compare(const Timeline& first, const Timeline& second, double toleran
   result.second_outcome = second.outcome;
   result.first_name = fmt::format("{}{}", alike ? "A " : "", origin_word(first.origin));
   result.second_name = fmt::format("{}{}", alike ? "B " : "", origin_word(second.origin));
-  result.fit = std::ranges::count(first.origin.fit_scenarios, first.origin.scenario) != 0;
   result.tolerance = tolerance;
   result.regions = compare_regions(first, second, tolerance);
   result.operations = compare_operations(first, second);

@@ -46,16 +46,19 @@ struct RegionRow {
   std::optional<RegionFigure> first, second;
   std::optional<double> low_ns, high_ns;  ///< the first side's band, when it is a prediction
   std::optional<double> error;
+  std::vector<std::string> learned_by;  ///< the first side's parameters that learned from it
   std::optional<double> tracing_change;  ///< the second side: traced / median - 1
   std::vector<ProcessFigure> processes;
   Judgement judgement = Judgement::Missing;
+
+  bool is_fit() const { return !learned_by.empty(); }
 };
 
 /// All executions of one part of an operation: part 0 is the host's call, 1 and up are what it
 /// made a device do.
 struct OperationRow {
   std::uint32_t op{};
-  std::uint16_t part{};
+  std::uint32_t part{};
   std::string kind, label;
   int line{};
   std::uint64_t size_bytes{};
@@ -72,13 +75,17 @@ struct Comparison {
   Origin first_origin, second_origin;
   Outcome first_outcome, second_outcome;
   std::string first_name, second_name;  ///< "predicted", "measured"; "A predicted" when equal
-  bool fit = false;  ///< the model's parameters were fitted on this very scenario
   double tolerance{};
   std::vector<RegionRow> regions;
   std::vector<OperationRow> operations;
   std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
 
-  /// "fit" or "prediction"; "-" when neither side is a prediction of a measurement.
+  /// A prediction held against a measurement: only then a region is a fit or a prediction.
+  bool judges_a_model() const { return !first_origin.measured && second_origin.measured; }
+  /// "fit" when a parameter that decides the region learned from it, else "prediction"; "-" when
+  /// this judges no model.
+  std::string standing(const RegionRow& row) const;
+  /// Of all regions: "fit", "prediction", "fit and prediction" or "-".
   std::string standing() const;
   std::size_t unmatched_device_spans() const;
   /// Every region has both figures and is not outside, and both runs ended alike.

@@ -35,7 +35,7 @@ Json figure_json(const RegionFigure& figure) {
           {"starts", figure.starts}};
 }
 
-Json region_json(const RegionRow& row) {
+Json region_json(const RegionRow& row, const std::string& standing) {
   Json json{{"name", row.name}, {"op", row.op}, {"instance", row.instance}, {"line", row.line}};
   if (row.first) json["first"] = figure_json(*row.first);
   if (row.second) json["second"] = figure_json(*row.second);
@@ -43,6 +43,8 @@ Json region_json(const RegionRow& row) {
   put(json, "high_ns", row.high_ns);
   put(json, "error", row.error);
   put(json, "tracing_change", row.tracing_change);
+  json["standing"] = standing;
+  if (row.is_fit()) json["learned_by"] = row.learned_by;
   json["verdict"] = to_string(row.judgement);
   for (const ProcessFigure& process : row.processes) {
     Json figure{{"process", process.process}};
@@ -101,7 +103,7 @@ void add_csv_rows(TextTable& table, const Comparison& c) {
                f ? number(f->median_ns) : "", cell(row.low_ns), cell(row.high_ns),
                s ? number(s->median_ns) : "", s ? number(s->p5_ns) : "", s ? number(s->p95_ns) : "",
                s ? fmt::format("{}", s->samples) : "", s ? fmt::format("{}", s->starts) : "",
-               cell(row.error), cell(row.tracing_change), c.standing(), to_string(row.judgement)});
+               cell(row.error), cell(row.tracing_change), c.standing(row), to_string(row.judgement)});
   }
 }
 
@@ -126,7 +128,7 @@ nlohmann::ordered_json to_json(const Comparison& c) {
             {"regions", Json::array()},
             {"operations", Json::array()},
             {"spans_not_joined", {{"first", c.not_joined_first}, {"second", c.not_joined_second}}}};
-  for (const RegionRow& row : c.regions) json["regions"].push_back(region_json(row));
+  for (const RegionRow& row : c.regions) json["regions"].push_back(region_json(row, c.standing(row)));
   for (const OperationRow& row : c.operations) json["operations"].push_back(operation_json(row));
   return json;
 }
@@ -143,8 +145,8 @@ std::string batch_json(std::span<const Comparison> comparisons,
                        const std::vector<std::string>& alone) {
   Json json{{"schema_version", kComparisonSchemaVersion},
             {"kind", "comparisons"},
-            {"predictions", accuracy_json(accuracy_of(comparisons, false))},
-            {"fit", accuracy_json(accuracy_of(comparisons, true))},
+            {"predictions", accuracy_json(accuracy_of(comparisons, Regions::Prediction))},
+            {"fit", accuracy_json(accuracy_of(comparisons, Regions::Fit))},
             {"without_partner", alone},
             {"comparisons", Json::array()}};
   for (const Comparison& comparison : comparisons) {

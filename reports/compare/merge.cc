@@ -3,16 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "reports/compare/convert.h"
+#include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
-#include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -63,25 +62,17 @@ std::vector<Measured> measured_below(const fs::path& root) {
   return found;
 }
 
-/// environment.json beside each part, joined: one entry for each start, numbered through.
-void merge_environments(const std::vector<const Measured*>& parts, const fs::path& output) {
-  auto starts = nlohmann::json::array();
-  std::uint32_t before = 0;
-  for (const Measured* part : parts) {
-    std::ifstream in{part->file.parent_path() / "environment.json"};
-    const auto document = nlohmann::json::parse(in, nullptr, false);
-    if (document.is_object() && document.contains("starts")) {
-      for (nlohmann::json start : document.at("starts")) {
-        start["start"] = before + start.value("start", 0U);
-        starts.push_back(std::move(start));
-      }
-    }
-    before += starts_of(part->timeline);
+/// The environments that the part's starts refer to, below `output` as well; those of a part of
+/// the earlier form are taken from environment.json.
+void join_environments(Measured& part, const fs::path& output) {
+  take_old_environment(part.timeline, part.file, output);
+  for (const ProcessStart& start : part.timeline.origin.starts) {
+    const auto file = find_environment(part.file, start.environment);
+    const fs::path place = output / "environments" / (start.environment + ".json");
+    if (!file || fs::exists(place)) continue;
+    fs::create_directories(place.parent_path());
+    fs::copy_file(*file, place);
   }
-  if (starts.empty()) return;
-  const nlohmann::json merged = {{"schema_version", 1}, {"starts", starts}};
-  using ErrorHandler = nlohmann::json::error_handler_t;
-  write_file(output / "environment.json", merged.dump(1, ' ', false, ErrorHandler::replace) + "\n");
 }
 
 /// A run may carry its scenario.
@@ -99,6 +90,7 @@ Timeline merge_starts(std::vector<Timeline> parts) {
   for (const Timeline& part : parts) check_part(part, parts.back());
   using Key = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  // op, instance, process
   std::vector<RegionSamples> rows;
+  std::vector<ProcessStart> starts;
   std::map<Key, std::size_t> at;
   std::uint32_t before = 0;
   for (const Timeline& part : parts) {
@@ -116,10 +108,15 @@ Timeline merge_starts(std::vector<Timeline> parts) {
       }
       if (row.traced_ns) into.traced_ns = row.traced_ns;
     }
+    for (ProcessStart start : part.origin.starts) {
+      start.start += before;
+      starts.push_back(std::move(start));
+    }
     before += starts_of(part);
   }
   Timeline merged = std::move(parts.back());
   merged.regions = std::move(rows);
+  merged.origin.starts = std::move(starts);
   return merged;
 }
 
@@ -129,7 +126,8 @@ std::vector<fs::path> merge_runs(const std::vector<fs::path>& roots, const fs::p
     for (Measured& measured : measured_below(root)) all.push_back(std::move(measured));
   }
   std::map<std::string, std::vector<const Measured*>> by_program;
-  for (const Measured& measured : all) {
+  for (Measured& measured : all) {
+    join_environments(measured, output);
     by_program[measured.timeline.origin.program_hash].push_back(&measured);
   }
   if (by_program.empty()) throw UsageError{fmt::format("no {} below these", kMeasuredFile)};
@@ -147,7 +145,6 @@ std::vector<fs::path> merge_runs(const std::vector<fs::path>& roots, const fs::p
     const Timeline merged = merge_starts(std::move(timelines));
     fs::create_directories(directory);
     write_timeline(merged, directory / kMeasuredFile);
-    merge_environments(parts, directory);
     copy_scenarios(parts.back()->file.parent_path(), directory);
     written.push_back(directory);
   }

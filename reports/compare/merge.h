@@ -15,8 +15,9 @@ namespace foretrace {
 Timeline merge_starts(std::vector<Timeline> parts);
 
 /// Merges what is measured below each of `roots` into `output`, one directory for each program: at
-/// the place it has below the last root that has it. environment.json files are joined. Returns
-/// the directories written. Throws UsageError when there is nothing.
+/// the place it has below the last root that has it. The environments of their starts go to
+/// OUTPUT/environments, from environment.json of the earlier form (convert.h), too. Returns the
+/// directories written. Throws UsageError when there is nothing.
 std::vector<std::filesystem::path> merge_runs(const std::vector<std::filesystem::path>& roots,
                                               const std::filesystem::path& output);
 

@@ -107,6 +107,15 @@ std::string display_name(const std::string& name, std::uint64_t instance, const 
   return fmt::format("{} [{}]", name, fmt::join(loop_indices(instance, op.loops), ","));
 }
 
+/// By any of its processes, each once.
+std::vector<std::string> learned_by(const OneRegion& region) {
+  std::set<std::string> keys;
+  for (const auto* process : region) {
+    keys.insert(process->learned_by.begin(), process->learned_by.end());
+  }
+  return {keys.begin(), keys.end()};
+}
+
 RegionRow make_row(const RegionKey& key, const OneRegion& first, const OneRegion& second,
                    const Timeline& timeline, double tolerance) {
   const std::string& name = (first.empty() ? second : first).front()->name;
@@ -118,6 +127,7 @@ RegionRow make_row(const RegionKey& key, const OneRegion& first, const OneRegion
   row.first = figure_of(first);
   row.second = figure_of(second);
   row.processes = per_process(first, second);
+  row.learned_by = learned_by(first);
   if (row.first && !timeline.origin.measured) {
     row.low_ns = row.first->median_ns * slowest_of(first).low_factor;
     row.high_ns = row.first->median_ns * slowest_of(first).high_factor;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -12,6 +13,7 @@ std::filesystem::path find_scenario(const LoadedTimeline& loaded) {
     return !named.empty() && std::filesystem::is_regular_file(file);
   };
   if (is_there(named)) return named;
+  if (is_there(data_directory() / named)) return data_directory() / named;
   std::filesystem::path beside = std::filesystem::absolute(loaded.file);
   for (int level = 0; level < 4; ++level) {
     beside = beside.parent_path();

@@ -44,7 +44,7 @@ void add_regions(TextTable& table, const Comparison& comparison, bool many) {
                                    samples_words(row.second),
                                    format_or_dash(row.error, format_signed_percent),
                                    format_or_dash(row.tracing_change, format_signed_percent),
-                                   comparison.standing(),
+                                   comparison.standing(row),
                                    to_string(row.judgement)};
     if (many) cells.insert(cells.begin(), comparison.first_origin.scenario);
     table.row(std::move(cells));
@@ -140,8 +140,8 @@ std::string batch_text(std::span<const Comparison> comparisons,
   std::string text = fmt::format(
       "error = (predicted - measured) / measured; traced = what tracing changed\n\n{}\n",
       table.markdown());
-  text += accuracy_line("predictions", accuracy_of(comparisons, false));
-  text += accuracy_line("fit (scenarios the model was fitted on)", accuracy_of(comparisons, true));
+  text += accuracy_line("predictions", accuracy_of(comparisons, Regions::Prediction));
+  text += accuracy_line("fit (regions the model learned from)", accuracy_of(comparisons, Regions::Fit));
   for (const std::string& file : alone) text += fmt::format("without a partner: {}\n", file);
   return text;
 }

@@ -24,7 +24,7 @@ std::string samples_words(const std::optional<RegionFigure>& figure) {
   return figure ? fmt::format("{} in {}", figure->samples, figure->starts) : "-";
 }
 
-std::string part_words(std::uint16_t part) {
+std::string part_words(std::uint32_t part) {
   return part == 0 ? "host call" : part == 1 ? "device" : fmt::format("device {}", part);
 }
 

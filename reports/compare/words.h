@@ -12,7 +12,7 @@ std::string band_words(const RegionRow& row);                          ///< "90.
 std::string spread_words(const std::optional<RegionFigure>& figure);   ///< p5 .. p95
 std::string median_words(const std::optional<RegionFigure>& figure);   ///< "100.0 us"
 std::string samples_words(const std::optional<RegionFigure>& figure);  ///< "20 in 3"
-std::string part_words(std::uint16_t part);                            ///< "host call"
+std::string part_words(std::uint32_t part);                            ///< "host call"
 std::string unmatched_words(const OperationRow& row, const Comparison& comparison);
 std::string begin_words(const OperationRow& row);       ///< "+4.000 us"
 std::string error_words(const Comparison& comparison);  ///< "error = (predicted - ...) / ..."

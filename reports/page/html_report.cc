@@ -77,11 +77,21 @@ std::string regions_within(const Comparison& c) {
                      within, c.regions.size(), c.regions.size() == 1 ? "" : "s", c.tolerance * 100);
 }
 
+/// What the regions' standing means for the figure above.
+std::string standing_words(const Comparison& c) {
+  const auto fits = std::ranges::count_if(c.regions, &RegionRow::is_fit);
+  if (fits == 0) return " The model learned from none of these regions.";
+  return fmt::format(
+      " The model learned from {} of these {} regions: they say how well the fit holds, not how "
+      "well it predicts.",
+      fits, c.regions.size());
+}
+
 /// The first screen's big figure and what it means.
 void set_verdict(MustacheData& data, const ReportRun& run) {
   const Comparison& c = run.comparison;
   const bool two = run.sides.size() == 2;
-  const Accuracy accuracy = accuracy_of({&c, 1}, c.fit);
+  const Accuracy accuracy = accuracy_of({&c, 1}, Regions::All);
   data.set("has_figure", two && accuracy.regions != 0);
   data.set("tone", c.within() ? "good" : "bad");
   if (!two) {
@@ -110,11 +120,7 @@ void set_verdict(MustacheData& data, const ReportRun& run) {
   const bool has_standing = c.standing() != "-";
   data.set("has_standing", has_standing);
   data.set("standing", c.standing());
-  data.set("meaning", !has_standing ? error_words(c) + "."
-                      : c.fit       ? error_words(c) +
-                                    ". The model was fitted on this scenario: this says how well "
-                                    "the fit holds, not how well it predicts."
-                              : error_words(c) + ". The model was not fitted on this scenario.");
+  data.set("meaning", error_words(c) + "." + (has_standing ? standing_words(c) : ""));
 }
 
 MustacheData outcome_rows(const ReportRun& run) {
@@ -227,8 +233,8 @@ MustacheData overview_data(std::span<const ReportRun> runs) {
     for (const MustacheData& row : of_run.list_value()) rows << row;
   }
   MustacheData accuracies{MustacheData::type::list};
-  const Accuracy predictions = accuracy_of(comparisons, false);
-  const Accuracy fits = accuracy_of(comparisons, true);
+  const Accuracy predictions = accuracy_of(comparisons, Regions::Prediction);
+  const Accuracy fits = accuracy_of(comparisons, Regions::Fit);
   if (predictions.regions != 0) accuracies << accuracy_data("Predictions", predictions);
   if (fits.regions != 0) accuracies << accuracy_data("Fit", fits);
   MustacheData data;
@@ -246,7 +252,9 @@ std::string data_json(std::span<const ReportRun> runs) {
     nlohmann::ordered_json json = to_json(run.comparison);
     if (run.sides.size() < 2) {  // nothing was compared
       for (const char* key : {"second", "standing", "tolerance", "within"}) json.erase(key);
-      for (auto& region : json.at("regions")) region.erase("verdict");
+      for (auto& region : json.at("regions")) {
+        for (const char* key : {"verdict", "standing"}) region.erase(key);
+      }
     }
     all.push_back(std::move(json));
   }

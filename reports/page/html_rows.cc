@@ -101,7 +101,7 @@ MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
     data.set("error", format_or_dash(row.error, format_signed_percent));
     data.set("traced", format_or_dash(row.tracing_change, format_signed_percent));
     data.set("glyph", error_glyph(row, c.tolerance));
-    data.set("standing", run.sides.size() < 2 ? "-" : c.standing());
+    data.set("standing", run.sides.size() < 2 ? "-" : c.standing(row));
     data.set("tone", tone_of(row, run));
     data.set("verdict", run.sides.size() < 2 ? "-" : to_string(row.judgement));
     rows << data;

@@ -32,21 +32,24 @@ std::string state_word(const JudgedSide& measured) {
   return measured.state == JudgedSide::State::Stale ? "stale" : "-";
 }
 
+const char* standing_of(const RegionRow& region) { return region.is_fit() ? "fit" : "prediction"; }
+
 TextTable table_of(std::span<const ScenarioResult> results) {
   using enum TextTable::Align;
   TextTable table;
   for (const char* heading : {"row", "scenario", "region"}) table.column(heading, Left);
   for (const char* heading : {"predicted", "measured", "error"}) table.column(heading, Right);
+  table.column("standing", Left);
   for (const auto& [tag, scenarios] : rows_of(results)) {
     for (const ScenarioResult* result : scenarios) {
       const std::string& name = result->program.name;
       if (result->regions.empty()) {
-        table.row({tag, name, "-", "-", state_word(result->measured), "-"});
+        table.row({tag, name, "-", "-", state_word(result->measured), "-", "-"});
       }
       for (const RegionRow& region : result->regions) {
         table.row({tag, name, region.name, format_time(region.first->median_ns),
                    format_time(region.second->median_ns),
-                   format_or_dash(region.error, format_signed_percent)});
+                   format_or_dash(region.error, format_signed_percent), standing_of(region)});
       }
     }
   }
@@ -56,7 +59,8 @@ TextTable table_of(std::span<const ScenarioResult> results) {
 /// The errors of one row's regions.
 struct Errors {
   std::vector<double> absolute;
-  double largest = 0;  ///< signed
+  std::vector<double> predictions;  ///< absolute, of the regions that nobody learned from
+  double largest = 0;               ///< signed
   std::string where;
 };
 
@@ -66,6 +70,7 @@ Errors errors_of(const std::vector<const ScenarioResult*>& scenarios) {
     for (const RegionRow& region : result->regions) {
       if (!region.error) continue;
       errors.absolute.push_back(std::abs(*region.error));
+      if (!region.is_fit()) errors.predictions.push_back(std::abs(*region.error));
       if (std::abs(*region.error) < std::abs(errors.largest)) continue;
       errors.largest = *region.error;
       errors.where = fmt::format("{} in {}", region.name, result->program.name);
@@ -118,7 +123,8 @@ std::string row_json(std::span<const ScenarioResult> results) {
         Json entry{{"name", region.name},
                    {"predicted_ns", region.first->median_ns},
                    {"measured_ns", region.second->median_ns},
-                   {"error", nullptr}};
+                   {"error", nullptr},
+                   {"standing", standing_of(region)}};
         if (region.error) entry["error"] = *region.error;
         scenario["regions"].push_back(std::move(entry));
       }
@@ -135,7 +141,9 @@ std::string row_summary(std::span<const ScenarioResult> results,
   TextTable table;
   table.column("row", Left);
   table.column("regions", Right);
+  table.column("predictions", Right);
   table.column("median error", Right);
+  table.column("of predictions", Right);
   table.column("largest error", Left);
   table.column("shown by", Left);
   for (const auto& [tag, scenarios] : rows_of(results)) {
@@ -143,7 +151,9 @@ std::string row_summary(std::span<const ScenarioResult> results,
     const bool none = errors.absolute.empty();
     table.row(
         {tag, none ? "-" : format_count(errors.absolute.size()),
+         none ? "-" : format_count(errors.predictions.size()),
          none ? "-" : format_percent(median(errors.absolute)),
+         errors.predictions.empty() ? "-" : format_percent(median(errors.predictions)),
          none ? "-" : fmt::format("{}, {}", format_signed_percent(errors.largest), errors.where),
          shown_by(scenarios, linked_from)});
   }

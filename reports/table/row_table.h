@@ -21,7 +21,7 @@ std::string row_csv(std::span<const ScenarioResult> results);
 std::string row_json(std::span<const ScenarioResult> results);
 
 /// One line per row: its scenarios as links from `linked_from`, how many rules, and the errors of
-/// the regions of both.
+/// the regions of both, those that the model did not learn from apart.
 std::string row_summary(std::span<const ScenarioResult> results,
                         const std::filesystem::path& linked_from);
 

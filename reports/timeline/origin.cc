@@ -1,5 +1,10 @@
 #include "reports/timeline/origin.h"
 
+#include <filesystem>
+
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
+
 namespace foretrace {
 namespace {
 
@@ -65,11 +70,25 @@ std::string variant_of(const Program& program, const OpKind& kind) {
 
 }  // namespace
 
+std::string scenario_path(const std::string& file) {
+  namespace fs = std::filesystem;
+  try {
+    std::error_code none;
+    const fs::path below = fs::weakly_canonical(file, none)
+                               .lexically_relative(fs::weakly_canonical(data_directory(), none));
+    if (below.empty() || *below.begin() == "..") return file;
+    if (fs::path{file}.is_absolute() || *below.begin() == "scenarios")
+      return below.generic_string();
+  } catch (const UsageError&) {  // a program that is installed without its data
+  }
+  return file;
+}
+
 Origin origin_of(const Program& program) {
   Origin origin;
   origin.program_hash = program.hash;
   origin.scenario = program.name;
-  origin.file = program.file;
+  origin.file = scenario_path(program.file);
   return origin;
 }
 

@@ -2,12 +2,17 @@
 // timelines join.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace {
+
+/// How results name a scenario file: one of the repository from there ("scenarios/streams/x.yaml"),
+/// wherever the repository is and the command runs; any other as it was typed.
+std::string scenario_path(const std::string& file);
 
 /// Scenario name, file and program hash filled in; machine and versions are the executor's.
 Origin origin_of(const Program& program);

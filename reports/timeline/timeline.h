@@ -30,12 +30,19 @@ struct Span {
   std::uint64_t instance{};  ///< see scenarios/program/program.h: loop indices as one number
   std::int64_t begin_ns{};
   std::int64_t end_ns{};
-  std::uint16_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
-  std::uint16_t detail{};  ///< index into Timeline::details; 0 is the empty one
+  std::uint32_t part{};    ///< 0: the host's call; 1, 2, ...: what it made a device do, in order
+  std::uint32_t detail{};  ///< index into Timeline::details; 0 is the empty one
 };
 
 /// Where a parameter's value came from: decides how far a prediction is trusted.
 enum class ParameterClass : std::uint8_t { Fit, Datasheet, Published, Assumed };
+
+/// How much of a predicted time a parameter of the machine is: d log(time) / d log(parameter).
+struct ParameterShare {
+  std::string parameter;  ///< "copy.h2d_bandwidth"
+  double share{};         ///< negative for rates
+  friend auto operator<=>(const ParameterShare&, const ParameterShare&) = default;
+};
 
 /// What many spans share; interned.
 struct SpanDetail {
@@ -46,7 +53,8 @@ struct SpanDetail {
   double low_factor = 1;  ///< predicted: the duration's band is [low, high] times the duration
   double high_factor = 1;
   ParameterClass parameters = ParameterClass::Fit;
-  friend bool operator==(const SpanDetail&, const SpanDetail&) = default;
+  std::vector<ParameterShare> decided_by;  ///< predicted: a tenth of the duration or more each
+  friend auto operator<=>(const SpanDetail&, const SpanDetail&) = default;
 };
 
 enum class FlowKind : std::uint8_t { Launch, RecordWait, SendRecv, Signal };
@@ -82,6 +90,9 @@ struct RegionSamples {
   std::optional<std::int64_t> traced_ns;  ///< the same interval in the traced repetition
   double low_factor = 1;                  ///< predicted: band
   double high_factor = 1;
+  std::vector<ParameterShare> decided_by;  ///< predicted: of the work inside, by duration
+  std::vector<std::string>
+      learned_by;  ///< predicted: those of them that learned from this very region
 };
 
 /// How a run ended, when it did not end well.
@@ -90,6 +101,25 @@ struct Outcome {
   Kind kind = Kind::Completed;
   std::vector<std::string>
       explanation;  ///< "process 1, thread main, hang.yaml:14: nccl_recv waits for ..."
+};
+
+/// A GPU while it was measured; what the driver does not tell stays empty.
+struct GpuState {
+  std::optional<std::uint32_t> sm_clock_mhz;
+  std::optional<std::uint32_t> memory_clock_mhz;
+  std::optional<std::uint32_t> temperature_celsius;
+  std::string throttle_reasons;  ///< NVML's names; "none"
+  friend bool operator==(const GpuState&, const GpuState&) = default;
+};
+
+/// A start of the harness that samples are from.
+struct ProcessStart {
+  std::uint32_t start{};    ///< RegionSamples::starts
+  std::string date;         ///< "2026-11-21T03:10:23Z"
+  std::string label;        ///< the user's note; may be empty
+  std::string environment;  ///< KEY of environments/KEY.json, see environments.h
+  std::vector<GpuState> gpus;
+  friend bool operator==(const ProcessStart&, const ProcessStart&) = default;
 };
 
 struct Origin {
@@ -101,8 +131,7 @@ struct Origin {
   std::string producer;                         ///< "foretrace 0.1.0"
   std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
-  std::vector<std::string>
-      fit_scenarios;  ///< predicted: the scenarios the machine's parameters were fitted on
+  std::vector<ProcessStart> starts;  ///< measured: those that are known
 };
 
 struct Timeline {
@@ -117,6 +146,6 @@ struct Timeline {
 };
 
 /// The index of `detail` in `timeline.details`, added when it is new.
-std::uint16_t intern(Timeline& timeline, const SpanDetail& detail);
+std::uint32_t intern(Timeline& timeline, const SpanDetail& detail);
 
 }  // namespace foretrace

@@ -137,8 +137,8 @@ class Sax : public nlohmann::json_sax<Json> {
                                    .instance = static_cast<std::uint64_t>(cell(at[1])),
                                    .begin_ns = cell(at[3]),
                                    .end_ns = cell(at[4]),
-                                   .part = narrow<std::uint16_t>(cell(at[5])),
-                                   .detail = narrow<std::uint16_t>(cell(at[6]))});
+                                   .part = narrow<std::uint32_t>(cell(at[5])),
+                                   .detail = narrow<std::uint32_t>(cell(at[6]))});
   }
   void flow() {
     check_width();
@@ -202,6 +202,27 @@ Kind kind_of(const std::array<std::string_view, N>& names, const std::string& na
   return static_cast<Kind>(found - names.begin());
 }
 
+GpuState read_gpu_state(const Json& row) {
+  const auto known = [&](const char* key) -> std::optional<std::uint32_t> {
+    if (!row.contains(key)) return std::nullopt;
+    return row.at(key).get<std::uint32_t>();
+  };
+  return {known("sm_clock_mhz"), known("memory_clock_mhz"), known("temperature_celsius"),
+          row.value("throttle_reasons", "")};
+}
+
+ProcessStart read_start(const Json& row) {
+  ProcessStart start{.start = row.at("start"),
+                     .date = row.value("date", ""),
+                     .label = row.value("label", ""),
+                     .environment = row.value("environment", ""),
+                     .gpus = {}};
+  for (const Json& gpu : row.value("gpus", Json::array())) {
+    start.gpus.push_back(read_gpu_state(gpu));
+  }
+  return start;
+}
+
 Origin read_origin(const Json& document) {
   const Json& scenario = document.at("scenario");
   Origin origin;
@@ -215,8 +236,18 @@ Origin read_origin(const Json& document) {
   origin.producer = document.at("producer");
   origin.versions = document.at("versions");
   origin.clock_error_bound_ns = document.at("clock_error_bound_ns");
-  origin.fit_scenarios = document.at("fit_scenarios");
+  for (const Json& row : document.value("starts", Json::array())) {
+    origin.starts.push_back(read_start(row));
+  }
   return origin;
+}
+
+std::vector<ParameterShare> read_shares(const Json& row) {
+  std::vector<ParameterShare> shares;
+  for (const Json& one : row.value("decided_by", Json::array())) {
+    shares.push_back({one.at("parameter"), one.at("share")});
+  }
+  return shares;
 }
 
 OpRow read_op(const Json& row) {
@@ -244,7 +275,8 @@ SpanDetail read_detail(const Json& row) {
       .channels = row.value("channels", 0U),
       .low_factor = row.at("low_factor"),
       .high_factor = row.at("high_factor"),
-      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters"))};
+      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters")),
+      .decided_by = read_shares(row)};
 }
 
 RegionSamples read_region(const Json& row) {
@@ -257,7 +289,9 @@ RegionSamples read_region(const Json& row) {
                        .starts = row.value("starts", std::vector<std::uint32_t>{}),
                        .traced_ns = std::nullopt,
                        .low_factor = row.at("low_factor"),
-                       .high_factor = row.at("high_factor")};
+                       .high_factor = row.at("high_factor"),
+                       .decided_by = read_shares(row),
+                       .learned_by = row.value("learned_by", std::vector<std::string>{})};
   if (row.contains("traced_ns")) region.traced_ns = row.at("traced_ns").get<std::int64_t>();
   if (region.per == 0) throw Unreadable{"a region's 'per' is 0"};
   return region;

@@ -103,6 +103,14 @@ Json to_json(const Lane& lane, std::size_t id) {
   return row;
 }
 
+Json to_json(const std::vector<ParameterShare>& shares) {
+  Json rows = Json::array();
+  for (const auto& [parameter, share] : shares) {
+    rows.push_back({{"parameter", parameter}, {"share", finite(share)}});
+  }
+  return rows;
+}
+
 Json to_json(const SpanDetail& detail) {
   Json row = Json::object();
   if (!detail.kernel.empty()) row["kernel"] = detail.kernel;
@@ -112,6 +120,7 @@ Json to_json(const SpanDetail& detail) {
   row["low_factor"] = finite(detail.low_factor);
   row["high_factor"] = finite(detail.high_factor);
   row["parameters"] = name_of(keys::kParameterClasses, detail.parameters);
+  if (!detail.decided_by.empty()) row["decided_by"] = to_json(detail.decided_by);
   return row;
 }
 
@@ -124,6 +133,8 @@ Json to_json(const RegionSamples& region) {
            {"samples_ns", region.samples_ns},
            {"low_factor", finite(region.low_factor)},
            {"high_factor", finite(region.high_factor)}};
+  if (!region.decided_by.empty()) row["decided_by"] = to_json(region.decided_by);
+  if (!region.learned_by.empty()) row["learned_by"] = region.learned_by;
   if (!region.starts.empty()) row["starts"] = region.starts;
   if (region.traced_ns) row["traced_ns"] = *region.traced_ns;
   return row;
@@ -141,9 +152,26 @@ void write_head(Document& document, const Timeline& timeline) {
   document.value("producer", origin.producer);
   document.value("versions", origin.versions);
   document.value("clock_error_bound_ns", origin.clock_error_bound_ns);
-  document.value("fit_scenarios", origin.fit_scenarios);
   document.value("outcome", {{"kind", name_of(keys::kOutcomes, timeline.outcome.kind)},
                              {"explanation", timeline.outcome.explanation}});
+}
+
+Json to_json(const GpuState& gpu) {
+  Json row = Json::object();
+  if (gpu.sm_clock_mhz) row["sm_clock_mhz"] = *gpu.sm_clock_mhz;
+  if (gpu.memory_clock_mhz) row["memory_clock_mhz"] = *gpu.memory_clock_mhz;
+  if (gpu.temperature_celsius) row["temperature_celsius"] = *gpu.temperature_celsius;
+  if (!gpu.throttle_reasons.empty()) row["throttle_reasons"] = gpu.throttle_reasons;
+  return row;
+}
+
+Json to_json(const ProcessStart& start) {
+  Json row{{"start", start.start}, {"date", start.date}};
+  if (!start.label.empty()) row["label"] = start.label;
+  row["environment"] = start.environment;
+  row["gpus"] = Json::array();
+  for (const GpuState& gpu : start.gpus) row["gpus"].push_back(to_json(gpu));
+  return row;
 }
 
 /// Small tables whose rows carry their own index.
@@ -174,6 +202,7 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
   const auto append = [](std::string& text, const auto& item) { text += dump(to_json(item)); };
   Document document{out};
   write_head(document, timeline);
+  if (!timeline.origin.starts.empty()) document.rows("starts", timeline.origin.starts, append);
   write_numbered(document, "ops", timeline.ops);
   write_numbered(document, "lanes", timeline.lanes);
   document.rows("regions", timeline.regions, append);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/program_walk.h"
 #include "scenarios/values/range_check.h"
 
 namespace foretrace {
@@ -18,24 +18,14 @@ constexpr std::uint64_t kMostAssignments = std::uint64_t{1} << 20;
 
 /// Calls `visit(op, domain)` for every operation, with the variables in force there.
 template <class Visit>
-void walk(const Block& block, VariableDomain& domain, const Visit& visit) {
-  for (const Op& op : block) {
-    visit(op, domain);
-    const Block* inner = block_of(op.kind);
-    if (inner == nullptr) continue;
-    const auto* repeat = std::get_if<Repeat>(&op.kind);
-    if (repeat != nullptr) domain.loops.push_back({{}, static_cast<std::int64_t>(repeat->times)});
-    walk(*inner, domain, visit);
-    if (repeat != nullptr) domain.loops.pop_back();
-  }
-}
-
-template <class Visit>
 void walk(const Program& program, const Visit& visit) {
-  for (const HostThread& thread : program.threads) {
+  for_each_op(program, [&](const HostThread& thread, const Op& op, Around around) {
     VariableDomain domain{thread.processes, {}};
-    walk(thread.ops, domain, visit);
-  }
+    for (const Op* loop : loops_of(around)) {
+      domain.loops.push_back({{}, static_cast<std::int64_t>(std::get<Repeat>(loop->kind).times)});
+    }
+    visit(op, domain);
+  });
 }
 
 /// Calls `visit` with the ids that `ref` takes.
@@ -58,11 +48,8 @@ void report(Problems& problems, const Op& op, Severity severity, std::string mes
 void fill_in_barriers(Program& program) {
   for (std::uint32_t thread = 0; thread < program.threads.size(); ++thread) {
     std::set<std::uint32_t> named;
-    VariableDomain domain{program.threads[thread].processes, {}};
-    walk(program.threads[thread].ops, domain, [&](const Op& op, const VariableDomain&) {
-      if (const auto* arrival = std::get_if<HostBarrier>(&op.kind)) {
-        named.insert(arrival->barrier.value);
-      }
+    for_each_op(program.threads[thread].ops, [&](const Op& op) {
+      if (const BarrierId* barrier = op_facts(op.kind).barrier) named.insert(barrier->value);
     });
     for (const std::uint32_t barrier : named) {
       for (const std::uint32_t process : program.threads[thread].processes) {
@@ -76,12 +63,14 @@ void fill_in_barriers(Program& program) {
 void place_events(Program& program, Problems& problems) {
   std::vector<const Op*> recorded_by(program.events.size());
   walk(program, [&](const Op& op, const VariableDomain& domain) {
-    const auto* record = std::get_if<EventRecord>(&op.kind);
-    if (record == nullptr) return;
+    const OpFacts facts = op_facts(op.kind);
+    if (facts.event_recorded == nullptr) return;
+    const EventRef& recorded = *facts.event_recorded;
+    const StreamRef& stream = *facts.stream;
     for_each_assignment(
-        domain, {&record->event.index, &record->stream.index}, kMostAssignments, [&](Variables v) {
-          const std::uint32_t id = record->event.resolve(v).value;
-          const std::uint32_t device = program.streams[record->stream.resolve(v).value].device;
+        domain, {&recorded.index, &stream.index}, kMostAssignments, [&](Variables v) {
+          const std::uint32_t id = recorded.resolve(v).value;
+          const std::uint32_t device = program.streams[stream.resolve(v).value].device;
           Event& event = program.events[id];
           const Op* first = recorded_by[id];
           if (first != nullptr && event.device != device) {
@@ -105,13 +94,13 @@ void place_events(Program& program, Problems& problems) {
 void warn_of_events_never_recorded(const Program& program, Problems& problems) {
   std::vector<bool> is_recorded(program.events.size());
   walk(program, [&](const Op& op, const VariableDomain& domain) {
-    if (const auto* record = std::get_if<EventRecord>(&op.kind)) {
-      for_each_target(record->event, domain, [&](std::uint32_t id) { is_recorded[id] = true; });
+    if (const EventRef* event = op_facts(op.kind).event_recorded) {
+      for_each_target(*event, domain, [&](std::uint32_t id) { is_recorded[id] = true; });
     }
   });
   walk(program, [&](const Op& op, const VariableDomain& domain) {
     std::set<std::uint32_t> missing;
-    for (const EventRef* event : events_waited_for(op.kind)) {
+    for (const EventRef* event : op_facts(op.kind).events_waited_for) {
       for_each_target(*event, domain, [&](std::uint32_t id) {
         if (!is_recorded[id]) missing.insert(id);
       });
@@ -127,18 +116,15 @@ void warn_of_events_never_recorded(const Program& program, Problems& problems) {
 void warn_of_signals_never_given(const Program& program, Problems& problems) {
   std::vector<bool> is_given(program.signals.size());
   walk(program, [&](const Op& op, const VariableDomain& domain) {
-    if (const auto* signal = std::get_if<HostSignal>(&op.kind)) {
-      for_each_target(signal->signal, domain, [&](std::uint32_t id) { is_given[id] = true; });
-    } else if (const auto* function = std::get_if<HostFunc>(&op.kind)) {
-      if (!function->signal) return;
-      for_each_target(*function->signal, domain, [&](std::uint32_t id) { is_given[id] = true; });
+    if (const SignalRef* signal = op_facts(op.kind).signal_given) {
+      for_each_target(*signal, domain, [&](std::uint32_t id) { is_given[id] = true; });
     }
   });
   walk(program, [&](const Op& op, const VariableDomain& domain) {
-    const auto* wait = std::get_if<HostWait>(&op.kind);
-    if (wait == nullptr) return;
+    const OpFacts facts = op_facts(op.kind);
+    if (facts.waits != HostWaits::ForSignal) return;
     std::optional<std::uint32_t> missing;
-    for_each_target(wait->signal, domain, [&](std::uint32_t id) {
+    for_each_target(*facts.signal_taken, domain, [&](std::uint32_t id) {
       if (!is_given[id] && !missing) missing = id;
     });
     if (!missing) return;
@@ -150,16 +136,16 @@ void warn_of_signals_never_given(const Program& program, Problems& problems) {
 
 /// A kernel's buffers lie on its stream's device, unless peers may access each other.
 void check_kernel_devices(const Program& program, Problems& problems) {
-  bool has_peer_access = false;
-  walk(program, [&](const Op& op, const VariableDomain&) {
-    has_peer_access = has_peer_access || std::holds_alternative<EnablePeerAccess>(op.kind);
-  });
+  const bool has_peer_access = any_op(
+      program, [](const Op& op) { return std::holds_alternative<EnablePeerAccess>(op.kind); });
   walk(program, [&](const Op& op, const VariableDomain& domain) {
-    const StreamRef* stream = kernel_stream(op.kind);
+    const OpFacts facts = op_facts(op.kind);
+    const StreamRef* stream = facts.kernel_stream();
     if (stream == nullptr) return;
-    const bool is_nccl = nccl_comm(op.kind) != nullptr;
+    const bool is_nccl = facts.comm != nullptr;
     if (has_peer_access && !is_nccl) return;
-    for (const BufferRef* buffer : kernel_buffers(op.kind)) {
+    for (const BufferAccess& access : facts.accesses) {
+      const BufferRef* buffer = access.buffer;
       for_each_assignment(
           domain, {&stream->index, &buffer->index}, kMostAssignments, [&](Variables v) {
             const Stream& s = program.streams[stream->resolve(v).value];
@@ -178,9 +164,10 @@ void check_kernel_devices(const Program& program, Problems& problems) {
 /// A communicator's handle belongs to one device, which must be a rank and have the stream.
 void check_comm_devices(const Program& program, Problems& problems) {
   walk(program, [&](const Op& op, const VariableDomain& domain) {
-    const CommRef* comm = nccl_comm(op.kind);
+    const OpFacts facts = op_facts(op.kind);
+    const CommRef* comm = facts.comm;
     if (comm == nullptr) return;
-    const StreamRef* stream = kernel_stream(op.kind);
+    const StreamRef* stream = facts.kernel_stream();
     static const Expr kProcess = *Expr::from_postfix({{Expr::Op::Variable, 0}});
     std::vector<const Expr*> indices{&comm->index, &kProcess};
     if (stream != nullptr) indices.push_back(&stream->index);

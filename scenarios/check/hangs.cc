@@ -7,17 +7,18 @@
 #include <set>
 
 #include "scenarios/check/check.h"
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace {
 namespace {
 
 /// Why an entry that everything before has ended for does not end itself.
 std::string reason(const ExecutedOp& entry) {
-  if (std::holds_alternative<HostFunc>(entry.op->kind)) {
+  const OpFacts facts = op_facts(entry.op->kind);
+  if (facts.work == StreamWork::HostFunction) {
     return fmt::format("the host function of line {} is never released", entry.op->line);
   }
-  if (nccl_comm(entry.op->kind) != nullptr) {
+  if (facts.comm != nullptr) {
     return fmt::format("{} of line {} never meets its partner", kind_name(entry.op->kind),
                        entry.op->line);
   }

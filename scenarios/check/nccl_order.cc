@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include "scenarios/check/check.h"
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace {
 namespace {
@@ -56,9 +56,12 @@ class CallLister {
       const HostThread& thread = program_.threads[thread_];
       if (!calls_nccl(thread.ops)) continue;
       for (const std::uint32_t process : thread.processes) {
-        variables_ = {process};
         calls_left_ = calls_each_;
-        list(thread.ops);
+        ExecutionWalk{}.run(
+            thread.ops, process, [this](const Block& block) { return calls_nccl(block); },
+            [this](const Op& op, Variables variables, Around around) {
+              return list_call(op, variables, around);
+            });
       }
     }
   }
@@ -89,61 +92,38 @@ class CallLister {
     return found;
   }
 
-  void list(const Block& block) {
-    for (const Op& op : block) {
-      const Block* inner = block_of(op.kind);
-      if (inner == nullptr) {
-        list_call(op);
-      } else if (!calls_nccl(*inner)) {
-        continue;
-      } else if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
-        variables_.push_back(0);
-        for (std::uint64_t i = 0; i < repeat->times && is_within_limit(); ++i) {
-          variables_.back() = static_cast<std::int64_t>(i);
-          list(*inner);
-        }
-        variables_.pop_back();
-      } else {
-        const bool is_group = std::holds_alternative<NcclGroup>(op.kind);
-        if (is_group) ++group_depth_;
-        list(*inner);
-        if (is_group) --group_depth_;
-      }
+  /// A call beyond the limit makes the list incomplete; the thread's others are not looked at.
+  bool list_call(const Op& op, Variables variables, Around around) {
+    const OpFacts facts = op_facts(op.kind);
+    if (facts.comm == nullptr) return true;
+    if (calls_left_ == 0) {
+      is_complete = false;
+      return false;
     }
-  }
-
-  /// A loop that would go on at the limit makes the list incomplete.
-  bool is_within_limit() {
-    if (calls_left_ == 0) is_complete = false;
-    return calls_left_ > 0;
-  }
-
-  void list_call(const Op& op) {
-    const CommRef* comm = nccl_comm(op.kind);
-    if (comm == nullptr || !is_within_limit()) return;
     --calls_left_;
-    const CommHandle& handle = program_.comms[comm->resolve(variables_).value];
+    const CommHandle& handle = program_.comms[facts.comm->resolve(variables).value];
     const auto& ranks = ranks_[handle.communicator];
-    const auto process = static_cast<std::uint32_t>(variables_[0]);
+    const auto process = static_cast<std::uint32_t>(variables[0]);
     const auto found = ranks.find(place_number({process, handle.device}));
-    if (found == ranks.end()) return;
+    if (found == ranks.end()) return true;
     const std::uint32_t rank = found->second;
 
     if (const auto* collective = std::get_if<NcclCollective>(&op.kind)) {
       auto& mine = collectives[{handle.communicator, rank}];
       mine.threads.insert(thread_);
       mine.calls.push_back(
-          {&op, collective->size.expr.eval(variables_), collective->root.eval(variables_)});
-      if (group_depth_ == 0) {
-        ungrouped[{handle.communicator, thread_, variables_[0]}].emplace(rank, &op);
+          {&op, collective->size.expr.eval(variables), collective->root.eval(variables)});
+      if (!is_inside<NcclGroup>(around)) {
+        ungrouped[{handle.communicator, thread_, variables[0]}].emplace(rank, &op);
       }
     } else if (const auto* send = std::get_if<NcclSend>(&op.kind)) {
-      transfers[{handle.communicator, rank, send->peer.eval(variables_)}].sends.push_back(
-          {&op, send->size.expr.eval(variables_), 0});
+      transfers[{handle.communicator, rank, send->peer.eval(variables)}].sends.push_back(
+          {&op, send->size.expr.eval(variables), 0});
     } else if (const auto* recv = std::get_if<NcclRecv>(&op.kind)) {
-      transfers[{handle.communicator, recv->peer.eval(variables_), rank}].recvs.push_back(
-          {&op, recv->size.expr.eval(variables_), 0});
+      transfers[{handle.communicator, recv->peer.eval(variables), rank}].recvs.push_back(
+          {&op, recv->size.expr.eval(variables), 0});
     }
+    return true;
   }
 
   const Program& program_;
@@ -152,8 +132,6 @@ class CallLister {
   std::uint64_t calls_each_ = 0;
   std::uint64_t calls_left_ = 0;
   std::uint32_t thread_ = 0;
-  int group_depth_ = 0;
-  std::vector<std::int64_t> variables_;
 };
 
 void warn(Problems& problems, const Op& at, std::string message, std::string hint = {}) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "scenarios/check/order_walk.h"
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace {
 
@@ -41,7 +41,7 @@ void OrderWalk::nccl_issue(Thread& thread) {
     auto at = std::ranges::find_if(
         launches, [&](const Launch& l) { return l.comm == &comm && l.rank == rank; });
     if (at == launches.end()) {
-      const StreamRef* stream = kernel_stream(call.executed.op->kind);
+      const StreamRef* stream = op_facts(call.executed.op->kind).stream;
       launches.push_back({&comm, rank, stream->resolve(call.variables).value, {}});
       at = launches.end() - 1;
       follow_last(thread, comm.launches[rank], at->entry);

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "scenarios/check/check.h"
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace {
 namespace {
@@ -47,12 +47,12 @@ class RaceFinder {
   using LaneAccesses = std::map<std::uint32_t, std::vector<Access>>;
 
   void look_at(std::uint32_t node, const ExecutedOp& executed, Problems& problems) {
-    const auto refs = buffer_accesses(executed.op->kind);
-    if (refs.empty()) return;
+    const OpFacts facts = op_facts(executed.op->kind);
+    if (facts.accesses.empty()) return;
     const std::uint32_t process = order_.nodes[node].process;
     const auto variables = variables_of(index_, executed, process);
-    for (const BufferAccess& ref : refs) {
-      if (is_hosts_part(executed.op->kind, ref, variables) == order_.is_device(node)) continue;
+    for (const BufferAccess& ref : facts.accesses) {
+      if (is_hosts_part(facts, ref, variables) == order_.is_device(node)) continue;
       if (!takes_part(executed.op->kind, ref, variables)) continue;
       const std::uint32_t buffer = ref.buffer->resolve(variables).value;
       Access access{executed.op, node, 0, program_.buffers[buffer].size.count, ref.writes};
@@ -68,18 +68,15 @@ class RaceFinder {
   }
 
   /// What the call itself does before it returns: host copies, and reading pageable memory.
-  bool is_hosts_part(const OpKind& kind, const BufferAccess& access, Variables v) const {
-    const auto is_host = [&](const BufferRef& ref) {
-      return buffer(ref, v).memory != MemoryKind::Device;
-    };
-    const auto copy = [&](const BufferRef& src, const BufferRef& dst) {
-      if (is_host(src) && is_host(dst)) return true;
-      return access.buffer == &src && is_host(src) && buffer(src, v).memory != MemoryKind::Pinned;
-    };
-    if (std::holds_alternative<HostFill>(kind)) return true;
-    if (const auto* op = std::get_if<MemcpyAsync>(&kind)) return copy(op->src, op->dst);
-    if (const auto* op = std::get_if<Memcpy>(&kind)) return copy(op->src, op->dst);
-    return false;
+  bool is_hosts_part(const OpFacts& facts, const BufferAccess& access, Variables v) const {
+    if (facts.acts == HostActs::Itself) return true;
+    if (facts.work != StreamWork::Copy) return false;
+    const auto memory = [&](const BufferAccess& of) { return buffer(*of.buffer, v).memory; };
+    const bool by_device = std::ranges::any_of(
+        facts.accesses, [&](const BufferAccess& of) { return memory(of) == MemoryKind::Device; });
+    if (!by_device) return true;
+    return !access.writes && memory(access) != MemoryKind::Device &&
+           memory(access) != MemoryKind::Pinned;
   }
 
   /// Only the root sends a broadcast or receives a reduction.
@@ -99,24 +96,9 @@ class RaceFinder {
   }
 
   static void cut_to_range(Access& access, const BufferAccess& ref, Variables v) {
-    const auto cut = [&](std::uint64_t begin, Bytes size) {
-      access.begin = begin;
-      access.end = begin + size.count;
-    };
-    const auto copy = [&](const auto& op) {
-      const BytesExpr& offset = ref.buffer == &op.src ? op.src_offset : op.dst_offset;
-      cut(offset.eval(v).count, op.size.eval(v));
-    };
-    const OpKind& kind = access.op->kind;
-    if (const auto* op = std::get_if<HostFill>(&kind)) cut(0, op->size.eval(v));
-    if (const auto* op = std::get_if<Elementwise>(&kind)) cut(0, op->size.eval(v));
-    if (const auto* op = std::get_if<MemsetAsync>(&kind)) cut(0, op->size.eval(v));
-    if (const auto* op = std::get_if<Memset>(&kind)) cut(0, op->size.eval(v));
-    if (const auto* op = std::get_if<MemcpyAsync>(&kind)) copy(*op);
-    if (const auto* op = std::get_if<Memcpy>(&kind)) copy(*op);
-    if (const auto* op = std::get_if<Reduction>(&kind)) {
-      cut(0, access.writes ? size_of(op->type) : op->size.eval(v));
-    }
+    if (ref.offset != nullptr) access.begin = ref.offset->eval(v).count;
+    if (ref.size != nullptr) access.end = access.begin + ref.size->eval(v).count;
+    if (ref.bytes) access.end = access.begin + ref.bytes->count;
   }
 
   void compare(const Access& access, const LaneAccesses& lanes, const std::string& buffer,

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "scenarios/text/diagnostic.h"
@@ -122,13 +120,6 @@ int run_command_line(int argc, char** argv, const std::string& description,
     print_failure(error.what());
     return kBroke;
   }
-}
-
-void check_failed(const char* condition, const std::string& message, const char* file, int line) {
-  fmt::print(stderr, "{}:{}: internal check failed: {} ({})\nThis is a bug in foretrace.\n", file,
-             line, message, condition);
-  std::fflush(nullptr);
-  std::_Exit(kOurBug);
 }
 
 }  // namespace foretrace

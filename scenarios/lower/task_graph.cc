@@ -7,7 +7,7 @@
 
 #include "scenarios/lower/lowering.h"
 #include "scenarios/lower/place_tasks.h"
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace {
 namespace {
@@ -94,7 +94,8 @@ class TaskGraphReader {
           read_constant(reader_, *node, kNumber, 0, std::int64_t{fields.program().devices} - 1));
     }
     std::optional<std::uint32_t> home;
-    for (const BufferAccess& access : buffer_accesses(kind)) {
+    const OpFacts facts = op_facts(kind);
+    for (const BufferAccess& access : facts.accesses) {
       if (home || fields.buffer_of(*access.buffer).memory != MemoryKind::Device) continue;
       for_each_pair(*access.buffer, *access.buffer, [&](std::uint32_t id, std::uint32_t) {
         const std::uint32_t device = fields.program().buffers[id].device;
@@ -143,8 +144,10 @@ class TaskGraphReader {
   }
 
   bool are_ordered(const OpKind& earlier, const OpKind& later) const {
-    for (const BufferAccess& a : buffer_accesses(earlier)) {
-      for (const BufferAccess& b : buffer_accesses(later)) {
+    const OpFacts first = op_facts(earlier);
+    const OpFacts second = op_facts(later);
+    for (const BufferAccess& a : first.accesses) {
+      for (const BufferAccess& b : second.accesses) {
         if ((a.writes || b.writes) && may_be_same(*a.buffer, *b.buffer)) return true;
       }
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "scenarios/program/program_walk.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/values/quantity.h"
 
@@ -15,12 +16,13 @@ struct Names {
   std::set<std::string> regions;
 };
 
-void collect_names(const Block& block, Names& names) {
-  for (const Op& op : block) {
+Names names_in(const Program& program) {
+  Names names;
+  for_each_op(program, [&](const HostThread&, const Op& op, Around) {
     if (!op.label.empty()) names.labels.insert(op.label);
     if (const auto* region = std::get_if<Region>(&op.kind)) names.regions.insert(region->name);
-    if (const Block* inner = block_of(op.kind)) collect_names(*inner, names);
-  }
+  });
+  return names;
 }
 
 class ExpectationReader {
@@ -178,8 +180,7 @@ void read_expectations(Reader& reader, const YamlNode* node) {
     reader.problems.error(*node, "expectations are a list: '- name: {...}' in each line");
     return;
   }
-  Names names;
-  for (const HostThread& thread : reader.program.threads) collect_names(thread.ops, names);
+  Names names = names_in(reader.program);
   ExpectationReader expectations{reader, std::move(names)};
   for (const YamlNode& item : node->items) {
     if (item.kind == YamlNode::Kind::Map && item.entries.size() == 1) {

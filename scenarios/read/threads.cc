@@ -6,12 +6,13 @@
 #include <numeric>
 
 #include "scenarios/lower/lowering.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace {
 namespace {
 
 // The product of all loops around an operation numbers its instances: see Program's loop_indices.
-constexpr std::int64_t kMostInstances = std::int64_t{1} << 62;
+constexpr auto kMostInstances = static_cast<std::int64_t>(kMostExecutions);
 
 class ThreadReader {
  public:
@@ -107,11 +108,13 @@ class ThreadReader {
                        suggest(name, all_names()));
       return;
     }
-    if (in_nccl_group_ && !can_be_grouped(name)) {
+    // What a lowered operation becomes is more than one.
+    const KindFacts* facts = kind_facts(name == "for_each" ? "repeat" : name);
+    if (in_nccl_group_ && (facts == nullptr || !facts->can_be_grouped)) {
       problems().error(entry.key, fmt::format("'{}' cannot stand in an nccl_group", name),
                        "only NCCL operations, host operations, repeat and for_each can");
     }
-    if (in_capture_ && !can_be_captured(name)) {
+    if (in_capture_ && (facts == nullptr || !facts->can_be_captured)) {
       problems().error(entry.key, fmt::format("'{}' cannot stand in a graph_capture", name),
                        "only what is queued on streams, events' records and waits, and loops can");
     }
@@ -217,20 +220,6 @@ class ThreadReader {
     capture.ops = read_ops(map);
     in_capture_ = false;
     return capture;
-  }
-
-  static bool can_be_grouped(std::string_view name) {
-    constexpr std::array kNames{"host_compute", "host_signal", "host_wait",
-                                "host_barrier", "repeat",      "for_each"};
-    return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
-  }
-
-  static bool can_be_captured(std::string_view name) {
-    constexpr std::array kNames{"spin",         "gemm",         "elementwise",
-                                "reduction",    "host_func",    "host_compute",
-                                "memcpy_async", "memset_async", "event_record",
-                                "repeat",       "for_each",     "stream_wait_event"};
-    return name.starts_with("nccl_") || std::ranges::find(kNames, name) != kNames.end();
   }
 
   std::vector<std::string> all_names() const {

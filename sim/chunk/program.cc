@@ -188,7 +188,7 @@ ChunkProgram pair_program(const nccl::Slices& slices) {
 
 ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   const auto size = static_cast<double>(bytes);
-  const double pieces = std::max(1.0, std::ceil(size / port / 0.7e-6));
+  const double pieces = std::max(1.0, std::ceil(size / nccl::kPortTurnBytes));
   ChunkProgram program;
   program.by_kernel = false;
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,

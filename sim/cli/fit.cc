@@ -31,7 +31,7 @@ struct Options {
   std::string name;
   std::string output, residuals;
   std::string from = "calibration";
-  std::vector<std::string> hold_out, required, without, only;
+  std::vector<std::string> hold_out, learn, required, without, only;
   bool judge = false;
 };
 
@@ -66,7 +66,7 @@ std::vector<std::string> missing_classes(const FitResult& result) {
 }
 
 /// Throws UsageError when the data do not determine what the user insists on.
-void refuse(const Options& options, const FitResult& result) {
+void refuse(const Options& options, const FitResult& result, const DeterminedBy& determined) {
   std::string problems;
   for (const std::string& name : missing_classes(result)) {
     if (std::ranges::find(options.without, name) != options.without.end()) continue;
@@ -82,7 +82,7 @@ void refuse(const Options& options, const FitResult& result) {
       const auto refused = std::ranges::find(result.refused, param, &Refused::param);
       if (refused == result.refused.end()) continue;
       problems += fmt::format("{}: {}; it would be determined by {}\n", key, refused->reason,
-                              advice_for(param));
+                              advice_for(param, determined));
     }
     if (!known) problems += fmt::format("--require {}: no such parameter\n", required);
   }
@@ -92,14 +92,36 @@ void refuse(const Options& options, const FitResult& result) {
                    "everything; --without CLASS accepts that a class is left as it was\n"};
 }
 
+/// The command line that does this fit again.
+std::string command_of(const Options& options) {
+  std::string text = "foretrace fit";
+  const auto add = [&](const char* flag, const std::vector<std::string>& values) {
+    for (const std::string& value : values) text += fmt::format(" {} {}", flag, value);
+  };
+  for (const auto& run : options.runs) text += " " + run.string();
+  if (!options.machine.empty()) text += " --machine " + options.machine;
+  if (!options.new_name.empty()) text += " --new " + options.new_name;
+  add("--hold-out", options.hold_out);
+  add("--learn", options.learn);
+  add("--only", options.only);
+  add("--without", options.without);
+  return text + " -o " + options.output;
+}
+
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+HoldOut hold_out_of(const Options& options) {
+  HoldOut hold_out = parse_hold_out(options.hold_out);
+  hold_out.learn = {options.learn.begin(), options.learn.end()};
+  return hold_out;
 }
 
 int run(const Options& options) {
   check(options);
   const auto begin = std::chrono::steady_clock::now();
-  const FitData data = load_fit_data(options.runs, parse_hold_out(options.hold_out));
+  const FitData data = load_fit_data(options.runs, hold_out_of(options));
   for (const std::string& line : data.left_out) fmt::print(stderr, "left out: {}\n", line);
   Machine start = options.machine.empty() ? new_machine(options.new_name, data.environment)
                                           : load_machine(options.machine);
@@ -108,11 +130,13 @@ int run(const Options& options) {
       data.targets, [](const FitTarget& target) { return target.standing == Standing::Fit; });
   if (!options.judge && !learns) {
     throw UsageError{
-        "nothing to fit: no calibration scenario and no sweep of NCCL's is among these\n"
+        "nothing to fit: no calibration scenario and no sweep of NCCL's is among these, and none "
+        "that --learn names\n"
         "  hint: measure with 'mpirun -n 8 foretrace-hw calibrate -o RUNS/'"};
   }
   const FitResult result =
-      options.judge ? judge(data, start) : fit(data, start, options.from, options.only);
+      options.judge ? judge(data, start)
+                    : fit(data, start, {options.from, command_of(options)}, options.only);
   const auto classes = classify(data, result.machine);
   if (!options.residuals.empty()) {
     write_file(options.residuals, residual_table(data, classes, result, true));
@@ -121,9 +145,11 @@ int run(const Options& options) {
   }
   if (!options.judge) fmt::print("{}\n", parameter_table(result, start));
   fmt::print("{}", class_summary(data, classes, result));
-  fmt::print(stderr, "{}", refusal_text(result));
+  const DeterminedBy determined =
+      result.refused.empty() ? DeterminedBy{} : determined_by(result.machine);
+  fmt::print(stderr, "{}", refusal_text(result, determined));
   if (!options.judge) {
-    refuse(options, result);
+    refuse(options, result, determined);
     write_file(options.output, machine_text(result.machine));
     fmt::print(stderr, "{} parameters fitted, {} left as they were: {}\n", result.fitted.size(),
                result.refused.size(), options.output);
@@ -157,6 +183,8 @@ void add_fit_command(CLI::App& app, int& exit_code) {
   command.add_option("--hold-out", options->hold_out,
                      "What only judges: every-other (size of NCCL's sweeps; the default), none, "
                      "ranks=N, scenario=NAME (or BEGINNING*)");
+  command.add_option("--learn", options->learn,
+                     "Scenario (or BEGINNING*) to learn from as from a calibration");
   command.add_option("--require", options->required,
                      "Parameter (or the beginning of several: nccl.all_reduce) that must be "
                      "determined: else exit 2 and no file");

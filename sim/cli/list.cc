@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,11 +38,32 @@ std::vector<std::string> scenario_files() {
   return files;
 }
 
-std::vector<std::string> parameter_keys() {
+/// "5 fit, 1 assumed": of the shipped machines, by where they have it from.
+std::string shipped_classes(const std::vector<Machine>& machines, Param param) {
+  std::array<std::size_t, 4> counts{};
+  for (const Machine& machine : machines) {
+    if (machine.has(param)) ++counts[static_cast<std::size_t>(machine.get(param).source)];
+  }
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    parts.push_back(fmt::format("{} {}", counts[i], class_name(static_cast<ParameterClass>(i))));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::vector<std::string> parameter_keys(bool with_classes) {
+  std::vector<Machine> machines;
+  if (with_classes) {
+    for (const std::string& name : machine_names()) machines.push_back(load_machine(name));
+  }
+
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const ParamInfo& parameter = info(static_cast<Param>(i));
     keys.push_back(fmt::format("{}: {}", parameter.key, parameter.text));
+    const std::string classes = shipped_classes(machines, static_cast<Param>(i));
+    if (!classes.empty()) keys.back() += fmt::format(" ({})", classes);
   }
   return keys;
 }
@@ -63,10 +86,21 @@ std::vector<std::string> op_names() {
   return all;
 }
 
-std::vector<std::string> names(const std::string& what) {
+/// With how much of them is fitted, published, a datasheet's or assumed.
+std::vector<std::string> machine_lines() {
+  std::vector<std::string> lines;
+  for (const std::string& name : machine_names()) {
+    const Machine machine = load_machine(name);
+    lines.push_back(fmt::format("{}: {} ({})", name, machine.summary, class_counts(machine)));
+  }
+  return lines;
+}
+
+/// `for_people`: with how much is fitted, published, a datasheet's or assumed.
+std::vector<std::string> names(const std::string& what, bool for_people) {
   if (what == "scenarios") return scenario_files();
-  if (what == "machines") return machine_names();
-  if (what == "parameters") return parameter_keys();
+  if (what == "machines") return for_people ? machine_lines() : machine_names();
+  if (what == "parameters") return parameter_keys(for_people);
   return op_names();
 }
 
@@ -84,7 +118,7 @@ void add_list_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command.callback([options, &exit_code] {
-    const std::vector<std::string> all = names(options->what);
+    const std::vector<std::string> all = names(options->what, options->format == "text");
     if (options->format == "json") {
       fmt::print("{}\n", nlohmann::json(all).dump(2));
     } else {

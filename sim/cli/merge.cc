@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "reports/compare/convert.h"
 #include "scenarios/command_line/command.h"
 #include "sim/cli/commands.h"
 
@@ -15,6 +16,7 @@ namespace {
 struct Options {
   std::vector<std::filesystem::path> runs;
   std::filesystem::path output;
+  bool convert = false;
 };
 
 }  // namespace
@@ -28,8 +30,24 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       "foretrace merge runs-monday/ runs-tuesday/ -o runs/");
   command.add_option("runs", options->runs, "Directories with measured timelines, oldest first")
       ->required();
-  command.add_option("-o,--output", options->output, "Where the joined ones go")->required();
+  CLI::Option* output =
+      command.add_option("-o,--output", options->output, "Where the joined ones go");
+  command
+      .add_flag("--convert", options->convert,
+                "Join nothing: bring what an earlier version measured into today's form, in its "
+                "place (environment.json files become environments/KEY.json)")
+      ->excludes(output);
   command.callback([options, &exit_code] {
+    if (options->convert) {
+      for (const auto& runs : options->runs) {
+        for (const auto& file : convert_runs(runs)) fmt::print("{}\n", file.string());
+      }
+      exit_code = kDone;
+      return;
+    }
+    if (options->output.empty()) {
+      throw UsageError{"merge: --output is required\n  hint: -o runs/, or --convert"};
+    }
     for (const auto& directory : merge_runs(options->runs, options->output)) {
       fmt::print("{}\n", directory.string());
     }

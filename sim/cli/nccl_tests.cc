@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
 #include "scenarios/text/diagnostic.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"

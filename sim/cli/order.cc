@@ -8,6 +8,7 @@
 #include "reports/compare/order_check.h"
 #include "reports/compare/run_scenario.h"
 #include "reports/table/text_table.h"
+#include "scenarios/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 

@@ -14,7 +14,7 @@ namespace {
 
 // A child sends numbers only: nothing at all when the machine cannot run the program; else the
 // verdicts, then these for each region.
-constexpr std::size_t kNumbersPerRegion = 5;
+constexpr std::size_t kNumbersPerRegion = 6;
 
 std::vector<double> predict(const Program& program, const Machine& machine, Fidelity fidelity) {
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
@@ -36,7 +36,7 @@ std::vector<double> predict(const Program& program, const Machine& machine, Fide
     numbers.insert(numbers.end(),
                    {static_cast<double>(region.op), static_cast<double>(region.instance),
                     static_cast<double>(region.process), static_cast<double>(region.per),
-                    static_cast<double>(region.samples_ns.front())});
+                    static_cast<double>(region.samples_ns.front()), region.learned_by.empty() ? 0.0 : 1.0});
   }
   return numbers;
 }
@@ -58,6 +58,7 @@ std::optional<Prediction> decode(const Program& program, const std::vector<doubl
     region.process = static_cast<std::uint32_t>(at[2]);
     region.per = static_cast<std::uint64_t>(at[3]);
     region.samples_ns = {static_cast<std::int64_t>(at[4])};
+    if (at[5] != 0) region.learned_by = {"a parameter of the machine"};
     region.name = prediction.regions.ops[region.op].label;
     prediction.regions.regions.push_back(std::move(region));
   }

@@ -12,6 +12,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/data_directory.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -73,7 +74,8 @@ std::vector<std::string> split_lines(const std::string& text) {
 std::vector<std::string> source_of(const LoadedTimeline& loaded) {
   const Origin& origin = loaded.timeline.origin;
   for (const fs::path& file :
-       {fs::path{origin.file}, loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
+       {fs::path{origin.file}, data_directory() / origin.file,
+        loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
     std::ifstream in{file, std::ios::binary};
     std::ostringstream text;
     if (!in || !fs::is_regular_file(file) || !(text << in.rdbuf())) continue;

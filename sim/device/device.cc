@@ -9,12 +9,12 @@
 
 namespace foretrace::sim {
 
-void Device::start(KernelOwner& owner, const KernelCost& cost, int priority) {
+void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priority) {
   add({.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks});
 }
 
 void Device::occupy(KernelOwner& owner, std::uint32_t sms, int priority) {
-  const KernelCost cost{Duration{0}, std::min(sms, limits_.sms), 0};
+  const cost::KernelCost cost{Duration{0}, std::min(sms, limits_.sms), 0};
   add({.owner = &owner, .cost = cost, .priority = priority, .held = true});
 }
 
@@ -144,7 +144,7 @@ void Device::shorten_waves(int priority) {
 
 /// Bytes per second of device memory at full speed on the SMs it has.
 double Device::demand(const Job& job) const {
-  const KernelCost& cost = job.kernel->cost;
+  const cost::KernelCost& cost = job.kernel->cost;
   return cost.hbm_bytes_per_second * job.sms / std::max(1U, cost.sms);
 }
 
@@ -159,7 +159,7 @@ void Device::share_memory_bandwidth() {
   for (const auto& [wanted, job] : demands) {
     const double share = std::min(wanted, left / static_cast<double>(others--));
     left -= share;
-    const KernelCost& cost = job->kernel->cost;
+    const cost::KernelCost& cost = job->kernel->cost;
     const double by_sms =
         cost.blocks > 0 ? 1 : static_cast<double>(job->sms) / std::max(1U, cost.sms);
     update(*job, wanted > 0 ? by_sms * share / wanted : by_sms);

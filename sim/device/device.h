@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "models/cost/kernel_cost.h"
+#include "models/cost/kernel.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/queue.h"
 
@@ -50,7 +50,7 @@ class Device final : Handler {
   Device(Engine& engine, DeviceLimits limits) : engine_{engine}, limits_{limits} {}
 
   /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent.
-  void start(KernelOwner& owner, const KernelCost& cost, int priority);
+  void start(KernelOwner& owner, const cost::KernelCost& cost, int priority);
 
   /// Occupies `sms` SMs until release(): a kernel whose end others decide (NCCL). It takes SMs as
   /// they become free and begins when it has all of them, since its blocks wait for each other.
@@ -73,7 +73,7 @@ class Device final : Handler {
  private:
   struct Kernel {
     KernelOwner* owner;
-    KernelCost cost;
+    cost::KernelCost cost;
     int priority = 0;
     bool held = false;  ///< ends by release()
     bool began = false;

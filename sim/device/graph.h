@@ -50,7 +50,7 @@ class GraphExec final : Waiter {
   // What the chains' spans are named by.
   const Execution& execution() const { return launches_.front().execution; }
   std::uint32_t lane() const { return launches_.front().lane; }
-  std::uint16_t next_part() { return ++parts_; }
+  std::uint32_t next_part() { return ++parts_; }
 
  private:
   struct Launch {
@@ -71,7 +71,7 @@ class GraphExec final : Waiter {
   std::size_t open_chains_ = 0;
   StreamQueue* last_stream_ = nullptr;  ///< of the last launch that was called
   std::uint64_t last_count_ = 0;
-  std::uint16_t parts_ = 0;
+  std::uint32_t parts_ = 0;
 };
 
 }  // namespace foretrace::sim

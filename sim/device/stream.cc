@@ -7,6 +7,24 @@
 #include "sim/nccl/nccl.h"
 
 namespace foretrace::sim {
+namespace {
+
+cost::Entry entry_of(const Work::What& what) {
+  using cost::Entry;
+  const auto no_time = [](const auto&) { return Entry::NoTime; };
+  return std::visit(Overloaded{[](const KernelWork&) { return Entry::Kernel; },
+                               [](const NcclWork&) { return Entry::Nccl; },
+                               [](const CopyWork&) { return Entry::Copy; },
+                               [](const HostFuncWork&) { return Entry::HostFunction; },
+                               [](const std::shared_ptr<GraphWork>&) { return Entry::Graph; },
+                               [&](const RecordWork& record) { return no_time(record); },
+                               [&](const WaitWork& wait) { return no_time(wait); },
+                               [&](const MarkerWork& marker) { return no_time(marker); },
+                               [&](const FaultWork& fault) { return no_time(fault); }},
+                    what);
+}
+
+}  // namespace
 
 void StreamQueue::push(Work work) {
   ++issued_;
@@ -38,7 +56,7 @@ void StreamQueue::fire(std::uint64_t what) {
     case kCopyLatencyOver: {
       const auto& copy = std::get<CopyWork>(queue_.front().what);
       if (copy.size.count == 0) {
-        finish(Kind::Copy);
+        finish(cost::Before::Copy);
       } else if (const ChunkRoute& chunks = copy.chunks; chunks.network != nullptr) {
         const auto id =
             chunks.network->add(copy_program(copy.size.count, chunks.copy_rate, chunks.port_rate),
@@ -50,7 +68,7 @@ void StreamQueue::fire(std::uint64_t what) {
       return;
     }
     case kCopyArrived:
-      finish(Kind::Copy);
+      finish(cost::Before::Copy);
       return;
   }
 }
@@ -135,28 +153,8 @@ std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
 
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
-  if (previous_ == Kind::None) return Duration{0};
-  if (previous_ == Kind::HostFunction) {
-    const bool follows = std::holds_alternative<HostFuncWork>(work.what);
-    return follows ? Duration{0} : machine_.time(Param::HostFuncReturn);
-  }
-  if (graph_ != nullptr) return machine_.time(Param::GraphGap);
-  const Duration events = event_between_ ? machine_.time(Param::EventGap) : Duration{0};
-  const bool copy = std::holds_alternative<CopyWork>(work.what);
-  const bool kernel = std::holds_alternative<KernelWork>(work.what) ||
-                      std::holds_alternative<NcclWork>(work.what) ||
-                      std::holds_alternative<std::shared_ptr<GraphWork>>(work.what);
-  if (!copy && !kernel) return Duration{0};
-  if (copy && previous_ == Kind::Copy) return machine_.time(Param::CopyGap) + events;
-  if (kernel && previous_ == Kind::Kernel) {
-    const bool both_nccl = previous_nccl_ && std::holds_alternative<NcclWork>(work.what);
-    return machine_.time(Param::KernelGap) + events +
-           (both_nccl ? machine_.time(Param::NcclGap) : Duration{0});
-  }
-  if (previous_ == Kind::Event) {
-    return machine_.time(copy || after_copy_ ? Param::EventLatencyCopy : Param::EventLatency);
-  }
-  return machine_.time(Param::CopyAfterKernel) + events;
+  Reading read{machine_};
+  return cost::gap(read, {previous_, entry_of(work.what), graph_ != nullptr, event_between_});
 }
 
 void StreamQueue::begin(const Work& work) {
@@ -188,8 +186,7 @@ void StreamQueue::begin(const Work& work) {
       return;
     }
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
-      previous_ = Kind::Event;
-      after_copy_ = ticket.after_copy;
+      previous_ = ticket.after_copy ? cost::Before::EventAfterCopy : cost::Before::Event;
       ready_ = ticket.when;
     }
     event_between_ = true;
@@ -203,7 +200,8 @@ void StreamQueue::begin(const Work& work) {
   const auto call_host = [&](const HostFuncWork& function) {
     state_ = State::Running;
     leave_hardware_queue();
-    context_.host_functions.run(function, work.available, previous_ == Kind::HostFunction, *this);
+    context_.host_functions.run(function, work.available, previous_ == cost::Before::HostFunction,
+                                *this);
   };
   const auto fault = [&](const FaultWork&) {
     state_ = State::Running;  // for ever: nothing runs in a lost context
@@ -219,7 +217,7 @@ void StreamQueue::begin(const Work& work) {
              work.what);
 }
 
-void StreamQueue::graph_ended() { finish(Kind::Kernel); }
+void StreamQueue::graph_ended() { finish(cost::Before::Kernel); }
 
 void StreamQueue::kernel_began() {
   began_ = engine_.now();
@@ -228,7 +226,10 @@ void StreamQueue::kernel_began() {
   if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) nccl->launch->began();
 }
 
-void StreamQueue::kernel_ended() { finish(Kind::Kernel); }
+void StreamQueue::kernel_ended() {
+  const bool nccl = std::holds_alternative<NcclWork>(queue_.front().what);
+  finish(nccl ? cost::Before::Nccl : cost::Before::Kernel);
+}
 
 void StreamQueue::copy_engine_free() {
   began_ = engine_.now();
@@ -242,31 +243,37 @@ void StreamQueue::host_function_began() {
   if (graph_ != nullptr) part_ = graph_->next_part();
 }
 
+/// Of its span; a NCCL launch knows those of its operations itself.
+std::uint32_t StreamQueue::detail_of(const Work& work) const {
+  if (const auto* kernel = std::get_if<KernelWork>(&work.what)) return kernel->detail;
+  if (const auto* copy = std::get_if<CopyWork>(&work.what)) return copy->detail;
+  return 0;
+}
+
 /// Of the front entry, which has ended. A graph's nodes are spans of its launch.
 void StreamQueue::record_spans(const Work& work) {
   if (std::holds_alternative<std::shared_ptr<GraphWork>>(work.what)) return;
   const auto* nccl = std::get_if<NcclWork>(&work.what);
-  const std::uint16_t detail = nccl != nullptr ? nccl->launch->detail() : 0;
   if (graph_ != nullptr) {
-    const Op* node = nccl != nullptr ? nccl->launch->executions().front().op : work.execution.op;
-    recorder_.span(graph_->lane(), graph_->execution(), part_, began_, engine_.now(), detail, node);
+    const std::uint32_t detail =
+        nccl != nullptr ? nccl->launch->operations().front().detail : detail_of(work);
+    recorder_.span(graph_->lane(), graph_->execution(), part_, began_, engine_.now(), detail);
   } else if (nccl != nullptr) {
-    for (const Execution& part : nccl->launch->executions()) {
-      recorder_.span(lane_, part, 1, began_, engine_.now(), detail);
+    for (const NcclLaunch::Operation& part : nccl->launch->operations()) {
+      recorder_.span(lane_, part.execution, 1, began_, engine_.now(), part.detail);
     }
   } else {
-    recorder_.span(lane_, work.execution, work.part, began_, engine_.now(), detail);
+    recorder_.span(lane_, work.execution, work.part, began_, engine_.now(), detail_of(work));
   }
 }
 
 /// The front entry, something that takes time, has ended.
-void StreamQueue::finish(Kind kind) {
+void StreamQueue::finish(cost::Before what) {
   const Work& work = queue_.front();
   record_spans(work);
   const auto* copy = std::get_if<CopyWork>(&work.what);
-  previous_nccl_ = std::holds_alternative<NcclWork>(work.what);
   const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
-  previous_ = kind;
+  previous_ = what;
   event_between_ = false;
   ready_ = engine_.now();
   state_ = State::Idle;
@@ -291,7 +298,7 @@ void StreamQueue::pop() {
 
 void StreamQueue::complete_ticket(Ticket& ticket) {
   ticket.done = true;
-  ticket.after_copy = previous_ == Kind::Copy;
+  ticket.after_copy = previous_ == cost::Before::Copy;
   ticket.when = engine_.now();
   for (Waiter* waiter : std::exchange(ticket.waiters, {})) waiter->wake();
 }

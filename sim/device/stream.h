@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/cost/stream.h"
 #include "models/machine/machine.h"
 #include "sim/chunk/network.h"
 #include "sim/device/device.h"
@@ -81,7 +82,6 @@ class StreamQueue final : Handler,
  private:
   enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
   enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
-  enum class Kind : std::uint8_t { None, Kernel, Copy, Event, HostFunction };
 
   void fire(std::uint64_t what) override;
   void wake() override;
@@ -89,9 +89,10 @@ class StreamQueue final : Handler,
   void kernel_ended() override;
   void copy_engine_free() override;
   void host_function_began() override;
-  void host_function_ended() override { finish(Kind::HostFunction); }
+  void host_function_ended() override { finish(cost::Before::HostFunction); }
   void graph_ended() override;
-  void rank_over(std::uint32_t) override { finish(Kind::Copy); }  // a copy's last slice has arrived
+  /// A copy's last slice has arrived.
+  void rank_over(std::uint32_t) override { finish(cost::Before::Copy); }
 
   void advance();
   bool waits_for_other_streams();
@@ -99,8 +100,9 @@ class StreamQueue final : Handler,
   void leave_hardware_queue();
   void record_spans(const Work& work);
   Duration gap_before(const Work& work) const;
+  std::uint32_t detail_of(const Work& work) const;
   void begin(const Work& work);
-  void finish(Kind kind);
+  void finish(cost::Before what);
   void pop();
   void complete_ticket(Ticket& ticket);
 
@@ -120,11 +122,9 @@ class StreamQueue final : Handler,
   /// For each queued entry of a legacy default stream: how far its peers must be.
   Queue<std::vector<std::pair<StreamQueue*, std::uint64_t>>> peer_counts_;
   State state_ = State::Idle;
-  std::uint16_t part_ = 1;  ///< of the running entry, in a graph
+  std::uint32_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
-  Kind previous_ = Kind::None;
-  bool after_copy_ = false;  ///< the event that was waited for followed a copy
-  bool previous_nccl_ = false;
+  cost::Before previous_ = cost::Before::Nothing;
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};

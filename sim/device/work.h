@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "models/cost/kernel_cost.h"
+#include "models/cost/kernel.h"
 #include "scenarios/program/program.h"
 #include "sim/engine/engine.h"
 
@@ -68,10 +68,12 @@ struct CopyWork {
   PathId path;
   ChunkRoute chunks;
   Bytes size;
-  Duration latency;  ///< fixed part, before the bytes flow
+  Duration latency;          ///< fixed part, before the bytes flow
+  std::uint32_t detail = 0;  ///< of its span
 };
 struct KernelWork {
-  KernelCost cost;
+  cost::KernelCost cost;
+  std::uint32_t detail = 0;  ///< of its span
 };
 struct RecordWork {
   TicketRef ticket;
@@ -100,7 +102,7 @@ struct Work {
   Execution execution;
   TimePoint available;           ///< the host's call has reached the device
   std::uint64_t legacy_count{};  ///< begins after this many entries of the legacy default stream
-  std::uint16_t part = 1;
+  std::uint32_t part = 1;
   What what;
 };
 

@@ -8,10 +8,11 @@
 
 #include "reports/compare/compare.h"
 #include "reports/compare/merge.h"
+#include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 #include "sim/fit/program.h"
-#include "sim/fit/region.h"
+#include "sim/record/region_reader.h"
 
 namespace foretrace {
 namespace {
@@ -30,7 +31,10 @@ bool names(const std::string& rule, const std::string& name) {
 }
 
 Standing standing_of(const FitRun& run, const HoldOut& hold_out, std::uint64_t pass) {
-  const bool calibrates = run.program.name.starts_with("calibrate");
+  const bool calibrates = run.program.name.starts_with("calibrate") ||
+                          std::ranges::any_of(hold_out.learn, [&](const std::string& rule) {
+                            return names(rule, run.program.name);
+                          });
   for (const std::string& rule : hold_out.scenarios) {
     if (names(rule, run.program.name)) return Standing::Validation;
   }
@@ -98,7 +102,8 @@ void add_run(FitData& data, Program program, const Timeline& measured, const Hol
     const double spread = (figure.p95_ns - figure.p5_ns) / 2 / figure.median_ns;
     data.targets.push_back({data.runs.size(), row.op, row.instance, row.name, figure.median_ns,
                             std::max(spread, kLeastSpread),
-                            standing_of(run, hold_out, reader.pass_of(row.op, row.instance))});
+                            standing_of(run, hold_out, reader.pass_of(row.op, row.instance)),
+                            reader.content(row.op, row.instance).bytes});
   }
   run.targets = data.targets.size() - run.first_target;
   data.runs.push_back(std::move(run));
@@ -133,14 +138,17 @@ FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_ou
                       parts.back().file.string(), parts.back().timeline.origin.file));
       continue;
     }
+    const auto& starts = parts.back().timeline.origin.starts;
+    const auto environment = starts.empty()
+                                 ? std::nullopt
+                                 : find_environment(parts.back().file, starts.back().environment);
     std::vector<Timeline> timelines;
     for (LoadedTimeline& part : parts) timelines.push_back(std::move(part.timeline));
     add_run(data, std::move(*program), merge_starts(std::move(timelines)), hold_out);
     data.runs.back().where = parts.back().file.parent_path().string();
-    const fs::path environment = parts.back().file.parent_path() / "environment.json";
-    if (data.runs.back().gpus > most_gpus && fs::exists(environment)) {
+    if (data.runs.back().gpus > most_gpus && environment) {
       most_gpus = data.runs.back().gpus;
-      data.environment = environment;
+      data.environment = *environment;
     }
   }
   if (data.targets.empty()) {

@@ -17,6 +17,7 @@ struct HoldOut {
   bool every_other_size = true;     ///< of NCCL's sweeps
   std::set<int> ranks;              ///< sweeps with so many GPUs, completely
   std::set<std::string> scenarios;  ///< names, or the beginning of names and a star
+  std::set<std::string> learn;      ///< the same, of no calibrations: learned from nevertheless
 };
 
 /// "every-other", "none" (of the sizes), "ranks=4", "scenario=NAME". Throws UsageError.
@@ -46,6 +47,7 @@ struct FitTarget {
   double measured_ns{};
   double spread{};  ///< relative: half of p5..p95 over all repetitions, at least 1 %
   Standing standing = Standing::Fit;
+  std::uint64_t bytes = 0;  ///< of its NCCL operation, over all ranks
 };
 
 struct FitData {
@@ -53,7 +55,7 @@ struct FitData {
   std::vector<FitTarget> targets;     ///< run by run
   std::vector<std::string> left_out;  ///< one line for each measurement that cannot be used
   std::filesystem::path
-      environment;  ///< environment.json of a run with the most GPUs; may be empty
+      environment;  ///< environments/KEY.json of a run with the most GPUs; may be empty
 };
 
 /// Adds one measurement, of `program` itself.

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "sim/fit/predict.h"
 #include "sim/fit/solver.h"
@@ -46,8 +48,8 @@ class Fit {
     for (std::size_t i = 0; i < kParamCount; ++i) {
       const auto param = static_cast<Param>(i);
       if (!start.has(param) || start.get(param).value <= 0) continue;
-      const ParameterClass source = start.get(param).source;
-      const bool open = source == ParameterClass::Fit || source == ParameterClass::Assumed;
+      const ParameterClass known_as = start.get(param).trusted_as();
+      const bool open = known_as == ParameterClass::Fit || known_as == ParameterClass::Assumed;
       const bool wanted = only.empty() || std::ranges::any_of(only, [&](const auto& beginning) {
                             return info(param).key.starts_with(beginning);
                           });
@@ -55,7 +57,7 @@ class Fit {
     }
   }
 
-  FitResult run(const std::string& from) {
+  FitResult run(const FitWords& words) {
     find_influences();
     // Roughly first, with a Jacobian that is only corrected: what must be given up shows early.
     do {
@@ -65,10 +67,10 @@ class Fit {
     descend(kConverged);
     renew_jacobian();  // the spreads need it
     while (give_up_undetermined()) descend(kRough);
-    return result(from);
+    return result(&words);
   }
 
-  FitResult judge() { return result({}); }
+  FitResult judge() { return result(nullptr); }
 
  private:
   // ---- simulations ---------------------------------------------------------------------------
@@ -265,10 +267,10 @@ class Fit {
 
   // ---- what comes out ------------------------------------------------------------------------
 
-  FitResult result(const std::string& from) {
+  FitResult result(const FitWords* words) {
     FitResult result;
     result.machine = machine_;
-    if (!from.empty()) add_spreads(result, from);
+    if (words != nullptr) add_spreads(result, *words);
     result.refused = refused_;
     std::ranges::sort(result.refused, {}, &Refused::param);
     result.predicted_ns = predict_everything();
@@ -276,15 +278,57 @@ class Fit {
     return result;
   }
 
-  void add_spreads(FitResult& result, const std::string& from) const {
+  /// The measurements that say something of a parameter (a column of the Jacobian).
+  std::vector<LearnedFrom> learned_from(Index column) const {
+    std::vector<LearnedFrom> all;
+    for (std::size_t at = 0; at < runs_.size(); ++at) {
+      const FitRun& run = data_.runs[runs_[at]];
+      std::optional<ByteRange> sizes;
+      bool any = false;
+      for (Index row = first_row_[at]; row < first_row_[at + 1]; ++row) {
+        if (std::abs(jacobian_(row, column)) <= kDeterminedColumn) continue;
+        any = true;
+        const std::uint64_t bytes = data_.targets[rows_[static_cast<std::size_t>(row)]].bytes;
+        if (bytes == 0) continue;
+        if (!sizes) sizes = ByteRange{bytes, bytes};
+        sizes = ByteRange{std::min(sizes->least, bytes), std::max(sizes->most, bytes)};
+      }
+      if (!any) continue;
+      const auto targets = std::span{data_.targets}.subspan(run.first_target, run.targets);
+      all.push_back({.scenario = run.program.name,
+                     .other = {},
+                     .ranks = {static_cast<std::uint32_t>(run.gpus)},
+                     .sizes = sizes,
+                     .every_other = std::ranges::count(targets, Standing::HeldOutSize,
+                                                       &FitTarget::standing) > 0,
+                     .data = run.where});
+    }
+    return all;
+  }
+
+  std::shared_ptr<const Source> source_of(Index column, const FitWords& words) const {
+    Source source{.id = "fit",
+                  .kind = ParameterClass::Fit,
+                  .text = words.text,
+                  .learned_from = learned_from(column),
+                  .command = words.command};
+    const auto& all = source.learned_from;
+    const bool one = std::ranges::all_of(
+        all, [&](const LearnedFrom& entry) { return entry.scenario == all.front().scenario; });
+    if (one && !all.empty()) source.id = all.front().scenario;
+    return std::make_shared<const Source>(std::move(source));
+  }
+
+  void add_spreads(FitResult& result, const FitWords& words) const {
     const Eigen::VectorXd weight = robust_weights(residual_, spread_);
     const Eigen::MatrixXd variance = covariance(jacobian_, weight, residual_, spread_);
     const Eigen::VectorXd sigma = variance.diagonal().cwiseMax(0).cwiseSqrt();
     for (std::size_t i = 0; i < params_.size(); ++i) {
       const auto at = static_cast<Index>(i);
       ParamValue value = machine_.get(params_[i]);
-      value.source = ParameterClass::Fit;
-      value.from = from;
+      value.origin = source_of(at, words);
+      value.source = value.origin->kind;
+      value.from = value.origin->text;
       value.spread = sigma[at];
       result.machine.set(params_[i], std::move(value));
       result.fitted.push_back(params_[i]);
@@ -297,13 +341,6 @@ class Fit {
     }
     std::ranges::sort(result.correlated, std::greater{},
                       [](const Correlated& pair) { return std::abs(pair.correlation); });
-    result.machine.fit_scenarios.clear();
-    for (const std::size_t run : runs_) {
-      auto& names = result.machine.fit_scenarios;
-      const std::string& name = data_.runs[run].program.name;
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-    std::ranges::sort(result.machine.fit_scenarios);
   }
 
   std::vector<double> predict_everything() {
@@ -337,9 +374,9 @@ class Fit {
 
 }  // namespace
 
-FitResult fit(const FitData& data, const Machine& start, const std::string& from,
+FitResult fit(const FitData& data, const Machine& start, const FitWords& words,
               const std::vector<std::string>& only) {
-  return Fit{data, start, only}.run(from);
+  return Fit{data, start, only}.run(words);
 }
 
 FitResult judge(const FitData& data, const Machine& machine) {

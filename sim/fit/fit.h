@@ -35,11 +35,18 @@ struct FitResult {
   std::size_t simulations = 0;
 };
 
+/// What the sources of the fitted parameters say beside what these learned from.
+struct FitWords {
+  std::string text = "calibration";
+  std::string command = "foretrace fit";  ///< the command line of this fit
+};
+
 /// `start` gives the first guess and the parameters that are not fitted: those whose source is a
-/// datasheet or a publication, counts, and those whose key begins with none of `only` (empty: any
-/// may be fitted). `from` is recorded as the origin of the fitted ones.
+/// datasheet's or a publication's own figure, counts, and those whose key begins with none of
+/// `only` (empty: any may be fitted). Each fitted parameter's source says which scenarios, numbers
+/// of GPUs and sizes have an influence on it.
 /// Progress goes to stderr. Call before any engine exists in this process.
-FitResult fit(const FitData& data, const Machine& start, const std::string& from,
+FitResult fit(const FitData& data, const Machine& start, const FitWords& words,
               const std::vector<std::string>& only = {});
 
 /// No fit: how good `machine` is on the data.

@@ -25,11 +25,10 @@ double host_memory(const std::string& text) {
   return std::string_view{end} == " kB" ? kilobytes * 1024 : 0;
 }
 
-Json last_start(const std::filesystem::path& file) {
-  const Json document = Json::parse(read_text_file(file), nullptr, false);
-  if (document.is_object() && document.contains("starts") && !document.at("starts").empty()) {
-    const Json machine = document.at("starts").back().value("machine", Json::object());
-    if (machine.contains("gpus") && !machine.at("gpus").empty()) return machine;
+Json read_environment(const std::filesystem::path& file) {
+  Json environment = Json::parse(read_text_file(file), nullptr, false);
+  if (environment.is_object() && environment.contains("gpus") && !environment.at("gpus").empty()) {
+    return environment;
   }
   throw UsageError{fmt::format("{}: says nothing of the GPUs", file.string())};
 }
@@ -39,25 +38,25 @@ Json last_start(const std::filesystem::path& file) {
 Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
   if (environment.empty()) {
     throw UsageError{
-        "--new: no environment.json beside these measurements, so nothing is known of the machine\n"
-        "  hint: start from a machine file with --machine"};
+        "--new: these measurements have no environments/KEY.json, so nothing is known of the "
+        "machine\n"
+        "  hint: start from a machine file with --machine; or, if an earlier version measured "
+        "them, "
+        "foretrace merge --convert RUNS"};
   }
-  const Json found = last_start(environment);
+  const Json found = read_environment(environment);
   const Json& gpu = found.at("gpus").front();
-  Machine machine = load_machine(kFirstGuess);
+  const Machine first = load_machine(kFirstGuess);
+  Machine machine = first;
   machine.name = name;
   machine.nodes = 1;
   machine.gpus_per_node = static_cast<std::uint32_t>(found.at("gpus").size());
   machine.gpu_name = gpu.value("name", "");
   machine.summary = fmt::format("{} x {} in one node", machine.gpus_per_node, machine.gpu_name);
-  machine.fit_scenarios.clear();
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
     if (!machine.has(param)) continue;
-    ParamValue value = machine.get(param);
-    value.source = ParameterClass::Assumed;
-    value.from = fmt::format("as {}", kFirstGuess);
-    value.range.clear();
+    ParamValue value = inherited_value(first, param, first.gpu_name == machine.gpu_name);
     value.spread = 0;
     machine.set(param, std::move(value));
   }

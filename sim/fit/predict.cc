@@ -13,7 +13,7 @@
 
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
-#include "sim/fit/region.h"
+#include "sim/record/region_reader.h"
 #include "sim/simulate.h"
 
 namespace foretrace {

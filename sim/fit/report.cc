@@ -95,6 +95,7 @@ std::string shown(double value, ParamUnit unit) {
       return format_size(static_cast<std::uint64_t>(value));
     case ParamUnit::Count:
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return fmt::format("{:.4g}", value);
@@ -168,11 +169,12 @@ std::string parameter_table(const FitResult& result, const Machine& start) {
   return table.markdown();
 }
 
-std::string refusal_text(const FitResult& result) {
+std::string refusal_text(const FitResult& result, const DeterminedBy& determined) {
   std::string text;
   for (const Refused& refused : result.refused) {
-    text += fmt::format("not determined, left as it was: {}: {} (would be by: {})\n",
-                        info(refused.param).key, refused.reason, advice_for(refused.param));
+    text +=
+        fmt::format("not determined, left as it was: {}: {} (would be by: {})\n",
+                    info(refused.param).key, refused.reason, advice_for(refused.param, determined));
   }
   for (const Correlated& pair : result.correlated) {
     text += fmt::format("hardly told apart: {} and {} (correlation {:+.2f})\n", info(pair.one).key,

@@ -6,6 +6,7 @@
 
 #include "sim/fit/fit.h"
 #include "sim/fit/predict.h"
+#include "sim/fit/sources.h"
 
 namespace foretrace {
 
@@ -22,6 +23,6 @@ std::string class_summary(const FitData& data, const std::vector<TargetClass>& c
 std::string parameter_table(const FitResult& result, const Machine& start);
 
 /// What was refused, why, and what would determine it; pairs that are hardly told apart.
-std::string refusal_text(const FitResult& result);
+std::string refusal_text(const FitResult& result, const DeterminedBy& determined);
 
 }  // namespace foretrace

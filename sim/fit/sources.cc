@@ -3,80 +3,63 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-#include <utility>
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
+#include "sim/engine/children.h"
+#include "sim/simulate.h"
 
 namespace foretrace {
 namespace {
 
-struct Source {
-  std::string_view prefix;  ///< of the key
-  std::vector<std::string> files;
-};
+namespace fs = std::filesystem;
 
-/// The first prefix that fits counts: longer ones stand before shorter ones.
-const std::vector<Source>& sources() {
-  static const std::vector<Source> all{
-      {"node.", {}},
-      {"nvlink.", {}},
-      {"host.enable_peer_access", {}},
-      {"gpu.hbm_bandwidth", {}},
-      {"gpu.memory", {}},
-      {"gpu.l2_size", {"calibration/kernels.yaml"}},
-      {"host.malloc", {"calibration/memory.yaml"}},
-      {"host.free", {"calibration/memory.yaml"}},
-      {"host.host_", {"calibration/memory.yaml"}},
-      {"host.graph", {"calibration/driver.yaml"}},
-      {"host.capture", {"calibration/driver.yaml"}},
-      {"host.launch_host_func", {"calibration/driver.yaml"}},
-      {"host.contention", {"calibration/driver_lock.yaml"}},
-      {"host.barrier", {"calibration/threads.yaml"}},
-      {"host.signal", {"calibration/threads.yaml"}},
-      {"host.fill_", {"calibration/copies.yaml"}},
-      {"host.copy_", {"calibration/copies.yaml"}},
-      {"host.touch_", {"calibration/copies.yaml"}},
-      {"host.set_device", {"calibration/two_gpus.yaml"}},
-      {"host.memcpy_peer", {"calibration/two_gpus.yaml"}},
-      {"host.wake", {"calibration/latencies.yaml"}},
-      {"host.first_", {"calibration/latencies.yaml", "calibration/kernels.yaml"}},
-      {"host.", {"calibration/host_calls.yaml"}},
-      {"gpu.host_func", {"calibration/driver.yaml"}},
-      {"gpu.graph", {"calibration/driver.yaml"}},
-      {"gpu.", {"calibration/latencies.yaml"}},
-      {"copy.p2p", {"calibration/two_gpus.yaml"}},
-      {"copy.launch_latency", {"calibration/latencies.yaml"}},
-      {"copy.gap", {"calibration/latencies.yaml"}},
-      {"copy.", {"calibration/copies.yaml"}},
-      {"kernel.", {"calibration/kernels.yaml"}},
-      {"gemm.", {"calibration/kernels.yaml"}},
-      {"network.", {}},
-      {"nccl.network.", {}},  // several nodes, trees and multicast: no calibration yet
-      {"nccl.tree.", {}},
-      {"nccl.nvls", {}},
-      {"nccl.host_path", {}},
-      {"nccl.memory_slowdown", {"calibration/nccl_beside_kernels.yaml"}},
-      {"nccl.generic_kernel", {}},
-      {"nccl.connect", {}},
-      {"nccl.init", {}},
-      {"nccl.host_per_device", {"nccl/one_thread_all_reduce.yaml"}},
-      {"nccl.host_mixing", {"nccl/all_reduce.yaml"}},
-      {"nccl.all_reduce.channel_bandwidth", {}},  // shows with fewer channels only
-      {"nccl.all_gather.channel_bandwidth", {}},
-      {"nccl.reduce_scatter.channel_bandwidth", {}},
-      {"nccl.broadcast.channel_bandwidth", {}},
-      {"nccl.reduce.channel_bandwidth", {}},
-      {"nccl.send_recv.", {"nccl/sendrecv.yaml"}},
-      {"nccl.all_reduce.", {"nccl/all_reduce.yaml"}},
-      {"nccl.all_gather.", {"nccl/all_gather.yaml"}},
-      {"nccl.reduce_scatter.", {"nccl/reduce_scatter.yaml"}},
-      {"nccl.broadcast.", {"nccl/broadcast.yaml"}},
-      {"nccl.reduce.", {"nccl/reduce.yaml"}},
-      {"nccl.all_to_all.", {"nccl/all_to_all.yaml"}},
-      {"nccl.gather.", {"nccl/gather.yaml"}},
-      {"nccl.scatter.", {"nccl/scatter.yaml"}},
-      {"nccl.", {"nccl/all_reduce.yaml", "nccl/sendrecv.yaml"}},
-  };
-  return all;
+constexpr std::size_t kMostNamed = 3;
+
+std::vector<fs::path> calibration_files() {
+  std::vector<fs::path> files;
+  for (const char* folder : {"calibration", "nccl"}) {
+    std::error_code none;
+    for (const auto& entry :
+         fs::directory_iterator{data_directory() / "scenarios" / folder, none}) {
+      if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+    }
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+std::optional<Param> param_named(std::string_view key) {
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    if (info(static_cast<Param>(i)).key == key) return static_cast<Param>(i);
+  }
+  return {};
+}
+
+/// As numbers: what a child sends.
+std::vector<double> deciding(const fs::path& file, const Machine& machine) {
+  const auto read = read_scenario(read_text_file(file), file.string());
+  if (!read || !check_fits(read->program, machine).empty()) return {};
+  std::vector<double> params;
+  try {
+    for (const RegionSamples& region : simulate(read->program, machine).regions) {
+      for (const ParameterShare& part : region.decided_by) {
+        const auto param = param_named(part.parameter);
+        if (param) params.push_back(static_cast<double>(*param));
+      }
+    }
+  } catch (const UsageError&) {
+    return {};  // a parameter is missing that this scenario needs
+  }
+  std::ranges::sort(params);
+  const auto again = std::ranges::unique(params);
+  params.erase(again.begin(), again.end());
+  return params;
 }
 
 }  // namespace
@@ -86,22 +69,33 @@ std::string_view class_of(Param param) {
   return key.substr(0, key.find('.'));
 }
 
-std::vector<std::string> scenarios_for(Param param) {
-  for (const Source& source : sources()) {
-    if (info(param).key.starts_with(source.prefix)) return source.files;
+DeterminedBy determined_by(const Machine& machine) {
+  const std::vector<fs::path> files = calibration_files();
+  std::vector<Job> jobs;
+  for (const fs::path& file : files) {
+    jobs.emplace_back([&file, &machine] { return deciding(file, machine); });
   }
-  return {};
+  const auto results = run_in_children(jobs);
+  DeterminedBy determined;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string name = fs::relative(files[i], data_directory()).generic_string();
+    for (const double param : results[i]) {
+      determined[static_cast<Param>(static_cast<int>(param))].push_back(name);
+    }
+  }
+  return determined;
 }
 
-std::string advice_for(Param param) {
-  const auto files = scenarios_for(param);
-  if (files.empty()) return "no calibration scenario determines it: give it by hand";
-  std::string text = fmt::format("scenarios/{}", fmt::join(files, " or scenarios/"));
-  const std::string_view key = info(param).key;
-  if (key.find(".ll128.") != key.npos || key.find(".ll.") != key.npos ||
-      key.find(".simple.") != key.npos) {
-    text += " with ranks and sizes where NCCL uses this protocol";
+std::string advice_for(Param param, const DeterminedBy& determined) {
+  const auto found = determined.find(param);
+  if (found == determined.end()) {
+    return "no calibration scenario here depends on it enough: give it by hand";
   }
+  std::vector<std::string> files = found->second;
+  const std::size_t more = files.size() - std::min(files.size(), kMostNamed);
+  files.resize(files.size() - more);
+  std::string text = fmt::format("{}", fmt::join(files, " or "));
+  if (more > 0) text += fmt::format(" or {} more", more);
   return text;
 }
 

@@ -1,6 +1,7 @@
-// Where a parameter comes from: which scenarios determine it, and which class it belongs to.
+// What would determine a parameter: the scenarios in which it decides a region.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +13,14 @@ namespace foretrace {
 /// The first word of its key: "host", "gpu", "copy", "kernel", "gemm", "nccl", ...
 std::string_view class_of(Param param);
 
-/// Scenario files below scenarios/ whose measurement determines it; empty when none of ours does.
-std::vector<std::string> scenarios_for(Param param);
+/// Files below scenarios/, by the parameters that decide a region of them.
+using DeterminedBy = std::map<Param, std::vector<std::string>>;
 
-/// "measure scenarios/calibration/memory.yaml" or what else there is to do.
-std::string advice_for(Param param);
+/// Simulates all of scenarios/calibration and scenarios/nccl on `machine`, each in a child process;
+/// those that it cannot run are left out. Call before any engine exists in this process.
+DeterminedBy determined_by(const Machine& machine);
+
+/// "scenarios/calibration/memory.yaml", or what else there is to do.
+std::string advice_for(Param param, const DeterminedBy& determined);
 
 }  // namespace foretrace

@@ -1,9 +1,6 @@
 // Copies and memsets: which engine and route they take, and how far the host takes part.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "models/cost/kernel_cost.h"
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
@@ -29,59 +26,85 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   const Buffer& to = buffer(dst);
   const bool from_device = from.memory == MemoryKind::Device;
   const bool to_device = to.memory == MemoryKind::Device;
-  if (!from_device && !to_device) {  // the driver's own memcpy
+  if (!from_device && !to_device) {
     const bool cached = read_from_cache(src.resolve(variables_), size);
     touched(dst.resolve(variables_), size, false);
-    take(call_cost(Param::HostMemcpyAsync) +
-         at_rate(size, machine_.rate(cached && machine_.has(Param::HostCopyCached)
-                                         ? Param::HostCopyCached
-                                         : Param::HostCopyBandwidth)));
+    const cost::Copy copy{cost::Route::HostToHost, size, cached};
+    const cost::Call call = begin_call(cost::copy_call(copy.route));
+    take(price([&](Reading& read) { return cost::copy_call_time(read, call, copy); },
+               call.is_first));
     return;
   }
   if (queue_full(queue)) return;
-  if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
+  if (from_device && to_device && from.device == to.device) {
+    // A kernel; even cudaMemcpy does not wait for it.
+    const Priced call = price(begin_call(Param::HostMemcpyDevice, queue.declared().device));
+    push(queue, call.time, cost::Entry::Kernel,
+         kernel_work([&](Reading& read) { return cost::device_copy_cost(read, size); }));
+    take(call);
+  } else if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
     pageable_copy(queue, from_device ? dst : src, from_device ? from.device : to.device, size,
                   to_device, synchronous);
-    return;
+  } else {
+    pinned_copy(queue, src, dst, size, synchronous);
   }
-  Duration call = device_switch(queue.declared().device);
-  if (from_device && to_device && from.device == to.device) {
-    call += call_cost(Param::HostMemcpyDevice);  // a kernel; even cudaMemcpy does not wait for it
-    push(queue, call, machine_.time(Param::LaunchLatency),
-         KernelWork{device_copy_cost(machine_, size)});
-    take(call);
-    return;
-  }
-  CopyWork work;
-  work.size = size;
-  if (from_device && to_device) {
+}
+
+/// Between a GPU and pinned memory, or between two GPUs: the host only queues it.
+void HostThread::pinned_copy(StreamQueue& queue, const BufferRef& src, const BufferRef& dst,
+                             Bytes size, bool synchronous) {
+  const Buffer& from = buffer(src);
+  const Buffer& to = buffer(dst);
+  cost::Copy copy{cost::Route::PinnedToDevice, size};
+  if (from.memory == MemoryKind::Device) copy.route = cost::Route::DeviceToPinned;
+  if (from.memory == MemoryKind::Device && to.memory == MemoryKind::Device) {
     const bool direct =
         process_.peer_access[std::size_t{from.device} * program_.devices + to.device] ||
         process_.peer_access[std::size_t{to.device} * program_.devices + from.device];
-    call += call_cost(Param::HostMemcpyPeer);
-    work.engine = CopyEngineKind::PeerToPeer;
-    work.path = world_.peer(process_, from.device, to.device, direct);
-    work.chunks = world_.chunk_route(process_, from.device, to.device, direct);
-    work.latency = machine_.time(direct ? Param::P2pLatency : Param::P2pStagedLatency);
-  } else if (to_device) {
-    call += call_cost(Param::HostMemcpyAsync);
-    work.engine = CopyEngineKind::HostToDevice;
-    work.path = world_.host_to_device(process_, to.device, Param::H2dBandwidth);
-    work.latency = machine_.time(Param::H2dLatency);
-  } else {
-    call += call_cost(Param::HostMemcpyAsync);
-    work.engine = CopyEngineKind::DeviceToHost;
-    work.path = world_.device_to_host(process_, from.device, Param::D2hBandwidth);
-    work.latency = machine_.time(Param::D2hLatency);
+    copy.route = direct ? cost::Route::PeerDirect : cost::Route::PeerStaged;
   }
-  push(queue, call, machine_.time(Param::CopyLaunchLatency), work);
+  const Priced call = price(begin_call(cost::copy_call(copy.route), queue.declared().device));
+  push(queue, call.time, cost::Entry::Copy, copy_work(copy, from.device, to.device));
   if (synchronous) {
     wait_for_stream(queue);
-    block(call, machine_.time(Param::HostWake),
+    block(call, cost::Wait::Device,
           fmt::format("the copy on stream {} to end", queue.declared().name));
   } else {
     take(call);
   }
+}
+
+/// What the copy engine does; `from` and `to` are devices where the route has them.
+CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::uint32_t to) {
+  Reading read{machine_};
+  const cost::EngineCost engine = cost::engine_cost(read, copy);
+  CopyWork work;
+  work.size = engine.bytes;
+  work.latency = engine.latency;
+  work.detail = device_detail([&](Reading& again) { return cost::copy_time(again, copy); });
+  switch (copy.route) {
+    case cost::Route::PinnedToDevice:
+    case cost::Route::PageableToDevice:
+      work.engine = CopyEngineKind::HostToDevice;
+      work.path = world_.host_to_device(process_, to, engine.rate);
+      break;
+    case cost::Route::DeviceToPinned:
+    case cost::Route::DeviceToPageable:
+      work.engine = CopyEngineKind::DeviceToHost;
+      work.path = world_.device_to_host(process_, from, engine.rate);
+      break;
+    case cost::Route::PeerDirect:
+    case cost::Route::PeerStaged: {
+      const bool direct = copy.route == cost::Route::PeerDirect;
+      work.engine = CopyEngineKind::PeerToPeer;
+      work.path = world_.peer(process_, from, to, direct);
+      work.chunks = world_.chunk_route(process_, from, to, direct);
+      break;
+    }
+    case cost::Route::HostToHost:
+      break;
+  }
+  return work;
 }
 
 /// From its third reading on, a copy finds its source in the last-level cache, unless the host has
@@ -110,61 +133,44 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
   // cudaMemcpy from pageable memory waits for its stream before it touches the data.
   const bool stream_is_busy = queue.pending() > 0 || queue.waits_for_peers();
   if (synchronous && to_device && stream_is_busy) {
-    if (queue.waits_for_peers()) push(queue, Duration{0}, Duration{0}, MarkerWork{});
+    if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
     wait_for_stream(queue);
     retry_ = true;
-    block(Duration{0}, machine_.time(Param::HostWake),
-          fmt::format("stream {} before the copy", queue.declared().name));
+    block({}, cost::Wait::Device, fmt::format("stream {} before the copy", queue.declared().name));
     return;
   }
-  const bool fresh = buffer(host).memory == MemoryKind::FreshPageable;
-  const Duration base = call_cost(to_device ? Param::PageableH2dBase : Param::PageableD2hBase) +
-                        device_switch(queue.declared().device);
-  CopyWork work;
-  work.size = size;
+  cost::Copy copy{to_device ? cost::Route::PageableToDevice : cost::Route::DeviceToPageable, size};
+  const BufferId id = host.resolve(variables_);
   if (to_device) {
-    work.engine = CopyEngineKind::HostToDevice;
-    const bool cached = read_from_cache(host.resolve(variables_), size);
-    work.path = world_.host_to_device(
-        process_, device, cached ? Param::PageableH2dCached : Param::PageableH2dBandwidth);
-    work.latency = machine_.time(Param::H2dLatency);
+    copy.from_cache = read_from_cache(id, size);
   } else {
-    touched(host.resolve(variables_), size, false);
-    work.engine = CopyEngineKind::DeviceToHost;
-    work.path = world_.device_to_host(
-        process_, device, fresh ? Param::FreshD2hBandwidth : Param::PageableD2hBandwidth);
-    work.latency = machine_.time(Param::D2hLatency);
+    copy.to_fresh = buffer(host).memory == MemoryKind::FreshPageable;
+    touched(id, size, false);
   }
-  if (to_device && size <= machine_.size(Param::SmallPageableLimit)) {
-    const Duration call = base + at_rate(size, machine_.rate(Param::SmallPageableBandwidth));
-    push(queue, call, machine_.time(Param::CopyLaunchLatency), work);
+  const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);
+  const Priced call =
+      price([&](Reading& read) { return cost::copy_call_time(read, made, copy); }, made.is_first);
+  push(queue, call.time, cost::Entry::Copy, copy_work(copy, device, device));
+  Reading read{machine_};
+  if (cost::travels_with_the_call(read, copy)) {
     take(call);
     return;
   }
-  if (!to_device && !fresh) {  // the first pieces do not overlap with anything
-    const Bytes first = std::min(size, machine_.size(Param::PageableD2hFirst));
-    work.size = size - first;
-    work.latency += at_rate(first, machine_.rate(Param::PageableD2hFirstBandwidth));
-  }
-  push(queue, base, machine_.time(Param::CopyLaunchLatency), work);
   wait_for_stream(queue);
-  block(base, machine_.time(Param::HostWake),
+  block(call, cost::Wait::Device,
         fmt::format("the pageable copy on stream {} to end", queue.declared().name));
 }
 
-/// Host memory is set by a kernel too, across PCIe, and cudaMemset waits for that.
+/// cudaMemset of host memory waits for the kernel that does it.
 void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bool synchronous) {
   if (queue_full(queue)) return;
-  const Duration call = call_cost(Param::HostMemset) + device_switch(queue.declared().device);
+  const Priced call = price(begin_call(Param::HostMemset, queue.declared().device));
   const bool on_host = buffer(dst).memory != MemoryKind::Device;
-  KernelCost cost = memset_cost(machine_, size);
-  if (on_host) {
-    cost = {machine_.time(Param::KernelBase) + at_rate(size, machine_.rate(Param::D2hBandwidth)), 1,
-            0};
-  }
-  push(queue, call, machine_.time(Param::LaunchLatency), KernelWork{cost});
+  push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
+         return on_host ? cost::host_memset_cost(read, size) : cost::memset_cost(read, size);
+       }));
   if (on_host && synchronous) wait_for_stream(queue);
-  block(call, machine_.time(Param::HostWake), "the memset of host memory to end");
+  block(call, cost::Wait::Device, "the memset of host memory to end");
 }
 
 void HostThread::run(const MemsetAsync& op) {
@@ -179,8 +185,9 @@ void HostThread::run(const EnablePeerAccess& op) {
   const auto device = static_cast<std::size_t>(op.device.eval(variables_));
   const auto peer = static_cast<std::size_t>(op.peer.eval(variables_));
   process_.peer_access[device * program_.devices + peer] = true;
-  take(program_.warmup > 0 ? device_switch(static_cast<std::uint32_t>(device))
-                           : machine_.time(Param::HostEnablePeer));
+  const bool is_done = program_.warmup > 0;  // by an earlier pass
+  const bool switches = is_done && switches_to(static_cast<std::uint32_t>(device));
+  take(price([&](Reading& read) { return cost::enable_peer_time(read, is_done, switches); }));
 }
 
 }  // namespace foretrace::sim

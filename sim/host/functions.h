@@ -37,7 +37,6 @@ class HostFunctions final : Handler, Waiter {
     Owner* owner;
     TimePoint noticed;
   };
-  Duration delay(TimePoint queued, bool follows) const;
   void next();
   void fire(std::uint64_t what) override;
   void wake() override;

@@ -12,8 +12,7 @@ void HostThread::run(const GraphCapture& op) {
 
 void HostThread::end_capture() {
   const std::uint32_t nodes = std::exchange(capture_, nullptr)->nodes();
-  take(machine_.time(Param::HostGraphInstantiate) +
-       machine_.time(Param::HostGraphInstantiatePerNode) * nodes);
+  take(price([&](Reading& read) { return cost::graph_instantiate_time(read, nodes); }));
 }
 
 /// A record or a wait of this launch, instead of the captured one.
@@ -36,9 +35,10 @@ void HostThread::run(const GraphLaunch& op) {
   GraphExec& graph = *process_.graphs[op.graph.resolve(variables_).value];
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
-  const Duration call = call_cost(Param::HostGraphLaunch) +
-                        machine_.time(Param::HostGraphLaunchPerNode) * graph.nodes() +
-                        device_switch(queue.declared().device);
+  const cost::Call made = begin_call(Param::HostGraphLaunch, queue.declared().device);
+  const Priced call =
+      price([&](Reading& read) { return cost::graph_launch_time(read, made, graph.nodes()); },
+            made.is_first);
   auto work = std::make_shared<GraphWork>(GraphWork{&graph, {}});
   std::map<const Ticket*, TicketRef> tickets;
   std::vector<CommHandle> communicators;
@@ -56,7 +56,7 @@ void HostThread::run(const GraphLaunch& op) {
     }
   }
   graph.launched(*work, queue, queue.issued() + 1);
-  push(queue, call, machine_.time(Param::GraphLatency), std::move(work));
+  push(queue, call.time, cost::Entry::Graph, std::move(work));
   for (const CommHandle& handle : communicators) {
     NcclComm& comm = world_.communicator(handle.communicator);
     comm.last(comm.rank_of({process_.index, handle.device})) = {&queue, queue.issued()};

@@ -6,7 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/op_facts.h"
+#include "scenarios/text/errors.h"
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
@@ -19,15 +20,16 @@ void HostThread::run(const NcclCommInit& op) {
     return;
   }
   wait_for_connection(comm.initialize(comm.rank_of({process_.index, handle.device})));
-  block(Duration{0}, Duration{0}, fmt::format("communicator {}", comm.declared().name));
+  // Whoever comes last waits for nothing else.
+  waiting_detail_ = price([](Reading& read) { return read.time(Param::NcclInit); }).detail;
+  block({}, Duration{0}, fmt::format("communicator {}", comm.declared().name));
 }
 
 void HostThread::run(const NcclCommDestroy& op) {
   const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
   World::for_each_stream(process_, handle.device,
                          [this](StreamQueue& queue) { wait_for_stream(queue); });
-  block(Duration{0}, machine_.time(Param::HostWake),
-        fmt::format("device {} to end its work", handle.device));
+  block({}, cost::Wait::Device, fmt::format("device {} to end its work", handle.device));
 }
 
 void HostThread::run(const NcclCollective&) { nccl_call(); }
@@ -51,7 +53,8 @@ void HostThread::nccl_issue() {
     return;
   }
   after_connecting_ = true;
-  block(Duration{0}, Duration{0}, "its peers to connect");
+  has_connected_ = true;
+  block({}, Duration{0}, "its peers to connect");
 }
 
 /// Everybody whose connection is not complete waits for the others on the host.
@@ -126,19 +129,29 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
                          entry.execution,
                          {},
                          together_on(handle, calls),
-                         0});
+                         0,
+                         {}});
       at = kernels.end() - 1;
-      call +=
-          call_cost(kernels.size() == 1 ? Param::NcclHostCollective : Param::NcclHostPerDevice) +
-          device_switch(handle.device) + comm.mixing_time();
+      const bool is_first = kernels.size() == 1;
+      call += nccl_call_cost(is_first ? Param::NcclHostCollective : Param::NcclHostPerDevice,
+                             handle.device) +
+              comm.mixing_time();
     } else {
       call += machine_.call_time(Param::NcclHostPerOp);
     }
-    const std::shared_ptr<Transfer> transfer = transfer_of(*at, comm, rank);
+    const std::shared_ptr<Transfer> transfer = [&] {
+      try {
+        return transfer_of(*at, comm, rank);
+      } catch (const UsageError& refused) {
+        throw UsageError{
+            fmt::format("{}:{}: {}", program_.file, entry.execution.op->line, refused.what())};
+      }
+    }();
     const nccl::Choice& choice = transfer->cost().choice;
-    if (choice.channels > at->choice.channels || at->launch->executions().empty())
+    if (choice.channels > at->choice.channels || at->launch->operations().empty())
       at->choice = choice;
     at->launch->add(transfer, rank, entry.execution, choice);
+    at->entries.push_back(&entry);
     call += comm.host_time(rank, entry.execution.op->kind, entry.variables, choice);
     // Available once its own device's part of the group has been issued.
     at->issued = call;
@@ -172,20 +185,40 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
       });
     }
   }
-  for (NcclKernel& kernel : kernels) {
-    SpanDetail detail;
-    detail.algorithm = name_of(kernel.choice.algorithm);
-    detail.protocol = name_of(kernel.choice.protocol);
-    detail.channels = kernel.launch->channels();
-    kernel.launch->set_detail(recorder_.detail(detail));
-  }
+  for (NcclKernel& kernel : kernels) set_details(kernel, both_ways);
   return kernels;
+}
+
+/// What the kernel's spans have: NCCL's choice, and the band of each operation's own time.
+void HostThread::set_details(NcclKernel& kernel, bool both_ways) {
+  SpanDetail choice;
+  choice.algorithm = name_of(kernel.choice.algorithm);
+  choice.protocol = name_of(kernel.choice.protocol);
+  choice.channels = kernel.launch->channels();
+  const std::uint32_t detail = recorder_.detail(choice);
+  const NcclComm& comm = world_.communicator(kernel.handle.communicator);
+  const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < kernel.entries.size(); ++i) {
+    const NcclCall& entry = *kernel.entries[i];
+    const NcclTimed timed{rank, both_ways, kernel.together, place};
+    kernel.launch->set_detail(i, recorder_.banded_by(*entry.execution.op, detail,
+                                                     [&] { return comm.shares(entry, timed); }));
+    const auto* collective = std::get_if<NcclCollective>(&entry.execution.op->kind);
+    if (collective != nullptr && !nccl::is_send_recv(collective->kind)) ++place;
+  }
+}
+
+Duration HostThread::nccl_call_cost(Param param, std::uint32_t device) {
+  const cost::Call& call = nccl_host_calls_.emplace_back(begin_call(param, device));
+  Reading read{machine_};
+  return cost::call_time(read, call);
 }
 
 void HostThread::nccl_launch_all() {
   const std::vector<NcclCall> calls = std::exchange(nccl_calls_, {});
   if (capture_ != nullptr) {
-    take(machine_.time(Param::HostCapture) * static_cast<std::int64_t>(calls.size()));
+    take(price([&](Reading& read) { return cost::capture_time(read, calls.size()); }));
     for (const NcclCall& entry : calls) {
       const CommId handle = nccl_comm(entry.execution.op->kind)->resolve(entry.variables);
       world_.communicator(program_.comms[handle.value].communicator).set_captured();
@@ -194,16 +227,33 @@ void HostThread::nccl_launch_all() {
     return;
   }
   Duration call{0};
+  nccl_host_calls_.clear();
   const auto itself = [](StreamQueue& stream) -> StreamQueue& { return stream; };
   for (NcclKernel& kernel : nccl_prepare(calls, itself, call)) {
     NcclComm& comm = world_.communicator(kernel.handle.communicator);
     const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
-    kernel.stream->push({kernel.execution,
-                         engine_.now() + kernel.issued + machine_.time(Param::NcclLaunchLatency), 0,
-                         1, NcclWork{kernel.launch}});
+    Reading read{machine_};
+    const Duration visible = kernel.issued + cost::launch_latency(read, cost::Entry::Nccl);
+    kernel.stream->push({kernel.execution, engine_.now() + visible, 0, 1, NcclWork{kernel.launch}});
     comm.last(rank) = {kernel.stream, kernel.stream->issued()};
   }
-  take(call);
+  // What NCCL's host side does for single channels and operations is a fixed part here.
+  const bool connected = std::exchange(has_connected_, false);
+  const auto calls_time = [&](Reading& read) {
+    Duration time{0};
+    for (const cost::Call& made : nccl_host_calls_) time += cost::call_time(read, made);
+    return time;
+  };
+  Reading plain{machine_};
+  const Duration rest = call - calls_time(plain);
+  const bool is_first = std::ranges::any_of(nccl_host_calls_, &cost::Call::is_first);
+  take({call, price(
+                  [&](Reading& read) {
+                    const Duration time = rest + calls_time(read);
+                    return connected ? time + read.time(Param::NcclConnect) : time;
+                  },
+                  is_first)
+                  .detail});
 }
 
 }  // namespace foretrace::sim

@@ -1,82 +1,99 @@
 // What each operation of the host, of kernels, of order and of memory does. Copies and NCCL have
-// files of their own. The meaning of every operation stands at its struct in scenarios/ops.h.
+// files of their own. The meaning of every operation stands at its struct in scenarios/program/ops.h.
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "models/cost/kernel_cost.h"
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
 // ---- host ----------------------------------------------------------------------------------
 
-void HostThread::run(const HostCompute& op) { take(op.duration.eval(variables_)); }
+void HostThread::run(const HostCompute& op) { take({op.duration.eval(variables_)}); }
 
 void HostThread::run(const HostFill& op) {
   const Bytes size = op.size.eval(variables_);
   touched(op.dst.resolve(variables_), size, false);
-  Duration cost = at_rate(size, machine_.rate(Param::HostFillBandwidth));
-  if (buffer(op.dst).memory == MemoryKind::FreshPageable) {
-    cost += at_rate(size, machine_.rate(Param::HostTouchBandwidth));
-  }
-  take(cost);
+  const bool is_fresh = buffer(op.dst).memory == MemoryKind::FreshPageable;
+  take(price([&](Reading& read) { return cost::fill_time(read, size, is_fresh); }));
 }
 
 void HostThread::run(const HostBarrier& op) {
   const Barrier& declared = program_.barriers[op.barrier.value];
   BarrierState& barrier = world_.barrier(op.barrier);
-  const Duration cost = machine_.time(Param::HostBarrier);
   if (++barrier.arrived == declared.parties.size()) {
     barrier.arrived = 0;
     for (Waiter* waiter : std::exchange(barrier.waiting, {})) waiter->wake();
-    take(cost);
+    take(price([](Reading& read) { return cost::wake_time(read, cost::Wait::Barrier); }));
     return;
   }
   barrier.waiting.push_back(this);
   pending_wakes_ = 1;
-  block(Duration{0}, cost,
+  block({}, cost::Wait::Barrier,
         fmt::format("host_barrier{}: not everybody has arrived",
                     declared.name.empty() ? "" : " " + declared.name));
 }
 
 void HostThread::run(const HostSignal& op) {
   process_.signals[op.signal.resolve(variables_).value].give();
-  take(Duration{0});
+  take({});
 }
 
 void HostThread::run(const HostWait& op) {
   const SignalId id = op.signal.resolve(variables_);
   Semaphore& signal = process_.signals[id.value];
   if (signal.try_take()) {
-    take(Duration{0});
+    take({});
     return;
   }
   signal.wait(*this);
   pending_wakes_ = 1;
-  block(Duration{0}, machine_.time(Param::HostSignal),
+  block({}, cost::Wait::Signal,
         fmt::format("signal {}: no other thread has signalled", program_.signals[id.value].name));
 }
 
 // ---- kernels -------------------------------------------------------------------------------
 
-void HostThread::kernel(const StreamRef& ref, Duration call, const KernelCost& cost) {
+template <class CostOf>
+void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
   StreamQueue& queue = stream(ref);
   if (queue_full(queue)) return;
-  call += device_switch(queue.declared().device);
-  push(queue, call, machine_.time(Param::LaunchLatency), KernelWork{cost});
-  if (launches_block_) wait_for_stream(queue);
-  block(call, machine_.time(Param::HostWake), "the kernel (CUDA_LAUNCH_BLOCKING)");
+  call.switches_device = switches_to(queue.declared().device);
+  const Priced priced = price(call);
+  push(queue, priced.time, cost::Entry::Kernel, kernel_work(cost_of));
+  if (!launches_block_) {
+    take(priced);
+    return;
+  }
+  wait_for_stream(queue);
+  block(priced, cost::Wait::Device, "the kernel (CUDA_LAUNCH_BLOCKING)");
 }
 
 void HostThread::run(const Spin& op) {
-  kernel(op.stream, call_cost(Param::HostLaunchKernel),
-         spin_cost(machine_, op.duration.eval(variables_), op.blocks));
+  const Duration duration = op.duration.eval(variables_);
+  kernel(op.stream, begin_call(Param::HostLaunchKernel),
+         [&](Reading& read) { return cost::spin_cost(read, duration, op.blocks); });
 }
 
 void HostThread::run(const Gemm& op) {
-  kernel(op.stream, call_cost(Param::HostLaunchGemm),
-         gemm_cost(machine_, op.type, op.m.eval(variables_), op.n.eval(variables_),
-                   op.k.eval(variables_)));
+  const std::int64_t m = op.m.eval(variables_);
+  const std::int64_t n = op.n.eval(variables_);
+  const std::int64_t k = op.k.eval(variables_);
+  kernel(op.stream, begin_call(Param::HostLaunchGemm),
+         [&](Reading& read) { return cost::gemm_cost(read, op.type, m, n, k); });
+}
+
+void HostThread::run(const Elementwise& op) {
+  const Bytes size = op.size.eval(variables_);
+  const auto arrays = static_cast<std::uint32_t>(op.sources.size());
+  kernel(op.stream, begin_call(Param::HostLaunchKernel),
+         [&](Reading& read) { return cost::elementwise_cost(read, size, arrays); });
+}
+
+void HostThread::run(const Reduction& op) {
+  const Bytes size = op.size.eval(variables_);
+  kernel(op.stream, begin_call(Param::HostLaunchKernel),
+         [&](Reading& read) { return cost::reduction_cost(read, size); });
 }
 
 void HostThread::run(const HostFunc& op) {
@@ -85,29 +102,17 @@ void HostThread::run(const HostFunc& op) {
   const auto signal = [&](const std::optional<SignalRef>& ref) {
     return ref ? &process_.signals[ref->resolve(variables_).value] : nullptr;
   };
-  const Duration call =
-      call_cost(Param::HostLaunchHostFunc) + device_switch(queue.declared().device);
-  push(queue, call, Duration{0},
+  const Priced call = price(begin_call(Param::HostLaunchHostFunc, queue.declared().device));
+  push(queue, call.time, cost::Entry::HostFunction,
        HostFuncWork{op.duration.eval(variables_), signal(op.wait), signal(op.signal)});
   take(call);
 }
 
 void HostThread::run(const Fault& op) {
   StreamQueue& queue = stream(op.stream);
-  const Duration call = call_cost(Param::HostLaunchKernel);
-  push(queue, call, machine_.time(Param::LaunchLatency), FaultWork{});
+  const Priced call = price(begin_call(Param::HostLaunchKernel));
+  push(queue, call.time, cost::Entry::Kernel, FaultWork{});
   take(call);
-}
-
-void HostThread::run(const Elementwise& op) {
-  kernel(op.stream, call_cost(Param::HostLaunchKernel),
-         elementwise_cost(machine_, op.size.eval(variables_),
-                          static_cast<std::uint32_t>(op.sources.size())));
-}
-
-void HostThread::run(const Reduction& op) {
-  kernel(op.stream, call_cost(Param::HostLaunchKernel),
-         reduction_cost(machine_, op.size.eval(variables_)));
 }
 
 // ---- order ---------------------------------------------------------------------------------
@@ -115,23 +120,24 @@ void HostThread::run(const Reduction& op) {
 void HostThread::run(const EventRecord& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
-  const Duration call = call_cost(Param::HostEventRecord) + device_switch(queue.declared().device);
+  const Priced call = price(begin_call(Param::HostEventRecord, queue.declared().device));
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
   process_.events[op.event.resolve(variables_).value] = ticket;
-  push(queue, call, Duration{0}, RecordWork{std::move(ticket)});
+  push(queue, call.time, cost::Entry::NoTime, RecordWork{std::move(ticket)});
   take(call);
 }
 
 void HostThread::run(const StreamWaitEvent& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
-  const Duration call =
-      call_cost(Param::HostStreamWaitEvent) + device_switch(queue.declared().device);
+  const Priced call = price(begin_call(Param::HostStreamWaitEvent, queue.declared().device));
   const TicketRef& ticket = process_.events[op.event.resolve(variables_).value];
   // CUDA queues nothing for an event that has completed: seen on H200s.
-  if (ticket != nullptr && !ticket->done) push(queue, call, Duration{0}, WaitWork{ticket});
+  if (ticket != nullptr && !ticket->done) {
+    push(queue, call.time, cost::Entry::NoTime, WaitWork{ticket});
+  }
   take(call);
 }
 
@@ -141,7 +147,7 @@ void HostThread::wait_for_event(Ticket* ticket, const std::string& name) {
     pending_wakes_ = 1;
     waits_for_stream_ = ticket->stream;
   }
-  block(call_cost(Param::HostSynchronize), machine_.time(Param::HostWakeEvent),
+  block(price(begin_call(Param::HostSynchronize)), cost::Wait::Event,
         fmt::format("event {}", name));
 }
 
@@ -150,18 +156,18 @@ void HostThread::run(const EventSynchronize& op) {
   wait_for_event(process_.events[id.value].get(), program_.events[id.value].name);
 }
 
-void HostThread::run(const EventQuery&) { take(call_cost(Param::HostQuery)); }
-void HostThread::run(const StreamQuery&) { take(call_cost(Param::HostQuery)); }
-void HostThread::run(const EventElapsedTime&) { take(call_cost(Param::HostElapsedTime)); }
+void HostThread::run(const EventQuery&) { take(price(begin_call(Param::HostQuery))); }
+void HostThread::run(const StreamQuery&) { take(price(begin_call(Param::HostQuery))); }
+void HostThread::run(const EventElapsedTime&) { take(price(begin_call(Param::HostElapsedTime))); }
 
 /// Polls: the call returns at the first poll at which the event is complete.
 void HostThread::run(const EventWaitFor& op) {
   const EventId id = op.event.resolve(variables_);
   const TicketRef& ticket = process_.events[id.value];
-  const Duration query = call_cost(Param::HostQuery);
+  const cost::Call query = begin_call(Param::HostQuery);
   const TimePoint now = engine_.now();
   if (ticket == nullptr || ticket->done) {
-    take(query);
+    take(price(query));
     return;
   }
   const Duration timeout = op.timeout.eval(variables_);
@@ -171,68 +177,69 @@ void HostThread::run(const EventWaitFor& op) {
     return;
   }
   retry_ = true;
-  engine_.queue().at(now + std::max(query, op.poll.eval(variables_)), *this, kReturn);
+  Reading read{machine_};
+  const Duration next = cost::poll_time(read, query, op.poll.eval(variables_));
+  engine_.queue().at(now + next, *this, kReturn);
 }
 
 void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
-  if (queue.waits_for_peers()) push(queue, Duration{0}, Duration{0}, MarkerWork{});
+  if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
   wait_for_stream(queue);
-  block(call_cost(Param::HostSynchronize) + device_switch(queue.declared().device),
-        machine_.time(Param::HostWake),
+  block(price(begin_call(Param::HostSynchronize, queue.declared().device)), cost::Wait::Device,
         fmt::format("stream {} to end its work", queue.declared().name));
 }
 
 void HostThread::run(const DeviceSynchronize& op) {
   const auto device = static_cast<std::uint32_t>(op.device.eval(variables_));
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
-  block(call_cost(Param::HostDeviceSynchronize) + device_switch(device),
-        machine_.time(Param::HostWake), fmt::format("device {} to end its work", device));
+  block(price(begin_call(Param::HostDeviceSynchronize, device)), cost::Wait::Device,
+        fmt::format("device {} to end its work", device));
 }
 
 // ---- memory --------------------------------------------------------------------------------
 
+HostThread::Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
+  const Bytes size = buffer(memory).size;
+  const cost::Call made = begin_call(call);
+  return price([&](Reading& read) { return cost::sized_call_time(read, made, rate, size); },
+               made.is_first);
+}
+
 void HostThread::run(const Malloc& op) {
-  const Buffer& memory = buffer(op.buffer);
-  take(call_cost(Param::HostMalloc) +
-       at_rate(memory.size, machine_.rate(Param::HostMallocPerByte)));
+  take(sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer));
 }
 
 void HostThread::run(const Free& op) {
-  const Buffer& memory = buffer(op.buffer);
-  World::for_each_stream(process_, memory.device,
-                         [this](StreamQueue& queue) { wait_for_stream(queue); });
-  const Duration cost =
-      call_cost(Param::HostFree) + at_rate(memory.size, machine_.rate(Param::HostFreePerByte));
-  block(cost, cost, fmt::format("device {} to end its work (cudaFree)", memory.device));
+  const std::uint32_t device = buffer(op.buffer).device;
+  World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
+  const Priced call = sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
+  block(call, call.time, fmt::format("device {} to end its work (cudaFree)", device));
 }
 
 void HostThread::run(const MallocAsync& op) {
-  const Duration call = call_cost(Param::HostMallocAsync);
-  push(stream(op.stream), call, Duration{0}, MarkerWork{});
+  const Priced call = price(begin_call(Param::HostMallocAsync));
+  push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);
 }
 
 void HostThread::run(const FreeAsync& op) {
-  const Duration call = call_cost(Param::HostFreeAsync);
-  push(stream(op.stream), call, Duration{0}, MarkerWork{});
+  const Priced call = price(begin_call(Param::HostFreeAsync));
+  push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);
 }
 
 void HostThread::run(const HostAlloc& op) {
-  take(call_cost(Param::HostAllocBase) +
-       at_rate(buffer(op.buffer).size, machine_.rate(Param::HostAllocBandwidth)));
+  take(sized_call(Param::HostAllocBase, Param::HostAllocBandwidth, op.buffer));
 }
 
 void HostThread::run(const HostFree& op) {
-  take(call_cost(Param::HostFreeHostBase) +
-       at_rate(buffer(op.buffer).size, machine_.rate(Param::HostFreeHostBandwidth)));
+  take(sized_call(Param::HostFreeHostBase, Param::HostFreeHostBandwidth, op.buffer));
 }
 
 void HostThread::run(const HostRegister& op) {
   process_.pinned[op.buffer.resolve(variables_).value] = true;
-  take(call_cost(Param::HostRegisterBase) +
-       at_rate(buffer(op.buffer).size, machine_.rate(Param::HostRegisterBandwidth)));
+  take(sized_call(Param::HostRegisterBase, Param::HostRegisterBandwidth, op.buffer));
 }
 
 }  // namespace foretrace::sim

@@ -3,31 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "scenarios/program/op_facts.h"
+
 namespace foretrace::sim {
-namespace {
-
-/// Calls that tell of an earlier kernel's error. Launches and other asynchronous calls do not, as
-/// seen on H200s.
-bool reports_errors(const OpKind& kind) {
-  return std::holds_alternative<EventSynchronize>(kind) ||
-         std::holds_alternative<EventQuery>(kind) ||
-         std::holds_alternative<EventElapsedTime>(kind) ||
-         std::holds_alternative<EventWaitFor>(kind) ||
-         std::holds_alternative<StreamSynchronize>(kind) ||
-         std::holds_alternative<StreamQuery>(kind) ||
-         std::holds_alternative<DeviceSynchronize>(kind) || std::holds_alternative<Memcpy>(kind) ||
-         std::holds_alternative<Memset>(kind) || std::holds_alternative<Malloc>(kind) ||
-         std::holds_alternative<Free>(kind) || std::holds_alternative<HostAlloc>(kind) ||
-         std::holds_alternative<HostFree>(kind) || std::holds_alternative<HostRegister>(kind) ||
-         std::holds_alternative<NcclCommInit>(kind) ||
-         std::holds_alternative<NcclCommDestroy>(kind);
-}
-
-}  // namespace
-
 HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
                        const Program& program, const foretrace::HostThread& declared,
                        std::uint32_t process)
@@ -75,7 +55,7 @@ void HostThread::next() {
     const Op& op = (*frame.block)[frame.position++];
     current_ = {&op, frame.instance};
     called_ = engine_.now();
-    if (process_.fault.op != nullptr && reports_errors(op.kind)) {
+    if (process_.fault.op != nullptr && op_facts(op.kind).reports_errors) {
       context_lost();
       return;
     }
@@ -95,10 +75,11 @@ void HostThread::fail(std::string what) {
 void HostThread::context_lost() {
   if (finished() || !failure_.empty()) return;
   const bool waits = pending_wakes_ > 0 && waits_for_stream_ != nullptr;
-  const bool calls = called_ == engine_.now() && reports_errors(current_.op->kind);
+  const bool calls = called_ == engine_.now() && op_facts(current_.op->kind).reports_errors;
   if (!waits && !calls) return;  // notices at its next call
-  const TimePoint end = engine_.now() + machine_.time(Param::HostWake);
-  recorder_.span(lane_, current_, 0, called_, end);
+  Reading read{machine_};
+  const TimePoint end = engine_.now() + cost::wake_time(read, cost::Wait::Device);
+  recorder_.span(lane_, current_, 0, called_, end, 0);
   fail(fmt::format("an illegal memory access of line {} ({}) surfaced here",
                    process_.fault.op->line, kind_name(process_.fault.op->kind)));
 }
@@ -154,22 +135,25 @@ void HostThread::run(const NcclGroup& op) {
   frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, {}});
 }
 
-void HostThread::take(Duration cost) {
-  const TimePoint end = engine_.now() + cost;
-  recorder_.span(lane_, current_, 0, called_, end);
+void HostThread::take(Priced call) {
+  const TimePoint end = engine_.now() + call.time;
+  recorder_.span(lane_, current_, 0, called_, end, call.detail);
   engine_.queue().at(end, *this, kNext);
 }
 
-void HostThread::block(Duration cost, Duration wake_cost, std::string waits_for) {
-  earliest_return_ = engine_.now() + cost;
-  wake_cost_ = wake_cost;
+void HostThread::block(Priced call, Duration wake_time, std::string waits_for) {
+  if (pending_wakes_ == 0) {
+    take(call);
+    return;
+  }
+  earliest_return_ = engine_.now() + call.time;
+  wake_time_ = wake_time;
   waits_for_ = std::move(waits_for);
-  if (pending_wakes_ == 0) take(cost);
 }
 
 void HostThread::wake() {
   if (--pending_wakes_ > 0) return;
-  TimePoint end = std::max(earliest_return_, engine_.now() + wake_cost_);
+  TimePoint end = std::max(earliest_return_, engine_.now() + wake_time_);
   for (const Connection* connection : connections_) end = std::max(end, connection->ready);
   engine_.queue().at(end, *this, kReturn);
 }
@@ -185,7 +169,7 @@ void HostThread::returned() {
     std::visit([this](const auto& kind) { run(kind); }, current_.op->kind);
     return;
   }
-  recorder_.span(lane_, current_, 0, called_, engine_.now());
+  recorder_.span(lane_, current_, 0, called_, engine_.now(), std::exchange(waiting_detail_, 0));
   next();
 }
 
@@ -204,43 +188,39 @@ bool HostThread::queue_full(StreamQueue& stream) {
   pending_wakes_ = 1;
   waits_for_stream_ = &stream;
   retry_ = true;
-  block(Duration{0}, Duration{0},
+  block({}, Duration{0},
         fmt::format("room in the full launch queue of stream {}", stream.declared().name));
   return true;
 }
 
-/// Code and data of a kind of call have left the caches since the last pass.
-Duration HostThread::call_cost(Param param) {
-  if (capture_ != nullptr) return machine_.time(Param::HostCapture);
-  // What torch.distributed does inside a call is not called from Python; the call itself is.
-  const bool inside = current_.op->lowered && param != Param::NcclHostCollective;
-  Duration cost = inside ? machine_.time(param) : machine_.call_time(param);
-  const auto kind = static_cast<std::size_t>(param);
-  if (!called_before_[kind]) {
-    called_before_[kind] = true;
-    cost +=
-        machine_.time(param == Param::HostLaunchGemm ? Param::HostFirstGemm : Param::HostFirstCall);
+cost::Call HostThread::begin_call(Param param) {
+  cost::Call call{.param = param};
+  if (capture_ != nullptr) {
+    call.is_captured = true;
+    return call;
   }
-  return cost + contention(cost);
-}
-
-/// Host threads of one process that call the driver at once hold each other up.
-Duration HostThread::contention(Duration cost) {
+  // What torch.distributed does inside a call is not called from Python; the call itself is.
+  call.is_inner = current_.op->lowered && param != Param::NcclHostCollective;
+  const auto kind = static_cast<std::size_t>(param);
+  call.is_first = !called_before_[kind];
+  called_before_[kind] = true;
   auto& until = process_.in_call_until;
-  if (until.size() < 2 || !machine_.has(Param::HostContention)) return Duration{0};
+  if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;
   const TimePoint now = engine_.now();
-  std::int64_t others = 0;
-  for (std::size_t i = 0; i < until.size(); ++i) others += i != slot_ && until[i] > now ? 1 : 0;
-  const double share = machine_.get(Param::HostContention).value;
-  const Duration wait{std::llround(static_cast<double>((cost * others).count()) * share)};
-  until[slot_] = now + cost + wait;
-  return wait;
+  for (std::size_t i = 0; i < until.size(); ++i) call.others += i != slot_ && until[i] > now;
+  Reading read{machine_};
+  until[slot_] = now + cost::call_time(read, call);
+  return call;
 }
 
-Duration HostThread::device_switch(std::uint32_t device) {
-  if (device == device_) return Duration{0};
-  device_ = device;
-  return machine_.time(Param::HostSetDevice);
+cost::Call HostThread::begin_call(Param param, std::uint32_t device) {
+  cost::Call call = begin_call(param);
+  call.switches_device = switches_to(device);
+  return call;
+}
+
+bool HostThread::switches_to(std::uint32_t device) {
+  return std::exchange(device_, device) != device;
 }
 
 StreamQueue& HostThread::stream(const StreamRef& ref) { return stream_at(ref, variables_); }

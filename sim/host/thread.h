@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "models/cost/copy.h"
+#include "models/cost/host.h"
+#include "models/cost/kernel.h"
+#include "models/cost/stream.h"
 #include "sim/world.h"
 
 namespace foretrace::sim {
@@ -53,36 +57,79 @@ class HostThread final : Handler, Waiter, ContextUser {
   void next();
   bool leave();
 
-  /// The call takes `cost`, then the thread goes on.
-  void take(Duration cost);
-  /// The call takes `cost` at least and returns `wake_cost` after the last of `pending_wakes_`.
-  void block(Duration cost, Duration wake_cost, std::string waits_for);
+  /// What a call takes, and the detail of its span: its band.
+  struct Priced {
+    Duration time{};
+    std::uint32_t detail = 0;
+  };
+  /// `time_of(Reading&)`: a function of models/cost/.
+  template <class TimeOf>
+  Priced price(const TimeOf& time_of, bool is_first = false) {
+    const SpanOf which = is_first ? SpanOf::FirstCall : SpanOf::Call;
+    Reading read{machine_};
+    const Duration time = time_of(read);
+    return {time, recorder_.banded(*current_.op, which, 0, time_of)};
+  }
+  Priced price(const cost::Call& call) {
+    return price([&](Reading& read) { return cost::call_time(read, call); }, call.is_first);
+  }
+  /// The detail of what the operation makes a device do.
+  template <class TimeOf>
+  std::uint32_t device_detail(const TimeOf& time_of) {
+    return recorder_.banded(*current_.op, SpanOf::Device, 0, time_of);
+  }
+
+  /// The call takes so long, then the thread goes on.
+  void take(Priced call);
+  /// The call takes so long at least, and returns `wake_time` after the last of `pending_wakes_`:
+  /// then its time is not its own, and has no band.
+  void block(Priced call, Duration wake_time, std::string waits_for);
+  void block(Priced call, cost::Wait wait, std::string waits_for) {
+    Reading read{machine_};
+    block(call, cost::wake_time(read, wait), std::move(waits_for));
+  }
   void returned();
 
-  /// Queues `what`, visible to the device `latency` after the call, which takes `call`.
+  /// Queues `what`, which the call of so long makes the device see.
   template <class What>
-  void push(StreamQueue& stream, Duration call, Duration latency, What what) {
+  void push(StreamQueue& stream, Duration call, cost::Entry entry, What what) {
     if (capture_ != nullptr) {
       capture_->capture(stream, std::move(what));
-    } else {
-      stream.push({current_, engine_.now() + call + latency, 0, 1, std::move(what)});
+      return;
     }
+    Reading read{machine_};
+    const TimePoint available = engine_.now() + call + cost::launch_latency(read, entry);
+    stream.push({current_, available, 0, 1, std::move(what)});
   }
-  /// The call's cost; more the first time in the pass that the thread makes this kind of call.
-  Duration call_cost(Param param);
+  /// A call of this kind begins. Once each: it notes what the next one depends on.
+  cost::Call begin_call(Param param);
+  /// The same, for work on this device.
+  cost::Call begin_call(Param param, std::uint32_t device);
+  bool switches_to(std::uint32_t device);
+  /// Of a call whose time grows with a buffer's size.
+  Priced sized_call(Param call, Param rate, const BufferRef& memory);
   bool queue_full(StreamQueue& stream);
-  Duration device_switch(std::uint32_t device);
   StreamQueue& stream(const StreamRef& ref);
   StreamQueue& stream_at(const StreamRef& ref, Variables variables);
-  Duration contention(Duration cost);
   void end_capture();
   void wait_for_stream(StreamQueue& stream);
 
-  void kernel(const StreamRef& stream, Duration call, const KernelCost& cost);
+  /// `cost_of(Reading&)`: a function of models/cost/kernel.h.
+  template <class CostOf>
+  void kernel(const StreamRef& stream, cost::Call call, const CostOf& cost_of);
+  /// The work of a kernel that takes `cost_of(Reading&)`.
+  template <class CostOf>
+  KernelWork kernel_work(const CostOf& cost_of) {
+    Reading read{machine_};
+    return {cost_of(read), device_detail([&](Reading& again) { return cost_of(again).alone; })};
+  }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
+  void pinned_copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
+                   bool synchronous);
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
                      bool to_device, bool synchronous);
+  CopyWork copy_work(const cost::Copy& copy, std::uint32_t from, std::uint32_t to);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
   void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
@@ -99,8 +146,10 @@ class HostThread final : Handler, Waiter, ContextUser {
     Execution execution;
     Duration issued;  ///< after the call began
     std::vector<nccl::Call> together;
-    std::size_t joined = 0;  ///< of `together`
+    std::size_t joined = 0;                ///< of `together`
+    std::vector<const NcclCall*> entries;  ///< that the launch runs, in its operations' order
   };
+  void set_details(NcclKernel& kernel, bool both_ways);
   std::vector<nccl::Call> together_on(const CommHandle& handle,
                                       const std::vector<NcclCall>& calls) const;
   /// `queue_of(StreamQueue&)`: where what was called on a stream goes.
@@ -112,6 +161,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   void nccl_issue();
   void nccl_connect(const NcclCall& call);
   void nccl_launch_all();
+  Duration nccl_call_cost(Param param, std::uint32_t device);
   void wait_for_connection(Connection* connection);
   const Buffer& buffer(const BufferRef& ref) const;
 
@@ -172,14 +222,15 @@ class HostThread final : Handler, Waiter, ContextUser {
   Execution current_;
   TimePoint called_{};           ///< when the current call began
   TimePoint earliest_return_{};  ///< of a blocking call
-  Duration wake_cost_{};
+  Duration wake_time_{};
   std::uint32_t pending_wakes_ = 0;
-  bool passed_ = false;              ///< the operation took no time
-  bool retry_ = false;               ///< the call was held up (queue full): run it again
-  bool after_connecting_ = false;    ///< NCCL's connections are made: launch
-  std::vector<bool> called_before_;  ///< by Param: the kinds of call made in this pass
-  std::size_t slot_;                 ///< this thread's in Process::in_call_until
-  std::uint32_t device_ = 0;         ///< the thread's current device
+  std::uint32_t waiting_detail_ = 0;  ///< of the span of a blocking call
+  bool passed_ = false;               ///< the operation took no time
+  bool retry_ = false;                ///< the call was held up (queue full): run it again
+  bool after_connecting_ = false;     ///< NCCL's connections are made: launch
+  std::vector<bool> called_before_;   ///< by Param: the kinds of call made in this pass
+  std::size_t slot_;                  ///< this thread's in Process::in_call_until
+  std::uint32_t device_ = 0;          ///< the thread's current device
   std::string waits_for_;
   const StreamQueue* waits_for_stream_ = nullptr;
   std::vector<Connection*> connections_;  ///< that the current call waits for
@@ -189,6 +240,8 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;
+  std::vector<cost::Call> nccl_host_calls_;  ///< of the launch under way
+  bool has_connected_ = false;               ///< for it
 };
 
 }  // namespace foretrace::sim

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "scenarios/program/op_refs.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::sim {
 namespace {
@@ -17,18 +17,12 @@ class HostTouches {
   HostTouches(const Program& program, std::uint32_t process)
       : program_{program}, variables_{process} {}
 
-  void add(const Block& block, double times) {
-    for (const Op& op : block) {
-      if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
-        variables_.push_back(0);
-        if (repeat->times > 0) add(repeat->ops, times * static_cast<double>(repeat->times));
-        variables_.pop_back();
-      } else if (const Block* inner = block_of(op.kind)) {
-        add(*inner, times);
-      } else {
-        add(op, times);
-      }
-    }
+  void add(const Block& block) {
+    for_each_op(block, [this](const Op& op, Around around) {
+      const std::uint64_t times = executions(around);
+      variables_.resize(1 + loops_of(around).size());
+      if (times > 0) add(op, static_cast<double>(times));
+    });
   }
 
   std::set<std::uint32_t> read, written;
@@ -36,7 +30,7 @@ class HostTouches {
 
  private:
   void add(const Op& op, double times) {
-    const auto accesses = buffer_accesses(op.kind);
+    const auto accesses = op_facts(op.kind).accesses;
     const auto memory_of = [this](const BufferAccess& access) {
       return program_.buffers[access.buffer->resolve(variables_).value].memory;
     };
@@ -58,19 +52,6 @@ class HostTouches {
   std::vector<std::int64_t> variables_;
 };
 
-void add_captured(const Program& program, const Block& block, bool captured,
-                  std::set<std::uint32_t>& found) {
-  for (const Op& op : block) {
-    if (const CommRef* comm = captured ? nccl_comm(op.kind) : nullptr) {
-      found.insert(program.comms[comm->first.value].communicator);
-    }
-    if (const Block* inner = block_of(op.kind)) {
-      add_captured(program, *inner, captured || std::holds_alternative<GraphCapture>(op.kind),
-                   found);
-    }
-  }
-}
-
 }  // namespace
 
 void warm_cache(const Program& program, const Machine& machine, Process& process) {
@@ -78,7 +59,7 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
   HostTouches touches{program, process.index};
   for (const foretrace::HostThread& thread : program.threads) {
     if (std::ranges::find(thread.processes, process.index) != thread.processes.end()) {
-      touches.add(thread.ops, 1);
+      touches.add(thread.ops);
     }
   }
   if (touches.bytes > machine.get(Param::HostCache).value) return;
@@ -90,9 +71,10 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
 
 std::set<std::uint32_t> captured_communicators(const Program& program) {
   std::set<std::uint32_t> found;
-  for (const foretrace::HostThread& thread : program.threads) {
-    add_captured(program, thread.ops, false, found);
-  }
+  for_each_op(program, [&](const foretrace::HostThread&, const Op& op, Around around) {
+    const CommRef* comm = is_inside<GraphCapture>(around) ? nccl_comm(op.kind) : nullptr;
+    if (comm != nullptr) found.insert(program.comms[comm->first.value].communicator);
+  });
   return found;
 }
 

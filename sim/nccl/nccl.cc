@@ -9,7 +9,6 @@
 #include "sim/device/stream.h"
 
 namespace foretrace::sim {
-
 void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
                      const Execution& execution, const nccl::Choice& choice) {
   const std::size_t party = transfer->enlist(rank, *this);
@@ -18,7 +17,7 @@ void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
   if (collective != nullptr && !nccl::is_send_recv(collective->kind)) {
     std::swap(parts_[collectives_++], parts_.back());
   }
-  executions_.push_back(execution);
+  operations_.push_back({execution});
   channels_ = std::max(channels_, choice.channels);
   ++open_;
 }
@@ -87,8 +86,7 @@ std::vector<std::uint32_t> Transfer::missing() const {
 }
 
 void Transfer::leave() {
-  constexpr Duration kShort = std::chrono::microseconds{20};  // too short for others to disturb
-  if (!path_.memory || cost_.latency < kShort) {
+  if (!path_.memory || cost_.latency < path_.memory->least) {
     engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
     return;
   }
@@ -189,6 +187,34 @@ const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::Call>&
     last_costs_ = nccl::group_cost(machine_, tuning_, together);
   }
   return last_costs_;
+}
+
+std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed) const {
+  const Variables v = call.variables;
+  const OpKind& kind = call.execution.op->kind;
+  const auto* const collective = std::get_if<NcclCollective>(&kind);
+  const bool grouped =
+      collective != nullptr && timed.together.size() > 1 && !nccl::is_send_recv(collective->kind);
+  const auto pair = [&](Reading& read, const auto& op) {
+    const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
+    return nccl::send_recv_time(read, tuning_, op.size.eval(v), timed.both_ways,
+                                peer_of(timed.rank, peer));
+  };
+  const auto alone = [&](Reading& read) {
+    if (collective != nullptr) {
+      const nccl::Call of{collective->kind, collective->size.eval(v), collective->type,
+                          collective->op};
+      return nccl::collective_time(read, tuning_, of);
+    }
+    const auto* const send = std::get_if<NcclSend>(&kind);
+    return send != nullptr ? pair(read, *send) : pair(read, std::get<NcclRecv>(kind));
+  };
+  Reading read{machine_};
+  if (alone(read).model == nccl::Model::Price) return {};  // no parameter's doing
+  return shares_of(machine_, [&](Reading& nudged) {
+    if (!grouped) return alone(nudged).terms.seconds;
+    return nccl::group_time(nudged, tuning_, timed.together)[timed.place].seconds;
+  });
 }
 
 Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,

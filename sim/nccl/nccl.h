@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/machine/reading.h"
 #include "models/nccl/time/cost.h"
 #include "models/nccl/time/group_cost.h"
 #include "sim/chunk/network.h"
@@ -44,7 +45,6 @@ class NcclLaunch {
   /// Takes part in `transfer` as `rank`.
   void add(std::shared_ptr<Transfer> transfer, std::uint32_t rank, const Execution& execution,
            const nccl::Choice& choice);
-  void set_detail(std::uint16_t detail) { detail_ = detail; }
 
   /// The kernel runs: it arrives at all its collectives, and after them at its sends and receives,
   /// as each of its channels does.
@@ -52,8 +52,15 @@ class NcclLaunch {
   void transfer_over();
 
   std::uint32_t channels() const { return channels_; }
-  std::uint16_t detail() const { return detail_; }
-  const std::vector<Execution>& executions() const { return executions_; }
+  /// A call that the kernel runs, and the detail of its span.
+  struct Operation {
+    Execution execution;
+    std::uint32_t detail = 0;
+  };
+  const std::vector<Operation>& operations() const { return operations_; }
+  void set_detail(std::size_t operation, std::uint32_t detail) {
+    operations_[operation].detail = detail;
+  }
   /// A transfer, and which of its parties this launch is.
   struct Part {
     std::shared_ptr<Transfer> transfer;
@@ -69,10 +76,9 @@ class NcclLaunch {
   Order after_;
   std::vector<Part> parts_;      ///< collectives first
   std::size_t collectives_ = 0;  ///< of them
-  std::vector<Execution> executions_;
+  std::vector<Operation> operations_;
   std::size_t open_ = 0;
   std::uint32_t channels_ = 0;
-  std::uint16_t detail_ = 0;
 };
 
 /// What every rank must agree on; also what a deadlock explanation shows.
@@ -91,6 +97,7 @@ struct TransferPath {
   struct Memory {
     PathId path;
     Bandwidth idle;
+    Duration least;  ///< less than this beside the wire is too short for others to disturb
   };
   std::optional<Memory> memory;
 };
@@ -159,6 +166,14 @@ struct Connection {
   bool made() const { return missing.empty(); }
 };
 
+/// Of one of several calls that a kernel runs, what its time depends on beside itself.
+struct NcclTimed {
+  std::uint32_t rank;
+  bool both_ways;
+  const std::vector<nccl::Call>& together;
+  std::size_t place;  ///< among `together`
+};
+
 /// A communicator at run time.
 class NcclComm {
  public:
@@ -196,6 +211,9 @@ class NcclComm {
   Connection* connect_pair(std::uint32_t rank, std::uint32_t peer);
   Connection* initialize(std::uint32_t rank);
   bool is_initialized() const { return initialization_.made(); }
+
+  /// How much each parameter is of the call's time on the GPUs.
+  std::vector<Share> shares(const NcclCall& call, const NcclTimed& timed) const;
 
   NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
 

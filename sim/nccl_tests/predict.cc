@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
@@ -38,28 +39,22 @@ Program program_of(const NcclTestsPlan& plan, const std::vector<NcclTestsLoop>& 
 constexpr std::uint32_t kNoRegion = 0xffffffff;
 
 /// Which region of its thread (counted from 0) an operation belongs to, by OpId.
-void number_regions(const Block& block, std::uint32_t inside, std::uint32_t& next,
-                    std::vector<std::uint32_t>& region_of) {
-  for (const Op& op : block) {
-    const bool is_region = std::holds_alternative<Region>(op.kind);
-    const std::uint32_t region = is_region ? next++ : inside;
-    region_of[op.id.value] = region;
-    if (const Block* inner = block_of(op.kind)) number_regions(*inner, region, next, region_of);
-  }
-}
-
 std::vector<std::uint32_t> regions_of(const Program& program) {
   std::vector<std::uint32_t> region_of(program.op_count, kNoRegion);
   for (const HostThread& thread : program.threads) {
     std::uint32_t next = 0;
-    number_regions(thread.ops, kNoRegion, next, region_of);
+    for_each_op(thread.ops, [&](const Op& op, Around around) {
+      const std::uint32_t outside = around.empty() ? kNoRegion : region_of[around.back()->id.value];
+      region_of[op.id.value] = std::holds_alternative<Region>(op.kind) ? next++ : outside;
+    });
   }
   return region_of;
 }
 
 /// One timed region of the text, over all ranks.
 struct Measured {
-  double total_us = 0;  ///< mean of the region's instances
+  double total_us = 0;             ///< mean of the region's instances
+  double low_us = 0, high_us = 0;  ///< of their bands' ends
   std::size_t samples = 0;
   const SpanDetail* detail = nullptr;
 };
@@ -70,10 +65,17 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
   std::vector<Measured> measured(plan.sizes.size() * loops.size());
   for (const RegionSamples& region : timeline.regions) {
     Measured& at = measured.at(region_of.at(region.op));
-    at.total_us += static_cast<double>(region.samples_ns.front()) * 1e-3;
+    const double us = static_cast<double>(region.samples_ns.front()) * 1e-3;
+    at.total_us += us;
+    at.low_us += us * region.low_factor;
+    at.high_us += us * region.high_factor;
     ++at.samples;
   }
-  for (Measured& at : measured) at.total_us /= static_cast<double>(at.samples);
+  for (Measured& at : measured) {
+    for (double* const sum : {&at.total_us, &at.low_us, &at.high_us}) {
+      *sum /= static_cast<double>(at.samples);
+    }
+  }
   for (const Span& span : timeline.spans) {
     const std::uint32_t region = region_of.at(span.op);
     if (region == kNoRegion || span.detail == 0) continue;
@@ -81,12 +83,6 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
     if (detail.channels > 0) measured.at(region).detail = &detail;
   }
   return measured;
-}
-
-void fill_band(NcclTestsRow& row, const NcclTestsPlan& plan, const Machine& machine) {
-  const NcclBand band = nccl_time_band(machine, plan, row);
-  row.low_us = row.time_us * band.low;
-  row.high_us = row.time_us * band.high;
 }
 
 /// Children send numbers only.
@@ -191,7 +187,8 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
       row.protocol = detail->protocol;
       row.channels = detail->channels;
     }
-    fill_band(row, plan, machine);
+    row.low_us = row.time_us * first->low_us / first->total_us;
+    row.high_us = row.time_us * first->high_us / first->total_us;
     rows.push_back(std::move(row));
   }
   return rows;

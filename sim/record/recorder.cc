@@ -3,44 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "reports/timeline/origin.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::sim {
 namespace {
 
-/// Executions of all operations in one process: sizes the span store once, without doubling.
-std::size_t count_executions(const Block& block, std::size_t times) {
-  std::size_t total = 0;
-  for (const Op& op : block) {
-    if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
-      total += count_executions(repeat->ops, times * repeat->times);
-    } else if (const auto* region = std::get_if<Region>(&op.kind)) {
-      total += count_executions(region->ops, times);
-    } else if (const auto* group = std::get_if<NcclGroup>(&op.kind)) {
-      total += count_executions(group->ops, times) + times;
-    } else {
-      total += times;
-    }
-  }
-  return total;
-}
+/// Spans that the store has place for from the begin: 1.3 GB, of which only what is used is taken.
+constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 25;
 
 }  // namespace
 
 Recorder::Recorder(const Program& program, const Machine& machine)
-    : bands_{machine}, totals_(program.processes) {
+    : machine_{machine}, bands_{machine}, tallies_(program.processes), places_(kParamCount) {
   timeline_.origin = origin_of(program);
   timeline_.origin.machine = machine.name;
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
-  timeline_.origin.fit_scenarios = machine.fit_scenarios;
   timeline_.ops = op_rows(program);
-  std::size_t executions = 0;
+  std::uint64_t calls = 0;
   for (const HostThread& thread : program.threads) {
-    executions += count_executions(thread.ops, 1) * thread.processes.size();
+    calls += times_capped(count_executions(thread.ops), thread.processes.size());
+    calls = std::min(calls, kMostReserved);
   }
-  timeline_.spans.reserve(executions * 2);  // the host's call and what it makes a device do
+  // The host's call and what it makes a device do: without doubling the store again and again.
+  timeline_.spans.reserve(std::min(calls * 2, kMostReserved));
 }
 
 std::uint32_t Recorder::add_lane(Lane lane) {
@@ -48,18 +37,51 @@ std::uint32_t Recorder::add_lane(Lane lane) {
   return static_cast<std::uint32_t>(timeline_.lanes.size() - 1);
 }
 
-void Recorder::begin_region(const Execution& execution, std::uint32_t process) {
-  opened_[key_of(execution, process)] = totals_[process];
+void Recorder::add(Total& total, std::uint32_t detail, double ns) {
+  const SpanDetail& banded = timeline_.details[detail];
+  total.ns += ns;
+  total.low_ns += ns * banded.low_factor;
+  total.high_ns += ns * banded.high_factor;
+  for (const auto& [param, share] : bands_.shares(detail)) {
+    std::uint32_t& place = places_[static_cast<std::size_t>(param)];
+    if (place == 0) {
+      params_.push_back(param);
+      place = static_cast<std::uint32_t>(params_.size());
+    }
+    total.share_ns.resize(params_.size());
+    total.share_ns[place - 1] += ns * share;
+  }
 }
 
-void Recorder::add_to_total(const Span& span) {
-  const SpanDetail& detail = timeline_.details[span.detail];
-  if (detail.low_factor == detail.high_factor) return;
-  const auto ns = static_cast<double>(span.end_ns - span.begin_ns);
-  Total& total = totals_[timeline_.lanes[span.lane].process];
-  total.ns += ns;
-  total.low_ns += ns * detail.low_factor;
-  total.high_ns += ns * detail.high_factor;
+const Recorder::Total& Recorder::total_of(std::uint32_t process) {
+  Tally& tally = tallies_[process];
+  for (const std::uint32_t detail : tally.changed) {
+    const double ns = std::exchange(tally.ns[detail], 0);
+    if (timeline_.details[detail].high_factor > 1) add(tally.total, detail, ns);
+  }
+  tally.changed.clear();
+  return tally.total;
+}
+
+void Recorder::begin_region(const Execution& execution, std::uint32_t process) {
+  opened_[key_of(execution, process)] = total_of(process);
+}
+
+/// A region's band is what its operations on this process have on average, weighted by duration:
+/// as if all that are alike were off together.
+void Recorder::set_band(RegionSamples& samples, const Total& before, const Total& after) const {
+  const double ns = after.ns - before.ns;
+  if (ns <= 0) return;
+  samples.low_factor = (after.low_ns - before.low_ns) / ns;
+  samples.high_factor = (after.high_ns - before.high_ns) / ns;
+  std::vector<Share> shares;
+  for (std::size_t i = 0; i < after.share_ns.size(); ++i) {
+    const double earlier = i < before.share_ns.size() ? before.share_ns[i] : 0;
+    shares.push_back({params_[i], (after.share_ns[i] - earlier) / ns});
+  }
+  std::ranges::sort(
+      shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
+  samples.decided_by = deciding(shares);
 }
 
 void Recorder::region(const Execution& execution, std::uint32_t process, TimePoint begin,
@@ -74,12 +96,7 @@ void Recorder::region(const Execution& execution, std::uint32_t process, TimePoi
   samples.samples_ns = {round_to_ns(end - begin)};
   const auto opened = opened_.find(key_of(execution, process));
   if (opened != opened_.end()) {
-    const Total& before = opened->second;
-    const Total& after = totals_[process];
-    if (const double ns = after.ns - before.ns; ns > 0) {
-      samples.low_factor = (after.low_ns - before.low_ns) / ns;
-      samples.high_factor = (after.high_ns - before.high_ns) / ns;
-    }
+    set_band(samples, opened->second, total_of(process));
     opened_.erase(opened);
   }
   timeline_.regions.push_back(std::move(samples));

@@ -19,38 +19,73 @@ class Recorder {
   Recorder(const Program& program, const Machine& machine);
 
   std::uint32_t add_lane(Lane lane);
-  /// `node`: the operation whose work it is, where that is part of a graph's launch.
-  void span(std::uint32_t lane, const Execution& execution, std::uint16_t part, TimePoint begin,
-            TimePoint end, std::uint16_t detail = 0, const Op* node = nullptr) {
-    const OpId op = (node == nullptr ? execution.op : node)->id;
-    const std::uint16_t banded = bands_.detail_of(timeline_, op.value, part, detail);
+
+  /// The detail for spans of `op` that take as long as `time_of(Reading&)` says, a Duration:
+  /// `detail` with their band. Costs a look-up from the operation's second execution on.
+  template <class TimeOf>
+  std::uint32_t banded(const Op& op, SpanOf which, std::uint32_t detail, const TimeOf& time_of) {
+    return bands_.detail_of(timeline_, op.id.value, which, detail, [&] {
+      return shares_of(machine_, [&](Reading& read) { return to_seconds(time_of(read)); });
+    });
+  }
+  /// The same, of a time that has `shares()`.
+  template <class Shares>
+  std::uint32_t banded_by(const Op& op, std::uint32_t detail, const Shares& shares) {
+    return bands_.detail_of(timeline_, op.id.value, SpanOf::Device, detail, shares);
+  }
+  /// `detail`: from banded(); 0 where the duration is given, or waiting.
+  void span(std::uint32_t lane, const Execution& execution, std::uint32_t part, TimePoint begin,
+            TimePoint end, std::uint32_t detail) {
     const Span& span = timeline_.spans.emplace_back(Span{
         execution.op->id.value, lane, execution.instance, round_to_ns(begin.time_since_epoch()),
-        round_to_ns(end.time_since_epoch()), part, banded});
-    if (banded != 0) add_to_total(span);
+        round_to_ns(end.time_since_epoch()), part, detail});
+    if (detail != 0) tally(span);
   }
   void begin_region(const Execution& execution, std::uint32_t process);
   void region(const Execution& execution, std::uint32_t process, TimePoint begin, TimePoint end);
-  std::uint16_t detail(const SpanDetail& detail) { return intern(timeline_, detail); }
+  std::uint32_t detail(const SpanDetail& detail) { return intern(timeline_, detail); }
 
   Timeline finish(Outcome outcome) &&;
 
  private:
-  /// Durations of what has a band, as they are and at its ends.
+  /// Durations of what has a band, since the run's begin: as they are, at the ends of their bands,
+  /// and times each parameter's share.
   struct Total {
     double ns = 0;
     double low_ns = 0;
     double high_ns = 0;
+    std::vector<double> share_ns;  ///< by the parameter's place in params_
+  };
+  /// Of one process. What has not been added to the total yet is kept by detail: one addition for
+  /// each span.
+  struct Tally {
+    Total total;
+    std::vector<double> ns;              ///< by detail
+    std::vector<std::uint32_t> changed;  ///< details whose ns is not 0
   };
   using RegionKey = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;
   static RegionKey key_of(const Execution& execution, std::uint32_t process) {
     return {execution.op->id.value, execution.instance, process};
   }
-  void add_to_total(const Span& span);
+  void tally(const Span& span) {
+    const std::int64_t ns = span.end_ns - span.begin_ns;
+    if (ns <= 0) return;
+    Tally& tally = tallies_[timeline_.lanes[span.lane].process];
+    if (span.detail >= tally.ns.size()) tally.ns.resize(timeline_.details.size());
+    double& sum = tally.ns[span.detail];
+    if (sum == 0) tally.changed.push_back(span.detail);
+    sum += static_cast<double>(ns);
+  }
+  const Total& total_of(std::uint32_t process);
+  void add(Total& total, std::uint32_t detail, double ns);
+  void set_band(RegionSamples& samples, const Total& before, const Total& after) const;
 
+  const Machine& machine_;
   Timeline timeline_;
   SpanBands bands_;
-  std::vector<Total> totals_;          ///< by process, since the run's begin
+  std::vector<Tally> tallies_;         ///< by process
+  std::vector<Param> params_;          ///< that any span's duration has a share of
+  std::vector<std::uint32_t> places_;  ///< by Param: its place in params_, plus one; 0: none
   std::map<RegionKey, Total> opened_;  ///< the process' total when the region began
 };
 

@@ -1,56 +1,71 @@
-// How far a predicted duration may be off: each operation's band, from the spread and the source of
-// the machine parameters that its duration is made of.
+// The bands of predicted spans, and the parameters that decide how long they are: from the very
+// cost function that gave a span's duration (models/cost/, models/nccl/), asked again with one
+// parameter after the other moved a little (shares_of), once for all spans of an operation.
 //
-// - fit: the parameter's spread (one sigma over machines and starts). Where the file gives none,
-//   5 %: eight of ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
-// - published: 15 %.
-// - datasheet: 25 %. Of an H200's, programs reach 371 of NVLink's 450 GB/s and 4.1 of the memory's
-//   4.8 TB/s.
-// - assumed: 50 %; also a fit that is used outside of the sizes that it was made for.
-//
-// An operation has the widest band of its parameters, at most a factor of two. Waiting and the
-// order of events have none of their own. A region's band is what its operations on this process
-// have on average, weighted by duration: as if all that are alike were off together.
+// Waiting and the order of events have no band of their own.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "models/machine/machine.h"
+#include "models/machine/reading.h"
 #include "reports/timeline/timeline.h"
 
 namespace foretrace::sim {
 
-/// Factors of a duration.
-struct Band {
-  double low = 1;
-  double high = 1;
-  ParameterClass parameters = ParameterClass::Fit;
+/// What an operation's spans are made of differs, and each has a band of its own.
+enum class SpanOf : std::uint8_t {
+  Call,       ///< on the host
+  FirstCall,  ///< of its kind in the pass, which takes longer
+  Device      ///< what it makes a device do
 };
-
-/// The widest band of those parameters that the machine has; `size_bytes` (0: unknown) decides
-/// whether they were fitted for it.
-Band band_of(const Machine& machine, std::span<const Param> params, std::uint64_t size_bytes);
 
 class SpanBands {
  public:
   explicit SpanBands(const Machine& machine) : machine_{machine} {}
 
-  /// The detail of a span of `op`: `detail`, which names NCCL's choice or is the empty one, with
-  /// the band of what the operation does on the host (`part` 0) or on a device.
-  std::uint16_t detail_of(Timeline& timeline, std::uint32_t op, std::uint16_t part,
-                          std::uint16_t detail);
+  /// The detail of such spans of `op`: `detail`, which names NCCL's choice or is the empty one,
+  /// with the band of a time that has `shares()`. The first execution of an operation stands for
+  /// all.
+  template <class Shares>
+  std::uint32_t detail_of(Timeline& timeline, std::uint32_t op, SpanOf which, std::uint32_t detail,
+                          const Shares& shares) {
+    std::uint32_t& known = slot(timeline, op, which, detail);
+    if (known == 0) known = 1 + add(timeline, op, detail, shares());
+    return known - 1;
+  }
+
+  /// Of a detail that detail_of() gave.
+  std::span<const Share> shares(std::uint32_t detail) const {
+    return detail < shares_.size() ? std::span<const Share>{shares_[detail]}
+                                   : std::span<const Share>{};
+  }
 
  private:
-  Band host_band(const OpRow& op) const;
-  Band device_band(const OpRow& op, const SpanDetail& detail) const;
+  static constexpr std::size_t kKinds = 3;  ///< of SpanOf
+  /// Where the detail is remembered, plus one; 0: not known yet.
+  std::uint32_t& slot(const Timeline& timeline, std::uint32_t op, SpanOf which,
+                      std::uint32_t detail) {
+    const auto kind = static_cast<std::size_t>(which);
+    if (detail != 0) return named_[{op * kKinds + kind, detail}];
+    if (plain_.empty()) plain_.resize(timeline.ops.size());
+    return plain_[op][kind];
+  }
+  std::uint32_t add(Timeline& timeline, std::uint32_t op, std::uint32_t detail,
+                    std::vector<Share> shares);
 
   const Machine& machine_;
-  std::map<std::pair<std::uint64_t, std::uint16_t>, std::uint16_t> known_;
-  std::vector<std::pair<std::uint16_t, std::uint16_t>> plain_;  ///< by op: host, device; 0: not yet
+  std::vector<std::array<std::uint32_t, kKinds>> plain_;  ///< by op
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> named_;
+  std::map<SpanDetail, std::uint32_t> index_;  ///< in Timeline::details
+  std::vector<std::vector<Share>> shares_;     ///< by detail
 };
+
+/// Those of the shares that decide, the ten largest at most, as a timeline has them.
+std::vector<ParameterShare> deciding(std::span<const Share> shares);
 
 }  // namespace foretrace::sim

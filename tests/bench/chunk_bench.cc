@@ -24,7 +24,7 @@ constexpr std::uint32_t kNodes = 128;
 constexpr Bytes kSize{64ULL << 20};
 
 Machine cluster() {
-  const auto machine = read_machine(R"(schema_version: 1
+  const auto machine = read_machine(R"(schema_version: 2
 name: cluster
 based_on: h200-nvswitch-8
 node: {count: 128, gpus: 8, gpu: NVIDIA H200}

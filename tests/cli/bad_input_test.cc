@@ -249,7 +249,7 @@ TEST(BadMachine, WithoutAParameterThatIsNeededIsNamed) {
   const Scratch scratch;
   scratch.write(
       "bare.yaml",
-      "schema_version: 1\nname: bare\nnode: {gpu: NVIDIA H200, gpus: 8}\nparameters: {}\n");
+      "schema_version: 2\nname: bare\nnode: {gpu: NVIDIA H200, gpus: 8}\nparameters: {}\n");
   scratch.write("x.yaml", scenario(""));
   for (const char* command :
        {"foretrace simulate x.yaml --machine bare.yaml",

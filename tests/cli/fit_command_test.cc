@@ -45,7 +45,7 @@ TEST(FitCommand, WritesAMachineFileThatPredicts) {
                                  "depends on it (would be by: scenarios/calibration/memory.yaml)"));
   const std::string file = read_file(scratch.path() / "mine.yaml");
   EXPECT_THAT(file, AllOf(HasSubstr("name: mine"), HasSubstr("gpu: NVIDIA H200"),
-                          HasSubstr("as h200-nvswitch-8"), HasSubstr("- calibrate_threads")));
+                          HasSubstr("as h200-nvswitch-8"), HasSubstr("scenario: calibrate_threads")));
   const Ran predicts = scratch.run(
       "foretrace simulate scenarios/calibration/threads.yaml --machine mine.yaml -o out");
   EXPECT_EQ(predicts.exit_code, 0) << predicts.err;
@@ -87,7 +87,7 @@ TEST(MergeCommand, JoinsProcessStartsOfOneProgram) {
       "-o both");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(fs::exists(scratch.path() / "both" / "measured.timeline.json"));
-  EXPECT_TRUE(fs::exists(scratch.path() / "both" / "environment.json"));
+  EXPECT_TRUE(fs::exists(scratch.path() / "both" / "environments"));
   const Ran nothing = scratch.run("foretrace merge scenarios -o both");
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("measured.timeline.json"));

@@ -244,9 +244,10 @@ TEST(NcclExplainOfTheMachine, FollowsItsNvls) {
   const Ran off = scratch.run("foretrace nccl-explain all_reduce 64M");
   EXPECT_THAT(off.out, HasSubstr("NVLS is off on this machine"));
   scratch.write("on.yaml",
-                "schema_version: 1\nname: on\nbased_on: h200-nvswitch-8\n"
+                "schema_version: 2\nname: on\nbased_on: h200-nvswitch-8\n"
                 "node: {gpus: 8, gpu: NVIDIA H200}\n"
-                "parameters: {nccl.nvls: {value: 1, source: assumed}}\n");
+                "sources: {on: {class: assumed, text: switched on}}\n"
+                "parameters: {nccl.nvls: {value: 1, source: on}}\n");
   const Ran on = scratch.run("foretrace nccl-explain all_reduce 64M --machine on.yaml");
   EXPECT_EQ(on.exit_code, 0) << on.err;
   EXPECT_THAT(on.out, HasSubstr("NVLS Simple is the cheapest"));

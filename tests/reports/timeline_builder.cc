@@ -65,7 +65,7 @@ std::uint32_t TimelineBuilder::stream(std::string name, std::uint32_t process,
 }
 
 std::uint32_t TimelineBuilder::span(std::uint32_t op, std::uint32_t lane, std::int64_t begin_ns,
-                                    std::int64_t end_ns, std::uint16_t part,
+                                    std::int64_t end_ns, std::uint32_t part,
                                     std::uint64_t instance) {
   timeline.spans.push_back(Span{.op = op,
                                 .lane = lane,

@@ -38,7 +38,7 @@ class TimelineBuilder {
   std::uint32_t stream(std::string name, std::uint32_t process = 0, std::uint32_t device = 0);
   /// Answers the span's index.
   std::uint32_t span(std::uint32_t op, std::uint32_t lane, std::int64_t begin_ns,
-                     std::int64_t end_ns, std::uint16_t part = 0, std::uint64_t instance = 0);
+                     std::int64_t end_ns, std::uint32_t part = 0, std::uint64_t instance = 0);
   /// One region of one process with the samples of its repetitions.
   RegionSamples& region(std::uint32_t op, std::string name, std::vector<std::int64_t> samples_ns,
                         std::uint32_t process = 0, std::uint64_t instance = 0);

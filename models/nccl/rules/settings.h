@@ -1,6 +1,6 @@
 // The environment settings that change what NCCL chooses, read as NCCL reads them. What NCCL would
 // refuse, or would take for something that its author did not mean, is an error: see
-// scenarios/environment.h.
+// scenarios/program/environment.h.
 #pragma once
 
 #include <array>

@@ -25,7 +25,7 @@ Terms price_terms(Reading& read, const Tuning& tuning, Bytes bytes, const Plan& 
   terms.hop_seconds = latency - terms.fixed_seconds;
   terms.channel_seconds = std::max(0.0, terms.seconds - latency);
   terms.wire_bytes = static_cast<double>(bytes.count) * 2 * (ranks - 1) / ranks;
-  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortBandwidth);
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   return terms;
 }
 

@@ -37,7 +37,7 @@ class GroupTime {
   double wire_seconds(const Placed& call, Bytes bytes) const {
     if (call.plan.protocol == Protocol::LL) return 0;
     return bus_bytes(call.kind, static_cast<double>(bytes.count), tuning_.ranks()) /
-           read_.rate(Param::NcclPortBandwidth);
+           read_.rate(Param::NcclPortShare);
   }
 
   /// Seconds of the kernel, of which `wire` is that of all calls' bytes through a port; empty where
@@ -112,22 +112,23 @@ class GroupTime {
 
 }  // namespace
 
-std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
-                             const std::vector<Call>& calls) {
-  std::vector<Cost> costs;
+std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
+                                    const std::vector<Call>& calls) {
+  std::vector<GroupedTime> times;
   std::vector<Request> requests;
   std::vector<std::size_t> busy;  // calls that have anything to do
   for (const Call& call : calls) {
     if (call.size.count == 0) {
-      costs.emplace_back();
+      times.emplace_back();
       continue;
     }
-    busy.push_back(costs.size());
-    costs.push_back(collective_cost(machine, tuning, call));
+    busy.push_back(times.size());
+    const CollectiveTime alone = collective_time(read, tuning, call);
+    times.push_back({alone.choice, alone.terms.seconds, alone.terms.wire_seconds});
     const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
     requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1});
   }
-  if (busy.size() < 2) return costs;
+  if (busy.size() < 2) return times;
   const std::vector<Plan> plans = plan_group(tuning, requests);
   std::vector<Placed> placed;
   for (std::size_t i = 0; i < busy.size(); ++i) {
@@ -135,19 +136,27 @@ std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
     const Bytes bytes = requests[i].bytes;
     placed.push_back({call.kind, bytes, bytes.count / call.size.count, plans[i]});
   }
-  Reading read{machine};
   const GroupTime group{read, tuning, placed};
   const std::uint32_t channels = kernel_channels(plans);
   double all_wires = 0;
   for (const Placed& call : placed) all_wires += group.wire_seconds(call, call.bytes);
   const auto seconds = group.seconds(channels, all_wires);
-  if (!seconds) return costs;
+  if (!seconds) return times;
   const double beside = std::max(0.0, *seconds - all_wires);
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const Plan& plan = plans[i];
     const double wire = group.wire_seconds(placed[i], placed[i].bytes);
-    costs[busy[i]] = cost_of(machine, {plan.algorithm, plan.protocol, channels, plan.threads},
-                             beside + wire, wire);
+    times[busy[i]] = {{plan.algorithm, plan.protocol, channels, plan.threads}, beside + wire, wire};
+  }
+  return times;
+}
+
+std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
+                             const std::vector<Call>& calls) {
+  Reading read{machine};
+  std::vector<Cost> costs;
+  for (const GroupedTime& time : group_time(read, tuning, calls)) {
+    costs.push_back(cost_of(machine, time.choice, time.seconds, time.wire_seconds));
   }
   return costs;
 }

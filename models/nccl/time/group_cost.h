@@ -12,6 +12,14 @@ namespace foretrace::nccl {
 /// another: the busiest channel's time beside the wire becomes everybody's latency, and the wires
 /// of all add up on the ports. Where that is not known (trees, NVLS, several nodes, a machine file
 /// without times), each costs what it does alone.
+struct GroupedTime {
+  Choice choice;
+  double seconds = 0;
+  double wire_seconds = 0;  ///< of them; what no one can slow down is the rest
+};
+std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
+                                    const std::vector<Call>& calls);
+
 std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
                              const std::vector<Call>& calls);
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/overlap.h"
 #include "models/nccl/time/params.h"
 #include "models/nccl/time/ring_time.h"
@@ -12,11 +13,6 @@ namespace foretrace::nccl {
 namespace {
 
 using enum Protocol;
-
-// Payload of a step of a channel's buffer (nccl src/include/device.h).
-constexpr double kLlStep = 32.0 * 1024;
-constexpr double kLl128Step = 614400.0 / 16 * 15;
-constexpr double kSimpleStep = 512.0 * 1024;
 
 class HopTime {
  public:
@@ -63,7 +59,7 @@ class HopTime {
   double port_seconds(double bytes) const {
     double share = choice_.protocol == LL ? 0.5 : 1;  // the other half are flags
     if (share < 1 && read_.has(Param::NcclHostLlShare)) share = read_.value(Param::NcclHostLlShare);
-    return bytes / (read_.rate(Param::NcclPortBandwidth) * share);
+    return bytes / (read_.rate(Param::NcclPortShare) * share);
   }
 
   /// One message of `payload` bytes on one channel over the network, beyond its bytes' time.
@@ -93,7 +89,7 @@ class HopTime {
     terms.channel_seconds = nodes_ == 1 ? through_ports : overlapped(read_, through_ports, network);
     terms.seconds = terms.hop_seconds + terms.channel_seconds;
     terms.wire_bytes = wire_bytes;
-    terms.wire_seconds = wire_bytes / read_.rate(Param::NcclPortBandwidth);
+    terms.wire_seconds = wire_bytes / read_.rate(Param::NcclPortShare);
     return terms;
   }
 
@@ -108,7 +104,7 @@ class HopTime {
     double step_share = 1;  // of a step's latency that shows: the rest hides behind earlier parts
     double hop_share = 1;   // the same of a hop between nodes
     if (choice_.protocol == Simple && chain) {
-      step_share = std::min(1.0, part / kSimpleStep);
+      step_share = std::min(1.0, part / kSimpleStepBytes);
     } else if (choice_.protocol == Simple) {
       step_share = 1 / std::hypot(1.0, part / read_.value(Param::NcclHiddenStep));
       if (nodes_ > 1) {
@@ -123,16 +119,16 @@ class HopTime {
   }
 
   double largest_part() const {
-    if (choice_.protocol == LL) return kLlStep;
-    return choice_.protocol == LL128 ? kLl128Step : 4 * kSimpleStep;
+    if (choice_.protocol == LL) return kLlStepBytes;
+    return choice_.protocol == LL128 ? kLl128StepBytes : 4 * kSimpleStepBytes;
   }
 
   /// Up and down again: a chain inside each node, a binary tree over the nodes. A chunk is passed
   /// on when all of it has come, so the first one pays for every hop.
   Terms tree() const {
     const double chunk = choice_.protocol == LL      ? read_.value(Param::NcclLlFill)
-                         : choice_.protocol == LL128 ? kLl128Step
-                                                     : kSimpleStep;
+                         : choice_.protocol == LL128 ? kLl128StepBytes
+                                                     : kSimpleStepBytes;
     const double message = std::min(bytes_ / channels_, chunk);
     double hops = by_protocol(kTreeBase) + 2 * (per_node_ - 1) * by_protocol(kTreeStep);
     double network = 0;
@@ -155,7 +151,7 @@ class HopTime {
   /// The switches add up and spread; NVLSTree has a tree over the nodes for each GPU's part.
   Terms nvls() const {
     const bool all_reduce = kind_ == CollectiveKind::AllReduce;
-    const double switches = all_reduce ? bytes_ / read_.rate(Param::NcclNvlsRate)
+    const double switches = all_reduce ? bytes_ / read_.rate(Param::NcclNvlsShare)
                                        : port_seconds(bytes_ * (per_node_ - 1) / per_node_);
     double hops = read_.seconds(Param::NcclNvlsBase);
     double network = 0;

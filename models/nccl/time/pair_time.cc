@@ -4,16 +4,15 @@
 #include <cmath>
 #include <optional>
 
+#include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/overlap.h"
 
 namespace foretrace::nccl {
 namespace {
 
-constexpr double kSimpleStep = 512.0 * 1024;  // nccl src/include/device.h: of a channel's buffer
-
 /// Simple, of channels that drift apart: beyond the ports. No part is so small that they do not.
 double drifting_seconds(Reading& read, const PairParams& params, double port_seconds, double part) {
-  const double steps = std::max(part, read.value(Param::NcclExchangeLeast)) / kSimpleStep;
+  const double steps = std::max(part, read.value(Param::NcclExchangeLeast)) / kSimpleStepBytes;
   const double power = read.value(Param::NcclExchangePower);
   return port_seconds + read.seconds(params.simple_drift) * std::pow(steps, power);
 }
@@ -22,14 +21,14 @@ double drifting_seconds(Reading& read, const PairParams& params, double port_sec
 double rated_seconds(Reading& read, Exchange exchange, const PairParams& params,
                      double port_seconds, double part) {
   const double channel = part / read.rate(params.simple_rate) +
-                         std::min(part, kSimpleStep) / read.rate(params.simple_last);
+                         std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
   if (exchange == Exchange::OneWay) return std::max(channel, port_seconds);
   if (exchange != Exchange::SendRecv || !read.has(Param::NcclPairOverlap)) {
     return overlapped(read, channel, port_seconds);
   }
   const double exponent =
       read.value(Param::NcclPairOverlap) +
-      read.value(Param::NcclPairOverlapGrowth) * std::log2(1 + part / kSimpleStep);
+      read.value(Param::NcclPairOverlapGrowth) * std::log2(1 + part / kSimpleStepBytes);
   return overlapped(channel, port_seconds, exponent);
 }
 
@@ -40,9 +39,9 @@ std::optional<Terms> within_node(Reading& read, Exchange exchange, const Choice&
   const double part = bytes / choice.channels;
   Terms terms;
   terms.wire_bytes = bytes * peers;
-  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortBandwidth);
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.port_seconds =
-      terms.wire_bytes / (read.rate(Param::NcclPortBandwidth) * read.value(params.port_share));
+      terms.wire_bytes / (read.rate(Param::NcclPortShare) * read.value(params.port_share));
   if (choice.protocol == Protocol::LL) {  // flags double the bytes
     terms.fixed_seconds = read.seconds(params.ll_base) +
                           read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
@@ -85,7 +84,7 @@ std::optional<Terms> between_nodes(Reading& read, const Topology& topology, Exch
       break;
   }
   terms.fixed_seconds = read.seconds(Param::NcclNetExchangeBase);
-  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortBandwidth);
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.port_seconds = terms.wire_seconds;
   terms.channel_seconds = overlapped(read, terms.port_seconds, network);
   terms.seconds = terms.fixed_seconds + terms.channel_seconds;
@@ -97,7 +96,7 @@ std::optional<Terms> between_nodes(Reading& read, const Topology& topology, Exch
 Terms priced(Reading& read, const Tuning& tuning, Protocol protocol, double wire_bytes) {
   const float latency =
       tuning.latency[index_of(Function::AllGather)][index_of(Algorithm::Ring)][index_of(protocol)];
-  const double port_rate = read.rate(Param::NcclPortBandwidth);
+  const double port_rate = read.rate(Param::NcclPortShare);
   const auto& ring = tuning.graphs.ring;
   Terms terms;
   terms.wire_bytes = wire_bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/overlap.h"
 #include "models/nccl/time/params.h"
 
@@ -10,12 +11,9 @@ namespace foretrace::nccl {
 namespace {
 
 // nccl src/include/device.h
-constexpr double kLlStep = 32.0 * 1024;  ///< payload of a step of a channel's buffer: 64 KiB, half
-                                         ///< of it flags
-constexpr double kSimpleStep = 512.0 * 1024;      ///< the same of Simple
-constexpr double kRingChunk = 2.0 * 1024 * 1024;  ///< four of them: a rank's part in one pass
-constexpr double kBytesPerThread = 8;             ///< of LL, in one round
-constexpr double kLlThreads = 512;                ///< NCCL_LL_MAX_NTHREADS
+constexpr double kRingChunk = 4 * kSimpleStepBytes;  ///< a rank's part in one pass
+constexpr double kBytesPerThread = 8;                ///< of LL, in one round
+constexpr double kLlThreads = 512;                   ///< NCCL_LL_MAX_NTHREADS
 
 /// One round moves 8 bytes of every thread; with fewer threads it is over sooner.
 double rounds_seconds(Reading& read, Param round, const Choice& choice, double bytes) {
@@ -30,9 +28,9 @@ double ll_passes_seconds(Reading& read, const RingParams& params, const Choice& 
   const auto pass = [&](double part) {
     return steps * (read.seconds(params.step) + rounds_seconds(read, params.slope, choice, part));
   };
-  const double full = std::floor(per_channel / (ranks * kLlStep));
-  const double rest = per_channel - full * ranks * kLlStep;
-  return full * pass(kLlStep) + (rest > 0 || full == 0 ? pass(rest / ranks) : 0);
+  const double full = std::floor(per_channel / (ranks * kLlStepBytes));
+  const double rest = per_channel - full * ranks * kLlStepBytes;
+  return full * pass(kLlStepBytes) + (rest > 0 || full == 0 ? pass(rest / ranks) : 0);
 }
 
 void add_ll(Terms& terms, Reading& read, const RingParams& params, const Choice& choice,
@@ -53,7 +51,7 @@ void add_ll(Terms& terms, Reading& read, const RingParams& params, const Choice&
 /// steps' latency behind large parts.
 double shown_share(Reading& read, double part, bool chain, Protocol protocol) {
   if (protocol != Protocol::Simple) return 1;
-  if (chain) return std::min(1.0, part / kSimpleStep);
+  if (chain) return std::min(1.0, part / kSimpleStepBytes);
   return 1 / std::hypot(1.0, part / read.value(Param::NcclHiddenStep));
 }
 
@@ -91,7 +89,7 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   const double per_channel = all_bytes / choice.channels;
   Terms terms;
   terms.wire_bytes = bus_bytes(kind, all_bytes, ranks);
-  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortBandwidth);
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.fixed_seconds = read.seconds(params.base) +
                         read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
   terms.seconds = terms.fixed_seconds;

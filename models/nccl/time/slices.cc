@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kBufferSteps = 8;  // nccl src/include/device.h, NCCL_STEPS
 
-double turn_seconds(Reading&) { return 0.7e-6; }
+double turn_seconds(Reading& read) { return kPortTurnBytes / read.rate(Param::NcclPortShare); }
 
 /// Payload of a channel's buffer: LL carries four bytes of flags for four of data, LL128 eight for
 /// each 120.
@@ -114,7 +114,7 @@ Work work_of(Reading& read, const CollectiveTime& time, Shape shape, double send
   const double through_port = shape == Shape::Ring ? count * sends / ranks : count;
   // A rank of a tree sends a slice up and to two others down, in each of two trees.
   const double uses = shape == Shape::Tree ? 4 : 1;
-  work.port = std::min(through_port / read.rate(Param::NcclPortBandwidth), work.channel / uses);
+  work.port = std::min(through_port / read.rate(Param::NcclPortShare), work.channel / uses);
   return work;
 }
 

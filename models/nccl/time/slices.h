@@ -23,6 +23,10 @@ enum class Shape : std::uint8_t {
   Whole   ///< NVLS, CollNet, PAT: not run by slices
 };
 
+/// How finely transfers take turns on a port, in our model: no slice of the kinds that stream (all
+/// but rings) is longer, and longer ones of rings give way after so many bytes to others that wait.
+inline constexpr double kPortTurnBytes = 256.0 * 1024;
+
 /// Slices that are alike, in seconds; of all folded channels together.
 struct Pass {
   std::uint64_t count = 0;     ///< passes over the ring; 1 otherwise

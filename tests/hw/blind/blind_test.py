@@ -106,10 +106,11 @@ for at, file in enumerate(files):
     if file.stem == "late":
         time.sleep(60)
     (runs / file.stem).mkdir()
-    (runs / file.stem / "environment.json").write_text("{}")
+    (runs / "environments").mkdir(exist_ok=True)
+    (runs / "environments" / "3f0c.json").write_text("{}")
     kind = "failed" if file.stem == "bad" else "completed"
     (runs / file.stem / "measured.timeline.json").write_text(json.dumps({"outcome": {
-        "kind": kind}, "regions": [{"name": "r", "instance": 0, "process": 0, "per": 2,
+        "kind": kind}, "starts": [{"start": 0, "environment": "3f0c"}], "regions": [{"name": "r", "instance": 0, "process": 0, "per": 2,
                                     "samples_ns": [4000, 2000, 9000]}]}))
     if file.stem == "bad":
         sys.exit("error: process 0: it is bad")

@@ -125,13 +125,21 @@ class Round:
                 continue
             self.rows += rows_of(row["program"], start, timeline)
             if start not in self.machines:
-                described = json.loads((runs / row["program"] / "environment.json").read_text())
-                self.machines[start] = described
+                self.machines[start] = machine_of(timeline["starts"], runs)
 
     def write(self):
         write_rows(self.out / "measured.csv", COLUMNS, self.rows)
         write_rows(self.out / "failed.csv", FAILED, self.failed)
         (self.out / "environment.json").write_text(json.dumps(self.machines, indent=1) + "\n")
+
+
+def machine_of(starts, runs):
+    """The process starts of a result, with their environments in full."""
+    environments = {}
+    for one in starts:
+        key = one["environment"]
+        environments[key] = json.loads((runs / "environments" / f"{key}.json").read_text())
+    return {"starts": starts, "environments": environments}
 
 
 def rows_of(program, start, timeline):

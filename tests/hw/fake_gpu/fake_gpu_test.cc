@@ -33,8 +33,11 @@ TEST_F(FakeGpu, MeasuresRegionsAndTracesHostCalls) {
   EXPECT_THAT(timeline.spans, SizeIs(3)) << "the host's side of three calls";
   for (const Span& span : timeline.spans) EXPECT_GE(span.begin_ns, 0);
   EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("1 of 1 results"));
-  std::ifstream in{run("one") / "environment.json"};
-  EXPECT_EQ(nlohmann::json::parse(in).at("starts").at(0).at("label"), "here");
+  ASSERT_THAT(timeline.origin.starts, SizeIs(1));
+  EXPECT_EQ(timeline.origin.starts[0].label, "here");
+  EXPECT_TRUE(std::filesystem::is_regular_file(run("one").parent_path() / "environments" /
+                                               (timeline.origin.starts[0].environment + ".json")));
+  EXPECT_FALSE(std::filesystem::exists(run("one") / "environment.json"));
   EXPECT_FALSE(std::filesystem::exists(run("one") / "measured.partial.json"));
 }
 

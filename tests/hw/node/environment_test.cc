@@ -1,6 +1,7 @@
 #include "hw/node/environment.h"
 
 #include <gmock/gmock.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,13 +17,19 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-TEST(NamedVariables, AreNcclsAndTheNamedOnesOnly) {
+TEST(NamedVariables, AreThoseThatChangeWhatIsMeasuredOnly) {
   setenv("NCCL_ALGO", "Ring", 1);
-  setenv("CUDA_VISIBLE_DEVICES", "0", 1);
+  setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+  setenv("NCCL_COMM_ID", "10.0.0.1:4242", 1);
+  setenv("NCCL_TOPO_FILE", "/home/me/topology.xml", 1);
+  setenv("CUDA_VISIBLE_DEVICES", "GPU-8f1c", 1);
   setenv("SOME_SECRET", "hidden", 1);
   const auto variables = named_variables();
   EXPECT_THAT(variables, Contains(Pair("NCCL_ALGO", "Ring")));
-  EXPECT_THAT(variables, Contains(Pair("CUDA_VISIBLE_DEVICES", "0")));
+  EXPECT_THAT(variables, Contains(Pair("CUDA_MODULE_LOADING", "LAZY")));
+  EXPECT_THAT(variables, Not(Contains(Key("NCCL_COMM_ID"))));
+  EXPECT_THAT(variables, Not(Contains(Key("NCCL_TOPO_FILE"))));
+  EXPECT_THAT(variables, Not(Contains(Key("CUDA_VISIBLE_DEVICES"))));
   EXPECT_THAT(variables, Not(Contains(Key("SOME_SECRET"))));
   EXPECT_THAT(variables, Not(Contains(Key("PATH"))));
 }
@@ -35,6 +42,13 @@ TEST(Environment, SaysNothingThatNamesTheComputer) {
     EXPECT_EQ(text.find(host), std::string::npos);
   }
   EXPECT_NE(text.find("\"kernel\""), std::string::npos);
+  utsname system{};
+  ASSERT_EQ(uname(&system), 0);
+  const std::string release = system.release;
+  if (release.find_first_not_of("0123456789.") != std::string::npos) {
+    EXPECT_EQ(text.find(release), std::string::npos) << "it names a build";
+  }
+  EXPECT_EQ(text.find("pci"), std::string::npos);
 }
 
 TEST(Environment, KnowsTheLibrariesItWasBuiltWith) {

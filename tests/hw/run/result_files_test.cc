@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 
@@ -30,6 +31,12 @@ Timeline result_of(const std::string& hash, const std::vector<std::int64_t>& sam
   row.starts.assign(samples.size(), start);
   timeline.regions = {row};
   return timeline;
+}
+
+ProcessStart start(std::uint32_t number) {
+  ProcessStart start;
+  start.start = number;
+  return start;
 }
 
 TEST(StartPlan, MeasuresEverythingWhereNothingIsThere) {
@@ -188,18 +195,46 @@ TEST_F(ResultFilesTest, KeepsTheEnvironmentOfEveryStart) {
     ResultFiles first = files();
     first.open({});
     first.save_samples(samples({1}, 0));
-    first.add_environment({{"start", 0}});
+    first.add_start(start(0), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 33}}}}});
     first.write(true);
   }
   StartRequest append;
   append.when_there = WhenThere::Append;
   ResultFiles second = files();
   second.open(append);
-  second.add_environment({{"start", 1}});
-  std::ifstream in{second.files().environment()};
-  const auto document = nlohmann::json::parse(in);
-  ASSERT_EQ(document.at("starts").size(), 2U);
-  EXPECT_EQ(document.at("starts")[1].at("start"), 1);
+  second.add_start(start(1), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 44}}}}});
+  second.write(true);
+  const auto starts = read_timeline(second.files().result()).origin.starts;
+  ASSERT_THAT(starts, SizeIs(2));
+  EXPECT_EQ(starts[1].start, 1U);
+  EXPECT_EQ(starts[0].environment, starts[1].environment) << "one environment, kept once";
+  EXPECT_EQ(starts[1].gpus.at(0).temperature_celsius, 44U);
+  EXPECT_TRUE(find_environment(second.files().result(), starts[1].environment));
+}
+
+TEST_F(ResultFilesTest, AppendsNothingToAResultOfTheEarlierForm) {
+  ResultFiles first = files();
+  first.open({});
+  first.save_samples(samples({1}, 0));
+  first.write(true);
+  std::ofstream{first.files().directory / "environment.json"} << "{}";
+  StartRequest append;
+  append.when_there = WhenThere::Append;
+  EXPECT_THROW(files().open(append), UsageError);
+}
+
+TEST_F(ResultFilesTest, KnowsTheStartsOfWhatWasInterruptedBeforeItsTrace) {
+  ResultFiles first = files();
+  first.open({});
+  first.save_samples(samples({1, 2}, 0));
+  first.add_start(start(0), {{"gpus", nlohmann::json::array()}});
+  first.write(false);
+  ResultFiles second = files();
+  const StartPlan plan = second.open({});
+  EXPECT_EQ(plan.start, 1U);
+  second.add_start(start(1), {{"gpus", nlohmann::json::array()}});
+  second.write(true);
+  EXPECT_THAT(read_timeline(second.files().result()).origin.starts, SizeIs(2));
 }
 
 TEST_F(ResultFilesTest, AnotherProcessWritesTheOutcomeWithWhatIsOnDisk) {

@@ -11,20 +11,35 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kHead = "schema_version: 1\nname: m\nnode: {gpus: 2, gpu: Test}\nparameters:\n";
+/// `parameters` begins in line 9.
+std::string file_with(const std::string& parameters) {
+  std::string text =
+      "schema_version: 2\nname: m\nnode: {gpus: 2, gpu: Test}\nsources:\n"
+      "  here: {class: fit, text: t, learned_from: [{scenario: x}], command: c}\n"
+      "  sheet: {class: datasheet, text: t}\n"
+      "  guess: {class: assumed, text: t}\n"
+      "parameters:\n" +
+      parameters;
+  for (const char* id : {"here", "sheet", "guess"}) {
+    if (parameters.find(std::string{"source: "} + id) != parameters.npos) continue;
+    // An unused source is an error of its own; the lines stay where they are.
+    const auto at = text.find(std::string{"  "} + id + ":");
+    text.replace(at, text.find('\n', at) - at, "#");
+  }
+  return text;
+}
 
 std::string errors_of(const std::string& parameters) {
-  const std::string text = kHead + parameters;
+  const std::string text = file_with(parameters);
   const auto machine = read_machine(text, "m.yaml");
   return machine ? "" : render(machine.error(), text);
 }
 
 TEST(MachineFile, GivesValuesInSiUnits) {
   const auto machine = read_machine(
-      kHead +
-          "  host.launch_kernel: {value: 3.2us, source: fit, from: here, range: all, spread: 4%}\n"
-          "  copy.h2d_bandwidth: {value: 55.5 GB/s, source: datasheet}\n"
-          "  gemm.float32.rate: {value: 52.5 TFLOP/s, source: assumed}\n",
+      file_with("  host.launch_kernel: {value: 3.2us, source: here, range: all, spread: 4%}\n"
+                "  copy.h2d_bandwidth: {value: 55.5 GB/s, source: sheet}\n"
+                "  gemm.float32.rate: {value: 52.5 TFLOP/s, source: guess}\n"),
       "m.yaml");
   ASSERT_TRUE(machine.has_value());
   EXPECT_EQ(machine->time(Param::HostLaunchKernel), Duration{3'200'000});
@@ -35,18 +50,18 @@ TEST(MachineFile, GivesValuesInSiUnits) {
 }
 
 TEST(MachineFile, NamesAnUnknownParameterAndTheOneThatWasMeant) {
-  const std::string text = errors_of("  host.launch_kernal: {value: 3us, source: fit}\n");
-  EXPECT_THAT(text, HasSubstr("m.yaml:5:3: error: unknown key 'host.launch_kernal'"));
+  const std::string text = errors_of("  host.launch_kernal: {value: 3us, source: here}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:9:3: error: unknown key 'host.launch_kernal'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'host.launch_kernel'?"));
 }
 
 TEST(MachineFile, RefusesWrongUnitsUnknownSourcesAndNegativeValuesAtOnce) {
   const std::string text = errors_of(
-      "  host.launch_kernel: {value: 3 GB/s, source: fit}\n"
-      "  copy.h2d_bandwidth: {value: 55 GB/s, source: guess}\n"
-      "  host.query: {value: 0us - 1us, source: fit}\n");
-  EXPECT_THAT(text, HasSubstr("m.yaml:5:"));
-  EXPECT_THAT(text, HasSubstr("unknown source 'guess'"));
+      "  host.launch_kernel: {value: 3 GB/s, source: here}\n"
+      "  copy.h2d_bandwidth: {value: 55 GB/s, source: gues}\n"
+      "  host.query: {value: 0us - 1us, source: here}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:9:"));
+  EXPECT_THAT(text, HasSubstr("no source 'gues' stands under sources:"));
   EXPECT_THAT(text, HasSubstr("host.query must be positive"));
 }
 
@@ -62,15 +77,17 @@ TEST(MachineFile, ReadsBackWhatItWrites) {
 // ---- based on another ----------------------------------------------------------------------
 
 std::string based_on(const std::string& base, const std::string& parameters = "") {
-  return "schema_version: 1\nname: m\nbased_on: " + base + "\nnode: {gpus: 2, gpu: Test}\n" +
+  return "schema_version: 2\nname: m\nbased_on: " + base + "\nnode: {gpus: 2, gpu: Test}\n" +
          parameters;
 }
 
 TEST(MachineFile, TakesWhatItDoesNotSayFromItsBaseAsAnAssumption) {
   const Machine base = load_machine("v100-pcie-4");
-  const auto machine = read_machine(
-      based_on("v100-pcie-4", "parameters:\n  gpu.sm_count: {value: 6, source: datasheet}\n"),
-      "m.yaml");
+  const auto machine =
+      read_machine(based_on("v100-pcie-4",
+                            "sources: {s: {class: datasheet, text: t}}\n"
+                            "parameters:\n  gpu.sm_count: {value: 6, source: s}\n"),
+                   "m.yaml");
   ASSERT_TRUE(machine.has_value());
   EXPECT_EQ(machine->based_on, "v100-pcie-4");
   EXPECT_EQ(machine->nccl_version, base.nccl_version);
@@ -83,12 +100,35 @@ TEST(MachineFile, TakesWhatItDoesNotSayFromItsBaseAsAnAssumption) {
   EXPECT_EQ(inherited.from, "as v100-pcie-4");
 }
 
+TEST(MachineFile, ThatIsBasedOnAnotherGpuLearnedFromNothingThere) {
+  const auto inherits = [](const std::string& gpu) {
+    const auto machine = read_machine(
+        "schema_version: 2\nname: m\nbased_on: h200-nvswitch-8\n"
+        "node: {gpus: 2, gpu: " +
+            gpu + "}\n",
+        "m.yaml");
+    const ParamValue& value = machine->get(Param::H2dBandwidth);
+    EXPECT_EQ(value.source, ParameterClass::Assumed);
+    return value.is_learned();
+  };
+  EXPECT_TRUE(inherits("NVIDIA H200")) << "the same measurements cannot judge it";
+  EXPECT_FALSE(inherits("NVIDIA A100")) << "nobody has seen that GPU's measurements";
+}
+
+TEST(MachineFile, OfTheVersionBeforeSaysSoAndNoMore) {
+  const std::string text = "schema_version: 1\nname: m\nfit_scenarios: [x]\n";
+  const auto machine = read_machine(text, "m.yaml");
+  ASSERT_FALSE(machine.has_value());
+  EXPECT_EQ(machine.error().size(), 1u);
+  EXPECT_THAT(render(machine.error(), text), HasSubstr("this foretrace reads version 2"));
+}
+
 TEST(MachineFile, NeedsNoParametersOfItsOwnWithABase) {
   const auto machine = read_machine(based_on("v100-pcie-4"), "m.yaml");
   ASSERT_TRUE(machine.has_value());
   EXPECT_EQ(machine->time(Param::HostLaunchKernel),
             load_machine("v100-pcie-4").time(Param::HostLaunchKernel));
-  const std::string alone = "schema_version: 1\nname: m\nnode: {gpus: 2, gpu: Test}\n";
+  const std::string alone = "schema_version: 2\nname: m\nnode: {gpus: 2, gpu: Test}\n";
   const auto refused = read_machine(alone, "m.yaml");
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(render(refused.error(), alone), HasSubstr("parameters"));
@@ -115,7 +155,8 @@ TEST(MachineFile, ThatIsUnknownIsTheUsersError) {
 }
 
 TEST(Machine, SaysWhichParameterAProgramNeedsAndItLacks) {
-  const auto machine = read_machine(kHead + "  gpu.sm_count: {value: 1, source: fit}\n", "m.yaml");
+  const auto machine =
+      read_machine(file_with("  gpu.sm_count: {value: 1, source: here}\n"), "m.yaml");
   ASSERT_TRUE(machine.has_value());
   try {
     machine->time(Param::HostLaunchKernel);

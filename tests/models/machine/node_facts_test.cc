@@ -12,8 +12,9 @@ namespace {
 using testing::HasSubstr;
 
 std::string file(const std::string& node) {
-  return "schema_version: 1\nname: m\nnode: {count: 4, gpus: 4, gpu: A100" + node +
-         "}\nparameters:\n  gpu.sm_count: {value: 108, source: datasheet}\n";
+  return "schema_version: 2\nname: m\nnode: {count: 4, gpus: 4, gpu: A100" + node +
+         "}\nsources: {s: {class: datasheet, text: t}}\n"
+         "parameters:\n  gpu.sm_count: {value: 108, source: s}\n";
 }
 
 Machine machine_of(const std::string& node) {

@@ -203,13 +203,15 @@ TEST(Compare, RefusesTwoDifferentProgramsAndShowsBoth) {
   }
 }
 
-TEST(Compare, SaysFitOrPredictionByTheModelsScenarios) {
+TEST(Compare, SaysFitOrPredictionByWhatDecidesARegion) {
   OneRegion one(100, {100});
   const auto standing = [&] {
     return compare(one.predicted.timeline, one.measured.timeline, kTenPercent).standing();
   };
   EXPECT_EQ(standing(), "prediction");
-  one.predicted.timeline.origin.fit_scenarios = {"calibrate", "overlap"};
+  one.predicted.timeline.regions[0].decided_by = {{"copy.h2d_bandwidth", -0.9}};
+  EXPECT_EQ(standing(), "prediction") << "it decides the region and did not learn from it";
+  one.predicted.timeline.regions[0].learned_by = {"copy.h2d_bandwidth"};
   EXPECT_EQ(standing(), "fit");
 }
 
@@ -241,18 +243,18 @@ TEST(Accuracy, KeepsFitAndPredictionApart) {
   // Errors of predictions: +2 %, -4 %, +20 % (100 us: off by 20 us, beyond 15 %). Fit: +1 %.
   for (const std::int64_t ns : {102'000, 96'000, 120'000, 101'000}) {
     OneRegion one(ns, {100'000});
-    if (ns == 101'000) one.predicted.timeline.origin.fit_scenarios = {"overlap"};
+    if (ns == 101'000) one.predicted.timeline.regions[0].learned_by = {"copy.h2d_bandwidth"};
     all.push_back(compare(one.predicted.timeline, one.measured.timeline, kTenPercent));
   }
-  const Accuracy predictions = accuracy_of(all, false);
+  const Accuracy predictions = accuracy_of(all, Regions::Prediction);
   EXPECT_EQ(predictions.regions, 3U);
   EXPECT_NEAR(predictions.median_abs_error, 0.04, 1e-12);
   // sorted 2 4 20: position 0.95 * 2 = 1.9 -> 4 + 0.9 * 16 = 18.4
   EXPECT_NEAR(predictions.p95_abs_error, 0.184, 1e-12);
   EXPECT_NEAR(predictions.worst_abs_error, 0.20, 1e-12);
   EXPECT_NEAR(predictions.share_within, 2.0 / 3, 1e-12);
-  EXPECT_EQ(accuracy_of(all, true).regions, 1U);
-  EXPECT_NEAR(accuracy_of(all, true).median_abs_error, 0.01, 1e-12);
+  EXPECT_EQ(accuracy_of(all, Regions::Fit).regions, 1U);
+  EXPECT_NEAR(accuracy_of(all, Regions::Fit).median_abs_error, 0.01, 1e-12);
 }
 
 TEST(Accuracy, AcceptsTheLargestOf15PercentOneAndAHalfMicrosecondsAndHalfTheSpread) {
@@ -260,7 +262,7 @@ TEST(Accuracy, AcceptsTheLargestOf15PercentOneAndAHalfMicrosecondsAndHalfTheSpre
     const OneRegion one(predicted, std::move(measured));
     const std::vector<Comparison> all{
         compare(one.predicted.timeline, one.measured.timeline, kTenPercent)};
-    return accuracy_of(all, false).share_within;
+    return accuracy_of(all, Regions::Prediction).share_within;
   };
   EXPECT_EQ(share(115'000, {100'000}), 1);
   EXPECT_EQ(share(115'001, {100'000}), 0);

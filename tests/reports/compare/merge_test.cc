@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 #include "tests/reports/timeline_builder.h"
@@ -60,15 +60,20 @@ class MergeRuns : public testing::Test {
   void write(const std::string& place, const Timeline& timeline) const {
     std::filesystem::create_directories(directory_ / place);
     write_timeline(timeline, directory_ / (place + "/" + kMeasuredFile));
-    std::ofstream{directory_ / (place + "/environment.json")}
-        << R"({"schema_version": 1, "starts": [{"start": 0, "label": ")" << place << R"("}]})";
+  }
+  /// Of a start with this label on such a host, in today's form.
+  Timeline started(Timeline timeline, const std::string& label, const std::string& cpu) const {
+    const auto key =
+        store_environment(recorded_environment({{"host", {{"cpu", cpu}}}}), directory_ / label);
+    timeline.origin.starts = {{0, "2026-11-21", label, key, {{1980, 3201, 40, "none"}}}};
+    return timeline;
   }
   TemporaryDirectory directory_;
 };
 
 TEST_F(MergeRuns, PutsEachProgramWhereTheLastRootHasIt) {
-  write("monday/2_ranks/a", measured({10}, {0}));
-  write("tuesday/2_ranks/a", measured({20}, {0}));
+  write("monday/2_ranks/a", started(measured({10}, {0}), "monday", "X"));
+  write("tuesday/2_ranks/a", started(measured({20}, {0}), "tuesday", "Y"));
   write("tuesday/b", measured({5}, {0}, "b"));
   const auto written =
       merge_runs({directory_ / "monday", directory_ / "tuesday"}, directory_ / "all");
@@ -77,11 +82,16 @@ TEST_F(MergeRuns, PutsEachProgramWhereTheLastRootHasIt) {
   EXPECT_THAT(a.regions.at(0).samples_ns, ElementsAre(10, 20));
   EXPECT_THAT(read_timeline(directory_ / "all/b/measured.timeline.json").regions.at(0).samples_ns,
               ElementsAre(5));
-  std::ifstream in{directory_ / "all/2_ranks/a/environment.json"};
-  const auto starts = nlohmann::json::parse(in).at("starts");
+  const auto& starts = a.origin.starts;
   ASSERT_THAT(starts, SizeIs(2));
-  EXPECT_EQ(starts.at(1).at("start"), 1);
-  EXPECT_EQ(starts.at(1).at("label"), "tuesday/2_ranks/a");
+  EXPECT_EQ(starts[1].start, 1U);
+  EXPECT_EQ(starts[1].label, "tuesday");
+  EXPECT_NE(starts[0].environment, starts[1].environment);
+  for (const ProcessStart& start : starts) {
+    EXPECT_EQ(
+        find_environment(directory_ / "all/2_ranks/a/measured.timeline.json", start.environment),
+        directory_ / ("all/environments/" + start.environment + ".json"));
+  }
 }
 
 TEST_F(MergeRuns, RefusesTwoProgramsInOnePlace) {

@@ -24,7 +24,7 @@ std::string decode(const std::vector<const Timeline*>& timelines) {
     std::ofstream out{directory / "trace.pftrace", std::ios::binary};
     write_perfetto(timelines, out);
   }
-  const std::string folder = data_directory().string() + "/tests/reports";
+  const std::string folder = data_directory().string() + "/tests/reports/export";
   const std::string command = FORETRACE_PROTOC " --decode=perfetto.protos.Trace -I '" + folder +
                               "' '" + folder + "/perfetto_trimmed.proto' < '" +
                               (directory / "trace.pftrace").string() + "' > '" +

@@ -90,12 +90,13 @@ TEST(RowTable, HasALineForEveryRegionOfEveryRow) {
   auto one = rule("one", {}, {JudgedSide::State::Judged, {}});
   one.program.tags = {"A2", "C1", "conformance"};
   one.regions = {region("copy", 110, 100), region("step", 95, 100)};
+  one.regions[1].learned_by = {"copy.h2d_bandwidth"};
   const auto two = rule("two", {}, {JudgedSide::State::Stale, {}});
   const std::vector<ScenarioResult> results{one, two};
   const std::string csv = row_csv(results);
-  EXPECT_THAT(csv, HasSubstr("A2,one,copy,110 ns,100 ns,+10.0 %\n"));
-  EXPECT_THAT(csv, HasSubstr("C1,one,step,95 ns,100 ns,-5.0 %\n"));
-  EXPECT_THAT(csv, HasSubstr("A2,two,-,-,stale,-\n"));
+  EXPECT_THAT(csv, HasSubstr("A2,one,copy,110 ns,100 ns,+10.0 %,prediction\n"));
+  EXPECT_THAT(csv, HasSubstr("C1,one,step,95 ns,100 ns,-5.0 %,fit\n"));
+  EXPECT_THAT(csv, HasSubstr("A2,two,-,-,stale,-,-\n"));
   EXPECT_THAT(csv, Not(HasSubstr("conformance,")));
   EXPECT_EQ(nlohmann::json::parse(row_json(results)).at("rows").size(), 2U);
 }
@@ -103,11 +104,12 @@ TEST(RowTable, HasALineForEveryRegionOfEveryRow) {
 TEST(RowTable, SumsUpARowWithItsLargestErrorAndItsRules) {
   auto one = rule("one", {}, {JudgedSide::State::Judged, {}});
   one.regions = {region("copy", 102, 100), region("step", 90, 100), region("rest", 101, 100)};
+  one.regions[1].learned_by = {"copy.h2d_bandwidth"};
   auto shown = rule("shown", {}, {});
   shown.program.rule.clear();
   const std::vector<ScenarioResult> results{one, shown};
   EXPECT_THAT(row_summary(results, "scenarios"),
-              HasSubstr("| A2 | 3 | 2.0 % | -10.0 %, step in one | "
+              HasSubstr("| A2 | 3 | 2 | 2.0 % | 1.5 % | -10.0 %, step in one | "
                         "[shown](conformance/shown.yaml), 1 rule |\n"));
 }
 

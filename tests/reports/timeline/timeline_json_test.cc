@@ -24,7 +24,7 @@ Timeline full_timeline() {
   Timeline& t = b.timeline;
   t.origin.versions = {{"cuda", "13.0"}, {"nccl", "2.28.3"}};
   t.origin.clock_error_bound_ns = 800;
-  t.origin.fit_scenarios = {"calibrate_copies", "calibrate_gemm"};
+  t.origin.starts = {{1, "2026-11-21T03:10:23Z", "b1", "3f0c", {{1980, 3201, 33, "none"}, {}}}};
   t.outcome = {Outcome::Kind::Deadlock, {"process 1, thread main, hang.yaml:14: waits"}};
   const auto copy = b.op("memcpy_async", 12, "h2d \"quoted\"\n", 1 << 20);
   t.ops[copy].variant = "h2d pinned";
@@ -40,9 +40,10 @@ Timeline full_timeline() {
                                  .channels = 16,
                                  .low_factor = 0.91,
                                  .high_factor = 1.0625,
-                                 .parameters = ParameterClass::Assumed});
+                                 .parameters = ParameterClass::Assumed,
+                                 .decided_by = {{"nccl.port_share", -0.9}}});
   const auto call = b.span(copy, host, -5, 10, 0, std::numeric_limits<std::uint64_t>::max());
-  const auto kernel = b.span(all_reduce, stream, 100, 1LL << 40, 65535, 79);
+  const auto kernel = b.span(all_reduce, stream, 100, 1LL << 40, 70000, 79);
   t.spans[kernel].detail = detail;
   t.flows = {{call, kernel, FlowKind::Signal}, {kernel, call, FlowKind::RecordWait}};
   RegionSamples& region = b.region(copy, "step", {1000, 1010, 990}, 3, 7);
@@ -51,6 +52,8 @@ Timeline full_timeline() {
   region.traced_ns = 1100;
   region.low_factor = 0.875;
   region.high_factor = 1.25;
+  region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"copy.h2d_latency", 0.25}};
+  region.learned_by = {"copy.h2d_bandwidth"};
   return t;
 }
 
@@ -94,11 +97,13 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.lanes[0].device, kNoDevice);
   EXPECT_EQ(again.spans[0].instance, std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(again.spans[0].begin_ns, -5);
-  EXPECT_EQ(again.spans[1].part, 65535);
+  EXPECT_EQ(again.spans[1].part, 70000U) << "more than 16 bits";
   EXPECT_EQ(again.details, timeline.details);
   EXPECT_EQ(again.flows[0].kind, FlowKind::Signal);
   EXPECT_EQ(again.regions[0].traced_ns, 1100);
+  EXPECT_EQ(again.origin.starts, timeline.origin.starts);
   EXPECT_EQ(again.regions[0].starts, (std::vector<std::uint32_t>{0, 0, 1}));
+  EXPECT_EQ(again.regions[0].decided_by, timeline.regions[0].decided_by);
   EXPECT_EQ(again.outcome.kind, Outcome::Kind::Deadlock);
   EXPECT_EQ(again.outcome.explanation, timeline.outcome.explanation);
 }
@@ -114,7 +119,7 @@ TEST(TimelineJson, FollowsItsSchema) {
   TemporaryDirectory directory;
   write_timeline(full_timeline(), directory / "t.json");
   const std::string command = FORETRACE_PYTHON " -m jsonschema -i '" +
-                              (directory / "t.json").string() + "' '" data_directory().string() +
+                              (directory / "t.json").string() + "' '" + data_directory().string() +
                               "/reports/timeline.schema.json' 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0);
 }

@@ -12,8 +12,8 @@
 #include "scenarios/text/errors.h"
 #include "sim/fit/machine.h"
 #include "sim/fit/predict.h"
-#include "sim/fit/region.h"
 #include "sim/fit/sources.h"
+#include "sim/record/region_reader.h"
 #include "tests/sim/fit/measured_by_simulation.h"
 
 namespace foretrace::test {
@@ -54,6 +54,12 @@ std::map<std::string, Standing> standings(const FitData& data) {
   return result;
 }
 
+const std::string kOneRegion = R"(name: x
+threads:
+  main:
+    - region: {name: r, ops: [host_compute: {duration: 1us}]}
+)";
+
 FitData data_of(const std::string& text, const HoldOut& hold_out) {
   FitData data;
   const Program program = program_from(text);
@@ -91,6 +97,10 @@ TEST(FitData, HoldsOutNothingOrAScenarioWhenToldSo) {
   EXPECT_EQ(
       standings(data_of(sweep("nccl_x", 2), parse_hold_out({"scenario=nccl"}))).at("small [0]"),
       Standing::Fit);
+  HoldOut learning;
+  learning.learn = {"x"};
+  EXPECT_EQ(standings(data_of(kOneRegion, learning)).at("r"), Standing::Fit);
+  EXPECT_EQ(standings(data_of(kOneRegion, {})).at("r"), Standing::Validation);
   EXPECT_THROW(parse_hold_out({"rank=4"}), UsageError);
   EXPECT_THROW(parse_hold_out({"ranks=many"}), UsageError);
 }
@@ -208,11 +218,11 @@ TEST_F(FitFiles, ARunThatDidNotCompleteIsLeftOutAndNamed) {
 
 TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   fs::create_directories(root_);
-  std::ofstream{root_ / "environment.json"} << R"({"schema_version": 1, "starts": [{"machine": {
+  std::ofstream{root_ / "environment.json"} << R"({"schema_version": 1,
     "gpus": [{"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000, "copy_engines": 2},
              {"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000}],
     "host": {"memory": "1000 kB"}, "software": {"nccl": "2.27.5"},
-    "variables": {"NCCL_NVLS_ENABLE": "0"}}}]})";
+    "variables": {"NCCL_NVLS_ENABLE": "0"}})";
   const Machine machine = new_machine("mine", root_ / "environment.json");
   EXPECT_EQ(machine.name, "mine");
   EXPECT_EQ(machine.gpu_name, "NVIDIA X");
@@ -223,20 +233,19 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   EXPECT_EQ(machine.get(Param::HostMemory).value, 1024000);
   EXPECT_EQ(machine.get(Param::HostLaunchKernel).source, ParameterClass::Assumed);
   EXPECT_EQ(machine.get(Param::HostLaunchKernel).from, "as h200-nvswitch-8");
-  EXPECT_TRUE(machine.fit_scenarios.empty());
+  EXPECT_FALSE(machine.get(Param::HostLaunchKernel).is_learned()) << "an H200 is another GPU";
   EXPECT_TRUE(read_machine(machine_text(machine), "mine.yaml").has_value());
   EXPECT_THROW(new_machine("mine", {}), UsageError);
 }
 
-TEST(FitSources, EveryFileThatWouldDetermineAParameterExists) {
-  std::size_t files = 0;
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    for (const std::string& file : scenarios_for(static_cast<Param>(i))) {
-      EXPECT_TRUE(fs::exists(data_directory() / "scenarios" / file)) << file;
-      ++files;
-    }
-  }
-  EXPECT_GT(files, kParamCount / 2);
+TEST(FitSources, NameTheCalibrationScenariosThatAParameterDecides) {
+  const DeterminedBy determined = determined_by(load_machine("h200-nvswitch-8"));
+  EXPECT_GT(determined.size(), kParamCount / 2);
+  EXPECT_THAT(determined.at(Param::HostMalloc), ElementsAre("scenarios/calibration/memory.yaml"));
+  EXPECT_THAT(advice_for(Param::HostMalloc, determined), "scenarios/calibration/memory.yaml");
+  EXPECT_THAT(advice_for(Param::H2dBandwidth, determined),
+              HasSubstr("scenarios/calibration/copies.yaml"));
+  EXPECT_THAT(advice_for(Param::NcclNetEfficiency, determined), HasSubstr("give it by hand"));
 }
 
 }  // namespace

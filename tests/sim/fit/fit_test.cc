@@ -72,20 +72,25 @@ double relative(const FitResult& result, Param param) {
 TEST(Fit, FindsTheParametersThatAMeasurementWasMadeWith) {
   Machine start = guess();
   open_parameter(start, Param::HostMalloc, 5e-6);
-  const FitResult result = fit(data_of(kCopiesAndLaunches), start, "a test");
+  const FitResult result = fit(data_of(kCopiesAndLaunches), start, {"a test", "foretrace fit x"});
 
   EXPECT_NEAR(relative(result, Param::H2dBandwidth), 0, 0.01);
   EXPECT_NEAR(relative(result, Param::HostLaunchKernel), 0, 0.01);
   EXPECT_THAT(result.fitted, ElementsAre(Param::HostLaunchKernel, Param::H2dBandwidth));
   EXPECT_EQ(result.machine.get(Param::H2dBandwidth).source, ParameterClass::Fit);
   EXPECT_EQ(result.machine.get(Param::H2dBandwidth).from, "a test");
-  EXPECT_THAT(result.machine.fit_scenarios, ElementsAre("calibrate"));
+  const Source& source = *result.machine.get(Param::H2dBandwidth).origin;
+  EXPECT_EQ(source.id, "calibrate");
+  EXPECT_EQ(source.command, "foretrace fit x");
+  ASSERT_THAT(source.learned_from, SizeIs(1));
+  EXPECT_EQ(source.learned_from[0].scenario, "calibrate");
+  EXPECT_THAT(source.learned_from[0].ranks, ElementsAre(1U));
 }
 
 TEST(Fit, LeavesAParameterThatNoRegionDependsOnAsItWas) {
   Machine start = guess();
   open_parameter(start, Param::HostMalloc, 5e-6);
-  const FitResult result = fit(data_of(kCopiesAndLaunches), start, "a test");
+  const FitResult result = fit(data_of(kCopiesAndLaunches), start, {"a test", "foretrace fit x"});
   ASSERT_THAT(result.refused, SizeIs(1));
   EXPECT_EQ(result.refused[0].param, Param::HostMalloc);
   EXPECT_EQ(result.machine.get(Param::HostMalloc).value, 5e-6);
@@ -93,15 +98,15 @@ TEST(Fit, LeavesAParameterThatNoRegionDependsOnAsItWas) {
 }
 
 TEST(Fit, LeavesAloneWhatItIsNotToFit) {
-  const FitResult result = fit(data_of(kCopiesAndLaunches), guess(), "a test", {"host."});
+  const FitResult result = fit(data_of(kCopiesAndLaunches), guess(), {"a test", "foretrace fit x"}, {"host."});
   EXPECT_THAT(result.fitted, ElementsAre(Param::HostLaunchKernel));
   EXPECT_EQ(result.machine.get(Param::H2dBandwidth).value, 1e9);
   EXPECT_THAT(result.refused, IsEmpty());
 }
 
 TEST(Fit, NoiseWidensTheSpreadAndTheTruthStaysInside) {
-  const FitResult quiet = fit(data_of(kCopiesAndLaunches, jitter(0.01)), guess(), "a test");
-  const FitResult loud = fit(data_of(kCopiesAndLaunches, jitter(0.2)), guess(), "a test");
+  const FitResult quiet = fit(data_of(kCopiesAndLaunches, jitter(0.01)), guess(), {"a test", "foretrace fit x"});
+  const FitResult loud = fit(data_of(kCopiesAndLaunches, jitter(0.2)), guess(), {"a test", "foretrace fit x"});
   for (const Param param : {Param::H2dBandwidth, Param::HostLaunchKernel}) {
     EXPECT_LT(std::abs(relative(quiet, param)), 0.02);
     const double spread = loud.machine.get(param).spread;
@@ -114,7 +119,7 @@ TEST(Fit, AnOutlierDoesNotMoveIt) {
   const Noise outlier = [](const std::string& region, std::uint64_t instance, int) {
     return region == "launch" && instance == 2 ? 3.0 : 1.0;
   };
-  const FitResult result = fit(data_of(kCopiesAndLaunches, outlier), guess(), "a test");
+  const FitResult result = fit(data_of(kCopiesAndLaunches, outlier), guess(), {"a test", "foretrace fit x"});
   EXPECT_NEAR(relative(result, Param::HostLaunchKernel), 0, 0.02);
 }
 
@@ -135,7 +140,7 @@ threads:
   Machine start = there;
   open_parameter(start, Param::HostMallocAsync, 1e-6);
   open_parameter(start, Param::HostFreeAsync, 1e-6);
-  const FitResult result = fit(data, start, "a test");
+  const FitResult result = fit(data, start, {"a test", "foretrace fit x"});
   ASSERT_THAT(result.refused, SizeIs(1));
   ASSERT_THAT(result.fitted, SizeIs(1));
   EXPECT_NEAR(result.machine.get(result.refused[0].param).value, 1e-6, 1e-12) << "as it was";
@@ -155,8 +160,8 @@ TEST(Fit, WhatIsHeldOutHasNoSayInIt) {
   add_run(honest, program, measured_on(program, there), {});
   FitData wrong;
   add_run(wrong, program, measured_on(program, there, wrong_where_held_out), {});
-  const FitResult from_honest = fit(honest, start, "a test");
-  const FitResult from_wrong = fit(wrong, start, "a test");
+  const FitResult from_honest = fit(honest, start, {"a test", "foretrace fit x"});
+  const FitResult from_wrong = fit(wrong, start, {"a test", "foretrace fit x"});
   EXPECT_EQ(from_honest.machine.get(Param::NcclHostCollective).value,
             from_wrong.machine.get(Param::NcclHostCollective).value);
   EXPECT_NEAR(from_honest.machine.get(Param::NcclHostCollective).value, 9e-6, 0.2e-6);
@@ -166,7 +171,7 @@ TEST(Fit, WhatIsHeldOutHasNoSayInIt) {
 
 TEST(Fit, SimulatesOnlyWhereAParameterHasAnInfluence) {
   FitData one = data_of(kCopiesAndLaunches);
-  const std::size_t alone = fit(one, guess(), "a test").simulations;
+  const std::size_t alone = fit(one, guess(), {"a test", "foretrace fit x"}).simulations;
   FitData with_another = data_of(kCopiesAndLaunches);
   const Program unrelated = program_from(R"(name: calibrate_other
 threads:
@@ -174,7 +179,7 @@ threads:
     - region: {name: compute, ops: [host_compute: {duration: 1ms}]}
 )");
   add_run(with_another, unrelated, measured_on(unrelated, truth()), {});
-  const std::size_t together = fit(with_another, guess(), "a test").simulations;
+  const std::size_t together = fit(with_another, guess(), {"a test", "foretrace fit x"}).simulations;
   // The other run is simulated where its residuals are needed, but has no part in the Jacobian.
   EXPECT_LT(together, 2 * alone);
 }

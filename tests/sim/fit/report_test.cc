@@ -80,11 +80,12 @@ TEST(FitReport, SaysWhatWouldDetermineARefusedParameter) {
   result.refused = {{Param::HostMalloc, "no measured region depends on it"},
                     {Param::NcclInit, "no measured region depends on it"}};
   result.correlated = {{Param::H2dLatency, Param::H2dBandwidth, -0.97}};
-  const std::string text = refusal_text(result);
+  const std::string text =
+      refusal_text(result, {{Param::HostMalloc, {"scenarios/calibration/memory.yaml"}}});
   EXPECT_THAT(text, HasSubstr("host.malloc: no measured region depends on it (would be by: "
                               "scenarios/calibration/memory.yaml)"));
   EXPECT_THAT(text, HasSubstr("nccl.init"));
-  EXPECT_THAT(text, HasSubstr("no calibration scenario determines it"));
+  EXPECT_THAT(text, HasSubstr("no calibration scenario here depends on it enough"));
   EXPECT_THAT(text, HasSubstr("copy.h2d_latency and copy.h2d_bandwidth (correlation -0.97)"));
 }
 

@@ -1,10 +1,9 @@
-// How far predictions may be off, from the machine file's spreads and sources.
+// The bands of spans and regions, and the parameters that decide them.
 #include "sim/record/span_bands.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 
 #include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
@@ -14,48 +13,6 @@ namespace foretrace::test {
 namespace {
 
 using enum ParameterClass;
-using sim::Band;
-using sim::band_of;
-
-Band band(const ParamValue& value, std::uint64_t size_bytes = 0) {
-  Machine machine;
-  machine.set(Param::H2dBandwidth, value);
-  const std::array params{Param::H2dBandwidth, Param::D2hBandwidth};  // one that it lacks
-  return band_of(machine, params, size_bytes);
-}
-
-TEST(Band, OfAFitIsItsSpreadAndOfAGuessIsWide) {
-  const Band fit = band({1e9, 0.08, Fit, "", ""});
-  EXPECT_DOUBLE_EQ(fit.high, 1.08);
-  EXPECT_DOUBLE_EQ(fit.low, 1 / 1.08);
-  EXPECT_EQ(fit.parameters, Fit);
-  EXPECT_DOUBLE_EQ(band({1e9, 0, Fit, "", ""}).high, 1.05);
-  EXPECT_DOUBLE_EQ(band({1e9, 0, Published, "", ""}).high, 1.15);
-  EXPECT_DOUBLE_EQ(band({1e9, 0, Datasheet, "", ""}).high, 1.25);
-  EXPECT_DOUBLE_EQ(band({1e9, 0, Assumed, "", ""}).high, 1.5);
-  EXPECT_DOUBLE_EQ(band({1e9, 2.4, Fit, "", ""}).high, 2.0) << "at most a factor of two";
-}
-
-TEST(Band, OutsideOfTheFittedSizesIsThatOfAGuess) {
-  const ParamValue fit{1e9, 0.02, Fit, "", "1MiB..1 GiB"};
-  EXPECT_DOUBLE_EQ(band(fit, 1 << 20).high, 1.02);
-  EXPECT_DOUBLE_EQ(band(fit, 1 << 30).high, 1.02);
-  const Band beyond = band(fit, (1 << 20) - 4);
-  EXPECT_DOUBLE_EQ(beyond.high, 1.5);
-  EXPECT_EQ(beyond.parameters, Assumed);
-  EXPECT_DOUBLE_EQ(band(fit).high, 1.02) << "the size is not known";
-  EXPECT_DOUBLE_EQ(band({1e9, 0.02, Fit, "", "50..200 calls in a row"}, 8).high, 1.02);
-}
-
-TEST(Band, IsTheWidestOfItsParameters) {
-  Machine machine;
-  machine.set(Param::HostAllocBase, {1e-6, 0.3, Fit, "", ""});
-  machine.set(Param::HostAllocBandwidth, {1e9, 0.02, Datasheet, "", ""});
-  const std::array params{Param::HostAllocBase, Param::HostAllocBandwidth};
-  const Band both = band_of(machine, params, 0);
-  EXPECT_DOUBLE_EQ(both.high, 1.3);
-  EXPECT_EQ(both.parameters, Datasheet);
-}
 
 Timeline run(const std::string& ops, const Machine& machine) {
   const auto read = read_scenario(
@@ -89,11 +46,33 @@ Machine machine_with(double copy, double call) {
 TEST(SpanBands, ComeFromTheParametersOfTheOperation) {
   const Timeline timeline = run(std::string{"{"} + kCopy + "}", machine_with(0.1, 0.4));
   const SpanDetail& device = timeline.details[span_of(timeline, "memcpy_async", 1).detail];
-  EXPECT_DOUBLE_EQ(device.high_factor, 1.1);
+  EXPECT_NEAR(device.high_factor, 1.1, 1e-4);
   EXPECT_EQ(device.parameters, Fit);
+  EXPECT_EQ(device.decided_by, (std::vector<ParameterShare>{{"copy.h2d_bandwidth", -1}}));
   const SpanDetail& host = timeline.details[span_of(timeline, "memcpy_async", 0).detail];
-  EXPECT_DOUBLE_EQ(host.high_factor, 1.4);
-  EXPECT_EQ(span_of(timeline, "stream_synchronize", 0).detail, 0) << "waiting has none of its own";
+  EXPECT_NEAR(host.high_factor, 1.4, 1e-4);
+  EXPECT_EQ(host.decided_by, (std::vector<ParameterShare>{{"host.memcpy_async", 1}}));
+  EXPECT_EQ(span_of(timeline, "stream_synchronize", 0).detail, 0u) << "waiting has none of its own";
+}
+
+TEST(SpanBands, OfTheFirstCallOfItsKindHaveWhatItCostsMore) {
+  Machine machine = machine_with(0.1, 0);
+  machine.set(Param::HostFirstCall, {3e-6, 0.2, Fit, "", ""});
+  const Timeline timeline =
+      run("{repeat: {times: 2, ops: [memcpy_async: {stream: s, src: h, dst: d}]}}", machine);
+  std::vector<std::vector<ParameterShare>> calls;
+  for (const Span& span : timeline.spans) {
+    if (span.part == 0) calls.push_back(timeline.details[span.detail].decided_by);
+  }
+  // 1 us as always and 3 us more: a quarter and three quarters.
+  const std::vector<ParameterShare> first{{"host.first_call", 0.75}, {"host.memcpy_async", 0.25}};
+  const std::vector<ParameterShare> second{{"host.memcpy_async", 1}};
+  EXPECT_EQ(calls, (std::vector{first, second}));
+}
+
+TEST(SpanBands, OfWhatTheScenarioGivesAreNone) {
+  const Timeline timeline = run("{host_compute: {duration: 5us}}", unit_machine());
+  EXPECT_EQ(span_of(timeline, "host_compute", 0).detail, 0u);
 }
 
 TEST(SpanBands, OfARegionAreWeightedByDurationWithinIt) {
@@ -104,8 +83,47 @@ TEST(SpanBands, OfARegionAreWeightedByDurationWithinIt) {
   const double device = ns(span_of(timeline, "memcpy_async", 1));
   const double host = ns(span_of(timeline, "memcpy_async", 0));
   ASSERT_EQ(timeline.regions.size(), 1u);
-  EXPECT_DOUBLE_EQ(timeline.regions[0].high_factor, (device * 1.1 + host * 1.4) / (device + host));
+  EXPECT_NEAR(timeline.regions[0].high_factor, (device * 1.1 + host * 1.4) / (device + host), 1e-4);
   EXPECT_LT(timeline.regions[0].low_factor, 1);
+}
+
+TEST(SpanBands, OfARegionNameTheParametersThatDecideIt) {
+  // The call is 1 us; 4 MiB at 1 GB/s are 4194 us, and 4 KiB 4.096 us.
+  const auto decided_by = [](const std::string& size) {
+    const Timeline timeline =
+        run("{region: {name: r, ops: [{memcpy_async: {stream: s, src: h, "
+            "dst: d, size: " +
+                size + "}}, {stream_synchronize: {stream: s}}]}}",
+            machine_with(0.1, 0.4));
+    return timeline.regions.at(0).decided_by;
+  };
+  EXPECT_EQ(decided_by("4MiB"), (std::vector<ParameterShare>{{"copy.h2d_bandwidth", -1}}));
+  EXPECT_EQ(decided_by("4KiB"), (std::vector<ParameterShare>{{"copy.h2d_bandwidth", -0.804},
+                                                             {"host.memcpy_async", 0.196}}));
+}
+
+TEST(SpanBands, OfNcclsOwnPriceAreThoseOfAGuess) {
+  Machine machine = unit_machine();
+  Machine priced;
+  priced.name = "priced";
+  priced.gpus_per_node = 8;
+  priced.gpu_name = machine.gpu_name;
+  priced.nccl_version = machine.nccl_version;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    const bool time = info(param).key.starts_with("nccl.all_reduce");
+    if (machine.has(param) && !time) priced.set(param, machine.get(param));
+  }
+  const Timeline timeline = predict(
+      "devices: 2\ncommunicators: {world: {init: all}}\nstreams: {s: {each: device}}\n"
+      "buffers: {x: {each: device, memory: device, size: 1MiB}}\n"
+      "threads: {main: [nccl_group: {ops: [for_each: {index: d, in: devices, ops: "
+      "[nccl_all_reduce: {comm: world(d), stream: s(d), send: x(d), recv: x(d)}]}]}]}\n",
+      priced);
+  const SpanDetail& detail = timeline.details[span_of(timeline, "nccl_all_reduce", 1).detail];
+  EXPECT_DOUBLE_EQ(detail.high_factor, 1.5);
+  EXPECT_EQ(detail.parameters, Assumed);
+  EXPECT_TRUE(detail.decided_by.empty());
 }
 
 }  // namespace

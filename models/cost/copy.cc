@@ -1,0 +1,101 @@
+#include "models/cost/copy.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+namespace foretrace::cost {
+namespace {
+
+using enum Param;
+
+/// The links of a route that its copies share with others, beside the cap of a single copy.
+double link_rate(Reading& read, Route route) {
+  const auto least = [&](std::initializer_list<Param> links) {
+    double rate = read.rate(*links.begin());
+    for (const Param link : links) rate = std::min(rate, read.rate(link));
+    return rate;
+  };
+  switch (route) {
+    case Route::PinnedToDevice:
+    case Route::PageableToDevice:
+      return least({HostLinkBandwidth, H2dBandwidth, DuplexBandwidth});
+    case Route::DeviceToPinned:
+    case Route::DeviceToPageable:
+      return least({HostLinkBandwidth, D2hBandwidth, DuplexBandwidth});
+    case Route::PeerDirect:
+      return read.rate(NvlinkBandwidth);
+    case Route::PeerStaged:
+      return least({D2hBandwidth, H2dBandwidth});
+    case Route::HostToHost:
+      break;
+  }
+  return read.rate(HostCopyBandwidth);
+}
+
+}  // namespace
+
+Param copy_call(Route route) {
+  switch (route) {
+    case Route::PageableToDevice:
+      return PageableH2dBase;
+    case Route::DeviceToPageable:
+      return PageableD2hBase;
+    case Route::PeerDirect:
+    case Route::PeerStaged:
+      return HostMemcpyPeer;
+    case Route::HostToHost:
+    case Route::PinnedToDevice:
+    case Route::DeviceToPinned:
+      break;
+  }
+  return HostMemcpyAsync;
+}
+
+bool travels_with_the_call(Reading& read, const Copy& copy) {
+  return copy.route == Route::PageableToDevice && copy.size <= read.size(SmallPageableLimit);
+}
+
+Duration copy_call_time(Reading& read, const Call& call, const Copy& copy) {
+  const Duration time = call_time(read, call);
+  if (copy.route == Route::HostToHost) {  // the driver's own memcpy
+    const bool cached = copy.from_cache && read.has(HostCopyCached);
+    return time + at_rate(copy.size, read.rate(cached ? HostCopyCached : HostCopyBandwidth));
+  }
+  if (!travels_with_the_call(read, copy)) return time;
+  return time + at_rate(copy.size, read.rate(SmallPageableBandwidth));
+}
+
+EngineCost engine_cost(Reading& read, const Copy& copy) {
+  switch (copy.route) {
+    case Route::PinnedToDevice:
+      return {read.time(H2dLatency), copy.size, H2dBandwidth};
+    case Route::DeviceToPinned:
+      return {read.time(D2hLatency), copy.size, D2hBandwidth};
+    case Route::PageableToDevice:
+      return {read.time(H2dLatency), copy.size,
+              copy.from_cache ? PageableH2dCached : PageableH2dBandwidth};
+    case Route::PeerDirect:
+      return {read.time(P2pLatency), copy.size, P2pShare};
+    case Route::PeerStaged:
+      return {read.time(P2pStagedLatency), copy.size, P2pStagedBandwidth};
+    case Route::DeviceToPageable:
+      break;
+    case Route::HostToHost:
+      return {};  // no engine takes part
+  }
+  const Duration latency = read.time(D2hLatency);
+  if (copy.to_fresh) return {latency, copy.size, FreshD2hBandwidth};
+  // The first pieces do not overlap with anything.
+  const Bytes first = std::min(copy.size, read.size(PageableD2hFirst));
+  return {latency + at_rate(first, read.rate(PageableD2hFirstBandwidth)), copy.size - first,
+          PageableD2hBandwidth};
+}
+
+Duration copy_time(Reading& read, const Copy& copy) {
+  const EngineCost engine = engine_cost(read, copy);
+  if (engine.bytes.count == 0) return engine.latency;
+  const double rate = std::min(link_rate(read, copy.route), read.rate(engine.rate));
+  return engine.latency + at_rate(engine.bytes, rate);
+}
+
+}  // namespace foretrace::cost

@@ -1,0 +1,83 @@
+#include "models/cost/host.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrace::cost {
+
+Duration contention(Reading& read, Duration cost, std::uint32_t others) {
+  if (others == 0 || !read.has(Param::HostContention)) return Duration{0};
+  const double share = read.value(Param::HostContention);
+  return Duration{std::llround(static_cast<double>((cost * others).count()) * share)};
+}
+
+Duration call_time(Reading& read, const Call& call) {
+  Duration time{0};
+  if (call.is_captured) {
+    time = capture_time(read, 1);
+  } else {
+    time = call.is_inner ? read.time(call.param) : read.call_time(call.param);
+    if (call.is_first) {
+      const bool gemm = call.param == Param::HostLaunchGemm;
+      time += read.time(gemm ? Param::HostFirstGemm : Param::HostFirstCall);
+    }
+    time += contention(read, time, call.others);
+  }
+  return call.switches_device ? time + read.time(Param::HostSetDevice) : time;
+}
+
+Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size) {
+  return call_time(read, call) + at_rate(size, read.rate(rate));
+}
+
+Duration wake_time(Reading& read, Wait wait) {
+  switch (wait) {
+    case Wait::Event:
+      return read.time(Param::HostWakeEvent);
+    case Wait::Barrier:
+      return read.time(Param::HostBarrier);
+    case Wait::Signal:
+      return read.time(Param::HostSignal);
+    case Wait::Device:
+      break;
+  }
+  return read.time(Param::HostWake);
+}
+
+Duration enable_peer_time(Reading& read, bool is_done, bool switches_device) {
+  if (!is_done) return read.time(Param::HostEnablePeer);
+  return switches_device ? read.time(Param::HostSetDevice) : Duration{0};
+}
+
+Duration poll_time(Reading& read, const Call& query, Duration interval) {
+  return std::max(call_time(read, query), interval);
+}
+
+Duration fill_time(Reading& read, Bytes size, bool is_fresh) {
+  const Duration time = at_rate(size, read.rate(Param::HostFillBandwidth));
+  return is_fresh ? time + at_rate(size, read.rate(Param::HostTouchBandwidth)) : time;
+}
+
+Duration capture_time(Reading& read, std::size_t calls) {
+  return read.time(Param::HostCapture) * static_cast<std::int64_t>(calls);
+}
+
+Duration graph_instantiate_time(Reading& read, std::uint32_t nodes) {
+  return read.time(Param::HostGraphInstantiate) +
+         read.time(Param::HostGraphInstantiatePerNode) * nodes;
+}
+
+Duration graph_launch_time(Reading& read, const Call& call, std::uint32_t nodes) {
+  return call_time(read, call) + read.time(Param::HostGraphLaunchPerNode) * nodes;
+}
+
+Duration host_function_delay(Reading& read, bool follows, Duration waited) {
+  if (follows) return read.time(Param::HostFuncNext);
+  const Duration latency = read.time(Param::HostFuncLatency);
+  if (waited <= Duration{0}) return latency;
+  const double share = read.value(Param::HostFuncBackoff);
+  return latency + read.time(Param::HostFuncPoll) +
+         Duration{std::llround(static_cast<double>(waited.count()) * share)};
+}
+
+}  // namespace foretrace::cost

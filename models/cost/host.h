@@ -1,0 +1,63 @@
+// What host threads pay: for calls into CUDA and NCCL, for waking up, and for what they do with
+// memory themselves. Pure functions of the machine's parameters, which the Reading notes.
+#pragma once
+
+#include <cstdint>
+
+#include "models/machine/reading.h"
+
+namespace foretrace::cost {
+
+/// One call, and the circumstances in which a thread makes it.
+struct Call {
+  Param param{};                 ///< what the call takes when it is queued
+  bool is_captured = false;      ///< noted in a CUDA graph instead
+  bool is_inner = false;         ///< made inside a call of torch.distributed, not from Python
+  bool is_first = false;         ///< of its kind in the pass
+  bool switches_device = false;  ///< for another device than the call before
+  std::uint32_t others = 0;      ///< other host threads of the process that are in a call
+};
+
+/// From a call to its return, when it does not wait for anything. The first call of its kind has to
+/// fetch its code and data into the caches; threads that call the driver at once hold each other
+/// up.
+Duration call_time(Reading& read, const Call& call);
+
+/// What `cost` of calling takes longer because of `others` threads.
+Duration contention(Reading& read, Duration cost, std::uint32_t others);
+
+/// A call whose time grows with a size: cudaMalloc, cudaHostAlloc, ... `rate` is in bytes/s.
+Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size);
+
+/// What a waiting thread waits for.
+enum class Wait : std::uint8_t { Device, Event, Barrier, Signal };
+/// From the end of what it waits for to its return.
+Duration wake_time(Reading& read, Wait wait);
+
+/// cudaDeviceEnablePeerAccess: again, it only makes the device current.
+Duration enable_peer_time(Reading& read, bool is_done, bool switches_device);
+
+/// From one poll of an event to the next: `interval` apart, or as fast as the query returns.
+Duration poll_time(Reading& read, const Call& query, Duration interval);
+
+/// Writes `size` of random numbers; `is_fresh`: into pages that were never touched.
+Duration fill_time(Reading& read, Bytes size, bool is_fresh);
+
+// ---- CUDA graphs
+
+/// Notes so many calls in a graph.
+Duration capture_time(Reading& read, std::size_t calls);
+/// The end of a capture with cudaGraphInstantiate.
+Duration graph_instantiate_time(Reading& read, std::uint32_t nodes);
+/// cudaGraphLaunch.
+Duration graph_launch_time(Reading& read, const Call& call, std::uint32_t nodes);
+
+// ---- host functions
+
+/// From when a stream reaches a host function to the function's begin. `follows`: directly behind
+/// another one. Else the driver's thread looks whether the stream has come so far, and sleeps
+/// longer and longer between looks: `waited` is for how long it had looked in vain. On H200s, a
+/// function behind a kernel of 400 us begins 40 to 580 us after it.
+Duration host_function_delay(Reading& read, bool follows, Duration waited);
+
+}  // namespace foretrace::cost

@@ -1,0 +1,43 @@
+// How long a kernel takes alone on an idle GPU, and what it occupies while it runs. Pure functions
+// of the machine's parameters, which the Reading notes.
+#pragma once
+
+#include <cstdint>
+
+#include "models/machine/reading.h"
+
+namespace foretrace::cost {
+
+/// A kernel as the device sees it. With `blocks`, each occupies one SM for `block_time` and cannot
+/// be interrupted; without, its blocks are so many and so short that it takes and gives back SMs at
+/// any moment.
+struct KernelCost {
+  Duration alone;                   ///< on an idle GPU
+  std::uint32_t sms = 1;            ///< SMs it fills; fewer make it slower in proportion
+  double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
+  std::uint32_t blocks = 0;
+  Duration block_time{};
+  double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
+};
+
+/// `blocks` blocks of one SM each, in waves of at most all SMs.
+KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks);
+
+/// m x n x k product through cuBLAS.
+KernelCost gemm_cost(Reading& read, DataType type, std::int64_t m, std::int64_t n, std::int64_t k);
+
+/// Reads `arrays_read` arrays of `size` and writes one.
+KernelCost elementwise_cost(Reading& read, Bytes size, std::uint32_t arrays_read);
+
+/// Reads `size`.
+KernelCost reduction_cost(Reading& read, Bytes size);
+
+KernelCost memset_cost(Reading& read, Bytes size);
+
+/// Host memory is set by a kernel too, across PCIe.
+KernelCost host_memset_cost(Reading& read, Bytes size);
+
+/// A copy inside one device: the driver runs a kernel that reads `size` and writes it.
+KernelCost device_copy_cost(Reading& read, Bytes size);
+
+}  // namespace foretrace::cost

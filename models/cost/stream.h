@@ -1,0 +1,41 @@
+// What passes between the entries of a CUDA stream: from a call to its work's begin, and from the
+// end of one entry to the begin of the next. Pure functions of the machine's parameters.
+#pragma once
+
+#include <cstdint>
+
+#include "models/machine/reading.h"
+
+namespace foretrace::cost {
+
+/// What a stream's queue holds. A graph's launch is one entry.
+enum class Entry : std::uint8_t { Kernel, Nccl, Copy, HostFunction, Graph, NoTime };
+
+/// From the end of the call to the entry's begin on an idle stream. Records, waits and markers
+/// (NoTime) and host functions are there at once.
+Duration launch_latency(Reading& read, Entry entry);
+
+/// What a stream did last.
+enum class Before : std::uint8_t {
+  Nothing,
+  Kernel,
+  Nccl,
+  Copy,
+  HostFunction,
+  Event,          ///< it was held up by another stream's event
+  EventAfterCopy  ///< the same, and what that stream did last was a copy
+};
+
+/// Two entries of a stream, one behind the other.
+struct Neighbours {
+  Before before = Before::Nothing;
+  Entry next = Entry::NoTime;
+  bool in_graph = false;
+  bool event_between = false;  ///< a record, or a wait that held nothing up
+};
+
+/// What the hardware needs between the two: from the one's end to the other's begin, when that was
+/// queued long before.
+Duration gap(Reading& read, const Neighbours& neighbours);
+
+}  // namespace foretrace::cost

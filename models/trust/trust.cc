@@ -1,0 +1,88 @@
+#include "models/trust/trust.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "scenarios/values/quantity.h"
+
+namespace foretrace {
+namespace {
+
+constexpr double kFitWithoutSpread = 0.05;
+constexpr double kPublished = 0.15;
+constexpr double kDatasheet = 0.25;
+constexpr double kAssumed = 0.5;
+constexpr double kMost = 1.0;  // a factor of two
+
+std::optional<double> bytes_in(std::string_view text) {
+  const NameLookup no_names = [](std::string_view) -> Parsed<Quantity> {
+    return tl::unexpected{QuantityError{"no name means anything here", {}, 0}};
+  };
+  const Parsed<Quantity> parsed = parse_quantity(std::string{text}, no_names);
+  if (!parsed || parsed->unit != kSize) return std::nullopt;
+  return parsed->constant.convert_to<double>();
+}
+
+/// "48 B..2 GiB". Ranges of other things (calls in a row) say nothing about a size.
+bool is_outside(const std::string& range, Bytes size) {
+  const std::size_t dots = range.find("..");
+  if (size.count == 0 || dots == std::string::npos) return false;
+  const auto low = bytes_in(std::string_view{range}.substr(0, dots));
+  const auto high = bytes_in(std::string_view{range}.substr(dots + 2));
+  const auto bytes = static_cast<double>(size.count);
+  return low && high && (bytes < *low || bytes > *high);
+}
+
+/// A fit, or what was learned from measurements, used outside of their sizes.
+bool is_learned_elsewhere(const ParamValue& value, Bytes size) {
+  return value.trusted_as() == ParameterClass::Fit && is_outside(value.range, size);
+}
+
+Band band(double off, ParameterClass parameters) {
+  const double factor = 1 + std::min(off, kMost);
+  return {1 / factor, factor, parameters};
+}
+
+}  // namespace
+
+ParameterClass source_of(const Machine& machine, Param param, Bytes size) {
+  const ParamValue& value = machine.get(param);
+  return is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.source;
+}
+
+double uncertainty_of(const Machine& machine, Param param, Bytes size) {
+  const ParamValue& value = machine.get(param);
+  const double spread = value.spread;
+  switch (is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.trusted_as()) {
+    case ParameterClass::Fit:
+      return spread > 0 ? spread : kFitWithoutSpread;
+    case ParameterClass::Published:
+      return std::max(kPublished, spread);
+    case ParameterClass::Datasheet:
+      return std::max(kDatasheet, spread);
+    case ParameterClass::Assumed:
+      break;
+  }
+  return std::max(kAssumed, spread);
+}
+
+Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) {
+  double squares = 0;
+  auto worst = ParameterClass::Fit;
+  for (const auto& [param, share] : shares) {
+    // A nominal rate that others are given as shares of: what is not known of them is theirs.
+    if (param == Param::NvlinkBandwidth) continue;
+    const double off = share * uncertainty_of(machine, param, size);
+    squares += off * off;
+    if (std::abs(share) < kDecidingShare) continue;
+    worst = std::max(worst, source_of(machine, param, size));
+  }
+  return band(std::sqrt(squares), worst);
+}
+
+Band band_of_a_guess() { return band(kAssumed, ParameterClass::Assumed); }
+
+}  // namespace foretrace

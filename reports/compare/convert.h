@@ -1,0 +1,27 @@
+// Measurements as the harness wrote them before: environment.json beside each timeline, with a
+// whole machine for every process start and every NCCL_* variable, and scenarios by the path that
+// was typed. Nothing else reads that form.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "reports/timeline/timeline.h"
+
+namespace foretrace {
+
+/// Whether environment.json stands beside `result`, a timeline's file.
+bool has_old_environment(const std::filesystem::path& result);
+
+/// Gives `timeline`, read from `result`, the process starts of environment.json beside it, and
+/// stores their environments below `root`; does nothing when there is no such file or the starts
+/// are known. Throws UsageError when the file is not what the harness wrote.
+void take_old_environment(Timeline& timeline, const std::filesystem::path& result,
+                          const std::filesystem::path& root);
+
+/// Brings what is measured below `root` into today's form, where it stands: environments go to
+/// ROOT/environments, environment.json files go away, scenarios are named as in the repository.
+/// Returns the timelines that changed; a second time none.
+std::vector<std::filesystem::path> convert_runs(const std::filesystem::path& root);
+
+}  // namespace foretrace

@@ -1,0 +1,17 @@
+#include "scenarios/text/errors.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace foretrace {
+
+void check_failed(const char* condition, const std::string& message, const char* file, int line) {
+  fmt::print(stderr, "{}:{}: internal check failed: {} ({})\nThis is a bug in foretrace.\n", file,
+             line, message, condition);
+  std::fflush(nullptr);
+  std::_Exit(kOurBug);
+}
+
+}  // namespace foretrace

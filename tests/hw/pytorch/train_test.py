@@ -1,0 +1,222 @@
+"""The measuring program for training steps, as far as it goes without a GPU; its steps only where there is PyTorch."""
+
+import contextlib
+import dataclasses
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch"))
+
+import configurations  # noqa: E402
+import timing  # noqa: E402
+import train  # noqa: E402
+
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+ALL = configurations.all_configurations()
+
+
+class Configurations(unittest.TestCase):
+    def test_every_configuration_has_an_id_of_its_own(self):
+        self.assertEqual(len(ALL), len({one.id for one in ALL}))
+        self.assertGreaterEqual(len(ALL), 60)
+
+    def test_half_of_them_judge_and_every_family_does_both(self):
+        judging = [one for one in ALL if one.mark == "judge"]
+        self.assertAlmostEqual(len(judging) / len(ALL), 0.5, delta=0.05)
+        for family in {one.family for one in ALL}:
+            self.assertEqual({one.mark for one in ALL if one.family == family}, {"fit", "judge"}, family)
+
+    def test_a_mark_depends_on_the_id_alone(self):
+        for one in ALL:
+            self.assertEqual(dataclasses.replace(one, layers=99, family="other").mark, one.mark)
+
+    def test_parameter_counts_are_those_of_the_published_models(self):
+        counts = {one.id: one.parameters for one in ALL}
+        self.assertAlmostEqual(counts["gpt_gpt2_124m_s1024_b8_amp"] / 124.5e6, 1, delta=0.005)
+        self.assertAlmostEqual(counts["llama_llama_1b_s4096_b1"] / 1235.8e6, 1, delta=0.001)
+        self.assertAlmostEqual(counts["llama_qwen_0.5b_s4096_b1"] / 494.0e6, 1, delta=0.001)
+
+    def test_sizes_divide_as_their_layout_needs(self):
+        for one in ALL:
+            self.assertEqual(one.heads % one.kv_heads, 0, one.id)
+            if one.parallel == "tp":
+                self.assertEqual((one.kv_heads % 2, one.vocab % 2, one.sequence % 2), (0, 0, 0), one.id)
+                self.assertFalse(one.tied, one.id)
+            if one.parallel == "pp":
+                self.assertEqual(one.layers % 2, 0, one.id)
+                self.assertFalse(one.tied, one.id)
+            self.assertEqual(one.microbatches > 1, one.parallel == "pp", one.id)
+
+    def test_settings_are_known_ones(self):
+        choices = {"precision": {"amp", "bf16", "tf32", "fp32"}, "optimizer": {"fused", "foreach"},
+                   "recompute": {"none", "full", "selective"}, "compile": {"none", "blocks", "model"},
+                   "parallel": {"none", "ddp", "fsdp", "tp", "pp"}, "style": {"gpt", "llama"}}
+        for one in ALL:
+            for key, allowed in choices.items():
+                self.assertIn(getattr(one, key), allowed, one.id)
+
+
+class CommandLine(unittest.TestCase):
+    def refused(self, arguments):
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text), self.assertRaises(SystemExit) as end:
+            train.parse(arguments)
+        self.assertEqual(end.exception.code, 2)
+        return text.getvalue()
+
+    def test_an_unknown_configuration_is_refused_by_name(self):
+        self.assertIn("nonsense", self.refused(["-o", "out", "--only", "nonsense"]))
+
+    def test_measuring_needs_a_directory(self):
+        self.assertIn("-o OUT", self.refused([]))
+
+    def test_only_one_gpu_leaves_out_what_needs_two(self):
+        arguments = train.parse(["-o", "out"])
+        self.assertEqual({one.ranks for one in train.choose(arguments, 1, "NVIDIA H100 80GB HBM3")}, {1})
+        both = train.choose(arguments, 2, "NVIDIA H200")
+        self.assertEqual({one.ranks for one in both}, {1, 2})
+        self.assertFalse([one.id for one in both if one.only_on == "H100"])
+
+    def test_two_gpus_come_first_and_fresh_ones_share_a_process_with_their_family_only(self):
+        groups = train.batches(ALL, 2)
+        self.assertEqual(groups[0][0].ranks, 2)
+        for group in groups:
+            self.assertEqual(len({one.ranks for one in group}), 1)
+            if any(one.fresh for one in group):
+                self.assertEqual(len({one.family for one in group}), 1)
+        self.assertEqual(sum(map(len, groups)), len(ALL))
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.out = pathlib.Path(directory.name)
+        self.two = next(one for one in ALL if one.ranks == 2)
+
+    def write(self, rank, *lines):
+        with (self.out / f"parts.rank{rank}.jsonl").open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line) + "\n" for line in lines)
+
+    def timing(self, milliseconds):
+        return {"part": "timing", "id": self.two.id, "attempt": 0,
+                "timing": {"step_time_ms_median": milliseconds, "free_running_ms": milliseconds,
+                           "memory": {"allocated_peak_bytes": 7}}}
+
+    def test_the_slowest_rank_is_the_step(self):
+        self.write(0, self.timing(3.0))
+        self.write(1, self.timing(4.0))
+        line = train.Parts(self.out).result(self.two, "GPU")
+        self.assertEqual((line["verdict"], line["step_time_ms_median"]), ("measured", 4.0))
+
+    def test_out_of_memory_on_one_rank_is_the_verdict(self):
+        self.write(0, self.timing(3.0))
+        self.write(1, {"part": "error", "id": self.two.id, "phase": "timing", "kind": "out_of_memory", "error": "no"})
+        self.assertEqual(train.Parts(self.out).result(self.two, "GPU")["verdict"], "out_of_memory")
+
+    def test_what_a_dead_process_had_begun_is_found(self):
+        self.write(0, {"part": "begin", "id": "a", "phase": "timing"}, {"part": "timing", "id": "a", "timing": {}},
+                   {"part": "begin", "id": "b", "phase": "timing"})
+        with (self.out / "parts.rank0.jsonl").open("a", encoding="utf-8") as file:
+            file.write('{"part": "tim')
+        self.assertEqual(train.Parts(self.out).started("timing"), ["b"])
+
+
+class Restart(unittest.TestCase):
+    """With a stand-in for the worker, which dies in the second configuration."""
+
+    DYING = """
+import json, os, sys
+time, trace, out = (sys.argv[sys.argv.index(name) + 1] for name in ("--time", "--trace", "--out"))
+with open(os.path.join(out, "parts.rank0.jsonl"), "a", encoding="utf-8") as file:
+    for phase, ids in (("timing", time), ("trace", time + "," + trace)):
+        for id in filter(None, ids.split(",")):
+            print(json.dumps({"part": "begin", "id": id, "phase": phase}), file=file, flush=True)
+            if id == os.environ["FATAL"] and phase == os.environ["FATAL_PHASE"]:
+                os._exit(3)
+            print(json.dumps({"part": phase, "id": id, phase: {}}), file=file, flush=True)
+"""
+
+    def measured(self, fatal, phase):
+        """Parts after a batch of three whose configuration `fatal` kills its process in `phase`."""
+        batch = [one for one in ALL if one.ranks == 1][:3]
+        with tempfile.TemporaryDirectory() as directory:
+            out = pathlib.Path(directory)
+            (out / "worker.py").write_text(self.DYING, encoding="utf-8")
+            os.environ.update(FATAL=batch[fatal].id, FATAL_PHASE=phase)
+            here, train.HERE = train.HERE, out
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    train.run_batch(batch, out, train.time.time() + 60, [])
+            finally:
+                train.HERE = here
+            parts = train.Parts(out)
+        return [[name for name in ("timing", "trace") if parts.has(one.id, name)] for one in batch], \
+            [parts.has(one.id, "error") for one in batch]
+
+    def test_a_new_process_goes_on_behind_the_configuration_that_killed_one(self):
+        done, failed = self.measured(1, "timing")
+        self.assertEqual(failed, [False, True, False])
+        self.assertEqual(done, [["timing", "trace"], [], ["timing", "trace"]])
+
+    def test_a_process_killed_by_a_trace_keeps_all_timings(self):
+        done, failed = self.measured(1, "trace")
+        self.assertEqual(failed, [False, True, False])
+        self.assertEqual(done, [["timing", "trace"], ["timing"], ["timing", "trace"]])
+
+
+class Timing(unittest.TestCase):
+    def test_short_steps_fill_the_least_time_and_long_ones_keep_to_the_most(self):
+        self.assertEqual(timing.step_count(0.001), 800)
+        self.assertEqual(timing.step_count(0.2), 8)
+        self.assertEqual(timing.step_count(0.5), 4)
+        self.assertEqual(timing.step_count(9.0), 3)
+
+    def test_percentiles_lie_between_neighbours(self):
+        self.assertAlmostEqual(timing.percentile([4.0, 1.0, 2.0, 3.0], 0.5), 2.5)
+        self.assertAlmostEqual(timing.percentile([1.0, 2.0], 0.9), 1.9)
+
+
+@unittest.skipUnless(HAS_TORCH, "PyTorch is not installed")
+class Steps(unittest.TestCase):
+    """On the CPU, at a tiny size: the code paths, not their times."""
+
+    def step(self, one):
+        import torch
+        from layouts import make_step
+        torch.manual_seed(1)
+        return make_step(one, torch.device("cpu"), 0)
+
+    def trials(self):
+        return [configurations.shrunk(one) for one in ALL if one.ranks == 1 and one.compile == "none"]
+
+    def test_every_step_on_one_gpu_learns_its_batch(self):
+        for one in self.trials():
+            with self.subTest(one.id):
+                step = self.step(dataclasses.replace(one, optimizer="foreach"))
+                losses = [float(step.run()) for _ in range(12)]
+                self.assertLess(losses[-1], losses[0])
+
+    def test_parameters_are_counted_as_the_modules_have_them(self):
+        for one in self.trials():
+            with self.subTest(one.id):
+                counted = sum(parameter.numel() for parameter in self.step(one).model.parameters())
+                self.assertEqual(counted, one.parameters)
+
+    def test_recomputing_changes_no_loss(self):
+        import torch
+        one = dataclasses.replace(self.trials()[0], precision="fp32")
+        losses = [self.step(dataclasses.replace(one, recompute=kind)).run() for kind in ("none", "full", "selective")]
+        for loss in losses[1:]:
+            torch.testing.assert_close(loss, losses[0])
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    unittest.main()

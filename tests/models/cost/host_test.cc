@@ -1,0 +1,119 @@
+// What host threads pay, derived.
+#include "models/cost/host.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/cost/costed_machine.h"
+
+namespace foretrace::cost {
+namespace {
+
+using namespace literals;
+using enum Param;
+
+const Machine& machine() {
+  static const Machine kMachine = machine_of({{HostLaunchKernel, 4e-6},
+                                              {HostLaunchGemm, 8e-6},
+                                              {HostFirstCall, 1e-6},
+                                              {HostFirstGemm, 20e-6},
+                                              {HostContention, 0.5},
+                                              {HostSetDevice, 0.25e-6},
+                                              {HostCapture, 2e-6},
+                                              {HostQuery, 3e-6}});
+  return kMachine;
+}
+
+TEST(CallTime, IsThatOfItsKindAndMoreTheFirstTimeInAPass) {
+  EXPECT_EQ(answer(machine(), call_time, Call{.param = HostLaunchKernel}), 4_us);
+  EXPECT_EQ(answer(machine(), call_time, Call{.param = HostLaunchKernel, .is_first = true}), 5_us);
+  EXPECT_EQ(answer(machine(), call_time, Call{.param = HostLaunchGemm, .is_first = true}), 28_us)
+      << "cuBLAS has a heuristic of its own to fetch";
+}
+
+TEST(CallTime, GrowsByAShareOfItselfForEachOtherThreadThatCalls) {
+  // (4 us + 1 us) for the call; two others: 2 x 5 us x 0.5 more.
+  const Call call{.param = HostLaunchKernel, .is_first = true, .others = 2};
+  EXPECT_EQ(answer(machine(), call_time, call), 10_us);
+  EXPECT_EQ(
+      answer(machine_of({{HostQuery, 3e-6}}), call_time, Call{.param = HostQuery, .others = 2}),
+      3_us)
+      << "a machine that says nothing of it";
+}
+
+TEST(CallTime, OfAnotherDeviceHasASwitchThatNobodyHoldsUp) {
+  const Call call{.param = HostLaunchKernel, .switches_device = true, .others = 1};
+  EXPECT_EQ(answer(machine(), call_time, call), 6_us + 250_ns);
+}
+
+TEST(CallTime, InACaptureIsThatOfTakingANote) {
+  const Call call{.param = HostLaunchGemm, .is_captured = true, .is_first = true, .others = 3};
+  EXPECT_EQ(answer(machine(), call_time, call), 2_us);
+  EXPECT_EQ(answer(machine(), capture_time, std::size_t{3}), 6_us);
+}
+
+TEST(CallTime, IsPythonsOnlyWhereTheProgramCalls) {
+  Machine slow = machine();
+  slow.replace_call(HostLaunchKernel, {10e-6, 0, ParameterClass::Fit, "", ""});
+  EXPECT_EQ(answer(slow, call_time, Call{.param = HostLaunchKernel}), 10_us);
+  EXPECT_EQ(answer(slow, call_time, Call{.param = HostLaunchKernel, .is_inner = true}), 4_us);
+}
+
+TEST(SizedCallTime, IsAFixedPartAndBytesOverARate) {
+  // 10 us and 1 MB at 100 GB/s, which are 10 us more.
+  const Machine allocates = machine_of({{HostMalloc, 10e-6}, {HostMallocPerByte, 100e9}});
+  EXPECT_EQ(answer(allocates, sized_call_time, Call{.param = HostMalloc}, HostMallocPerByte,
+                   Bytes{1'000'000}),
+            20_us);
+}
+
+TEST(WakeTime, DependsOnWhatWasWaitedFor) {
+  const Machine wakes = machine_of(
+      {{HostWake, 4e-6}, {HostWakeEvent, 3e-6}, {HostBarrier, 2e-6}, {HostSignal, 1e-6}});
+  EXPECT_EQ(answer(wakes, wake_time, Wait::Device), 4_us);
+  EXPECT_EQ(answer(wakes, wake_time, Wait::Event), 3_us);
+  EXPECT_EQ(answer(wakes, wake_time, Wait::Barrier), 2_us);
+  EXPECT_EQ(answer(wakes, wake_time, Wait::Signal), 1_us);
+}
+
+TEST(PollTime, IsTheIntervalUnlessTheQueryTakesLonger) {
+  const Call query{.param = HostQuery};
+  EXPECT_EQ(answer(machine(), poll_time, query, Duration{10_us}), 10_us);
+  EXPECT_EQ(answer(machine(), poll_time, query, Duration{1_us}), 3_us);
+}
+
+TEST(FillTime, OfFreshPagesHasTheirFirstTouch) {
+  // 1 MB at 1 GB/s, and at 4 GB/s for the pages.
+  const Machine fills = machine_of({{HostFillBandwidth, 1e9}, {HostTouchBandwidth, 4e9}});
+  EXPECT_EQ(answer(fills, fill_time, Bytes{1'000'000}, false), 1000_us);
+  EXPECT_EQ(answer(fills, fill_time, Bytes{1'000'000}, true), 1250_us);
+}
+
+TEST(PeerAccess, IsEnabledOnce) {
+  const Machine peers = machine_of({{HostEnablePeer, 500e-6}, {HostSetDevice, 1e-6}});
+  EXPECT_EQ(answer(peers, enable_peer_time, false, true), 500_us);
+  EXPECT_EQ(answer(peers, enable_peer_time, true, true), 1_us);
+  EXPECT_EQ(answer(peers, enable_peer_time, true, false), 0_us);
+}
+
+TEST(GraphTimes, HaveAFixedPartAndOneForEachNode) {
+  const Machine graphs = machine_of({{HostGraphInstantiate, 30e-6},
+                                     {HostGraphInstantiatePerNode, 2e-6},
+                                     {HostGraphLaunch, 5e-6},
+                                     {HostGraphLaunchPerNode, 0.5e-6}});
+  EXPECT_EQ(answer(graphs, graph_instantiate_time, 10U), 50_us);
+  EXPECT_EQ(answer(graphs, graph_launch_time, Call{.param = HostGraphLaunch}, 10U), 10_us);
+}
+
+TEST(HostFunctionDelay, GrowsWithHowLongTheDriverHasLookedInVain) {
+  const Machine polls = machine_of({{HostFuncNext, 1e-6},
+                                    {HostFuncLatency, 8e-6},
+                                    {HostFuncPoll, 20e-6},
+                                    {HostFuncBackoff, 0.25}});
+  EXPECT_EQ(answer(polls, host_function_delay, true, Duration{400_us}), 1_us) << "right behind one";
+  EXPECT_EQ(answer(polls, host_function_delay, false, Duration{0}), 8_us) << "an idle stream";
+  // 8 us, 20 us, and a quarter of the 400 us that it waited.
+  EXPECT_EQ(answer(polls, host_function_delay, false, Duration{400_us}), 128_us);
+}
+
+}  // namespace
+}  // namespace foretrace::cost

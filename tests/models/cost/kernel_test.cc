@@ -1,0 +1,59 @@
+// What kernels take alone: staircases and bandwidths, derived.
+#include "models/cost/kernel.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/cost/costed_machine.h"
+
+namespace foretrace::cost {
+namespace {
+
+using namespace literals;
+
+TEST(SpinCost, RunsInWavesOfAllSms) {
+  const Machine machine = machine_of({{Param::SmCount, 10}, {Param::SpinOverhead, 1e-6}});
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).alone, 6_us);
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).sms, 4u);
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 11U).alone, 11_us) << "two waves";
+  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 11U).sms, 10u);
+}
+
+TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
+  // 4 SMs at 4e12 flop/s: 1e12 each. 256 x 256 x 1000 has 4 tiles of 128 x 128: one wave of
+  // 2 * 128 * 128 * 1000 flops on each SM = 32.768 us. 384 x 256 has 6 tiles: two waves; half
+  // tiles (12, three waves of half the work at 90 %) are better: 3 * 16.384 / 0.9 = 54.613 us.
+  const Machine machine = machine_of({{Param::SmCount, 4},
+                                      {Param::GemmBaseF32, 0},
+                                      {Param::GemmRateF32, 4e12},
+                                      {Param::GemmMediumF32, 0.9},
+                                      {Param::GemmSmallF32, 0.1}});
+  const auto us = [&](std::int64_t m, std::int64_t n) {
+    return to_us(answer(machine, gemm_cost, DataType::Float32, m, n, std::int64_t{1000}).alone);
+  };
+  EXPECT_NEAR(us(256, 256), 32.768, 1e-3);
+  EXPECT_NEAR(us(384, 256), 54.613, 1e-3);
+}
+
+TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::KernelBase, 1e-6},
+                                      {Param::MemoryBase, 2e-6},
+                                      {Param::L2Size, 1e6},
+                                      {Param::UnaryCached, 1e12},
+                                      {Param::UnaryBandwidth, 0.5e12}});
+  // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to
+  // start.
+  EXPECT_NEAR(to_us(answer(machine, elementwise_cost, Bytes{400'000}, 1U).alone), 1.8, 1e-6);
+  EXPECT_NEAR(to_us(answer(machine, elementwise_cost, Bytes{1'000'000}, 1U).alone), 7.0, 1e-6);
+}
+
+TEST(MemsetCost, OfHostMemoryGoesAcrossPcie) {
+  // 1 us to start and 1 MB at 50 GB/s; one thread block does it.
+  const Machine machine = machine_of({{Param::KernelBase, 1e-6}, {Param::D2hBandwidth, 50e9}});
+  const KernelCost cost = answer(machine, host_memset_cost, Bytes{1'000'000});
+  EXPECT_EQ(cost.alone, 21_us);
+  EXPECT_EQ(cost.sms, 1U);
+}
+
+}  // namespace
+}  // namespace foretrace::cost

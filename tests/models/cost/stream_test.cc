@@ -1,0 +1,91 @@
+// What passes between the entries of a stream, derived.
+#include "models/cost/stream.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/cost/costed_machine.h"
+
+namespace foretrace::cost {
+namespace {
+
+using namespace literals;
+using enum Param;
+
+const Machine& machine() {
+  static const Machine kMachine = machine_of({{KernelGap, 1e-6},
+                                              {NcclGap, 10e-6},
+                                              {CopyGap, 2e-6},
+                                              {CopyAfterKernel, 3e-6},
+                                              {EventGap, 0.5e-6},
+                                              {EventLatency, 4e-6},
+                                              {HostFuncReturn, 7e-6},
+                                              {EventLatencyCopy, 5e-6},
+                                              {GraphGap, 0.25e-6},
+                                              {LaunchLatency, 6e-6},
+                                              {CopyLaunchLatency, 8e-6},
+                                              {NcclLaunchLatency, 9e-6},
+                                              {GraphLatency, 11e-6}});
+  return kMachine;
+}
+
+Duration between(Before before, Entry next, bool event_between = false) {
+  return answer(machine(), gap,
+                Neighbours{.before = before, .next = next, .event_between = event_between});
+}
+
+TEST(Gap, IsThatOfTheEngineThatRunsBoth) {
+  EXPECT_EQ(between(Before::Nothing, Entry::Kernel), 0_us);
+  EXPECT_EQ(between(Before::Kernel, Entry::Kernel), 1_us);
+  EXPECT_EQ(between(Before::Copy, Entry::Copy), 2_us);
+  EXPECT_EQ(between(Before::Kernel, Entry::Copy), 3_us);
+  EXPECT_EQ(between(Before::Copy, Entry::Kernel), 3_us);
+  EXPECT_EQ(between(Before::Kernel, Entry::Graph), 1_us) << "a graph begins as a kernel does";
+}
+
+TEST(Gap, BetweenTwoNcclKernelsIsLonger) {
+  EXPECT_EQ(between(Before::Nccl, Entry::Nccl), 11_us);
+  EXPECT_EQ(between(Before::Nccl, Entry::Kernel), 1_us);
+  EXPECT_EQ(between(Before::Kernel, Entry::Nccl), 1_us);
+  EXPECT_EQ(between(Before::Nccl, Entry::Copy), 3_us);
+}
+
+TEST(Gap, GrowsByARecordThatStandsBetween) {
+  EXPECT_EQ(between(Before::Kernel, Entry::Kernel, true), 1_us + 500_ns);
+  EXPECT_EQ(between(Before::Copy, Entry::Copy, true), 2_us + 500_ns);
+  EXPECT_EQ(between(Before::Kernel, Entry::Copy, true), 3_us + 500_ns);
+  EXPECT_EQ(between(Before::Kernel, Entry::NoTime, true), 0_us) << "a record waits for nothing";
+}
+
+TEST(Gap, AfterAnotherStreamsEventIsItsLatencyAlone) {
+  EXPECT_EQ(between(Before::Event, Entry::Kernel, true), 4_us);
+  EXPECT_EQ(between(Before::Event, Entry::Copy, true), 5_us);
+  EXPECT_EQ(between(Before::EventAfterCopy, Entry::Kernel, true), 5_us);
+  EXPECT_EQ(between(Before::EventAfterCopy, Entry::Copy), 5_us);
+}
+
+TEST(Gap, BehindAHostFunctionIsThatOfTheDriversThread) {
+  EXPECT_EQ(between(Before::HostFunction, Entry::Kernel), 7_us);
+  EXPECT_EQ(between(Before::HostFunction, Entry::NoTime), 7_us);
+  EXPECT_EQ(between(Before::HostFunction, Entry::HostFunction), 0_us);
+  EXPECT_EQ(between(Before::Kernel, Entry::HostFunction), 0_us);
+}
+
+TEST(Gap, InAGraphIsOneForAll) {
+  const auto in_graph = [](Before before, Entry next) {
+    return answer(machine(), gap, Neighbours{.before = before, .next = next, .in_graph = true});
+  };
+  EXPECT_EQ(in_graph(Before::Kernel, Entry::Copy), 250_ns);
+  EXPECT_EQ(in_graph(Before::Copy, Entry::Kernel), 250_ns);
+  EXPECT_EQ(in_graph(Before::Nothing, Entry::Kernel), 0_us);
+}
+
+TEST(LaunchLatency, IsThatOfWhatIsLaunched) {
+  EXPECT_EQ(answer(machine(), launch_latency, Entry::Kernel), 6_us);
+  EXPECT_EQ(answer(machine(), launch_latency, Entry::Copy), 8_us);
+  EXPECT_EQ(answer(machine(), launch_latency, Entry::Nccl), 9_us);
+  EXPECT_EQ(answer(machine(), launch_latency, Entry::Graph), 11_us);
+  EXPECT_EQ(answer(machine(), launch_latency, Entry::HostFunction), 0_us);
+}
+
+}  // namespace
+}  // namespace foretrace::cost
