@@ -66,6 +66,8 @@ struct Process final : Context {
   std::vector<bool> peer_access;     ///< [device * devices + peer]
   std::vector<bool> pinned;          ///< by BufferId: registered by the program
   std::vector<HostRead> host_reads;  ///< by BufferId
+  /// What products took that were asked for before: to find out what cuBLAS would choose is slow.
+  std::map<cost::Product, cost::KernelCost> product_costs;
   std::uint64_t host_bytes_touched = 0;
 };
 

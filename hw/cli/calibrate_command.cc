@@ -36,7 +36,7 @@ constexpr const char* kSkipped = "skipped";
 constexpr const char* kFailed = "failed";
 constexpr const char* kRunning = "running";
 
-struct CommandLine {
+struct CalibrateCommandLine {
   std::string scenarios;
   bool force = false;
   bool append = false;
@@ -86,7 +86,7 @@ std::string machine_name(int gpus) {
 
 class Calibration {
  public:
-  Calibration(const Processes& world, CommandLine line)
+  Calibration(const Processes& world, CalibrateCommandLine line)
       : world_{world}, line_{std::move(line)}, begin_ns_{now_ns()} {}
 
   int run() {
@@ -282,7 +282,7 @@ class Calibration {
   }
 
   const Processes& world_;
-  CommandLine line_;
+  CalibrateCommandLine line_;
   std::int64_t begin_ns_;
   CalibrationNode node_;
   std::vector<CalibrationStep> steps_;
@@ -291,7 +291,7 @@ class Calibration {
   double passed_s_ = 0;                      ///< of it
 };
 
-int run_calibrate(const CommandLine& line) {
+int run_calibrate(const CalibrateCommandLine& line) {
   const Mpi mpi;
   const Processes world = mpi.world();
   try {
@@ -326,7 +326,7 @@ void end_with_hint(int exit_code) {
 }  // namespace
 
 void add_calibrate_command(CLI::App& app, int& exit_code, EndRun end_run) {
-  auto line = std::make_shared<CommandLine>();
+  auto line = std::make_shared<CalibrateCommandLine>();
   line->scenarios = default_scenarios();
   CLI::App& sub = add_subcommand(
       app, "calibrate",

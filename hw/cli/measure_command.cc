@@ -20,7 +20,7 @@
 namespace foretrace::hw {
 namespace {
 
-struct CommandLine {
+struct MeasureCommandLine {
   std::vector<std::string> files;
   std::vector<std::string> assignments;  ///< --set name=value
   std::string timeout = "30s";
@@ -46,7 +46,7 @@ std::chrono::nanoseconds parse_timeout(const std::string& text) {
 }
 
 /// All files of one start.
-std::vector<Program> load_programs(const Processes& world, const CommandLine& line) {
+std::vector<Program> load_programs(const Processes& world, const MeasureCommandLine& line) {
   std::vector<Program> programs;
   for (const std::string& file : line.files) {
     programs.push_back(load_program(world, file, line.options.parameters));
@@ -101,7 +101,7 @@ void set_environment(const Program& program) {
 
 class Start {
  public:
-  Start(const Processes& world, CommandLine line) : world_{world}, line_{std::move(line)} {}
+  Start(const Processes& world, MeasureCommandLine line) : world_{world}, line_{std::move(line)} {}
 
   int run() {
     together(world_, [&] { line_.options.timeout = parse_timeout(line_.timeout); });
@@ -199,13 +199,13 @@ class Start {
   }
 
   const Processes& world_;
-  CommandLine line_;
+  MeasureCommandLine line_;
   std::vector<std::unique_ptr<Measurement>> measurements_;  ///< empty where not a member
   int exit_code_ = kDone;
 };
 
 /// Errors that all processes agree on leave MPI in order; rank 0 alone prints them.
-int run_measure(const CommandLine& line) {
+int run_measure(const MeasureCommandLine& line) {
   const Mpi mpi;
   const Processes world = mpi.world();
   try {
@@ -222,7 +222,7 @@ int run_measure(const CommandLine& line) {
 }  // namespace
 
 void add_measure_command(CLI::App& app, int& exit_code, EndRun end_run) {
-  auto line = std::make_shared<CommandLine>();
+  auto line = std::make_shared<MeasureCommandLine>();
   CLI::App& sub = add_subcommand(app, "measure",
                                  "Run scenarios on this machine's GPUs and write what was measured",
                                  "mpirun --bind-to none -n 2 foretrace-hw measure "

@@ -39,6 +39,11 @@ class OperationFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The stream that `ref` names, with its device current.
+inline cudaStream_t use_stream(const StreamRef& ref, const Context& context) {
+  return context.objects.stream(ref.resolve(context.variables)).use();
+}
+
 // host
 void execute(const HostCompute&, Context&);
 void execute(const HostFill&, Context&);

@@ -7,19 +7,15 @@ Buffer& buffer_of(const BufferRef& ref, Context& context) {
   return context.objects.buffer(ref.resolve(context.variables));
 }
 
-cudaStream_t stream_of(const StreamRef& ref, Context& context) {
-  return context.objects.stream(ref.resolve(context.variables)).use();
-}
-
 }  // namespace
 
 void execute(const Malloc& op, Context& context) { buffer_of(op.buffer, context).allocate(); }
 void execute(const Free& op, Context& context) { buffer_of(op.buffer, context).free(); }
 void execute(const MallocAsync& op, Context& context) {
-  buffer_of(op.buffer, context).allocate_async(stream_of(op.stream, context));
+  buffer_of(op.buffer, context).allocate_async(use_stream(op.stream, context));
 }
 void execute(const FreeAsync& op, Context& context) {
-  buffer_of(op.buffer, context).free_async(stream_of(op.stream, context));
+  buffer_of(op.buffer, context).free_async(use_stream(op.stream, context));
 }
 void execute(const HostAlloc& op, Context& context) { buffer_of(op.buffer, context).allocate(); }
 void execute(const HostFree& op, Context& context) { buffer_of(op.buffer, context).free(); }

@@ -20,19 +20,14 @@ cudaEvent_t event_of(const EventRef& ref, Context& context) {
   return context.objects.event(ref.resolve(context.variables));
 }
 
-const Stream& stream_of(const StreamRef& ref, Context& context) {
-  return context.objects.stream(ref.resolve(context.variables));
-}
-
 }  // namespace
 
 void execute(const EventRecord& op, Context& context) {
-  cuda_check(cudaEventRecord(event_of(op.event, context), stream_of(op.stream, context).use()));
+  cuda_check(cudaEventRecord(event_of(op.event, context), use_stream(op.stream, context)));
 }
 
 void execute(const StreamWaitEvent& op, Context& context) {
-  cuda_check(
-      cudaStreamWaitEvent(stream_of(op.stream, context).use(), event_of(op.event, context), 0));
+  cuda_check(cudaStreamWaitEvent(use_stream(op.stream, context), event_of(op.event, context), 0));
 }
 
 void execute(const EventSynchronize& op, Context& context) {
@@ -66,11 +61,11 @@ void execute(const EventWaitFor& op, Context& context) {
 }
 
 void execute(const StreamSynchronize& op, Context& context) {
-  cuda_check(cudaStreamSynchronize(stream_of(op.stream, context).use()));
+  cuda_check(cudaStreamSynchronize(use_stream(op.stream, context)));
 }
 
 void execute(const StreamQuery& op, Context& context) {
-  static_cast<void>(is_ready(cudaStreamQuery(stream_of(op.stream, context).use())));
+  static_cast<void>(is_ready(cudaStreamQuery(use_stream(op.stream, context))));
 }
 
 void execute(const DeviceSynchronize& op, Context& context) {

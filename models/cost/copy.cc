@@ -34,6 +34,11 @@ double link_rate(Reading& read, Route route) {
 
 }  // namespace
 
+bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size) {
+  return memory.reads >= kReadsIntoCache && memory.read >= size &&
+         memory.touched <= read.size(HostCache).count;
+}
+
 Param copy_call(Route route) {
   switch (route) {
     case Route::PageableToDevice:

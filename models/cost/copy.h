@@ -26,6 +26,22 @@ struct Copy {
   bool to_fresh = false;    ///< into pageable memory whose pages were never touched
 };
 
+/// How copies have used some host memory lately.
+struct RecentReads {
+  Bytes read;                 ///< by the last copy; 0: the host has written since
+  std::uint32_t reads = 0;    ///< in a row
+  std::uint64_t touched = 0;  ///< bytes that the host has touched since, this memory's too
+};
+
+/// So many reads in a row bring memory into the last-level cache: the next one finds it there. A
+/// property of the driver's copy loop and of caches that keep what is read again, observed on the
+/// H200 machines (scenarios/calibration/copies.yaml); no other machine's measurements show it.
+inline constexpr std::uint32_t kReadsIntoCache = 2;
+
+/// Whether a copy that reads `size` of it finds that in the cache. Memory that the host has just
+/// written is as slow as memory.
+bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
+
 /// From the call to its return, where it does not wait for the copy: with what the host moves
 /// itself.
 Duration copy_call_time(Reading& read, const Call& call, const Copy& copy);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "models/cost/products/product.h"
 #include "models/machine/reading.h"
 
 namespace foretrace::cost {
@@ -18,13 +19,26 @@ struct KernelCost {
   std::uint32_t blocks = 0;
   Duration block_time{};
   double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
+  /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
+  /// longer this one takes for each part that is lost (1: as much).
+  double lost_clock = 0, clock_share = 0;
 };
 
 /// `blocks` blocks of one SM each, in waves of at most all SMs.
 KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks);
 
-/// m x n x k product through cuBLAS.
-KernelCost gemm_cost(Reading& read, DataType type, std::int64_t m, std::int64_t n, std::int64_t k);
+/// A product through cuBLAS, operands packed and not transposed.
+struct Product {
+  DataType type = DataType::Float32;
+  std::int64_t m = 1, n = 1, k = 1;
+  products::Contents contents = products::Contents::Random;
+  bool in_graph = false;
+  friend auto operator<=>(const Product&, const Product&) = default;
+};
+
+/// By models/cost/products/ where the machine has its parameters. Else by waves of three tile sizes
+/// at gemm.*'s rates, whatever the alignment and contents are.
+KernelCost gemm_cost(Reading& read, const Product& product);
 
 /// Reads `arrays_read` arrays of `size` and writes one.
 KernelCost elementwise_cost(Reading& read, Bytes size, std::uint32_t arrays_read);

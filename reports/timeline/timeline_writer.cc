@@ -14,13 +14,13 @@
 namespace foretrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kFlushAt = 1 << 16;
 
 /// A kernel's name may hold any bytes; nlohmann throws on invalid UTF-8 unless told otherwise.
-std::string dump(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string dump(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 template <class Names, class Kind>
@@ -38,7 +38,7 @@ class Document {
  public:
   explicit Document(std::ostream& out) : out_{out} { buffer_.reserve(kFlushAt + 4096); }
 
-  void value(std::string_view key, const Json& value) {
+  void value(std::string_view key, const OrderedJson& value) {
     begin(key);
     buffer_ += dump(value);
     flush_when_full();
@@ -68,7 +68,7 @@ class Document {
   void begin(std::string_view key) {
     buffer_ += empty_ ? "{\n" : ",\n";
     empty_ = false;
-    buffer_ += dump(Json(key));
+    buffer_ += dump(OrderedJson(key));
     buffer_ += ": ";
   }
   void flush_when_full() {
@@ -84,8 +84,8 @@ class Document {
   bool empty_ = true;
 };
 
-Json to_json(const OpRow& op, std::size_t id) {
-  Json row{{"id", id}, {"kind", op.kind}, {"line", op.line}};
+OrderedJson to_json(const OpRow& op, std::size_t id) {
+  OrderedJson row{{"id", id}, {"kind", op.kind}, {"line", op.line}};
   if (!op.variant.empty()) row["variant"] = op.variant;
   if (!op.label.empty()) row["label"] = op.label;
   if (op.size_bytes != 0) row["size_bytes"] = op.size_bytes;
@@ -93,26 +93,26 @@ Json to_json(const OpRow& op, std::size_t id) {
   return row;
 }
 
-Json to_json(const Lane& lane, std::size_t id) {
-  Json row{{"id", id},
-           {"kind", name_of(keys::kLaneKinds, lane.kind)},
-           {"name", lane.name},
-           {"node", lane.node},
-           {"process", lane.process}};
+OrderedJson to_json(const Lane& lane, std::size_t id) {
+  OrderedJson row{{"id", id},
+                  {"kind", name_of(keys::kLaneKinds, lane.kind)},
+                  {"name", lane.name},
+                  {"node", lane.node},
+                  {"process", lane.process}};
   if (lane.device != kNoDevice) row["device"] = lane.device;
   return row;
 }
 
-Json to_json(const std::vector<ParameterShare>& shares) {
-  Json rows = Json::array();
+OrderedJson to_json(const std::vector<ParameterShare>& shares) {
+  OrderedJson rows = OrderedJson::array();
   for (const auto& [parameter, share] : shares) {
     rows.push_back({{"parameter", parameter}, {"share", finite(share)}});
   }
   return rows;
 }
 
-Json to_json(const SpanDetail& detail) {
-  Json row = Json::object();
+OrderedJson to_json(const SpanDetail& detail) {
+  OrderedJson row = OrderedJson::object();
   if (!detail.kernel.empty()) row["kernel"] = detail.kernel;
   if (!detail.algorithm.empty()) row["algorithm"] = detail.algorithm;
   if (!detail.protocol.empty()) row["protocol"] = detail.protocol;
@@ -124,15 +124,15 @@ Json to_json(const SpanDetail& detail) {
   return row;
 }
 
-Json to_json(const RegionSamples& region) {
-  Json row{{"name", region.name},
-           {"op", region.op},
-           {"instance", region.instance},
-           {"process", region.process},
-           {"per", region.per},
-           {"samples_ns", region.samples_ns},
-           {"low_factor", finite(region.low_factor)},
-           {"high_factor", finite(region.high_factor)}};
+OrderedJson to_json(const RegionSamples& region) {
+  OrderedJson row{{"name", region.name},
+                  {"op", region.op},
+                  {"instance", region.instance},
+                  {"process", region.process},
+                  {"per", region.per},
+                  {"samples_ns", region.samples_ns},
+                  {"low_factor", finite(region.low_factor)},
+                  {"high_factor", finite(region.high_factor)}};
   if (!region.decided_by.empty()) row["decided_by"] = to_json(region.decided_by);
   if (!region.learned_by.empty()) row["learned_by"] = region.learned_by;
   if (!region.starts.empty()) row["starts"] = region.starts;
@@ -156,8 +156,8 @@ void write_head(Document& document, const Timeline& timeline) {
                              {"explanation", timeline.outcome.explanation}});
 }
 
-Json to_json(const GpuState& gpu) {
-  Json row = Json::object();
+OrderedJson to_json(const GpuState& gpu) {
+  OrderedJson row = OrderedJson::object();
   if (gpu.sm_clock_mhz) row["sm_clock_mhz"] = *gpu.sm_clock_mhz;
   if (gpu.memory_clock_mhz) row["memory_clock_mhz"] = *gpu.memory_clock_mhz;
   if (gpu.temperature_celsius) row["temperature_celsius"] = *gpu.temperature_celsius;
@@ -165,11 +165,11 @@ Json to_json(const GpuState& gpu) {
   return row;
 }
 
-Json to_json(const ProcessStart& start) {
-  Json row{{"start", start.start}, {"date", start.date}};
+OrderedJson to_json(const ProcessStart& start) {
+  OrderedJson row{{"start", start.start}, {"date", start.date}};
   if (!start.label.empty()) row["label"] = start.label;
   row["environment"] = start.environment;
-  row["gpus"] = Json::array();
+  row["gpus"] = OrderedJson::array();
   for (const GpuState& gpu : start.gpus) row["gpus"].push_back(to_json(gpu));
   return row;
 }

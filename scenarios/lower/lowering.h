@@ -2,6 +2,7 @@
 // see them: torch.distributed's, read_scalar and task_graph. Internal to scenarios/.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "scenarios/read/op_fields.h"
 
 namespace foretrace {
+
+/// What a barrier reduces and read_scalar copies: one float.
+inline constexpr std::int64_t kScalarBytes = 4;
 
 /// Where the operations go that one of the file reads as; they stand at its line.
 class Lowering {

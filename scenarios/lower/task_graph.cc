@@ -262,7 +262,7 @@ void read_task_graph(OpFields& fields, Lowering& out) {
   TaskGraphLowering{fields, out, TaskGraphReader{fields.reader()}.read(*list)}.issue();
 }
 
-constexpr std::array kOps{
+constexpr std::array kTaskGraphOps{
     LoweredSyntax{"task_graph", "tasks",
                   "places operations on streams by the buffers they read and write",
                   read_task_graph},
@@ -270,6 +270,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const LoweredSyntax> task_graph_ops() { return kOps; }
+std::span<const LoweredSyntax> task_graph_ops() { return kTaskGraphOps; }
 
 }  // namespace foretrace

@@ -13,8 +13,6 @@ namespace {
 
 using enum CollectiveKind;
 
-constexpr std::int64_t kScalarBytes = 4;
-
 void issue(OpFields& fields, const GroupCall& call, OpKind kind, Lowering& out) {
   begin_call(fields, call, out);
   out.add(std::move(kind), out.label());
@@ -147,7 +145,7 @@ constexpr std::string_view kFromRoot =
 constexpr std::string_view kToRoot =
     "group [stream] (buffer | input output) [size] type (root | dst) [async] [work]";
 
-constexpr std::array kOps{
+constexpr std::array kTorchOps{
     LoweredSyntax{"all_reduce", kReducing, "torch: every rank gets the sum",
                   read_collective<AllReduce>},
     LoweredSyntax{"broadcast", kFromRoot, "torch: every rank gets the root's data",
@@ -183,6 +181,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const LoweredSyntax> torch_ops() { return kOps; }
+std::span<const LoweredSyntax> torch_ops() { return kTorchOps; }
 
 }  // namespace foretrace

@@ -9,7 +9,6 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kScalarBytes = 4;
 constexpr std::int64_t kDefaultPoll = 1'000'000'000;  // 1 ms in ps, as PyTorch (10 ms in 2.0)
 
 // ---- works --------------------------------------------------------------------------------------
@@ -78,7 +77,7 @@ void read_scalar(OpFields& fields, Lowering& out) {
   out.add(StreamSynchronize{stream}, out.label());
 }
 
-constexpr std::array kOps{
+constexpr std::array kTorchWaits{
     LoweredSyntax{"work_wait", "work [stream] [timeout] [poll]",
                   "torch: the current stream waits for a work; with a timeout the host does",
                   read_work_wait},
@@ -91,6 +90,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const LoweredSyntax> torch_waits() { return kOps; }
+std::span<const LoweredSyntax> torch_waits() { return kTorchWaits; }
 
 }  // namespace foretrace

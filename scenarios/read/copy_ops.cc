@@ -71,7 +71,7 @@ OpKind read_enable_peer_access(OpFields& fields) {
   return EnablePeerAccess{fields.number("device", 0, last), fields.number("peer", 0, last)};
 }
 
-constexpr std::array kOps{
+constexpr std::array kCopyOps{
     OpSyntax{"memcpy_async", "[stream] src dst [size] [src_offset] [dst_offset]",
              "cudaMemcpyAsync; its kind follows from the buffers", read_memcpy_async},
     OpSyntax{"memcpy", "src dst [size] [src_offset] [dst_offset]",
@@ -84,6 +84,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpSyntax> copy_ops() { return kOps; }
+std::span<const OpSyntax> copy_ops() { return kCopyOps; }
 
 }  // namespace foretrace

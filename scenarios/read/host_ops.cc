@@ -23,7 +23,7 @@ OpKind read_host_fill(OpFields& fields) {
 }
 
 // clang-format off: one line per operation reads as a table
-constexpr std::array kOps{
+constexpr std::array kHostOps{
     OpSyntax{"host_compute", "duration", "the host thread is busy for a time",
              [](OpFields& f) -> OpKind { return HostCompute{f.duration("duration")}; }},
     OpSyntax{"host_fill", "dst [size]", "the host thread writes random float32 numbers",
@@ -39,6 +39,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpSyntax> host_ops() { return kOps; }
+std::span<const OpSyntax> host_ops() { return kHostOps; }
 
 }  // namespace foretrace

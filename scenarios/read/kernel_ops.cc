@@ -96,7 +96,7 @@ OpKind read_host_func(OpFields& fields) {
   return op;
 }
 
-constexpr std::array kOps{
+constexpr std::array kKernelOps{
     OpSyntax{"spin", "[stream] duration [blocks]", "a kernel of given length on some SMs",
              read_spin},
     OpSyntax{"gemm", "[stream] m n k [type] a b c", "c = a * b through cuBLAS", read_gemm},
@@ -116,6 +116,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpSyntax> kernel_ops() { return kOps; }
+std::span<const OpSyntax> kernel_ops() { return kKernelOps; }
 
 }  // namespace foretrace

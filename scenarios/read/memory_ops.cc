@@ -18,7 +18,7 @@ BufferRef allocated(OpFields& fields, unsigned memories) {
   return ref;
 }
 
-constexpr std::array kOps{
+constexpr std::array kMemoryOps{
     OpSyntax{"malloc", "buffer", "cudaMalloc of a declared buffer",
              [](OpFields& f) -> OpKind { return Malloc{allocated(f, kDeviceMemory)}; }},
     OpSyntax{"free", "buffer", "cudaFree",
@@ -42,6 +42,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpSyntax> memory_ops() { return kOps; }
+std::span<const OpSyntax> memory_ops() { return kMemoryOps; }
 
 }  // namespace foretrace

@@ -145,7 +145,7 @@ constexpr std::string_view kRooted =
     "comm [stream] (buffer | send_buffer recv_buffer) [size] type root";
 constexpr std::string_view kTransfer = "comm [stream] buffer [size] type peer";
 
-constexpr std::array kOps{
+constexpr std::array kNcclOps{
     OpSyntax{"nccl_comm_init", "comm", "ncclCommInitRank in the run",
              [](OpFields& f) -> OpKind { return NcclCommInit{initialised_by_op(f)}; }},
     OpSyntax{"nccl_comm_destroy", "comm", "ncclCommDestroy",
@@ -171,6 +171,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpSyntax> nccl_ops() { return kOps; }
+std::span<const OpSyntax> nccl_ops() { return kNcclOps; }
 
 }  // namespace foretrace

@@ -23,7 +23,7 @@ OpKind read_device_synchronize(OpFields& fields) {
       fields.number_or("device", 0, 0, std::int64_t{fields.program().devices} - 1)};
 }
 
-constexpr std::array kOps{
+constexpr std::array kOrderOps{
     OpSyntax{"event_record", "event [stream]", "the event captures the work queued so far",
              [](OpFields& f) -> OpKind {
                return EventRecord{f.event(), f.stream()};
@@ -55,6 +55,6 @@ constexpr std::array kOps{
 
 }  // namespace
 
-std::span<const OpSyntax> order_ops() { return kOps; }
+std::span<const OpSyntax> order_ops() { return kOrderOps; }
 
 }  // namespace foretrace

@@ -14,7 +14,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct AssertOptions {
   std::filesystem::path run;
   std::filesystem::path scenario;
   ParameterValues parameters;
@@ -102,7 +102,7 @@ std::string render(const Program& program, const std::vector<Judged>& origins,
   return text_of(program, origins);
 }
 
-int run(const Options& options) {
+int run_assert(const AssertOptions& options) {
   const Run loaded = load_run(options.run);
   const LoadedTimeline& any = loaded.predicted ? *loaded.predicted : *loaded.measured;
   const Program program = load_scenario(
@@ -121,7 +121,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_assert_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AssertOptions>();
   CLI::App& command = add_subcommand(
       app, "assert",
       "Judge the scenario's expectations on what is there; exit 1 when one is broken",
@@ -136,7 +136,7 @@ void add_assert_command(CLI::App& app, int& exit_code) {
       ->option_text("FILE");
   add_set_option(command, options->parameters);
   add_output_options(command, options->output);
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_assert(*options); });
 }
 
 }  // namespace foretrace

@@ -17,9 +17,11 @@ void add_report_command(CLI::App& app, int& exit_code);
 void add_export_command(CLI::App& app, int& exit_code);
 void add_table_command(CLI::App& app, int& exit_code);
 void add_fit_command(CLI::App& app, int& exit_code);
+void add_fit_products_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);
 void add_nccl_tests_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
 void add_nccl_explain_command(CLI::App& app, int& exit_code);
+void add_explain_kernel_command(CLI::App& app, int& exit_code);
 
 }  // namespace foretrace

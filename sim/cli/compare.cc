@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct CompareOptions {
   std::vector<std::filesystem::path> paths;
   std::string tolerance = "10%";
   bool all = false;
@@ -49,11 +49,11 @@ Comparison compare_pair(const TimelinePair& pair, double tolerance) {
   return compare(pair.first.timeline, pair.second.timeline, tolerance);
 }
 
-bool is_good(const Comparison& comparison, const Options& options) {
+bool is_good(const Comparison& comparison, const CompareOptions& options) {
   return comparison.within() && !(options.strict && comparison.unmatched_device_spans() != 0);
 }
 
-int compare_one(const Options& options, double tolerance) {
+int compare_one(const CompareOptions& options, double tolerance) {
   const TimelinePair pair = options.paths.size() == 1
                                 ? load_pair(options.paths[0])
                                 : load_pair(options.paths[0], options.paths[1]);
@@ -62,7 +62,7 @@ int compare_one(const Options& options, double tolerance) {
   return is_good(comparison, options) ? kDone : kBadAnswer;
 }
 
-int compare_many(const Options& options, double tolerance) {
+int compare_many(const CompareOptions& options, double tolerance) {
   const Batch batch = load_batch(options.paths);
   if (batch.pairs.empty()) {
     throw UsageError{
@@ -81,7 +81,7 @@ int compare_many(const Options& options, double tolerance) {
   return good ? kDone : kBadAnswer;
 }
 
-int run(const Options& options) {
+int run_compare(const CompareOptions& options) {
   const double tolerance = parse_percent(options.tolerance, "--tolerance");
   const bool many = options.all || options.paths.size() > 2;
   return many ? compare_many(options, tolerance) : compare_one(options, tolerance);
@@ -90,7 +90,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_compare_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   CLI::App& command =
       add_subcommand(app, "compare", "How far predicted is from measured; exit 1 when too far",
                      "foretrace compare run/ --tolerance 10%\n"
@@ -111,7 +111,7 @@ void add_compare_command(CLI::App& app, int& exit_code) {
                    "same program; one line per region, then the accuracy over all");
   command.add_flag("--strict", options->strict, "Device spans without a partner fail, too");
   add_output_options(command, options->output);
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_compare(*options); });
 }
 
 }  // namespace foretrace

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ExportOptions {
   fs::path run;
   std::string to;
   fs::path output;
@@ -31,21 +31,21 @@ std::vector<const Timeline*> timelines_of(const Run& run) {
 }
 
 /// Beside the timelines unless told otherwise.
-fs::path output_or(const Options& options, const char* name) {
+fs::path output_or(const ExportOptions& options, const char* name) {
   if (!options.output.empty()) return options.output;
   return (fs::is_directory(options.run) ? options.run : options.run.parent_path()) / name;
 }
 
 void say_written(const fs::path& file) { fmt::print(stderr, "wrote {}\n", file.string()); }
 
-void export_perfetto(const Options& options, const std::vector<const Timeline*>& timelines) {
+void export_perfetto(const ExportOptions& options, const std::vector<const Timeline*>& timelines) {
   const fs::path file = output_or(options, "trace.pftrace");
   write_file(file, [&](std::ostream& out) { write_perfetto(timelines, out); });
   say_written(file);
 }
 
 /// One directory per origin with one file per process: what HTA and TensorBoard read.
-void export_kineto(const Options& options, const std::vector<const Timeline*>& timelines) {
+void export_kineto(const ExportOptions& options, const std::vector<const Timeline*>& timelines) {
   const fs::path root = output_or(options, "kineto");
   for (const Timeline* timeline : timelines) {
     const fs::path directory = root / (timeline->origin.measured ? "measured" : "predicted");
@@ -60,7 +60,7 @@ void export_kineto(const Options& options, const std::vector<const Timeline*>& t
   }
 }
 
-void export_csv(const Options& options, const std::vector<const Timeline*>& timelines) {
+void export_csv(const ExportOptions& options, const std::vector<const Timeline*>& timelines) {
   if (options.output.empty()) {
     write_span_csv(timelines, std::cout);
     if (!std::cout.flush()) throw IoError{"cannot write to stdout"};
@@ -70,7 +70,7 @@ void export_csv(const Options& options, const std::vector<const Timeline*>& time
   say_written(options.output);
 }
 
-int run(const Options& options) {
+int run_export(const ExportOptions& options) {
   const Run loaded = load_run(options.run);
   const auto timelines = timelines_of(loaded);
   if (options.to == "perfetto") export_perfetto(options, timelines);
@@ -82,7 +82,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_export_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   CLI::App& command = add_subcommand(app, "export", "A run's timelines in other tools' formats",
                                      "foretrace export run/ --to perfetto\n"
                                      "  foretrace export run/ --to kineto -o traces/\n"
@@ -102,7 +102,7 @@ void add_export_command(CLI::App& app, int& exit_code) {
                   "perfetto: default RUN/trace.pftrace; kineto: directory, default RUN/kineto; "
                   "csv: default stdout")
       ->option_text("PATH");
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_export(*options); });
 }
 
 }  // namespace foretrace

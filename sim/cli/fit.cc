@@ -24,7 +24,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct FitOptions {
   std::vector<std::filesystem::path> runs;
   std::string machine;   ///< to start from
   std::string new_name;  ///< of a machine that there is no file for
@@ -35,7 +35,7 @@ struct Options {
   bool judge = false;
 };
 
-void check(const Options& options) {
+void check(const FitOptions& options) {
   if (options.machine.empty() == options.new_name.empty()) {
     throw UsageError{
         "either --machine or --new is needed: a machine to start from, or the name of a new one"};
@@ -66,7 +66,7 @@ std::vector<std::string> missing_classes(const FitResult& result) {
 }
 
 /// Throws UsageError when the data do not determine what the user insists on.
-void refuse(const Options& options, const FitResult& result, const DeterminedBy& determined) {
+void refuse(const FitOptions& options, const FitResult& result, const DeterminedBy& determined) {
   std::string problems;
   for (const std::string& name : missing_classes(result)) {
     if (std::ranges::find(options.without, name) != options.without.end()) continue;
@@ -93,7 +93,7 @@ void refuse(const Options& options, const FitResult& result, const DeterminedBy&
 }
 
 /// The command line that does this fit again.
-std::string command_of(const Options& options) {
+std::string command_of(const FitOptions& options) {
   std::string text = "foretrace fit";
   const auto add = [&](const char* flag, const std::vector<std::string>& values) {
     for (const std::string& value : values) text += fmt::format(" {} {}", flag, value);
@@ -112,13 +112,13 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-HoldOut hold_out_of(const Options& options) {
+HoldOut hold_out_of(const FitOptions& options) {
   HoldOut hold_out = parse_hold_out(options.hold_out);
   hold_out.learn = {options.learn.begin(), options.learn.end()};
   return hold_out;
 }
 
-int run(const Options& options) {
+int run_fit(const FitOptions& options) {
   check(options);
   const auto begin = std::chrono::steady_clock::now();
   const FitData data = load_fit_data(options.runs, hold_out_of(options));
@@ -161,7 +161,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_fit_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FitOptions>();
   CLI::App& command = add_subcommand(
       app, "fit",
       "Fit a machine model's parameters to measured calibration runs, and judge it by what was "
@@ -196,7 +196,7 @@ void add_fit_command(CLI::App& app, int& exit_code) {
   command.add_option("--residuals", options->residuals,
                      "Write the residual table to this file, as CSV, instead of printing it");
   command.add_flag("--judge", options->judge, "Fit nothing: how good is the machine model?");
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_fit(*options); });
 }
 
 }  // namespace foretrace

@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::string what;
   std::string format = "text";
 };
@@ -107,7 +107,7 @@ std::vector<std::string> names(const std::string& what, bool for_people) {
 }  // namespace
 
 void add_list_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   CLI::App& command =
       add_subcommand(app, "list", "What there is: scenarios, machines, ops, parameters",
                      "foretrace list machines");

@@ -13,7 +13,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct MergeOptions {
   std::vector<std::filesystem::path> runs;
   std::filesystem::path output;
   bool convert = false;
@@ -22,7 +22,7 @@ struct Options {
 }  // namespace
 
 void add_merge_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MergeOptions>();
   CLI::App& command = add_subcommand(
       app, "merge",
       "Join measurements of the same programs: the samples of all process starts, on one machine "

@@ -20,7 +20,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct NcclExplainOptions {
   std::vector<std::string> calls;  ///< operation and size by turns
   std::string machine = "h200-nvswitch-8";
   std::optional<std::uint32_t> ranks;  ///< all GPUs
@@ -108,7 +108,7 @@ std::string operation_name(const std::string& word) {
   return word == "sendrecv" ? "send_recv" : word;
 }
 
-std::vector<nccl::Question> questions_of(const Options& options) {
+std::vector<nccl::Question> questions_of(const NcclExplainOptions& options) {
   const std::size_t words = options.calls.size();
   if (words % 2 != 0) {
     throw UsageError{fmt::format("{}: a size is needed\n  hint: {} 64MiB", options.calls.back(),
@@ -128,13 +128,13 @@ std::vector<nccl::Question> questions_of(const Options& options) {
   return questions;
 }
 
-Machine machine_of(const Options& options) {
+Machine machine_of(const NcclExplainOptions& options) {
   Machine machine = load_machine(options.machine);
   if (!options.version.empty()) machine.nccl_version = options.version;
   return machine;
 }
 
-nccl::Tuning tune(const Options& options, const Machine& machine, nccl::Given& given) {
+nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, nccl::Given& given) {
   const auto environment = parse_environment(options.environment);
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
   if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
@@ -152,12 +152,12 @@ nccl::Tuning tune(const Options& options, const Machine& machine, nccl::Given& g
 }
 
 template <class Explanation>
-std::string render(const Explanation& explanation, const std::string& format) {
+std::string explanation_text(const Explanation& explanation, const std::string& format) {
   if (format == "json") return nccl::explain_json(explanation);
   return format == "csv" ? nccl::explain_csv(explanation) : nccl::explain_text(explanation);
 }
 
-std::string explain(const Options& options) {
+std::string explain(const NcclExplainOptions& options) {
   const std::vector<nccl::Question> questions = questions_of(options);
   nccl::Given given;
   const Machine machine = machine_of(options);
@@ -168,15 +168,15 @@ std::string explain(const Options& options) {
     if (explanation.tuning.ranks() > 1 && machine.has(Param::NcclPortShare)) {
       explanation.time = nccl::explain_time(machine, questions.front(), explanation.tuning);
     }
-    return render(explanation, options.format);
+    return explanation_text(explanation, options.format);
   }
-  return render(nccl::explain_group(questions, std::move(tuning), given), options.format);
+  return explanation_text(nccl::explain_group(questions, std::move(tuning), given), options.format);
 }
 
 }  // namespace
 
 void add_nccl_explain_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NcclExplainOptions>();
   CLI::App& command = add_subcommand(
       app, "nccl-explain", "What NCCL does with an operation: candidates, prices, why one won",
       "foretrace nccl-explain all_reduce 64MiB\n"

@@ -22,7 +22,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct NcclTestsOptions {
   std::string op, op_name;
   std::string min_bytes = "32M", max_bytes, step_bytes = "1M";
   std::optional<std::int64_t> step_factor;
@@ -41,7 +41,7 @@ struct Options {
   bool given(const std::string& flag) const { return command->count(flag) > 0; }
 };
 
-NcclTestsRange range_of(const Options& options) {
+NcclTestsRange range_of(const NcclTestsOptions& options) {
   NcclTestsRange range;
   range.min_bytes = parse_nccl_tests_size(options.min_bytes, "-b");
   range.max_bytes =
@@ -70,7 +70,7 @@ std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, 
 }
 
 /// The plan that the flags describe, without its sizes.
-NcclTestsPlan plan_of(const Options& options) {
+NcclTestsPlan plan_of(const NcclTestsOptions& options) {
   NcclTestsPlan plan = options.plan;
   plan.type = parse_nccl_tests_type(plan.type).name;
   plan.redop = parse_nccl_tests_redop(plan.redop);
@@ -79,7 +79,7 @@ NcclTestsPlan plan_of(const Options& options) {
 }
 
 /// Flags without a meaning for the operation are taken, as nccl-tests does, but not without a word.
-void note_unused(const Options& options, const NcclTestsPlan& plan) {
+void note_unused(const NcclTestsOptions& options, const NcclTestsPlan& plan) {
   const NcclTestsOpInfo& op = info(plan.op);
   if (options.given("-r") && !op.has_root) {
     fmt::print(stderr, "note: -r changes nothing: {} has no root\n", op.name);
@@ -93,7 +93,7 @@ void note_unused(const Options& options, const NcclTestsPlan& plan) {
   fmt::print(stderr, "{}", render(unmodelled_settings(settings), ""));
 }
 
-int predict(const Options& options) {
+int predict(const NcclTestsOptions& options) {
   NcclTestsPlan plan = plan_of(options);
   plan.op = parse_nccl_tests_op(options.op);
   const Machine machine = load_machine(options.machine);
@@ -122,7 +122,7 @@ int predict(const Options& options) {
 }
 
 /// What a flag says and a file says otherwise.
-void check_agreement(const Options& options, const NcclTestsSample& sample) {
+void check_agreement(const NcclTestsOptions& options, const NcclTestsSample& sample) {
   const auto check = [&](const char* flag, std::uint32_t NcclTestsPlan::*field) {
     const std::uint32_t there = sample.plan.*field;
     if (!options.given(flag) || options.plan.*field == there) return;
@@ -138,7 +138,8 @@ void check_agreement(const Options& options, const NcclTestsSample& sample) {
   check("-z", &NcclTestsPlan::blocking);
 }
 
-std::vector<NcclTestsSample> read_samples(const Options& options, const NcclTestsAssumed& assumed) {
+std::vector<NcclTestsSample> read_samples(const NcclTestsOptions& options,
+                                          const NcclTestsAssumed& assumed) {
   const auto is_csv = [](const std::filesystem::path& file) { return file.extension() == ".csv"; };
   if (!assumed.where.empty() && std::ranges::none_of(options.compare, is_csv)) {
     throw UsageError{"--where takes rows of .csv files, and none is given"};
@@ -148,7 +149,7 @@ std::vector<NcclTestsSample> read_samples(const Options& options, const NcclTest
   return samples;
 }
 
-int compare(const Options& options) {
+int compare(const NcclTestsOptions& options) {
   NcclTestsAssumed assumed{plan_of(options), {}, pairs(options.where, "--where")};
   if (!options.op_name.empty()) assumed.op = parse_nccl_tests_op(options.op_name);
   std::optional<double> tolerance;
@@ -161,14 +162,14 @@ int compare(const Options& options) {
 }
 
 /// Flags that belong to the other way of use.
-void refuse_flags(const Options& options, std::initializer_list<const char*> flags,
+void refuse_flags(const NcclTestsOptions& options, std::initializer_list<const char*> flags,
                   const char* why) {
   for (const char* flag : flags) {
     if (options.given(flag)) throw UsageError{fmt::format("{} {}", flag, why)};
   }
 }
 
-int run(const Options& options) {
+int run_nccl_tests(const NcclTestsOptions& options) {
   if (!options.compare.empty()) {
     refuse_flags(options, {"-b", "-e", "-f", "-i", "--scenario"},
                  "has no meaning with --compare, which takes the sizes from its files");
@@ -184,7 +185,7 @@ int run(const Options& options) {
   return predict(options);
 }
 
-void add_size_flags(CLI::App& command, Options& options) {
+void add_size_flags(CLI::App& command, NcclTestsOptions& options) {
   command.add_option("-b,--minbytes", options.min_bytes, "First size")->capture_default_str();
   command.add_option("-e,--maxbytes", options.max_bytes, "Last size (default: the first)");
   command.add_option("-f,--stepfactor", options.step_factor, "Each size is so many times the last");
@@ -248,7 +249,7 @@ void add_refused_flags(CLI::App& command) {
   }
 }
 
-void add_output_flags(CLI::App& command, Options& options) {
+void add_output_flags(CLI::App& command, NcclTestsOptions& options) {
   const std::map<std::string, OutputFormat> formats{
       {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
   command
@@ -263,7 +264,7 @@ void add_output_flags(CLI::App& command, Options& options) {
       ->option_text("FILE");
 }
 
-void add_compare_flags(CLI::App& command, Options& options) {
+void add_compare_flags(CLI::App& command, NcclTestsOptions& options) {
   command.add_option("--compare", options.compare,
                      "Compare nccl-tests' output, or .csv files with the columns op or collective, "
                      "bytes or size_bytes, gpus or ranks, time_us");
@@ -278,7 +279,7 @@ void add_compare_flags(CLI::App& command, Options& options) {
 }  // namespace
 
 void add_nccl_tests_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NcclTestsOptions>();
   CLI::App& command = add_subcommand(
       app, "nccl-tests", "Predict nccl-tests' table without a GPU, or compare real output with it",
       "foretrace nccl-tests all_reduce -b 8 -e 4G -f 2 --processes 8 -g 1 "
@@ -298,7 +299,7 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code) {
   add_output_flags(command, *options);
   add_compare_flags(command, *options);
   options->command = &command;
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_nccl_tests(*options); });
 }
 
 }  // namespace foretrace

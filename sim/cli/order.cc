@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMostOperations = 200'000;
 constexpr std::size_t kMostShown = 20;
 
-struct Options {
+struct OrderCommandOptions {
   std::vector<std::filesystem::path> runs;
   std::filesystem::path scenario;
   ParameterValues parameters;
@@ -33,7 +33,7 @@ struct Checked {
   std::vector<std::string> violations;  ///< described: the program is gone by then
 };
 
-void check_run(const Options& options, const std::filesystem::path& path,
+void check_run(const OrderCommandOptions& options, const std::filesystem::path& path,
                std::vector<Checked>& all) {
   const Run run = load_run(path);
   const LoadedTimeline& any = run.predicted ? *run.predicted : *run.measured;
@@ -126,7 +126,7 @@ std::string render(const std::vector<Checked>& all, OutputFormat format) {
   return text_of(all);
 }
 
-int run(const Options& options) {
+int run_order(const OrderCommandOptions& options) {
   std::vector<Checked> all;
   for (const auto& path : options.runs) check_run(options, path, all);
   emit(options.output, render(all, options.output.format));
@@ -138,7 +138,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_order_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<OrderCommandOptions>();
   CLI::App& command = add_subcommand(
       app, "order", "Check that timelines keep the order their programs guarantee; exit 1 if not",
       "foretrace order run/\n"
@@ -155,7 +155,7 @@ void add_order_command(CLI::App& app, int& exit_code) {
       ->option_text("FILE");
   add_set_option(command, options->parameters);
   add_output_options(command, options->output);
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_order(*options); });
 }
 
 }  // namespace foretrace

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReportOptions {
   std::vector<fs::path> runs;
   fs::path output;
   fs::path svg;
@@ -73,9 +73,8 @@ std::vector<std::string> split_lines(const std::string& text) {
 /// The scenario's text, when it is found and its operations are where the timeline says.
 std::vector<std::string> source_of(const LoadedTimeline& loaded) {
   const Origin& origin = loaded.timeline.origin;
-  for (const fs::path& file :
-       {fs::path{origin.file}, data_directory() / origin.file,
-        loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
+  for (const fs::path& file : {fs::path{origin.file}, data_directory() / origin.file,
+                               loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
     std::ifstream in{file, std::ios::binary};
     std::ostringstream text;
     if (!in || !fs::is_regular_file(file) || !(text << in.rdbuf())) continue;
@@ -113,7 +112,7 @@ ReportRun report_run(const Shown& shown, double tolerance) {
   return run;
 }
 
-void write_svg(const Options& options, const ReportRun& run) {
+void write_svg(const ReportOptions& options, const ReportRun& run) {
   const fs::path& file = options.svg;
   LayoutLimits limits;
   limits.until_ns = options.svg_until_ns;
@@ -124,14 +123,14 @@ void write_svg(const Options& options, const ReportRun& run) {
   if (!picture.note.empty()) fmt::print(stderr, "{}\n", picture.note);
 }
 
-fs::path report_file(const Options& options) {
+fs::path report_file(const ReportOptions& options) {
   if (!options.output.empty()) return options.output;
   if (options.runs.size() > 1) throw UsageError{"with several runs, say where: -o report.html"};
   const fs::path& run = options.runs.front();
   return (fs::is_directory(run) ? run : run.parent_path()) / "report.html";
 }
 
-int run(const Options& options) {
+int run_report(const ReportOptions& options) {
   const double tolerance = parse_percent(options.tolerance, "--tolerance");
   std::vector<Run> loaded;
   for (const fs::path& path : options.runs) loaded.push_back(load_run(path));
@@ -152,7 +151,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_report_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App& command =
       add_subcommand(app, "report", "One self-contained HTML page of one or several runs",
                      "foretrace report run/ -o report.html\n"
@@ -177,7 +176,7 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->option_text("TIME");
   command.add_option("--tolerance", options->tolerance, "As for compare (default 10%)")
       ->option_text("PERCENT");
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_report(*options); });
 }
 
 }  // namespace foretrace

@@ -24,7 +24,7 @@
 namespace foretrace {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string file;
   std::string machine = "h200-nvswitch-8";
   std::string run;
@@ -67,7 +67,7 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
   });
 }
 
-int run(const Options& options) {
+int run_simulate(const SimulateOptions& options) {
   const Program program = load_scenario(options.file, options.parameters);
   const Machine machine =
       through_frontend(load_machine(options.machine), parse_frontend(options.frontend));
@@ -89,7 +89,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_simulate_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   CLI::App& command = add_subcommand(
       app, "simulate", "Predict a scenario's timeline on a machine model; needs no GPU",
       "foretrace simulate scenarios/examples/prefetch_two_streams.yaml "
@@ -105,7 +105,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                      "Directory for predicted.timeline.json and trace.pftrace");
   add_fidelity_option(command, options->fidelity);
   add_set_option(command, options->parameters);
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_simulate(*options); });
 }
 
 }  // namespace foretrace

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TableOptions {
   std::vector<fs::path> roots;
   std::string by = "rule";
   std::string machine = "h200-nvswitch-8";
@@ -45,7 +45,7 @@ Program read_quietly(const fs::path& file) {
   return std::move(read->program);
 }
 
-std::vector<Program> load_programs(const Options& options) {
+std::vector<Program> load_programs(const TableOptions& options) {
   std::vector<fs::path> files;
   for (const fs::path& root : options.roots) {
     if (!fs::is_directory(root)) {
@@ -66,7 +66,7 @@ std::vector<Program> load_programs(const Options& options) {
 }
 
 /// The measurement of x.yaml is in MEASURED/x/.
-std::optional<Timeline> load_measured(const Options& options, const Program& program) {
+std::optional<Timeline> load_measured(const TableOptions& options, const Program& program) {
   const fs::path file = options.measured / fs::path{program.file}.stem() / kMeasuredFile;
   if (!fs::is_regular_file(file)) return std::nullopt;
   return read_timeline(file);
@@ -90,7 +90,7 @@ std::vector<RegionRow> compared_regions(const Prediction& prediction, const Time
   return rows;
 }
 
-std::vector<ScenarioResult> evaluate(const Options& options) {
+std::vector<ScenarioResult> evaluate(const TableOptions& options) {
   const std::vector<Program> programs = load_programs(options);
   std::vector<const Program*> to_predict;
   for (const Program& program : programs) to_predict.push_back(&program);
@@ -112,7 +112,8 @@ std::vector<ScenarioResult> evaluate(const Options& options) {
   return results;
 }
 
-std::string render_results(const Options& options, const std::vector<ScenarioResult>& results) {
+std::string render_results(const TableOptions& options,
+                           const std::vector<ScenarioResult>& results) {
   switch (options.output.format) {
     case OutputFormat::Json:
       return options.by_rule() ? rule_json(results) : row_json(results);
@@ -139,7 +140,7 @@ void print_broken(const std::vector<ScenarioResult>& results) {
 }
 
 /// The document as it should be.
-std::string renewed(const Options& options, const fs::path& document,
+std::string renewed(const TableOptions& options, const fs::path& document,
                     const std::vector<ScenarioResult>& results) {
   const fs::path from = document.has_parent_path() ? document.parent_path() : ".";
   return options.by_rule() ? with_marked_text(read_text_file(document), "rules",
@@ -148,7 +149,7 @@ std::string renewed(const Options& options, const fs::path& document,
                                               row_summary(results, from), document.string());
 }
 
-int check_document(const Options& options, const std::vector<ScenarioResult>& results) {
+int check_document(const TableOptions& options, const std::vector<ScenarioResult>& results) {
   if (renewed(options, options.check, results) == read_text_file(options.check)) return kDone;
   fmt::print(stderr,
              "{}: the table by {} is stale\n"
@@ -158,7 +159,7 @@ int check_document(const Options& options, const std::vector<ScenarioResult>& re
   return kBadAnswer;
 }
 
-int run(const Options& options) {
+int run_table(const TableOptions& options) {
   const std::vector<ScenarioResult> results = evaluate(options);
   if (!options.check.empty()) return check_document(options, results);
   if (!options.write.empty()) {
@@ -177,7 +178,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_table_command(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TableOptions>();
   CLI::App& command = add_subcommand(
       app, "table",
       "The tables over all scenarios: which rules hold, and how exact the predictions are",
@@ -208,7 +209,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
       ->excludes(write);
   add_fidelity_option(command, options->fidelity);
   add_output_options(command, options->output);
-  command.callback([options, &exit_code] { exit_code = run(*options); });
+  command.callback([options, &exit_code] { exit_code = run_table(*options); });
 }
 
 }  // namespace foretrace

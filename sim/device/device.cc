@@ -36,6 +36,7 @@ void Device::add(Kernel kernel) {
 void Device::end(Kernel& kernel) {
   KernelOwner* owner = kernel.owner;
   std::erase_if(kernels_, [&](const auto& other) { return other.get() == &kernel; });
+  set_clock();
   if (!kernels_.empty()) share();
   owner->kernel_ended();
 }
@@ -74,6 +75,7 @@ void Device::share() {
     const bool begins = kernel->held ? kernel->held_sms == kernel->cost.sms : kernel->running > 0;
     if (begins && !std::exchange(kernel->began, true)) begun.push_back(kernel->owner);
   }
+  if (!begun.empty()) set_clock();
   share_memory_bandwidth();
   for (KernelOwner* owner : begun) owner->kernel_began();
 }
@@ -87,10 +89,29 @@ std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const
   return free_sms - std::min(free_sms, lost);
 }
 
+/// By the clock at its begin; what changes while it runs is the next one's.
+void Device::slow_down(Kernel& kernel) const {
+  cost::KernelCost& cost = kernel.cost;
+  if (cost.clock_share == 0) return;
+  const double slower = 1 + cost.clock_share * clock_.lost(engine_.now());
+  cost.alone = Duration{std::llround(static_cast<double>(cost.alone.count()) * slower)};
+  cost.block_time = Duration{std::llround(static_cast<double>(cost.block_time.count()) * slower)};
+}
+
+/// The kernel that would pull it down the most decides.
+void Device::set_clock() {
+  double lost = 0;
+  for (const auto& kernel : kernels_) {
+    if (kernel->began) lost = std::max(lost, kernel->cost.lost_clock);
+  }
+  clock_.towards(engine_.now(), lost);
+}
+
 /// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
 std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
   const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
   if (sms == 0) return 0;
+  if (!kernel.began) slow_down(kernel);
   const std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
   // What a kernel takes beyond its waves it takes at its beginning.
   const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
@@ -113,6 +134,7 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   if (job != jobs_.end()) {
     job->sms = sms;
   } else if (sms > 0) {
+    slow_down(kernel);
     jobs_.push_back({.kernel = &kernel,
                      .sms = sms,
                      .waves = 1,

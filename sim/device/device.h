@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/cost/kernel.h"
+#include "sim/device/clock.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/queue.h"
 
@@ -43,11 +44,13 @@ struct DeviceLimits {
   double hbm_bytes_per_second = 1;
   std::uint32_t copy_engines = 2;
   std::optional<NcclMemory> nccl_memory;
+  ClockTimes clock;
 };
 
 class Device final : Handler {
  public:
-  Device(Engine& engine, DeviceLimits limits) : engine_{engine}, limits_{limits} {}
+  Device(Engine& engine, DeviceLimits limits)
+      : engine_{engine}, limits_{limits}, clock_{limits.clock} {}
 
   /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent.
   void start(KernelOwner& owner, const cost::KernelCost& cost, int priority);
@@ -113,6 +116,8 @@ class Device final : Handler {
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
   void shorten_waves(int priority);
   void share_memory_bandwidth();
+  void slow_down(Kernel& kernel) const;
+  void set_clock();
   void slow_nccl(double memory_use);
   double demand(const Job& job) const;
   void progress(Job& job);
@@ -121,6 +126,7 @@ class Device final : Handler {
 
   Engine& engine_;
   DeviceLimits limits_;
+  Clock clock_;
   std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
   std::vector<Job> jobs_;
   std::uint64_t next_version_ = 0;

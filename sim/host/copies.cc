@@ -107,14 +107,11 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
   return work;
 }
 
-/// From its third reading on, a copy finds its source in the last-level cache, unless the host has
-/// touched more than fits there in between. Memory that the host has just written is as slow as
-/// memory. Measured on the H200 machines: scenarios/calibration/copies.yaml.
 bool HostThread::read_from_cache(BufferId id, Bytes size) {
   const HostRead& last = process_.host_reads[id.value];
-  const std::uint64_t since = process_.host_bytes_touched - last.at;
-  const bool cached =
-      last.reads >= 2 && last.size >= size.count && since <= machine_.size(Param::HostCache).count;
+  const cost::RecentReads memory{{last.size}, last.reads, process_.host_bytes_touched - last.at};
+  Reading read{machine_};
+  const bool cached = cost::is_in_cache(read, memory, size);
   touched(id, size, true);
   return cached;
 }

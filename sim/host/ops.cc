@@ -1,5 +1,6 @@
 // What each operation of the host, of kernels, of order and of memory does. Copies and NCCL have
-// files of their own. The meaning of every operation stands at its struct in scenarios/program/ops.h.
+// files of their own. The meaning of every operation stands at its struct in
+// scenarios/program/ops.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,11 +57,18 @@ void HostThread::run(const HostWait& op) {
 
 template <class CostOf>
 void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
+  Reading read{machine_};
+  kernel(ref, call, cost_of(read), cost_of);
+}
+
+template <class CostOf>
+void HostThread::kernel(const StreamRef& ref, cost::Call call, const cost::KernelCost& cost,
+                        const CostOf& cost_of) {
   StreamQueue& queue = stream(ref);
   if (queue_full(queue)) return;
   call.switches_device = switches_to(queue.declared().device);
   const Priced priced = price(call);
-  push(queue, priced.time, cost::Entry::Kernel, kernel_work(cost_of));
+  push(queue, priced.time, cost::Entry::Kernel, kernel_work(cost, cost_of));
   if (!launches_block_) {
     take(priced);
     return;
@@ -76,11 +84,21 @@ void HostThread::run(const Spin& op) {
 }
 
 void HostThread::run(const Gemm& op) {
-  const std::int64_t m = op.m.eval(variables_);
-  const std::int64_t n = op.n.eval(variables_);
-  const std::int64_t k = op.k.eval(variables_);
-  kernel(op.stream, begin_call(Param::HostLaunchGemm),
-         [&](Reading& read) { return cost::gemm_cost(read, op.type, m, n, k); });
+  const auto zeros = [&](const BufferRef& ref) { return buffer(ref).contents == Contents::Zeros; };
+  const cost::Product product{.type = op.type,
+                              .m = op.m.eval(variables_),
+                              .n = op.n.eval(variables_),
+                              .k = op.k.eval(variables_),
+                              .contents = zeros(op.a) && zeros(op.b) ? products::Contents::Zeros
+                                                                     : products::Contents::Random,
+                              .in_graph = capture_ != nullptr};
+  const auto cost_of = [&](Reading& read) { return cost::gemm_cost(read, product); };
+  const auto [known, is_new] = process_.product_costs.try_emplace(product);
+  if (is_new) {
+    Reading read{machine_};
+    known->second = cost_of(read);
+  }
+  kernel(op.stream, begin_call(Param::HostLaunchGemm), known->second, cost_of);
 }
 
 void HostThread::run(const Elementwise& op) {

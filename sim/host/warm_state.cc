@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "models/cost/copy.h"
 #include "scenarios/program/program_walk.h"
 
 namespace foretrace::sim {
 namespace {
-
-constexpr std::uint32_t kReadOften =
-    2;  // reads in a row after which the next one is from the cache
 
 /// What one pass does to host memory. Iterations are taken to be alike: the first stands for all.
 class HostTouches {
@@ -65,7 +63,7 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
   if (touches.bytes > machine.get(Param::HostCache).value) return;
   for (const std::uint32_t id : touches.read) {
     if (touches.written.contains(id)) continue;
-    process.host_reads[id] = {program.buffers[id].size.count, kReadOften, 0};
+    process.host_reads[id] = {program.buffers[id].size.count, cost::kReadsIntoCache, 0};
   }
 }
 

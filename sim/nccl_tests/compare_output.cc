@@ -15,7 +15,7 @@ namespace {
 
 using Comparisons = std::vector<NcclTestsComparison>;
 
-constexpr std::uint64_t kLarge = 1u << 20;
+constexpr std::uint64_t kOneMebibyte = 1u << 20;
 
 std::string title(const NcclTestsPlan& plan) {
   std::string text =
@@ -90,8 +90,8 @@ struct SizeClass {
   bool (*counts)(std::uint64_t bytes);
 };
 constexpr SizeClass kClasses[] = {
-    {"below 1 MiB", [](std::uint64_t bytes) { return bytes < kLarge; }},
-    {"from 1 MiB", [](std::uint64_t bytes) { return bytes >= kLarge; }},
+    {"below 1 MiB", [](std::uint64_t bytes) { return bytes < kOneMebibyte; }},
+    {"from 1 MiB", [](std::uint64_t bytes) { return bytes >= kOneMebibyte; }},
     {"all", [](std::uint64_t) { return true; }},
 };
 

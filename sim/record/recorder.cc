@@ -24,7 +24,7 @@ Recorder::Recorder(const Program& program, const Machine& machine)
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
   timeline_.ops = op_rows(program);
   std::uint64_t calls = 0;
-  for (const HostThread& thread : program.threads) {
+  for (const foretrace::HostThread& thread : program.threads) {
     calls += times_capped(count_executions(thread.ops), thread.processes.size());
     calls = std::min(calls, kMostReserved);
   }

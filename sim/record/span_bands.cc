@@ -20,7 +20,9 @@ std::vector<ParameterShare> deciding(std::span<const Share> shares) {
 std::uint32_t SpanBands::add(Timeline& timeline, std::uint32_t op, std::uint32_t detail,
                              std::vector<Share> shares) {
   // Where no parameter stands behind NCCL's time, its own price does.
-  const bool is_price = shares.empty() && !timeline.details[detail].algorithm.empty();
+  double sum = 0;
+  for (const Share& share : shares) sum += std::abs(share.share);
+  const bool is_price = sum < kDecidingShare && !timeline.details[detail].algorithm.empty();
   if (shares.empty() && !is_price) return detail;
   const Band band =
       is_price ? band_of_a_guess() : band_of(machine_, shares, {timeline.ops[op].size_bytes});

@@ -10,7 +10,6 @@ namespace {
 using enum Algorithm;
 using enum Function;
 using enum Protocol;
-constexpr std::uint64_t kSteps = 8;
 
 /// Chunks are whole multiples of this many bytes.
 std::uint64_t grain(Protocol protocol) {
@@ -22,7 +21,7 @@ std::uint64_t grain(Protocol protocol) {
 std::pair<std::uint64_t, std::uint64_t> steps_of(Function function, const Plan& plan) {
   const bool pipelines = plan.protocol == Simple && plan.algorithm == Ring;
   if (!pipelines || function == Broadcast || function == Reduce) return {1, 1};
-  return {kSteps / 2, kSteps / 4};
+  return {kBufferSteps / 2, kBufferSteps / 4};
 }
 
 using Limits = std::pair<std::uint64_t, std::uint64_t>;  // pieces of work, largest chunk
@@ -62,7 +61,7 @@ std::uint64_t nvls_chunk(const Tuning& tuning, const Plan& plan, std::uint64_t b
 
 std::uint64_t chunk_of(const Tuning& tuning, Function function, const Plan& plan,
                        std::uint64_t bytes) {
-  const std::uint64_t step = tuning.buffer_bytes[index_of(plan.protocol)] / kSteps;
+  const std::uint64_t step = tuning.buffer_bytes[index_of(plan.protocol)] / kBufferSteps;
   std::uint64_t chunk = step * steps_of(function, plan).first;
   if (plan.protocol == LL) chunk /= 2;
   if (plan.protocol == LL128) chunk = chunk / 16 * 15;

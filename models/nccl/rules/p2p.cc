@@ -9,11 +9,7 @@ namespace foretrace::nccl {
 namespace {
 
 using enum Number;
-constexpr std::uint32_t kMaxChannels = 64;
 constexpr std::uint32_t kPerBatch = 8;  // transfers that share a CTA
-constexpr std::uint64_t kSteps = 8;
-
-std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 /// NCCL sends chunk sizes in eight bits: a leading one and three bits below it
 /// (src/include/bitops.h).
@@ -106,7 +102,7 @@ Transfer transfer_of(const Tuning& tuning, Bytes bytes, Peer peer) {
   while (start * tuning.ranks() > tuning.p2p_channels && start > 1) start /= 2;
   const auto step_of = [&](Protocol protocol) {
     return protocol == Protocol::Simple ? tuning.p2p_chunk_bytes
-                                        : tuning.buffer_bytes[index_of(protocol)] / kSteps;
+                                        : tuning.buffer_bytes[index_of(protocol)] / kBufferSteps;
   };
   Transfer transfer;
   const auto spread = [&](std::uint64_t step) {

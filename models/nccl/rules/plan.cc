@@ -14,10 +14,6 @@ using enum Algorithm;
 using enum Function;
 using enum Protocol;
 
-std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
-
-bool is_nvls(Algorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
-
 /// An operation on its way to a kernel, as collTaskAppend keeps it.
 struct Task {
   Function function;

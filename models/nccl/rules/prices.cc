@@ -18,7 +18,6 @@ using enum Protocol;
 int floor_log2(std::uint64_t value) { return static_cast<int>(std::bit_width(value)) - 1; }
 
 bool gathers(Function function) { return function == AllGather || function == ReduceScatter; }
-bool is_nvls(Algorithm algorithm) { return algorithm == Nvls || algorithm == NvlsTree; }
 
 /// Does NCCL know this algorithm for this function at all?
 bool exists(Function function, Algorithm algorithm) {

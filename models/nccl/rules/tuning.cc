@@ -10,8 +10,6 @@ namespace foretrace::nccl {
 namespace {
 
 using enum Number;
-constexpr std::uint32_t kMaxChannels = 64;  // src/include/device.h, MAXCHANNELS
-constexpr std::uint64_t kSteps = 8;         // src/include/device.h, NCCL_STEPS
 
 std::uint32_t number(const Settings& settings, Number setting, std::uint32_t otherwise) {
   const std::int64_t value = settings.get(setting, otherwise);
@@ -67,8 +65,8 @@ void set_buffers(Tuning& tuning) {
     tuning.p2p_chunk_bytes =
         tuning.all_nvlink ? size(P2pNvlChunk, 512 << 10) : size(P2pPciChunk, 128 << 10);
   }
-  tuning.p2p_chunk_bytes =
-      std::min(tuning.p2p_chunk_bytes, tuning.buffer_bytes[index_of(Protocol::Simple)] / kSteps);
+  tuning.p2p_chunk_bytes = std::min(tuning.p2p_chunk_bytes,
+                                    tuning.buffer_bytes[index_of(Protocol::Simple)] / kBufferSteps);
 }
 
 /// src/graph/tuning.cc, getNthreads: what is no multiple of a warp becomes the largest.

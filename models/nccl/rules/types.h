@@ -23,8 +23,16 @@ enum class Algorithm : std::uint8_t {
   Pat
 };
 enum class Protocol : std::uint8_t { LL, LL128, Simple };
+constexpr bool is_nvls(Algorithm algorithm) {
+  return algorithm == Algorithm::Nvls || algorithm == Algorithm::NvlsTree;
+}
 /// The functions NCCL prices; the others are made of sends and receives.
 enum class Function : std::uint8_t { Broadcast, Reduce, AllGather, ReduceScatter, AllReduce };
+
+inline constexpr std::uint32_t kMaxChannels = 64;  ///< src/include/device.h, MAXCHANNELS
+inline constexpr std::uint64_t kBufferSteps = 8;   ///< src/include/device.h, NCCL_STEPS
+
+constexpr std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 inline constexpr std::size_t kAlgorithms = 7;
 inline constexpr std::size_t kProtocols = 3;

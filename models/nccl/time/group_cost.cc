@@ -49,9 +49,8 @@ class GroupTime {
       if (alone.model != Model::Ring) return std::nullopt;
       fixed = std::max(fixed, alone.terms.fixed_seconds);
     }
-    constexpr std::uint32_t kMostChannels = 64;  // nccl src/include/device.h, MAXCHANNELS
     double busiest = 0;
-    for (std::uint32_t c = 0; c < kMostChannels; ++c) {
+    for (std::uint32_t c = 0; c < kMaxChannels; ++c) {
       busiest = std::max(busiest, channel_seconds(c, wire, kernel_channels));
     }
     return fixed + read_.seconds(Param::NcclChannelDoubling) * std::log2(kernel_channels) +

@@ -8,8 +8,6 @@
 namespace foretrace::nccl {
 namespace {
 
-constexpr double kBufferSteps = 8;  // nccl src/include/device.h, NCCL_STEPS
-
 double turn_seconds(Reading& read) { return kPortTurnBytes / read.rate(Param::NcclPortShare); }
 
 /// Payload of a channel's buffer: LL carries four bytes of flags for four of data, LL128 eight for
@@ -34,7 +32,7 @@ struct Work {
 /// As many equal slices as keep a slice below a port's turn and a step of the buffer. Each is
 /// passed on while it still comes in.
 void stream(Slices& slices, const Work& work, double per_channel, double buffer) {
-  const double step = buffer / kBufferSteps;
+  const double step = buffer / static_cast<double>(kBufferSteps);
   const double count = std::max({1.0, std::ceil(work.port / slices.turn_seconds - 1e-9),
                                  std::ceil(per_channel / step - 1e-9)});
   slices.fixed_seconds = work.fixed;

@@ -9,7 +9,6 @@
 namespace foretrace::nccl {
 namespace {
 
-constexpr std::uint32_t kMaxChannels = 64;
 constexpr std::uint32_t kMaxNvlsHeads = 32;
 constexpr int kSteps = 1 << 14;
 constexpr int kSameSteps = 1 << 8;

@@ -66,6 +66,17 @@ TEST(EngineCost, LeavesTheBytesThatOthersMaySlowDownToTheLinks) {
   EXPECT_EQ(small.bytes, Bytes{0}) << "all of it is the first pieces";
 }
 
+TEST(RecentReads, IsInTheCacheFromTheThirdReadOn) {
+  const Machine cached = machine_of({{HostCache, 64e6}});
+  const auto finds = [&](const RecentReads& memory, Bytes size) {
+    return answer(cached, is_in_cache, memory, size);
+  };
+  EXPECT_FALSE(finds({kMegabyte, 1, 1'000'000}, kMegabyte));
+  EXPECT_TRUE(finds({kMegabyte, 2, 1'000'000}, kMegabyte));
+  EXPECT_FALSE(finds({kMegabyte, 2, 1'000'000}, {1'000'001})) << "more than was read";
+  EXPECT_FALSE(finds({kMegabyte, 2, 64'000'001}, kMegabyte)) << "other data came in between";
+}
+
 TEST(CopyCallTime, HasWhatTheHostMovesItself) {
   EXPECT_EQ(copy_call(Route::PageableToDevice), PageableH2dBase);
   const Call call{.param = PageableH2dBase};

@@ -28,7 +28,7 @@ TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
                                       {Param::GemmMediumF32, 0.9},
                                       {Param::GemmSmallF32, 0.1}});
   const auto us = [&](std::int64_t m, std::int64_t n) {
-    return to_us(answer(machine, gemm_cost, DataType::Float32, m, n, std::int64_t{1000}).alone);
+    return to_us(answer(machine, gemm_cost, Product{.m = m, .n = n, .k = 1000}).alone);
   };
   EXPECT_NEAR(us(256, 256), 32.768, 1e-3);
   EXPECT_NEAR(us(384, 256), 54.613, 1e-3);

@@ -66,11 +66,11 @@ TEST(Sources, ThatNoParameterNamesAreRefused) {
 
 TEST(Sources, AreRefusedWithAllTheirMistakesAtOnce) {
   const std::string text = errors_of(
-      "  a:\n    class: fitted\n    from: x\n    learned_from:\n"
+      "  a:\n    class: fitt\n    from: x\n    learned_from:\n"
       "      - {ranks: [2, two], sizes: 48..2, which: some}\n");
   EXPECT_THAT(
       text,
-      AllOf(HasSubstr("unknown class 'fitted'"), HasSubstr("did you mean 'fit'?"),
+      AllOf(HasSubstr("unknown class 'fitt'"), HasSubstr("did you mean 'fit'?"),
             HasSubstr("'two' is not a number of GPUs"), HasSubstr("'48..2' is no range of sizes"),
             HasSubstr("which: 'some' is not known"),
             HasSubstr("either 'scenario' or 'other' is needed"), HasSubstr("unknown key 'from'")));

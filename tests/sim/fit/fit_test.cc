@@ -98,15 +98,18 @@ TEST(Fit, LeavesAParameterThatNoRegionDependsOnAsItWas) {
 }
 
 TEST(Fit, LeavesAloneWhatItIsNotToFit) {
-  const FitResult result = fit(data_of(kCopiesAndLaunches), guess(), {"a test", "foretrace fit x"}, {"host."});
+  const FitResult result =
+      fit(data_of(kCopiesAndLaunches), guess(), {"a test", "foretrace fit x"}, {"host."});
   EXPECT_THAT(result.fitted, ElementsAre(Param::HostLaunchKernel));
   EXPECT_EQ(result.machine.get(Param::H2dBandwidth).value, 1e9);
   EXPECT_THAT(result.refused, IsEmpty());
 }
 
 TEST(Fit, NoiseWidensTheSpreadAndTheTruthStaysInside) {
-  const FitResult quiet = fit(data_of(kCopiesAndLaunches, jitter(0.01)), guess(), {"a test", "foretrace fit x"});
-  const FitResult loud = fit(data_of(kCopiesAndLaunches, jitter(0.2)), guess(), {"a test", "foretrace fit x"});
+  const FitResult quiet =
+      fit(data_of(kCopiesAndLaunches, jitter(0.01)), guess(), {"a test", "foretrace fit x"});
+  const FitResult loud =
+      fit(data_of(kCopiesAndLaunches, jitter(0.2)), guess(), {"a test", "foretrace fit x"});
   for (const Param param : {Param::H2dBandwidth, Param::HostLaunchKernel}) {
     EXPECT_LT(std::abs(relative(quiet, param)), 0.02);
     const double spread = loud.machine.get(param).spread;
@@ -119,7 +122,8 @@ TEST(Fit, AnOutlierDoesNotMoveIt) {
   const Noise outlier = [](const std::string& region, std::uint64_t instance, int) {
     return region == "launch" && instance == 2 ? 3.0 : 1.0;
   };
-  const FitResult result = fit(data_of(kCopiesAndLaunches, outlier), guess(), {"a test", "foretrace fit x"});
+  const FitResult result =
+      fit(data_of(kCopiesAndLaunches, outlier), guess(), {"a test", "foretrace fit x"});
   EXPECT_NEAR(relative(result, Param::HostLaunchKernel), 0, 0.02);
 }
 
@@ -179,7 +183,8 @@ threads:
     - region: {name: compute, ops: [host_compute: {duration: 1ms}]}
 )");
   add_run(with_another, unrelated, measured_on(unrelated, truth()), {});
-  const std::size_t together = fit(with_another, guess(), {"a test", "foretrace fit x"}).simulations;
+  const std::size_t together =
+      fit(with_another, guess(), {"a test", "foretrace fit x"}).simulations;
   // The other run is simulated where its residuals are needed, but has no part in the Jacobian.
   EXPECT_LT(together, 2 * alone);
 }

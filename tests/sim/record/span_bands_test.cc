@@ -87,17 +87,20 @@ TEST(SpanBands, OfARegionAreWeightedByDurationWithinIt) {
   EXPECT_LT(timeline.regions[0].low_factor, 1);
 }
 
-TEST(SpanBands, OfARegionNameTheParametersThatDecideIt) {
-  // The call is 1 us; 4 MiB at 1 GB/s are 4194 us, and 4 KiB 4.096 us.
-  const auto decided_by = [](const std::string& size) {
-    const Timeline timeline =
-        run("{region: {name: r, ops: [{memcpy_async: {stream: s, src: h, "
-            "dst: d, size: " +
-                size + "}}, {stream_synchronize: {stream: s}}]}}",
-            machine_with(0.1, 0.4));
-    return timeline.regions.at(0).decided_by;
-  };
+std::vector<ParameterShare> decided_by(const std::string& size) {
+  const Timeline timeline =
+      run("{region: {name: r, ops: [{memcpy_async: {stream: s, src: h, dst: d, size: " + size +
+              "}}, {stream_synchronize: {stream: s}}]}}",
+          machine_with(0.1, 0.4));
+  return timeline.regions.at(0).decided_by;
+}
+
+// The call is 1 us; 4 MiB at 1 GB/s are 4194 us, and 4 KiB 4.096 us.
+TEST(SpanBands, OfARegionNameTheParameterThatDecidesIt) {
   EXPECT_EQ(decided_by("4MiB"), (std::vector<ParameterShare>{{"copy.h2d_bandwidth", -1}}));
+}
+
+TEST(SpanBands, OfARegionNameTheParametersByTheTimeThatTheyDecide) {
   EXPECT_EQ(decided_by("4KiB"), (std::vector<ParameterShare>{{"copy.h2d_bandwidth", -0.804},
                                                              {"host.memcpy_async", 0.196}}));
 }
@@ -115,10 +118,12 @@ TEST(SpanBands, OfNcclsOwnPriceAreThoseOfAGuess) {
     if (machine.has(param) && !time) priced.set(param, machine.get(param));
   }
   const Timeline timeline = predict(
-      "devices: 2\ncommunicators: {world: {init: all}}\nstreams: {s: {each: device}}\n"
+      "devices: 2\ncommunicators: {world: {members: all_devices, init: all}}\n"
+      "streams: {s: {each: device}}\n"
       "buffers: {x: {each: device, memory: device, size: 1MiB}}\n"
       "threads: {main: [nccl_group: {ops: [for_each: {index: d, in: devices, ops: "
-      "[nccl_all_reduce: {comm: world(d), stream: s(d), send: x(d), recv: x(d)}]}]}]}\n",
+      "[nccl_all_reduce: {comm: world(d), stream: s(d), send_buffer: x(d), recv_buffer: x(d), "
+      "type: float32}]}]}]}\n",
       priced);
   const SpanDetail& detail = timeline.details[span_of(timeline, "nccl_all_reduce", 1).detail];
   EXPECT_DOUBLE_EQ(detail.high_factor, 1.5);

@@ -4,16 +4,16 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/sim/fit/measured_by_simulation.h"
+#include "scenarios/read/scenario.h"
 
 namespace foretrace::test {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 // Passes 0 to 2 of 1, 4 and 16 KiB on each of two ranks: 2, 8 and 32 KiB as nccl-tests counts.
-const std::string kSweep = R"(name: nccl_x
+const std::string kSweep = R"(schema_version: 1
+name: nccl_x
 processes: 2
 streams: {s: {flags: non_blocking}}
 buffers: {a: {memory: device, size: 1MiB}, b: {memory: device, size: 1MiB}}
@@ -27,21 +27,22 @@ threads:
           - region: {name: r, ops: [nccl_all_gather: {comm: world, stream: s, send_buffer: a, recv_buffer: b, size: 1KiB * 4 ** i, type: float32}, stream_synchronize: {stream: s}]}
 )";
 
-Machine learned(LearnedFrom from) {
+Machine learned(Param param, LearnedFrom from) {
   const auto source = std::make_shared<const Source>(Source{.id = "s",
                                                             .kind = ParameterClass::Assumed,
                                                             .text = "s",
                                                             .learned_from = {std::move(from)},
                                                             .command = {}});
   Machine machine;
-  machine.set(Param::NcclHostCollective, {1e-6, 0, source->kind, source->text, "", source});
+  machine.set(param, {1e-6, 0, source->kind, source->text, "", source});
   machine.set(Param::HostQuery, {1e-6, 0, ParameterClass::Assumed, "", ""});
   return machine;
 }
 
 /// Of each pass, in a prediction in which `key` decides every region.
-std::vector<bool> fits(const LearnedFrom& from, const std::string& key = "nccl.host_collective") {
-  const Program program = program_from(kSweep);
+std::vector<bool> fits(const LearnedFrom& from, const std::string& key = "nccl.host_collective",
+                       Param param = Param::NcclHostCollective) {
+  const Program program = read_scenario(kSweep, "sweep.yaml")->program;
   Timeline timeline;
   for (const OpInfo& info : index_ops(program)) {
     if (!std::holds_alternative<Region>(info.op->kind)) continue;
@@ -53,7 +54,7 @@ std::vector<bool> fits(const LearnedFrom& from, const std::string& key = "nccl.h
       timeline.regions.push_back(region);
     }
   }
-  sim::note_standing(timeline, program, learned(from));
+  sim::note_standing(timeline, program, learned(param, from));
   std::vector<bool> result;
   for (const RegionSamples& region : timeline.regions) result.push_back(!region.learned_by.empty());
   return result;
@@ -72,6 +73,13 @@ TEST(Standing, IsAFitWhereADecidingParameterLearnedFromTheScenario) {
 TEST(Standing, IsAPredictionWhereTheParameterThatLearnedDoesNotDecide) {
   EXPECT_THAT(fits(from("nccl_x"), "host.query"), ElementsAre(false, false, false));
   EXPECT_THAT(fits(from("nccl_x"), "copy.h2d_bandwidth"), ElementsAre(false, false, false));
+}
+
+TEST(Standing, IsAFitWhereTheParameterThatLearnedActsBetweenSpans) {
+  EXPECT_THAT(fits(from("nccl_x"), "host.query", Param::NcclMemorySlowdown),
+              ElementsAre(true, true, true));
+  EXPECT_THAT(fits(from("nccl_y"), "host.query", Param::NcclMemorySlowdown),
+              ElementsAre(false, false, false));
 }
 
 TEST(Standing, IsAPredictionAtANumberOfGpusThatNobodyLearnedFrom) {

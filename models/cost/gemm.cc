@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/cost/kernel.h"
+#include "models/cost/products/choice.h"
+
+namespace foretrace::cost {
+namespace {
+
+/// Output tiles as cuBLAS's kernels have them: a thread block computes one, an SM one at a time.
+struct Tile {
+  double rows, columns;
+};
+
+struct GemmParams {
+  Param base, rate, medium, small;
+  Tile large;
+};
+
+GemmParams gemm_params(DataType type) {
+  using enum Param;
+  switch (type) {
+    case DataType::Float64:
+      return {GemmBaseF64, GemmRateF64, GemmMediumF64, GemmSmallF64, {128, 128}};
+    case DataType::Float16:
+    case DataType::BFloat16:
+      return {GemmBaseHalf, GemmRateHalf, GemmMediumHalf, GemmSmallHalf, {256, 128}};
+    default:
+      return {GemmBaseF32, GemmRateF32, GemmMediumF32, GemmSmallF32, {128, 128}};
+  }
+}
+
+/// A product runs in waves of one tile per SM, so its time is a staircase; cuBLAS takes the tile
+/// size that gives the shortest one. Smaller tiles reuse less data and are slower per flop.
+KernelCost by_tiles(Reading& read, const Product& product) {
+  const DataType type = product.type;
+  const GemmParams params = gemm_params(type);
+  const auto rows = static_cast<double>(product.m);
+  const auto columns = static_cast<double>(product.n);
+  const auto depth = static_cast<double>(product.k);
+  const double sms = read.count(Param::SmCount);
+  double best = std::numeric_limits<double>::infinity();
+  double tiles_of_best = 1;
+  double waves_of_best = 1;
+  Tile tile = params.large;
+  for (const double efficiency : {1.0, read.value(params.medium), read.value(params.small)}) {
+    const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns);
+    const double waves = std::ceil(tiles / sms);
+    const double flops_per_sm = waves * 2 * tile.rows * tile.columns * depth;
+    const double seconds = flops_per_sm / (read.rate(params.rate) / sms * efficiency);
+    if (seconds < best) {
+      best = seconds;
+      tiles_of_best = tiles;
+      waves_of_best = waves;
+    }
+    (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
+  }
+  KernelCost cost;
+  cost.alone = read.time(params.base) + seconds_to_duration(best);
+  cost.sms = static_cast<std::uint32_t>(std::clamp(tiles_of_best, 1.0, sms));
+  constexpr double kMostBlocks = 1e6;  // beyond, single blocks do not matter
+  if (tiles_of_best <= kMostBlocks) {
+    cost.blocks = static_cast<std::uint32_t>(tiles_of_best);
+    cost.block_time = seconds_to_duration(best / waves_of_best);
+  }
+  const double elements = rows * depth + depth * columns + rows * columns;
+  cost.hbm_bytes_per_second =
+      elements * static_cast<double>(size_of(type).count) / std::max(1e-12, to_seconds(cost.alone));
+  return cost;
+}
+
+products::Shape shape_of(const Product& product) {
+  products::Shape shape{.m = product.m, .n = product.n, .k = product.k};
+  if (product.type == DataType::Float32) shape.arithmetic = products::Arithmetic::Float32;
+  if (product.type == DataType::Float64) shape.arithmetic = products::Arithmetic::Float64;
+  return shape;
+}
+
+/// What a product takes beyond its start is its waves' time.
+void set_blocks(KernelCost& cost, const products::Times& times, double seconds) {
+  constexpr std::int64_t kMostBlocks = 1'000'000;  // beyond, single blocks do not matter
+  if (times.tiles > kMostBlocks) return;
+  cost.blocks = static_cast<std::uint32_t>(times.tiles);
+  const double in_waves = std::max(0.0, seconds - times.start - times.split);
+  cost.block_time = seconds_to_duration(in_waves / static_cast<double>(times.waves));
+}
+
+KernelCost by_choice(Reading& read, const Product& product) {
+  constexpr double kLoss = 0.1;  // of the clock, to find out what a loss does
+  const products::Shape shape = shape_of(product);
+  const products::Speeds speeds = read_speeds(read, family_of(shape));
+  const std::vector<products::Choice> choices = likely_choices(shape, speeds);
+  const auto at = [&](double clock) {
+    return mean_time(shape, choices, speeds, clock, product.in_graph);
+  };
+  const double rested = at(1);
+  const products::Times times = time_of(shape, choices.front().plan, speeds, 1, product.in_graph);
+  KernelCost cost;
+  cost.alone = seconds_to_duration(rested);
+  cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.tiles)));
+  set_blocks(cost, times, rested);
+  cost.hbm_bytes_per_second = least_bytes(shape) / rested;
+  cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
+  cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;
+  return cost;
+}
+
+}  // namespace
+
+KernelCost gemm_cost(Reading& read, const Product& product) {
+  const bool known = has_speeds(read.machine(), family_of(shape_of(product)));
+  KernelCost cost = known ? by_choice(read, product) : by_tiles(read, product);
+  const bool half = product.type == DataType::Float16 || product.type == DataType::BFloat16;
+  if (half && read.has(Param::GemmHalfPairLoss)) {
+    cost.pair_loss = read.value(Param::GemmHalfPairLoss);
+  }
+  return cost;
+}
+
+}  // namespace foretrace::cost

@@ -1,0 +1,92 @@
+#include "models/cost/products/product.h"
+
+#include <algorithm>
+
+namespace foretrace::products {
+namespace {
+
+/// The largest power of two that divides every leading dimension, in bytes. A vector has none.
+std::int64_t alignment(const Shape& shape) {
+  constexpr std::int64_t kAny = 256;
+  const std::int64_t bytes = element_bytes(shape.arithmetic);
+  std::int64_t least = kAny;
+  const auto add = [&](std::int64_t leading) {
+    const std::int64_t size = leading * bytes;
+    least = std::min(least, size & -size);
+  };
+  if (shape.transposes_a || shape.m > 1) add(shape.transposes_a ? shape.k : shape.m);
+  if (!shape.transposes_b || shape.n > 1) add(shape.transposes_b ? shape.n : shape.k);
+  if (shape.m > 1) add(shape.m);
+  return least;
+}
+
+}  // namespace
+
+Family family_of(const Shape& shape) {
+  constexpr std::int64_t kTma = 16;
+  switch (shape.arithmetic) {
+    case Arithmetic::Float32:
+      return Family::Float32;
+    case Arithmetic::Float64:
+      return Family::Float64;
+    case Arithmetic::Tf32:
+      if (alignment(shape) < kTma) return Family::Tf32Odd;
+      return shape.transposes_b ? Family::Tf32Turned : Family::Tf32;
+    case Arithmetic::Half:
+      break;
+  }
+  const std::int64_t aligned = alignment(shape);
+  if (aligned >= kTma) return Family::Half;
+  return aligned >= 4 ? Family::HalfPairs : Family::HalfOdd;
+}
+
+const char* kernel_name(Family family) {
+  switch (family) {
+    case Family::Half:
+      return "nvjet_sm90";
+    case Family::HalfPairs:
+      return "cutlass_80 align2";
+    case Family::HalfOdd:
+      return "cutlass_75 align1";
+    case Family::Tf32:
+    case Family::Tf32Turned:
+      return "sm90_xmma tf32";
+    case Family::Tf32Odd:
+      return "cutlass_80 tf32 align1";
+    case Family::Float32:
+      return "sm80_xmma or cutlass_80 simt";
+    case Family::Float64:
+      break;
+  }
+  return "sm90_xmma f64";
+}
+
+std::uint32_t element_bytes(Arithmetic arithmetic) {
+  switch (arithmetic) {
+    case Arithmetic::Half:
+      return 2;
+    case Arithmetic::Tf32:
+    case Arithmetic::Float32:
+      return 4;
+    case Arithmetic::Float64:
+      break;
+  }
+  return 8;
+}
+
+double flops(const Shape& shape) {
+  return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+         static_cast<double>(shape.k) * static_cast<double>(shape.batch);
+}
+
+double least_bytes(const Shape& shape) {
+  const double m = static_cast<double>(shape.m);
+  const double n = static_cast<double>(shape.n);
+  const double k = static_cast<double>(shape.k);
+  const double element = element_bytes(shape.arithmetic);
+  const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
+  const double passes = shape.accumulates ? 2 : 1;
+  return ((m * k + k * n) * element + m * n * result * passes) * static_cast<double>(shape.batch);
+}
+
+}  // namespace foretrace::products

@@ -1,0 +1,50 @@
+// Matrix products through cuBLAS: what the library chooses, and how long that takes. Two questions
+// apart: choice.h is about the library (learned from recorded choices, the same on every GPU with
+// these kernels), time.h about the machine.
+#pragma once
+
+#include <cstdint>
+
+#include "models/machine/reading.h"
+
+namespace foretrace::products {
+
+/// What multiplies: float16 and bfloat16 are alike; TF32 is float32 with PyTorch's allow_tf32.
+enum class Arithmetic : std::uint8_t { Half, Tf32, Float32, Float64 };
+
+/// c (m x n) = a (m x k) * b (k x n), column-major as cuBLAS has it, operands packed.
+struct Shape {
+  std::int64_t m = 1, n = 1, k = 1;
+  Arithmetic arithmetic = Arithmetic::Half;
+  bool transposes_a = false, transposes_b = false;
+  std::int64_t batch = 1;
+  bool accumulates = false;        ///< beta is not 0: c is read too
+  std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
+};
+
+/// The kernels that a shape can get. What decides is how the rows of a, b and c are aligned: the
+/// copies into shared memory (TMA) take leading dimensions that are multiples of 16 bytes.
+enum class Family : std::uint8_t {
+  Half,        ///< nvjet_sm90: persistent, tiles of any multiple of 8
+  HalfPairs,   ///< cutlass_80 align2: leading dimensions are even
+  HalfOdd,     ///< cutlass_75 align1: at least one is odd
+  Tf32,        ///< sm90_xmma
+  Tf32Turned,  ///< the same where b is transposed: it has to be turned round, tensor cores cannot
+  Tf32Odd,     ///< cutlass_80 align1
+  Float32,     ///< no tensor cores: sm80_xmma, cutlass_80 simt
+  Float64      ///< sm90_xmma, cutlass_80 d884
+};
+
+/// What the operands hold. Zeros switch no transistors: the clock stays higher.
+enum class Contents : std::uint8_t { Zeros, Random };
+
+Family family_of(const Shape& shape);
+/// "nvjet_sm90", as kernels' names begin.
+const char* kernel_name(Family family);
+
+std::uint32_t element_bytes(Arithmetic arithmetic);
+double flops(const Shape& shape);
+/// What has to be read and written once, at least.
+double least_bytes(const Shape& shape);
+
+}  // namespace foretrace::products

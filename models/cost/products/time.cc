@@ -1,0 +1,77 @@
+#include "models/cost/products/time.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace foretrace::products {
+namespace {
+
+std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
+
+/// The larger of two, rounded where they are alike: two engines that wait for each other at times.
+double overlapped(double a, double b) {
+  const double larger = std::max(a, b);
+  if (larger <= 0) return 0;
+  const double ratio = std::min(a, b) / larger;
+  const double squared = ratio * ratio;
+  return larger * std::pow(1 + squared * squared * ratio, 0.2);
+}
+
+/// How far the operands are in the cache: 1 well below its size, 0 well above.
+double cached_share(double bytes, double cache_size) {
+  const double ratio = bytes / cache_size;
+  const double cubed = ratio * ratio * ratio;
+  return 1 / (1 + cubed * cubed);
+}
+
+}  // namespace
+
+Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock,
+              bool in_graph) {
+  constexpr std::int64_t kDepth = 64;  // k is walked in steps of this
+  Times times;
+  times.tiles =
+      parts(shape.m, plan.tile_m) * parts(shape.n, plan.tile_n) * shape.batch * plan.split;
+  times.waves = parts(times.tiles, static_cast<std::int64_t>(speeds.sms));
+  const auto waves = static_cast<double>(times.waves);
+  const auto depth = static_cast<double>(parts(parts(shape.k, plan.split), kDepth) * kDepth);
+  const auto rows = static_cast<double>(plan.tile_m);
+  const auto columns = static_cast<double>(plan.tile_n);
+  const double element = element_bytes(shape.arithmetic);
+  const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
+  const double at_once = waves * speeds.sms / clock;  // all SMs' rates, and their clock
+  times.arithmetic = at_once * 2 * rows * columns * depth /
+                     (plan.cooperative ? speeds.arithmetic : speeds.arithmetic_apart);
+  times.operands = at_once * (rows + columns) * depth * element / speeds.operands;
+  times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
+  const double bytes = least_bytes(shape);
+  const double cached = cached_share(bytes, speeds.cache_size);
+  times.memory = bytes / (cached * speeds.cache + (1 - cached) * speeds.memory);
+  if (plan.split > 1) {
+    constexpr double kPartBytes = 4;  // parts are float32
+    const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
+    times.split = speeds.split_start +
+                  elements * static_cast<double>(plan.split) * kPartBytes / speeds.split_rate;
+  }
+  times.start = in_graph ? speeds.graph_start : speeds.start;
+  times.total = times.start + times.split +
+                overlapped(times.arithmetic + times.operands + times.results, times.memory);
+  return times;
+}
+
+double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
+                  Contents contents) {
+  constexpr double kWidth = 0.04;  // of the knee, in shares of the peak
+  const double used = flops(shape) / rested_seconds / speeds.peak;
+  double power = 1;
+  if (shape.arithmetic == Arithmetic::Tf32) power = read.value(Param::ProductsTf32Power);
+  if (shape.arithmetic == Arithmetic::Float32) power = read.value(Param::ProductsF32Power);
+  if (shape.arithmetic == Arithmetic::Float64) power = read.value(Param::ProductsF64Power);
+  const double free = read.value(contents == Contents::Zeros ? Param::ProductsFreeZeros
+                                                             : Param::ProductsFreeRandom);
+  const double beyond = (used * power - free) / kWidth;
+  const double knee = beyond > 30 ? beyond : std::log1p(std::exp(beyond));
+  return std::min(0.5, read.value(Param::ProductsClockSlope) * kWidth * knee);
+}
+
+}  // namespace foretrace::products

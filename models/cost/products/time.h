@@ -1,0 +1,55 @@
+// How long a product takes that is computed in a given way.
+//
+// A kernel's blocks stay on their SMs and compute tile after tile: time goes in waves of one tile
+// per SM. A tile is k steps of arithmetic and of loading operands, which do not overlap entirely,
+// and the store of its result. Beside it all operands pass the memory once. All of this is at the
+// rested clock; under load the SMs' part takes longer.
+#pragma once
+
+#include "models/cost/products/product.h"
+
+namespace foretrace::products {
+
+/// One way to compute a product.
+struct Plan {
+  std::int64_t tile_m = 0, tile_n = 0;
+  bool cooperative = false;  ///< both warp groups of a block work on one tile; else each on its own
+  std::int64_t split = 1;    ///< parts of k, summed afterwards by a kernel of its own
+};
+
+/// What the machine contributes. Rates are those of all SMs at the rested clock, per second.
+struct Speeds {
+  double sms = 1;
+  double start = 0;             ///< s, from begin to end of a product that computes hardly anything
+  double graph_start = 0;       ///< s, the same in a CUDA graph behind another kernel
+  double arithmetic = 1;        ///< flop/s as tiles grow large; more than the peak: part is hidden
+  double arithmetic_apart = 1;  ///< the same where each warp group has a tile of its own
+  double operands = 1;          ///< bytes/s from the level-2 cache into shared memory
+  double results = 1;           ///< bytes/s of results out of registers
+  double cache = 1;             ///< bytes/s when all operands fit into the level-2 cache
+  double cache_size = 1;        ///< bytes
+  double memory = 1;            ///< bytes/s when they do not
+  double split_start = 0;       ///< s, for the kernel that sums
+  double split_rate = 1;        ///< bytes/s of parts that are summed
+  double peak = 1;              ///< flop/s that the arithmetic units can do
+};
+Speeds read_speeds(Reading& read, Family family);
+/// Whether the machine has what read_speeds() reads.
+bool has_speeds(const Machine& machine, Family family);
+
+struct Times {
+  double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;  ///< s
+  double total = 0;  ///< s; less than the sum: memory and SMs work at once
+  std::int64_t tiles = 0;
+  std::int64_t waves = 0;
+};
+/// At `clock` times the rested clock.
+Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock = 1,
+              bool in_graph = false);
+
+/// The part of the rested clock that is lost when a GPU has done such products for long: what the
+/// arithmetic units are used, beyond what the power limit allows with these contents.
+double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
+                  Contents contents);
+
+}  // namespace foretrace::products

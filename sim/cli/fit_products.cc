@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "scenarios/command_line/command.h"
+#include "sim/cli/commands.h"
+#include "sim/fit_products/fit.h"
+#include "sim/fit_products/report.h"
+
+namespace foretrace {
+namespace {
+
+using fit_products::Row;
+
+struct Options {
+  std::string table;
+  std::string machine = "h200-nvswitch-8";
+  bool with_taste = false;
+  bool judge = false;
+};
+
+std::vector<Row> part_of(const std::vector<Row>& rows, bool judges) {
+  std::vector<Row> result;
+  std::ranges::copy_if(rows, std::back_inserter(result),
+                       [&](const Row& row) { return row.judges == judges; });
+  return result;
+}
+
+int run(const Options& options) {
+  const std::vector<Row> rows = fit_products::read_table(options.table);
+  const Machine machine = load_machine(options.machine);
+  if (options.judge) {
+    for (const bool judges : {false, true}) {
+      fmt::print("{} rows, as the machine file has it\n{}", judges ? "held out" : "learned from",
+                 fit_products::errors_text(fit_products::errors_of(
+                     machine, products::recorded_taste(), part_of(rows, judges))));
+    }
+    return 0;
+  }
+  const std::vector<Row> learned = part_of(rows, false);
+  const auto fit = [&](const std::vector<Row>& part) {
+    return options.with_taste
+               ? fit_products::fit(machine, products::recorded_taste(), part)
+               : fit_products::fit_machine(machine, products::recorded_taste(), part);
+  };
+  fmt::print("# five folds, each predicted from the other four\n{}",
+             fit_products::errors_text(fit_products::cross_validated(learned, fit)));
+  const fit_products::Fit result = fit(learned);
+  fmt::print("# for the machine file\n{}", fit_products::parameters_text(result));
+  if (options.with_taste) {
+    fmt::print("# for models/cost/products/taste.cc\n{}", fit_products::taste_text(result.taste));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_fit_products_command(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand(
+      "fit-products",
+      "parameters of matrix products from a table that foretrace-hw products wrote");
+  const auto options = std::make_shared<Options>();
+  command->add_option("table", options->table, "products.csv")->required();
+  command->add_option("--machine", options->machine, "to start from")->capture_default_str();
+  command->add_flag("--taste", options->with_taste,
+                    "learn which tiles the library likes, too (models/cost/products/taste.cc)");
+  command->add_flag("--judge", options->judge,
+                    "fit nothing: errors of the machine file as it is, held-out rows apart");
+  command->footer(
+      "Example:\n  foretrace fit-products reports/measured/products/h200.csv --machine "
+      "h200-nvswitch-8");
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,29 @@
+#include "sim/device/clock.h"
+
+#include <cmath>
+
+namespace foretrace::sim {
+
+ClockTimes clock_times(const Machine& machine) {
+  const auto time = [&](Param param) {
+    return machine.has(param) ? machine.time(param) : Duration{0};
+  };
+  return {time(Param::ProductsLoadTime), time(Param::ProductsRestTime)};
+}
+
+double Clock::lost(TimePoint now) const {
+  if (lost_ == towards_) return lost_;
+  const Duration time = towards_ > lost_ ? times_.load : times_.rest;
+  if (time <= Duration{0}) return towards_;
+  const double passed = to_seconds(now - since_) / to_seconds(time);
+  return towards_ + (lost_ - towards_) * std::exp(-passed);
+}
+
+void Clock::towards(TimePoint now, double lost) {
+  if (lost == towards_) return;
+  lost_ = this->lost(now);
+  since_ = now;
+  towards_ = lost;
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,35 @@
+// The SMs' clock of one GPU, which products pull down: the power limit lowers it some tens of
+// milliseconds after they begin, and a pause gives it back.
+#pragma once
+
+#include "models/machine/machine.h"
+#include "sim/engine/engine.h"
+
+namespace foretrace::sim {
+
+/// Times after which 63 % of a change have happened; 0: at once.
+struct ClockTimes {
+  Duration load{};  ///< down
+  Duration rest{};  ///< up again
+};
+
+/// As the machine has them; one that knows nothing of lost clocks has kernels that lose none.
+ClockTimes clock_times(const Machine& machine);
+
+class Clock {
+ public:
+  explicit Clock(ClockTimes times) : times_{times} {}
+
+  /// From `now` on, what runs would take this part of the rested clock in the end.
+  void towards(TimePoint now, double lost);
+  /// The part of the rested clock that is lost at `now`.
+  double lost(TimePoint now) const;
+
+ private:
+  ClockTimes times_;
+  TimePoint since_{};
+  double lost_ = 0;  ///< at since_
+  double towards_ = 0;
+};
+
+}  // namespace foretrace::sim

@@ -1,0 +1,201 @@
+#include "sim/fit_products/fit.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "sim/fit/solver.h"
+#include "sim/fit_products/taste.h"
+
+namespace foretrace::fit_products {
+namespace {
+
+using enum Param;
+
+/// What is fitted together, and what it must come near.
+struct Task {
+  std::vector<Param> params;
+  std::vector<Row> rows;
+  std::function<double(Reading&, const Row&)> residual;
+  double spread = 0.03;  ///< beyond two of these a residual counts linearly
+};
+
+Eigen::VectorXd residuals(const Task& task, const Machine& machine) {
+  Eigen::VectorXd result{std::ssize(task.rows)};
+  Reading read{machine};
+  for (Eigen::Index i = 0; i < result.size(); ++i) {
+    result[i] = task.residual(read, task.rows[static_cast<std::size_t>(i)]);
+  }
+  return result;
+}
+
+Machine moved(const Machine& machine, const Task& task, const Eigen::VectorXd& step) {
+  Machine result = machine;
+  for (std::size_t i = 0; i < task.params.size(); ++i) {
+    ParamValue value = machine.get(task.params[i]);
+    value.value *= std::exp(-step[static_cast<Eigen::Index>(i)]);
+    result.set(task.params[i], value);
+  }
+  return result;
+}
+
+Eigen::VectorXd logs(const Machine& machine, const Task& task) {
+  Eigen::VectorXd result{std::ssize(task.params)};
+  for (Eigen::Index i = 0; i < result.size(); ++i) {
+    result[i] = std::log(machine.get(task.params[static_cast<std::size_t>(i)]).value);
+  }
+  return result;
+}
+
+Eigen::MatrixXd jacobian_of(const Task& task, const Machine& machine,
+                            const Eigen::VectorXd& residual) {
+  constexpr double kNudge = 1e-3;
+  Eigen::MatrixXd jacobian{residual.size(), std::ssize(task.params)};
+  for (Eigen::Index i = 0; i < jacobian.cols(); ++i) {
+    Eigen::VectorXd step = Eigen::VectorXd::Zero(jacobian.cols());
+    step[i] = -kNudge;
+    jacobian.col(i) = (residuals(task, moved(machine, task, step)) - residual) / kNudge;
+  }
+  return jacobian;
+}
+
+/// Levenberg and Marquardt's steps on the logarithms of the parameters. A parameter's spread
+/// afterwards is what the residuals leave: of the parameter itself, or of what it predicts.
+void solve(const Task& task, Machine& machine) {
+  if (task.rows.empty()) return;
+  const Eigen::VectorXd prior = logs(machine, task);
+  const Eigen::VectorXd spread = Eigen::VectorXd::Constant(std::ssize(task.rows), task.spread);
+  Eigen::VectorXd residual = residuals(task, machine);
+  double damping = 1e-2;
+  Eigen::MatrixXd jacobian;
+  constexpr int kMostSteps = 40;
+  for (int step = 0; step < kMostSteps; ++step) {
+    jacobian = jacobian_of(task, machine, residual);
+    const Eigen::VectorXd weight = robust_weights(residual, spread);
+    const Eigen::VectorXd from_prior = logs(machine, task) - prior;
+    const double before = robust_cost(residual, spread, from_prior);
+    double after = before;
+    for (int attempt = 0; attempt < 6 && after >= before; ++attempt) {
+      const Machine next =
+          moved(machine, task, damped_step(jacobian, weight, residual, from_prior, damping));
+      const Eigen::VectorXd then = residuals(task, next);
+      after = robust_cost(then, spread, logs(next, task) - prior);
+      damping *= after < before ? 0.3 : 5;
+      if (after < before) {
+        machine = next;
+        residual = then;
+      }
+    }
+    if (before - after < 1e-5 * before) break;
+  }
+  const Eigen::VectorXd weight = robust_weights(residual, spread);
+  const Eigen::VectorXd variance = covariance(jacobian, weight, residual, spread).diagonal();
+  std::vector<double> sizes(residual.data(), residual.data() + residual.size());
+  std::ranges::for_each(sizes, [](double& size) { size = std::abs(size); });
+  std::ranges::nth_element(sizes, sizes.begin() + std::ssize(sizes) / 2);
+  const double typical = 1.48 * sizes[sizes.size() / 2];
+  for (std::size_t i = 0; i < task.params.size(); ++i) {
+    ParamValue value = machine.get(task.params[i]);
+    value.spread = std::max(typical, std::sqrt(variance[static_cast<Eigen::Index>(i)]));
+    machine.set(task.params[i], value);
+  }
+}
+
+double rested_clock(const std::vector<Row>& rows) {
+  double clock = 0;
+  for (const Row& row : rows) clock = std::max(clock, row.sustained_clock);
+  return clock;
+}
+
+template <class Wanted>
+std::vector<Row> those(const std::vector<Row>& rows, const Wanted& wanted) {
+  std::vector<Row> result;
+  std::ranges::copy_if(rows, std::back_inserter(result),
+                       [&](const Row& row) { return row.sustained_clock > 0 && wanted(row); });
+  return result;
+}
+
+/// The sustained time at the clock that was measured with it.
+auto at_measured_clock(const products::Taste& taste, double rested, bool recorded) {
+  return [&taste, rested, recorded](Reading& read, const Row& row) {
+    const double clock = row.sustained_clock / rested;
+    return std::log(predict_at(read, taste, row, clock, recorded) / row.sustained);
+  };
+}
+
+void fit_half(Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
+  solve({.params = {ProductsStart, ProductsGraphStart, ProductsMemory, ProductsCache,
+                    ProductsSplitStart, ProductsSplitRate, ProductsHalfRate, ProductsHalfRateApart,
+                    ProductsHalfOperands, ProductsHalfResults},
+         .rows = those(rows, [](const Row& row) { return row.plan.has_value(); }),
+         .residual = at_measured_clock(taste, rested_clock(rows), true)},
+        machine);
+}
+
+void fit_others(Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
+  using products::Family;
+  const std::vector<std::pair<Family, std::vector<Param>>> families{
+      {Family::HalfPairs, {ProductsPairsRate, ProductsPairsOperands, ProductsPairsResults}},
+      {Family::HalfOdd, {ProductsOddRate, ProductsOddOperands, ProductsOddResults}},
+      {Family::Tf32, {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results}},
+      {Family::Tf32Turned, {ProductsTurnedRate, ProductsTurnedOperands, ProductsTurnedResults}},
+      {Family::Tf32Odd, {ProductsTf32OddRate, ProductsTf32OddOperands, ProductsTf32OddResults}},
+      {Family::Float32, {ProductsF32Rate, ProductsF32Operands, ProductsF32Results}},
+      {Family::Float64, {ProductsF64Rate, ProductsF64Operands, ProductsF64Results}}};
+  for (const auto& [family, params] : families) {
+    solve({.params = params,
+           .rows = those(rows,
+                         [&](const Row& row) {
+                           return family_of(row.shape) == family &&
+                                  row.contents == products::Contents::Random;
+                         }),
+           .residual = at_measured_clock(taste, rested_clock(rows), false),
+           .spread = 0.05},
+          machine);
+  }
+}
+
+/// What is lost, in shares of the rested clock; where the SMs decide the time.
+void fit_clock(Machine& machine, const std::vector<Row>& rows) {
+  constexpr double kShort = 15e-6;
+  const double rested = rested_clock(rows);
+  solve({.params = {ProductsClockSlope, ProductsFreeZeros, ProductsFreeRandom, ProductsTf32Power,
+                    ProductsF32Power, ProductsF64Power},
+         .rows = those(rows, [](const Row& row) { return row.sustained > kShort; }),
+         .residual =
+             [rested](Reading& read, const Row& row) {
+               const double clock = row.sustained_clock / rested;
+               const products::Speeds speeds = read_speeds(read, family_of(row.shape));
+               const double lost =
+                   lost_clock(read, row.shape, row.sustained * clock, speeds, row.contents);
+               return std::log((1 - lost) / clock);
+             },
+         .spread = 0.01},
+        machine);
+}
+
+}  // namespace
+
+Fit fit_machine(const Machine& machine, const products::Taste& taste,
+                const std::vector<Row>& rows) {
+  Fit result{machine, taste, {}};
+  fit_half(result.machine, taste, rows);
+  fit_others(result.machine, taste, rows);
+  fit_clock(result.machine, rows);
+  for (Param param = ProductsStart; param < ProductsLoadTime;
+       param = static_cast<Param>(static_cast<int>(param) + 1)) {
+    const bool peak = param == ProductsHalfPeak || param == ProductsTf32Peak ||
+                      param == ProductsF32Peak || param == ProductsF64Peak;
+    if (!peak) result.fitted.push_back(param);
+  }
+  return result;
+}
+
+Fit fit(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
+  Machine first = machine;
+  fit_half(first, taste, rows);  // with recorded plans: needs no taste
+  return fit_machine(first, fit_taste(first, taste, rows), rows);
+}
+
+}  // namespace foretrace::fit_products

@@ -1,0 +1,23 @@
+// Parameters of products from a table that `foretrace-hw products` measured: first the speeds, at
+// the clock that was measured beside each time, then the library's taste, then the clock.
+#pragma once
+
+#include <vector>
+
+#include "sim/fit_products/predict.h"
+
+namespace foretrace::fit_products {
+
+struct Fit {
+  Machine machine;
+  products::Taste taste;
+  std::vector<Param> fitted;
+};
+
+/// The rested clock is the highest in the table. Rows that judge are for the caller to leave out.
+Fit fit(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows);
+
+/// The same with a given taste: another GPU, the same library.
+Fit fit_machine(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows);
+
+}  // namespace foretrace::fit_products

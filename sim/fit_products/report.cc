@@ -1,0 +1,152 @@
+#include "sim/fit_products/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace foretrace::fit_products {
+namespace {
+
+constexpr std::size_t kFolds = 5;
+
+/// The same for every row of a shape, whatever its type: neighbours are not told apart by it.
+std::size_t fold_of(const products::Shape& shape) {
+  const std::uint64_t mixed = static_cast<std::uint64_t>(shape.m) * 0x9e3779b97f4a7c15U +
+                              static_cast<std::uint64_t>(shape.n) * 0xbf58476d1ce4e5b9U +
+                              static_cast<std::uint64_t>(shape.k) * 0x94d049bb133111ebU;
+  return (mixed >> 40U) % kFolds;
+}
+
+double percentile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+std::string line(const std::vector<Error>& errors, const std::string& name,
+                 const std::function<bool(const Row&)>& wanted) {
+  const Summary all = summary(errors, wanted);
+  if (all.rows == 0) return "";
+  return fmt::format("{:32} {:5} {:7.1f} % {:7.1f} % {:+7.1f} %\n", name, all.rows,
+                     all.median * 100, all.percentile_90 * 100, all.bias * 100);
+}
+
+/// As the machine's files write a value of this unit.
+std::string value_text(Param param, double value) {
+  switch (info(param).unit) {
+    case ParamUnit::Time:
+      return fmt::format("{:.4g}us", value * 1e6);
+    case ParamUnit::Rate:
+      return fmt::format("{:.4g} GB/s", value * 1e-9);
+    case ParamUnit::FlopRate:
+      return fmt::format("{:.4g} TFLOP/s", value * 1e-12);
+    default:
+      return fmt::format("{:.4g}", value);
+  }
+}
+
+}  // namespace
+
+std::vector<Error> errors_of(const Machine& machine, const products::Taste& taste,
+                             const std::vector<Row>& rows) {
+  std::vector<Error> errors;
+  Reading read{machine};
+  for (const Row& row : rows) {
+    errors.push_back({row, predict(read, taste, row, kBurstLoad) / row.burst - 1,
+                      predict(read, taste, row, 1) / row.sustained - 1});
+  }
+  return errors;
+}
+
+std::vector<Error> cross_validated(const std::vector<Row>& rows,
+                                   const std::function<Fit(const std::vector<Row>&)>& fit) {
+  std::vector<Error> errors;
+  for (std::size_t fold = 0; fold < kFolds; ++fold) {
+    std::vector<Row> others;
+    std::vector<Row> mine;
+    for (const Row& row : rows) (fold_of(row.shape) == fold ? mine : others).push_back(row);
+    const Fit result = fit(others);
+    const auto found = errors_of(result.machine, result.taste, mine);
+    errors.insert(errors.end(), found.begin(), found.end());
+  }
+  return errors;
+}
+
+Summary summary(const std::vector<Error>& errors, const std::function<bool(const Row&)>& wanted) {
+  std::vector<double> sizes;
+  std::vector<double> signed_errors;
+  std::size_t rows = 0;
+  for (const Error& error : errors) {
+    if (!wanted(error.row)) continue;
+    ++rows;
+    for (const double one : {error.burst, error.sustained}) {
+      sizes.push_back(std::abs(one));
+      signed_errors.push_back(one);
+    }
+  }
+  if (rows == 0) return {};
+  return {rows, percentile(sizes, 0.5), percentile(sizes, 0.9), percentile(signed_errors, 0.5)};
+}
+
+std::string errors_text(const std::vector<Error>& errors) {
+  constexpr double kShort = 25e-6;
+  constexpr double kLong = 200e-6;
+  std::string text = fmt::format("{:32} {:>5} {:>9} {:>9} {:>9}\n", "burst and sustained together",
+                                 "rows", "median", "90 %", "bias");
+  std::set<std::string> types;
+  std::set<std::string> purposes;
+  for (const Error& error : errors) {
+    types.insert(error.row.type);
+    purposes.insert(error.row.purpose);
+  }
+  for (const std::string& type : types) {
+    const auto of_type = [&](const Row& row) { return row.type == type; };
+    text += line(errors, type + ", below 25 us",
+                 [&](const Row& row) { return of_type(row) && row.sustained < kShort; });
+    text += line(errors, type + ", 25 us and longer",
+                 [&](const Row& row) { return of_type(row) && row.sustained >= kShort; });
+    text += line(errors, type + ", 200 us and longer",
+                 [&](const Row& row) { return of_type(row) && row.sustained >= kLong; });
+  }
+  for (const std::string& purpose : purposes) {
+    text += line(errors, "bfloat16 " + purpose + ", from 25 us", [&](const Row& row) {
+      return row.type == "bfloat16" && row.purpose == purpose && row.sustained >= kShort;
+    });
+  }
+  for (const bool zeros : {true, false}) {
+    text += line(errors, fmt::format("bfloat16 {}, from 25 us", zeros ? "zeros" : "random data"),
+                 [&](const Row& row) {
+                   return row.type == "bfloat16" && row.sustained >= kShort &&
+                          (row.contents == products::Contents::Zeros) == zeros;
+                 });
+  }
+  text += line(errors, "bfloat16 odd, from 25 us", [&](const Row& row) {
+    return row.type == "bfloat16" && row.sustained >= kShort &&
+           family_of(row.shape) != products::Family::Half;
+  });
+  return text;
+}
+
+std::string parameters_text(const Fit& fit) {
+  std::string text;
+  for (const Param param : fit.fitted) {
+    const ParamValue& value = fit.machine.get(param);
+    text += fmt::format("  {}: {{value: {}, source: products, spread: {:.1f}%}}\n", info(param).key,
+                        value_text(param, value.value), value.spread * 100);
+  }
+  return text;
+}
+
+std::string taste_text(const products::Taste& taste) {
+  std::string text;
+  for (const products::Tile& tile : taste.tiles) {
+    text += fmt::format("      {{{}, {}, {}, {:.2f}}},\n", tile.m, tile.n, tile.cooperative,
+                        tile.liked);
+  }
+  const products::Weights& weights = taste.weights;
+  return text + fmt::format("  }}, {{{:.2f}, {:.2f}, {:.2f}, {:.2f}, {:.3f}}}\n", weights.time,
+                            weights.waves, weights.split, weights.parts, weights.orientation);
+}
+
+}  // namespace foretrace::fit_products

@@ -1,0 +1,38 @@
+// How far predictions are from a table of measured products, and what a fit has to be written.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/fit_products/fit.h"
+
+namespace foretrace::fit_products {
+
+/// Of one row, relative: 0.02 is 2 % too long.
+struct Error {
+  Row row;
+  double burst = 0, sustained = 0;
+};
+std::vector<Error> errors_of(const Machine& machine, const products::Taste& taste,
+                             const std::vector<Row>& rows);
+
+/// Every row predicted by a fit of the four fifths of the shapes that it does not belong to.
+std::vector<Error> cross_validated(const std::vector<Row>& rows,
+                                   const std::function<Fit(const std::vector<Row>&)>& fit);
+
+struct Summary {
+  std::size_t rows = 0;
+  double median = 0, percentile_90 = 0, bias = 0;  ///< of |error|; of the signed error
+};
+/// Of burst and sustained errors of those that `wanted` takes, together.
+Summary summary(const std::vector<Error>& errors, const std::function<bool(const Row&)>& wanted);
+
+/// By type and length, by purpose, by family.
+std::string errors_text(const std::vector<Error>& errors);
+/// Lines of a machine file.
+std::string parameters_text(const Fit& fit);
+/// What models/cost/products/taste.cc has between its braces.
+std::string taste_text(const products::Taste& taste);
+
+}  // namespace foretrace::fit_products

@@ -1,0 +1,30 @@
+// What `foretrace-hw products` measured: reports/measured/products/README.md has its columns.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/cost/products/time.h"
+
+namespace foretrace::fit_products {
+
+/// One row: a product with one kind of contents.
+struct Row {
+  products::Shape shape;
+  products::Contents contents{};
+  bool in_graph = false;               ///< timed as nodes of a CUDA graph
+  double burst = 0;                    ///< s, from one product's begin to the next one's
+  double sustained = 0;                ///< s
+  double sustained_clock = 0;          ///< Hz; 0 when NVML said nothing
+  std::optional<products::Plan> plan;  ///< recorded; kernels of the nvjet family only
+  std::string type;                    ///< bfloat16, float16, tf32, float32, float64
+  std::string purpose;                 ///< training, random, skinny, ladder, attention
+  bool judges = false;                 ///< held out of every fit
+};
+
+/// Throws UsageError naming the file and the line.
+std::vector<Row> read_table(const std::filesystem::path& file);
+
+}  // namespace foretrace::fit_products

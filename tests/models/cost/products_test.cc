@@ -1,0 +1,170 @@
+// Products: what is chosen, and what a choice takes, derived from round numbers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/cost/products/choice.h"
+
+namespace foretrace::products {
+namespace {
+
+/// Four SMs of 1 Tflop/s each; everything that a test does not look at takes no time.
+Speeds four_sms() {
+  constexpr double kNothing = 1e30;
+  return {.sms = 4,
+          .arithmetic = 4e12,
+          .arithmetic_apart = 2e12,
+          .operands = kNothing,
+          .results = kNothing,
+          .cache = kNothing,
+          .cache_size = 1e6,
+          .memory = kNothing,
+          .split_rate = kNothing,
+          .peak = 4e12};
+}
+double us(double seconds) { return seconds * 1e6; }
+
+TEST(ProductTime, GoesInWavesOfOneTilePerSm) {
+  // A tile of 128 x 128 and k = 640: 2 * 128 * 128 * 640 flop at 1 Tflop/s = 20.97 us.
+  const Plan plan{128, 128, true};
+  const Times one = time_of({.m = 256, .n = 256, .k = 640}, plan, four_sms());
+  EXPECT_EQ(one.waves, 1);
+  EXPECT_NEAR(us(one.total), 20.97, 0.01);
+  const Times two = time_of({.m = 256, .n = 264, .k = 640}, plan, four_sms());
+  EXPECT_EQ(two.tiles, 6);
+  EXPECT_NEAR(us(two.total), 41.94, 0.01) << "one column more than four tiles: a second wave";
+  const Times batch = time_of({.m = 128, .n = 128, .k = 640, .batch = 5}, plan, four_sms());
+  EXPECT_EQ(batch.waves, 2) << "the tiles of all products of a batch share the waves";
+}
+
+TEST(ProductTime, CountsOperandsAndResultsOfEachTile) {
+  // Operands: (128 + 128) x 64 elements of 2 bytes = 32,768 bytes at 1 GB/s and SM = 32.8 us.
+  // Results: 128 x 128 of 2 bytes, the same; twice that when c is read too, and 4 bytes each.
+  Speeds speeds = four_sms();
+  speeds.operands = 4e9;
+  speeds.results = 4e9;
+  const Plan plan{128, 128, true};
+  const Times plain = time_of({.m = 128, .n = 128, .k = 64}, plan, speeds);
+  EXPECT_NEAR(us(plain.operands), 32.77, 0.01);
+  EXPECT_NEAR(us(plain.results), 32.77, 0.01);
+  const Times summed = time_of(
+      {.m = 128, .n = 128, .k = 64, .accumulates = true, .result_bytes = 4}, plan, speeds);
+  EXPECT_NEAR(us(summed.results), 131.07, 0.01);
+}
+
+TEST(ProductTime, OfPartsOfKIsShorterAndPaysTheirSum) {
+  // k in four parts on four SMs: a quarter of 83.9 us, and 3 us + 4 x 128 x 128 x 4 bytes at
+  // 0.1 TB/s = 2.6 us for the sum.
+  Speeds speeds = four_sms();
+  speeds.split_start = 3e-6;
+  speeds.split_rate = 1e11;
+  const Shape shape{.m = 128, .n = 128, .k = 2560};
+  EXPECT_NEAR(us(time_of(shape, {128, 128, true, 1}, speeds).total), 83.89, 0.01);
+  EXPECT_NEAR(us(time_of(shape, {128, 128, true, 4}, speeds).total), 20.97 + 5.62, 0.01);
+}
+
+TEST(ProductTime, IsBoundByMemoryWhenThatTakesLonger) {
+  // 1024 x 64 and 64 x 1024 in, 1024 x 1024 out, 2 bytes each: 2.36 MB, well beyond a cache of
+  // 0.1 MB, at 1 GB/s.
+  Speeds speeds = four_sms();
+  speeds.cache_size = 1e5;
+  speeds.memory = 1e9;
+  const Times times = time_of({.m = 1024, .n = 1024, .k = 64}, {128, 128, true}, speeds);
+  EXPECT_NEAR(us(times.memory), 2359, 1);
+  EXPECT_NEAR(us(times.total), 2359, 1);
+}
+
+TEST(ProductTime, FollowsTheClockWhereSmsDecide) {
+  Speeds speeds = four_sms();
+  speeds.start = 2e-6;
+  const Shape shape{.m = 256, .n = 256, .k = 640};
+  EXPECT_NEAR(us(time_of(shape, {128, 128, true}, speeds, 0.8).total), 2 + 20.97 / 0.8, 0.01);
+}
+
+TEST(ProductTime, NeverFallsWhenKGrowsAndNeverRisesWithMoreSms) {
+  const Plan plan{256, 128, true};
+  double before = 0;
+  for (std::int64_t k = 1; k < 20'000; k += 37) {
+    const double now = time_of({.m = 3000, .n = 2000, .k = k}, plan, four_sms()).total;
+    EXPECT_GE(now, before) << k;
+    before = now;
+  }
+  before = 1e9;
+  for (int sms = 1; sms < 200; ++sms) {
+    Speeds speeds = four_sms();
+    speeds.sms = sms;
+    speeds.arithmetic = 1e12 * sms;
+    const double now = time_of({.m = 3000, .n = 2000, .k = 640}, plan, speeds).total;
+    EXPECT_LE(now, before * (1 + 1e-12)) << sms;
+    before = now;
+  }
+}
+
+TEST(ProductFamily, IsDecidedByLeadingDimensions) {
+  // Column-major: those of a and c are m, that of b is k; transposed, k and n.
+  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080}), Family::Half);
+  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2083}), Family::HalfOdd);
+  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2082}), Family::HalfPairs);
+  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080, .transposes_b = true}), Family::HalfOdd);
+  EXPECT_EQ(family_of({.m = 4096, .n = 1, .k = 4096, .transposes_b = true}), Family::Half)
+      << "a vector has no leading dimension";
+  EXPECT_EQ(family_of({.m = 998, .n = 64, .k = 64, .arithmetic = Arithmetic::Tf32}),
+            Family::Tf32Odd)
+      << "998 float32 are no multiple of 16 bytes";
+}
+
+class H200 : public ::testing::Test {
+ protected:
+  double seconds(const Shape& shape, double clock = 1) {
+    const Speeds speeds = read_speeds(read_, family_of(shape));
+    return mean_time(shape, likely_choices(shape, speeds), speeds, clock, false);
+  }
+  Machine machine_ = load_machine("h200-nvswitch-8");
+  Reading read_{machine_};
+};
+
+TEST_F(H200, TakesTheRecordedTileOfALargeProduct) {
+  const Shape shape{.m = 3072, .n = 4096, .k = 4096, .transposes_a = true};
+  const Speeds speeds = read_speeds(read_, Family::Half);
+  const auto choices = likely_choices(shape, speeds);
+  EXPECT_EQ(choices.front().plan.tile_m, 256);
+  EXPECT_EQ(choices.front().plan.tile_n, 128);
+  double sum = 0;
+  for (const Choice& choice : choices) sum += choice.chance;
+  EXPECT_NEAR(sum, 1, 1e-9);
+}
+
+TEST_F(H200, SplitsALongKOfFewTiles) {
+  const Speeds speeds = read_speeds(read_, Family::Half);
+  EXPECT_GT(likely_choices({.m = 128, .n = 384, .k = 16384}, speeds).front().plan.split, 1);
+  EXPECT_EQ(likely_choices({.m = 8192, .n = 8192, .k = 16384}, speeds).front().plan.split, 1);
+}
+
+TEST_F(H200, ComesNearItsRateWithSizeAndNearItsFloorWithout) {
+  const Shape large{.m = 16384, .n = 16384, .k = 16384};
+  const Shape larger{.m = 32768, .n = 32768, .k = 32768};
+  const double rate = flops(large) / seconds(large);
+  EXPECT_NEAR(flops(larger) / seconds(larger) / rate, 1, 0.05);
+  EXPECT_LT(rate, read_.rate(Param::ProductsHalfPeak));
+  EXPECT_GT(rate, 0.8 * read_.rate(Param::ProductsHalfPeak));
+  EXPECT_NEAR(us(seconds({.m = 8, .n = 8, .k = 8})), us(read_.seconds(Param::ProductsStart)), 0.5);
+}
+
+TEST_F(H200, GetsASlowKernelForAnOddLeadingDimension) {
+  EXPECT_GT(seconds({.m = 2112, .n = 4779, .k = 2083}), 4 * seconds({.m = 2112, .n = 4779, .k = 2080}));
+}
+
+TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {
+  const Shape large{.m = 8192, .n = 8192, .k = 8192};
+  const Speeds speeds = read_speeds(read_, Family::Half);
+  const double random = lost_clock(read_, large, seconds(large), speeds, Contents::Random);
+  const double zeros = lost_clock(read_, large, seconds(large), speeds, Contents::Zeros);
+  EXPECT_GT(random, zeros + 0.03);
+  EXPECT_LT(random, 0.25);
+  const Shape small{.m = 512, .n = 512, .k = 512};
+  EXPECT_LT(lost_clock(read_, small, seconds(small), speeds, Contents::Random), 0.001);
+}
+
+}  // namespace
+}  // namespace foretrace::products

@@ -1,0 +1,83 @@
+// The shipped machine against the products that were measured on it: those it learned from, and
+// those that were held out, apart.
+#include "sim/fit_products/table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
+#include "sim/fit_products/report.h"
+
+namespace foretrace::fit_products {
+namespace {
+
+class H200Products : public ::testing::Test {
+ protected:
+  std::vector<Error> errors(bool judges) const {
+    std::vector<Row> rows = read_table(data_directory() / "reports/measured/products/h200.csv");
+    std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
+    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_taste(), rows);
+  }
+  static bool half_from_25_us(const Row& row) {
+    return row.type == "bfloat16" && row.sustained >= 25e-6;
+  }
+  static bool below_25_us(const Row& row) {
+    return row.type == "bfloat16" && row.sustained < 25e-6;
+  }
+  static bool others_from_25_us(const Row& row) {
+    return row.type != "bfloat16" && row.type != "tf32" && row.sustained >= 25e-6;
+  }
+};
+
+TEST_F(H200Products, AreAsExactAsTheyWereWhenTheFileWasFitted) {
+  const auto all = errors(false);
+  const Summary half = summary(all, half_from_25_us);
+  EXPECT_GT(half.rows, 300U);
+  EXPECT_LT(half.median, 0.035);
+  EXPECT_LT(half.percentile_90, 0.10);
+  EXPECT_LT(summary(all, below_25_us).median, 0.08);
+  EXPECT_LT(summary(all, others_from_25_us).median, 0.07);
+}
+
+TEST_F(H200Products, ThatWereHeldOutAreAsExact) {
+  const auto all = errors(true);
+  const Summary half = summary(all, half_from_25_us);
+  EXPECT_GT(half.rows, 100U);
+  EXPECT_LT(half.median, 0.04);
+  EXPECT_LT(half.percentile_90, 0.10);
+}
+
+TEST_F(H200Products, GetTheRecordedTileInMostCases) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  Reading read{machine};
+  const products::Speeds speeds = read_speeds(read, products::Family::Half);
+  std::size_t right = 0;
+  std::size_t all = 0;
+  for (const Row& row : read_table(data_directory() / "reports/measured/products/h200.csv")) {
+    if (row.judges || !row.plan || !half_from_25_us(row)) continue;
+    if (family_of(row.shape) != products::Family::Half) continue;
+    const products::Plan plan = likely_choices(row.shape, speeds).front().plan;
+    right += plan.tile_m == row.plan->tile_m && plan.tile_n == row.plan->tile_n ? 1 : 0;
+    ++all;
+  }
+  EXPECT_GT(all, 300U);
+  EXPECT_GT(static_cast<double>(right), 0.6 * static_cast<double>(all));
+}
+
+TEST(ProductTable, NamesTheLineOfANumberThatIsNone) {
+  const std::string file = testing::TempDir() + "products.csv";
+  std::ofstream{file} << "m,n,k,type\nseven,8,9,bfloat16\n";
+  try {
+    read_table(file);
+    FAIL() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string{error.what()}.find("products.csv:2: m is 'seven'"), std::string::npos)
+        << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace foretrace::fit_products
