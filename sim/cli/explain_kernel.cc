@@ -163,8 +163,9 @@ int run(const Options& options) {
 }  // namespace
 
 void add_explain_kernel_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "explain-kernel", "what cuBLAS would choose for a product, and what its time is made of");
+  CLI::App* command = &add_subcommand(
+      app, "explain-kernel", "What cuBLAS would choose for a product, and what its time is made of",
+      "foretrace explain-kernel gemm 4096x4096x1024 --machine h200-nvswitch-8");
   const auto options = std::make_shared<Options>();
   command->add_option("kernel", options->kernel, "gemm")->required();
   command->add_option("sizes", options->sizes, "m, n and k: 4096x4096x1024")->required();
@@ -180,9 +181,6 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--beta", options->accumulates, "c is added to");
-  command->footer(
-      "Example:\n  foretrace explain-kernel gemm 4096x4096x4096 --type bfloat16 --machine "
-      "h200-nvswitch-8");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -61,9 +61,10 @@ int run(const Options& options) {
 }  // namespace
 
 void add_fit_products_command(CLI::App& app, int& exit_code) {
-  CLI::App* command = app.add_subcommand(
-      "fit-products",
-      "parameters of matrix products from a table that foretrace-hw products wrote");
+  CLI::App* command = &add_subcommand(
+      app, "fit-products",
+      "Parameters of matrix products from a table that foretrace-hw products wrote",
+      "foretrace fit-products reports/measured/products/h200.csv --machine h200-nvswitch-8");
   const auto options = std::make_shared<Options>();
   command->add_option("table", options->table, "products.csv")->required();
   command->add_option("--machine", options->machine, "to start from")->capture_default_str();
@@ -71,9 +72,6 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
                     "learn which tiles the library likes, too (models/cost/products/taste.cc)");
   command->add_flag("--judge", options->judge,
                     "fit nothing: errors of the machine file as it is, held-out rows apart");
-  command->footer(
-      "Example:\n  foretrace fit-products reports/measured/products/h200.csv --machine "
-      "h200-nvswitch-8");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostNamed = 3;
 constexpr double kNudge = 1.02;
+/// A fit finds a parameter that is a twentieth of a region: repeats of one differ by 1 to 2 %.
+constexpr double kFoundShare = 0.05;
 
 std::string name_of(const fs::path& file) {
   return fs::relative(file, data_directory()).generic_string();
@@ -113,7 +115,7 @@ void add_in_no_share(const std::vector<fs::path>& files, const Machine& machine,
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto& before = times[i * machines.size()];
     for (std::size_t p = 0; p < moved.size(); ++p) {
-      if (largest_share(before, times[i * machines.size() + 1 + p]) < kDecidingShare) continue;
+      if (largest_share(before, times[i * machines.size() + 1 + p]) < kFoundShare) continue;
       determined[moved[p]].push_back(name_of(files[i]));
     }
   }

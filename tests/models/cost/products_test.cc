@@ -69,6 +69,7 @@ TEST(ProductTime, IsBoundByMemoryWhenThatTakesLonger) {
   // 0.1 MB, at 1 GB/s.
   Speeds speeds = four_sms();
   speeds.cache_size = 1e5;
+  speeds.cache = 1e10;
   speeds.memory = 1e9;
   const Times times = time_of({.m = 1024, .n = 1024, .k = 64}, {128, 128, true}, speeds);
   EXPECT_NEAR(us(times.memory), 2359, 1);
