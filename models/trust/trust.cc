@@ -58,7 +58,8 @@ double uncertainty_of(const Machine& machine, Param param, Bytes size) {
   const double spread = value.spread;
   switch (is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.trusted_as()) {
     case ParameterClass::Fit:
-      return spread > 0 ? spread : kFitWithoutSpread;
+      if (spread > 0) return spread;
+      return value.source == ParameterClass::Published ? kPublished : kFitWithoutSpread;
     case ParameterClass::Published:
       return std::max(kPublished, spread);
     case ParameterClass::Datasheet:

@@ -32,8 +32,15 @@ double rated_seconds(Reading& read, Exchange exchange, const PairParams& params,
   return overlapped(channel, port_seconds, exponent);
 }
 
-std::optional<Terms> within_node(Reading& read, Exchange exchange, const Choice& choice,
-                                 double bytes, double peers) {
+/// On a board without switches a pair has the links between the two alone.
+double pair_links_seconds(Reading& read, const Topology& topology, double bytes) {
+  if (topology.link != Link::NvLinkMesh) return 0;
+  const double pairs = std::max(topology.mesh_gpus, 2U) - 1;
+  return bytes * pairs / read.rate(Param::NcclPortShare);
+}
+
+std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchange exchange,
+                                 const Choice& choice, double bytes, double peers) {
   const PairParams params = pair_params(exchange);
   if (!read.has(params.ll_base)) return std::nullopt;
   const double part = bytes / choice.channels;
@@ -54,6 +61,9 @@ std::optional<Terms> within_node(Reading& read, Exchange exchange, const Choice&
                                 ? drifting_seconds(read, params, terms.port_seconds, part)
                                 : rated_seconds(read, exchange, params, terms.port_seconds, part);
   }
+  const double with_flags = choice.protocol == Protocol::LL ? 2 * bytes : bytes;
+  terms.channel_seconds =
+      std::max(terms.channel_seconds, pair_links_seconds(read, topology, with_flags));
   terms.seconds = terms.fixed_seconds + terms.channel_seconds;
   return terms;
 }
@@ -122,7 +132,7 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
   if (peer == Peer::OtherNode) {
     measured = between_nodes(read, tuning.topology, exchange, bytes);
   } else if (!tuning.leaves_nvlink()) {
-    measured = within_node(read, exchange, time.choice, bytes, peers);
+    measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers);
   }
   time.model = measured ? Model::Pairs : Model::Price;
   time.terms = measured ? *measured : priced(read, tuning, transfer.protocol, bytes * peers);

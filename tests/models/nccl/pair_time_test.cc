@@ -58,6 +58,14 @@ TEST_F(PairSimple, OneWayIsTheLongerOfChannelsAndPort) {
   EXPECT_NEAR(pair_us(machine, Exchange::OneWay, 128_MiB, 1), 10 + port_us, 1e-9);
 }
 
+TEST_F(PairSimple, OnABoardWithoutSwitchesIsHeldUpByTheLinksOfThePair) {
+  Topology board = test::nodes_of(1, 4);
+  board.link = Link::NvLinkMesh;
+  // A third of 100 GB/s: 128 MiB take 4026.53184.
+  EXPECT_NEAR(time_of(machine, board, Exchange::SendRecv, 128_MiB, 1).terms.seconds * 1e6,
+              10 + 4026.53184, 1e-6);
+}
+
 TEST(PairTime, OfManyPeersAddsWhatItsChannelsDriftApart) {
   const Machine machine = test::small_machine({{NcclAllToAllLlBase, 0},
                                                {NcclAllToAllSimpleBase, 1e-6},

@@ -33,19 +33,32 @@ std::vector<NcclTestsSample> samples_of(const PublishedPoints& table) {
 
 class PublishedTable : public testing::TestWithParam<PublishedPoints> {};
 
-TEST_P(PublishedTable, IsPredictedAsWellAsTheFitFoundAndMostlyInsideTheBand) {
-  const auto compared =
-      compare_nccl_tests(samples_of(GetParam()), load_machine(GetParam().machine));
-  ASSERT_EQ(compared.size(), 1u);
+std::vector<NcclTestsComparedRow> compared(const PublishedPoints& table) {
+  const auto groups = compare_nccl_tests(samples_of(table), load_machine(table.machine));
+  EXPECT_EQ(groups.size(), 1u);
+  return groups.front().rows;
+}
+
+TEST_P(PublishedTable, IsPredictedAsWellAsTheFitFound) {
+  const auto rows = compared(GetParam());
   double sum = 0;
-  std::size_t in_band = 0;
-  for (const NcclTestsComparedRow& row : compared.front().rows) {
-    sum += std::abs(row.error);
-    in_band += row.in_band;
+  for (const NcclTestsComparedRow& row : rows) sum += std::abs(row.error);
+  EXPECT_LT(sum / static_cast<double>(rows.size()), GetParam().most);
+}
+
+/// A band is one standard deviation to each side, so two of three points are inside. Those of one
+/// table are off together: they are of one machine.
+TEST(PublishedTables, AreInsideTheirBandsInTwoOfThreePoints) {
+  double points = 0;
+  double inside = 0;
+  for (const PublishedPoints& table : kTables) {
+    for (const NcclTestsComparedRow& row : compared(table)) {
+      inside += row.in_band;
+      ++points;
+    }
   }
-  const auto rows = static_cast<double>(compared.front().rows.size());
-  EXPECT_LT(sum / rows, GetParam().most);
-  EXPECT_GE(static_cast<double>(in_band), 0.6 * rows);
+  EXPECT_GT(inside, 0.66 * points);
+  EXPECT_LT(inside, 0.9 * points) << "wider than need be";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedTable, testing::ValuesIn(kTables),
