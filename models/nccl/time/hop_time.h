@@ -5,18 +5,14 @@
 
 #include <optional>
 
-#include "models/nccl/rules/tuning.h"
-#include "models/nccl/time/time.h"
+#include "models/machine/reading.h"
+#include "models/nccl/time/terms.h"
 
 namespace foretrace::nccl {
 
 /// `bytes` is NCCL's nBytes. Empty where the machine file lacks the parameters, as for GPUs that
 /// have NVLink and may not use it.
-std::optional<Time> far_time(const Machine& machine, const Tuning& tuning, CollectiveKind kind,
-                             const Choice& choice, double bytes);
-
-/// Transfers of `bytes` with each peer where some or all (SendRecv, OneWay) are on other nodes.
-std::optional<Time> far_exchange_time(const Machine& machine, const Tuning& tuning,
-                                      Exchange exchange, double bytes);
+std::optional<Terms> hop_time(Reading& read, const Tuning& tuning, CollectiveKind kind,
+                              const Choice& choice, Bytes bytes);
 
 }  // namespace foretrace::nccl
