@@ -21,7 +21,7 @@ constexpr std::array kInNoShare{
     CopyAfterKernel,  DuplexBandwidth,   HostLinkBandwidth, CopyLaunchLatency,
     CopyGap,          NcclLaunchLatency, NcclGap,           NcclConnect,
     NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
-    GemmHalfPairLoss};
+    NcclMemoryLeast,  GemmHalfPairLoss};
 
 /// By key, the sources that learned from this program at any size.
 std::map<std::string, const Source*> sources_for(const Machine& machine, const RegionFacts& any) {
