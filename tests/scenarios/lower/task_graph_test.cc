@@ -194,6 +194,16 @@ TEST(TaskGraph, ADeviceFollowsFromTheBuffersOrIsGiven) {
                       "s: {device: 1}, t: {device: 1}"));
 }
 
+TEST(TaskGraph, PrioritiesMakeEachDevicesFirstStreamTheMostUrgent) {
+  std::string by_priority = graph("elementwise: {dst: x(0)}, elementwise: {dst: y(0)}");
+  by_priority.insert(by_priority.find("tasks:"), "priorities: true, ");
+  expect_same(by_priority,
+              by_hand("elementwise: {stream: s, dst: x(0)}, "
+                      "elementwise: {stream: t, dst: y(0)}, "
+                      "stream_synchronize: {stream: s}, stream_synchronize: {stream: t}",
+                      "s: {priority: -5}, t: {priority: -4}"));
+}
+
 TEST(TaskGraph, HostTasksSynchronizeWithWhatTheyComeAfter) {
   expect_same(graph("memcpy_async: {id: down, src: x(0), dst: host}, "
                     "host_compute: {id: add, duration: 1us, after: [down]}, "
