@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "models/cost/products/product.h"
 #include "models/machine/reading.h"
@@ -40,18 +41,29 @@ struct Product {
 /// at gemm.*'s rates, whatever the alignment and contents are.
 KernelCost gemm_cost(Reading& read, const Product& product);
 
-/// Reads `arrays_read` arrays of `size` and writes one.
-KernelCost elementwise_cost(Reading& read, Bytes size, std::uint32_t arrays_read);
+/// A kernel goes once through an array, reading or writing it. `distance`: the bytes of different
+/// memory that its GPU has gone through since the array's last use began, the kernel's own
+/// included.
+struct Pass {
+  double bytes = 0;
+  double distance = 0;
+};
 
-/// Reads `size`.
-KernelCost reduction_cost(Reading& read, Bytes size);
+/// What of the array the level-2 cache does not hold any more.
+double missing_bytes(Reading& read, const Pass& pass);
 
-KernelCost memset_cost(Reading& read, Bytes size);
+/// Goes through these arrays: reads all but the last, which it writes.
+KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);
+
+/// Reads this array.
+KernelCost reduction_cost(Reading& read, const Pass& pass);
+
+KernelCost memset_cost(Reading& read, const Pass& pass);
 
 /// Host memory is set by a kernel too, across PCIe.
 KernelCost host_memset_cost(Reading& read, Bytes size);
 
-/// A copy inside one device: the driver runs a kernel that reads `size` and writes it.
-KernelCost device_copy_cost(Reading& read, Bytes size);
+/// A copy inside one device: the driver runs a kernel that reads the one and writes the other.
+KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to);
 
 }  // namespace foretrace::cost

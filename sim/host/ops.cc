@@ -55,6 +55,22 @@ void HostThread::run(const HostWait& op) {
 
 // ---- kernels -------------------------------------------------------------------------------
 
+std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
+                                               std::span<const UsedMemory> memory) {
+  std::vector<cost::Pass> passes;
+  if (capture_ != nullptr) {  // it runs later, and again and again
+    Level2 alone{0};
+    alone.use(memory);
+    const std::vector<double> distances = alone.use(memory);
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      passes.push_back({memory[i].bytes, distances[i]});
+    return passes;
+  }
+  const std::vector<double> distances = process_.level2[device].use(memory);
+  for (std::size_t i = 0; i < memory.size(); ++i) passes.push_back({memory[i].bytes, distances[i]});
+  return passes;
+}
+
 template <class CostOf>
 void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
   Reading read{machine_};
@@ -98,20 +114,31 @@ void HostThread::run(const Gemm& op) {
     Reading read{machine_};
     known->second = cost_of(read);
   }
+  const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
+    return used(ref, {static_cast<std::uint64_t>(rows * columns) * size_of(op.type).count});
+  };
+  const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
+                               matrix(op.b, product.k, product.n),
+                               matrix(op.c, product.m, product.n)};
+  go_through(stream(op.stream).declared().device, memory);
   kernel(op.stream, begin_call(Param::HostLaunchGemm), known->second, cost_of);
 }
 
 void HostThread::run(const Elementwise& op) {
   const Bytes size = op.size.eval(variables_);
-  const auto arrays = static_cast<std::uint32_t>(op.sources.size());
+  std::vector<UsedMemory> memory;
+  for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
+  memory.push_back(used(op.dst, size));
+  const std::vector<cost::Pass> passes = go_through(stream(op.stream).declared().device, memory);
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::elementwise_cost(read, size, arrays); });
+         [&](Reading& read) { return cost::elementwise_cost(read, passes); });
 }
 
 void HostThread::run(const Reduction& op) {
-  const Bytes size = op.size.eval(variables_);
+  const UsedMemory memory = used(op.src, op.size.eval(variables_));
+  const cost::Pass pass = go_through(stream(op.stream).declared().device, {&memory, 1}).front();
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::reduction_cost(read, size); });
+         [&](Reading& read) { return cost::reduction_cost(read, pass); });
 }
 
 void HostThread::run(const HostFunc& op) {

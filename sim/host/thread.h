@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -141,6 +142,13 @@ class HostThread final : Handler, Waiter, ContextUser {
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
   void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
+  /// A kernel or a copy that is queued now goes through so much of these: what is in between
+  /// decides what it finds in the level-2 cache. Memory of other devices, or of the host, is not
+  /// looked at.
+  std::vector<cost::Pass> go_through(std::uint32_t device, std::span<const UsedMemory> memory);
+  UsedMemory used(const BufferRef& ref, Bytes size, Bytes offset = {}) const {
+    return {ref.resolve(variables_).value, offset.count, static_cast<double>(size.count)};
+  }
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
   bool read_from_cache(BufferId id, Bytes size);
   void touched(BufferId id, Bytes size, bool by_reading);
