@@ -1,6 +1,7 @@
 #include "models/cost/kernel.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace foretrace::cost {
 namespace {
@@ -28,6 +29,10 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   cost.alone = seconds_to_duration(seconds);
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
+  cost.waits_for_data = true;
+  if (missing > bytes / 2 && read.has(Param::SaturatedBlock)) {
+    cost.drain = std::min(cost.alone, read.time(Param::SaturatedBlock));
+  }
   return cost;
 }
 
@@ -42,7 +47,7 @@ KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks) {
 
 double missing_bytes(Reading& read, const Pass& pass) {
   // The cache is not the last so many bytes exactly: around its size, some are there.
-  constexpr double kBlur = 0.2;
+  constexpr double kBlur = 0.22;
   const double size = read.value(Param::L2Size);
   const double beyond = (pass.distance / size - (1 - kBlur)) / (2 * kBlur);
   return pass.bytes * std::clamp(beyond, 0.0, 1.0);
@@ -50,18 +55,22 @@ double missing_bytes(Reading& read, const Pass& pass) {
 
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   using enum Param;
-  if (passes.size() == 1) {
-    return memory_bound(read, KernelBase, passes, {FillCached, FillBandwidth});
-  }
-  if (passes.size() == 2) {
-    return memory_bound(read, KernelBase, passes, {UnaryCached, UnaryBandwidth});
-  }
-  return memory_bound(read, KernelBase, passes, {BinaryCached, BinaryBandwidth});
+  Rates rates{BinaryCached, BinaryBandwidth};
+  if (passes.size() == 1) rates = {FillCached, FillBandwidth};
+  if (passes.size() == 2) rates = {UnaryCached, UnaryBandwidth};
+  KernelCost cost = memory_bound(read, KernelBase, passes, rates);
+  // 256 threads of a block load 64 bytes each, as PyTorch's kernels and the harness' do: a small
+  // kernel has fewer blocks than there are SMs.
+  constexpr double kBlockBytes = 256 * 64;
+  const double blocks = std::ceil(passes.back().bytes / kBlockBytes);
+  cost.sms = static_cast<std::uint32_t>(std::clamp(blocks, 1.0, static_cast<double>(cost.sms)));
+  return cost;
 }
 
 KernelCost reduction_cost(Reading& read, const Pass& pass) {
   using enum Param;
-  return memory_bound(read, ReductionBase, {&pass, 1}, {ReductionBandwidth, ReductionBandwidth});
+  const Param cached = read.has(ReductionCached) ? ReductionCached : ReductionBandwidth;
+  return memory_bound(read, ReductionBase, {&pass, 1}, {cached, ReductionBandwidth});
 }
 
 KernelCost memset_cost(Reading& read, const Pass& pass) {

@@ -19,7 +19,11 @@ struct KernelCost {
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   std::uint32_t blocks = 0;
   Duration block_time{};
-  double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
+  double pair_loss = 0;         ///< SMs it cannot use beside each one that a NCCL kernel holds
+  std::uint32_t kernels = 1;    ///< that one call launches
+  bool keeps_its_sms = false;   ///< from wave to wave, whoever is more urgent
+  bool waits_for_data = false;  ///< a memory-bound kernel
+  Duration drain{};             ///< what a more urgent kernel waits for the end of a block
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;

@@ -36,6 +36,10 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     return;
   }
   if (queue_full(queue)) return;
+  if (!(from_device && to_device)) {
+    const UsedMemory memory = used(from_device ? src : dst, size);
+    go_through(from_device ? from.device : to.device, {&memory, 1});
+  }
   if (from_device && to_device && from.device == to.device) {
     // A kernel; even cudaMemcpy does not wait for it.
     const Priced call = price(begin_call(Param::HostMemcpyDevice, queue.declared().device));

@@ -89,6 +89,8 @@ class HostThread final : Handler, Waiter, ContextUser {
     Reading read{machine_};
     block(call, cost::wake_time(read, wait), std::move(waits_for));
   }
+  /// The same of a call that synchronizes with a device, whose pool gives back what nobody uses.
+  void synchronize(Priced call, cost::Wait wait, std::uint32_t device, std::string waits_for);
   void returned();
 
   /// Queues `what`, which the call of so long makes the device see.
@@ -110,6 +112,11 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// Of a call whose time grows with a buffer's size.
   Priced sized_call(Param call, Param rate, const BufferRef& memory);
   bool queue_full(StreamQueue& stream);
+  /// Memory of a device is given back, or asked for: until it is cleared.
+  void freed(std::uint32_t device, Bytes size);
+  Duration until_cleared(std::uint32_t device) const;
+  /// A synchronization of this device: what it takes longer because of its pool.
+  Duration trim_pool(std::uint32_t device);
   StreamQueue& stream(const StreamRef& ref);
   StreamQueue& stream_at(const StreamRef& ref, Variables variables);
   void end_capture();
