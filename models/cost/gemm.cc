@@ -91,14 +91,11 @@ KernelCost by_choice(Reading& read, const Product& product) {
   const products::Shape shape = shape_of(product);
   const products::Speeds speeds = read_speeds(read, family_of(shape));
   const std::vector<products::Choice> choices = likely_choices(shape, speeds);
-  const auto at = [&](double clock) {
-    return mean_time(shape, choices, speeds, clock, product.in_graph);
-  };
+  const auto at = [&](double clock) { return mean_time(shape, choices, speeds, clock, false); };
   const double rested = at(1);
-  const products::Times times = time_of(shape, choices.front().plan, speeds, 1, product.in_graph);
+  const products::Times times = time_of(shape, choices.front().plan, speeds);
   // products.* are times of products in a row: what passes between two kernels is in them.
-  const Param gap = product.in_graph ? Param::GraphGap : Param::KernelGap;
-  const Duration between = read.has(gap) ? read.time(gap) : Duration{0};
+  const Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
   KernelCost cost;
   cost.alone = std::max(Duration{0}, seconds_to_duration(rested) - between);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.tiles)));

@@ -59,7 +59,8 @@ double uncertainty_of(const Machine& machine, Param param, Bytes size) {
   const double spread = value.spread;
   switch (is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.trusted_as()) {
     case ParameterClass::Fit:
-      return spread > 0 ? spread : kFitWithoutSpread;
+      if (spread > 0) return spread;
+      return value.source == ParameterClass::Published ? kPublished : kFitWithoutSpread;
     case ParameterClass::Published:
       return std::max(kPublished, spread);
     case ParameterClass::Datasheet:
@@ -76,6 +77,8 @@ Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) 
   double squares = shown.value_or(0) * shown.value_or(0);
   auto worst = ParameterClass::Fit;
   for (const auto& [param, share] : shares) {
+    // A nominal rate that others are given as shares of: what is not known of them is theirs.
+    if (param == Param::NvlinkBandwidth) continue;
     const double off = share * uncertainty_of(machine, param, size);
     if (!shown || is_learned_elsewhere(machine.get(param), size)) squares += off * off;
     if (std::abs(share) < kDecidingShare) continue;
