@@ -5,6 +5,7 @@
 
 namespace foretrace::assets {
 
+extern const std::string_view accuracy_mustache;
 extern const std::string_view colours_css;
 extern const std::string_view colours_dark_css;
 extern const std::string_view lanes_css;

@@ -17,6 +17,7 @@ void add_report_command(CLI::App& app, int& exit_code);
 void add_export_command(CLI::App& app, int& exit_code);
 void add_table_command(CLI::App& app, int& exit_code);
 void add_figures_command(CLI::App& app, int& exit_code);
+void add_accuracy_command(CLI::App& app, int& exit_code);
 void add_fit_command(CLI::App& app, int& exit_code);
 void add_fit_products_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);

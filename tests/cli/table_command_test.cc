@@ -117,5 +117,25 @@ TEST(Documents, ShowTheTablesOfNow) {
   }
 }
 
+TEST(Documents, ShowTheFigureOfTheLastBlindRound) {
+  const Scratch scratch;
+  const Ran ran = scratch.run("foretrace accuracy --check README.md");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
+TEST(AccuracyCommand, ShowsBlindRoundsFirstAndKnowsAStaleFigure) {
+  Scratch scratch;
+  const Ran page = scratch.run("foretrace accuracy --blind-only");
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_THAT(page.out, HasSubstr("## Blind rounds"));
+  scratch.write("doc.md", "<!-- begin: blind -->\nmedian error 0.1 %\n<!-- end: blind -->\n");
+  const Ran stale = scratch.run("foretrace accuracy --check doc.md");
+  EXPECT_EQ(stale.exit_code, 1);
+  EXPECT_THAT(stale.err, HasSubstr("hint: renew it with 'foretrace accuracy --write doc.md'"));
+  EXPECT_EQ(scratch.run("foretrace accuracy --write doc.md").exit_code, 0);
+  EXPECT_EQ(scratch.run("foretrace accuracy --check doc.md").exit_code, 0);
+  EXPECT_EQ(scratch.run("foretrace accuracy --blind nowhere").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace foretrace::test

@@ -1,0 +1,90 @@
+#include "reports/accuracy/blind_round.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+#include "scenarios/text/csv.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "round-12" is 12.
+std::optional<int> round_number(const std::string& name) {
+  constexpr std::string_view prefix = "round-";
+  if (!name.starts_with(prefix)) return std::nullopt;
+  int number = 0;
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + prefix.size(), last, number);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return number;
+}
+
+/// "evaluation-h200-nvswitch-8.csv" is of "h200-nvswitch-8".
+std::optional<std::string> machine_of(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  constexpr std::string_view prefix = "evaluation-";
+  if (file.extension() != ".csv" || !stem.starts_with(prefix)) return std::nullopt;
+  return stem.substr(prefix.size());
+}
+
+double positive(const CsvLine& line, std::string_view column) {
+  const double value = line.number(column);
+  if (value <= 0) throw UsageError{fmt::format("{}: {} is not above 0", line.where(), column)};
+  return value;
+}
+
+BlindRegion region_of(const CsvLine& line) {
+  BlindRegion region{.program = std::string{line.text("program")},
+                     .kind = std::string{line.text("class")},
+                     .region = std::string{line.text("region")},
+                     .gpus = std::string{line.text("gpus")},
+                     .predicted_us = positive(line, "predicted_us"),
+                     .measured_us = positive(line, "measured_us"),
+                     .sample = {}};
+  // From the times, not from the column `error`, which is rounded.
+  region.sample.error = region.predicted_us / region.measured_us - 1;
+  region.sample.in_band =
+      line.number("low_us") <= region.measured_us && region.measured_us <= line.number("high_us");
+  region.sample.spread = line.number("spread");
+  return region;
+}
+
+}  // namespace
+
+std::vector<BlindRound> load_blind_rounds(const fs::path& directory) {
+  if (!fs::is_directory(directory)) {
+    throw UsageError{fmt::format("{}: no such directory", directory.string())};
+  }
+  std::vector<BlindRound> rounds;
+  for (const auto& entry : fs::directory_iterator{directory}) {
+    const auto number = round_number(entry.path().filename().string());
+    if (!number || !entry.is_directory()) continue;
+    for (const auto& file : fs::directory_iterator{entry.path()}) {
+      const auto machine = machine_of(file.path());
+      if (!machine) continue;
+      BlindRound round{*number, *machine, entry.path(), {}};
+      for (const CsvLine& line : read_csv(file.path()).lines()) {
+        if (line.number("counts") != 0) round.regions.push_back(region_of(line));
+      }
+      rounds.push_back(std::move(round));
+    }
+  }
+  if (rounds.empty()) {
+    throw UsageError{
+        fmt::format("{}: no round-N/evaluation-MACHINE.csv in it\n  hint: "
+                    "tests/hw/blind/README.md says how a round is made",
+                    directory.string())};
+  }
+  std::ranges::sort(rounds, {}, [](const BlindRound& r) { return std::tie(r.number, r.machine); });
+  return rounds;
+}
+
+}  // namespace foretrace

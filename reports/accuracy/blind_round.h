@@ -1,0 +1,33 @@
+// Blind rounds as `tests/hw/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "reports/accuracy/error_figures.h"
+
+namespace foretrace {
+
+/// A region of a random program; of several processes, that of the slowest one.
+struct BlindRegion {
+  std::string program, kind;  ///< kind: the class of programs, as "training"
+  std::string region;
+  std::string gpus;  ///< "1", "2"
+  double predicted_us{}, measured_us{};
+  ErrorSample sample;
+};
+
+/// A round's evaluation on one machine model.
+struct BlindRound {
+  int number{};
+  std::string machine;
+  std::filesystem::path directory;  ///< of the round, with programs/KIND/PROGRAM.yaml
+  std::vector<BlindRegion> regions;
+};
+
+/// By number, then machine. Throws UsageError naming file and line of what it cannot read, and when
+/// there is no evaluation below `directory`.
+std::vector<BlindRound> load_blind_rounds(const std::filesystem::path& directory);
+
+}  // namespace foretrace

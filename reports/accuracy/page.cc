@@ -1,0 +1,231 @@
+#include "reports/accuracy/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "reports/table/text_table.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+using Cell = Section::Cell;
+
+constexpr std::size_t kWorst = 10;
+
+std::string one_decimal(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
+
+std::vector<Cell> figure_columns(std::string what) {
+  std::vector<Cell> columns{{.text = std::move(what), .is_number = false}};
+  for (const char* const name :
+       {"regions", "median", "mean", "90th", "95th", "worst", "bias", "in band", "noise"}) {
+    columns.push_back({.text = name});
+  }
+  return columns;
+}
+
+std::vector<Cell> figure_row(Cell name, const ErrorFigures& figures) {
+  const auto share = [](const std::optional<double>& value) {
+    return value ? one_decimal(*value) : "-";
+  };
+  name.is_number = false;
+  return {std::move(name),
+          {.text = format_count(figures.regions)},
+          {.text = one_decimal(figures.median)},
+          {.text = one_decimal(figures.mean)},
+          {.text = one_decimal(figures.p90)},
+          {.text = one_decimal(figures.p95)},
+          {.text = one_decimal(figures.worst)},
+          {.text = fmt::format("{:+.1f} %", figures.bias * 100)},
+          {.text = share(figures.in_band)},
+          {.text = share(figures.spread)}};
+}
+
+template <class Regions, class Wanted>
+ErrorFigures figures_where(const Regions& regions, Wanted wanted) {
+  std::vector<ErrorSample> samples;
+  for (const auto& region : regions) {
+    if (wanted(region)) samples.push_back(region.sample);
+  }
+  return figures_of(samples);
+}
+
+ErrorFigures figures_of_round(const BlindRound& round) {
+  return figures_where(round.regions, [](const BlindRegion&) { return true; });
+}
+
+const BlindRound& newest_of(std::span<const BlindRound> rounds, const std::string& machine) {
+  const BlindRound* newest = nullptr;
+  for (const BlindRound& round : rounds) {
+    if (round.machine == machine) newest = &round;
+  }
+  if (newest == nullptr) {
+    throw UsageError{fmt::format("no blind round was evaluated on '{}'", machine)};
+  }
+  return *newest;
+}
+
+fs::path link_to(const fs::path& file, const fs::path& from) {
+  return fs::absolute(file).lexically_normal().lexically_relative(
+      fs::absolute(from).lexically_normal());
+}
+
+Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& from) {
+  Section section{"Blind rounds",
+                  "Random programs that nobody had seen while the model was made, predicted and "
+                  "committed before they were measured. Each round has new ones.",
+                  figure_columns("round, machine"),
+                  {}};
+  for (const BlindRound& round : rounds) {
+    const fs::path file = round.directory / fmt::format("evaluation-{}.md", round.machine);
+    section.rows.push_back(figure_row(
+        {.text = fmt::format("{}, {}", round.number, round.machine), .link = link_to(file, from)},
+        figures_of_round(round)));
+  }
+  return section;
+}
+
+Section round_by_kind(const BlindRound& round) {
+  Section section{fmt::format("Round {} on {}, by kind of program", round.number, round.machine),
+                  "",
+                  figure_columns("kind"),
+                  {}};
+  std::set<std::string> gpus, kinds;
+  for (const BlindRegion& region : round.regions) {
+    gpus.insert(region.gpus);
+    kinds.insert(region.kind);
+  }
+  section.rows.push_back(figure_row({.text = "all"}, figures_of_round(round)));
+  for (const std::string& number : gpus) {
+    section.rows.push_back(
+        figure_row({.text = number + (number == "1" ? " GPU" : " GPUs")},
+                   figures_where(round.regions, [&](const auto& r) { return r.gpus == number; })));
+  }
+  for (const std::string& kind : kinds) {
+    section.rows.push_back(
+        figure_row({.text = kind},
+                   figures_where(round.regions, [&](const auto& r) { return r.kind == kind; })));
+  }
+  return section;
+}
+
+/// Error by error, largest first.
+template <class Region>
+std::vector<const Region*> worst_of(std::span<const Region> regions) {
+  std::vector<const Region*> worst;
+  for (const Region& region : regions) worst.push_back(&region);
+  std::ranges::stable_sort(
+      worst, [](double a, double b) { return a > b; },
+      [](const Region* region) { return std::abs(region->sample.error); });
+  if (worst.size() > kWorst) worst.resize(kWorst);
+  return worst;
+}
+
+std::vector<Cell> worst_columns() {
+  return {{.text = "program", .is_number = false},
+          {.text = "region", .is_number = false},
+          {.text = "predicted"},
+          {.text = "measured"},
+          {.text = "error"},
+          {.text = "noise"}};
+}
+
+template <class Region>
+std::vector<Cell> worst_row(Cell program, const Region& region) {
+  program.is_number = false;
+  return {std::move(program),
+          {.text = region.region, .is_number = false},
+          {.text = format_time(region.predicted_us * 1e3)},
+          {.text = format_time(region.measured_us * 1e3)},
+          {.text = format_signed_percent(region.sample.error)},
+          {.text = region.sample.spread ? one_decimal(*region.sample.spread) : "-"}};
+}
+
+Section worst_of_round(const BlindRound& round, const fs::path& from) {
+  Section section{fmt::format("Worst ten of round {} on {}", round.number, round.machine),
+                  "",
+                  worst_columns(),
+                  {}};
+  for (const BlindRegion* region : worst_of(std::span{round.regions})) {
+    const fs::path file = round.directory / "programs" / region->kind / (region->program + ".yaml");
+    section.rows.push_back(
+        worst_row({.text = region->program, .link = link_to(file, from)}, *region));
+  }
+  return section;
+}
+
+void add_shipped(AccuracyPage& page, std::span<const ShippedRegion> shipped,
+                 const std::string& machine, const fs::path& from) {
+  Section figures{
+      fmt::format("Shipped scenarios, measured on {}", machine),
+      "prediction: no parameter that decides the region learned from that scenario, "
+      "number of GPUs and size; fit: one did. Both were in sight while the model was made.",
+      figure_columns("standing"),
+      {}};
+  for (const bool fit : {false, true}) {
+    figures.rows.push_back(
+        figure_row({.text = fit ? "fit" : "prediction"},
+                   figures_where(shipped, [&](const auto& r) { return r.is_fit == fit; })));
+  }
+  Section worst{"Worst ten predictions of shipped scenarios", "", worst_columns(), {}};
+  std::vector<ShippedRegion> predictions;
+  std::ranges::copy_if(shipped, std::back_inserter(predictions),
+                       [](const ShippedRegion& region) { return !region.is_fit; });
+  for (const ShippedRegion* region : worst_of(std::span<const ShippedRegion>{predictions})) {
+    worst.rows.push_back(worst_row({.text = fs::path{region->scenario}.stem().string(),
+                                    .link = link_to(region->scenario, from)},
+                                   *region));
+  }
+  page.sections.push_back(std::move(figures));
+  page.sections.push_back(std::move(worst));
+}
+
+std::string headline(const BlindRound& round) {
+  const ErrorFigures figures = figures_of_round(round);
+  std::set<std::string> programs;
+  for (const BlindRegion& region : round.regions) programs.insert(region.program);
+  return fmt::format(
+      "On programs that nobody had seen while the model was made, predicted before they were "
+      "measured: median error {}, nine of ten regions within {:.0f} %, {:.0f} % of the medians "
+      "inside the predicted band ({} regions of {} random programs on {}",
+      one_decimal(figures.median), figures.p90 * 100, figures.in_band.value_or(0) * 100,
+      figures.regions, programs.size(), round.machine);
+}
+
+}  // namespace
+
+std::string blind_sentence(std::span<const BlindRound> rounds, const std::string& machine,
+                           const fs::path& from) {
+  const BlindRound& round = newest_of(rounds, machine);
+  const fs::path file = round.directory / fmt::format("evaluation-{}.md", machine);
+  return fmt::format("{}: [blind round {}]({}), by kind of program).\n", headline(round),
+                     round.number, link_to(file, from).generic_string());
+}
+
+AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
+                           std::span<const ShippedRegion> shipped, const std::string& machine,
+                           const fs::path& from) {
+  const BlindRound& newest = newest_of(rounds, machine);
+  AccuracyPage page{fmt::format("{}, blind round {}).", headline(newest), newest.number), {}};
+  page.sections.push_back(rounds_over_time(rounds, from));
+  // The newest round of each machine, the asked one first.
+  std::map<std::string, const BlindRound*> last;
+  for (const BlindRound& round : rounds) last[round.machine] = &round;
+  std::vector<const BlindRound*> shown{&newest};
+  for (const auto& [name, round] : last) {
+    if (round != &newest) shown.push_back(round);
+  }
+  for (const BlindRound* round : shown) {
+    page.sections.push_back(round_by_kind(*round));
+    page.sections.push_back(worst_of_round(*round, from));
+  }
+  if (!shipped.empty()) add_shipped(page, shipped, machine, from);
+  return page;
+}
+
+}  // namespace foretrace

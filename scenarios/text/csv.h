@@ -1,0 +1,47 @@
+// Tables that our own tools and scripts wrote: comma-separated, names of the columns in line 1,
+// cells quoted as RFC 4180 says where they must be; no line break inside a cell.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foretrace {
+
+/// A line of the table, its cells by the columns' names.
+class CsvLine {
+ public:
+  using Columns = std::map<std::string, std::size_t, std::less<>>;
+  CsvLine(std::string where, std::shared_ptr<const Columns> columns,
+          std::vector<std::string> cells);
+
+  /// "file:line"
+  const std::string& where() const { return where_; }
+  /// Throws UsageError when the table has no such column.
+  std::string_view text(std::string_view column) const;
+  /// 0 for an empty cell. Throws UsageError for what is no finite number.
+  double number(std::string_view column) const;
+
+ private:
+  std::string where_;
+  std::shared_ptr<const Columns> columns_;
+  std::vector<std::string> cells_;
+};
+
+class CsvFile {
+ public:
+  explicit CsvFile(std::vector<CsvLine> lines) : lines_{std::move(lines)} {}
+  const std::vector<CsvLine>& lines() const { return lines_; }
+
+ private:
+  std::vector<CsvLine> lines_;
+};
+
+/// Throws UsageError naming file and line: not readable, a line of too few or too many cells, a
+/// quote that does not end, a column twice.
+CsvFile read_csv(const std::filesystem::path& file);
+
+}  // namespace foretrace

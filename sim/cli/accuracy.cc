@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/accuracy/blind_round.h"
+#include "reports/accuracy/page.h"
+#include "reports/compare/run_files.h"
+#include "reports/compare/run_scenario.h"
+#include "reports/page/marked_text.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/text_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/predict_all.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AccuracyOptions {
+  fs::path blind = "reports/blind";
+  fs::path measured = "reports/measured";
+  std::string machine = "h200-nvswitch-8";
+  fs::path output, write, check;
+  bool blind_only = false;
+};
+
+/// Every DIR/NAME/measured.timeline.json whose scenario is still the same program.
+struct MeasuredScenarios {
+  std::vector<Program> programs;
+  std::vector<LoadedTimeline> timelines;
+};
+
+MeasuredScenarios load_measured_scenarios(const fs::path& directory) {
+  if (!fs::is_directory(directory)) {
+    throw UsageError{fmt::format("{}: no such directory", directory.string())};
+  }
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator{directory}) {
+    fs::path file = entry.path() / kMeasuredFile;
+    if (fs::is_regular_file(file)) files.push_back(std::move(file));
+  }
+  std::ranges::sort(files);
+  MeasuredScenarios found;
+  for (const fs::path& file : files) {
+    LoadedTimeline loaded{file, read_timeline(file)};
+    Program program = load_scenario(find_scenario(loaded).string(), {});
+    if (program.hash != loaded.timeline.origin.program_hash) {
+      fmt::print(stderr, "{}: left out: the scenario changed since it was measured\n",
+                 file.string());
+      continue;
+    }
+    found.programs.push_back(std::move(program));
+    found.timelines.push_back(std::move(loaded));
+  }
+  return found;
+}
+
+void add_regions(const Program& program, const Timeline& predicted, const Timeline& measured,
+                 std::vector<ShippedRegion>& regions) {
+  for (const RegionRow& row : compare_regions(predicted, measured, 0)) {
+    if (!row.error) continue;
+    ShippedRegion region{.scenario = program.file,
+                         .region = row.name,
+                         .is_fit = row.is_fit(),
+                         .predicted_us = row.first->median_ns / 1e3,
+                         .measured_us = row.second->median_ns / 1e3,
+                         .sample = {.error = *row.error, .in_band = {}, .spread = {}}};
+    if (row.low_ns && row.high_ns) {
+      region.sample.in_band =
+          *row.low_ns <= row.second->median_ns && row.second->median_ns <= *row.high_ns;
+    }
+    regions.push_back(std::move(region));
+  }
+}
+
+std::vector<ShippedRegion> shipped_regions(const AccuracyOptions& options) {
+  const MeasuredScenarios measured = load_measured_scenarios(options.measured);
+  std::vector<const Program*> programs;
+  for (const Program& program : measured.programs) programs.push_back(&program);
+  const auto predictions = predict_all(programs, load_machine(options.machine));
+  std::vector<ShippedRegion> regions;
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    if (!predictions[i]) continue;
+    add_regions(*programs[i], predictions[i]->regions, measured.timelines[i].timeline, regions);
+  }
+  return regions;
+}
+
+fs::path directory_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : ".";
+}
+
+/// The document with the newest blind figure in it.
+std::string renewed(const AccuracyOptions& options, const fs::path& document) {
+  const auto rounds = load_blind_rounds(options.blind);
+  return with_marked_text(read_text_file(document), "blind",
+                          blind_sentence(rounds, options.machine, directory_of(document)),
+                          document.string());
+}
+
+int check_sentence(const AccuracyOptions& options) {
+  if (renewed(options, options.check) == read_text_file(options.check)) return kDone;
+  fmt::print(stderr,
+             "{}: the figure of the last blind round is stale\n"
+             "  hint: renew it with 'foretrace accuracy --write {}'\n",
+             options.check.string(), options.check.string());
+  return kBadAnswer;
+}
+
+int run_accuracy(const AccuracyOptions& options) {
+  if (!options.check.empty()) return check_sentence(options);
+  if (!options.write.empty()) {
+    write_file(options.write, renewed(options, options.write));
+    return kDone;
+  }
+  const auto rounds = load_blind_rounds(options.blind);
+  std::vector<ShippedRegion> shipped;
+  if (!options.blind_only) shipped = shipped_regions(options);
+  const AccuracyPage page =
+      accuracy_page(rounds, shipped, options.machine, directory_of(options.output));
+  const bool html = options.output.extension() == ".html";
+  emit({.file = options.output}, html ? accuracy_html(page) : accuracy_markdown(page));
+  return kDone;
+}
+
+}  // namespace
+
+void add_accuracy_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<AccuracyOptions>();
+  CLI::App& command =
+      add_subcommand(app, "accuracy",
+                     "How exact the predictions are: programs that nobody tuned to first, then "
+                     "predictions of shipped scenarios, then fits",
+                     "foretrace accuracy -o out/accuracy.html\n"
+                     "  foretrace accuracy --blind-only");
+  command.add_option("--blind", options->blind, "Where the blind rounds are: DIR/round-N/")
+      ->capture_default_str()
+      ->option_text("DIR");
+  command.add_option("--measured", options->measured, "Measured timelines of scenarios: DIR/NAME/")
+      ->capture_default_str()
+      ->option_text("DIR");
+  command.add_flag("--blind-only", options->blind_only, "Predict no shipped scenarios: at once");
+  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  command
+      .add_option("-o,--output", options->output,
+                  "FILE.html is a page, anything else Markdown; default: stdout")
+      ->option_text("FILE");
+  CLI::Option* write =
+      command
+          .add_option("--write", options->write,
+                      "Renew the last round's figure in a document, between <!-- begin: blind --> "
+                      "and its end")
+          ->option_text("FILE");
+  command.add_option("--check", options->check, "Exit 1 when the document's figure is stale")
+      ->option_text("FILE")
+      ->excludes(write);
+  command.callback([options, &exit_code] { exit_code = run_accuracy(*options); });
+}
+
+}  // namespace foretrace

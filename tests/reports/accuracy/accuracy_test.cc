@@ -1,0 +1,122 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "reports/accuracy/blind_round.h"
+#include "reports/accuracy/error_figures.h"
+#include "reports/accuracy/page.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr std::string_view kColumns =
+    "program,class,gpus,region,instance,process,predicted_us,low_us,high_us,measured_us,error,"
+    "in_band,starts,spread,counts\n";
+
+/// Rounds in a directory of their own.
+class BlindRounds : public testing::Test {
+ protected:
+  BlindRounds() { fs::remove_all(root_); }
+  ~BlindRounds() override { fs::remove_all(root_); }
+  void write(int number, const std::string& machine, const std::string& lines) {
+    const fs::path round = root_ / ("round-" + std::to_string(number));
+    fs::create_directories(round);
+    std::ofstream{round / ("evaluation-" + machine + ".csv")} << kColumns << lines;
+  }
+  std::string error() const {
+    try {
+      load_blind_rounds(root_);
+    } catch (const UsageError& refused) {
+      return refused.what();
+    }
+    return "";
+  }
+  fs::path root_ =
+      fs::path{testing::TempDir()} / testing::UnitTest::GetInstance()->current_test_info()->name();
+};
+
+TEST(ErrorFigures, AreOfSizesButTheBiasIsSigned) {
+  const std::vector<ErrorSample> samples{{-0.10, true, 0.02}, {0.20, false, 0.04}, {-0.30, {}, {}}};
+  const ErrorFigures figures = figures_of(samples);
+  EXPECT_EQ(figures.regions, 3U);
+  EXPECT_DOUBLE_EQ(figures.median, 0.20);
+  EXPECT_DOUBLE_EQ(figures.mean, 0.20);
+  EXPECT_DOUBLE_EQ(figures.worst, 0.30);
+  EXPECT_DOUBLE_EQ(figures.p90, 0.28);
+  EXPECT_DOUBLE_EQ(figures.bias, -0.10);
+  EXPECT_DOUBLE_EQ(*figures.in_band, 0.5);
+  EXPECT_DOUBLE_EQ(*figures.spread, 0.03);
+}
+
+TEST_F(BlindRounds, AreReadInOrderAndCountARegionOfTwoProcessesOnce) {
+  write(10, "m", "a,training,2,step,0,0,110,90,120,100,0.1,1,3,0.05,1\n");
+  write(2, "m",
+        "a,training,2,step,0,0,50,40,60,100,-0.5,0,3,0.05,1\n"
+        "a,training,2,step,0,1,50,40,60,90,-0.4,0,3,0.05,0\n");
+  const auto rounds = load_blind_rounds(root_);
+  ASSERT_EQ(rounds.size(), 2U);
+  EXPECT_EQ(rounds[0].number, 2);
+  EXPECT_EQ(rounds[1].number, 10);
+  ASSERT_EQ(rounds[0].regions.size(), 1U);
+  EXPECT_DOUBLE_EQ(rounds[0].regions[0].sample.error, -0.5);
+  EXPECT_FALSE(*rounds[0].regions[0].sample.in_band);
+  EXPECT_TRUE(*rounds[1].regions[0].sample.in_band);
+}
+
+TEST_F(BlindRounds, NameTheLineThatIsNoNumber) {
+  write(1, "m", "a,training,2,step,0,0,fifty,40,60,100,-0.5,0,3,0.05,1\n");
+  EXPECT_THAT(error(), HasSubstr("evaluation-m.csv:2: predicted_us is 'fifty', not a number"));
+}
+
+TEST_F(BlindRounds, RefuseATimeOfNothing) {
+  write(1, "m", "a,training,2,step,0,0,50,40,60,0,-0.5,0,3,0.05,1\n");
+  EXPECT_THAT(error(), HasSubstr("evaluation-m.csv:2: measured_us is not above 0"));
+}
+
+TEST_F(BlindRounds, RefuseALineOfTooFewCells) {
+  write(1, "m", "a,training,2\n");
+  EXPECT_THAT(error(), HasSubstr("evaluation-m.csv:2: 3 cells; the table has 15 columns"));
+}
+
+TEST_F(BlindRounds, SayWhatIsMissingWhenThereAreNone) {
+  fs::create_directories(root_);
+  EXPECT_THAT(error(), HasSubstr("no round-N/evaluation-MACHINE.csv in it"));
+}
+
+TEST_F(BlindRounds, GiveTheSentenceOfTheLastOneOnThatMachine) {
+  write(1, "m", "a,training,2,step,0,0,50,40,60,100,-0.5,0,3,0.05,1\n");
+  write(2, "m", "b,training,2,step,0,0,110,90,120,100,0.1,1,3,0.05,1\n");
+  write(3, "other", "b,training,2,step,0,0,110,90,120,100,0.1,1,3,0.05,1\n");
+  const auto rounds = load_blind_rounds(root_);
+  const std::string sentence = blind_sentence(rounds, "m", root_);
+  EXPECT_THAT(sentence, HasSubstr("median error 10.0 %"));
+  EXPECT_THAT(sentence, HasSubstr("100 % of the medians inside the predicted band"));
+  EXPECT_THAT(sentence, HasSubstr("[blind round 2](round-2/evaluation-m.md)"));
+  EXPECT_THROW(blind_sentence(rounds, "nobody", root_), UsageError);
+}
+
+TEST_F(BlindRounds, StandFirstOnThePageThenPredictionsThenFits) {
+  write(1, "m", "a|b,training,2,step,0,0,50,40,60,100,-0.5,0,3,0.05,1\n");
+  const std::vector<ShippedRegion> shipped{{"x.yaml", "one", true, 1, 2, {-0.5, {}, {}}},
+                                           {"y.yaml", "two", false, 3, 2, {0.5, true, {}}}};
+  const AccuracyPage page = accuracy_page(load_blind_rounds(root_), shipped, "m", root_);
+  const std::string text = accuracy_markdown(page);
+  EXPECT_LT(text.find("## Blind rounds"), text.find("## Shipped scenarios"));
+  EXPECT_LT(text.find("| prediction | 1 |"), text.find("| fit | 1 |"));
+  EXPECT_THAT(text, HasSubstr("[a\\|b](round-1/programs/training/a|b.yaml)"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("[x](")));  // a fit is no prediction to be ashamed of
+  const std::string html = accuracy_html(page);
+  EXPECT_THAT(html, HasSubstr("<a href=\"round-1/programs/training/a|b.yaml\">a|b</a>"));
+  EXPECT_THAT(html, HasSubstr("prefers-color-scheme: dark"));
+}
+
+}  // namespace
+}  // namespace foretrace::test
