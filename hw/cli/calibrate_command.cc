@@ -20,6 +20,7 @@
 #include "hw/trace/clock.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace::hw {
 namespace {
@@ -268,7 +269,7 @@ class Calibration {
     }
     if (measured == 0) throw CannotHereError{"nothing could be measured here"};
     const std::string name = machine_name(node_.gpus);
-    fmt::print("foretrace fit {} --new {} -o {}.yaml\n", line_.options.runs.string(), name, name);
+    print_out("foretrace fit {} --new {} -o {}.yaml\n", line_.options.runs.string(), name, name);
     return failed > 0 ? kBadAnswer : kDone;
   }
 
@@ -278,7 +279,7 @@ class Calibration {
   }
   template <class... Args>
   static void say(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::print(stderr, "{}\n", fmt::format(format, std::forward<Args>(args)...));
+    print_error("{}\n", fmt::format(format, std::forward<Args>(args)...));
   }
 
   const Processes& world_;
@@ -318,8 +319,7 @@ std::string default_scenarios() {
 EndRun end_all = nullptr;
 
 void end_with_hint(int exit_code) {
-  fmt::print(stderr,
-             "what was measured is kept; the same command goes on with the next scenario\n");
+  print_error("what was measured is kept; the same command goes on with the next scenario\n");
   end_all(exit_code);
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "reports/timeline/environments.h"
@@ -11,6 +10,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace {
 namespace {
@@ -36,21 +36,25 @@ bool has_old_environment(const fs::path& result) {
   return fs::is_regular_file(old_environment(result));
 }
 
-void take_old_environment(Timeline& timeline, const fs::path& result, const fs::path& root) {
-  if (!timeline.origin.starts.empty() || !has_old_environment(result)) return;
-  std::ifstream in{old_environment(result)};
-  const Json document = Json::parse(in, nullptr, false);
+std::vector<Json> take_old_environment(Timeline& timeline, const fs::path& result) {
+  std::vector<Json> environments;
+  if (!timeline.origin.starts.empty() || !has_old_environment(result)) return environments;
+  const std::string text = read_text_file(old_environment(result));
+  std::vector<ProcessStart> starts;
   try {
+    const Json document = Json::parse(text);
     for (const Json& start : document.at("starts")) {
       const Json machine = start.value("machine", Json::object());
-      timeline.origin.starts.push_back(
-          {start.value("start", 0U), start.value("date", ""), start.value("label", ""),
-           store_environment(recorded_environment(machine), root), gpu_states(machine)});
+      environments.push_back(recorded_environment(machine));
+      starts.push_back({start.value("start", 0U), start.value("date", ""), start.value("label", ""),
+                        environment_key(environments.back()), gpu_states(machine)});
     }
   } catch (const Json::exception& error) {
     throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}",
                                  old_environment(result).string(), error.what())};
   }
+  timeline.origin.starts = std::move(starts);
+  return environments;
 }
 
 std::vector<fs::path> convert_runs(const fs::path& root) {
@@ -67,9 +71,9 @@ std::vector<fs::path> convert_runs(const fs::path& root) {
     Timeline timeline = read_timeline(result);
     const std::string file = path_in_repository(timeline.origin.file);
     if (!has_old_environment(result) && file == timeline.origin.file) continue;
-    take_old_environment(timeline, result, root);
+    for (const Json& one : take_old_environment(timeline, result)) store_environment(one, root);
     timeline.origin.file = file;
-    write_timeline(timeline, result);
+    write_timeline(timeline, result, Over::Anything);
     fs::remove(old_environment(result));
     changed.push_back(result);
   }

@@ -112,13 +112,15 @@ std::string store_environment(const Json& environment, const fs::path& directory
   std::string key = environment_key(environment);
   const fs::path file = directory / kDirectory / (key + ".json");
   if (!fs::exists(file)) {
-    fs::create_directories(file.parent_path());
+    make_directory(file.parent_path());
     write_file(file, environment.dump(1) + "\n");
   }
   return key;
 }
 
 std::optional<fs::path> find_environment(const fs::path& result, const std::string& key) {
+  // A timeline may say anything: its key is no path.
+  if (key.find_first_not_of("0123456789abcdef-") != std::string::npos) return std::nullopt;
   fs::path above = fs::absolute(result);
   for (int level = 0; level < 4; ++level) {
     above = above.parent_path();

@@ -10,6 +10,7 @@
 #include "scenarios/check/check.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 
 namespace foretrace {
@@ -150,7 +151,7 @@ Program load_scenario(const std::filesystem::path& file, const ParameterValues& 
   const std::string text = read_text_file(file);
   auto read = read_scenario(text, file.string(), parameters);
   if (!read) throw UsageError{render(read.error(), text)};
-  if (!read->warnings.empty()) fmt::print(stderr, "{}", render(read->warnings, text));
+  if (!read->warnings.empty()) print_error("{}", render(read->warnings, text));
   return std::move(read->program);
 }
 

@@ -15,6 +15,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/program/ops.h"
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {
@@ -120,9 +121,9 @@ void add_list_command(CLI::App& app, int& exit_code) {
   command.callback([options, &exit_code] {
     const std::vector<std::string> all = names(options->what, options->format == "text");
     if (options->format == "json") {
-      fmt::print("{}\n", nlohmann::json(all).dump(2));
+      print_out("{}\n", nlohmann::json(all).dump(2));
     } else {
-      for (const std::string& name : all) fmt::print("{}\n", name);
+      for (const std::string& name : all) print_out("{}\n", name);
     }
     exit_code = kDone;
   });

@@ -13,6 +13,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
@@ -82,15 +83,15 @@ NcclTestsPlan plan_of(const NcclTestsOptions& options) {
 void note_unused(const NcclTestsOptions& options, const NcclTestsPlan& plan) {
   const NcclTestsOpInfo& op = info(plan.op);
   if (options.given("-r") && !op.has_root) {
-    fmt::print(stderr, "note: -r changes nothing: {} has no root\n", op.name);
+    print_error("note: -r changes nothing: {} has no root\n", op.name);
   }
   if (options.given("-o") && !op.reduces) {
-    fmt::print(stderr, "note: -o changes nothing: {} does not reduce\n", op.name);
+    print_error("note: -o changes nothing: {} does not reduce\n", op.name);
   }
   Program settings;
   settings.environment = plan.environment;
   settings.file = "--env";
-  fmt::print(stderr, "{}", render(unmodelled_settings(settings), ""));
+  print_error("{}", render(unmodelled_settings(settings), ""));
 }
 
 int predict(const NcclTestsOptions& options) {

@@ -15,6 +15,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -132,8 +133,8 @@ void print_broken(const std::vector<ScenarioResult>& results) {
       for (std::size_t i = 0; i < side->held.size(); ++i) {
         if (side->held[i] != Held::No) continue;
         const Expectation& expectation = result.program.expectations[i];
-        fmt::print(stderr, "{}:{}: broken in the {} timeline: {}\n", result.program.file,
-                   expectation.line, origin, describe(expectation));
+        print_error("{}:{}: broken in the {} timeline: {}\n", result.program.file, expectation.line,
+                    origin, describe(expectation));
       }
     }
   }
@@ -151,11 +152,11 @@ std::string renewed(const TableOptions& options, const fs::path& document,
 
 int check_document(const TableOptions& options, const std::vector<ScenarioResult>& results) {
   if (renewed(options, options.check, results) == read_text_file(options.check)) return kDone;
-  fmt::print(stderr,
-             "{}: the table by {} is stale\n"
-             "  hint: renew it with 'foretrace table {} --by {} --write {}'\n",
-             options.check.string(), options.by, options.roots.front().string(), options.by,
-             options.check.string());
+  print_error(
+      "{}: the table by {} is stale\n"
+      "  hint: renew it with 'foretrace table {} --by {} --write {}'\n",
+      options.check.string(), options.by, options.roots.front().string(), options.by,
+      options.check.string());
   return kBadAnswer;
 }
 
@@ -163,7 +164,7 @@ int run_table(const TableOptions& options) {
   const std::vector<ScenarioResult> results = evaluate(options);
   if (!options.check.empty()) return check_document(options, results);
   if (!options.write.empty()) {
-    write_file(options.write, renewed(options, options.write, results));
+    write_file(options.write, renewed(options, options.write, results), Over::Anything);
     return kDone;
   }
   emit(options.output, render_results(options, results));

@@ -11,6 +11,7 @@
 #include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "sim/fit/program.h"
 #include "sim/record/region_reader.h"
 
@@ -152,7 +153,7 @@ FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_ou
     }
   }
   if (data.targets.empty()) {
-    for (const std::string& line : data.left_out) fmt::print(stderr, "{}\n", line);
+    for (const std::string& line : data.left_out) print_error("{}\n", line);
     throw UsageError{
         fmt::format("nothing to fit: no usable {} there\n  hint: measure with "
                     "'mpirun -n 8 foretrace-hw calibrate -o RUNS/'",

@@ -33,18 +33,7 @@ Json read_environment(const std::filesystem::path& file) {
   throw UsageError{fmt::format("{}: says nothing of the GPUs", file.string())};
 }
 
-}  // namespace
-
-Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
-  if (environment.empty()) {
-    throw UsageError{
-        "--new: these measurements have no environments/KEY.json, so nothing is known of the "
-        "machine\n"
-        "  hint: start from a machine file with --machine; or, if an earlier version measured "
-        "them, "
-        "foretrace merge --convert RUNS"};
-  }
-  const Json found = read_environment(environment);
+Machine machine_from(const std::string& name, const Json& found) {
   const Json& gpu = found.at("gpus").front();
   const Machine first = load_machine(kFirstGuess);
   Machine machine = first;
@@ -73,6 +62,25 @@ Machine new_machine(const std::string& name, const std::filesystem::path& enviro
                 {0, 0, ParameterClass::Datasheet, "NCCL_NVLS_ENABLE=0 when it was measured", ""});
   }
   return machine;
+}
+
+}  // namespace
+
+Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
+  if (environment.empty()) {
+    throw UsageError{
+        "--new: these measurements have no environments/KEY.json, so nothing is known of the "
+        "machine\n"
+        "  hint: start from a machine file with --machine; or, if an earlier version measured "
+        "them, "
+        "foretrace merge --convert RUNS"};
+  }
+  try {
+    return machine_from(name, read_environment(environment));
+  } catch (const Json::exception& error) {
+    throw UsageError{
+        fmt::format("{}: not what foretrace-hw writes: {}", environment.string(), error.what())};
+  }
 }
 
 }  // namespace foretrace
