@@ -16,7 +16,8 @@ namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+
+constexpr std::uint32_t kMostStarts = 1'000'000;
 
 fs::path old_environment(const fs::path& result) {
   return result.parent_path() / "environment.json";
@@ -36,25 +37,33 @@ bool has_old_environment(const fs::path& result) {
   return fs::is_regular_file(old_environment(result));
 }
 
-std::vector<Json> take_old_environment(Timeline& timeline, const fs::path& result) {
-  std::vector<Json> environments;
-  if (!timeline.origin.starts.empty() || !has_old_environment(result)) return environments;
-  const std::string text = read_text_file(old_environment(result));
-  std::vector<ProcessStart> starts;
+OldStarts parse_old_environment(const std::string& text, const std::string& name) {
+  OldStarts old;
   try {
-    const Json document = Json::parse(text);
-    for (const Json& start : document.at("starts")) {
-      const Json machine = start.value("machine", Json::object());
-      environments.push_back(recorded_environment(machine));
-      starts.push_back({start.value("start", 0U), start.value("date", ""), start.value("label", ""),
-                        environment_key(environments.back()), gpu_states(machine)});
+    const nlohmann::json document = nlohmann::json::parse(text);
+    for (const nlohmann::json& start : document.at("starts")) {
+      const nlohmann::json machine = start.value("machine", nlohmann::json::object());
+      const nlohmann::json number = start.value("start", nlohmann::json(0U));
+      if (!number.is_number_unsigned() || number > kMostStarts) {
+        throw UsageError{fmt::format("{}: {} is not the number of a start", name, number.dump())};
+      }
+      old.environments.push_back(recorded_environment(machine));
+      old.starts.push_back({number.get<std::uint32_t>(), start.value("date", ""),
+                            start.value("label", ""), environment_key(old.environments.back()),
+                            gpu_states(machine)});
     }
-  } catch (const Json::exception& error) {
-    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}",
-                                 old_environment(result).string(), error.what())};
+  } catch (const nlohmann::json::exception& error) {
+    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}", name, error.what())};
   }
-  timeline.origin.starts = std::move(starts);
-  return environments;
+  return old;
+}
+
+std::vector<nlohmann::json> take_old_environment(Timeline& timeline, const fs::path& result) {
+  if (!timeline.origin.starts.empty() || !has_old_environment(result)) return {};
+  const fs::path file = old_environment(result);
+  OldStarts old = parse_old_environment(read_text_file(file), file.string());
+  timeline.origin.starts = std::move(old.starts);
+  return std::move(old.environments);
 }
 
 std::vector<fs::path> convert_runs(const fs::path& root) {
@@ -71,7 +80,9 @@ std::vector<fs::path> convert_runs(const fs::path& root) {
     Timeline timeline = read_timeline(result);
     const std::string file = path_in_repository(timeline.origin.file);
     if (!has_old_environment(result) && file == timeline.origin.file) continue;
-    for (const Json& one : take_old_environment(timeline, result)) store_environment(one, root);
+    for (const nlohmann::json& one : take_old_environment(timeline, result)) {
+      store_environment(one, root);
+    }
     timeline.origin.file = file;
     write_timeline(timeline, result, Over::Anything);
     fs::remove(old_environment(result));

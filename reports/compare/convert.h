@@ -21,6 +21,14 @@ bool has_old_environment(const std::filesystem::path& result);
 std::vector<nlohmann::json> take_old_environment(Timeline& timeline,
                                                  const std::filesystem::path& result);
 
+/// What environment.json says of the starts, and their environments. Throws UsageError naming the
+/// file `name`.
+struct OldStarts {
+  std::vector<ProcessStart> starts;
+  std::vector<nlohmann::json> environments;
+};
+OldStarts parse_old_environment(const std::string& text, const std::string& name);
+
 /// Brings what is measured below `root` into today's form, where it stands: environments go to
 /// ROOT/environments, environment.json files go away, scenarios are named as in the repository.
 /// Returns the timelines that changed; a second time none.

@@ -12,6 +12,7 @@
 
 #include "reports/compare/convert.h"
 #include "reports/timeline/environments.h"
+#include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
@@ -39,6 +40,10 @@ void check_part(const Timeline& part, const Timeline& last) {
     throw UsageError{fmt::format("{} and {} are of different programs ({}, {})", origin.scenario,
                                  last.origin.scenario, origin.program_hash,
                                  last.origin.program_hash)};
+  }
+  if (!has_ops_of(part, last.ops)) {
+    throw UsageError{fmt::format("{} and {} have one program hash ({}) and other operations",
+                                 origin.scenario, last.origin.scenario, origin.program_hash)};
   }
   if (part.outcome.kind != Outcome::Kind::Completed) {
     throw UsageError{fmt::format("{}: a start that did not complete", origin.scenario)};

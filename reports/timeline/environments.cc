@@ -8,6 +8,7 @@
 #include <boost/uuid/uuid_io.hpp>
 #include <cctype>
 #include <initializer_list>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "reports/timeline/write_file.h"
@@ -94,7 +95,11 @@ std::vector<GpuState> gpu_states(const Json& machine) {
   std::vector<GpuState> states;
   const auto known = [](const Json& gpu, const char* key) -> std::optional<std::uint32_t> {
     if (!gpu.contains(key)) return std::nullopt;
-    return gpu.at(key).get<std::uint32_t>();
+    const Json& value = gpu.at(key);
+    if (!value.is_number_unsigned() || value > std::numeric_limits<std::uint32_t>::max()) {
+      return std::nullopt;
+    }
+    return value.get<std::uint32_t>();
   };
   for (const Json& gpu : machine.value("gpus", Json::array())) {
     states.push_back({known(gpu, "sm_clock_mhz"), known(gpu, "memory_clock_mhz"),

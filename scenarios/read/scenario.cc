@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kMostProcesses = 100'000;
 constexpr std::int64_t kMostDevices = 1024;  // per process
+constexpr std::uint64_t kMostRanks = 131'072;
 
 /// "# Prefetch: batch i+1 crosses PCIe ...": what the file shows.
 std::string first_comment(std::string_view text) {
@@ -45,6 +46,14 @@ void read_who_runs(Reader& reader, MapReader& map) {
   program.devices = read_count(reader, map, "devices", 1, kMostDevices);
   reader.constants["devices"] = program.devices;
   program.warmup = read_count(reader, map, "warmup", 0, kMostPasses);
+  if (std::uint64_t{program.processes} * program.devices > kMostRanks) {
+    const YamlNode* node = map.has("devices") ? map.optional("devices") : &map.node();
+    reader.problems.error(*node,
+                          fmt::format("{} processes with {} devices each are more than {} GPUs",
+                                      program.processes, program.devices, kMostRanks));
+    program.processes = program.nodes;
+    program.devices = 1;
+  }
   if (program.processes % program.nodes != 0) {
     const YamlNode* node = map.has("processes") ? map.optional("processes") : &map.node();
     reader.problems.error(*node, fmt::format("{} processes cannot be spread evenly over {} nodes",

@@ -12,6 +12,7 @@
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/program/environment.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
@@ -70,12 +71,28 @@ std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, 
   return all;
 }
 
+/// What a scenario could not say either.
+void check_variables(const std::map<std::string, std::string>& environment, bool must_be_known) {
+  for (const auto& [name, value] : environment) {
+    const auto& known = environment_names();
+    if (!must_be_known || std::ranges::find(known, name) != known.end()) continue;
+    const std::string hint = suggest(name, known);
+    throw UsageError{fmt::format("--env {}: not among the variables a scenario may set{}{}", name,
+                                 hint.empty() ? "" : "\n  hint: ", hint)};
+  }
+  for (const EnvironmentProblem& wrong : check_environment(environment)) {
+    throw UsageError{fmt::format("--env {}{}{}", wrong.message,
+                                 wrong.hint.empty() ? "" : "\n  hint: ", wrong.hint)};
+  }
+}
+
 /// The plan that the flags describe, without its sizes.
 NcclTestsPlan plan_of(const NcclTestsOptions& options) {
   NcclTestsPlan plan = options.plan;
   plan.type = parse_nccl_tests_type(plan.type).name;
   plan.redop = parse_nccl_tests_redop(plan.redop);
   plan.environment = pairs(options.environment, "--env");
+  check_variables(plan.environment, !options.scenario.empty());
   return plan;
 }
 

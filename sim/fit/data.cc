@@ -9,6 +9,7 @@
 #include "reports/compare/compare.h"
 #include "reports/compare/merge.h"
 #include "reports/timeline/environments.h"
+#include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
@@ -138,6 +139,12 @@ FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_ou
                       "not note",
                       parts.back().file.string(), parts.back().timeline.origin.file));
       continue;
+    }
+    const std::vector<OpRow> rows = op_rows(*program);
+    for (const LoadedTimeline& part : parts) {
+      if (has_ops_of(part.timeline, rows)) continue;
+      throw UsageError{fmt::format("{}: its operations are not those of {}, whose hash it has",
+                                   part.file.string(), program->file)};
     }
     const auto& starts = parts.back().timeline.origin.starts;
     const auto environment = starts.empty()

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -45,7 +46,7 @@ class Line {
     if (cell.empty()) return 0;
     double value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc{} || end != cell.data() + cell.size()) {
+    if (error != std::errc{} || end != cell.data() + cell.size() || !(std::abs(value) < 1e15)) {
       throw UsageError{fmt::format("{}: {} is '{}', not a number", where_, column, cell)};
     }
     return value;
@@ -111,7 +112,10 @@ Row row_of(const Line& line) {
 }  // namespace
 
 std::vector<Row> read_table(const std::filesystem::path& file) {
-  const std::string text = read_text_file(file);
+  return parse_table(read_text_file(file), file.string());
+}
+
+std::vector<Row> parse_table(const std::string& text, const std::string& file) {
   std::istringstream lines{text};
   std::string line;
   std::map<std::string, std::size_t, std::less<>> columns;
@@ -122,7 +126,7 @@ std::vector<Row> read_table(const std::filesystem::path& file) {
       for (const std::string_view name : cells) columns.emplace(name, columns.size());
       continue;
     }
-    Row row = row_of({fmt::format("{}:{}", file.string(), number), columns, cells});
+    Row row = row_of({fmt::format("{}:{}", file, number), columns, cells});
     if (row.burst > 0 && row.sustained > 0) rows.push_back(std::move(row));
   }
   return rows;

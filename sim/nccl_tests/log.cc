@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "scenarios/text/errors.h"
@@ -39,6 +40,9 @@ std::optional<Number> number(std::string_view text) {
   Number value{};
   const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (!std::isfinite(value)) return std::nullopt;  // "nan" and "inf" are read, too
+  }
   return value;
 }
 
