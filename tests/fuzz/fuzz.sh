@@ -13,14 +13,17 @@ readers=("$@")
   readers=(nccl_tests_csv nccl_tests_log products environment machine timeline scenario arguments)
 
 sanitize=address,undefined
-flags=-fsanitize-coverage=trace-pc
-if "${CXX:-c++}" --version | grep -q clang; then sanitize=fuzzer-no-link,$sanitize flags=; fi
+target=fuzz_readers
+guide=$PWD/tests/fuzz/coverage.cmake
+if "${CXX:-c++}" --version | grep -q clang; then
+  sanitize=fuzzer-no-link,$sanitize target=libfuzzer_readers guide=
+fi
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
-  -DCMAKE_CXX_FLAGS="$flags" -DFORETRACE_SANITIZE="$sanitize" -DFORETRACE_HW=OFF -DCMAKE_UNITY_BUILD=ON \
+  -DCMAKE_PROJECT_foretrace_INCLUDE="$guide" -DFORETRACE_SANITIZE="$sanitize" \
+  -DFORETRACE_HW=OFF -DCMAKE_UNITY_BUILD=ON \
   "${launcher[@]}" >&2
-if [ -n "$flags" ]; then target=fuzz_readers; else target=libfuzzer_readers; fi
 cmake --build build/fuzz --target "$target" >&2
 
 program=build/fuzz/tests/fuzz/$target
@@ -31,7 +34,7 @@ for reader in "${readers[@]}"; do
     scenario) seeds+=(scenarios tests/scenarios/data) ;;
     machine) seeds+=(models/machines) ;;
   esac
-  if [ -n "$flags" ]; then
+  if [ "$target" = fuzz_readers ]; then
     "$program" "$reader" --runs "$runs" --longest 4096 --last "build/fuzz/$reader.last" "${seeds[@]}"
   else
     mkdir -p "build/fuzz/kept/$reader"
