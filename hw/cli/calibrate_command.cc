@@ -18,9 +18,11 @@
 #include "hw/node/environment.h"
 #include "hw/run/load_program.h"
 #include "hw/trace/clock.h"
+#include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {
@@ -228,9 +230,11 @@ class Calibration {
 
   /// Beside its result, so that the results can be read where the file is not.
   void keep_scenario(const CalibrationStep& step) const {
-    std::error_code ignored;  // the result is there all the same
-    fs::copy_file(step.file, line_.options.runs / step.where() / fs::path{step.file}.filename(),
-                  fs::copy_options::overwrite_existing, ignored);
+    try {
+      write_file(line_.options.runs / step.where() / fs::path{step.file}.filename(),
+                 read_text_file(step.file), Over::Anything);
+    } catch (const std::runtime_error&) {  // the result is there all the same
+    }
   }
 
   void note_start(const CalibrationStep& step) {

@@ -1,6 +1,5 @@
 #include "tests/fuzz/readers.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -20,14 +19,10 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
-#include "sim/cli/commands.h"
-#include "sim/cli/options.h"
-#include "sim/fit/data.h"
 #include "sim/fit/machine.h"
 #include "sim/fit_products/table.h"
 #include "sim/limits.h"
 #include "sim/nccl_tests/log.h"
-#include "sim/nccl_tests/op.h"
 
 namespace foretrace::fuzz {
 namespace {
@@ -106,35 +101,6 @@ void read_as_products(std::string_view bytes) {
   try {
     static_cast<void>(fit_products::parse_table(std::string{bytes}, "products.csv"));
   } catch (const UsageError&) {
-  }
-}
-
-/// A line of the bytes is an argument. Commands are parsed and not run.
-void read_as_arguments(std::string_view bytes) {
-  std::vector<std::string> words{"foretrace"};
-  std::istringstream lines{std::string{bytes}};
-  for (std::string line; std::getline(lines, line);)
-    words.push_back(line.substr(0, line.find('\0')));
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  int exit_code = 0;
-  CLI::App app{"fuzz", "foretrace"};
-  for (const auto add : kCommands) add(app, exit_code);
-  for (CLI::App* command : app.get_subcommands({})) command->callback([] {});
-  try {
-    app.parse(static_cast<int>(argv.size()), argv.data());
-  } catch (const CLI::Error&) {
-  } catch (const UsageError&) {
-  }
-  for (const std::string& word : words) {
-    for (const auto& parse : {+[](const std::string& w) { parse_percent(w, "--tolerance"); },
-                              +[](const std::string& w) { parse_nccl_tests_size(w, "-b"); },
-                              +[](const std::string& w) { parse_hold_out({w}); }}) {
-      try {
-        parse(word);
-      } catch (const UsageError&) {
-      }
-    }
   }
 }
 

@@ -12,6 +12,9 @@ struct FuzzedReader {
   void (*read)(std::string_view bytes);
 };
 
+/// A line of the bytes is an argument. Commands are parsed and not run.
+void read_as_arguments(std::string_view bytes);
+
 std::span<const FuzzedReader> readers();
 
 /// Null when there is none of this name.
