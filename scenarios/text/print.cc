@@ -25,7 +25,9 @@ void secure_standard_streams() {
     // The lowest free number is this one: all below are open by now.
     if (::fcntl(standard, F_GETFD) < 0 && errno == EBADF) (void)::open("/dev/null", O_RDONLY);
   }
-  std::signal(SIGPIPE, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for this signal
+  for (const int failed_write : {SIGPIPE, SIGXFSZ}) {
+    std::signal(failed_write, SIG_IGN);  // NOLINT(cert-err33-c): cannot fail for these
+  }
 }
 
 void print_text(std::string_view text) {

@@ -10,7 +10,8 @@
 namespace foretrace {
 
 /// Opens what is closed of stdin, stdout and stderr, for reading only: no file that is opened later
-/// gets its number, and writing to it fails. Ignores SIGPIPE: a reader that left is a failed write.
+/// gets its number, and writing to it fails. Ignores SIGPIPE and SIGXFSZ: a reader that left and a
+/// file that may not grow are failed writes.
 void secure_standard_streams();
 
 void print_text(std::string_view text);        ///< to stdout
