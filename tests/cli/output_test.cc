@@ -18,13 +18,13 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kScenario = "scenarios/examples/prefetch_two_streams.yaml";
+constexpr const char* kPrefetch = "scenarios/examples/prefetch_two_streams.yaml";
 
 /// A run with both timelines.
 class Output : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_EQ(scratch_.run(std::string{"foretrace simulate "} + kScenario + " -o run").exit_code,
+    ASSERT_EQ(scratch_.run(std::string{"foretrace simulate "} + kPrefetch + " -o run").exit_code,
               0);
     fs::copy_file(scratch_.path() / "reports/measured/prefetch_two_streams/measured.timeline.json",
                   scratch_.path() / "run/measured.timeline.json");
