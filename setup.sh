@@ -33,7 +33,8 @@ PACKAGES=(
   protobuf-compiler python3-jsonschema python3-yaml
 )
 
-# Installs what is missing with apt; quick when nothing is. Says what to do where there is no apt.
+# Installs what is missing with apt, as root at once, otherwise with sudo when a terminal says yes.
+# Fails with the list and the command when nobody answers. Says what to do where there is no apt.
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
     echo "This is not Debian or Ubuntu: what is needed there goes by these names: ${PACKAGES[*]}" >&2
@@ -48,8 +49,19 @@ install_packages() {
     echo "all ${#PACKAGES[@]} packages are installed" >&2
     return 0
   fi
+  echo "missing, and needed: ${missing[*]}" >&2
   local root=()
-  [ "$(id -u)" -eq 0 ] || root=(sudo)
+  if [ "$(id -u)" -ne 0 ]; then
+    local command="sudo apt-get install --no-install-recommends ${missing[*]}"
+    local answer=
+    if [ -t 0 ] && [ -t 2 ]; then read -r -p "install them with sudo now? [y/N] " answer; fi
+    if [[ $answer != [yY]* ]]; then
+      echo "nothing is installed; this installs them:" >&2
+      echo "  $command" >&2
+      return 1
+    fi
+    root=(sudo)
+  fi
   "${root[@]}" apt-get update -q >&2
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends "${missing[@]}" >&2

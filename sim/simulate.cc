@@ -1,10 +1,14 @@
 #include "sim/simulate.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <vector>
 
+#include "scenarios/text/errors.h"
 #include "sim/engine/engine.h"
 #include "sim/host/thread.h"
+#include "sim/limits.h"
 #include "sim/record/deadlock.h"
 #include "sim/record/recorder.h"
 #include "sim/record/standing.h"
@@ -12,7 +16,31 @@
 
 namespace foretrace {
 
+namespace {
+
+/// Where the first host thread is that has not returned.
+UsageError out_of_bounds(const Program& program,
+                         const std::vector<std::unique_ptr<sim::HostThread>>& threads,
+                         const sim::OutOfBounds& limit) {
+  Diagnostic problem;
+  problem.at.file = program.file;
+  problem.message = fmt::format("{}: too long to be simulated", limit.what());
+  for (const auto& thread : threads) {
+    if (thread->finished() || thread->current() == nullptr) continue;
+    problem.at.line = thread->current()->line;
+    problem.at.column = thread->current()->column;
+    problem.hint = fmt::format("host thread '{}' is here then", thread->name());
+    break;
+  }
+  return UsageError{render(problem, "")};
+}
+
+}  // namespace
+
 Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity) {
+  if (const Diagnostics problems = too_large_to_simulate(program); !problems.empty()) {
+    throw UsageError{render(problems, "")};
+  }
   sim::Engine engine;
   sim::Recorder recorder{program, machine};
   // devices, streams, links, communicators
@@ -26,7 +54,11 @@ Timeline simulate(const Program& program, const Machine& machine, Fidelity fidel
       threads.back()->start();
     }
   }
-  engine.run();  // until nothing is left to happen
+  try {
+    engine.run();  // until nothing is left to happen
+  } catch (const sim::OutOfBounds& limit) {
+    throw out_of_bounds(program, threads, limit);
+  }
   Timeline timeline = std::move(recorder).finish(sim::explain_outcome(program, threads, world));
   sim::note_standing(timeline, program, machine);
   return timeline;

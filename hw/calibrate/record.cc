@@ -2,20 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace::hw {
 
 CalibrationRecord::CalibrationRecord(std::filesystem::path runs)
     : file_{std::move(runs) / "calibration.json"} {
   if (!std::filesystem::exists(file_)) return;
-  std::ifstream in{file_};
-  const auto document = nlohmann::json::parse(in, nullptr, false);
+  const auto document = nlohmann::json::parse(read_text_file(file_), nullptr, false);
   if (!document.is_object() || !document.contains("steps")) {
     throw UsageError{
         fmt::format("{}: not what foretrace-hw calibrate writes\n  hint: remove it, "
@@ -42,7 +41,7 @@ void CalibrationRecord::set(const std::string& where, StepRecord record) {
   const nlohmann::json document = {{"schema_version", 1}, {"steps", steps}};
   std::filesystem::create_directories(file_.parent_path());
   using ErrorHandler = nlohmann::json::error_handler_t;
-  write_file(file_, document.dump(1, ' ', false, ErrorHandler::replace) + "\n");
+  write_file(file_, document.dump(1, ' ', false, ErrorHandler::replace) + "\n", Over::Anything);
 }
 
 }  // namespace foretrace::hw

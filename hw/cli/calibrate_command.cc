@@ -18,8 +18,11 @@
 #include "hw/node/environment.h"
 #include "hw/run/load_program.h"
 #include "hw/trace/clock.h"
+#include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {
@@ -227,9 +230,11 @@ class Calibration {
 
   /// Beside its result, so that the results can be read where the file is not.
   void keep_scenario(const CalibrationStep& step) const {
-    std::error_code ignored;  // the result is there all the same
-    fs::copy_file(step.file, line_.options.runs / step.where() / fs::path{step.file}.filename(),
-                  fs::copy_options::overwrite_existing, ignored);
+    try {
+      write_file(line_.options.runs / step.where() / fs::path{step.file}.filename(),
+                 read_text_file(step.file), Over::Anything);
+    } catch (const std::runtime_error&) {  // the result is there all the same
+    }
   }
 
   void note_start(const CalibrationStep& step) {
@@ -268,7 +273,7 @@ class Calibration {
     }
     if (measured == 0) throw CannotHereError{"nothing could be measured here"};
     const std::string name = machine_name(node_.gpus);
-    fmt::print("foretrace fit {} --new {} -o {}.yaml\n", line_.options.runs.string(), name, name);
+    print_out("foretrace fit {} --new {} -o {}.yaml\n", line_.options.runs.string(), name, name);
     return failed > 0 ? kBadAnswer : kDone;
   }
 
@@ -278,7 +283,7 @@ class Calibration {
   }
   template <class... Args>
   static void say(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::print(stderr, "{}\n", fmt::format(format, std::forward<Args>(args)...));
+    print_error("{}\n", fmt::format(format, std::forward<Args>(args)...));
   }
 
   const Processes& world_;
@@ -318,8 +323,7 @@ std::string default_scenarios() {
 EndRun end_all = nullptr;
 
 void end_with_hint(int exit_code) {
-  fmt::print(stderr,
-             "what was measured is kept; the same command goes on with the next scenario\n");
+  print_error("what was measured is kept; the same command goes on with the next scenario\n");
   end_all(exit_code);
 }
 

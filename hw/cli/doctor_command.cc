@@ -12,6 +12,7 @@
 #include "hw/run/processes.h"
 #include "hw/trace/activity_tracer.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace::hw {
 namespace {
@@ -99,14 +100,14 @@ Finding find_mpi() {
 
 void print_text(const std::vector<Finding>& findings) {
   for (const Finding& finding : findings) {
-    fmt::print("{:<8} {:<14} {}\n",
-               finding.good     ? "ok"
-               : finding.needed ? "MISSING"
-                                : "warning",
-               finding.what, finding.found);
-    if (!finding.good && !finding.advice.empty()) fmt::print("{:<24}{}\n", "", finding.advice);
+    print_out("{:<8} {:<14} {}\n",
+              finding.good     ? "ok"
+              : finding.needed ? "MISSING"
+                               : "warning",
+              finding.what, finding.found);
+    if (!finding.good && !finding.advice.empty()) print_out("{:<24}{}\n", "", finding.advice);
   }
-  fmt::print("measure {} here\n", can_measure(findings) ? "can work" : "cannot work");
+  print_out("measure {} here\n", can_measure(findings) ? "can work" : "cannot work");
 }
 
 void print_json(const std::vector<Finding>& findings) {
@@ -122,7 +123,7 @@ void print_json(const std::vector<Finding>& findings) {
                          {"can_measure", can_measure(findings)},
                          {"findings", rows},
                          {"machine", describe_environment()}};
-  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  print_out("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "hw/run/load_program.h"
 #include "hw/run/program_facts.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 #include "scenarios/values/quantity.h"
 
 namespace foretrace::hw {
@@ -138,8 +139,8 @@ class Start {
       const bool wanted = measurement != nullptr && measurement->plan();
       if (world_.rank() == 0 && !wanted) {
         ++complete;
-        fmt::print(stderr, "[{}/{}] {}: measured before, kept\n", i + 1, measurements_.size(),
-                   measurement->program().name);
+        print_error("[{}/{}] {}: measured before, kept\n", i + 1, measurements_.size(),
+                    measurement->program().name);
       }
       if (wanted) {
         say(i, "measuring");
@@ -164,7 +165,7 @@ class Start {
         say(i, "tracing");
         measurements_[i]->trace();
         if (world_.rank() == 0) {
-          fmt::print("{}\n", (line_.options.runs / measurements_[i]->program().name).string());
+          print_out("{}\n", (line_.options.runs / measurements_[i]->program().name).string());
         }
       }
       world_.wait_for_all();
@@ -185,17 +186,17 @@ class Start {
     // NCCL and the driver have threads of their own.
     const std::size_t wanted = threads + 1;
     if (static_cast<std::size_t>(CPU_COUNT(&allowed)) < wanted) {
-      fmt::print(stderr,
-                 "warning: process {} may use {} core(s) only, {} are wanted: times will suffer "
-                 "(mpirun --bind-to none)\n",
-                 world_.rank(), CPU_COUNT(&allowed), wanted);
+      print_error(
+          "warning: process {} may use {} core(s) only, {} are wanted: times will suffer "
+          "(mpirun --bind-to none)\n",
+          world_.rank(), CPU_COUNT(&allowed), wanted);
     }
   }
 
   void say(std::size_t index, const char* what) const {
     if (world_.rank() != 0) return;
-    fmt::print(stderr, "[{}/{}] {}: {}\n", index + 1, measurements_.size(),
-               measurements_[index]->program().name, what);
+    print_error("[{}/{}] {}: {}\n", index + 1, measurements_.size(),
+                measurements_[index]->program().name, what);
   }
 
   const Processes& world_;

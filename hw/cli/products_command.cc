@@ -12,6 +12,7 @@
 #include "hw/products/shape_error.h"
 #include "hw/products/shapes.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace::hw {
 namespace {
@@ -49,8 +50,8 @@ int run(const Arguments& arguments) {
   const auto mine = shard_of(all, parse_shard(arguments.shard));
   ProductTable table{arguments.output};
   const auto tasks = tasks_of(mine, table, arguments.meter.rotated);
-  fmt::print(stderr, "{} of {} products here, {} measured before\n", mine.size(), all.size(),
-             mine.size() - tasks.size());
+  print_error("{} of {} products here, {} measured before\n", mine.size(), all.size(),
+              mine.size() - tasks.size());
   if (tasks.empty()) return kDone;
   std::vector<Shape> left;
   for (const Task& task : tasks) left.push_back(task.shape);
@@ -64,16 +65,16 @@ int run(const Arguments& arguments) {
       }
     } catch (const ShapeError& error) {
       ++refused;
-      fmt::print(stderr, "not measured: {}: {}\n", key_of(tasks[i].shape), error.what());
+      print_error("not measured: {}: {}\n", key_of(tasks[i].shape), error.what());
     }
     if ((i + 1) % kProgressEvery == 0 || i + 1 == tasks.size()) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
       const auto done = static_cast<double>(i + 1);
-      fmt::print(stderr, "{}/{} products, {:.0f} s, {:.0f} s left\n", i + 1, tasks.size(),
-                 spent.count(), spent.count() / done * static_cast<double>(tasks.size() - i - 1));
+      print_error("{}/{} products, {:.0f} s, {:.0f} s left\n", i + 1, tasks.size(), spent.count(),
+                  spent.count() / done * static_cast<double>(tasks.size() - i - 1));
     }
   }
-  if (refused > 0) fmt::print(stderr, "cuBLAS refused {} products\n", refused);
+  if (refused > 0) print_error("cuBLAS refused {} products\n", refused);
   return refused > 0 ? kBroke : kDone;
 }
 

@@ -8,6 +8,7 @@
 #include "hw/run/program_facts.h"
 #include "hw/trace/activity_tracer.h"
 #include "hw/trace/clock.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::hw {
 
@@ -81,6 +82,7 @@ void HostThreadRunner::run(const Op& op, std::uint64_t instance) {
 }
 
 void HostThreadRunner::repeat(const Repeat& repeat, std::uint64_t instance) {
+  if (is_void(repeat.ops, false)) return;
   context_.variables.push_back(0);
   for (std::uint64_t i = 0; i < repeat.times; ++i) {
     context_.variables.back() = static_cast<std::int64_t>(i);

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -12,6 +11,7 @@
 #include "hw/run/program_facts.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/program/op_facts.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {
@@ -254,13 +254,13 @@ void write_hang_report(const std::filesystem::path& file, const ProcessReport& r
                          {"threads", threads},
                          {"busy_streams", report.busy_streams},
                          {"waiting_host_functions", functions}};
-  write_file(file, document.dump());
+  write_file(file, document.dump(), Over::Anything);
 }
 
 std::optional<ProcessReport> read_hang_report(const std::filesystem::path& file) {
-  std::ifstream in{file};
-  if (!in) return std::nullopt;
-  const Json document = Json::parse(in, nullptr, false);
+  const auto text = read_plain_file(file, kLargestText);
+  if (!text) return std::nullopt;
+  const Json document = Json::parse(*text, nullptr, false);
   if (document.is_discarded()) return std::nullopt;
   ProcessReport report;
   report.process = document.at("process");

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include "scenarios/text/print.h"
+
 namespace foretrace::hw {
 
 void throw_together(const Processes& processes, const Failure& mine) {
@@ -28,9 +30,9 @@ int end_together(const Processes& processes, const std::string& what, int exit_c
   if (processes.rank() == 0) {
     // Rendered diagnostics name their file and end in a newline; a sentence gets both here.
     if (what.ends_with('\n')) {
-      fmt::print(stderr, "{}", what);
+      print_error("{}", what);
     } else {
-      fmt::print(stderr, "error: {}\n", what);
+      print_error("error: {}\n", what);
     }
     std::fflush(stderr);
   }

@@ -20,6 +20,7 @@
 #include "hw/products/product_call.h"
 #include "hw/products/shape_error.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace::hw {
 namespace {
@@ -249,7 +250,7 @@ class ProductMeter::Impl {
       throw;
     } catch (const std::runtime_error& error) {
       if (!std::exchange(told_, true)) {
-        fmt::print(stderr, "kernels are not known, first of {}: {}\n", key_of(shape), error.what());
+        print_error("kernels are not known, first of {}: {}\n", key_of(shape), error.what());
       }
       return {};
     }

@@ -18,6 +18,7 @@
 #include "hw/trace/cupti_check.h"
 #include "reports/timeline/origin.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace::hw {
 namespace {
@@ -109,7 +110,7 @@ bool Measurement::data_is_right(ProcessRun& run) {
   if (check.wrong.empty()) return true;
   wrong_data_ = true;
   at_root(processes_, [&] {
-    for (const std::string& line : check.wrong) fmt::print(stderr, "{}\n", line);
+    for (const std::string& line : check.wrong) print_error("{}\n", line);
     files_.write_outcome({Outcome::Kind::WrongData, check.wrong});
   });
   return false;
@@ -198,7 +199,7 @@ RunEnd Measurement::run_end() {
           [this](const std::string& what) { on_failed_operation(what); },
           [this] { options_.end_run(kBadAnswer); },
           [this](const std::string& what) {
-            fmt::print(stderr, "error: process {}: {}\n", processes_.rank(), what);
+            print_error("error: process {}: {}\n", processes_.rank(), what);
             options_.end_run(kBroke);
           }};
 }
@@ -209,7 +210,7 @@ void Measurement::on_hang(const ProcessReport& report) {
   try {
     write_hang_report(hang_file(directory, report.process), report);
   } catch (const IoError& error) {
-    fmt::print(stderr, "process {}: {}\n", report.process, error.what());
+    print_error("process {}: {}\n", report.process, error.what());
   }
   if (!is_root()) {
     std::this_thread::sleep_for(2s);  // the others look around before anything is aborted
@@ -232,9 +233,9 @@ void Measurement::on_hang(const ProcessReport& report) {
   }
   Outcome outcome{Outcome::Kind::Timeout, explain_hang(program_, reports)};
   outcome.explanation.insert(outcome.explanation.end(), silent.begin(), silent.end());
-  fmt::print(stderr, "{}: no operation completed for {} s: the run hangs\n", program_.name,
-             std::chrono::duration_cast<std::chrono::duration<double>>(options_.timeout).count());
-  for (const std::string& line : outcome.explanation) fmt::print(stderr, "  {}\n", line);
+  print_error("{}: no operation completed for {} s: the run hangs\n", program_.name,
+              std::chrono::duration_cast<std::chrono::duration<double>>(options_.timeout).count());
+  for (const std::string& line : outcome.explanation) print_error("  {}\n", line);
   files_.write_outcome(std::move(outcome));
   for (std::uint32_t p = 0; p < program_.processes; ++p) {
     std::filesystem::remove(hang_file(directory, p));
@@ -248,13 +249,13 @@ void Measurement::end_hang() {
 }
 
 void Measurement::on_failed_operation(const std::string& what) {
-  fmt::print(stderr, "{}: {}\n", program_.name, what);
+  print_error("{}: {}\n", program_.name, what);
   // Rank 0 may be stuck in a call: the process that failed writes the result, with what is on disk.
   try {
     if (!is_root()) files_.join(plan_);
     files_.write_outcome({Outcome::Kind::Failed, {what}});
   } catch (const std::exception& error) {  // the run ends all the same
-    fmt::print(stderr, "process {}: {}\n", processes_.rank(), error.what());
+    print_error("process {}: {}\n", processes_.rank(), error.what());
   }
 }
 

@@ -161,7 +161,7 @@ void ResultFiles::save_samples(std::vector<RegionSamples> rows) {
   partial.ops = base_.ops;
   partial.regions = rows_;
   if (appends_) partial.origin.versions[kAppends] = "yes";
-  write_timeline(partial, files_.partial());
+  write_timeline(partial, files_.partial(), Over::Anything);
 }
 
 void ResultFiles::set_trace(Timeline trace) {
@@ -189,7 +189,7 @@ void ResultFiles::set_version(const std::string& key, const std::string& value) 
 
 void ResultFiles::write(bool complete) {
   const std::scoped_lock lock{mutex_};
-  write_timeline(merged(), files_.result());
+  write_timeline(merged(), files_.result(), Over::Anything);
   if (complete) std::filesystem::remove(files_.partial());
 }
 
@@ -202,7 +202,7 @@ void ResultFiles::write_outcome(Outcome outcome) {
     timeline.regions.clear();
     timeline.spans.clear();
   }
-  write_timeline(timeline, files_.result());
+  write_timeline(timeline, files_.result(), Over::Anything);
   std::filesystem::remove(files_.partial());
 }
 

@@ -8,7 +8,8 @@ namespace foretrace::cost {
 Duration contention(Reading& read, Duration cost, std::uint32_t others) {
   if (others == 0 || !read.has(Param::HostContention)) return Duration{0};
   const double share = read.value(Param::HostContention);
-  return Duration{std::llround(static_cast<double>((cost * others).count()) * share)};
+  const double waited = static_cast<double>(cost.count()) * others * share;
+  return Duration{std::llround(std::min(waited, static_cast<double>(kLongestTime.count())))};
 }
 
 Duration call_time(Reading& read, const Call& call) {

@@ -40,8 +40,10 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
 
 KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks) {
   const std::uint32_t sms = read.count(Param::SmCount);
-  const std::uint32_t waves = (blocks + sms - 1) / sms;
-  const Duration alone = duration * waves + read.time(Param::SpinOverhead);
+  const std::int64_t waves = (std::int64_t{blocks} + sms - 1) / sms;
+  Duration spins = kLongestTime;
+  if (duration <= kLongestTime / waves) spins = duration * waves;
+  const Duration alone = spins + read.time(Param::SpinOverhead);
   return {alone, std::min(blocks, sms), 0, blocks, duration};
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <set>
 
@@ -54,6 +53,50 @@ double to_si(const Quantity& quantity, Unit unit) {
   if (unit == kTime) return value * 1e-12;
   if (unit == kRate) return value * 1e12;
   return value;
+}
+
+constexpr double kLargestSpread = 10;
+constexpr std::uint32_t kMostNodes = 100'000;
+constexpr std::uint32_t kMostGpusOfANode = 256;
+
+struct PossibleRange {
+  double least, most;
+};
+
+/// In SI units. What no machine exceeds keeps everything that is computed of it finite.
+PossibleRange possible_range(ParamUnit unit) {
+  switch (unit) {
+    case ParamUnit::Time:
+      return {0, 3600};
+    case ParamUnit::Count:
+      return {0, 0x1p31};
+    case ParamUnit::Size:
+      return {1, 0x1p60};
+    case ParamUnit::Rate:
+      return {1e3, 1e18};
+    case ParamUnit::FlopRate:
+      return {1e6, 1e21};
+    case ParamUnit::Ratio:
+      break;
+  }
+  return {1e-9, 1e9};
+}
+
+std::string_view si_unit(ParamUnit unit) {
+  switch (unit) {
+    case ParamUnit::Time:
+      return " s";
+    case ParamUnit::Size:
+      return " B";
+    case ParamUnit::Rate:
+      return " B/s";
+    case ParamUnit::FlopRate:
+      return " FLOP/s";
+    case ParamUnit::Count:
+    case ParamUnit::Ratio:
+      break;
+  }
+  return "";
 }
 
 class MachineReader {
@@ -127,8 +170,12 @@ class MachineReader {
 
   void read_node(const YamlNode& node) {
     MapReader map{node, "node", problems_};
-    if (const YamlNode* count = map.optional("count")) machine_.nodes = read_count(*count);
-    if (const YamlNode* gpus = map.required("gpus")) machine_.gpus_per_node = read_count(*gpus);
+    if (const YamlNode* count = map.optional("count")) {
+      machine_.nodes = read_count(*count, kMostNodes);
+    }
+    if (const YamlNode* gpus = map.required("gpus")) {
+      machine_.gpus_per_node = read_count(*gpus, kMostGpusOfANode);
+    }
     if (const YamlNode* gpu = map.required("gpu")) machine_.gpu_name = gpu->text;
     machine_.node = read_node_facts(map);
     map.finish();
@@ -148,10 +195,7 @@ class MachineReader {
     ParamValue value;
     if (const YamlNode* text = map.required("value")) {
       value.value = read_number(*text, info(param).unit);
-      if (value.value < 0 || (value.value == 0 && info(param).unit != ParamUnit::Time &&
-                              info(param).unit != ParamUnit::Count)) {
-        problems_.error(*text, fmt::format("{} must be positive", info(param).key));
-      }
+      check_range(param, value.value, *text);
     }
     if (const YamlNode* source = map.required("source")) take_source(*source, value);
     if (const YamlNode* from = map.optional("from")) {
@@ -161,9 +205,21 @@ class MachineReader {
     if (const YamlNode* range = map.optional("range")) value.range = range->text;
     if (const YamlNode* spread = map.optional("spread")) {
       value.spread = read_number(*spread, ParamUnit::Ratio);
+      if (value.spread < 0 || value.spread > kLargestSpread) {
+        problems_.error(*spread, fmt::format("a spread lies between 0 and {}", kLargestSpread));
+      }
     }
     map.finish();
     machine_.set(param, std::move(value));
+  }
+
+  void check_range(Param param, double value, const YamlNode& node) {
+    const auto [least, most] = possible_range(info(param).unit);
+    if (value >= least && value <= most) return;
+    problems_.error(node, value <= 0
+                              ? fmt::format("{} must be positive", info(param).key)
+                              : fmt::format("{} lies between {:g} and {:g}{}", info(param).key,
+                                            least, most, si_unit(info(param).unit)));
   }
 
   double read_number(const YamlNode& node, ParamUnit unit) {
@@ -186,10 +242,10 @@ class MachineReader {
     return to_si(*parsed, expected(unit));
   }
 
-  std::uint32_t read_count(const YamlNode& node) {
+  std::uint32_t read_count(const YamlNode& node, std::uint32_t most) {
     const double value = read_number(node, ParamUnit::Count);
-    if (value >= 1 && value <= 1e6) return static_cast<std::uint32_t>(value);
-    problems_.error(node, fmt::format("{} is not a count between 1 and 1000000", node.text));
+    if (value >= 1 && value <= most) return static_cast<std::uint32_t>(value);
+    problems_.error(node, fmt::format("{} is not a count between 1 and {}", node.text, most));
     return 1;
   }
 
@@ -255,9 +311,16 @@ std::filesystem::path machine_directory() {
 }
 
 std::vector<std::string> machine_names() {
+  const std::filesystem::path directory = machine_directory();
+  std::error_code wrong;
+  std::filesystem::directory_iterator files{directory, wrong};
+  if (wrong) {
+    throw UsageError{fmt::format("{}: {}\n  hint: FORETRACE_MACHINES names the directory of machine "
+                                 "files",
+                                 directory.string(), wrong.message())};
+  }
   std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry : std::filesystem::directory_iterator{machine_directory(), none}) {
+  for (const auto& entry : files) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
   std::ranges::sort(names);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "reports/timeline/environments.h"
@@ -11,11 +10,14 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::uint32_t kMostStarts = 1'000'000;
 
 fs::path old_environment(const fs::path& result) {
   return result.parent_path() / "environment.json";
@@ -35,21 +37,33 @@ bool has_old_environment(const fs::path& result) {
   return fs::is_regular_file(old_environment(result));
 }
 
-void take_old_environment(Timeline& timeline, const fs::path& result, const fs::path& root) {
-  if (!timeline.origin.starts.empty() || !has_old_environment(result)) return;
-  std::ifstream in{old_environment(result)};
-  const nlohmann::json document = nlohmann::json::parse(in, nullptr, false);
+OldStarts parse_old_environment(const std::string& text, const std::string& name) {
+  OldStarts old;
   try {
+    const nlohmann::json document = nlohmann::json::parse(text);
     for (const nlohmann::json& start : document.at("starts")) {
       const nlohmann::json machine = start.value("machine", nlohmann::json::object());
-      timeline.origin.starts.push_back(
-          {start.value("start", 0U), start.value("date", ""), start.value("label", ""),
-           store_environment(recorded_environment(machine), root), gpu_states(machine)});
+      const nlohmann::json number = start.value("start", nlohmann::json(0U));
+      if (!number.is_number_unsigned() || number > kMostStarts) {
+        throw UsageError{fmt::format("{}: {} is not the number of a start", name, number.dump())};
+      }
+      old.environments.push_back(recorded_environment(machine));
+      old.starts.push_back({number.get<std::uint32_t>(), start.value("date", ""),
+                            start.value("label", ""), environment_key(old.environments.back()),
+                            gpu_states(machine)});
     }
   } catch (const nlohmann::json::exception& error) {
-    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}",
-                                 old_environment(result).string(), error.what())};
+    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}", name, error.what())};
   }
+  return old;
+}
+
+std::vector<nlohmann::json> take_old_environment(Timeline& timeline, const fs::path& result) {
+  if (!timeline.origin.starts.empty() || !has_old_environment(result)) return {};
+  const fs::path file = old_environment(result);
+  OldStarts old = parse_old_environment(read_text_file(file), file.string());
+  timeline.origin.starts = std::move(old.starts);
+  return std::move(old.environments);
 }
 
 std::vector<fs::path> convert_runs(const fs::path& root) {
@@ -66,9 +80,11 @@ std::vector<fs::path> convert_runs(const fs::path& root) {
     Timeline timeline = read_timeline(result);
     const std::string file = path_in_repository(timeline.origin.file);
     if (!has_old_environment(result) && file == timeline.origin.file) continue;
-    take_old_environment(timeline, result, root);
+    for (const nlohmann::json& one : take_old_environment(timeline, result)) {
+      store_environment(one, root);
+    }
     timeline.origin.file = file;
-    write_timeline(timeline, result);
+    write_timeline(timeline, result, Over::Anything);
     fs::remove(old_environment(result));
     changed.push_back(result);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "reports/timeline/timeline.h"
@@ -14,10 +15,19 @@ namespace foretrace {
 bool has_old_environment(const std::filesystem::path& result);
 
 /// Gives `timeline`, read from `result`, the process starts of environment.json beside it, and
-/// stores their environments below `root`; does nothing when there is no such file or the starts
-/// are known. Throws UsageError when the file is not what the harness wrote.
-void take_old_environment(Timeline& timeline, const std::filesystem::path& result,
-                          const std::filesystem::path& root);
+/// returns their environments, which are to be stored (store_environment); none when there is no
+/// such file or the starts are known. Writes nothing. Throws UsageError when the file is not what
+/// the harness wrote.
+std::vector<nlohmann::json> take_old_environment(Timeline& timeline,
+                                                 const std::filesystem::path& result);
+
+/// What environment.json says of the starts, and their environments. Throws UsageError naming the
+/// file `name`.
+struct OldStarts {
+  std::vector<ProcessStart> starts;
+  std::vector<nlohmann::json> environments;
+};
+OldStarts parse_old_environment(const std::string& text, const std::string& name);
 
 /// Brings what is measured below `root` into today's form, where it stands: environments go to
 /// ROOT/environments, environment.json files go away, scenarios are named as in the repository.

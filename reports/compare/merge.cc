@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <tuple>
@@ -11,8 +12,11 @@
 
 #include "reports/compare/convert.h"
 #include "reports/timeline/environments.h"
+#include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
+#include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace {
 namespace {
@@ -37,6 +41,10 @@ void check_part(const Timeline& part, const Timeline& last) {
                                  last.origin.scenario, origin.program_hash,
                                  last.origin.program_hash)};
   }
+  if (!has_ops_of(part, last.ops)) {
+    throw UsageError{fmt::format("{} and {} have one program hash ({}) and other operations",
+                                 origin.scenario, last.origin.scenario, origin.program_hash)};
+  }
   if (part.outcome.kind != Outcome::Kind::Completed) {
     throw UsageError{fmt::format("{}: a start that did not complete", origin.scenario)};
   }
@@ -46,6 +54,7 @@ struct Measured {
   fs::path file;
   fs::path place;  ///< of its directory, below its root
   Timeline timeline;
+  std::vector<nlohmann::json> old_environments;  ///< of environment.json beside it
 };
 
 std::vector<Measured> measured_below(const fs::path& root) {
@@ -55,32 +64,85 @@ std::vector<Measured> measured_below(const fs::path& root) {
   std::vector<Measured> found;
   for (const auto& entry : fs::recursive_directory_iterator{root}) {
     if (entry.path().filename() != kMeasuredFile) continue;
-    found.push_back({entry.path(), fs::relative(entry.path().parent_path(), root),
-                     read_timeline(entry.path())});
+    Measured& one = found.emplace_back();
+    one.file = entry.path();
+    one.place = fs::relative(entry.path().parent_path(), root);
+    one.timeline = read_timeline(one.file);
+    one.old_environments = take_old_environment(one.timeline, one.file);
   }
   std::ranges::sort(found, {}, &Measured::file);
   return found;
 }
 
-/// The environments that the part's starts refer to, below `output` as well; those of a part of
-/// the earlier form are taken from environment.json.
-void join_environments(Measured& part, const fs::path& output) {
-  take_old_environment(part.timeline, part.file, output);
+/// The environments that the part's starts refer to, below `output` as well.
+void join_environments(const Measured& part, const fs::path& output) {
+  for (const auto& environment : part.old_environments) store_environment(environment, output);
   for (const ProcessStart& start : part.timeline.origin.starts) {
     const auto file = find_environment(part.file, start.environment);
     const fs::path place = output / "environments" / (start.environment + ".json");
     if (!file || fs::exists(place)) continue;
-    fs::create_directories(place.parent_path());
-    fs::copy_file(*file, place);
+    make_directory(place.parent_path());
+    write_file(place, read_text_file(*file));
   }
 }
 
 /// A run may carry its scenario.
 void copy_scenarios(const fs::path& from, const fs::path& to) {
   for (const auto& entry : fs::directory_iterator{from}) {
-    if (entry.path().extension() != ".yaml" || fs::equivalent(from, to)) continue;
-    fs::copy_file(entry.path(), to / entry.path().filename(), fs::copy_options::overwrite_existing);
+    const fs::path copy = to / entry.path().filename();
+    if (entry.path().extension() != ".yaml" || !entry.is_regular_file()) continue;
+    if (std::error_code none; fs::equivalent(entry.path(), copy, none)) continue;
+    write_file(copy, read_text_file(entry.path()), Over::Anything);
   }
+}
+
+bool has_same_samples(const Timeline& a, const Timeline& b) {
+  std::size_t samples = 0;
+  const bool is_same = std::ranges::equal(a.regions, b.regions, [&](const auto& x, const auto& y) {
+    samples += x.samples_ns.size();
+    return x.op == y.op && x.instance == y.instance && x.samples_ns == y.samples_ns;
+  });
+  // Few figures may be equal by chance, and without regions there is nothing to count twice.
+  constexpr std::size_t kEnough = 5;
+  const bool is_dated = !a.origin.starts.empty() && samples > 0;
+  return is_same && a.origin.starts == b.origin.starts && (is_dated || samples >= kEnough);
+}
+
+/// A measurement that is named twice, or was copied, would count twice.
+void refuse_same(const std::vector<const Measured*>& parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      std::error_code none;
+      if (!fs::equivalent(parts[i]->file, parts[k]->file, none) &&
+          !has_same_samples(parts[i]->timeline, parts[k]->timeline)) {
+        continue;
+      }
+      throw UsageError{
+          fmt::format("{} and {} are the same measurement: its samples would count twice\n"
+                      "  hint: leave one out",
+                      parts[k]->file.string(), parts[i]->file.string())};
+    }
+  }
+}
+
+/// What is merged of one program, and where it goes.
+struct Merged {
+  fs::path directory;
+  fs::path scenarios;  ///< where they are copied from
+  Timeline timeline;
+};
+
+Merged merge_parts(const std::vector<const Measured*>& parts, const fs::path& output) {
+  refuse_same(parts);
+  std::vector<Timeline> timelines;
+  for (const Measured* part : parts) timelines.push_back(part->timeline);
+  Merged merged{(output / parts.back()->place).lexically_normal(), parts.back()->file.parent_path(),
+                merge_starts(std::move(timelines))};
+  if (is_input(merged.directory / kMeasuredFile)) {
+    throw UsageError{fmt::format("{} is merged, and would be written over\n  hint: another -o",
+                                 (merged.directory / kMeasuredFile).string())};
+  }
+  return merged;
 }
 
 }  // namespace
@@ -126,27 +188,25 @@ std::vector<fs::path> merge_runs(const std::vector<fs::path>& roots, const fs::p
     for (Measured& measured : measured_below(root)) all.push_back(std::move(measured));
   }
   std::map<std::string, std::vector<const Measured*>> by_program;
-  for (Measured& measured : all) {
-    join_environments(measured, output);
-    by_program[measured.timeline.origin.program_hash].push_back(&measured);
-  }
+  for (const Measured& one : all) by_program[one.timeline.origin.program_hash].push_back(&one);
   if (by_program.empty()) throw UsageError{fmt::format("no {} below these", kMeasuredFile)};
+  // Everything is read and joined before anything is written.
   std::set<fs::path> places;
-  std::vector<fs::path> written;
+  std::vector<Merged> results;
   for (const auto& [hash, parts] : by_program) {
-    const fs::path directory = (output / parts.back()->place).lexically_normal();
-    if (!places.insert(directory).second) {
-      throw UsageError{fmt::format(
-          "two programs would go to {}\n  hint: measure one of them anew, or leave it out",
-          directory.string())};
-    }
-    std::vector<Timeline> timelines;
-    for (const Measured* part : parts) timelines.push_back(part->timeline);
-    const Timeline merged = merge_starts(std::move(timelines));
-    fs::create_directories(directory);
-    write_timeline(merged, directory / kMeasuredFile);
-    copy_scenarios(parts.back()->file.parent_path(), directory);
-    written.push_back(directory);
+    results.push_back(merge_parts(parts, output));
+    if (places.insert(results.back().directory).second) continue;
+    throw UsageError{fmt::format(
+        "two programs would go to {}\n  hint: measure one of them anew, or leave it out",
+        results.back().directory.string())};
+  }
+  for (const Measured& one : all) join_environments(one, output);
+  std::vector<fs::path> written;
+  for (const Merged& merged : results) {
+    make_directory(merged.directory);
+    write_timeline(merged.timeline, merged.directory / kMeasuredFile);
+    copy_scenarios(merged.scenarios, merged.directory);
+    written.push_back(merged.directory);
   }
   return written;
 }

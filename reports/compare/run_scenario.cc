@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/timeline/origin.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 
@@ -27,7 +28,11 @@ std::filesystem::path find_scenario(const LoadedTimeline& loaded) {
 
 void check_same_program(const Program& program, const LoadedTimeline& loaded) {
   const Origin& origin = loaded.timeline.origin;
-  if (program.hash == origin.program_hash) return;
+  if (program.hash == origin.program_hash) {
+    if (has_ops_of(loaded.timeline, op_rows(program))) return;
+    throw UsageError{fmt::format("{}: its operations are not those of {}, whose hash it has",
+                                 loaded.file.string(), program.file)};
+  }
   throw UsageError{fmt::format(
       "{} is of another program than {}:\n"
       "  timeline: scenario '{}', program hash {}\n"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/locale/utf.hpp>
 #include <cmath>
 #include <iterator>
 #include <kainjow/mustache.hpp>
@@ -22,7 +23,25 @@ constexpr double kWidth = 1180, kLeft = 172, kRight = kWidth - 14;
 constexpr double kRowHeight = 15, kRowGap = 2, kLaneGap = 11, kGroupHeight = 24, kAxisHeight = 26;
 constexpr double kLegendHeight = 30, kTitleHeight = 30, kLetterWidth = 5.4;
 
-std::string escaped(const std::string& text) { return kainjow::mustache::html_escape(text); }
+/// XML has no control characters and no half code points: a name may have been cut.
+std::string escaped(const std::string& text) {
+  using Utf8 = boost::locale::utf::utf_traits<char>;
+  std::string shown;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = at;
+    const auto code = Utf8::decode(at, text.end());
+    const bool is_shown = code != boost::locale::utf::illegal &&
+                          code != boost::locale::utf::incomplete &&
+                          (code >= 0x20 || code == '\t' || code == '\n') &&
+                          (code & 0xfffeU) != 0xfffeU && (code < 0x7f || code > 0x9f);
+    if (is_shown) {
+      shown.append(begin, at);
+    } else {
+      shown += "\ufffd";
+    }
+  }
+  return kainjow::mustache::html_escape(shown);
+}
 
 /// 1, 2 or 5 times a power of ten: the first that gives at most 10 ticks.
 double tick_step(double length_ns) {

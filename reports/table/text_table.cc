@@ -22,7 +22,7 @@ std::string escape_bars(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
     if (c == '|') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
+    escaped += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;  // names from files
   }
   return escaped;
 }

@@ -8,6 +8,7 @@
 #include <boost/uuid/uuid_io.hpp>
 #include <cctype>
 #include <initializer_list>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "reports/timeline/write_file.h"
@@ -94,7 +95,11 @@ std::vector<GpuState> gpu_states(const Json& machine) {
   std::vector<GpuState> states;
   const auto known = [](const Json& gpu, const char* key) -> std::optional<std::uint32_t> {
     if (!gpu.contains(key)) return std::nullopt;
-    return gpu.at(key).get<std::uint32_t>();
+    const Json& value = gpu.at(key);
+    if (!value.is_number_unsigned() || value > std::numeric_limits<std::uint32_t>::max()) {
+      return std::nullopt;
+    }
+    return value.get<std::uint32_t>();
   };
   for (const Json& gpu : machine.value("gpus", Json::array())) {
     states.push_back({known(gpu, "sm_clock_mhz"), known(gpu, "memory_clock_mhz"),
@@ -112,13 +117,15 @@ std::string store_environment(const Json& environment, const fs::path& directory
   std::string key = environment_key(environment);
   const fs::path file = directory / kDirectory / (key + ".json");
   if (!fs::exists(file)) {
-    fs::create_directories(file.parent_path());
+    make_directory(file.parent_path());
     write_file(file, environment.dump(1) + "\n");
   }
   return key;
 }
 
 std::optional<fs::path> find_environment(const fs::path& result, const std::string& key) {
+  // A timeline may say anything: its key is no path.
+  if (key.find_first_not_of("0123456789abcdef-") != std::string::npos) return std::nullopt;
   fs::path above = fs::absolute(result);
   for (int level = 0; level < 4; ++level) {
     above = above.parent_path();

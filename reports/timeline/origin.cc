@@ -1,5 +1,6 @@
 #include "reports/timeline/origin.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "scenarios/text/data_directory.h"
@@ -110,6 +111,12 @@ std::vector<OpRow> op_rows(const Program& program) {
     rows.push_back(std::move(row));
   }
   return rows;
+}
+
+bool has_ops_of(const Timeline& timeline, const std::vector<OpRow>& rows) {
+  return std::ranges::equal(timeline.ops, rows, [](const OpRow& a, const OpRow& b) {
+    return a.kind == b.kind && a.loops == b.loops;
+  });
 }
 
 }  // namespace foretrace

@@ -20,4 +20,7 @@ Origin origin_of(const Program& program);
 /// One row per operation, by OpId.
 std::vector<OpRow> op_rows(const Program& program);
 
+/// Whether `timeline` is of these operations in these loops: its hash alone may say so wrongly.
+bool has_ops_of(const Timeline& timeline, const std::vector<OpRow>& rows);
+
 }  // namespace foretrace

@@ -5,8 +5,11 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <string>
+#include <string_view>
 
 #include "reports/timeline/timeline.h"
+#include "reports/timeline/write_file.h"
 
 namespace foretrace {
 
@@ -17,12 +20,16 @@ inline constexpr int kTimelineSchemaVersion = 1;
 inline constexpr const char* kPredictedFile = "predicted.timeline.json";
 inline constexpr const char* kMeasuredFile = "measured.timeline.json";
 
-/// Writes FILE.tmp, then renames it. Throws IoError.
-void write_timeline(const Timeline& timeline, const std::filesystem::path& file);
+/// As write_file does. Throws IoError, UsageError.
+void write_timeline(const Timeline& timeline, const std::filesystem::path& file,
+                    Over over = Over::NoInput);
 void write_timeline(const Timeline& timeline, std::ostream& out);
 
-/// Throws UsageError naming the file and the reason: missing, not JSON, another kind of file,
-/// another schema version, no program hash, an index that points nowhere.
+/// Throws UsageError naming the file and the reason: missing, no plain file, larger than 512 MiB,
+/// not JSON, another kind of file, another schema version, no program hash, or what
+/// timeline_check.h says of it.
 Timeline read_timeline(const std::filesystem::path& file);
+/// The same of a text; `name` is what messages call it.
+Timeline parse_timeline(std::string_view text, const std::string& name);
 
 }  // namespace foretrace

@@ -211,8 +211,9 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
   document.end();
 }
 
-void write_timeline(const Timeline& timeline, const std::filesystem::path& file) {
-  write_file(file, [&](std::ostream& out) { write_timeline(timeline, out); });
+void write_timeline(const Timeline& timeline, const std::filesystem::path& file, Over over) {
+  write_file(
+      file, [&](std::ostream& out) { write_timeline(timeline, out); }, over);
 }
 
 }  // namespace foretrace

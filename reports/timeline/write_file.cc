@@ -1,53 +1,179 @@
 #include "reports/timeline/write_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <ostream>
+#include <streambuf>
 #include <system_error>
+#include <utility>
 
 #include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace {
 namespace {
 
-/// Removes the temporary file unless the write came to its end.
-struct Temporary {
-  std::filesystem::path path;
-  bool kept = false;
-  ~Temporary() {
-    std::error_code ignored;
-    if (!kept) std::filesystem::remove(path, ignored);
-  }
-};
+namespace fs = std::filesystem;
 
-IoError cannot_write(const std::filesystem::path& file, int code) {
+IoError cannot_write(const fs::path& file, int code) {
   return IoError{fmt::format("cannot write {}: {}", file.string(),
                              code != 0 ? std::strerror(code) : "the write failed")};
 }
 
-}  // namespace
+/// An open file as a stream's buffer; remembers the first error.
+class DescriptorBuffer : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int descriptor) : descriptor_{descriptor} {
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+  }
+  int error() const { return error_; }
 
-void write_file(const std::filesystem::path& file,
+ protected:
+  int_type overflow(int_type c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) {
+      *pptr() = traits_type::to_char_type(c);
+      pbump(1);
+    }
+    return traits_type::not_eof(c);
+  }
+  int sync() override {
+    const char* at = pbase();
+    while (error_ == 0 && at != pptr()) {
+      const ssize_t written = ::write(descriptor_, at, static_cast<std::size_t>(pptr() - at));
+      if (written >= 0) {
+        at += written;
+      } else if (errno != EINTR) {
+        error_ = errno;
+      }
+    }
+    setp(buffer_.data(), buffer_.data() + buffer_.size());
+    return error_ == 0 ? 0 : -1;
+  }
+
+ private:
+  int descriptor_;
+  int error_ = 0;
+  std::array<char, 1 << 16> buffer_{};
+};
+
+/// Closed at the end, whatever happens; removed unless it was renamed.
+struct OpenedFile {
+  int descriptor = -1;
+  fs::path temporary;  ///< empty: nothing to remove
+  explicit OpenedFile(int opened, fs::path name = {})
+      : descriptor{opened}, temporary{std::move(name)} {}
+  OpenedFile(const OpenedFile&) = delete;
+  OpenedFile& operator=(const OpenedFile&) = delete;
+  ~OpenedFile() {
+    if (descriptor >= 0) ::close(descriptor);
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+  }
+};
+
+void write_into(int descriptor, const fs::path& file,
                 const std::function<void(std::ostream&)>& write) {
-  Temporary temporary{file.string() + ".tmp"};
-  errno = 0;
-  std::ofstream out{temporary.path, std::ios::binary | std::ios::trunc};
-  if (!out) throw cannot_write(file, errno);
+  DescriptorBuffer buffer{descriptor};
+  std::ostream out{&buffer};
   write(out);
-  out.close();
-  if (!out) throw cannot_write(file, errno);
-  std::error_code code;
-  std::filesystem::rename(temporary.path, file, code);
-  if (code) throw cannot_write(file, code.value());
-  temporary.kept = true;
+  out.flush();
+  if (!out || buffer.error() != 0) throw cannot_write(file, buffer.error());
 }
 
-void write_file(const std::filesystem::path& file, std::string_view content) {
-  write_file(file, [&](std::ostream& out) {
-    out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  });
+/// A device, a pipe, a terminal: nothing to replace.
+void write_to_special(const fs::path& file, const std::function<void(std::ostream&)>& write) {
+  // A pipe that nobody reads is an error at once, not a wait.
+  const OpenedFile out{::open(file.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)};
+  if (out.descriptor < 0) throw cannot_write(file, errno);
+  ::fcntl(out.descriptor, F_SETFL, ::fcntl(out.descriptor, F_GETFL) & ~O_NONBLOCK);
+  write_into(out.descriptor, file, write);
+}
+
+/// Where a chain of links ends; that file may be missing.
+fs::path behind_links(const fs::path& file) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  fs::path at = file;
+  std::error_code none;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(at, none)); ++links) {
+    if (links == kMostLinks) throw cannot_write(file, ELOOP);
+    const fs::path target = fs::read_symlink(at, none);
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return at;
+}
+
+OpenedFile create_beside(const fs::path& target, const fs::path& file) {
+  static std::atomic<unsigned> count{0};
+  constexpr int kMostTries = 1000;
+  for (int tries = 0;; ++tries) {
+    const fs::path name =
+        target.parent_path() / fmt::format(".foretrace-{}-{}.tmp", ::getpid(), count++);
+    const int made = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (made >= 0) return OpenedFile{made, name};
+    if (errno != EEXIST || tries == kMostTries) throw cannot_write(file, errno);
+  }
+}
+
+void sync_directory(const fs::path& directory) {
+  const OpenedFile opened{
+      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened.descriptor >= 0) (void)::fsync(opened.descriptor);  // not every file system can
+}
+
+}  // namespace
+
+void write_file(const fs::path& file, const std::function<void(std::ostream&)>& write, Over over) {
+  struct stat status {};
+  const bool exists = ::stat(file.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) throw cannot_write(file, EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) return write_to_special(file, write);
+  if (exists && over == Over::NoInput && is_input(file)) {
+    throw UsageError{fmt::format(
+        "{}: this command reads it, and would write over it\n  hint: give another name with -o",
+        file.string())};
+  }
+  const fs::path target = behind_links(file);
+  OpenedFile made = create_beside(target, file);
+  if (exists) (void)::fchmod(made.descriptor, status.st_mode & 07777);
+  write_into(made.descriptor, file, write);
+  // On the disk before it has the name: a power failure leaves the old content or the new.
+  if (::fsync(made.descriptor) != 0 && errno != EINVAL) throw cannot_write(file, errno);
+  if (::rename(made.temporary.c_str(), target.c_str()) != 0) throw cannot_write(file, errno);
+  made.temporary.clear();
+  sync_directory(target.parent_path());
+}
+
+void write_file(const fs::path& file, std::string_view content, Over over) {
+  write_file(
+      file,
+      [&](std::ostream& out) {
+        out.write(content.data(), static_cast<std::streamsize>(content.size()));
+      },
+      over);
+}
+
+void make_directory(const fs::path& directory) {
+  std::error_code code;
+  fs::create_directories(directory, code);
+  if (code) throw UsageError{fmt::format("{}: {}", directory.string(), code.message())};
+}
+
+DirectoryTurn::DirectoryTurn(const fs::path& directory)
+    : descriptor_{::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)} {
+  while (descriptor_ >= 0 && ::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+DirectoryTurn::~DirectoryTurn() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 }  // namespace foretrace

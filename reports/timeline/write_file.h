@@ -1,4 +1,6 @@
-// Files appear whole or not at all: written under NAME.tmp, then renamed.
+// The only way to write a file. It appears whole or not at all: written under a new name beside it,
+// on the disk, then renamed. Only over plain files: a link's target is written, a device or a pipe
+// is written into, and what this process has read is refused.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +10,33 @@
 
 namespace foretrace {
 
-/// Calls `write` with a stream on FILE.tmp and renames it when all went well; otherwise removes it
-/// and throws IoError (or what `write` threw).
-void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write);
-void write_file(const std::filesystem::path& file, std::string_view content);
+enum class Over {
+  NoInput,  ///< refuses a file that this process has read
+  Anything  ///< renews it: tables in documents, results that grow
+};
+
+/// Calls `write` with a stream and keeps what it wrote when all went well. Throws UsageError for a
+/// file that is an input, IoError when it cannot be written, and what `write` throws; the file is
+/// then as it was.
+void write_file(const std::filesystem::path& file, const std::function<void(std::ostream&)>& write,
+                Over over = Over::NoInput);
+void write_file(const std::filesystem::path& file, std::string_view content,
+                Over over = Over::NoInput);
+
+/// Makes the directory and those above it. Throws UsageError.
+void make_directory(const std::filesystem::path& directory);
+
+/// Whoever writes several files that belong together into one directory takes turns: held until it
+/// is destroyed. Where the file system has no locks, nobody waits.
+class DirectoryTurn {
+ public:
+  explicit DirectoryTurn(const std::filesystem::path& directory);
+  ~DirectoryTurn();
+  DirectoryTurn(const DirectoryTurn&) = delete;
+  DirectoryTurn& operator=(const DirectoryTurn&) = delete;
+
+ private:
+  int descriptor_;
+};
 
 }  // namespace foretrace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "scenarios/program/program_walk.h"
+
 namespace foretrace {
 namespace {
 
@@ -100,7 +102,7 @@ void OrderWalk::enter(Thread& thread, const Op& op, std::uint64_t instance) {
   std::uint64_t times = 1;
   if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
     times = repeat->times;
-    if (times == 0) return;
+    if (times == 0 || is_void(repeat->ops, true)) return;
     thread.variables.push_back(0);
   } else if (std::holds_alternative<NcclGroup>(op.kind)) {
     ++thread.group_depth;

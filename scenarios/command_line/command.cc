@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <new>
+#include <sstream>
 
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace {
 namespace {
@@ -35,9 +41,9 @@ std::string full_name(const CLI::App& app) {
 }
 
 int report_wrong_use(CLI::App& app, const std::string& message, const std::string& hint) {
-  fmt::print(stderr, "error: {}\n", message);
-  if (!hint.empty()) fmt::print(stderr, "  hint: {}\n", hint);
-  fmt::print(stderr, "Run '{} --help' for its flags.\n", full_name(app));
+  print_error("error: {}\n", message);
+  if (!hint.empty()) print_error("  hint: {}\n", hint);
+  print_error("Run '{} --help' for its flags.\n", full_name(app));
   return kWrongUse;
 }
 
@@ -61,7 +67,10 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request) == 0 ? kDone : kOurBug;
+    std::ostringstream text;
+    const int code = app.exit(request, text, text);
+    print_text(text.str());
+    return code == 0 ? kDone : kOurBug;
   } catch (const CLI::ExtrasError&) {
     return report_unknown_argument(app);
   } catch (const CLI::ConversionError& error) {
@@ -83,10 +92,37 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
 /// Rendered diagnostics name their file and end in a newline; a sentence gets both here.
 void print_failure(const std::string& what) {
   if (what.ends_with('\n')) {
-    fmt::print(stderr, "{}", what);
+    print_error("{}", what);
   } else {
-    fmt::print(stderr, "error: {}\n", what);
+    print_error("error: {}\n", what);
   }
+}
+
+int exit_code_of(const std::function<int()>& work) {
+  try {
+    return work();
+  } catch (const UsageError& error) {
+    print_failure(error.what());
+    return kWrongUse;
+  } catch (const CannotHereError& error) {
+    print_failure(error.what());
+    return kCannotHere;
+  } catch (const std::bad_alloc&) {
+    print_failure("not enough memory");
+    return kBroke;
+  } catch (const std::exception& error) {  // IoError, CudaError, NcclError, ...: the world failed
+    print_failure(error.what());
+    return kBroke;
+  }
+}
+
+/// An answer that nobody could read is none.
+int after_output(int exit_code) {
+  const int lost = lost_output();
+  if (lost == 0 || (exit_code != kDone && exit_code != kBadAnswer)) return exit_code;
+  // Whoever closed a pipe knows.
+  if (lost != EPIPE) print_failure(fmt::format("cannot write to stdout: {}", std::strerror(lost)));
+  return kBroke;
 }
 
 }  // namespace
@@ -103,23 +139,13 @@ CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::stri
 
 int run_command_line(int argc, char** argv, const std::string& description,
                      const std::string& version, const std::vector<AddCommand>& commands) {
+  secure_standard_streams();
   const std::string program = argc > 0 ? argv[0] : "foretrace";
   CLI::App app{description, program.substr(program.find_last_of('/') + 1)};
   app.set_version_flag("--version", app.get_name() + " " + version, "Print the version");
   int exit_code = kDone;
   for (const AddCommand add : commands) add(app, exit_code);
-  try {
-    return parse_and_run(app, argc, argv, exit_code);
-  } catch (const UsageError& error) {
-    print_failure(error.what());
-    return kWrongUse;
-  } catch (const CannotHereError& error) {
-    print_failure(error.what());
-    return kCannotHere;
-  } catch (const std::exception& error) {  // IoError, CudaError, NcclError, ...: the world failed
-    print_failure(error.what());
-    return kBroke;
-  }
+  return after_output(exit_code_of([&] { return parse_and_run(app, argc, argv, exit_code); }));
 }
 
 }  // namespace foretrace

@@ -18,7 +18,8 @@ CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::stri
                          const std::string& example);
 
 /// Parses, runs the chosen subcommand, prints what went wrong to stderr, returns the exit code.
-/// An unknown flag or subcommand is exit 2 with a suggestion.
+/// An unknown flag or subcommand is exit 2 with a suggestion; an answer that stdout did not take is
+/// exit 4.
 int run_command_line(int argc, char** argv, const std::string& description,
                      const std::string& version, const std::vector<AddCommand>& commands);
 

@@ -96,6 +96,7 @@ class TaskGraphReader {
       return static_cast<std::uint32_t>(
           read_constant(reader_, *node, kNumber, 0, std::int64_t{fields.program().devices} - 1));
     }
+    if (!fields.is_sound()) return 0;  // a buffer may be none
     std::optional<std::uint32_t> home;
     const OpFacts facts = op_facts(kind);
     for (const BufferAccess& access : facts.accesses) {

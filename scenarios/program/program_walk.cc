@@ -32,4 +32,14 @@ std::uint64_t count_executions(const Block& block) {
   return total;
 }
 
+bool is_void(const Block& block, bool in_regions) {
+  return std::ranges::all_of(block, [in_regions](const Op& op) {
+    if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
+      return repeat->times == 0 || is_void(repeat->ops, in_regions);
+    }
+    const auto* region = std::get_if<Region>(&op.kind);
+    return in_regions && region != nullptr && is_void(region->ops, in_regions);
+  });
+}
+
 }  // namespace foretrace

@@ -39,6 +39,10 @@ std::uint64_t executions(Around around);
 /// How often the operations that are no blocks are executed, all together.
 std::uint64_t count_executions(const Block& block);
 
+/// Nothing but loops, and regions where `in_regions`: running it takes no time and calls nothing,
+/// however often. Loops of it are not gone around.
+bool is_void(const Block& block, bool in_regions);
+
 namespace detail {
 template <class Visit>
 void walk(const Block& block, std::vector<const Op*>& around, const Visit& visit) {
@@ -103,7 +107,7 @@ class ExecutionWalk {
       const Block* inner = block_of(op.kind);
       if (inner == nullptr) {
         stopped_ = !visit(op, Variables{variables_}, Around{around_});
-      } else if (enters(*inner)) {
+      } else if (enters(*inner) && !is_void(*inner, true)) {
         enter(op, *inner, enters, visit);
       }
     }

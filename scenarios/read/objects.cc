@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "scenarios/read/reader.h"
 
@@ -73,7 +74,20 @@ void add_default_streams(Reader& reader) {
   }
 }
 
+/// Of all communicators together, as said in the error at `node`.
+bool has_too_many_members(Reader& reader, const YamlNode& node, std::uint64_t more) {
+  constexpr std::uint64_t kMostMembers = std::uint64_t{1} << 22;
+  std::uint64_t members = more;
+  for (const Communicator& other : reader.program.communicators) members += other.members.size();
+  if (members <= kMostMembers) return false;
+  reader.problems.error(
+      node, fmt::format("more than {} members of all communicators together", kMostMembers));
+  return true;
+}
+
 void read_member_list(Reader& reader, const YamlNode& node, Communicator& communicator) {
+  if (has_too_many_members(reader, node, node.items.size())) return;
+  std::set<RankPlace> seen;
   for (const YamlNode& item : node.items) {
     if (item.kind != YamlNode::Kind::Sequence || item.items.size() != 2) {
       reader.problems.error(item, "a member is a pair [process, device]");
@@ -84,7 +98,7 @@ void read_member_list(Reader& reader, const YamlNode& node, Communicator& commun
     const auto device =
         read_constant(reader, item.items[1], kNumber, 0, std::int64_t{reader.program.devices} - 1);
     const RankPlace place{static_cast<std::uint32_t>(process), static_cast<std::uint32_t>(device)};
-    if (std::ranges::find(communicator.members, place) != communicator.members.end()) {
+    if (!seen.insert(place).second) {
       reader.problems.error(
           item, fmt::format("device {} of process {} is a member already", device, process));
       continue;
@@ -95,6 +109,8 @@ void read_member_list(Reader& reader, const YamlNode& node, Communicator& commun
 
 void read_all_devices(Reader& reader, const YamlNode& node, Communicator& communicator) {
   read_choice<bool>(reader, node, "members", {{"all_devices", true}});
+  const std::uint64_t ranks = std::uint64_t{reader.program.processes} * reader.program.devices;
+  if (has_too_many_members(reader, node, ranks)) return;
   for (std::uint32_t process = 0; process < reader.program.processes; ++process) {
     for (std::uint32_t device = 0; device < reader.program.devices; ++device) {
       communicator.members.push_back({process, device});

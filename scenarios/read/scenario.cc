@@ -10,6 +10,7 @@
 #include "scenarios/check/check.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 
 namespace foretrace {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::int64_t kMostProcesses = 100'000;
 constexpr std::int64_t kMostDevices = 1024;  // per process
+constexpr std::uint64_t kMostRanks = 131'072;
 
 /// "# Prefetch: batch i+1 crosses PCIe ...": what the file shows.
 std::string first_comment(std::string_view text) {
@@ -44,6 +46,14 @@ void read_who_runs(Reader& reader, MapReader& map) {
   program.devices = read_count(reader, map, "devices", 1, kMostDevices);
   reader.constants["devices"] = program.devices;
   program.warmup = read_count(reader, map, "warmup", 0, kMostPasses);
+  if (std::uint64_t{program.processes} * program.devices > kMostRanks) {
+    const YamlNode* node = map.has("devices") ? map.optional("devices") : &map.node();
+    reader.problems.error(*node,
+                          fmt::format("{} processes with {} devices each are more than {} GPUs",
+                                      program.processes, program.devices, kMostRanks));
+    program.processes = program.nodes;
+    program.devices = 1;
+  }
   if (program.processes % program.nodes != 0) {
     const YamlNode* node = map.has("processes") ? map.optional("processes") : &map.node();
     reader.problems.error(*node, fmt::format("{} processes cannot be spread evenly over {} nodes",
@@ -150,7 +160,7 @@ Program load_scenario(const std::filesystem::path& file, const ParameterValues& 
   const std::string text = read_text_file(file);
   auto read = read_scenario(text, file.string(), parameters);
   if (!read) throw UsageError{render(read.error(), text)};
-  if (!read->warnings.empty()) fmt::print(stderr, "{}", render(read->warnings, text));
+  if (!read->warnings.empty()) print_error("{}", render(read->warnings, text));
   return std::move(read->program);
 }
 

@@ -14,6 +14,8 @@ namespace {
 // The product of all loops around an operation numbers its instances: see Program's loop_indices.
 constexpr auto kMostInstances = static_cast<std::int64_t>(kMostExecutions);
 
+constexpr std::size_t kMostHostThreads = 262'144;
+
 class ThreadReader {
  public:
   explicit ThreadReader(Reader& reader) : reader_{reader} {
@@ -38,6 +40,14 @@ class ThreadReader {
       thread.processes = all_processes();
     }
     thread_name_ = name.text;
+    host_threads_ += thread.processes.size();
+    if (host_threads_ > kMostHostThreads) {
+      if (!std::exchange(said_many_, true)) {
+        problems().error(name, fmt::format("more than {} host threads in all processes together",
+                                           kMostHostThreads));
+      }
+      return;
+    }
     reader_.domain = {thread.processes, {}};
     if (ops != nullptr) thread.ops = read_block(*ops);
     reader_.program.threads.push_back(std::move(thread));
@@ -235,6 +245,8 @@ class ThreadReader {
   std::map<std::string_view, const OpSyntax*> simple_ops_;
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
+  std::size_t host_threads_ = 0;  ///< of all processes
+  bool said_many_ = false;
   bool in_nccl_group_ = false;
   bool in_capture_ = false;
 };

@@ -65,19 +65,23 @@ double CsvLine::number(std::string_view column) const {
   double value = 0;
   const char* const last = cell.data() + cell.size();
   const auto [end, error] = std::from_chars(cell.data(), last, value);
-  if (error != std::errc{} || end != last || !std::isfinite(value)) {
+  if (error != std::errc{} || end != last || !(std::abs(value) < 1e15)) {
     throw UsageError{fmt::format("{}: {} is '{}', not a number", where_, column, cell)};
   }
   return value;
 }
 
 CsvFile read_csv(const std::filesystem::path& file) {
-  std::istringstream text{read_text_file(file)};
+  return parse_csv(read_text_file(file), file.string());
+}
+
+CsvFile parse_csv(const std::string& text, const std::string& file) {
+  std::istringstream in{text};
   std::shared_ptr<const CsvLine::Columns> columns;
   std::vector<CsvLine> lines;
   std::string line;
-  for (std::size_t number = 1; std::getline(text, line); ++number) {
-    const std::string where = fmt::format("{}:{}", file.string(), number);
+  for (std::size_t number = 1; std::getline(in, line); ++number) {
+    const std::string where = fmt::format("{}:{}", file, number);
     std::vector<std::string> cells = csv_cells(line, where);
     if (!columns) {
       columns = csv_columns(cells, where);
@@ -85,7 +89,7 @@ CsvFile read_csv(const std::filesystem::path& file) {
       lines.emplace_back(where, columns, std::move(cells));
     }
   }
-  if (!columns) throw UsageError{fmt::format("{}: an empty file", file.string())};
+  if (!columns) throw UsageError{fmt::format("{}: an empty file", file)};
   return CsvFile{std::move(lines)};
 }
 

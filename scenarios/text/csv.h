@@ -22,7 +22,7 @@ class CsvLine {
   const std::string& where() const { return where_; }
   /// Throws UsageError when the table has no such column.
   std::string_view text(std::string_view column) const;
-  /// 0 for an empty cell. Throws UsageError for what is no finite number.
+  /// 0 for an empty cell. Throws UsageError for what is no number below 1e15.
   double number(std::string_view column) const;
 
  private:
@@ -43,5 +43,7 @@ class CsvFile {
 /// Throws UsageError naming file and line: not readable, a line of too few or too many cells, a
 /// quote that does not end, a column twice.
 CsvFile read_csv(const std::filesystem::path& file);
+/// The same of a text; `file` is named in errors.
+CsvFile parse_csv(const std::string& text, const std::string& file);
 
 }  // namespace foretrace

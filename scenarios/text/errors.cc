@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "scenarios/text/print.h"
+
 namespace foretrace {
 
 void check_failed(const char* condition, const std::string& message, const char* file, int line) {
-  fmt::print(stderr, "{}:{}: internal check failed: {} ({})\nThis is a bug in foretrace.\n", file,
-             line, message, condition);
+  print_error("{}:{}: internal check failed: {} ({})\nThis is a bug in foretrace.\n", file, line,
+              message, condition);
   std::fflush(nullptr);
   std::_Exit(kOurBug);
 }

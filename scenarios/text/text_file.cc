@@ -1,34 +1,101 @@
 #include "scenarios/text/text_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <tuple>
 
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
+namespace {
 
-std::string read_text_file(const std::filesystem::path& file) {
-  std::error_code error;
-  if (std::filesystem::is_directory(file, error)) {
-    throw UsageError{fmt::format("{}: error: this is a directory\n", file.string())};
-  }
-  std::ifstream stream{file, std::ios::binary};
-  if (!stream) {
-    const bool exists = std::filesystem::exists(file, error);
-    throw UsageError{fmt::format("{}: error: {}\n", file.string(),
-                                 exists ? "the file cannot be read" : "there is no such file")};
-  }
-  // Piece by piece: room for the largest text at once would cost more than reading a small one.
-  constexpr std::size_t kPiece = 64 * 1024;
+/// A file by what it is, not by its name; written anew, it is another.
+using FileIdentity = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
+
+FileIdentity identity_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+}
+
+struct InputFiles {
+  std::mutex mutex;
+  std::set<FileIdentity> all;
+};
+
+InputFiles& input_files() {
+  static InputFiles files;
+  return files;
+}
+
+std::string why_not_plain(mode_t mode) {
+  if (S_ISDIR(mode)) return "this is a directory";
+  const char* kind = S_ISFIFO(mode)                   ? "a pipe"
+                     : S_ISCHR(mode) || S_ISBLK(mode) ? "a device"
+                                                      : "a socket";
+  return fmt::format("this is {}, and a plain file is needed", kind);
+}
+
+std::string why_not_opened() {
+  if (errno == ENOENT || errno == ENOTDIR) return "there is no such file";
+  return fmt::format("the file cannot be read: {}", std::strerror(errno));
+}
+
+struct OpenFile {
+  int descriptor;
+  ~OpenFile() { ::close(descriptor); }
+};
+
+}  // namespace
+
+tl::expected<std::string, std::string> read_plain_file(const std::filesystem::path& file,
+                                                       std::size_t most) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return tl::unexpected{why_not_opened()};
+  // Before it is opened: that alone changes some devices. And once more: it may be another by then.
+  if (!S_ISREG(status.st_mode)) return tl::unexpected{why_not_plain(status.st_mode)};
+  const OpenFile in{::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+  if (in.descriptor < 0) return tl::unexpected{why_not_opened()};
+  if (::fstat(in.descriptor, &status) != 0) return tl::unexpected{why_not_opened()};
+  if (!S_ISREG(status.st_mode)) return tl::unexpected{why_not_plain(status.st_mode)};
   std::string text;
-  while (stream && text.size() <= kLargestText) {
+  constexpr std::size_t kPiece = 64 * 1024;
+  text.reserve(std::min(static_cast<std::size_t>(status.st_size), most) + kPiece);
+  for (ssize_t got = 1; got != 0 && text.size() <= most;) {
     const std::size_t had = text.size();
     text.resize(had + kPiece);
-    stream.read(text.data() + had, kPiece);
-    text.resize(had + static_cast<std::size_t>(stream.gcount()));
+    got = ::read(in.descriptor, text.data() + had, kPiece);
+    if (got < 0 && errno != EINTR) return tl::unexpected{why_not_opened()};
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   }
+  if (text.size() > most) {
+    return tl::unexpected{fmt::format("larger than {} MiB, the most that is read", most >> 20)};
+  }
+  InputFiles& inputs = input_files();
+  const std::lock_guard lock{inputs.mutex};
+  inputs.all.insert(identity_of(status));
   return text;
+}
+
+std::string read_text_file(const std::filesystem::path& file, std::size_t most) {
+  auto text = read_plain_file(file, most);
+  if (!text) throw UsageError{fmt::format("{}: error: {}\n", file.string(), text.error())};
+  return *std::move(text);
+}
+
+bool is_input(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return false;
+  InputFiles& inputs = input_files();
+  const std::lock_guard lock{inputs.mutex};
+  return inputs.all.contains(identity_of(status));
 }
 
 }  // namespace foretrace

@@ -1,16 +1,26 @@
-// A user's text file as a string.
+// The only way to read a file that a user names: plain files up to a limit, each remembered, so
+// that no command writes over what it read.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <tl/expected.hpp>
 
 namespace foretrace {
 
-/// Longer texts are refused by parse_yaml, so no more than one byte beyond this is read: /dev/zero
-/// ends as well.
+/// Of scenarios, machine files, logs, tables.
 inline constexpr std::size_t kLargestText = std::size_t{16} << 20;
 
-/// Throws UsageError naming the file when it is missing, a directory or unreadable.
-std::string read_text_file(const std::filesystem::path& file);
+/// The whole file; or why not, as the end of "FILE: ": missing, a directory, a fifo or device, or
+/// longer than `most` bytes.
+tl::expected<std::string, std::string> read_plain_file(const std::filesystem::path& file,
+                                                       std::size_t most);
+
+/// The same; throws UsageError naming the file.
+std::string read_text_file(const std::filesystem::path& file, std::size_t most = kLargestText);
+
+/// Whether this process has read the file, by this name or another, as it is now.
+bool is_input(const std::filesystem::path& file);
 
 }  // namespace foretrace

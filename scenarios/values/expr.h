@@ -2,6 +2,7 @@
 // `peer: (process + 1) % processes`, `size: 4KiB * 2 ** i`. Parameters are already folded in.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -74,10 +75,10 @@ struct BytesExpr {
   friend bool operator==(const BytesExpr&, const BytesExpr&) = default;
 };
 
-/// An Expr whose value is a time.
+/// An Expr whose value is a time: at most kLongestTime.
 struct DurationExpr {
   Expr expr;  ///< picoseconds
-  Duration eval(Variables v) const { return Duration{expr.eval(v)}; }
+  Duration eval(Variables v) const { return std::min(Duration{expr.eval(v)}, kLongestTime); }
   friend bool operator==(const DurationExpr&, const DurationExpr&) = default;
 };
 

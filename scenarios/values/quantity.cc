@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdlib>
 #include <limits>
 
 #include "scenarios/text/diagnostic.h"
@@ -14,6 +15,8 @@ namespace {
 constexpr int kDeepestNesting = 24;  // of parentheses and signs; an Expr's stack holds 64
 constexpr std::size_t kLongestText = 1000;
 constexpr int kLargestExponent = 1024;
+constexpr std::size_t kMostBits = 4096;  // of a fraction: 9 ** 999 ** 999 would fill the memory
+constexpr int kHighestPower = 16;        // of a unit
 
 using Op = Expr::Op;
 
@@ -141,6 +144,9 @@ class Parser {
     if (left.is_constant() && right->is_constant()) {
       const auto value = fold(op, left.constant, right->constant);
       if (!value) return fail(sign, why_not_foldable(op, right->constant));
+      if (bits_of(*value) > kMostBits) {
+        return fail(sign, fmt::format("the number gets too large: more than {} bits", kMostBits));
+      }
       return Quantity{*unit, *value, {}};
     }
     return combine_code(sign, op, *unit, std::move(left), std::move(*right));
@@ -151,15 +157,26 @@ class Parser {
     const Unit b = right.unit;
     switch (op) {
       case Op::Mul:
-        return Unit{a.bytes + b.bytes, a.time + b.time};
+        return possible(Unit{a.bytes + b.bytes, a.time + b.time});
       case Op::Div:
-        return Unit{a.bytes - b.bytes, a.time - b.time};
+        return possible(Unit{a.bytes - b.bytes, a.time - b.time});
       case Op::Pow:
         // size ** n would have a unit that depends on n; nobody has asked for one yet.
         return a == kNumber && b == kNumber ? std::optional{kNumber} : std::nullopt;
       default:
         return a == b ? std::optional{a} : std::nullopt;
     }
+  }
+
+  /// Nobody needs the hundredth power of a second.
+  static std::optional<Unit> possible(Unit unit) {
+    const bool small =
+        std::abs(unit.bytes) <= kHighestPower && std::abs(unit.time) <= kHighestPower;
+    return small ? std::optional{unit} : std::nullopt;
+  }
+
+  static std::size_t bits_of(const Rational& value) {
+    return msb(abs(numerator(value)) + 1) + msb(denominator(value));
   }
 
   static std::optional<Rational> fold(Op op, const Rational& a, const Rational& b) {
@@ -184,8 +201,7 @@ class Parser {
     }
     if (denominator(b) != 1 || abs(b) > kLargestExponent || (a == 0 && b < 0)) return std::nullopt;
     const auto exponent = static_cast<unsigned>(abs(b));
-    // Keeps 9 ** 999 ** 999 from filling the memory.
-    if ((msb(abs(numerator(a)) + 1) + msb(denominator(a))) * exponent > 4096) return std::nullopt;
+    if (bits_of(a) * exponent > kMostBits) return std::nullopt;
     const Rational result{pow(numerator(a), exponent), pow(denominator(a), exponent)};
     return b < 0 ? Rational{1 / result} : result;
   }

@@ -34,9 +34,16 @@ constexpr std::int64_t round_to_ns(Duration d) {
   return (d.count() + half) / 1000;
 }
 
+/// Longer times count as so long, 13 days: sums of a few stay in 64 bits, and nothing that is
+/// simulated lasts an hour.
+inline constexpr Duration kLongestTime{std::int64_t{1} << 60};
+
 /// From real-valued seconds, to the nearest picosecond.
 inline Duration seconds_to_duration(double seconds) {
-  return Duration{std::llround(seconds * 1e12)};
+  const double picoseconds = seconds * 1e12;
+  constexpr auto kMost = static_cast<double>(kLongestTime.count());
+  if (!(picoseconds < kMost)) return kLongestTime;  // not a number, too
+  return picoseconds > -kMost ? Duration{std::llround(picoseconds)} : -kLongestTime;
 }
 constexpr double to_seconds(Duration d) { return static_cast<double>(d.count()) * 1e-12; }
 constexpr double to_us(Duration d) { return static_cast<double>(d.count()) * 1e-6; }

@@ -17,6 +17,7 @@ TimePoint time_point(ChunkTime when) { return TimePoint{Duration{when}}; }
 
 ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
                                             const std::vector<std::uint32_t>& gpus, Owner& owner) {
+  (void)program.messages();  // throws when there are too many
   std::uint32_t id = static_cast<std::uint32_t>(operations_.size());
   if (!free_operations_.empty()) {
     id = free_operations_.back();

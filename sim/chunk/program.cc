@@ -1,12 +1,27 @@
 #include "sim/chunk/program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "scenarios/text/errors.h"
+#include "scenarios/values/units.h"
 
 namespace foretrace::sim {
 namespace {
 
-ChunkTime picoseconds(double seconds) { return std::llround(seconds * 1e12); }
+/// A minute of work.
+constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 26;
+
+UsageError too_many_messages(double messages) {
+  return UsageError{
+      fmt::format("an operation of {:.3g} slices is more than {}: too much for --fidelity chunk\n"
+                  "  hint: --fidelity flow",
+                  messages, kMostMessages)};
+}
+
+ChunkTime picoseconds(double seconds) { return seconds_to_duration(seconds).count(); }
 
 ChunkPass pass_of(const nccl::Pass& pass, double share, double turn_seconds) {
   const double turns = std::max(1.0, std::ceil(pass.port_seconds * share / turn_seconds - 1e-9));
@@ -114,6 +129,9 @@ void add_pairs(ChunkProgram& program, CollectiveKind kind, std::uint32_t ranks,
   struct Pair {
     std::uint32_t from, to;
   };
+  if (std::uint64_t{ranks} * ranks > kMostMessages) {
+    throw too_many_messages(static_cast<double>(ranks) * ranks);
+  }
   std::vector<Pair> pairs;
   for (std::uint32_t round = 1; round < ranks; ++round) {
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -143,8 +161,11 @@ void add_pairs(ChunkProgram& program, CollectiveKind kind, std::uint32_t ranks,
 }  // namespace
 
 std::uint64_t ChunkProgram::messages() const {
-  const std::uint64_t slices = full.count * full.slices + last.count * last.slices;
-  return slices * sends * links.size();
+  const double slices =
+      static_cast<double>(full.count) * full.slices + static_cast<double>(last.count) * last.slices;
+  const double all = slices * static_cast<double>(sends) * static_cast<double>(links.size());
+  if (all > static_cast<double>(kMostMessages)) throw too_many_messages(all);
+  return static_cast<std::uint64_t>(all);
 }
 
 ChunkProgram collective_program(const nccl::Slices& slices, CollectiveKind kind,
@@ -189,6 +210,7 @@ ChunkProgram pair_program(const nccl::Slices& slices) {
 ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   const auto size = static_cast<double>(bytes);
   const double pieces = std::max(1.0, std::ceil(size / nccl::kPortTurnBytes));
+  if (pieces > static_cast<double>(kMostMessages)) throw too_many_messages(pieces);
   ChunkProgram program;
   program.by_kernel = false;
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,

@@ -51,6 +51,7 @@ struct ChunkProgram {
   std::vector<ChunkLink> links;
 
   /// Messages from rank to rank, folded channels counted once.
+  /// Throws UsageError when they are more than can be simulated.
   std::uint64_t messages() const;
 };
 

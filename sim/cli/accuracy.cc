@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -55,8 +55,7 @@ MeasuredScenarios load_measured_scenarios(const fs::path& directory) {
     LoadedTimeline loaded{file, read_timeline(file)};
     Program program = load_scenario(find_scenario(loaded).string(), {});
     if (program.hash != loaded.timeline.origin.program_hash) {
-      fmt::print(stderr, "{}: left out: the scenario changed since it was measured\n",
-                 file.string());
+      print_error("{}: left out: the scenario changed since it was measured\n", file.string());
       continue;
     }
     found.programs.push_back(std::move(program));
@@ -110,17 +109,17 @@ std::string renewed(const AccuracyOptions& options, const fs::path& document) {
 
 int check_sentence(const AccuracyOptions& options) {
   if (renewed(options, options.check) == read_text_file(options.check)) return kDone;
-  fmt::print(stderr,
-             "{}: the figure of the last blind round is stale\n"
-             "  hint: renew it with 'foretrace accuracy --write {}'\n",
-             options.check.string(), options.check.string());
+  print_error(
+      "{}: the figure of the last blind round is stale\n"
+      "  hint: renew it with 'foretrace accuracy --write {}'\n",
+      options.check.string(), options.check.string());
   return kBadAnswer;
 }
 
 int run_accuracy(const AccuracyOptions& options) {
   if (!options.check.empty()) return check_sentence(options);
   if (!options.write.empty()) {
-    write_file(options.write, renewed(options, options.write));
+    write_file(options.write, renewed(options, options.write), Over::Anything);
     return kDone;
   }
   const auto rounds = load_blind_rounds(options.blind);

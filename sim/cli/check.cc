@@ -6,6 +6,7 @@
 
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -23,9 +24,8 @@ std::string count(std::uint64_t n, std::string_view noun) {
 }
 
 void print_line(const Program& program) {
-  fmt::print("ok: {}, {}, {} each, {}, hash {}\n", program.name,
-             count(program.processes, "process"), count(program.devices, "device"),
-             count(program.op_count, "operation"), program.hash);
+  print_out("ok: {}, {}, {} each, {}, hash {}\n", program.name, count(program.processes, "process"),
+            count(program.devices, "device"), count(program.op_count, "operation"), program.hash);
 }
 
 nlohmann::ordered_json to_json(const Program& program) {
@@ -49,14 +49,14 @@ int run_check(const CheckOptions& options) {
       if (options.format == "text") print_line(program);
       rows.push_back(to_json(program));
     } catch (const UsageError& error) {
-      fmt::print(stderr, "{}", error.what());
+      print_error("{}", error.what());
       rows.push_back({{"file", file}, {"ok", false}});
       exit_code = kWrongUse;
     }
   }
   if (options.format == "json") {
     const nlohmann::ordered_json document{{"schema_version", 1}, {"files", std::move(rows)}};
-    fmt::print("{}\n", document.dump(2));
+    print_out("{}\n", document.dump(2));
   }
   return exit_code;
 }

@@ -11,6 +11,7 @@
 #include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {
@@ -111,22 +112,22 @@ void print_times(Reading& read, const Shape& shape, const std::vector<Choice>& c
                  const Speeds& speeds) {
   const double rested = mean_time(shape, choices, speeds, 1, false);
   const Times times = time_of(shape, choices.front().plan, speeds);
-  fmt::print("\nparts of {:.2f} us at the rested clock, of the first of these\n", us(times.total));
-  fmt::print("  start {:.2f}, arithmetic {:.2f}, operands {:.2f}, results {:.2f}", us(times.start),
-             us(times.arithmetic), us(times.operands), us(times.results));
-  if (times.split > 0) fmt::print(", sum of the parts {:.2f}", us(times.split));
-  fmt::print("; beside them memory {:.2f}\n  limited by {}\n", us(times.memory), limit_of(times));
-  fmt::print("\n{:10} {:>12} {:>12} {:>10} {:>12}\n", "contents", "state", "time", "clock",
-             "TFLOP/s");
+  print_out("\nparts of {:.2f} us at the rested clock, of the first of these\n", us(times.total));
+  print_out("  start {:.2f}, arithmetic {:.2f}, operands {:.2f}, results {:.2f}", us(times.start),
+            us(times.arithmetic), us(times.operands), us(times.results));
+  if (times.split > 0) print_out(", sum of the parts {:.2f}", us(times.split));
+  print_out("; beside them memory {:.2f}\n  limited by {}\n", us(times.memory), limit_of(times));
+  print_out("\n{:10} {:>12} {:>12} {:>10} {:>12}\n", "contents", "state", "time", "clock",
+            "TFLOP/s");
   for (const Contents contents : {Contents::Zeros, Contents::Random}) {
     const double lost = lost_clock(read, shape, rested, speeds, contents);
     for (const bool sustained : {false, true}) {
       const double clock = sustained ? 1 - lost : 1;
       const double seconds = mean_time(shape, choices, speeds, clock, false);
-      fmt::print("{:10} {:>12} {:>9.2f} us {:>8.0f} % {:>12.1f}\n",
-                 contents == Contents::Zeros ? "zeros" : "random",
-                 sustained ? "sustained" : "rested", us(seconds), clock * 100,
-                 flops(shape) / seconds * 1e-12);
+      print_out("{:10} {:>12} {:>9.2f} us {:>8.0f} % {:>12.1f}\n",
+                contents == Contents::Zeros ? "zeros" : "random",
+                sustained ? "sustained" : "rested", us(seconds), clock * 100,
+                flops(shape) / seconds * 1e-12);
     }
   }
 }
@@ -147,15 +148,15 @@ int run(const Options& options) {
   Reading read{machine};
   const Speeds speeds = read_speeds(read, family);
   const std::vector<Choice> choices = likely_choices(shape, speeds);
-  fmt::print("{} {}x{}x{} {}{} on {}: kernel {}, one block on each of {:.0f} SMs\n", options.type,
-             shape.m, shape.n, shape.k, options.transposes,
-             shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "", machine.name,
-             kernel_name(family), speeds.sms);
+  print_out("{} {}x{}x{} {}{} on {}: kernel {}, one block on each of {:.0f} SMs\n", options.type,
+            shape.m, shape.n, shape.k, options.transposes,
+            shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "", machine.name,
+            kernel_name(family), speeds.sms);
   if (family == Family::HalfOdd || family == Family::HalfPairs || family == Family::Tf32Odd) {
-    fmt::print("  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n");
+    print_out("  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n");
   }
-  fmt::print("\nlikely choices\n");
-  for (const Choice& choice : choices) fmt::print("{}", choice_line(shape, choice, speeds));
+  print_out("\nlikely choices\n");
+  for (const Choice& choice : choices) print_out("{}", choice_line(shape, choice, speeds));
   print_times(read, shape, choices, speeds);
   return 0;
 }

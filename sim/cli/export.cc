@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "reports/compare/run_files.h"
 #include "reports/export/kineto_writer.h"
@@ -9,6 +9,7 @@
 #include "reports/export/span_csv.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {
@@ -36,7 +37,7 @@ fs::path output_or(const ExportOptions& options, const char* name) {
   return (fs::is_directory(options.run) ? options.run : options.run.parent_path()) / name;
 }
 
-void say_written(const fs::path& file) { fmt::print(stderr, "wrote {}\n", file.string()); }
+void say_written(const fs::path& file) { print_error("wrote {}\n", file.string()); }
 
 void export_perfetto(const ExportOptions& options, const std::vector<const Timeline*>& timelines) {
   const fs::path file = output_or(options, "trace.pftrace");
@@ -49,9 +50,7 @@ void export_kineto(const ExportOptions& options, const std::vector<const Timelin
   const fs::path root = output_or(options, "kineto");
   for (const Timeline* timeline : timelines) {
     const fs::path directory = root / (timeline->origin.measured ? "measured" : "predicted");
-    std::error_code code;
-    fs::create_directories(directory, code);
-    if (code) throw IoError{fmt::format("cannot make {}: {}", directory.string(), code.message())};
+    make_directory(directory);
     for (const std::uint32_t process : processes_of(*timeline)) {
       const fs::path file = directory / fmt::format("rank{}.pt.trace.json", process);
       write_file(file, [&](std::ostream& out) { write_kineto(*timeline, process, out); });
@@ -62,8 +61,9 @@ void export_kineto(const ExportOptions& options, const std::vector<const Timelin
 
 void export_csv(const ExportOptions& options, const std::vector<const Timeline*>& timelines) {
   if (options.output.empty()) {
-    write_span_csv(timelines, std::cout);
-    if (!std::cout.flush()) throw IoError{"cannot write to stdout"};
+    std::ostringstream text;
+    write_span_csv(timelines, text);
+    print_text(text.view());
     return;
   }
   write_file(options.output, [&](std::ostream& out) { write_span_csv(timelines, out); });

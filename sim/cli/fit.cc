@@ -14,6 +14,7 @@
 #include "models/machine/machine.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/fit/data.h"
 #include "sim/fit/machine.h"
@@ -122,7 +123,7 @@ int run_fit(const FitOptions& options) {
   check(options);
   const auto begin = std::chrono::steady_clock::now();
   const FitData data = load_fit_data(options.runs, hold_out_of(options));
-  for (const std::string& line : data.left_out) fmt::print(stderr, "left out: {}\n", line);
+  for (const std::string& line : data.left_out) print_error("left out: {}\n", line);
   Machine start = options.machine.empty() ? new_machine(options.new_name, data.environment)
                                           : load_machine(options.machine);
   if (!options.name.empty()) start.name = options.name;
@@ -141,20 +142,20 @@ int run_fit(const FitOptions& options) {
   if (!options.residuals.empty()) {
     write_file(options.residuals, residual_table(data, classes, result, true));
   } else {
-    fmt::print("{}\n", residual_table(data, classes, result, false));
+    print_out("{}\n", residual_table(data, classes, result, false));
   }
-  if (!options.judge) fmt::print("{}\n", parameter_table(result, start));
-  fmt::print("{}", class_summary(data, classes, result));
+  if (!options.judge) print_out("{}\n", parameter_table(result, start));
+  print_out("{}", class_summary(data, classes, result));
   const DeterminedBy determined =
       result.refused.empty() ? DeterminedBy{} : determined_by(result.machine);
-  fmt::print(stderr, "{}", refusal_text(result, determined));
+  print_error("{}", refusal_text(result, determined));
   if (!options.judge) {
     refuse(options, result, determined);
     write_file(options.output, machine_text(result.machine));
-    fmt::print(stderr, "{} parameters fitted, {} left as they were: {}\n", result.fitted.size(),
-               result.refused.size(), options.output);
+    print_error("{} parameters fitted, {} left as they were: {}\n", result.fitted.size(),
+                result.refused.size(), options.output);
   }
-  fmt::print(stderr, "{} simulations, {:.0f} s\n", result.simulations, seconds_since(begin));
+  print_error("{} simulations, {:.0f} s\n", result.simulations, seconds_since(begin));
   return kDone;
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/fit_products/fit.h"
 #include "sim/fit_products/report.h"
@@ -34,9 +35,9 @@ int fit_from_table(const ProductOptions& options) {
   const Machine machine = load_machine(options.machine);
   if (options.judge) {
     for (const bool judges : {false, true}) {
-      fmt::print("{} rows, as the machine file has it\n{}", judges ? "held out" : "learned from",
-                 fit_products::errors_text(fit_products::errors_of(
-                     machine, products::recorded_taste(), part_of(rows, judges))));
+      print_out("{} rows, as the machine file has it\n{}", judges ? "held out" : "learned from",
+                fit_products::errors_text(fit_products::errors_of(
+                    machine, products::recorded_taste(), part_of(rows, judges))));
     }
     return 0;
   }
@@ -46,12 +47,12 @@ int fit_from_table(const ProductOptions& options) {
                ? fit_products::fit(machine, products::recorded_taste(), part)
                : fit_products::fit_machine(machine, products::recorded_taste(), part);
   };
-  fmt::print("# five folds, each predicted from the other four\n{}",
-             fit_products::errors_text(fit_products::cross_validated(learned, fit)));
+  print_out("# five folds, each predicted from the other four\n{}",
+            fit_products::errors_text(fit_products::cross_validated(learned, fit)));
   const fit_products::Fit result = fit(learned);
-  fmt::print("# for the machine file\n{}", fit_products::parameters_text(result));
+  print_out("# for the machine file\n{}", fit_products::parameters_text(result));
   if (options.with_taste) {
-    fmt::print("# for models/cost/products/taste.cc\n{}", fit_products::taste_text(result.taste));
+    print_out("# for models/cost/products/taste.cc\n{}", fit_products::taste_text(result.taste));
   }
   return 0;
 }

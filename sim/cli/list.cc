@@ -13,8 +13,10 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/program/op_catalogue.h"
 #include "scenarios/program/ops.h"
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {
@@ -23,6 +25,7 @@ namespace {
 struct ListOptions {
   std::string what;
   std::string format = "text";
+  bool with_keys = false;
 };
 
 std::vector<std::string> scenario_files() {
@@ -86,6 +89,22 @@ std::vector<std::string> op_names() {
   return all;
 }
 
+/// Every operation that a scenario can hold, with its keys.
+std::vector<OpDescription> described_ops() {
+  std::vector<OpDescription> all = describe_operations();
+  std::ranges::sort(all, {}, &OpDescription::name);
+  return all;
+}
+
+void print_ops_with_keys(const std::string& format) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const OpDescription& op : described_ops()) {
+    if (format == "text") print_out("{}: {{{}}}\n    {}\n", op.name, op.keys, op.summary);
+    rows.push_back({{"name", op.name}, {"keys", op.keys}, {"summary", op.summary}});
+  }
+  if (format == "json") print_out("{}\n", rows.dump(2));
+}
+
 /// With how much of them is fitted, published, a datasheet's or assumed.
 std::vector<std::string> machine_lines() {
   std::vector<std::string> lines;
@@ -117,12 +136,21 @@ void add_list_command(CLI::App& app, int& exit_code) {
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  command.add_flag("--keys", options->with_keys,
+                   "ops: what each takes, optional keys in brackets ('id' goes with all), and what "
+                   "it does");
   command.callback([options, &exit_code] {
+    exit_code = kDone;
+    if (options->with_keys) {
+      if (options->what != "ops") throw UsageError{"--keys goes with ops"};
+      print_ops_with_keys(options->format);
+      return;
+    }
     const std::vector<std::string> all = names(options->what, options->format == "text");
     if (options->format == "json") {
-      fmt::print("{}\n", nlohmann::json(all).dump(2));
+      print_out("{}\n", nlohmann::json(all).dump(2));
     } else {
-      for (const std::string& name : all) fmt::print("{}\n", name);
+      for (const std::string& name : all) print_out("{}\n", name);
     }
     exit_code = kDone;
   });

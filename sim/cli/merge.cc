@@ -8,6 +8,7 @@
 
 #include "reports/compare/convert.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {
@@ -40,7 +41,7 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command.callback([options, &exit_code] {
     if (options->convert) {
       for (const auto& runs : options->runs) {
-        for (const auto& file : convert_runs(runs)) fmt::print("{}\n", file.string());
+        for (const auto& file : convert_runs(runs)) print_out("{}\n", file.string());
       }
       exit_code = kDone;
       return;
@@ -49,7 +50,7 @@ void add_merge_command(CLI::App& app, int& exit_code) {
       throw UsageError{"merge: --output is required\n  hint: -o runs/, or --convert"};
     }
     for (const auto& directory : merge_runs(options->runs, options->output)) {
-      fmt::print("{}\n", directory.string());
+      print_out("{}\n", directory.string());
     }
     exit_code = kDone;
   });

@@ -14,6 +14,7 @@
 #include "models/nccl/time/cost.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/print.h"
 #include "scenarios/values/quantity.h"
 #include "sim/cli/commands.h"
 
@@ -200,7 +201,7 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   command.callback([options, &exit_code] {
-    fmt::print("{}", explain(*options));
+    print_out("{}", explain(*options));
     exit_code = kDone;
   });
 }

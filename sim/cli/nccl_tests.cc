@@ -12,7 +12,9 @@
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/program/environment.h"
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
@@ -69,12 +71,28 @@ std::map<std::string, std::string> pairs(const std::vector<std::string>& texts, 
   return all;
 }
 
+/// What a scenario could not say either.
+void check_variables(const std::map<std::string, std::string>& environment, bool must_be_known) {
+  for (const auto& [name, value] : environment) {
+    const auto& known = environment_names();
+    if (!must_be_known || std::ranges::find(known, name) != known.end()) continue;
+    const std::string hint = suggest(name, known);
+    throw UsageError{fmt::format("--env {}: not among the variables a scenario may set{}{}", name,
+                                 hint.empty() ? "" : "\n  hint: ", hint)};
+  }
+  for (const EnvironmentProblem& wrong : check_environment(environment)) {
+    throw UsageError{fmt::format("--env {}{}{}", wrong.message,
+                                 wrong.hint.empty() ? "" : "\n  hint: ", wrong.hint)};
+  }
+}
+
 /// The plan that the flags describe, without its sizes.
 NcclTestsPlan plan_of(const NcclTestsOptions& options) {
   NcclTestsPlan plan = options.plan;
   plan.type = parse_nccl_tests_type(plan.type).name;
   plan.redop = parse_nccl_tests_redop(plan.redop);
   plan.environment = pairs(options.environment, "--env");
+  check_variables(plan.environment, !options.scenario.empty());
   return plan;
 }
 
@@ -82,15 +100,15 @@ NcclTestsPlan plan_of(const NcclTestsOptions& options) {
 void note_unused(const NcclTestsOptions& options, const NcclTestsPlan& plan) {
   const NcclTestsOpInfo& op = info(plan.op);
   if (options.given("-r") && !op.has_root) {
-    fmt::print(stderr, "note: -r changes nothing: {} has no root\n", op.name);
+    print_error("note: -r changes nothing: {} has no root\n", op.name);
   }
   if (options.given("-o") && !op.reduces) {
-    fmt::print(stderr, "note: -o changes nothing: {} does not reduce\n", op.name);
+    print_error("note: -o changes nothing: {} does not reduce\n", op.name);
   }
   Program settings;
   settings.environment = plan.environment;
   settings.file = "--env";
-  fmt::print(stderr, "{}", render(unmodelled_settings(settings), ""));
+  print_error("{}", render(unmodelled_settings(settings), ""));
 }
 
 int predict(const NcclTestsOptions& options) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstdio>
 #include <map>
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace {
 
@@ -24,9 +24,8 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
 void emit(const OutputOptions& options, const std::string& text) {
   if (!options.file.empty()) {
     write_file(options.file, text);
-  } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-             std::fflush(stdout) != 0) {
-    throw IoError{"cannot write to stdout"};
+  } else {
+    print_text(text);
   }
 }
 

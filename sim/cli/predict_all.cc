@@ -6,6 +6,7 @@
 
 #include "reports/timeline/origin.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "sim/engine/children.h"
 #include "sim/simulate.h"
 
@@ -18,14 +19,14 @@ constexpr std::size_t kNumbersPerRegion = 6;
 
 std::vector<double> predict(const Program& program, const Machine& machine, Fidelity fidelity) {
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
-    fmt::print(stderr, "{}", render(problems, ""));
+    print_error("{}", render(problems, ""));
     return {};
   }
   Timeline timeline;
   try {
     timeline = simulate(program, machine, fidelity);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", program.file, error.what());
+    print_error("{}: {}\n", program.file, error.what());
     return {};
   }
   std::vector<double> numbers{1};
@@ -33,10 +34,11 @@ std::vector<double> predict(const Program& program, const Machine& machine, Fide
     numbers.push_back(static_cast<double>(judge(expectation, timeline).held));
   }
   for (const RegionSamples& region : timeline.regions) {
-    numbers.insert(numbers.end(),
-                   {static_cast<double>(region.op), static_cast<double>(region.instance),
-                    static_cast<double>(region.process), static_cast<double>(region.per),
-                    static_cast<double>(region.samples_ns.front()), region.learned_by.empty() ? 0.0 : 1.0});
+    numbers.insert(
+        numbers.end(),
+        {static_cast<double>(region.op), static_cast<double>(region.instance),
+         static_cast<double>(region.process), static_cast<double>(region.per),
+         static_cast<double>(region.samples_ns.front()), region.learned_by.empty() ? 0.0 : 1.0});
   }
   return numbers;
 }

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -13,6 +12,8 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -75,17 +76,16 @@ std::vector<std::string> source_of(const LoadedTimeline& loaded) {
   const Origin& origin = loaded.timeline.origin;
   for (const fs::path& file : {fs::path{origin.file}, data_directory() / origin.file,
                                loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
-    std::ifstream in{file, std::ios::binary};
-    std::ostringstream text;
-    if (!in || !fs::is_regular_file(file) || !(text << in.rdbuf())) continue;
-    const auto read = read_scenario(text.str(), file.string());
+    const auto text = read_plain_file(file, kLargestText);
+    if (!text) continue;
+    const auto read = read_scenario(*text, file.string());
     if (!read) continue;
     const auto rows = op_rows(read->program);
     const auto& ops = loaded.timeline.ops;
     if (std::equal(
             rows.begin(), rows.end(), ops.begin(), ops.end(),
             [](const OpRow& a, const OpRow& b) { return a.kind == b.kind && a.line == b.line; })) {
-      return split_lines(text.str());
+      return split_lines(*text);
     }
   }
   return {};
@@ -119,8 +119,8 @@ void write_svg(const ReportOptions& options, const ReportRun& run) {
   const auto picture = draw_lanes(run.sides, limits, SvgUse::Standalone, "lanes",
                                   run.comparison.first_origin.scenario);
   write_file(file, picture.svg);
-  fmt::print(stderr, "wrote {}\n", file.string());
-  if (!picture.note.empty()) fmt::print(stderr, "{}\n", picture.note);
+  print_error("wrote {}\n", file.string());
+  if (!picture.note.empty()) print_error("{}\n", picture.note);
 }
 
 fs::path report_file(const ReportOptions& options) {
@@ -144,7 +144,7 @@ int run_report(const ReportOptions& options) {
   }
   const fs::path file = report_file(options);
   write_file(file, html_report(runs));
-  fmt::print(stderr, "wrote {}\n", file.string());
+  print_error("wrote {}\n", file.string());
   return kDone;
 }
 

@@ -16,6 +16,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -57,9 +58,8 @@ std::string region_table(const Timeline& timeline) {
 }
 
 void write_run(const Timeline& timeline, const std::filesystem::path& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) throw UsageError{fmt::format("{}: {}", directory.string(), error.message())};
+  make_directory(directory);
+  const DirectoryTurn turn{directory};  // both files of one run
   write_timeline(timeline, directory / kPredictedFile);
   const Timeline* const only = &timeline;
   write_file(directory / "trace.pftrace", [&](std::ostream& out) {
@@ -78,11 +78,11 @@ int run_simulate(const SimulateOptions& options) {
   if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
     throw UsageError{render(problems, text)};
   }
-  fmt::print(stderr, "{}", render(unmodelled_settings(program), text));
+  print_error("{}", render(unmodelled_settings(program), text));
   const Timeline timeline = simulate(program, machine, options.fidelity);
   if (!options.run.empty()) write_run(timeline, options.run);
-  fmt::print("{}", region_table(timeline));
-  for (const std::string& line : timeline.outcome.explanation) fmt::print(stderr, "{}\n", line);
+  print_out("{}", region_table(timeline));
+  for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
   return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;
 }
 

@@ -15,6 +15,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -140,8 +141,8 @@ bool print_broken(const std::vector<ScenarioResult>& results) {
         if (side->held[i] != Held::No) continue;
         any = true;
         const Expectation& expectation = result.program.expectations[i];
-        fmt::print(stderr, "{}:{}: broken in the {} timeline: {}\n", result.program.file,
-                   expectation.line, origin, describe(expectation));
+        print_error("{}:{}: broken in the {} timeline: {}\n", result.program.file, expectation.line,
+                    origin, describe(expectation));
       }
     }
   }
@@ -160,11 +161,11 @@ std::string renewed(const TableOptions& options, const fs::path& document,
 
 int check_document(const TableOptions& options, const std::vector<ScenarioResult>& results) {
   if (renewed(options, options.check, results) == read_text_file(options.check)) return kDone;
-  fmt::print(stderr,
-             "{}: the table by {} is stale\n"
-             "  hint: renew it with 'foretrace table {} --by {} --write {}'\n",
-             options.check.string(), options.by, options.roots.front().string(), options.by,
-             options.check.string());
+  print_error(
+      "{}: the table by {} is stale\n"
+      "  hint: renew it with 'foretrace table {} --by {} --write {}'\n",
+      options.check.string(), options.by, options.roots.front().string(), options.by,
+      options.check.string());
   return kBadAnswer;
 }
 
@@ -174,7 +175,7 @@ int run_table(const TableOptions& options) {
   if (!options.check.empty()) {
     exit_code = check_document(options, results);
   } else if (!options.write.empty()) {
-    write_file(options.write, renewed(options, options.write, results));
+    write_file(options.write, renewed(options, options.write, results), Over::Anything);
   } else {
     emit(options.output, render_results(options, results));
   }

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace {
 namespace {
@@ -39,10 +40,10 @@ void write_all(int to, const void* data, std::size_t size) {
     const std::vector<double> result = job();
     write_all(to, result.data(), result.size() * sizeof(double));
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    print_error("{}\n", error.what());
     ::_exit(kWrongUse);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+    print_error("{}\n", error.what());
     ::_exit(kBroke);
   }
   ::_exit(kDone);  // no destructors, no atexit: those belong to the parent

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <queue>
+#include <stdexcept>
 #include <vector>
 
 #include "scenarios/values/units.h"
@@ -17,6 +18,18 @@ class Handler {
 
  protected:
   ~Handler() = default;
+};
+
+/// SimGrid's clock counts seconds in a double: after 2^52 ps, 75 minutes, it cannot tell one
+/// picosecond from the next.
+inline constexpr TimePoint kEndOfTime{std::chrono::hours{1}};
+/// About a minute of work. Ten operations of a million ranks have fewer.
+inline constexpr std::uint64_t kMostEvents = std::uint64_t{1} << 28;
+
+/// The simulation passes one of these limits: what() says which.
+class OutOfBounds : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
 };
 
 class EventQueue {
@@ -35,6 +48,10 @@ class EventQueue {
   /// Fires the earliest event.
   void pop_and_fire() {
     const Entry entry = heap_.top();
+    if (entry.when > kEndOfTime) {
+      throw OutOfBounds{"more than an hour of simulated time"};
+    }
+    if (++fired_ > kMostEvents) throw OutOfBounds{"more than 268435456 events"};
     heap_.pop();
     now_ = entry.when;
     entry.who->fire(entry.what);
@@ -58,6 +75,7 @@ class EventQueue {
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap_;
   TimePoint now_{};
   std::uint64_t sequence_ = 0;
+  std::uint64_t fired_ = 0;
 };
 
 }  // namespace foretrace::sim

@@ -9,8 +9,10 @@
 #include "reports/compare/compare.h"
 #include "reports/compare/merge.h"
 #include "reports/timeline/environments.h"
+#include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "sim/fit/program.h"
 #include "sim/record/region_reader.h"
 
@@ -138,6 +140,12 @@ FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_ou
                       parts.back().file.string(), parts.back().timeline.origin.file));
       continue;
     }
+    const std::vector<OpRow> rows = op_rows(*program);
+    for (const LoadedTimeline& part : parts) {
+      if (has_ops_of(part.timeline, rows)) continue;
+      throw UsageError{fmt::format("{}: its operations are not those of {}, whose hash it has",
+                                   part.file.string(), program->file)};
+    }
     const auto& starts = parts.back().timeline.origin.starts;
     const auto environment = starts.empty()
                                  ? std::nullopt
@@ -152,7 +160,7 @@ FitData load_fit_data(const std::vector<fs::path>& roots, const HoldOut& hold_ou
     }
   }
   if (data.targets.empty()) {
-    for (const std::string& line : data.left_out) fmt::print(stderr, "{}\n", line);
+    for (const std::string& line : data.left_out) print_error("{}\n", line);
     throw UsageError{
         fmt::format("nothing to fit: no usable {} there\n  hint: measure with "
                     "'mpirun -n 8 foretrace-hw calibrate -o RUNS/'",

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "scenarios/text/print.h"
 #include "sim/fit/predict.h"
 #include "sim/fit/solver.h"
 
@@ -354,7 +355,7 @@ class Fit {
 
   template <class... Args>
   static void say(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::print(stderr, "fit: {}\n", fmt::format(format, std::forward<Args>(args)...));
+    print_error("fit: {}\n", fmt::format(format, std::forward<Args>(args)...));
   }
 
   const FitData& data_;

@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 void reported(Machine& machine, Param param, double value) {
-  if (value <= 0) return;
+  if (!(value > 0 && value < 0x1p60)) return;  // nor what is not a number
   machine.set(param, {value, 0, ParameterClass::Datasheet, "as the machine reports it", ""});
 }
 
@@ -25,32 +25,19 @@ double host_memory(const std::string& text) {
   return std::string_view{end} == " kB" ? kilobytes * 1024 : 0;
 }
 
-Json read_environment(const std::filesystem::path& file) {
-  Json environment = Json::parse(read_text_file(file), nullptr, false);
-  if (environment.is_object() && environment.contains("gpus") && !environment.at("gpus").empty()) {
-    return environment;
-  }
-  throw UsageError{fmt::format("{}: says nothing of the GPUs", file.string())};
-}
+constexpr std::size_t kMostGpus = 256;
 
-}  // namespace
-
-Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
-  if (environment.empty()) {
-    throw UsageError{
-        "--new: these measurements have no environments/KEY.json, so nothing is known of the "
-        "machine\n"
-        "  hint: start from a machine file with --machine; or, if an earlier version measured "
-        "them, "
-        "foretrace merge --convert RUNS"};
+Machine machine_from(const std::string& name, const Json& found) {
+  const Json& gpus = found.at("gpus");
+  if (!gpus.is_array() || gpus.empty() || gpus.size() > kMostGpus) {
+    throw UsageError{"says nothing of the GPUs"};
   }
-  const Json found = read_environment(environment);
-  const Json& gpu = found.at("gpus").front();
+  const Json& gpu = gpus.front();
   const Machine first = load_machine(kFirstGuess);
   Machine machine = first;
   machine.name = name;
   machine.nodes = 1;
-  machine.gpus_per_node = static_cast<std::uint32_t>(found.at("gpus").size());
+  machine.gpus_per_node = static_cast<std::uint32_t>(gpus.size());
   machine.gpu_name = gpu.value("name", "");
   machine.summary = fmt::format("{} x {} in one node", machine.gpus_per_node, machine.gpu_name);
   for (std::size_t i = 0; i < kParamCount; ++i) {
@@ -73,6 +60,30 @@ Machine new_machine(const std::string& name, const std::filesystem::path& enviro
                 {0, 0, ParameterClass::Datasheet, "NCCL_NVLS_ENABLE=0 when it was measured", ""});
   }
   return machine;
+}
+
+}  // namespace
+
+Machine new_machine(const std::string& name, const std::filesystem::path& environment) {
+  if (environment.empty()) {
+    throw UsageError{
+        "--new: these measurements have no environments/KEY.json, so nothing is known of the "
+        "machine\n"
+        "  hint: start from a machine file with --machine; or, if an earlier version measured "
+        "them, "
+        "foretrace merge --convert RUNS"};
+  }
+  return new_machine(name, read_text_file(environment), environment.string());
+}
+
+Machine new_machine(const std::string& name, const std::string& text, const std::string& file) {
+  try {
+    return machine_from(name, Json::parse(text));
+  } catch (const Json::exception& error) {
+    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}", file, error.what())};
+  } catch (const UsageError& error) {
+    throw UsageError{fmt::format("{}: {}", file, error.what())};
+  }
 }
 
 }  // namespace foretrace

@@ -16,5 +16,7 @@ inline constexpr const char* kFirstGuess = "h200-nvswitch-8";
 /// memory, NCCL's version, and whether NVLink multicast was switched off. Throws UsageError when
 /// the file says nothing of the kind.
 Machine new_machine(const std::string& name, const std::filesystem::path& environment);
+/// The same of an environment's text; `file` is what messages call it.
+Machine new_machine(const std::string& name, const std::string& text, const std::string& file);
 
 }  // namespace foretrace

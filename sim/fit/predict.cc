@@ -12,6 +12,7 @@
 #include <span>
 
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "sim/engine/children.h"
 #include "sim/record/region_reader.h"
 #include "sim/simulate.h"
@@ -48,7 +49,7 @@ std::optional<Timeline> try_simulate(const Program& program, const Machine& mach
   try {
     return simulate(program, machine);
   } catch (const UsageError& error) {
-    fmt::print(stderr, "{}: {}\n", program.file, error.what());
+    print_error("{}: {}\n", program.file, error.what());
     return std::nullopt;
   }
 }

@@ -62,7 +62,7 @@ std::vector<ParameterValues> possible_parameters(const LoadedTimeline& measured)
   }
   const int gpus = gpus_of(measured.timeline.origin.machine);
   if (gpus < 2) return {{}};
-  const auto whole = [&](int share, int most) {
+  const auto whole = [&](std::int64_t share, std::int64_t most) {
     while (2 * share * gpus <= most) share *= 2;
     return share * gpus;
   };

@@ -8,6 +8,7 @@
 
 #include "scenarios/text/csv.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace::fit_products {
 namespace {
@@ -67,8 +68,12 @@ Row row_of(const CsvLine& line) {
 }  // namespace
 
 std::vector<Row> read_table(const std::filesystem::path& file) {
+  return parse_table(read_text_file(file), file.string());
+}
+
+std::vector<Row> parse_table(const std::string& text, const std::string& file) {
   std::vector<Row> rows;
-  for (const CsvLine& line : read_csv(file).lines()) {
+  for (const CsvLine& line : parse_csv(text, file).lines()) {
     Row row = row_of(line);
     if (row.burst > 0 && row.sustained > 0) rows.push_back(std::move(row));
   }

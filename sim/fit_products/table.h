@@ -26,5 +26,6 @@ struct Row {
 
 /// Throws UsageError naming the file and the line.
 std::vector<Row> read_table(const std::filesystem::path& file);
+std::vector<Row> parse_table(const std::string& text, const std::string& file);
 
 }  // namespace foretrace::fit_products

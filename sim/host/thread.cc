@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "scenarios/program/op_facts.h"
+#include "scenarios/program/program_walk.h"
 
 namespace foretrace::sim {
 HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
@@ -117,7 +118,7 @@ bool HostThread::leave() {
 }
 
 void HostThread::run(const Repeat& op) {
-  if (op.times == 0) {
+  if (op.times == 0 || is_void(op.ops, false)) {
     passed_ = true;
     return;
   }

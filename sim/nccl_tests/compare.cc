@@ -9,6 +9,7 @@
 
 #include "reports/timeline/statistics.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace {
 namespace {
@@ -53,8 +54,8 @@ void choose_sizes(Group& group) {
     const std::uint64_t parts = info(plan.op).is_total ? plan.ranks() : 1;
     const std::uint64_t count = bytes / type.element.count / parts;
     if (count == 0) {
-      fmt::print(stderr, "note: {}: {} B is left out: less than an element of {} for each of {}\n",
-                 group.comparison.files.front(), bytes, type.name, parts);
+      print_error("note: {}: {} B is left out: less than an element of {} for each of {}\n",
+                  group.comparison.files.front(), bytes, type.name, parts);
       continue;
     }
     if (bytes % (type.element.count * parts) != 0) {

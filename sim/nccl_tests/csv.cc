@@ -176,7 +176,7 @@ class CsvReader {
     const bool single = notes("single process") || notes("one process");
     plan.gpus = number_or<std::uint32_t>({"gpus_per_process"}, single ? ranks : 1);
     plan.processes = number_or<std::uint32_t>({"processes"}, std::max(1u, ranks / plan.gpus));
-    if (plan.processes * plan.gpus != ranks) {
+    if (std::uint64_t{plan.processes} * plan.gpus != ranks) {
       error(count->column, fmt::format("{} ranks are not {} process(es) with {} GPU(s) each", ranks,
                                        plan.processes, plan.gpus));
     }

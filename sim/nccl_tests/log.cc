@@ -9,9 +9,11 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 
 namespace foretrace {
@@ -38,6 +40,9 @@ std::optional<Number> number(std::string_view text) {
   Number value{};
   const auto [rest, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (code != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (!std::isfinite(value)) return std::nullopt;  // "nan" and "inf" are read, too
+  }
   return value;
 }
 
@@ -73,8 +78,8 @@ class LogReader {
     }
     if (!problems_.empty()) return tl::unexpected{std::move(problems_)};
     if (in_table_ && !ended_) {
-      fmt::print(stderr, "note: {}: its last run has no end; the {} line(s) before are taken\n",
-                 file_, samples_.size());
+      print_error("note: {}: its last run has no end; the {} line(s) before are taken\n", file_,
+                  samples_.size());
     }
     return std::move(samples_);
   }
@@ -117,8 +122,8 @@ class LogReader {
       return;
     }
     if (!assumed_.op || *assumed_.op == *op_ || std::exchange(said_op_, true)) return;
-    fmt::print(stderr, "note: {}:{}: it says {}, so --op-name {} is not used\n", file_, line_,
-               info(*op_).name, info(*assumed_.op).name);
+    print_error("note: {}:{}: it says {}, so --op-name {} is not used\n", file_, line_,
+                info(*op_).name, info(*assumed_.op).name);
   }
 
   void read_comment(std::string_view line, const std::vector<Token>& tokens) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 
 namespace foretrace {
 namespace {
@@ -64,8 +65,8 @@ std::vector<NcclTestsSize> plan_sizes(const NcclTestsPlan& plan,
                   plan.ranks(), 16 * std::uint64_t{plan.ranks()});
   require(!sizes.empty(), fmt::format("no size is large enough: {}", least));
   if (too_small > 0) {
-    fmt::print(stderr, "note: {} size(s) left out, which nccl-tests rounds down to 0: {}\n",
-               too_small, least);
+    print_error("note: {} size(s) left out, which nccl-tests rounds down to 0: {}\n", too_small,
+                least);
   }
   return sizes;
 }

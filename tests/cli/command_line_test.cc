@@ -184,5 +184,14 @@ TEST_F(CommandLine, TheSameScenarioChecksWithoutAWord) {
   EXPECT_THAT(check.err, IsEmpty());
 }
 
+TEST(List, OpsWithTheirKeys) {
+  const Scratch scratch;
+  const Ran ran = scratch.run("foretrace list ops --keys");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("\nmemcpy_async: {"));
+  EXPECT_THAT(ran.out, HasSubstr("\nrepeat: {[index] times ops}\n    runs its operations several"));
+  EXPECT_EQ(scratch.run("foretrace list machines --keys").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace foretrace::test

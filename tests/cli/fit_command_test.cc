@@ -44,8 +44,9 @@ TEST(FitCommand, WritesAMachineFileThatPredicts) {
   EXPECT_THAT(ran.err, HasSubstr("not determined, left as it was: host.malloc: no measured region "
                                  "depends on it (would be by: scenarios/calibration/memory.yaml)"));
   const std::string file = read_file(scratch.path() / "mine.yaml");
-  EXPECT_THAT(file, AllOf(HasSubstr("name: mine"), HasSubstr("gpu: NVIDIA H200"),
-                          HasSubstr("as h200-nvswitch-8"), HasSubstr("scenario: calibrate_threads")));
+  EXPECT_THAT(file,
+              AllOf(HasSubstr("name: mine"), HasSubstr("gpu: NVIDIA H200"),
+                    HasSubstr("as h200-nvswitch-8"), HasSubstr("scenario: calibrate_threads")));
   const Ran predicts = scratch.run(
       "foretrace simulate scenarios/calibration/threads.yaml --machine mine.yaml -o out");
   EXPECT_EQ(predicts.exit_code, 0) << predicts.err;

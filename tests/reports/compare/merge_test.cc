@@ -94,6 +94,30 @@ TEST_F(MergeRuns, PutsEachProgramWhereTheLastRootHasIt) {
   }
 }
 
+TEST_F(MergeRuns, RefusesAMeasurementThatIsThereTwice) {
+  write("monday/a", started(measured({10}, {0}), "monday", "X"));
+  EXPECT_THROW(merge_runs({directory_ / "monday", directory_ / "monday"}, directory_ / "all"),
+               UsageError);
+  std::filesystem::copy(directory_ / "monday", directory_ / "copy",
+                        std::filesystem::copy_options::recursive);
+  EXPECT_THROW(merge_runs({directory_ / "monday", directory_ / "copy"}, directory_ / "all"),
+               UsageError);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "all"));
+}
+
+TEST_F(MergeRuns, WritesNothingWhenAnEnvironmentIsBroken) {
+  write("monday/a", measured({10}, {0}));
+  write("monday/b", measured({10}, {0}, "b"));
+  std::ofstream{directory_ / "monday/b/environment.json"} << R"({"starts": [{"start": "x"}]})";
+  try {
+    merge_runs({directory_ / "monday"}, directory_ / "all");
+    FAIL() << "merged";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("monday/b/environment.json"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "all"));
+}
+
 TEST_F(MergeRuns, RefusesTwoProgramsInOnePlace) {
   write("monday/a", measured({10}, {0}));
   write("tuesday/a", measured({20}, {0}, "changed"));

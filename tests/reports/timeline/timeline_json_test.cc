@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <sstream>
 
 #include "scenarios/text/data_directory.h"
@@ -30,6 +29,9 @@ Timeline full_timeline() {
   t.ops[copy].variant = "h2d pinned";
   t.ops[copy].loops = {20, 4};
   const auto all_reduce = b.op("nccl_all_reduce", 13);
+  t.ops[all_reduce].loops = {20, 4};
+  const auto step = b.op("region", 11, "step");
+  t.ops[step].loops = {8};
   const auto host = b.host(3);
   t.lanes[host].node = 1;
   const auto stream = b.stream("comm(1)", 3, 1);
@@ -42,11 +44,11 @@ Timeline full_timeline() {
                                  .high_factor = 1.0625,
                                  .parameters = ParameterClass::Assumed,
                                  .decided_by = {{"nccl.port_share", -0.9}}});
-  const auto call = b.span(copy, host, -5, 10, 0, std::numeric_limits<std::uint64_t>::max());
+  const auto call = b.span(copy, host, -5, 10, 0, 78);
   const auto kernel = b.span(all_reduce, stream, 100, 1LL << 40, 70000, 79);
   t.spans[kernel].detail = detail;
   t.flows = {{call, kernel, FlowKind::Signal}, {kernel, call, FlowKind::RecordWait}};
-  RegionSamples& region = b.region(copy, "step", {1000, 1010, 990}, 3, 7);
+  RegionSamples& region = b.region(step, "step", {1000, 1010, 990}, 3, 7);
   region.per = 20;
   region.starts = {0, 0, 1};
   region.traced_ns = 1100;
@@ -95,7 +97,7 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.ops[0].loops, (std::vector<std::uint64_t>{20, 4}));
   EXPECT_EQ(again.lanes[1].device, 1U);
   EXPECT_EQ(again.lanes[0].device, kNoDevice);
-  EXPECT_EQ(again.spans[0].instance, std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(again.spans[0].instance, 78U);
   EXPECT_EQ(again.spans[0].begin_ns, -5);
   EXPECT_EQ(again.spans[1].part, 70000U) << "more than 16 bits";
   EXPECT_EQ(again.details, timeline.details);
@@ -128,7 +130,8 @@ TEST(TimelineJson, LeavesNoTemporaryFile) {
   TemporaryDirectory directory;
   write_timeline(full_timeline(), directory / "t.json");
   EXPECT_TRUE(std::filesystem::exists(directory / "t.json"));
-  EXPECT_FALSE(std::filesystem::exists(directory / "t.json.tmp"));
+  const std::filesystem::directory_iterator files{directory.path()};
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST(TimelineJson, ThrowsIoErrorWhereItCannotWrite) {
@@ -180,7 +183,7 @@ TEST(TimelineReader, RefusesATimelineWithoutProgramHash) {
 
 TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
   const std::string good = text_of(full_timeline());
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[2,79,1,")), ": a span's op is 2 of 2");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[3,79,1,")), ": a span's op is 3 of 3");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,3,")), ": a span's lane is 3 of 3");
   EXPECT_EQ(reason_for(with(good, "[0,1,3]", "[0,2,3]")), ": a flow goes to span 2 of 2");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")), ": a row has 6 numbers for 7 columns");
@@ -188,12 +191,71 @@ TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1.5,79,1,")), ": a row may hold integers only");
 }
 
+TEST(TimelineReader, RefusesNumbersThatItWouldCutOff) {
+  const std::string good = text_of(full_timeline());
+  EXPECT_EQ(reason_for(with(good, "\"schema_version\": 1", "\"schema_version\": 4294967297")),
+            ": schema_version 4294967297, but this foretrace reads 1");
+  EXPECT_EQ(reason_for(with(good, "\"op\":2,", "\"op\":4294967298,")),
+            ": 4294967298 is no number that is possible here");
+  EXPECT_EQ(reason_for(with(good, "\"per\":20", "\"per\":2.5")),
+            ": 2.5 is no number that is possible here");
+  EXPECT_EQ(reason_for(with(good, "\"line\":12", "\"line\":-12345678901")),
+            ": -12345678901 is no number that is possible here");
+}
+
+TEST(TimelineReader, RefusesWhatCannotBe) {
+  const std::string good = text_of(full_timeline());
+  EXPECT_EQ(reason_for(with(good, "[0,78,0,-5,10,", "[0,78,0,-5,-6,")),
+            ": a span lasts from -5 ns to -6 ns");
+  EXPECT_EQ(reason_for(with(good, "[0,78,0,-5,10,", "[0,78,0,-5,9223372036854775807,")),
+            ": a span lasts from -5 ns to 9223372036854775807 ns");
+  EXPECT_EQ(reason_for(with(good, "[0,78,", "[0,80,")), ": a span's instance is 80 of 80");
+  EXPECT_EQ(reason_for(with(good, "\"loops\":[20,4]", "\"loops\":[0,4]")),
+            ": a span's instance is 78 of 0");
+  EXPECT_EQ(reason_for(with(good, "\"loops\":[20,4]", "\"loops\":[4611686018427387904,4]")),
+            ": op 0 has too many loops");
+  EXPECT_EQ(reason_for(with(good, "\"kind\":\"region\"", "\"kind\":\"gemm\"")),
+            ": region 'step' points at a gemm of line 11");
+  EXPECT_EQ(reason_for(with(good, "\"low_factor\":0.875", "\"low_factor\":-5")),
+            ": region 'step' has a band from -5 to 1.25");
+  EXPECT_EQ(reason_for(with(good, "\"low_factor\":0.91", "\"low_factor\":2")),
+            ": a detail has a band from 2 to 1.0625");
+  EXPECT_EQ(reason_for(with(good, "[1000,1010,990]", "[1000,-1,990]")),
+            ": region 'step' has a sample that is no time");
+  EXPECT_EQ(reason_for(with(good, "\"device\":1", "\"device\":4294967294")),
+            ": lane 'comm(1)' is of device 4294967294: no process has so many");
+  EXPECT_EQ(reason_for(with(good, "\"per\":20", "\"per\":0")), ": region 'step' is 'per' 0");
+  EXPECT_EQ(reason_for(with(good, "\"id\":1", "\"id\":0")), ": row 1 has the id 0");
+}
+
+TEST(TimelineReader, RefusesWhatIsThereTwice) {
+  const std::string good = text_of(full_timeline());
+  EXPECT_EQ(reason_for(with(good, "\"regions\":", "\"lanes\":")),
+            ": 'lanes' is there twice in one object");
+  Timeline twice = full_timeline();
+  twice.regions.push_back(twice.regions.front());
+  EXPECT_EQ(reason_for(text_of(twice)), ": region 'step' is there twice (instance 7, process 3)");
+}
+
+TEST(TimelineReader, ReadsPlainFilesOnly) {
+  EXPECT_THROW(
+      {
+        try {
+          read_timeline("/dev/zero");
+        } catch (const UsageError& e) {
+          EXPECT_STREQ(e.what(), "/dev/zero: this is a device, and a plain file is needed");
+          throw;
+        }
+      },
+      UsageError);
+}
+
 TEST(TimelineReader, NamesAMissingFile) {
   try {
     read_timeline("nowhere/t.json");
     FAIL() << "read a file that does not exist";
   } catch (const UsageError& e) {
-    EXPECT_STREQ(e.what(), "nowhere/t.json: no such file");
+    EXPECT_STREQ(e.what(), "nowhere/t.json: there is no such file");
   }
 }
 

@@ -322,7 +322,7 @@ TEST_F(BadFile, OneHundredMegabytesOfGarbage) {
   std::string garbage(100'000'000, '\0');
   std::uint32_t state = 1;  // a linear congruential generator: garbage, but the same in each run
   for (char& c : garbage) c = static_cast<char>((state = state * 1664525U + 1013904223U) >> 24U);
-  EXPECT_EQ(failure(garbage), ": error: larger than 16 MiB: not a scenario\n");
+  EXPECT_EQ(failure(garbage), ": error: larger than 16 MiB, the most that is read\n");
   EXPECT_THAT(failure(garbage.substr(0, 1'000'000)), HasSubstr("error: not a text file"));
 }
 

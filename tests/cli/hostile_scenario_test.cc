@@ -1,0 +1,126 @@
+// Scenarios that would take all memory or all day: refused at once, with the line and the limit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kLimits = "ulimit -v 4194304; timeout 20 ";  // 4 GiB, 20 s
+
+/// "threads: ..." and more below a header; the first line after it is line 5.
+std::string program(const std::string& text) {
+  return "# x\nschema_version: 1\nname: x\nstreams: {s: {flags: non_blocking}}\n" + text;
+}
+
+Ran run(const std::string& command, const std::string& text) {
+  const Scratch scratch;
+  scratch.write("x.yaml", text);
+  return scratch.run(kLimits + command);
+}
+
+TEST(HostileScenario, ATaskNamesABufferThatIsNotThere) {
+  const Ran ran =
+      run("foretrace check x.yaml", program("threads:\n  main:\n    - task_graph:\n        tasks:\n"
+                                            "          - memcpy_async: {src: a, dst: b}\n"));
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:9:32: error: unknown buffer 'a'"));
+}
+
+TEST(HostileScenario, NumbersThatSquareThemselves) {
+  std::string text = program("parameters:\n  p0: 2 ** 1000\n");
+  std::string division = program("parameters:\n  p0: 3 ** 500\n");
+  std::string units = program("parameters:\n  p0: 1B\n");
+  for (int i = 1; i <= 40; ++i) {
+    text += "  p" + std::to_string(i) + ": $p" + std::to_string(i - 1) + " * $p" +
+            std::to_string(i - 1) + "\n";
+    units += "  p" + std::to_string(i) + ": $p" + std::to_string(i - 1) + " * $p" +
+             std::to_string(i - 1) + "\n";
+    const std::string before = "$p" + std::to_string(i - 1);
+    division += "  p" + std::to_string(i) + ": (" + before + " * " + before + " + 1) / (" + before +
+                " - 1)\n";
+  }
+  for (const std::string& bomb : {text, division}) {
+    const Ran ran = run("foretrace check x.yaml", bomb + "threads: {main: []}\n");
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_THAT(ran.err, HasSubstr("error: the number gets too large: more than 4096 bits"));
+  }
+  const Ran ran = run("foretrace check x.yaml", units + "threads: {main: []}\n");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:11:12: error: bytes^16 time^0 * bytes^16 time^0"));
+}
+
+TEST(HostileScenario, LoopsOfNothingEndAtOnce) {
+  for (const char* ops : {"[]", "[{repeat: {times: 0, ops: [{host_barrier: {}}]}}]",
+                          "[{repeat: {times: 1000000, ops: []}}]"}) {
+    const std::string text = program(
+        "threads: {main: [{repeat: {times: 1000000000000, ops: " + std::string{ops} + "}}]}\n");
+    EXPECT_EQ(run("foretrace check x.yaml", text).exit_code, 0) << ops;
+    EXPECT_EQ(run("foretrace simulate x.yaml", text).exit_code, 0) << ops;
+  }
+  const std::string regions = program(
+      "threads: {main: [{repeat: {times: 1000000000000, ops: [{region: {name: r, ops: []}}]}}]}\n");
+  EXPECT_EQ(run("foretrace check x.yaml", regions).exit_code, 0);
+  EXPECT_EQ(run("foretrace simulate x.yaml", regions).exit_code, 2) << "each has a sample";
+}
+
+TEST(HostileScenario, MoreExecutionsThanFitIntoMemory) {
+  const std::string text = program(
+      "threads:\n  main:\n"
+      "    - repeat: {times: 1000000000000, ops: [{spin: {stream: s, duration: 1us}}]}\n");
+  EXPECT_EQ(run("foretrace check x.yaml", text).exit_code, 0) << "it can be measured";
+  const Ran ran = run("foretrace simulate x.yaml", text);
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:7:"));
+  EXPECT_THAT(ran.err, HasSubstr("1000000000000 executions"));
+  EXPECT_THAT(ran.err, HasSubstr("at most 16777216 can be simulated"));
+}
+
+TEST(HostileScenario, LongerThanTheClockCounts) {
+  const std::string spin = program(
+      "threads:\n  main:\n    - spin: {stream: s, duration: 9000000s}\n"
+      "    - device_synchronize: {}\n");
+  const Ran alone = run("foretrace simulate x.yaml", spin);
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("x.yaml:7:7: error: a time of more than an hour"));
+  const std::string loop = program(
+      "threads:\n  main:\n"
+      "    - repeat: {times: 3, ops: [{spin: {stream: s, duration: 1500s}}]}\n"
+      "    - device_synchronize: {}\n");
+  const Ran together = run("foretrace simulate x.yaml", loop);
+  EXPECT_EQ(together.exit_code, 2);
+  EXPECT_THAT(together.err, HasSubstr("x.yaml:8:7: error: more than an hour of simulated time"));
+}
+
+TEST(HostileScenario, MoreGpusThreadsAndMembersThanAnyoneHas) {
+  const Ran gpus = run("foretrace check x.yaml",
+                       program("processes: 100000\ndevices: 1000\nthreads: {main: []}\n"));
+  EXPECT_EQ(gpus.exit_code, 2);
+  EXPECT_THAT(gpus.err, HasSubstr("x.yaml:6:10: error: 100000 processes with 1000 devices each are "
+                                  "more than 131072 GPUs"));
+  std::string threads = "processes: 100000\nthreads:\n";
+  for (int i = 0; i < 50; ++i) threads += "  t" + std::to_string(i) + ": []\n";
+  const Ran many = run("foretrace check x.yaml", program(threads));
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_THAT(many.err, HasSubstr("x.yaml:9:3: error: more than 262144 host threads"));
+  std::string members = "processes: 100000\ncommunicators:\n";
+  for (int i = 0; i < 50; ++i) members += "  c" + std::to_string(i) + ": {members: all_devices}\n";
+  const Ran crowd = run("foretrace check x.yaml", program(members + "threads: {main: []}\n"));
+  EXPECT_EQ(crowd.exit_code, 2);
+  EXPECT_THAT(crowd.err, HasSubstr("more than 4194304 members of all communicators together"));
+}
+
+TEST(HostileScenario, SoManyStreamsInSoManyProcesses) {
+  const Ran streams = run("foretrace simulate x.yaml --machine h200-nvswitch-8",
+                          "# x\nschema_version: 1\nname: x\nprocesses: 8\n"
+                          "streams: {s: {flags: non_blocking, count: 900000}}\n"
+                          "threads: {main: []}\n");
+  EXPECT_EQ(streams.exit_code, 2);
+  EXPECT_THAT(streams.err, HasSubstr("8 processes with 900002 streams"));
+}
+
+}  // namespace
+}  // namespace foretrace::test

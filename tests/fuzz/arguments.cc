@@ -1,0 +1,43 @@
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "scenarios/text/errors.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/fit/data.h"
+#include "sim/nccl_tests/op.h"
+#include "tests/fuzz/readers.h"
+
+namespace foretrace::fuzz {
+
+void read_as_arguments(std::string_view bytes) {
+  std::vector<std::string> words{"foretrace"};
+  std::istringstream lines{std::string{bytes}};
+  for (std::string line; std::getline(lines, line);)
+    words.push_back(line.substr(0, line.find('\0')));
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  int exit_code = 0;
+  CLI::App app{"fuzz", "foretrace"};
+  for (const auto add : kCommands) add(app, exit_code);
+  for (CLI::App* command : app.get_subcommands({})) command->callback([] {});
+  try {
+    app.parse(static_cast<int>(argv.size()), argv.data());
+  } catch (const CLI::Error&) {
+  } catch (const UsageError&) {
+  }
+  for (const std::string& word : words) {
+    for (const auto& parse : {+[](const std::string& w) { parse_percent(w, "--tolerance"); },
+                              +[](const std::string& w) { parse_nccl_tests_size(w, "-b"); },
+                              +[](const std::string& w) { parse_hold_out({w}); }}) {
+      try {
+        parse(word);
+      } catch (const UsageError&) {
+      }
+    }
+  }
+}
+
+}  // namespace foretrace::fuzz

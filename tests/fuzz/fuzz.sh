@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Fuzzes the readers for longer, sanitized:
+#   tests/fuzz/fuzz.sh [RUNS [READER...]]          a million runs of every reader, one after the other
+# Builds build/fuzz (with ccache where it is installed). With clang and CXX=clang++, libFuzzer fuzzes;
+# with any other compiler random_main.cc does, guided by the edges that it reaches. What ends a reader
+# early stays in build/fuzz/READER.last: mend it, and put it into tests/fuzz/corpus/READER.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+runs=${1:-1000000}
+shift || true
+readers=("$@")
+[ ${#readers[@]} -gt 0 ] ||
+  readers=(nccl_tests_csv nccl_tests_log products environment machine timeline scenario arguments)
+
+sanitize=address,undefined
+target=fuzz_readers
+guide=$PWD/tests/fuzz/coverage.cmake
+if "${CXX:-c++}" --version | grep -q clang; then
+  sanitize=fuzzer-no-link,$sanitize target=libfuzzer_readers guide=
+fi
+launcher=()
+if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
+  -DCMAKE_PROJECT_foretrace_INCLUDE="$guide" -DFORETRACE_SANITIZE="$sanitize" \
+  -DFORETRACE_HW=OFF -DCMAKE_UNITY_BUILD=ON \
+  "${launcher[@]}" >&2
+cmake --build build/fuzz --target "$target" >&2
+
+program=build/fuzz/tests/fuzz/$target
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=0
+for reader in "${readers[@]}"; do
+  seeds=("tests/fuzz/corpus/$reader")
+  case $reader in
+    scenario) seeds+=(scenarios tests/scenarios/data) ;;
+    machine) seeds+=(models/machines) ;;
+  esac
+  if [ "$target" = fuzz_readers ]; then
+    "$program" "$reader" --runs "$runs" --longest 4096 --last "build/fuzz/$reader.last" "${seeds[@]}"
+  else
+    mkdir -p "build/fuzz/kept/$reader"
+    FORETRACE_FUZZ=$reader "$program" -runs="$runs" -timeout=20 -rss_limit_mb=2048 -max_len=4096 \
+      -dict=tests/fuzz/scenario.dict -artifact_prefix="build/fuzz/$reader." -print_final_stats=1 \
+      "build/fuzz/kept/$reader" "${seeds[@]}"
+  fi
+done

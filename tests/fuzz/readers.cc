@@ -1,0 +1,127 @@
+#include "tests/fuzz/readers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/compare/compare.h"
+#include "reports/compare/convert.h"
+#include "reports/compare/output.h"
+#include "reports/export/kineto_writer.h"
+#include "reports/export/perfetto_writer.h"
+#include "reports/export/span_csv.h"
+#include "reports/page/lanes_svg.h"
+#include "reports/timeline/timeline_json.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+#include "sim/fit/machine.h"
+#include "sim/fit_products/table.h"
+#include "sim/limits.h"
+#include "sim/nccl_tests/log.h"
+
+namespace foretrace::fuzz {
+namespace {
+
+/// A reader that promised something did not keep it.
+void require(bool kept) {
+  if (!kept) std::abort();
+}
+
+/// Diagnostics are there, and can be shown.
+void require_shown(const Diagnostics& problems, std::string_view text) {
+  require(!problems.empty() && !render(problems, text).empty());
+}
+
+void read_as_scenario(std::string_view bytes) {
+  const auto read = read_scenario(bytes, "fuzz.yaml");
+  if (!read) return require_shown(read.error(), bytes);
+  static_cast<void>(render(read->warnings, bytes));
+  static_cast<void>(too_large_to_simulate(read->program));
+}
+
+/// What is written of a machine is read again.
+void read_as_machine(std::string_view bytes) {
+  const auto machine = read_machine(bytes, "fuzz.yaml");
+  if (!machine) return require_shown(machine.error(), bytes);
+  require(read_machine(machine_text(*machine), "again.yaml").has_value());
+}
+
+/// What is made of a timeline, too: whatever it says, it can be shown.
+void read_as_timeline(std::string_view bytes) {
+  Timeline timeline;
+  try {
+    timeline = parse_timeline(bytes, "fuzz.json");
+  } catch (const UsageError&) {
+    return;
+  }
+  std::ostringstream out;
+  write_timeline(timeline, out);
+  require(parse_timeline(out.view(), "again.json").spans.size() == timeline.spans.size());
+  const Timeline* const only = &timeline;
+  write_span_csv({&only, 1}, out);
+  write_perfetto({&only, 1}, out);
+  write_kineto(timeline, timeline.lanes.empty() ? 0 : timeline.lanes.front().process, out);
+  static_cast<void>(compare_text(compare(timeline, timeline, 0.1)));
+  const std::array sides{Side{&timeline, "fuzz"}};
+  static_cast<void>(draw_lanes(sides, LayoutLimits{}, SvgUse::Standalone, "lanes", "fuzz"));
+}
+
+void read_as_environment(std::string_view bytes) {
+  const std::string text{bytes};
+  try {
+    static_cast<void>(parse_old_environment(text, "environment.json"));
+  } catch (const UsageError&) {
+  }
+  try {
+    const Machine machine = new_machine("fuzz", text, "KEY.json");
+    require(read_machine(machine_text(machine), "again.yaml").has_value());
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_nccl_tests(std::string_view bytes, const auto& read) {
+  NcclTestsAssumed assumed;
+  if (bytes.size() % 2 == 0) assumed.op = NcclTestsOp::AllReduce;
+  const auto samples = read(bytes, "fuzz", assumed);
+  if (!samples) require_shown(samples.error(), bytes);
+}
+void read_as_nccl_tests_log(std::string_view bytes) {
+  read_as_nccl_tests(bytes, read_nccl_tests_log);
+}
+void read_as_nccl_tests_csv(std::string_view bytes) {
+  read_as_nccl_tests(bytes, read_nccl_tests_csv);
+}
+
+void read_as_products(std::string_view bytes) {
+  try {
+    static_cast<void>(fit_products::parse_table(std::string{bytes}, "products.csv"));
+  } catch (const UsageError&) {
+  }
+}
+
+constexpr std::array kReaders{
+    FuzzedReader{"scenario", read_as_scenario},
+    FuzzedReader{"machine", read_as_machine},
+    FuzzedReader{"timeline", read_as_timeline},
+    FuzzedReader{"environment", read_as_environment},
+    FuzzedReader{"nccl_tests_log", read_as_nccl_tests_log},
+    FuzzedReader{"nccl_tests_csv", read_as_nccl_tests_csv},
+    FuzzedReader{"products", read_as_products},
+    FuzzedReader{"arguments", read_as_arguments},
+};
+
+}  // namespace
+
+std::span<const FuzzedReader> readers() { return kReaders; }
+
+const FuzzedReader* find_reader(std::string_view name) {
+  const auto* const found = std::ranges::find(kReaders, name, &FuzzedReader::name);
+  return found == kReaders.end() ? nullptr : found;
+}
+
+}  // namespace foretrace::fuzz

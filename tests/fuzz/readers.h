@@ -1,0 +1,23 @@
+// Every reader of what comes from outside, as a function of bytes. Whatever the bytes are, a reader
+// takes them or says what is wrong with them; anything else ends the process.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace foretrace::fuzz {
+
+struct FuzzedReader {
+  std::string_view name;  ///< and that of its corpus: tests/fuzz/corpus/NAME
+  void (*read)(std::string_view bytes);
+};
+
+/// A line of the bytes is an argument. Commands are parsed and not run.
+void read_as_arguments(std::string_view bytes);
+
+std::span<const FuzzedReader> readers();
+
+/// Null when there is none of this name.
+const FuzzedReader* find_reader(std::string_view name);
+
+}  // namespace foretrace::fuzz
