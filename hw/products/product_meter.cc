@@ -133,6 +133,8 @@ std::string pci_bus_id_of(int device) {
   return text.data();
 }
 
+}  // namespace
+
 class OwnStream {
  public:
   OwnStream() { cuda_check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
@@ -168,8 +170,6 @@ class Events {
  private:
   std::vector<cudaEvent_t> events_;
 };
-
-}  // namespace
 
 class ProductMeter::Impl {
  public:

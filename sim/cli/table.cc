@@ -133,7 +133,7 @@ bool print_broken(const std::vector<ScenarioResult>& results) {
   for (const ScenarioResult& result : results) {
     if (result.program.expectations.empty()) {
       any = true;
-      fmt::print(stderr, "{}: states nothing: it has no 'expect:'\n", result.program.file);
+      print_error("{}: states nothing: it has no 'expect:'\n", result.program.file);
     }
     for (const auto& [side, origin] :
          {std::pair{&result.predicted, "predicted"}, std::pair{&result.measured, "measured"}}) {

@@ -17,17 +17,17 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 
-struct Ended {
+struct HangEnded {
   int exit_code = -1;
   std::string output;
 };
 
-Ended measure(const std::string& scenario, const std::filesystem::path& runs) {
+HangEnded measure(const std::string& scenario, const std::filesystem::path& runs) {
   const std::string command = fmt::format(
       "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --bind-to none -n 2 {} measure "
       "{}/scenarios/hangs/{} -o {} --force --timeout 5s 2>&1",
       FORETRACE_MPIEXEC, FORETRACE_HW_BINARY, data_directory().string(), scenario, runs.string());
-  Ended ended;
+  HangEnded ended;
   FILE* pipe = popen(command.c_str(), "r");
   std::array<char, 4096> buffer{};
   while (fgets(buffer.data(), buffer.size(), pipe) != nullptr) ended.output += buffer.data();
@@ -42,7 +42,7 @@ TEST_P(HangOnGpu, EndsWithTheReceiveThatNobodySendsTo) {
   FORETRACE_NEEDS_GPUS(2);
   const std::string name = GetParam();
   const auto runs = std::filesystem::path{testing::TempDir()} / ("hang_" + name);
-  const Ended ended = measure(name + ".yaml", runs);
+  const HangEnded ended = measure(name + ".yaml", runs);
   EXPECT_EQ(ended.exit_code, 1) << ended.output;
   const Timeline result = read_timeline(runs / name / kMeasuredFile);
   EXPECT_EQ(result.outcome.kind, Outcome::Kind::Timeout);
