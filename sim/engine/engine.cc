@@ -23,14 +23,15 @@ TimePoint to_time_point(double simgrid_seconds) {
   return TimePoint{seconds_to_duration(simgrid_seconds)};
 }
 
+}  // namespace
+
+/// A transfer that waits until the engine is at the time of its start.
 struct PendingFlow {
   PathId path;
   Bytes size;
   Handler* who;
   std::uint64_t what;
 };
-
-}  // namespace
 
 class Engine::Impl {
  public:
