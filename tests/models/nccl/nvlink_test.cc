@@ -59,6 +59,11 @@ TEST_P(Nvlink, HalvedSlowsEveryCollectiveOfOneNode) {
   }
 }
 
+TEST_P(Nvlink, HalvedIsHalfOfTheLinksThatNcclSees) {
+  const std::uint32_t gpus = machine.gpus_per_node;
+  EXPECT_EQ(2 * topology_of(halved, gpus, 1).nvlinks, topology_of(machine, gpus, 1).nvlinks);
+}
+
 TEST_P(Nvlink, HalvedSlowsTreesAndNvls) {
   const Call call{CollectiveKind::AllReduce, 256_MiB};
   EXPECT_GT(ratio("Tree", call), 1.3);
