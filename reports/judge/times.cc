@@ -47,6 +47,18 @@ std::optional<double> region_ns(const Timeline& timeline, const std::string& nam
   return total;
 }
 
+/// No figure of a region breaks what is said of it. The time between two events is measured since
+/// it is a result: earlier measurements lack it.
+Verdict without_region(const Timeline& timeline, const std::string& name) {
+  const bool is_elapsed = std::ranges::any_of(timeline.ops, [&](const OpRow& op) {
+    return op.label == name && op.kind == "event_elapsed_time";
+  });
+  if (is_elapsed && timeline.origin.measured) {
+    return {Held::Undecided, fmt::format("measured before '{}' was a result", name)};
+  }
+  return broken(fmt::format("no region '{}'", name));
+}
+
 }  // namespace
 
 Verdict judge_host_call(const Expectation& expectation, const Timeline& timeline) {
@@ -79,7 +91,7 @@ Verdict judge_channels(const Expectation& expectation, const Timeline& timeline)
 Verdict judge_total(const Expectation& expectation, const Timeline& timeline) {
   const std::string& name = expectation.spans.at(0);
   const auto ns = region_ns(timeline, name);
-  if (!ns) return broken(fmt::format("no region '{}'", name));
+  if (!ns) return without_region(timeline, name);
   return {within(*ns, expectation.at_least, expectation.at_most) ? Held::Yes : Held::No,
           format_time(*ns)};
 }
@@ -87,7 +99,7 @@ Verdict judge_total(const Expectation& expectation, const Timeline& timeline) {
 Verdict judge_ratio(const Expectation& expectation, const Timeline& timeline) {
   const auto a = region_ns(timeline, expectation.spans.at(0));
   const auto b = region_ns(timeline, expectation.spans.at(1));
-  if (!a || !b) return broken(fmt::format("no region '{}'", expectation.spans.at(a ? 1 : 0)));
+  if (!a || !b) return without_region(timeline, expectation.spans.at(a ? 1 : 0));
   if (*b <= 0) return broken(fmt::format("region '{}' lasts 0 ns", expectation.spans.at(1)));
   const double ratio = *a / *b;
   const bool held = ratio >= expectation.fraction.value_or(0) &&
