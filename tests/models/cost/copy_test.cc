@@ -14,15 +14,28 @@ using enum Param;
 constexpr Bytes kMegabyte{1'000'000};
 
 const Machine& copy_machine() {
-  static const Machine kMachine = machine_of(
-      {{H2dLatency, 2e-6},           {H2dBandwidth, 50e9},         {D2hLatency, 3e-6},
-       {D2hBandwidth, 40e9},         {DuplexBandwidth, 80e9},      {HostLinkBandwidth, 100e9},
-       {P2pLatency, 1e-6},           {P2pBandwidth, 250e9},        {NvlinkBandwidth, 200e9},
-       {P2pStagedLatency, 9e-6},     {P2pStagedBandwidth, 25e9},   {HostMemcpyAsync, 4e-6},
-       {PageableH2dBase, 5e-6},      {PageableH2dBandwidth, 10e9}, {PageableH2dCached, 20e9},
-       {PageableD2hBandwidth, 20e9}, {PageableD2hFirst, 200'000},  {PageableD2hFirstBandwidth, 5e9},
-       {FreshD2hBandwidth, 2e9},     {SmallPageableLimit, 65'536}, {SmallPageableBandwidth, 8e9},
-       {HostCopyBandwidth, 10e9}});
+  static const Machine kMachine = machine_of({{H2dLatency, 2e-6},
+                                              {H2dBandwidth, 50e9},
+                                              {D2hLatency, 3e-6},
+                                              {D2hBandwidth, 40e9},
+                                              {DuplexBandwidth, 80e9},
+                                              {HostLinkBandwidth, 100e9},
+                                              {P2pLatency, 1e-6},
+                                              {P2pShare, 1.25},
+                                              {NvlinkBandwidth, 200e9},
+                                              {P2pStagedLatency, 9e-6},
+                                              {P2pStagedBandwidth, 25e9},
+                                              {HostMemcpyAsync, 4e-6},
+                                              {PageableH2dBase, 5e-6},
+                                              {PageableH2dBandwidth, 10e9},
+                                              {PageableH2dCached, 20e9},
+                                              {PageableD2hBandwidth, 20e9},
+                                              {PageableD2hFirst, 200'000},
+                                              {PageableD2hFirstBandwidth, 5e9},
+                                              {FreshD2hBandwidth, 2e9},
+                                              {SmallPageableLimit, 65'536},
+                                              {SmallPageableBandwidth, 8e9},
+                                              {HostCopyBandwidth, 10e9}});
   return kMachine;
 }
 
