@@ -125,7 +125,7 @@ TEST_F(HostileFile, TimesThatAreNoNumbers) {
                  "           8             2     float     sum      -1      nan    0.00    0.00    "
                  "N/A     7.5    0.00    0.00    N/A\n");
   refuses("foretrace nccl-tests --compare measured.timeline.json --tolerance 1%",
-          ":4:62: error: 'nan' is not a number");
+          ":4:59: error: 'nan' is not a number");
 }
 
 TEST_F(HostileFile, AScenarioThatCheckWouldRefuseIsNotWritten) {

@@ -27,7 +27,7 @@ TEST(HostileScenario, ATaskNamesABufferThatIsNotThere) {
       run("foretrace check x.yaml", program("threads:\n  main:\n    - task_graph:\n        tasks:\n"
                                             "          - memcpy_async: {src: a, dst: b}\n"));
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("x.yaml:9:32: error: unknown buffer 'a'"));
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:9:33: error: unknown buffer 'a'"));
 }
 
 TEST(HostileScenario, NumbersThatSquareThemselves) {
@@ -50,7 +50,7 @@ TEST(HostileScenario, NumbersThatSquareThemselves) {
   }
   const Ran ran = run("foretrace check x.yaml", units + "threads: {main: []}\n");
   EXPECT_EQ(ran.exit_code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("x.yaml:11:12: error: bytes^16 time^0 * bytes^16 time^0"));
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:11:11: error: bytes^16 time^0 * bytes^16 time^0"));
 }
 
 TEST(HostileScenario, LoopsOfNothingEndAtOnce) {

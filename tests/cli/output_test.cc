@@ -95,7 +95,7 @@ TEST_F(Output, IsNeverAnInputOfTheSameCommand) {
         "foretrace compare run -o run/measured.timeline.json",
         "ln run/measured.timeline.json other; foretrace compare run -o other",
         "foretrace merge run -o run",
-        "cp -L models/machines/one-copy-engine.yaml m.yaml; foretrace nccl-tests all_reduce -b 1M "
+        "cp -L models/machines/h200-nvswitch-8.yaml m.yaml; foretrace nccl-tests all_reduce -b 1M "
         "--processes 2 --machine m.yaml --output m.yaml"}) {
     const Ran ran = scratch_.run(command);
     EXPECT_EQ(ran.exit_code, 2) << command;
