@@ -51,7 +51,7 @@ std::optional<double> region_ns(const Timeline& timeline, const std::string& nam
 /// it is a result: earlier measurements lack it.
 Verdict without_region(const Timeline& timeline, const std::string& name) {
   const bool is_elapsed = std::ranges::any_of(timeline.ops, [&](const OpRow& op) {
-    return op.label == name && op.kind == "event_elapsed_time";
+    return op.kind == "event_elapsed_time" && (op.label == name || op.label.empty());
   });
   if (is_elapsed && timeline.origin.measured) {
     return {Held::Undecided, fmt::format("measured before '{}' was a result", name)};
