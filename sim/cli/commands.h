@@ -11,11 +11,13 @@ namespace foretrace {
 void add_check_command(CLI::App& app, int& exit_code);
 void add_simulate_command(CLI::App& app, int& exit_code);
 void add_assert_command(CLI::App& app, int& exit_code);
+void add_print_command(CLI::App& app, int& exit_code);
 void add_order_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);
 void add_report_command(CLI::App& app, int& exit_code);
 void add_export_command(CLI::App& app, int& exit_code);
 void add_table_command(CLI::App& app, int& exit_code);
+void add_training_table_command(CLI::App& app, int& exit_code);
 void add_fit_command(CLI::App& app, int& exit_code);
 void add_fit_products_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);

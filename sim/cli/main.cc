@@ -10,8 +10,8 @@ int main(int argc, char** argv) {
       "foretrace predicts what a multi-GPU program does in time, and compares "
       "the prediction with a measurement.",
       version_text(),
-      {add_check_command, add_simulate_command, add_assert_command, add_order_command,
-       add_compare_command, add_report_command, add_export_command, add_table_command,
+      {add_check_command, add_print_command, add_simulate_command, add_assert_command, add_order_command,
+       add_compare_command, add_report_command, add_export_command, add_table_command, add_training_table_command,
        add_fit_command, add_fit_products_command, add_merge_command, add_nccl_tests_command,
        add_list_command, add_nccl_explain_command, add_explain_kernel_command});
 }
