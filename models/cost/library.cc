@@ -50,6 +50,8 @@ MemoryParams memory_params(KernelKind kind) {
       return {LibraryGatherBackwardBase, LibraryGatherBackwardRate};
     case KernelKind::Optimizer:
       return {LibraryOptimizerBase, LibraryOptimizerRate};
+    case KernelKind::OptimizerHalf:
+      return {LibraryOptimizerHalfBase, LibraryOptimizerHalfRate};
     case KernelKind::ShardCopy:
       return {LibraryShardCopyBase, LibraryShardCopyRate};
     case KernelKind::AttentionForward:

@@ -48,6 +48,7 @@ constexpr std::array<const char*, kKernelKinds> kKernelKindNames{
     "gather",
     "gather_backward",
     "optimizer",
+    "optimizer_half",
     "shard_copy",
 };
 

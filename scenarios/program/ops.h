@@ -30,9 +30,9 @@ enum class KernelKind : std::uint8_t {
   AttentionForward,
   AttentionBackward,
   Pointwise,    ///< elements side by side: residual, activation, fill
-  Narrow,             ///< float32 to bfloat16
-  Widen,              ///< bfloat16 to float32
-  Mixed,              ///< adds bfloat16 to float32
+  Narrow,       ///< float32 to bfloat16
+  Widen,        ///< bfloat16 to float32
+  Mixed,        ///< adds bfloat16 to float32
   Strided,      ///< pointwise, but over views that are not contiguous (rope as PyTorch has it)
   Concatenate,  ///< joins views that are not contiguous
   LayerNorm,    ///< float32 statistics, mean and deviation
@@ -47,6 +47,7 @@ enum class KernelKind : std::uint8_t {
   Gather,          ///< rows of an embedding
   GatherBackward,  ///< adds rows into an embedding's gradient, after sorting the tokens
   Optimizer,       ///< fused AdamW over many tensors
+  OptimizerHalf,   ///< the same where all of them are bfloat16
   ShardCopy        ///< FSDP2: shards of many tensors in or out of one buffer
 };
 /// "attention_forward"

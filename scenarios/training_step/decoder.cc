@@ -131,14 +131,18 @@ void Decoder::update() {
   const std::int64_t parameter = step_.float32_parameters ? kSingle : kHalf;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
   out_.host(FrameworkWork::Optimizer);
-  out_.host(FrameworkWork::Parameter, tensors_);
+  // Sharded parameters are DTensors, whose every operation is dispatched twice.
+  const bool wraps = step_.tensor > 1 || step_.sharding == Sharding::Fsdp;
+  out_.host(FrameworkWork::Parameter, wraps ? 4 * tensors_ : tensors_);
   out_.kernel("count_steps", KernelKind::Pointwise, tensors_ * kSingle);
   // Reads parameter, gradient and both moments, writes all but the gradient. Without the fused
   // kernel every array passes the memory about twice.
   const std::int64_t passes = step_.optimizer == OptimizerKernel::Fused ? 7 : 15;
   for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
     const std::int64_t here = std::min(kInOneKernel, elements - done);
-    out_.kernel("adamw", KernelKind::Optimizer, here * parameter * passes);
+    out_.kernel("adamw",
+                step_.float32_parameters ? KernelKind::Optimizer : KernelKind::OptimizerHalf,
+                here * parameter * passes);
   }
   for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
 }

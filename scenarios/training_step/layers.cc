@@ -45,6 +45,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const std::int64_t weights = inputs * outputs;
   const std::int64_t input = tokens_ * inputs;
   out_.host(FrameworkWork::Linear);
+  if (step_.tensor > 1) out_.host(FrameworkWork::DTensor);
   Memory::Id weight_copy = Memory::kNothing, input_copy = Memory::kNothing;
   if (casts) {
     if (model_.biases && outputs != vocab_) {
@@ -69,6 +70,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
     const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
     out_.host(FrameworkWork::Product);
+    if (step_.tensor > 1) out_.host(FrameworkWork::DTensor);
     if (!has_bias) out_.product(name + "_weights", inputs, outputs, tokens_);
     out_.product(name + "_inputs", inputs, tokens_, outputs);
     if (has_bias) {
