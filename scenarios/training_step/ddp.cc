@@ -20,7 +20,10 @@ class Replicas : public Layout {
     const std::int64_t sharers = step_.sharding >= Sharding::Zero1 ? step_.data : 1;
     memory_.allocate(Part::Parameters, held_ * width_);
     memory_.allocate(Part::Optimizer, 2 * held_ * width_ / sharers);
-    if (step_.sharding != Sharding::None) memory_.allocate(Part::Buffers, held_ * width_);
+    if (step_.sharding == Sharding::None) return;
+    // Measured: the buckets, and in passes of one micro-batch as much again from the forward pass
+    // on.
+    memory_.allocate(Part::Buffers, held_ * width_ * (step_.reduce_every_pass ? 1 : 2));
   }
 
   void begin_pass(bool is_first, bool is_last) override {

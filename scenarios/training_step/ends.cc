@@ -124,7 +124,12 @@ void Decoder::head_and_loss() {
   }
   out_.kernel("loss", KernelKind::Pointwise, tokens_ * kWide);
   memory_.free(wide);
-  memory_.free(narrow);
+  // A pipeline's last stage hands out the logits of all micro-batches at the end of the step.
+  if (step_.pipeline > 1) {
+    gradients_.push_back(narrow);
+  } else {
+    memory_.free(narrow);
+  }
   on_backward([this, logits, logarithms] {
     const Memory::Id incoming = memory_.allocate(Part::Temporary, logits * kWide);
     const Memory::Id outgoing = memory_.allocate(Part::Temporary, logits * kWide);

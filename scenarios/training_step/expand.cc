@@ -81,10 +81,11 @@ StageLayers layers_of(const TrainingStep& step, std::int64_t stage) {
   return {stage * each, (stage + 1) * each, stage == 0, stage + 1 == step.pipeline};
 }
 
-/// The workspace of cuBLAS on GPUs with TMA; and the tokens and labels of all micro-batches.
+/// The workspaces of cuBLAS on GPUs with TMA, one for the thread that runs the backward pass; and
+/// the tokens and labels of all micro-batches.
 void allocate_rest(const TrainingStep& step, Memory& memory) {
   constexpr std::int64_t kWorkspace = 32LL << 20;
-  memory.allocate(Part::Buffers, kWorkspace);
+  memory.allocate(Part::Buffers, 2 * kWorkspace);
   memory.allocate(Part::Buffers, 2 * step.tokens() * step.passes * 8);
 }
 

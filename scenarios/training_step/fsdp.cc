@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 #include "scenarios/training_step/layouts.h"
 

@@ -11,9 +11,8 @@ namespace {
 using namespace literals;
 
 TEST(LibraryCost, IsAFixedPartAndBytesOverTheKindsRate) {
-  const Machine machine = machine_of({{Param::SmCount, 10},
-                                      {Param::LibrarySoftmaxBase, 2e-6},
-                                      {Param::LibrarySoftmaxRate, 1e12}});
+  const Machine machine = machine_of(
+      {{Param::SmCount, 10}, {Param::LibrarySoftmaxBase, 2e-6}, {Param::LibrarySoftmaxRate, 1e12}});
   const KernelCost cost =
       answer(machine, library_cost, LibraryWork{.kernel = KernelKind::Softmax, .bytes = 3e6});
   EXPECT_EQ(cost.alone, 5_us);

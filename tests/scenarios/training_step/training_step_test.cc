@@ -64,12 +64,27 @@ std::size_t count(const Program& program, std::string_view kind) {
 
 TEST(ParameterCount, IsThatOfPublishedModels) {
   // Llama 3 8B has 8,030,261,248 parameters, GPT-2 124,439,808.
-  const Architecture llama{.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8,
-                           .head_dim = 128, .ffn = 14336, .vocab = 128256};
+  const Architecture llama{.layers = 32,
+                           .hidden = 4096,
+                           .heads = 32,
+                           .kv_heads = 8,
+                           .head_dim = 128,
+                           .ffn = 14336,
+                           .vocab = 128256};
   EXPECT_EQ(parameter_count(llama), 8'030'261'248);
-  const Architecture gpt2{.layers = 12, .hidden = 768, .heads = 12, .kv_heads = 12, .head_dim = 64,
-                          .ffn = 3072, .vocab = 50257, .positions = 1024, .gated = false,
-                          .rms_norm = false, .biases = true, .joined_qkv = true, .tied = true};
+  const Architecture gpt2{.layers = 12,
+                          .hidden = 768,
+                          .heads = 12,
+                          .kv_heads = 12,
+                          .head_dim = 64,
+                          .ffn = 3072,
+                          .vocab = 50257,
+                          .positions = 1024,
+                          .gated = false,
+                          .rms_norm = false,
+                          .biases = true,
+                          .joined_qkv = true,
+                          .tied = true};
   EXPECT_EQ(parameter_count(gpt2), 124'439'808);
 }
 
@@ -177,12 +192,13 @@ TEST(TrainingStepMemory, IsSmallerWithRecomputation) {
 
 TEST(TrainingStepRefusal, NamesAllThatDoesNotDivideAtOnce) {
   const std::string text = scenario(
-      fmt::format("{{{}, batch: {{sequence: 128}}, parallel: {{tensor: 3, pipeline: 3}}}}", kModel), 9);
-  EXPECT_THAT(problems(text),
-              AllOf(HasSubstr("8 heads cannot be split over 3"), HasSubstr("'tensor' may be 1, 2"),
-                    HasSubstr("4 layers do not fill 3 pipeline stages"),
-                    HasSubstr("1000 the vocabulary"),
-                    HasSubstr("1 micro-batches leave stages of a pipeline of 3 idle")));
+      fmt::format("{{{}, batch: {{sequence: 128}}, parallel: {{tensor: 3, pipeline: 3}}}}", kModel),
+      9);
+  EXPECT_THAT(
+      problems(text),
+      AllOf(HasSubstr("8 heads cannot be split over 3"), HasSubstr("'tensor' may be 1, 2"),
+            HasSubstr("4 layers do not fill 3 pipeline stages"), HasSubstr("1000 the vocabulary"),
+            HasSubstr("1 micro-batches leave stages of a pipeline of 3 idle")));
 }
 
 TEST(TrainingStepRefusal, SaysWhichBatchesDivide) {
@@ -195,16 +211,18 @@ TEST(TrainingStepRefusal, SaysWhichBatchesDivide) {
 TEST(TrainingStepRefusal, SuggestsWords) {
   EXPECT_THAT(problems(scenario("{model: llama3-8, batch: {sequence: 128}}")),
               HasSubstr("llama3-8b"));
-  EXPECT_THAT(problems(scenario(fmt::format("{{{}, batch: {{sequence: 1}}, recompute: al}}", kModel))),
-              HasSubstr("selective"));
+  EXPECT_THAT(
+      problems(scenario(fmt::format("{{{}, batch: {{sequence: 1}}, recompute: al}}", kModel))),
+      HasSubstr("selective"));
   EXPECT_THAT(problems(scenario("{model: {config: nowhere.json}, batch: {sequence: 1}}")),
               HasSubstr("nowhere.json"));
 }
 
 TEST(TrainingStepRefusal, IsReplicasThatAreNotWhole) {
-  EXPECT_THAT(problems(scenario(
-                  fmt::format("{{{}, batch: {{sequence: 1}}, parallel: {{tensor: 2}}}}", kModel), 3)),
-              HasSubstr("3 processes are not whole replicas of 2"));
+  EXPECT_THAT(
+      problems(scenario(
+          fmt::format("{{{}, batch: {{sequence: 1}}, parallel: {{tensor: 2}}}}", kModel), 3)),
+      HasSubstr("3 processes are not whole replicas of 2"));
 }
 
 TEST(TrainingStepText, IsAScenarioThatReadsTheSame) {
