@@ -110,7 +110,9 @@ void Decoder::block(std::int64_t group) {
       Tape again;
       Tape* const before = std::exchange(tape_, &again);
       out_.host(FrameworkWork::Recompute);
+      runs_again_ = true;
       block_forward();
+      runs_again_ = false;
       run_back(again);
       tape_ = before;
       memory_.free(input);
@@ -137,7 +139,7 @@ void Decoder::update() {
   out_.kernel("count_steps", KernelKind::Pointwise, tensors_ * kSingle);
   // Reads parameter, gradient and both moments, writes all but the gradient. Without the fused
   // kernel every array passes the memory about twice.
-  const std::int64_t passes = step_.optimizer == OptimizerKernel::Fused ? 7 : 15;
+  const std::int64_t passes = step_.optimizer == OptimizerKernel::Fused ? 7 : 19;
   for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
     const std::int64_t here = std::min(kInOneKernel, elements - done);
     out_.kernel("adamw",
@@ -162,7 +164,7 @@ void Decoder::give_gradient(std::int64_t elements, bool is_complete) {
   }
   const std::int64_t bytes = step_.autocasts() ? kSingle : kHalf;
   out_.host(FrameworkWork::Accumulate);
-  if (accumulates_) {
+  if (accumulates_ && !sharded) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * bytes);
   } else if (!sharded) {
     gradients_.push_back(memory_.allocate(Part::Gradients, elements * bytes));

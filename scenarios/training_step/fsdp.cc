@@ -50,9 +50,17 @@ class FullyShard : public Layout {
   }
 
   void gradient(std::int64_t elements) override {
-    if (scatters_) return;
+    if (step_.passes == 1) return;
+    // Unsharded sums in the type that is reduced in: made by the first pass, added to by the
+    // others.
+    const bool wide = step_.float32_reduce;
     out_.host(FrameworkWork::Accumulate);
-    out_.kernel("hold_gradient", KernelKind::Widen, elements * (is_first_ ? 6 : 18));
+    if (is_first_) {
+      if (wide) out_.kernel("hold_gradient", KernelKind::Widen, elements * 6);
+    } else {
+      out_.kernel("hold_gradient", wide ? KernelKind::Mixed : KernelKind::Pointwise,
+                  elements * (wide ? 10 : 6));
+    }
   }
 
   void after_backward(std::int64_t group) override {

@@ -61,8 +61,9 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
       input_copy = save(input * kBf16);
     }
   }
-  out_.product(id, outputs, tokens_, inputs);
   const std::string name = id;
+  const bool is_needed = !runs_again_ || name != "down";
+  if (is_needed) out_.product(id, outputs, tokens_, inputs);
   const bool is_shared = shares_gradient_;
   const bool has_bias = model_.biases && outputs != vocab_;
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,

@@ -40,7 +40,8 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   step.model = model_of(c);
   step.sequence = c.at("sequence");
   step.micro_batch = c.at("micro_batch");
-  step.passes = std::max<std::int64_t>(c.at("accumulation"), c.at("microbatches"));
+  step.passes =
+      std::max(c.at("accumulation").get<std::int64_t>(), c.at("microbatches").get<std::int64_t>());
   const std::string parallel = c.at("parallel");
   if (parallel == "ddp") step.sharding = training::Sharding::Ddp;
   if (parallel == "fsdp") step.sharding = training::Sharding::Fsdp;
