@@ -55,11 +55,12 @@ install_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
 }
 
-# configure PRESET, build PRESET [TARGET...]: with ccache where it is installed.
+# configure PRESET [OPTION...], build PRESET [TARGET...]: with ccache where it is installed.
 configure() {
-  local launcher=()
+  local preset=$1 launcher=()
+  shift
   if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-  cmake --preset "$1" "${launcher[@]}" >&2
+  cmake --preset "$preset" "${launcher[@]}" "$@" >&2
 }
 build() {
   local preset=$1

@@ -1,14 +1,31 @@
 #!/usr/bin/env bash
 # Everything that is tested without a GPU: the sanitized build, then the optimised one.
+#   ./test.sh         what continuous integration runs
+#   ./test.sh --all   all tests in both builds, many more random programs: half an hour on two cores
 set -euo pipefail
 cd "$(dirname "$0")"
 source ./setup.sh
+
+all=OFF
+case "${1:-}" in
+  "") ;;
+  --all) all=ON ;;
+  *) sed -n '2,4s/^# *//p' "$0" >&2; exit 2 ;;
+esac
 trap print_steps EXIT
 
+run_tests() {
+  if [ "$all" = ON ]; then
+    ctest --test-dir "build/$1" -LE gpu --output-on-failure --no-tests=error -j "$(nproc)"
+  else
+    ctest --preset "$1" -j "$(nproc)"
+  fi
+}
+
 step "packages" install_packages
-step "configure dev (ASan, UBSan)" configure dev
+step "configure dev (ASan, UBSan)" configure dev -DFORETRACE_ALL_TESTS=$all
 step "build dev" build dev
-step "test dev" ctest --preset dev -j "$(nproc)"
-step "configure release" configure release
+step "test dev" run_tests dev
+step "configure release" configure release -DFORETRACE_ALL_TESTS=$all
 step "build release" build release
-step "test release" ctest --preset release -j "$(nproc)"
+step "test release" run_tests release

@@ -130,6 +130,7 @@ void World::add_links() {
                          const OpFacts facts = op_facts(op.kind);
                          return facts.work == StreamWork::Kernel && !facts.accesses.empty();
                        });
+  engine_.reserve_paths(paths_at_most());
   const bool slows = kernels && machine_.has(Param::NcclMemorySlowdown);
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
     GpuLinks& links = gpu_links_.emplace_back();
@@ -149,11 +150,25 @@ void World::add_links() {
   }
   for (const Param rate :
        {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
-        Param::FreshD2hBandwidth, Param::P2pBandwidth, Param::P2pStagedBandwidth}) {
+        Param::FreshD2hBandwidth, Param::P2pShare, Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;
     caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(machine_, rate),
                                          LinkSharing::PerFlow));
   }
+}
+
+/// Ways that flows of the program may take: of each communicator, of its pairs, and of copies.
+std::size_t World::paths_at_most() const {
+  const bool pairs =
+      any_op(program_, [](const Op& op) { return std::holds_alternative<NcclSend>(op.kind); });
+  constexpr std::size_t kOfAGpu = 16;  // to and from its host at several rates, and NCCL's memory
+  const std::size_t devices = program_.devices;
+  std::size_t paths = program_.processes * devices * (kOfAGpu + 2 * devices);
+  for (const Communicator& communicator : program_.communicators) {
+    const std::size_t ranks = communicator.members.size();
+    paths += 2 + (pairs ? 2 * ranks * (ranks - 1) : 0);
+  }
+  return paths;
 }
 
 LinkId World::cap(Param rate) const {
@@ -184,7 +199,7 @@ PathId World::device_to_host(const Process& process, std::uint32_t device, Param
 PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct) {
   const GpuLinks& source = gpu_links_[gpu_index(process.index, from)];
   const GpuLinks& target = gpu_links_[gpu_index(process.index, to)];
-  if (direct) return engine_.path({source.nvlink_out, target.nvlink_in, cap(Param::P2pBandwidth)});
+  if (direct) return engine_.path({source.nvlink_out, target.nvlink_in, cap(Param::P2pShare)});
   return engine_.path({pcie(gpu_index(process.index, from)).out,
                        pcie(gpu_index(process.index, to)).in, cap(Param::P2pStagedBandwidth)});
 }
@@ -193,7 +208,7 @@ ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::u
                               bool direct) const {
   if (network_ == nullptr || !direct) return {};
   return {network_.get(), gpu_index(process.index, from), gpu_index(process.index, to),
-          machine_.rate(Param::P2pBandwidth), machine_.rate(Param::NvlinkBandwidth)};
+          machine_.rate(Param::P2pShare), machine_.rate(Param::NvlinkBandwidth)};
 }
 
 const nccl::Tuning& World::tuning_of(const Communicator& communicator) {
@@ -219,14 +234,19 @@ void World::add_communicators(Engine& engine) {
       const RankPlace& place = declared.members[rank];
       return gpu_links_[gpu_index(place.process, place.device)];
     };
-    const auto path_of = [&engine](const std::vector<LinkId>& ports,
-                                   const std::vector<NcclMemory>& memories) {
+    const Duration memory_least = machine_.has(Param::NcclMemorySlowdown)
+                                      ? machine_.time(Param::NcclMemoryLeast)
+                                      : Duration{0};
+    const auto path_of = [&engine, memory_least](const std::vector<LinkId>& ports,
+                                                 const std::vector<NcclMemory>& memories) {
       std::vector<LinkId> shared;
       for (const NcclMemory& memory : memories) shared.push_back(memory.link);
       std::vector<LinkId> all = ports;
       all.insert(all.end(), shared.begin(), shared.end());
       TransferPath path{engine.path(all), std::nullopt};
-      if (!shared.empty()) path.memory = {engine.path(shared), memories.front().idle};
+      if (!shared.empty()) {
+        path.memory = {engine.path(shared), memories.front().idle, memory_least};
+      }
       return path;
     };
     std::vector<LinkId> ports;

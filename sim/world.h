@@ -119,6 +119,7 @@ class World {
                                            std::uint32_t lane);
   void share_hardware_queues(Process& process);
   void add_links();
+  std::size_t paths_at_most() const;
   void add_communicators(Engine& engine);
   const nccl::Tuning& tuning_of(const Communicator& communicator);
   LinkId cap(Param rate) const;

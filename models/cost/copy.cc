@@ -80,7 +80,7 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       return {read.time(H2dLatency), copy.size,
               copy.from_cache ? PageableH2dCached : PageableH2dBandwidth};
     case Route::PeerDirect:
-      return {read.time(P2pLatency), copy.size, P2pBandwidth};
+      return {read.time(P2pLatency), copy.size, P2pShare};
     case Route::PeerStaged:
       return {read.time(P2pStagedLatency), copy.size, P2pStagedBandwidth};
     case Route::DeviceToPageable:

@@ -91,11 +91,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
   const products::Shape shape = shape_of(product);
   const products::Speeds speeds = read_speeds(read, family_of(shape));
   const std::vector<products::Choice> choices = likely_choices(shape, speeds);
-  const auto at = [&](double clock) {
-    return mean_time(shape, choices, speeds, clock, product.in_graph);
-  };
+  const auto at = [&](double clock) { return mean_time(shape, choices, speeds, clock, false); };
   const double rested = at(1);
-  const products::Times times = time_of(shape, choices.front().plan, speeds, 1, product.in_graph);
+  const products::Times times = time_of(shape, choices.front().plan, speeds);
   KernelCost cost;
   cost.alone = seconds_to_duration(rested);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.tiles)));

@@ -35,7 +35,6 @@ struct Product {
   DataType type = DataType::Float32;
   std::int64_t m = 1, n = 1, k = 1;
   products::Contents contents = products::Contents::Random;
-  bool in_graph = false;
   friend auto operator<=>(const Product&, const Product&) = default;
 };
 

@@ -42,6 +42,7 @@ Unit expected(ParamUnit unit) {
     case ParamUnit::Count:
     case ParamUnit::FlopRate:
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return kNumber;
@@ -176,8 +177,10 @@ class MachineReader {
       return 1;
     }
     if (parsed->unit != expected(unit)) {
-      problems_.error(node, fmt::format("expected {}, found {}", describe(expected(unit)),
-                                        describe(parsed->unit)));
+      problems_.error(
+          node,
+          fmt::format("expected {}, found {}", describe(expected(unit)), describe(parsed->unit)),
+          unit == ParamUnit::NvlinkShare ? "a share of nvlink.bandwidth, such as 371/450" : "");
       return 1;
     }
     return to_si(*parsed, expected(unit));

@@ -28,7 +28,8 @@ enum class Param : std::uint16_t {
 };
 inline constexpr std::size_t kParamCount = static_cast<std::size_t>(Param::Count_);
 
-enum class ParamUnit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio };
+/// NvlinkShare: a rate, given as its ratio to nvlink.bandwidth.
+enum class ParamUnit : std::uint8_t { Count, Time, Size, Rate, FlopRate, Ratio, NvlinkShare };
 
 struct ParamInfo {
   std::string_view key;  ///< "host.launch_kernel"
@@ -77,7 +78,12 @@ class Machine {
   void replace_call(Param param, ParamValue value) { calls_[index(param)] = std::move(value); }
 
   Duration time(Param param) const { return seconds_to_duration(get(param).value); }
-  double rate(Param param) const { return get(param).value; }  ///< bytes/s or flop/s
+  /// Bytes/s or flop/s; a share of NVLink's bandwidth multiplied out.
+  double rate(Param param) const {
+    const double value = get(param).value;
+    const bool share = info(param).unit == ParamUnit::NvlinkShare;
+    return share ? value * get(Param::NvlinkBandwidth).value : value;
+  }
   Bytes size(Param param) const { return {static_cast<std::uint64_t>(get(param).value)}; }
   std::uint32_t count(Param param) const { return static_cast<std::uint32_t>(get(param).value); }
 

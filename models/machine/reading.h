@@ -40,8 +40,11 @@ class Reading {
   }
   Duration time(Param param) { return seconds_to_duration(value(param)); }
   double seconds(Param param) { return value(param); }
-  /// Bytes/s or flop/s.
-  double rate(Param param) { return value(param); }
+  /// Bytes/s or flop/s; a share of NVLink's bandwidth multiplied out, so both are parts of it.
+  double rate(Param param) {
+    const bool share = info(param).unit == ParamUnit::NvlinkShare;
+    return share ? value(param) * value(Param::NvlinkBandwidth) : value(param);
+  }
   Bytes size(Param param) { return {static_cast<std::uint64_t>(value(param))}; }
   std::uint32_t count(Param param) { return static_cast<std::uint32_t>(value(param)); }
   /// What a host call takes: as its frontend makes it (Machine::call_time).

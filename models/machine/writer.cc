@@ -39,6 +39,7 @@ std::string value_text(double value, ParamUnit unit) {
       return fmt::format("{:.5g} TFLOP/s", value * 1e-12);
     case ParamUnit::Count:
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return fmt::format("{:.5g}", value);

@@ -58,7 +58,8 @@ double uncertainty_of(const Machine& machine, Param param, Bytes size) {
   const double spread = value.spread;
   switch (is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.trusted_as()) {
     case ParameterClass::Fit:
-      return spread > 0 ? spread : kFitWithoutSpread;
+      if (spread > 0) return spread;
+      return value.source == ParameterClass::Published ? kPublished : kFitWithoutSpread;
     case ParameterClass::Published:
       return std::max(kPublished, spread);
     case ParameterClass::Datasheet:
@@ -73,6 +74,8 @@ Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) 
   double squares = 0;
   auto worst = ParameterClass::Fit;
   for (const auto& [param, share] : shares) {
+    // A nominal rate that others are given as shares of: what is not known of them is theirs.
+    if (param == Param::NvlinkBandwidth) continue;
     const double off = share * uncertainty_of(machine, param, size);
     squares += off * off;
     if (std::abs(share) < kDecidingShare) continue;

@@ -5,15 +5,19 @@
 // - fit, or learned from measurements in another way (ParamValue::trusted_as): its spread (one
 //   sigma over machines and starts). Where the file gives none, 5 %: eight of
 //   ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
-// - published: 15 %.
-// - datasheet: 25 %. Of an H200's, programs reach 371 of NVLink's 450 GB/s and 4.1 of the memory's
-//   4.8 TB/s.
+// - published, also learned from published tables that tell no spread: 15 %. Of the points that were
+//   left out of the fits to such tables, eight of ten are within -12 and +22 %
+//   (models/machines/README.md).
+// - datasheet: 25 %. Of an H200's memory, programs reach 4.1 of 4.8 TB/s.
 // - assumed: 50 %; also a fit that is used outside of the sizes that it was made for.
 // A larger spread in the file wins over the last three.
 //
 // A parameter that is known to 10 % and is half of a time puts it off by 5 %. Over parameters,
 // these add in quadrature: each was measured, or guessed, for itself, so their errors are
 // independent, and it would be a coincidence if all were off in one direction.
+//
+// NVLink's bandwidth is no such parameter: it is the datasheet's number, exact by definition, and
+// what programs get of it is the error of the shares that rates are given as.
 #pragma once
 
 #include <span>

@@ -16,7 +16,6 @@ namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 fs::path old_environment(const fs::path& result) {
   return result.parent_path() / "environment.json";
@@ -39,15 +38,15 @@ bool has_old_environment(const fs::path& result) {
 void take_old_environment(Timeline& timeline, const fs::path& result, const fs::path& root) {
   if (!timeline.origin.starts.empty() || !has_old_environment(result)) return;
   std::ifstream in{old_environment(result)};
-  const Json document = Json::parse(in, nullptr, false);
+  const nlohmann::json document = nlohmann::json::parse(in, nullptr, false);
   try {
-    for (const Json& start : document.at("starts")) {
-      const Json machine = start.value("machine", Json::object());
+    for (const nlohmann::json& start : document.at("starts")) {
+      const nlohmann::json machine = start.value("machine", nlohmann::json::object());
       timeline.origin.starts.push_back(
           {start.value("start", 0U), start.value("date", ""), start.value("label", ""),
            store_environment(recorded_environment(machine), root), gpu_states(machine)});
     }
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}",
                                  old_environment(result).string(), error.what())};
   }

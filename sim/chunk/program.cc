@@ -8,15 +8,15 @@ namespace {
 
 ChunkTime picoseconds(double seconds) { return std::llround(seconds * 1e12); }
 
-ChunkPass pass_of(const nccl::Pass& pass, double share) {
-  const double turns = std::max(1.0, std::ceil(pass.port * share / nccl::kPortTurn - 1e-9));
+ChunkPass pass_of(const nccl::Pass& pass, double share, double turn_seconds) {
+  const double turns = std::max(1.0, std::ceil(pass.port_seconds * share / turn_seconds - 1e-9));
   return {pass.count,
           pass.slices,
           static_cast<std::uint32_t>(turns),
-          picoseconds(pass.before),
-          picoseconds(pass.work),
-          picoseconds(pass.port * share),
-          picoseconds(pass.receive)};
+          picoseconds(pass.before_seconds),
+          picoseconds(pass.work_seconds),
+          picoseconds(pass.port_seconds * share),
+          picoseconds(pass.receive_seconds)};
 }
 
 /// All but the graph. `share`: of the bytes, that one of several lanes moves.
@@ -24,9 +24,9 @@ ChunkProgram timed(const nccl::Slices& slices, std::uint32_t ranks, double share
   ChunkProgram program;
   program.ring = slices.shape == nccl::Shape::Ring;
   program.sends = program.ring ? slices.steps : 1;
-  program.fixed = picoseconds(slices.fixed);
-  program.full = pass_of(slices.full, share);
-  program.last = pass_of(slices.last, share);
+  program.fixed = picoseconds(slices.fixed_seconds);
+  program.full = pass_of(slices.full, share, slices.turn_seconds);
+  program.last = pass_of(slices.last, share, slices.turn_seconds);
   program.window = slices.window;
   program.ranks = ranks;
   return program;
@@ -159,13 +159,13 @@ ChunkProgram collective_program(const nccl::Slices& slices, CollectiveKind kind,
     case nccl::Shape::Chain: {
       ChunkProgram program = timed(slices, ranks);
       add_chain(program, kind, ranks, root);
-      program.hop = picoseconds(slices.latency / (ranks - 1));
+      program.hop = picoseconds(slices.hop_seconds / (ranks - 1));
       program.together = true;
       return program;
     }
     case nccl::Shape::Tree: {
       ChunkProgram program = timed(slices, ranks, nodes > 1 ? 0.5 : 1);
-      program.hop = picoseconds(slices.latency / add_trees(program, ranks, nodes));
+      program.hop = picoseconds(slices.hop_seconds / add_trees(program, ranks, nodes));
       return program;
     }
     case nccl::Shape::Pairs: {
@@ -188,7 +188,7 @@ ChunkProgram pair_program(const nccl::Slices& slices) {
 
 ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   const auto size = static_cast<double>(bytes);
-  const double pieces = std::max(1.0, std::ceil(size / port / nccl::kPortTurn));
+  const double pieces = std::max(1.0, std::ceil(size / nccl::kPortTurnBytes));
   ChunkProgram program;
   program.by_kernel = false;
   program.full = {1, static_cast<std::uint32_t>(pieces), 1,

@@ -15,24 +15,22 @@
 namespace foretrace {
 namespace {
 
-using fit_products::Row;
-
-struct Options {
+struct ProductOptions {
   std::string table;
   std::string machine = "h200-nvswitch-8";
   bool with_taste = false;
   bool judge = false;
 };
 
-std::vector<Row> part_of(const std::vector<Row>& rows, bool judges) {
-  std::vector<Row> result;
+std::vector<fit_products::Row> part_of(const std::vector<fit_products::Row>& rows, bool judges) {
+  std::vector<fit_products::Row> result;
   std::ranges::copy_if(rows, std::back_inserter(result),
-                       [&](const Row& row) { return row.judges == judges; });
+                       [&](const fit_products::Row& row) { return row.judges == judges; });
   return result;
 }
 
-int run(const Options& options) {
-  const std::vector<Row> rows = fit_products::read_table(options.table);
+int fit_from_table(const ProductOptions& options) {
+  const std::vector<fit_products::Row> rows = fit_products::read_table(options.table);
   const Machine machine = load_machine(options.machine);
   if (options.judge) {
     for (const bool judges : {false, true}) {
@@ -42,8 +40,8 @@ int run(const Options& options) {
     }
     return 0;
   }
-  const std::vector<Row> learned = part_of(rows, false);
-  const auto fit = [&](const std::vector<Row>& part) {
+  const std::vector<fit_products::Row> learned = part_of(rows, false);
+  const auto fit = [&](const std::vector<fit_products::Row>& part) {
     return options.with_taste
                ? fit_products::fit(machine, products::recorded_taste(), part)
                : fit_products::fit_machine(machine, products::recorded_taste(), part);
@@ -65,14 +63,14 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
       app, "fit-products",
       "Parameters of matrix products from a table that foretrace-hw products wrote",
       "foretrace fit-products reports/measured/products/h200.csv --machine h200-nvswitch-8");
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ProductOptions>();
   command->add_option("table", options->table, "products.csv")->required();
   command->add_option("--machine", options->machine, "to start from")->capture_default_str();
   command->add_flag("--taste", options->with_taste,
                     "learn which tiles the library likes, too (models/cost/products/taste.cc)");
   command->add_flag("--judge", options->judge,
                     "fit nothing: errors of the machine file as it is, held-out rows apart");
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, &exit_code] { exit_code = fit_from_table(*options); });
 }
 
 }  // namespace foretrace

@@ -10,6 +10,7 @@
 
 #include "models/machine/machine.h"
 #include "models/nccl/explain/explain.h"
+#include "models/nccl/explain/explain_time.h"
 #include "models/nccl/time/cost.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/diagnostic.h"
@@ -127,10 +128,14 @@ std::vector<nccl::Question> questions_of(const NcclExplainOptions& options) {
   return questions;
 }
 
-nccl::Tuning tune(const NcclExplainOptions& options, nccl::Given& given) {
-  const auto environment = parse_environment(options.environment);
+Machine machine_of(const NcclExplainOptions& options) {
   Machine machine = load_machine(options.machine);
   if (!options.version.empty()) machine.nccl_version = options.version;
+  return machine;
+}
+
+nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, nccl::Given& given) {
+  const auto environment = parse_environment(options.environment);
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
   if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
   const std::uint32_t nodes = options.nodes.value_or(machine.nodes);
@@ -155,10 +160,15 @@ std::string explanation_text(const Explanation& explanation, const std::string& 
 std::string explain(const NcclExplainOptions& options) {
   const std::vector<nccl::Question> questions = questions_of(options);
   nccl::Given given;
-  nccl::Tuning tuning = tune(options, given);
+  const Machine machine = machine_of(options);
+  nccl::Tuning tuning = tune(options, machine, given);
   if (questions.size() == 1) {
-    return explanation_text(nccl::explain(questions.front(), std::move(tuning), given),
-                            options.format);
+    nccl::Explanation explanation = nccl::explain(questions.front(), std::move(tuning), given);
+    // The choice needs no times; a machine file may be about it alone.
+    if (explanation.tuning.ranks() > 1 && machine.has(Param::NcclPortShare)) {
+      explanation.time = nccl::explain_time(machine, questions.front(), explanation.tuning);
+    }
+    return explanation_text(explanation, options.format);
   }
   return explanation_text(nccl::explain_group(questions, std::move(tuning), given), options.format);
 }

@@ -14,21 +14,24 @@
 namespace foretrace::sim {
 namespace {
 
-/// Distinct paths are pairs of endpoints: 128 hosts give 16256 of them for 130 KiB of tables.
-constexpr std::size_t kEndpoints = 128;
+/// Distinct paths are pairs of endpoints: 128 hosts give 16,256 of them for 130 KiB of tables, 2048
+/// give 4,192,256 for 34 MB.
+constexpr std::size_t kFewEndpoints = 128;
+constexpr std::size_t kMostEndpoints = 2048;
 
 TimePoint to_time_point(double simgrid_seconds) {
   return TimePoint{seconds_to_duration(simgrid_seconds)};
 }
 
+}  // namespace
+
+/// A transfer that waits until the engine is at the time of its start.
 struct PendingFlow {
   PathId path;
   Bytes size;
   Handler* who;
   std::uint64_t what;
 };
-
-}  // namespace
 
 class Engine::Impl {
  public:
@@ -38,6 +41,7 @@ class Engine::Impl {
   void set_bandwidth(LinkId link, Bandwidth bandwidth) {
     links_[link.value]->set_bandwidth(bandwidth.bytes_per_second());
   }
+  void reserve_paths(std::size_t count);
   PathId path(const std::vector<LinkId>& links);
   void start_flow(const PendingFlow& flow);
   bool has_flows() const { return !pending_.empty() || !active_.empty(); }
@@ -51,6 +55,8 @@ class Engine::Impl {
   /// The event queue as SimGrid sees it.
   class QueueModel;
 
+  void add_endpoints(std::size_t count);
+  static std::size_t paths_for(std::size_t endpoints) { return endpoints * (endpoints - 1); }
   void seal();
   void launch(const PendingFlow& flow);
   void on_completion(const s4u::Activity& activity);
@@ -120,9 +126,7 @@ Engine::Impl::Impl(EventQueue& queue) : queue_{queue} {
   s4u::Engine::set_config(std::string{time_precision_key()} + ":1e-12");
   s4u::Engine::set_config(std::string{work_precision_key()} + ":1e-9");
   zone_ = make_full_zone(*engine_, "machine");
-  for (std::size_t i = 0; i < kEndpoints; ++i) {
-    endpoints_.push_back(make_host(*zone_, "endpoint" + std::to_string(i)));
-  }
+  add_endpoints(kFewEndpoints);
   on_comm_completion([this](const s4u::Activity& activity) { on_completion(activity); });
 }
 
@@ -149,6 +153,19 @@ void Engine::Impl::seal() {
   sealed_ = true;
 }
 
+void Engine::Impl::add_endpoints(std::size_t count) {
+  for (std::size_t i = endpoints_.size(); i < count; ++i) {
+    endpoints_.push_back(make_host(*zone_, "endpoint" + std::to_string(i)));
+  }
+}
+
+void Engine::Impl::reserve_paths(std::size_t count) {
+  FORETRACE_CHECK(!sealed_, "paths are reserved before the first of them");
+  std::size_t endpoints = endpoints_.size();
+  while (endpoints < kMostEndpoints && paths_for(endpoints) < count) ++endpoints;
+  add_endpoints(endpoints);
+}
+
 PathId Engine::Impl::path(const std::vector<LinkId>& links) {
   seal();
   const auto [at, is_new] =
@@ -156,9 +173,14 @@ PathId Engine::Impl::path(const std::vector<LinkId>& links) {
   if (is_new) {
     // The n-th path is the n-th ordered pair of different endpoints.
     const std::size_t n = path_ends_.size();
-    FORETRACE_CHECK(n < kEndpoints * (kEndpoints - 1), "out of endpoint pairs for paths");
-    const std::size_t from = n / (kEndpoints - 1);
-    const std::size_t rest = n % (kEndpoints - 1);
+    const std::size_t others = endpoints_.size() - 1;
+    if (n >= paths_for(endpoints_.size())) {
+      paths_.erase(at);
+      throw UsageError{"more than " + std::to_string(n) +
+                       " pairs of ranks and copies with different ways: too many for one run"};
+    }
+    const std::size_t from = n / others;
+    const std::size_t rest = n % others;
     s4u::Host* a = endpoints_[from];
     s4u::Host* b = endpoints_[rest < from ? rest : rest + 1];
     std::vector<const s4u::Link*> route;
@@ -206,6 +228,7 @@ LinkId Engine::add_link(const std::string& name, Bandwidth bandwidth, LinkSharin
 void Engine::set_bandwidth(LinkId link, Bandwidth bandwidth) {
   impl_->set_bandwidth(link, bandwidth);
 }
+void Engine::reserve_paths(std::size_t count) { impl_->reserve_paths(count); }
 PathId Engine::path(const std::vector<LinkId>& links) { return impl_->path(links); }
 void Engine::start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what) {
   impl_->start_flow({path, size, &who, what});

@@ -43,8 +43,13 @@ class Engine {
   /// From now on, for flows under way too.
   void set_bandwidth(LinkId link, Bandwidth bandwidth);
 
+  /// The run may ask for this many different paths. Before the first one; without it there are
+  /// some for a hundred GPUs.
+  void reserve_paths(std::size_t count);
+
   /// The route over these links; equal lists give the same path. Naming a link twice doubles its
-  /// load. At any time.
+  /// load. At any time. Throws UsageError when there are more than were reserved, or than the four
+  /// million that we make at most.
   PathId path(const std::vector<LinkId>& links);
 
   /// Moves `size` bytes over `path` from now on; fires `who` when the last byte has arrived.

@@ -95,6 +95,7 @@ std::string shown(double value, ParamUnit unit) {
       return format_size(static_cast<std::uint64_t>(value));
     case ParamUnit::Count:
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return fmt::format("{:.4g}", value);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "scenarios/program/op_facts.h"
+#include "scenarios/text/errors.h"
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
@@ -91,9 +92,9 @@ void HostThread::nccl_connect(const NcclCall& call) {
 
 /// The collectives among `calls` that one kernel runs together, those made of sends and receives
 /// apart.
-std::vector<nccl::GroupCall> HostThread::together_on(const CommHandle& handle,
-                                                     const std::vector<NcclCall>& calls) const {
-  std::vector<nccl::GroupCall> together;
+std::vector<nccl::Call> HostThread::together_on(const CommHandle& handle,
+                                                const std::vector<NcclCall>& calls) const {
+  std::vector<nccl::Call> together;
   if (calls.size() < 2) return together;
   for (const NcclCall& call : calls) {
     const auto* op = std::get_if<NcclCollective>(&call.execution.op->kind);
@@ -138,7 +139,14 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
     } else {
       call += machine_.call_time(Param::NcclHostPerOp);
     }
-    const std::shared_ptr<Transfer> transfer = transfer_of(*at, comm, rank);
+    const std::shared_ptr<Transfer> transfer = [&] {
+      try {
+        return transfer_of(*at, comm, rank);
+      } catch (const UsageError& refused) {
+        throw UsageError{
+            fmt::format("{}:{}: {}", program_.file, entry.execution.op->line, refused.what())};
+      }
+    }();
     const nccl::Choice& choice = transfer->cost().choice;
     if (choice.channels > at->choice.channels || at->launch->operations().empty())
       at->choice = choice;

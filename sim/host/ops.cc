@@ -94,8 +94,7 @@ void HostThread::run(const Gemm& op) {
                               .n = op.n.eval(variables_),
                               .k = op.k.eval(variables_),
                               .contents = zeros(op.a) && zeros(op.b) ? products::Contents::Zeros
-                                                                     : products::Contents::Random,
-                              .in_graph = capture_ != nullptr};
+                                                                     : products::Contents::Random};
   const auto cost_of = [&](Reading& read) { return cost::gemm_cost(read, product); };
   const auto [known, is_new] = process_.product_costs.try_emplace(product);
   if (is_new) {

@@ -154,13 +154,13 @@ class HostThread final : Handler, Waiter, ContextUser {
     nccl::Choice choice;
     Execution execution;
     Duration issued;  ///< after the call began
-    std::vector<nccl::GroupCall> together;
+    std::vector<nccl::Call> together;
     std::size_t joined = 0;                ///< of `together`
     std::vector<const NcclCall*> entries;  ///< that the launch runs, in its operations' order
   };
   void set_details(NcclKernel& kernel, bool both_ways);
-  std::vector<nccl::GroupCall> together_on(const CommHandle& handle,
-                                           const std::vector<NcclCall>& calls) const;
+  std::vector<nccl::Call> together_on(const CommHandle& handle,
+                                      const std::vector<NcclCall>& calls) const;
   /// `queue_of(StreamQueue&)`: where what was called on a stream goes.
   using QueueOf = std::function<StreamQueue&(StreamQueue&)>;
   std::vector<NcclKernel> nccl_prepare(const std::vector<NcclCall>& calls, const QueueOf& queue_of,

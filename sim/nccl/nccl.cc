@@ -3,45 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "scenarios/text/errors.h"
 #include "sim/device/stream.h"
 
 namespace foretrace::sim {
-namespace {
-
-/// shares_of() for functions that look at the machine itself: of the parameters that a NCCL
-/// operation's time may depend on.
-template <class SecondsOf>
-std::vector<Share> shares_by_machine(const Machine& machine, const SecondsOf& seconds_of) {
-  constexpr double kNudge = 1.001;
-  constexpr double kLeast = 1e-3;
-  const double seconds = seconds_of(machine);
-  std::vector<Share> shares;
-  if (!(seconds > 0)) return shares;
-  Machine nudged = machine;
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    const auto param = static_cast<Param>(i);
-    const std::string_view key = info(param).key;
-    const bool may =
-        key.starts_with("nccl.") || key.starts_with("network.") || key.starts_with("nvlink.");
-    if (!may || !machine.has(param)) continue;
-    ParamValue value = machine.get(param);
-    value.value *= kNudge;
-    nudged.set(param, std::move(value));
-    const double share = std::log(seconds_of(nudged) / seconds) / std::log(kNudge);
-    nudged.set(param, machine.get(param));
-    if (std::abs(share) >= kLeast) shares.push_back({param, share});
-  }
-  std::ranges::sort(
-      shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
-  return shares;
-}
-
-}  // namespace
-
 void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
                      const Execution& execution, const nccl::Choice& choice) {
   const std::size_t party = transfer->enlist(rank, *this);
@@ -119,8 +86,7 @@ std::vector<std::uint32_t> Transfer::missing() const {
 }
 
 void Transfer::leave() {
-  constexpr Duration kShort = std::chrono::microseconds{20};  // too short for others to disturb
-  if (!path_.memory || cost_.latency < kShort) {
+  if (!path_.memory || cost_.latency < path_.memory->least) {
     engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
     return;
   }
@@ -176,7 +142,7 @@ std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(plac
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
                                                     Bytes size, std::int64_t root,
-                                                    const std::vector<nccl::GroupCall>& together,
+                                                    const std::vector<nccl::Call>& together,
                                                     std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
   const TransferKey key{kind_name(op), size.count, root};
@@ -184,7 +150,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
     const nccl::Cost cost =
-        alone ? nccl::collective_cost(machine_, tuning_, op.kind, size, op.type, op.op)
+        alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), of_kernel, 0});
@@ -215,7 +181,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
 }
 
 /// A group's calls are joined one by one, and loops repeat their groups.
-const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::GroupCall>& together) {
+const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::Call>& together) {
   if (together != last_together_) {
     last_together_ = together;
     last_costs_ = nccl::group_cost(machine_, tuning_, together);
@@ -224,26 +190,30 @@ const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::GroupC
 }
 
 std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed) const {
-  const auto cost_on = [&](const Machine& machine) {
-    const Variables v = call.variables;
-    const OpKind& kind = call.execution.op->kind;
-    if (const auto* op = std::get_if<NcclCollective>(&kind)) {
-      const bool alone = timed.together.size() < 2 || nccl::is_send_recv(op->kind);
-      if (!alone) return nccl::group_cost(machine, tuning_, timed.together)[timed.place];
-      return nccl::collective_cost(machine, tuning_, op->kind, op->size.eval(v), op->type, op->op);
-    }
-    const auto* send = std::get_if<NcclSend>(&kind);
-    const auto pair = [&](const auto& op) {
-      const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
-      return nccl::send_recv_cost(machine, tuning_, op.size.eval(v), timed.both_ways,
-                                  peer_of(timed.rank, peer));
-    };
-    return send != nullptr ? pair(*send) : pair(std::get<NcclRecv>(kind));
+  const Variables v = call.variables;
+  const OpKind& kind = call.execution.op->kind;
+  const auto* const collective = std::get_if<NcclCollective>(&kind);
+  const bool grouped =
+      collective != nullptr && timed.together.size() > 1 && !nccl::is_send_recv(collective->kind);
+  const auto pair = [&](Reading& read, const auto& op) {
+    const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
+    return nccl::send_recv_time(read, tuning_, op.size.eval(v), timed.both_ways,
+                                peer_of(timed.rank, peer));
   };
-  return shares_by_machine(machine_, [&](const Machine& machine) {
-    const nccl::Cost cost = cost_on(machine);
-    return to_seconds(cost.latency) +
-           static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth);
+  const auto alone = [&](Reading& read) {
+    if (collective != nullptr) {
+      const nccl::Call of{collective->kind, collective->size.eval(v), collective->type,
+                          collective->op};
+      return nccl::collective_time(read, tuning_, of);
+    }
+    const auto* const send = std::get_if<NcclSend>(&kind);
+    return send != nullptr ? pair(read, *send) : pair(read, std::get<NcclRecv>(kind));
+  };
+  Reading read{machine_};
+  if (alone(read).model == nccl::Model::Price) return {};  // no parameter's doing
+  return shares_of(machine_, [&](Reading& nudged) {
+    if (!grouped) return alone(nudged).terms.seconds;
+    return nccl::group_time(nudged, tuning_, timed.together)[timed.place].seconds;
   });
 }
 
@@ -313,7 +283,7 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
                              std::int64_t root) {
   if (ranks() < 2) return;
   const nccl::Slices slices =
-      nccl::collective_slices(machine_, tuning_, op.kind, size, op.type, op.op);
+      nccl::collective_slices(machine_, tuning_, {op.kind, size, op.type, op.op});
   const ChunkProgram program =
       collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
                          static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));

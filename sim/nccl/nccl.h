@@ -97,6 +97,7 @@ struct TransferPath {
   struct Memory {
     PathId path;
     Bandwidth idle;
+    Duration least;  ///< less than this beside the wire is too short for others to disturb
   };
   std::optional<Memory> memory;
 };
@@ -169,7 +170,7 @@ struct Connection {
 struct NcclTimed {
   std::uint32_t rank;
   bool both_ways;
-  const std::vector<nccl::GroupCall>& together;
+  const std::vector<nccl::Call>& together;
   std::size_t place;  ///< among `together`
 };
 
@@ -199,7 +200,7 @@ class NcclComm {
   /// The collective is number `place` of the calls that one kernel runs together.
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
                                             Bytes size, std::int64_t root,
-                                            const std::vector<nccl::GroupCall>& together,
+                                            const std::vector<nccl::Call>& together,
                                             std::size_t place);
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
                                            Bytes size, bool both_ways);
@@ -228,7 +229,7 @@ class NcclComm {
   Duration mixing_time() const;
 
  private:
-  const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::GroupCall>& together);
+  const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::Call>& together);
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                      bool both_ways);
@@ -254,7 +255,7 @@ class NcclComm {
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on
-  std::vector<nccl::GroupCall> last_together_;
+  std::vector<nccl::Call> last_together_;
   std::vector<nccl::Cost> last_costs_;
   std::uint64_t first_ = 0;
   std::vector<std::uint64_t> next_collective_;  ///< by rank

@@ -53,7 +53,8 @@ std::vector<std::uint32_t> regions_of(const Program& program) {
 
 /// One timed region of the text, over all ranks.
 struct Measured {
-  double total_us = 0;  ///< mean of the region's instances
+  double total_us = 0;             ///< mean of the region's instances
+  double low_us = 0, high_us = 0;  ///< of their bands' ends
   std::size_t samples = 0;
   const SpanDetail* detail = nullptr;
 };
@@ -64,10 +65,17 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
   std::vector<Measured> measured(plan.sizes.size() * loops.size());
   for (const RegionSamples& region : timeline.regions) {
     Measured& at = measured.at(region_of.at(region.op));
-    at.total_us += static_cast<double>(region.samples_ns.front()) * 1e-3;
+    const double us = static_cast<double>(region.samples_ns.front()) * 1e-3;
+    at.total_us += us;
+    at.low_us += us * region.low_factor;
+    at.high_us += us * region.high_factor;
     ++at.samples;
   }
-  for (Measured& at : measured) at.total_us /= static_cast<double>(at.samples);
+  for (Measured& at : measured) {
+    for (double* const sum : {&at.total_us, &at.low_us, &at.high_us}) {
+      *sum /= static_cast<double>(at.samples);
+    }
+  }
   for (const Span& span : timeline.spans) {
     const std::uint32_t region = region_of.at(span.op);
     if (region == kNoRegion || span.detail == 0) continue;
@@ -75,12 +83,6 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
     if (detail.channels > 0) measured.at(region).detail = &detail;
   }
   return measured;
-}
-
-void fill_band(NcclTestsRow& row, const NcclTestsPlan& plan, const Machine& machine) {
-  const NcclBand band = nccl_time_band(machine, plan, row);
-  row.low_us = row.time_us * band.low;
-  row.high_us = row.time_us * band.high;
 }
 
 /// Children send numbers only.
@@ -185,7 +187,8 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
       row.protocol = detail->protocol;
       row.channels = detail->channels;
     }
-    fill_band(row, plan, machine);
+    row.low_us = row.time_us * first->low_us / first->total_us;
+    row.high_us = row.time_us * first->high_us / first->total_us;
     rows.push_back(std::move(row));
   }
   return rows;

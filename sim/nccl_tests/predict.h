@@ -14,7 +14,7 @@ namespace foretrace {
 struct NcclTestsRow {
   NcclTestsSize size;
   double time_us = 0;
-  double low_us = 0;  ///< the prediction's band
+  double low_us = 0;  ///< the prediction's band: that of the timed region (models/trust/)
   double high_us = 0;
   std::string algorithm, protocol;
   std::uint32_t channels = 0;
@@ -36,11 +36,5 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
 /// Every plan in a child process of its own.
 std::vector<std::vector<NcclTestsRow>> predict_nccl_tests(const std::vector<NcclTestsPlan>& plans,
                                                           const Machine& machine);
-
-/// The band of a predicted time, as factors: eight of ten repeats fall inside.
-struct NcclBand {
-  double low, high;
-};
-NcclBand nccl_time_band(const Machine& machine, const NcclTestsPlan& plan, const NcclTestsRow& row);
 
 }  // namespace foretrace

@@ -19,7 +19,7 @@ constexpr std::array kInNoShare{
     GraphLatency,      GraphGap,           KernelGap,       EventGap,          EventLatencyCopy,
     EventLatency,      CopyAfterKernel,    DuplexBandwidth, HostLinkBandwidth, CopyLaunchLatency,
     CopyGap,           NcclLaunchLatency,  NcclGap,         NcclConnect,       NcclInit,
-    NcclGenericKernel, NcclMemorySlowdown, GemmHalfPairLoss};
+    NcclGenericKernel, NcclMemorySlowdown, NcclMemoryLeast, GemmHalfPairLoss};
 
 /// By key, the sources that learned from this program at any size.
 std::map<std::string, const Source*> sources_for(const Machine& machine, const RegionFacts& any) {

@@ -78,7 +78,7 @@ void ring_of_1024(benchmark::State& state) {
     const auto result = run_in_children({[&] {
       const double begin = cpu_seconds();
       const sim::ChunkProgram program = sim::collective_program(
-          nccl::collective_slices(machine, tuning, CollectiveKind::AllReduce, kSize),
+          nccl::collective_slices(machine, tuning, {CollectiveKind::AllReduce, kSize}),
           CollectiveKind::AllReduce, kRanks, kNodes, 0, lanes);
       Once once{program};
       once.run();

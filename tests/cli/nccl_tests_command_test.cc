@@ -59,37 +59,37 @@ TEST(NcclTestsCommand, WritesCsvAndTheLoopAsAScenario) {
   EXPECT_THAT(check.err, IsEmpty());
 }
 
-struct Wrong {
+struct WrongCall {
   const char* what;
   const char* flags;
   const char* says;
-  friend std::ostream& operator<<(std::ostream& out, const Wrong& w) { return out << w.flags; }
+  friend std::ostream& operator<<(std::ostream& out, const WrongCall& w) { return out << w.flags; }
 };
-class NcclTestsWrongUse : public testing::TestWithParam<Wrong> {};
+class NcclTestsWrongUse : public testing::TestWithParam<WrongCall> {};
 INSTANTIATE_TEST_SUITE_P(
     All, NcclTestsWrongUse,
     testing::Values(
-        Wrong{"UnknownOperation", "all_redcue --processes 8", "did you mean 'all_reduce'?"},
-        Wrong{"NoOperation", "", "an operation is needed"},
-        Wrong{"TooManyRanks", "all_reduce --processes 16",
-              "16 ranks (16 process(es) x 1 GPU(s), on 1 node(s)) do not fit: machine "
-              "'h200-nvswitch-8' has 1 node(s) with 8 GPU(s) each"},
-        Wrong{"OneRank", "all_reduce", "nobody to talk to"},
-        Wrong{"EmptyRange", "all_reduce -b 8 -e 4 --processes 8", "-b 8 is larger than -e 4"},
-        Wrong{"FactorOne", "all_reduce -b 8 -e 1G -f 1 --processes 8", "-f 1"},
-        Wrong{"LessThanAnElement", "all_reduce -b 2 --processes 8", "holds no element"},
-        Wrong{"NothingForEachRank", "alltoall -b 8 -e 64 -f 2 --processes 8", "at least 128 B"},
-        Wrong{"UnknownMachine", "all_reduce --processes 8 --machine h200-nvswitch-9",
-              "did you mean 'h200-nvswitch-8'?"},
-        Wrong{"UnknownType", "all_reduce --processes 8 -d flaot", "did you mean 'float'?"},
-        Wrong{"UnknownReduction", "all_reduce --processes 8 -o summ", "did you mean 'sum'?"},
-        Wrong{"UnknownVariable", "all_reduce --processes 8 --env NCCL_PROT=LL",
-              "did you mean 'NCCL_PROTO'?"},
-        Wrong{"NoSuchRoot", "broadcast --processes 8 -r 8", "the ranks are 0 to 7"},
-        Wrong{"GraphOfWaits", "all_reduce --processes 8 -G 2 -z 1", "a CUDA graph"},
-        Wrong{"LargerThanTheGpu", "all_reduce --processes 8 -b 100G", "has 141000000000"},
-        Wrong{"MissingFile", "--compare no_such.log", "no_such.log"},
-        Wrong{"NoTable", "--compare models/machines/h200-nvswitch-8.yaml", "no line of an"}),
+        WrongCall{"UnknownOperation", "all_redcue --processes 8", "did you mean 'all_reduce'?"},
+        WrongCall{"NoOperation", "", "an operation is needed"},
+        WrongCall{"TooManyRanks", "all_reduce --processes 16",
+                  "16 ranks (16 process(es) x 1 GPU(s), on 1 node(s)) do not fit: machine "
+                  "'h200-nvswitch-8' has 1 node(s) with 8 GPU(s) each"},
+        WrongCall{"OneRank", "all_reduce", "nobody to talk to"},
+        WrongCall{"EmptyRange", "all_reduce -b 8 -e 4 --processes 8", "-b 8 is larger than -e 4"},
+        WrongCall{"FactorOne", "all_reduce -b 8 -e 1G -f 1 --processes 8", "-f 1"},
+        WrongCall{"LessThanAnElement", "all_reduce -b 2 --processes 8", "holds no element"},
+        WrongCall{"NothingForEachRank", "alltoall -b 8 -e 64 -f 2 --processes 8", "at least 128 B"},
+        WrongCall{"UnknownMachine", "all_reduce --processes 8 --machine h200-nvswitch-9",
+                  "did you mean 'h200-nvswitch-8'?"},
+        WrongCall{"UnknownType", "all_reduce --processes 8 -d flaot", "did you mean 'float'?"},
+        WrongCall{"UnknownReduction", "all_reduce --processes 8 -o summ", "did you mean 'sum'?"},
+        WrongCall{"UnknownVariable", "all_reduce --processes 8 --env NCCL_PROT=LL",
+                  "did you mean 'NCCL_PROTO'?"},
+        WrongCall{"NoSuchRoot", "broadcast --processes 8 -r 8", "the ranks are 0 to 7"},
+        WrongCall{"GraphOfWaits", "all_reduce --processes 8 -G 2 -z 1", "a CUDA graph"},
+        WrongCall{"LargerThanTheGpu", "all_reduce --processes 8 -b 100G", "has 141000000000"},
+        WrongCall{"MissingFile", "--compare no_such.log", "no_such.log"},
+        WrongCall{"NoTable", "--compare models/machines/h200-nvswitch-8.yaml", "no line of an"}),
     [](const auto& tested) { return std::string{tested.param.what}; });
 
 TEST_P(NcclTestsWrongUse, ExitsWithTwoAndSaysWhy) {

@@ -162,7 +162,7 @@ RC_GTEST_PROP(Simulator, IsNeverSlowedDownByMoreBandwidthWhereNothingCompetes, (
   const Subject subject = random_subject({.one_stream = true});
   const Machine& machine = any_machine();
   std::vector<Machine> machines{machine};
-  for (const Param rate : {Param::H2dBandwidth, Param::D2hBandwidth, Param::P2pBandwidth,
+  for (const Param rate : {Param::H2dBandwidth, Param::D2hBandwidth, Param::P2pShare,
                            Param::P2pStagedBandwidth, Param::HbmBandwidth, Param::NvlinkBandwidth,
                            Param::PageableH2dBandwidth, Param::PageableD2hBandwidth}) {
     ParamValue doubled = machine.get(rate);

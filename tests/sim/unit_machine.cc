@@ -28,6 +28,12 @@ double unit_value(Param param) {
       return 1;
     case Param::NcclSearchChannels:
       return 12;
+    case Param::NcclMemoryLeast:
+      return 20e-6;
+    case Param::NcclOverlap:
+      return 3.5;
+    case Param::NcclChannelOverlap:
+      return 8;
     case Param::DuplexBandwidth:
       return 2e9;
     case Param::HostLinkBandwidth:

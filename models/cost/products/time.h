@@ -21,7 +21,7 @@ struct Plan {
 struct Speeds {
   double sms = 1;
   double start = 0;             ///< s, from begin to end of a product that computes hardly anything
-  double graph_start = 0;       ///< s, the same in a CUDA graph behind another kernel
+  double graph_start = 0;       ///< s, the same product behind itself in a CUDA graph
   double arithmetic = 1;        ///< flop/s as tiles grow large; more than the peak: part is hidden
   double arithmetic_apart = 1;  ///< the same where each warp group has a tile of its own
   double operands = 1;          ///< bytes/s from the level-2 cache into shared memory

@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "models/nccl/explain/explain_time.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
@@ -202,7 +203,7 @@ std::uint64_t parts_of(const Question& question, std::uint32_t ranks) {
 }
 
 Explanation explain(const Question& question, Tuning tuning, const Given& given) {
-  Explanation e{question, std::move(tuning), given, {}, {}, {}, 1, kP2pThreads};
+  Explanation e{question, std::move(tuning), given, {}, {}, {}, 1, kP2pThreads, {}};
   const std::uint64_t parts = parts_of(question, e.tuning.ranks());
   if (question.kind && !is_send_recv(*question.kind)) {
     const Request request{function_of(*question.kind), question.size, question.type,
@@ -220,8 +221,9 @@ Explanation explain(const Question& question, Tuning tuning, const Given& given)
 }
 
 std::string explain_text(const Explanation& e) {
-  if (!e.plan) return heading(e) + transfer_text(e);
-  return heading(e) + table(e) + plan_text(e);
+  const std::string time = e.time ? time_text(*e.time) : "";
+  if (!e.plan) return heading(e) + transfer_text(e) + time;
+  return heading(e) + table(e) + plan_text(e) + time;
 }
 
 std::string explain_json(const Explanation& e) {
@@ -259,6 +261,7 @@ std::string explain_json(const Explanation& e) {
                         {"part_bytes", e.transfer->part_bytes},
                         {"chunk_bytes", e.transfer->chunk_bytes}};
   }
+  if (e.time) json["time"] = time_json(*e.time);
   return json.dump(2) + "\n";
 }
 

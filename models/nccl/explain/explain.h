@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "models/machine/reading.h"
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/rules/plan.h"
 #include "models/nccl/rules/tuning.h"
+#include "models/nccl/time/terms.h"
 
 namespace foretrace::nccl {
 
@@ -29,6 +31,12 @@ struct Given {
   bool no_nvls = false;                  ///< the machine's parameter switches NVLS off
 };
 
+/// How long it takes on a machine, alone, once all ranks have arrived, and what decides that.
+struct TimeExplanation {
+  CollectiveTime time;
+  std::vector<Share> shares;  ///< of its seconds; empty for NCCL's own price
+};
+
 struct Explanation {
   Question question;
   Tuning tuning;
@@ -38,6 +46,7 @@ struct Explanation {
   std::optional<Transfer> transfer;   ///< of one send with its receive
   std::uint32_t kernel_channels = 1;  ///< CTAs
   std::uint32_t kernel_threads = 1;
+  std::optional<TimeExplanation> time;  ///< explain_time(), where a machine was asked about
 };
 
 /// The operations that can be asked about, and what they are.

@@ -81,6 +81,7 @@ void choose(const Tuning& tuning, std::vector<Task*>& alike, std::uint32_t pipel
       plan.algorithm = best.algorithm;
       plan.protocol = best.protocol;
       plan.price_us = best.price_us;
+      plan.latency_us = best.latency_us;
       size_kernel(tuning, bytes.count, plan);
       if (plan.protocol == LL) alike[begin]->traffic *= 4;
     }

@@ -23,6 +23,7 @@ struct Plan {
   Algorithm algorithm = Algorithm::Ring;
   Protocol protocol = Protocol::Simple;
   float price_us = 0;              ///< of all operations that were chosen for together
+  float latency_us = 0;            ///< the part of it that does not grow with the bytes
   std::uint32_t max_channels = 1;  ///< by the bytes each thread should have
   std::uint32_t first_channel = 0;
   std::uint32_t channels = 1;      ///< that take part

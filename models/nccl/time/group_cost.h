@@ -7,20 +7,20 @@
 
 namespace foretrace::nccl {
 
-/// A collective as NcclCollective has it, but no send/recv in disguise (is_send_recv).
-struct GroupCall {
-  CollectiveKind kind = CollectiveKind::AllReduce;
-  Bytes size;
-  DataType type = DataType::Float32;
-  RedOp op = RedOp::Sum;
-  friend bool operator==(const GroupCall&, const GroupCall&) = default;
+/// Each call's part, in their order; none is a send/recv in disguise (is_send_recv). NCCL deals the
+/// calls out over the kernel's channels, and a channel runs its parts of several calls one after
+/// another: the busiest channel's time beside the wire becomes everybody's latency, and the wires
+/// of all add up on the ports. Where that is not known (trees, NVLS, several nodes, a machine file
+/// without times), each costs what it does alone.
+struct GroupedTime {
+  Choice choice;
+  double seconds = 0;
+  double wire_seconds = 0;  ///< of them; what no one can slow down is the rest
 };
+std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
+                                    const std::vector<Call>& calls);
 
-/// Each call's part, in their order. NCCL deals the calls out over the kernel's channels, and a
-/// channel runs its parts of several calls one after another: the busiest channel's time beside the
-/// wire becomes everybody's latency, and the wires of all add up on the ports. Where that is not
-/// known (trees, NVLS, several nodes, a machine file without times), each costs what it does alone.
 std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
-                             const std::vector<GroupCall>& calls);
+                             const std::vector<Call>& calls);
 
 }  // namespace foretrace::nccl

@@ -8,8 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
-#include "models/nccl/time/cost.h"
+#include "models/nccl/time/collective_time.h"
 
 namespace foretrace::nccl {
 
@@ -22,32 +23,32 @@ enum class Shape : std::uint8_t {
   Whole   ///< NVLS, CollNet, PAT: not run by slices
 };
 
+/// How finely transfers take turns on a port, in our model: no slice of the kinds that stream (all
+/// but rings) is longer, and longer ones of rings give way after so many bytes to others that wait.
+inline constexpr double kPortTurnBytes = 256.0 * 1024;
+
 /// Slices that are alike, in seconds; of all folded channels together.
 struct Pass {
-  std::uint64_t count = 0;   ///< passes over the ring; 1 otherwise
-  std::uint32_t slices = 1;  ///< of each step
-  double before = 0;   ///< a step's fixed part: the channel's, before the slice asks for the port
-  double work = 0;     ///< the channel's, beside the port: a slice is not through sooner
-  double port = 0;     ///< how long the slice takes the sender's and the receiver's port
-  double receive = 0;  ///< of a step that only receives
+  std::uint64_t count = 0;     ///< passes over the ring; 1 otherwise
+  std::uint32_t slices = 1;    ///< of each step
+  double before_seconds = 0;   ///< a step's fixed part: before the slice asks for the port
+  double work_seconds = 0;     ///< the channel's, beside the port: a slice is not through sooner
+  double port_seconds = 0;     ///< how long the slice takes the sender's and the receiver's port
+  double receive_seconds = 0;  ///< of a step that only receives
 };
 
 struct Slices {
   Shape shape = Shape::Whole;
   std::uint32_t steps = 1;   ///< ring: sends of each rank in a pass; it receives as often
-  double fixed = 0;          ///< from a kernel's begin to its first slice, seconds
-  double latency = 0;        ///< chain and tree: over all hops of the longest way, seconds
+  double fixed_seconds = 0;  ///< from a kernel's begin to its first slice
+  double hop_seconds = 0;    ///< chain and tree: over all hops of the longest way
+  /// The longest that a slice holds a port: kPortTurnBytes of it.
+  double turn_seconds = std::numeric_limits<double>::infinity();
   Pass full, last;           ///< the passes with whole chunks, and what is left over for the last
   std::uint64_t window = 8;  ///< slices that a channel's buffer holds: the sender's credits
 };
 
-/// The longest that a slice of the kinds that stream (all but rings) holds a port: 256 KiB at 371
-/// GB/s. Longer slices of rings give way to others that wait.
-inline constexpr double kPortTurn = 0.7e-6;
-
-/// `size` as in NcclCollective::size.
-Slices collective_slices(const Machine& machine, const Tuning& tuning, CollectiveKind kind,
-                         Bytes size, DataType type = DataType::Float32, RedOp op = RedOp::Sum);
+Slices collective_slices(const Machine& machine, const Tuning& tuning, const Call& call);
 
 /// One send and its receive; as send_recv_cost.
 Slices send_recv_slices(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,

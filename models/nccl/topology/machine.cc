@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "scenarios/text/errors.h"
@@ -66,6 +67,15 @@ GpuGeneration generation_of(std::uint32_t capability) {
   return capability >= 80 ? GpuGeneration::Ampere : GpuGeneration::Volta;
 }
 
+/// NVLinks of one GPU: of 25 GB/s per direction each up to Hopper, of 50 from Blackwell on (data
+/// sheets), so a machine file that says half of a GPU's bandwidth says half of its links.
+std::uint32_t nvlinks_of(const Machine& machine, const GpuKind& kind) {
+  if (kind.nvlinks == 0 || !machine.has(Param::NvlinkBandwidth)) return kind.nvlinks;
+  const double one = kind.capability >= 100 ? 50e9 : 25e9;
+  const double links = std::round(machine.rate(Param::NvlinkBandwidth) / one);
+  return static_cast<std::uint32_t>(std::clamp(links, 1.0, 2.0 * kind.nvlinks));
+}
+
 /// nccl src/graph/topo.h: x16 slots of PCIe 3 to 5.
 float pcie_gbps(std::uint32_t generation) {
   return 12.F * static_cast<float>(1u << (generation - 3));
@@ -107,7 +117,7 @@ Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t 
                     "pcie_switch or pcie_host",
                     machine.name, machine.gpu_name)};
   }
-  topology.nvlinks = kind.nvlinks;
+  topology.nvlinks = nvlinks_of(machine, kind);
   topology.mesh_gpus = std::max(machine.gpus_per_node, 2u);
   topology.multicast = kind.capability >= 90;
   topology.cpu = facts.cpu.value_or(kind.cpu);

@@ -8,9 +8,9 @@
 
 namespace foretrace::nccl {
 
-/// `ranks` GPUs, spread evenly over `nodes` nodes of `machine`: links, generation and network are
-/// those that its kind of GPU is sold with. Throws UsageError where that is not known, or where
-/// the ranks do not fit.
+/// `ranks` GPUs, spread evenly over `nodes` nodes of `machine`: generation and network are those
+/// that its kind of GPU is sold with, NVLinks as many as its nvlink.bandwidth needs. Throws
+/// UsageError where that is not known, or where the ranks do not fit.
 Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes);
 
 /// Rings as fitted from a log of this machine, in place of the search's.

@@ -13,42 +13,55 @@ using enum Param;
 
 constexpr Bytes kMegabyte{1'000'000};
 
-const Machine& machine() {
-  static const Machine kMachine = machine_of(
-      {{H2dLatency, 2e-6},           {H2dBandwidth, 50e9},         {D2hLatency, 3e-6},
-       {D2hBandwidth, 40e9},         {DuplexBandwidth, 80e9},      {HostLinkBandwidth, 100e9},
-       {P2pLatency, 1e-6},           {P2pBandwidth, 250e9},        {NvlinkBandwidth, 200e9},
-       {P2pStagedLatency, 9e-6},     {P2pStagedBandwidth, 25e9},   {HostMemcpyAsync, 4e-6},
-       {PageableH2dBase, 5e-6},      {PageableH2dBandwidth, 10e9}, {PageableH2dCached, 20e9},
-       {PageableD2hBandwidth, 20e9}, {PageableD2hFirst, 200'000},  {PageableD2hFirstBandwidth, 5e9},
-       {FreshD2hBandwidth, 2e9},     {SmallPageableLimit, 65'536}, {SmallPageableBandwidth, 8e9},
-       {HostCopyBandwidth, 10e9}});
+const Machine& copy_machine() {
+  static const Machine kMachine = machine_of({{H2dLatency, 2e-6},
+                                              {H2dBandwidth, 50e9},
+                                              {D2hLatency, 3e-6},
+                                              {D2hBandwidth, 40e9},
+                                              {DuplexBandwidth, 80e9},
+                                              {HostLinkBandwidth, 100e9},
+                                              {P2pLatency, 1e-6},
+                                              {P2pShare, 1.25},
+                                              {NvlinkBandwidth, 200e9},
+                                              {P2pStagedLatency, 9e-6},
+                                              {P2pStagedBandwidth, 25e9},
+                                              {HostMemcpyAsync, 4e-6},
+                                              {PageableH2dBase, 5e-6},
+                                              {PageableH2dBandwidth, 10e9},
+                                              {PageableH2dCached, 20e9},
+                                              {PageableD2hBandwidth, 20e9},
+                                              {PageableD2hFirst, 200'000},
+                                              {PageableD2hFirstBandwidth, 5e9},
+                                              {FreshD2hBandwidth, 2e9},
+                                              {SmallPageableLimit, 65'536},
+                                              {SmallPageableBandwidth, 8e9},
+                                              {HostCopyBandwidth, 10e9}});
   return kMachine;
 }
 
 TEST(CopyTime, IsALatencyAndBytesOverTheSlowestOfItsLinks) {
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::PinnedToDevice, kMegabyte}), 22_us);
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::DeviceToPinned, kMegabyte}), 28_us);
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::PeerStaged, kMegabyte}), 49_us);
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::PeerDirect, kMegabyte}), 6_us)
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PinnedToDevice, kMegabyte}), 22_us);
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::DeviceToPinned, kMegabyte}), 28_us);
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PeerStaged, kMegabyte}), 49_us);
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PeerDirect, kMegabyte}), 6_us)
       << "NVLink is slower here than what a copy could get";
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::PinnedToDevice, Bytes{0}}), 2_us);
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PinnedToDevice, Bytes{0}}), 2_us);
 }
 
 TEST(CopyTime, OfPageableMemoryDependsOnWhereItsDataAre) {
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::PageableToDevice, kMegabyte}), 102_us);
-  EXPECT_EQ(answer(machine(), copy_time,
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PageableToDevice, kMegabyte}), 102_us);
+  EXPECT_EQ(answer(copy_machine(), copy_time,
                    Copy{.route = Route::PageableToDevice, .size = kMegabyte, .from_cache = true}),
             52_us);
   // The first 200 kB at 5 GB/s on their own are 40 us, the other 800 kB at 20 GB/s 40 us.
-  EXPECT_EQ(answer(machine(), copy_time, Copy{Route::DeviceToPageable, kMegabyte}), 83_us);
-  EXPECT_EQ(answer(machine(), copy_time,
+  EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::DeviceToPageable, kMegabyte}), 83_us);
+  EXPECT_EQ(answer(copy_machine(), copy_time,
                    Copy{.route = Route::DeviceToPageable, .size = kMegabyte, .to_fresh = true}),
             503_us);
 }
 
 TEST(CopyTime, IsMadeOfTheParametersThatDecideIt) {
-  const auto shares = shares_of(machine(), [](Reading& read) {
+  const auto shares = shares_of(copy_machine(), [](Reading& read) {
     return to_seconds(copy_time(read, {Route::PinnedToDevice, kMegabyte}));
   });
   ASSERT_EQ(shares.size(), 2U) << "the other links do not matter";
@@ -58,11 +71,13 @@ TEST(CopyTime, IsMadeOfTheParametersThatDecideIt) {
 }
 
 TEST(EngineCost, LeavesTheBytesThatOthersMaySlowDownToTheLinks) {
-  const EngineCost down = answer(machine(), engine_cost, Copy{Route::DeviceToPageable, kMegabyte});
+  const EngineCost down =
+      answer(copy_machine(), engine_cost, Copy{Route::DeviceToPageable, kMegabyte});
   EXPECT_EQ(down.latency, 43_us);
   EXPECT_EQ(down.bytes, Bytes{800'000});
   EXPECT_EQ(down.rate, PageableD2hBandwidth);
-  const EngineCost small = answer(machine(), engine_cost, Copy{Route::DeviceToPageable, {100'000}});
+  const EngineCost small =
+      answer(copy_machine(), engine_cost, Copy{Route::DeviceToPageable, {100'000}});
   EXPECT_EQ(small.bytes, Bytes{0}) << "all of it is the first pieces";
 }
 
@@ -83,18 +98,20 @@ TEST(CopyCallTime, HasWhatTheHostMovesItself) {
   // 5 us and 64 kB at 8 GB/s, which are 8 us; a larger copy is the engine's.
   const Copy small{Route::PageableToDevice, {64'000}};
   const Copy large{Route::PageableToDevice, {65'537}};
-  EXPECT_TRUE(answer(machine(), travels_with_the_call, small));
-  EXPECT_FALSE(answer(machine(), travels_with_the_call, large));
-  EXPECT_EQ(answer(machine(), copy_call_time, call, small), 13_us);
-  EXPECT_EQ(answer(machine(), copy_call_time, call, large), 5_us);
+  EXPECT_TRUE(answer(copy_machine(), travels_with_the_call, small));
+  EXPECT_FALSE(answer(copy_machine(), travels_with_the_call, large));
+  EXPECT_EQ(answer(copy_machine(), copy_call_time, call, small), 13_us);
+  EXPECT_EQ(answer(copy_machine(), copy_call_time, call, large), 5_us);
 }
 
 TEST(CopyCallTime, BetweenHostBuffersIsTheDriversOwnMemcpy) {
   const Call call{.param = copy_call(Route::HostToHost)};
-  EXPECT_EQ(answer(machine(), copy_call_time, call, Copy{Route::HostToHost, kMegabyte}), 104_us);
+  EXPECT_EQ(answer(copy_machine(), copy_call_time, call, Copy{Route::HostToHost, kMegabyte}),
+            104_us);
   const Copy cached{.route = Route::HostToHost, .size = kMegabyte, .from_cache = true};
-  EXPECT_EQ(answer(machine(), copy_call_time, call, cached), 104_us) << "no number for the cache";
-  Machine knows = machine();
+  EXPECT_EQ(answer(copy_machine(), copy_call_time, call, cached), 104_us)
+      << "no number for the cache";
+  Machine knows = copy_machine();
   knows.set(HostCopyCached, {20e9, 0, ParameterClass::Assumed, "", ""});
   EXPECT_EQ(answer(knows, copy_call_time, call, cached), 54_us);
 }

@@ -11,7 +11,7 @@ namespace {
 using namespace literals;
 using enum Param;
 
-const Machine& machine() {
+const Machine& host_machine() {
   static const Machine kMachine = machine_of({{HostLaunchKernel, 4e-6},
                                               {HostLaunchGemm, 8e-6},
                                               {HostFirstCall, 1e-6},
@@ -24,16 +24,18 @@ const Machine& machine() {
 }
 
 TEST(CallTime, IsThatOfItsKindAndMoreTheFirstTimeInAPass) {
-  EXPECT_EQ(answer(machine(), call_time, Call{.param = HostLaunchKernel}), 4_us);
-  EXPECT_EQ(answer(machine(), call_time, Call{.param = HostLaunchKernel, .is_first = true}), 5_us);
-  EXPECT_EQ(answer(machine(), call_time, Call{.param = HostLaunchGemm, .is_first = true}), 28_us)
+  EXPECT_EQ(answer(host_machine(), call_time, Call{.param = HostLaunchKernel}), 4_us);
+  EXPECT_EQ(answer(host_machine(), call_time, Call{.param = HostLaunchKernel, .is_first = true}),
+            5_us);
+  EXPECT_EQ(answer(host_machine(), call_time, Call{.param = HostLaunchGemm, .is_first = true}),
+            28_us)
       << "cuBLAS has a heuristic of its own to fetch";
 }
 
 TEST(CallTime, GrowsByAShareOfItselfForEachOtherThreadThatCalls) {
   // (4 us + 1 us) for the call; two others: 2 x 5 us x 0.5 more.
   const Call call{.param = HostLaunchKernel, .is_first = true, .others = 2};
-  EXPECT_EQ(answer(machine(), call_time, call), 10_us);
+  EXPECT_EQ(answer(host_machine(), call_time, call), 10_us);
   EXPECT_EQ(
       answer(machine_of({{HostQuery, 3e-6}}), call_time, Call{.param = HostQuery, .others = 2}),
       3_us)
@@ -42,17 +44,17 @@ TEST(CallTime, GrowsByAShareOfItselfForEachOtherThreadThatCalls) {
 
 TEST(CallTime, OfAnotherDeviceHasASwitchThatNobodyHoldsUp) {
   const Call call{.param = HostLaunchKernel, .switches_device = true, .others = 1};
-  EXPECT_EQ(answer(machine(), call_time, call), 6_us + 250_ns);
+  EXPECT_EQ(answer(host_machine(), call_time, call), 6_us + 250_ns);
 }
 
 TEST(CallTime, InACaptureIsThatOfTakingANote) {
   const Call call{.param = HostLaunchGemm, .is_captured = true, .is_first = true, .others = 3};
-  EXPECT_EQ(answer(machine(), call_time, call), 2_us);
-  EXPECT_EQ(answer(machine(), capture_time, std::size_t{3}), 6_us);
+  EXPECT_EQ(answer(host_machine(), call_time, call), 2_us);
+  EXPECT_EQ(answer(host_machine(), capture_time, std::size_t{3}), 6_us);
 }
 
 TEST(CallTime, IsPythonsOnlyWhereTheProgramCalls) {
-  Machine slow = machine();
+  Machine slow = host_machine();
   slow.replace_call(HostLaunchKernel, {10e-6, 0, ParameterClass::Fit, "", ""});
   EXPECT_EQ(answer(slow, call_time, Call{.param = HostLaunchKernel}), 10_us);
   EXPECT_EQ(answer(slow, call_time, Call{.param = HostLaunchKernel, .is_inner = true}), 4_us);
@@ -77,8 +79,8 @@ TEST(WakeTime, DependsOnWhatWasWaitedFor) {
 
 TEST(PollTime, IsTheIntervalUnlessTheQueryTakesLonger) {
   const Call query{.param = HostQuery};
-  EXPECT_EQ(answer(machine(), poll_time, query, Duration{10_us}), 10_us);
-  EXPECT_EQ(answer(machine(), poll_time, query, Duration{1_us}), 3_us);
+  EXPECT_EQ(answer(host_machine(), poll_time, query, Duration{10_us}), 10_us);
+  EXPECT_EQ(answer(host_machine(), poll_time, query, Duration{1_us}), 3_us);
 }
 
 TEST(FillTime, OfFreshPagesHasTheirFirstTouch) {

@@ -11,7 +11,7 @@ namespace {
 using namespace literals;
 using enum Param;
 
-const Machine& machine() {
+const Machine& stream_machine() {
   static const Machine kMachine = machine_of({{KernelGap, 1e-6},
                                               {NcclGap, 10e-6},
                                               {CopyGap, 2e-6},
@@ -29,7 +29,7 @@ const Machine& machine() {
 }
 
 Duration between(Before before, Entry next, bool event_between = false) {
-  return answer(machine(), gap,
+  return answer(stream_machine(), gap,
                 Neighbours{.before = before, .next = next, .event_between = event_between});
 }
 
@@ -72,7 +72,8 @@ TEST(Gap, BehindAHostFunctionIsThatOfTheDriversThread) {
 
 TEST(Gap, InAGraphIsOneForAll) {
   const auto in_graph = [](Before before, Entry next) {
-    return answer(machine(), gap, Neighbours{.before = before, .next = next, .in_graph = true});
+    return answer(stream_machine(), gap,
+                  Neighbours{.before = before, .next = next, .in_graph = true});
   };
   EXPECT_EQ(in_graph(Before::Kernel, Entry::Copy), 250_ns);
   EXPECT_EQ(in_graph(Before::Copy, Entry::Kernel), 250_ns);
@@ -80,11 +81,11 @@ TEST(Gap, InAGraphIsOneForAll) {
 }
 
 TEST(LaunchLatency, IsThatOfWhatIsLaunched) {
-  EXPECT_EQ(answer(machine(), launch_latency, Entry::Kernel), 6_us);
-  EXPECT_EQ(answer(machine(), launch_latency, Entry::Copy), 8_us);
-  EXPECT_EQ(answer(machine(), launch_latency, Entry::Nccl), 9_us);
-  EXPECT_EQ(answer(machine(), launch_latency, Entry::Graph), 11_us);
-  EXPECT_EQ(answer(machine(), launch_latency, Entry::HostFunction), 0_us);
+  EXPECT_EQ(answer(stream_machine(), launch_latency, Entry::Kernel), 6_us);
+  EXPECT_EQ(answer(stream_machine(), launch_latency, Entry::Copy), 8_us);
+  EXPECT_EQ(answer(stream_machine(), launch_latency, Entry::Nccl), 9_us);
+  EXPECT_EQ(answer(stream_machine(), launch_latency, Entry::Graph), 11_us);
+  EXPECT_EQ(answer(stream_machine(), launch_latency, Entry::HostFunction), 0_us);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Machine machine_of(const std::string& node) {
   return *machine;
 }
 
-std::string errors_of(const std::string& node) {
+std::string errors_of_node(const std::string& node) {
   const auto machine = read_machine(file(node), "m.yaml");
   return machine ? "" : render(machine.error(), file(node));
 }
@@ -74,8 +74,8 @@ TEST(NodeFacts, MakeNcclLeaveOutLL128WhereGpuAndNicMeetAtTheHost) {
 }
 
 TEST(NodeFacts, WhatIsImpossibleIsAnErrorThatSaysWhatIsPossible) {
-  const std::string text =
-      errors_of(", link: nvlink, cpu: amdd, pcie: 9, nics: 0, nic_bandwidth: 25, nic_path: sys");
+  const std::string text = errors_of_node(
+      ", link: nvlink, cpu: amdd, pcie: 9, nics: 0, nic_bandwidth: 25, nic_path: sys");
   EXPECT_THAT(text, HasSubstr("unknown link 'nvlink'"));
   EXPECT_THAT(text, HasSubstr("did you mean 'amd'?"));
   EXPECT_THAT(text, HasSubstr("pcie: '9' is not a count between 3 and 5"));

@@ -25,7 +25,7 @@ std::string with_sources(const std::string& sources) {
          "parameters:\n  gpu.sm_count: {value: 1, source: a}\n";
 }
 
-std::string errors_of(const std::string& sources) {
+std::string errors_of_sources(const std::string& sources) {
   const std::string text = with_sources(sources);
   const auto machine = read_machine(text, "m.yaml");
   return machine ? "" : render(machine.error(), text);
@@ -54,18 +54,18 @@ TEST(Sources, SayWhatAValueWasLearnedFrom) {
 }
 
 TEST(Sources, OfAFitThatDoNotSayToWhatOrHowAreRefused) {
-  EXPECT_THAT(errors_of("  a: {class: fit, text: t}\n"),
+  EXPECT_THAT(errors_of_sources("  a: {class: fit, text: t}\n"),
               AllOf(HasSubstr("m.yaml:5:3: error: source 'a' is a fit and says not to what"),
                     HasSubstr("m.yaml:5:3: error: source 'a' is a fit without its command")));
 }
 
 TEST(Sources, ThatNoParameterNamesAreRefused) {
-  EXPECT_THAT(errors_of("  a: {class: assumed, text: t}\n  b: {class: assumed, text: t}\n"),
+  EXPECT_THAT(errors_of_sources("  a: {class: assumed, text: t}\n  b: {class: assumed, text: t}\n"),
               HasSubstr("m.yaml:6:3: error: no parameter names the source 'b'"));
 }
 
 TEST(Sources, AreRefusedWithAllTheirMistakesAtOnce) {
-  const std::string text = errors_of(
+  const std::string text = errors_of_sources(
       "  a:\n    class: fitt\n    from: x\n    learned_from:\n"
       "      - {ranks: [2, two], sizes: 48..2, which: some}\n");
   EXPECT_THAT(

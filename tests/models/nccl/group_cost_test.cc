@@ -32,11 +32,11 @@ double kernel_us(const std::vector<Cost>& costs) {
   return 1e6 * (latency + wire / machine().rate(Param::NvlinkBandwidth));
 }
 
-double alone_us(std::uint32_t ranks, const GroupCall& call) {
-  return kernel_us({collective_cost(machine(), tuning(ranks), call.kind, call.size)});
+double alone_us(std::uint32_t ranks, const Call& call) {
+  return kernel_us({collective_cost(machine(), tuning(ranks), call)});
 }
 
-double together_us(std::uint32_t ranks, const std::vector<GroupCall>& calls) {
+double together_us(std::uint32_t ranks, const std::vector<Call>& calls) {
   return kernel_us(group_cost(machine(), tuning(ranks), calls));
 }
 
@@ -51,7 +51,7 @@ TEST(NcclGroupCost, OfOneCallIsItsOwn) {
 TEST(NcclGroupCost, OfEqualCallsIsBetweenTheirSumAsOneCallAndOneAfterAnother) {
   for (const std::uint32_t ranks : {2U, 3U, 4U, 8U}) {
     for (const Bytes size : {16_KiB, 512_KiB, 16_MiB, 256_MiB}) {
-      const std::vector<GroupCall> calls(8, {AllReduce, size});
+      const std::vector<Call> calls(8, {AllReduce, size});
       const double together = together_us(ranks, calls);
       EXPECT_GT(together, 0.95 * alone_us(ranks, {AllReduce, {8 * size.count}}))
           << ranks << " ranks, " << size.count << " bytes";
@@ -64,24 +64,24 @@ TEST(NcclGroupCost, OfEqualCallsIsBetweenTheirSumAsOneCallAndOneAfterAnother) {
 TEST(NcclGroupCost, ServesPartsOfOneChannelOneAfterAnother) {
   // Measured on two and four H200s: eight all-reduces of 512 KiB take 49 and 52 us, one of 4 MiB
   // 33 and 39 us.
-  const std::vector<GroupCall> calls(8, {AllReduce, 512_KiB});
+  const std::vector<Call> calls(8, {AllReduce, 512_KiB});
   EXPECT_GT(together_us(2, calls), 1.3 * alone_us(2, {AllReduce, 4_MiB}));
 }
 
 TEST(NcclGroupCost, IsNotChangedByACallWithoutData) {
-  const std::vector<GroupCall> two(2, {AllReduce, 16_MiB});
+  const std::vector<Call> two(2, {AllReduce, 16_MiB});
   EXPECT_EQ(together_us(4, {two[0], {AllReduce, {0}}, two[1]}), together_us(4, two));
 }
 
 TEST(NcclGroupCost, OfTwoCanBeMoreThanThatOfThree) {
   // Measured on two H200s: 40.1 and 30.7 us. Two calls share a channel, three do not.
-  const std::vector<GroupCall> two(2, {AllReduce, 1_MiB});
-  const std::vector<GroupCall> three(3, {AllReduce, 1_MiB});
+  const std::vector<Call> two(2, {AllReduce, 1_MiB});
+  const std::vector<Call> three(3, {AllReduce, 1_MiB});
   EXPECT_GT(together_us(2, two), 1.2 * together_us(2, three));
 }
 
 TEST(NcclGroupCost, GrowsWithAnyFurtherCall) {
-  std::vector<GroupCall> calls;
+  std::vector<Call> calls;
   double before = 0;
   for (const CollectiveKind kind : {AllReduce, AllGather, ReduceScatter, Broadcast, Reduce}) {
     calls.push_back({kind, 8_MiB});
@@ -95,7 +95,7 @@ TEST(NcclGroupCost, OverSeveralNodesIsThatOfEachCallAlone) {
   const Machine cluster = load_machine("h100-efa-8");
   const Tuning two_nodes = tuning_for(cluster, 16, 2, {});
   const auto costs = group_cost(cluster, two_nodes, {{AllReduce, 1_MiB}, {AllReduce, 1_MiB}});
-  const Cost alone = collective_cost(cluster, two_nodes, AllReduce, 1_MiB);
+  const Cost alone = collective_cost(cluster, two_nodes, {AllReduce, 1_MiB});
   ASSERT_EQ(costs.size(), 2U);
   for (const Cost& cost : costs) {
     EXPECT_EQ(cost.latency, alone.latency);

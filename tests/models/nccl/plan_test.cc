@@ -13,7 +13,6 @@ namespace {
 
 using namespace literals;
 using enum Algorithm;
-using enum Function;
 using enum Protocol;
 
 Tuning tune(std::uint32_t gpus, const std::vector<std::string>& environment = {},
@@ -40,7 +39,8 @@ TEST(NcclPrices, OfThreeNodesAreTheDigitsThatNcclLogged) {
   topology.nic_gbps = 25;
   const Tuning tuning = tune(topology, {2, 28, 3});
   const auto price = [&](Bytes bytes, Protocol protocol) {
-    return fmt::format("{:f}", candidate(tuning, {AllReduce, bytes}, Tree, protocol).price_us);
+    return fmt::format("{:f}",
+                       candidate(tuning, {Function::AllReduce, bytes}, Tree, protocol).price_us);
   };
   EXPECT_EQ(price(4_KiB, LL), "25.874907");
   EXPECT_EQ(price(8_KiB, LL), "26.549810");
@@ -49,14 +49,14 @@ TEST(NcclPrices, OfThreeNodesAreTheDigitsThatNcclLogged) {
 
 TEST(NcclPrices, OfNvlsFollowItsRelease) {
   // 2.28: 8 heads * min(40 * .85 * 7/8 * 2, 60) * 8/14 = 272; before: 8 * 40 * 5/6 = 266.7.
-  const Request request{AllReduce, 1024_MiB};
+  const Request request{Function::AllReduce, 1024_MiB};
   EXPECT_NEAR(candidate(tune(8), request, Nvls, Simple).bandwidth_gbps, 272, 1e-3);
   EXPECT_NEAR(candidate(tune(8, {}, {2, 27, 7}), request, Nvls, Simple).bandwidth_gbps, 266.667,
               1e-3);
 }
 
 TEST(NcclPrices, SayWhyACandidateIsOut) {
-  const Request request{AllReduce, 8_KiB};
+  const Request request{Function::AllReduce, 8_KiB};
   EXPECT_EQ(candidate(tune(8), request, CollNetDirect, Simple).out, "needs the CollNet plug-in");
   EXPECT_EQ(candidate(tune(8, {"NCCL_NVLS_ENABLE=0"}), request, Nvls, Simple).out, "no NVLS here");
   EXPECT_EQ(candidate(tune(8, {"NCCL_PROTO=^LL"}), request, Ring, LL).out, "NCCL_PROTO");
@@ -68,7 +68,7 @@ TEST(NcclPrices, SayWhyACandidateIsOut) {
 }
 
 TEST(NcclPrices, OfManyCallsInAGroupCountTheLatencyForEachOfAChannel) {
-  Request request{AllReduce, 8_KiB};
+  Request request{Function::AllReduce, 8_KiB};
   const Tuning tuning = tune(8);
   request.pipelined = 3;
   EXPECT_NEAR(candidate(tuning, request, Ring, LL).latency_us, 3 * 15.0, 1e-4);
@@ -82,20 +82,21 @@ TEST(NcclChoice, OnOneGpuPerNodeMayBePat) {
   topology.gpus_per_node = 1;
   topology.nics = 1;
   const Tuning tuning = tune(topology, {2, 28, 3});
-  EXPECT_EQ(plan_of(tuning, {AllGather, 64_KiB}).algorithm, Pat);
-  EXPECT_EQ(candidate(tune(8), {AllGather, 64_KiB}, Pat, Simple).out, "PAT needs one GPU per node");
+  EXPECT_EQ(plan_of(tuning, {Function::AllGather, 64_KiB}).algorithm, Pat);
+  EXPECT_EQ(candidate(tune(8), {Function::AllGather, 64_KiB}, Pat, Simple).out,
+            "PAT needs one GPU per node");
 }
 
 TEST(NcclChoice, ThatTheSettingsLeaveEmptyIsRefused) {
   const Tuning tuning = tune(8, {"NCCL_ALGO=Tree"});
-  EXPECT_EQ(plan_of(tuning, {AllReduce, 8_KiB}).algorithm, Tree);
-  EXPECT_THROW(plan_of(tuning, {Broadcast, 8_KiB}), UsageError);
+  EXPECT_EQ(plan_of(tuning, {Function::AllReduce, 8_KiB}).algorithm, Tree);
+  EXPECT_THROW(plan_of(tuning, {Function::Broadcast, 8_KiB}), UsageError);
 }
 
 TEST(NcclPlan, CutsALargeRingIntoPassesOfChunksAndSlices) {
   // 1 GiB over 24 channels: 42.67 MiB each; a pass moves 8 chunks of 2 MiB, so 3 passes, each of
   // 14 chunks of 4 steps.
-  const Plan plan = plan_of(tune(8, {"NCCL_NVLS_ENABLE=0"}), {AllReduce, 1024_MiB});
+  const Plan plan = plan_of(tune(8, {"NCCL_NVLS_ENABLE=0"}), {Function::AllReduce, 1024_MiB});
   EXPECT_EQ(plan.channels, 24u);
   EXPECT_EQ(plan.threads, 544u);
   EXPECT_EQ(plan.middle.chunk_bytes, (2_MiB).count);
@@ -107,7 +108,7 @@ TEST(NcclPlan, CutsALargeRingIntoPassesOfChunksAndSlices) {
 
 TEST(NcclPlan, ListensToTheSettings) {
   const auto plan = [](const std::vector<std::string>& environment) {
-    return plan_of(tune(8, environment), {AllGather, 1024_MiB});
+    return plan_of(tune(8, environment), {Function::AllGather, 1024_MiB});
   };
   EXPECT_EQ(plan({"NCCL_MAX_CTAS=8"}).channels, 8u);
   EXPECT_EQ(plan({"NCCL_MIN_CTAS=32"}).channels, 32u);
@@ -118,10 +119,11 @@ TEST(NcclPlan, ListensToTheSettings) {
 
 TEST(NcclPlan, OfAGroupSharesTheChannels) {
   const Tuning tuning = tune(8, {"NCCL_NVLS_ENABLE=0"});
-  const std::vector<Plan> plans =
-      plan_group(tuning, {{AllReduce, 16_KiB}, {AllReduce, 32_KiB}, {AllGather, 64_MiB}});
+  const std::vector<Plan> plans = plan_group(tuning, {{Function::AllReduce, 16_KiB},
+                                                      {Function::AllReduce, 32_KiB},
+                                                      {Function::AllGather, 64_MiB}});
   // The two all-reduces are chosen for as one of 48 KiB; the gather keeps its own choice.
-  EXPECT_EQ(plans[0].price_us, plan_of(tuning, {AllReduce, 48_KiB}).price_us);
+  EXPECT_EQ(plans[0].price_us, plan_of(tuning, {Function::AllReduce, 48_KiB}).price_us);
   EXPECT_EQ(plans[0].protocol, LL);
   EXPECT_EQ(plans[1].price_us, plans[0].price_us);
   EXPECT_EQ(plans[2].protocol, Simple);

@@ -1,6 +1,4 @@
 // How long rings take, against what was measured on H200s with few channels.
-#include "models/nccl/time/time.h"
-
 #include <gtest/gtest.h>
 
 #include "models/nccl/time/cost.h"
@@ -14,7 +12,7 @@ using enum CollectiveKind;
 double kernel_us(const Machine& machine, const char* channels, std::uint32_t ranks,
                  CollectiveKind kind, Bytes size) {
   const Tuning tuning = tuning_for(machine, ranks, 1, {{"NCCL_MAX_CTAS", channels}});
-  const Cost cost = collective_cost(machine, tuning, kind, size);
+  const Cost cost = collective_cost(machine, tuning, {kind, size});
   return 1e6 * (to_seconds(cost.latency) +
                 static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth));
 }

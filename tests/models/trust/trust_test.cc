@@ -33,6 +33,15 @@ TEST(Band, OfAFitIsItsSpreadAndOfAGuessIsWide) {
   EXPECT_DOUBLE_EQ(band_with({1e9, 2.4, Fit, "", ""}).high, 2.0) << "at most a factor of two";
 }
 
+TEST(Band, OfWhatWasLearnedFromATableOfOthersIsThatOfTheTable) {
+  const auto source = std::make_shared<Source>();
+  source->learned_from.push_back({});
+  EXPECT_DOUBLE_EQ(band_with({1e9, 0, Published, "", "", source}).high, 1.15);
+  EXPECT_DOUBLE_EQ(band_with({1e9, 0.02, Published, "", "", source}).high, 1.02)
+      << "a spread that was found";
+  EXPECT_DOUBLE_EQ(band_with({1e9, 0, Assumed, "", "", source}).high, 1.05);
+}
+
 TEST(Band, OutsideOfTheFittedSizesIsThatOfAGuess) {
   const ParamValue fit{1e9, 0.02, Fit, "", "1MiB..1 GiB"};
   EXPECT_DOUBLE_EQ(band_with(fit, 1 << 20).high, 1.02);

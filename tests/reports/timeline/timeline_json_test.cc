@@ -41,7 +41,7 @@ Timeline full_timeline() {
                                  .low_factor = 0.91,
                                  .high_factor = 1.0625,
                                  .parameters = ParameterClass::Assumed,
-                                 .decided_by = {{"nccl.port_bandwidth", -0.9}}});
+                                 .decided_by = {{"nccl.port_share", -0.9}}});
   const auto call = b.span(copy, host, -5, 10, 0, std::numeric_limits<std::uint64_t>::max());
   const auto kernel = b.span(all_reduce, stream, 100, 1LL << 40, 70000, 79);
   t.spans[kernel].detail = detail;

@@ -207,7 +207,7 @@ TEST(HappensBefore, TakesAGraphLaunchAsOneEntry) {
 }
 
 /// Two processes with a communicator w; both run `ops`, and process 1 `first` before them.
-std::string two_ranks(const std::string& first, const std::string& ops) {
+std::string two_ranks_with_first(const std::string& first, const std::string& ops) {
   return "processes: 2\ncommunicators: {w: {members: all_devices}}\n"
          "streams: {a: {flags: non_blocking}}\nbuffers: {x: {memory: device, size: 4KiB}}\n"
          "threads:\n  zero:\n    process: 0\n    ops:\n" +
@@ -217,10 +217,10 @@ const std::string kReduce =
     "    - nccl_all_reduce: {comm: w, stream: a, buffer: x, type: float32}\n";
 
 TEST(HappensBefore, EndsACollectiveOnlyAfterAllRanksBegan) {
-  const Order order{two_ranks(spin("k", "a"), kReduce + spin("l", "a"))};
+  const Order order{two_ranks_with_first(spin("k", "a"), kReduce + spin("l", "a"))};
   // "l" is in both processes under two operations with one id; the last is process 1's.
   EXPECT_TRUE(order.has("k", "l"));
-  const Order from_rank_1{two_ranks(spin("k", "a"), kReduce) +
+  const Order from_rank_1{two_ranks_with_first(spin("k", "a"), kReduce) +
                           "  again:\n    process: 0\n    ops:\n" +
                           "    - device_synchronize: {}\n" + spin("m", "a")};
   EXPECT_TRUE(from_rank_1.neither("k", "m")) << "another thread: who is first is not known";
@@ -244,7 +244,8 @@ TEST(HappensBefore, LetsTheRootOfABroadcastBeOverBeforeTheOthersBegin) {
 }
 
 TEST(HappensBefore, SeesThatACollectiveWithoutItsPartnerNeverEnds) {
-  const Order order{two_ranks(kReduce, kReduce + "    - stream_synchronize: {stream: a}\n")};
+  const Order order{
+      two_ranks_with_first(kReduce, kReduce + "    - stream_synchronize: {stream: a}\n")};
   EXPECT_FALSE(order.result().is_finished);
   EXPECT_TRUE(order.result().is_complete);
 }

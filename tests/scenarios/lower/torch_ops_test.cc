@@ -13,15 +13,15 @@ using ::testing::ElementsAre;
 using testing::problems_of;
 using testing::read;
 
-constexpr std::string_view kHead =
+constexpr std::string_view kFourProcesses =
     "schema_version: 1\nname: a\nprocesses: 4\n"
     "buffers: {x: {memory: device, size: 4KiB}, y: {memory: device, size: 4KiB}, "
     "part: {memory: device, size: 1KiB}}\n";
 
 /// A scenario of four processes; the operations are in line 6 from column 16 on.
 std::string torch(std::string_view ops, std::string_view group = "{ranks: all, init: eager}") {
-  return fmt::format("{}process_groups: {{world: {}}}\nthreads: {{main: [{}]}}\n", kHead, group,
-                     ops);
+  return fmt::format("{}process_groups: {{world: {}}}\nthreads: {{main: [{}]}}\n", kFourProcesses,
+                     group, ops);
 }
 
 /// The same with what a process group owns, by its usual names, and a work w.
@@ -31,11 +31,11 @@ std::string by_hand(std::string_view ops, std::string_view init = "rank") {
       "streams: {{pg: {{flags: non_blocking}}}}\n"
       "events: {{ready: {{timing: false}}, done: {{timing: false}}, w: {{timing: false}}}}\n"
       "threads: {{main: [{}]}}\n",
-      kHead, init, ops);
+      kFourProcesses, init, ops);
 }
 
 /// Both without the line of the work, which only some programs have.
-void expect_same(std::string torchs, std::string by_hands, bool has_work = true) {
+void expect_same_program(std::string torchs, std::string by_hands, bool has_work = true) {
   Program lowered = read(torchs);
   Program written = read(by_hands);
   if (!has_work) written.events.pop_back();
@@ -46,20 +46,22 @@ const std::string kBegin =
     "{event_record: {event: ready}}, {stream_wait_event: {stream: pg, event: ready}}, ";
 
 TEST(TorchLowering, ASynchronousCollectiveHoldsTheCurrentStream) {
-  expect_same(torch("{all_reduce: {group: world, buffer: x, type: float32, op: max}}"),
-              by_hand(kBegin +
-                      "{nccl_all_reduce: {comm: c, stream: pg, buffer: x, type: float32, op: max}},"
-                      "{event_record: {event: done, stream: pg}},"
-                      "{stream_wait_event: {event: done}}"),
-              false);
+  expect_same_program(
+      torch("{all_reduce: {group: world, buffer: x, type: float32, op: max}}"),
+      by_hand(kBegin +
+              "{nccl_all_reduce: {comm: c, stream: pg, buffer: x, type: float32, op: max}},"
+              "{event_record: {event: done, stream: pg}},"
+              "{stream_wait_event: {event: done}}"),
+      false);
 }
 
 TEST(TorchLowering, AnAsynchronousOneHoldsNothingUntilTheWait) {
-  expect_same(torch("{all_reduce: {group: world, buffer: x, type: float32, async: true, work: w}}, "
-                    "{work_is_completed: {work: w}}, {work_wait: {work: w}}"),
-              by_hand(kBegin + "{nccl_all_reduce: {comm: c, stream: pg, buffer: x, type: float32}},"
-                               "{event_record: {event: w, stream: pg}}, {event_query: {event: w}},"
-                               "{stream_wait_event: {event: w}}"));
+  expect_same_program(
+      torch("{all_reduce: {group: world, buffer: x, type: float32, async: true, work: w}}, "
+            "{work_is_completed: {work: w}}, {work_wait: {work: w}}"),
+      by_hand(kBegin + "{nccl_all_reduce: {comm: c, stream: pg, buffer: x, type: float32}},"
+                       "{event_record: {event: w, stream: pg}}, {event_query: {event: w}},"
+                       "{stream_wait_event: {event: w}}"));
 }
 
 TEST(TorchLowering, AWaitWithATimeoutPollsOnTheHost) {
@@ -67,10 +69,10 @@ TEST(TorchLowering, AWaitWithATimeoutPollsOnTheHost) {
   const std::string sent = kBegin +
                            "{nccl_send: {comm: c, stream: pg, buffer: x, type: float32, peer: 1}},"
                            "{event_record: {event: w, stream: pg}}, ";
-  expect_same(torch(send + "{work_wait: {work: w, timeout: 2s}}"),
-              by_hand(sent + "{event_wait_for: {event: w, timeout: 2s, poll: 1ms}}"));
-  expect_same(torch(send + "{work_wait: {work: w, timeout: 2s, poll: 5us}}"),
-              by_hand(sent + "{event_wait_for: {event: w, timeout: 2s, poll: 5us}}"));
+  expect_same_program(torch(send + "{work_wait: {work: w, timeout: 2s}}"),
+                      by_hand(sent + "{event_wait_for: {event: w, timeout: 2s, poll: 1ms}}"));
+  expect_same_program(torch(send + "{work_wait: {work: w, timeout: 2s, poll: 5us}}"),
+                      by_hand(sent + "{event_wait_for: {event: w, timeout: 2s, poll: 5us}}"));
 }
 
 TEST(TorchLowering, EveryCollectiveIsItsNcclTwin) {
@@ -82,12 +84,13 @@ TEST(TorchLowering, EveryCollectiveIsItsNcclTwin) {
     };
     const auto [name, keys] = split(torchs);
     const auto [nccl_name, nccl_keys] = split(nccls);
-    expect_same(torch(fmt::format("{{{}: {{group: world, type: float32, {}}}}}", name, keys)),
-                by_hand(fmt::format("{}{{{}: {{comm: c, stream: pg, type: float32, {}}}}},"
-                                    "{{event_record: {{event: done, stream: pg}}}},"
-                                    "{{stream_wait_event: {{event: done}}}}",
-                                    kBegin, nccl_name, nccl_keys)),
-                false);
+    expect_same_program(
+        torch(fmt::format("{{{}: {{group: world, type: float32, {}}}}}", name, keys)),
+        by_hand(fmt::format("{}{{{}: {{comm: c, stream: pg, type: float32, {}}}}},"
+                            "{{event_record: {{event: done, stream: pg}}}},"
+                            "{{stream_wait_event: {{event: done}}}}",
+                            kBegin, nccl_name, nccl_keys)),
+        false);
   };
   const std::string moved = "send_buffer: x, recv_buffer: y";
   const std::string gathered = "send_buffer: part, recv_buffer: x";
@@ -106,7 +109,7 @@ TEST(TorchLowering, EveryCollectiveIsItsNcclTwin) {
 }
 
 TEST(TorchLowering, ABatchIsOneGroupWithOneWork) {
-  expect_same(
+  expect_same_program(
       torch("{batch_isend_irecv: {group: world, work: w, ops: ["
             "{isend: {buffer: x, type: float32, dst: (process + 1) % processes}}, "
             "{irecv: {buffer: y, type: float32, src: (process - 1) % processes}}]}}"),
@@ -160,7 +163,7 @@ TEST(TorchLowering, TheIdGoesToTheNcclOperationAndAWaitIsNamedAfterItsWork) {
 }
 
 TEST(TorchLowering, EachHostThreadHasEventsOfItsOwn) {
-  const Program program = read(std::string{kHead} +
+  const Program program = read(std::string{kFourProcesses} +
                                "process_groups: {world: {}}\nthreads:\n"
                                "  one: [{all_reduce: {group: world, buffer: x, type: float32}}]\n"
                                "  two: [{all_reduce: {group: world, buffer: y, type: float32}}]\n");
@@ -173,7 +176,7 @@ TEST(TorchLowering, EachHostThreadHasEventsOfItsOwn) {
 
 TEST(ProcessGroups, OfSomeRanksCountTheirOwn) {
   const Program program =
-      read(std::string{kHead} +
+      read(std::string{kFourProcesses} +
            "process_groups: {some: {ranks: [1, 3]}}\nthreads: {main: {processes: [1, 3], ops: "
            "[{broadcast: {group: some, buffer: x, type: float32, src: 3}}]}}\n");
   EXPECT_THAT(program.communicators[0].members, ElementsAre(RankPlace{1, 0}, RankPlace{3, 0}));

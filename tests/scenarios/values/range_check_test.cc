@@ -7,20 +7,20 @@ namespace {
 
 using Op = Expr::Op;
 
-Expr make(std::vector<Expr::Instruction> code) {
+Expr expr_of(std::vector<Expr::Instruction> code) {
   return Expr::from_postfix(std::move(code)).value();
 }
 
 VariableDomain loop(std::int64_t times) { return {{0}, {{"i", times}}}; }
 
 /// (i * 7 + 3) % 5
-const Expr kRepeating = make({{Op::Variable, 1},
-                              {Op::Constant, 7},
-                              {Op::Mul},
-                              {Op::Constant, 3},
-                              {Op::Add},
-                              {Op::Constant, 5},
-                              {Op::Mod}});
+const Expr kRepeating = expr_of({{Op::Variable, 1},
+                                 {Op::Constant, 7},
+                                 {Op::Mul},
+                                 {Op::Constant, 3},
+                                 {Op::Add},
+                                 {Op::Constant, 5},
+                                 {Op::Mod}});
 
 std::uint64_t count_assignments(const VariableDomain& domain, const Expr& expr) {
   std::uint64_t count = 0;
@@ -32,7 +32,7 @@ std::uint64_t count_assignments(const VariableDomain& domain, const Expr& expr) 
 }
 
 TEST(LeavesRange, NamesTheIteration) {
-  const Expr square = make({{Op::Variable, 1}, {Op::Variable, 1}, {Op::Mul}});
+  const Expr square = expr_of({{Op::Variable, 1}, {Op::Variable, 1}, {Op::Mul}});
   EXPECT_EQ(leaves_range(square, 0, 50, loop(10)), "it is 64 for i = 8");
   EXPECT_EQ(leaves_range(square, 0, 81, loop(10)), std::nullopt);
   EXPECT_EQ(leaves_range(square, 0, 10, loop(0)), std::nullopt);  // never runs
@@ -40,57 +40,57 @@ TEST(LeavesRange, NamesTheIteration) {
 
 TEST(LeavesRange, TriesOutWhatIntervalsCannotShow) {
   // i - (i / 2) * 2 is 0 or 1; as intervals it seems to reach from -99 to 99.
-  const Expr parity = make({{Op::Variable, 1},
-                            {Op::Variable, 1},
-                            {Op::Constant, 2},
-                            {Op::Div},
-                            {Op::Constant, 2},
-                            {Op::Mul},
-                            {Op::Sub}});
+  const Expr parity = expr_of({{Op::Variable, 1},
+                               {Op::Variable, 1},
+                               {Op::Constant, 2},
+                               {Op::Div},
+                               {Op::Constant, 2},
+                               {Op::Mul},
+                               {Op::Sub}});
   EXPECT_EQ(leaves_range(parity, 0, 1, loop(100)), std::nullopt);
   EXPECT_EQ(leaves_range(parity, 0, 0, loop(100)), "it is 1 for i = 1");
 }
 
 TEST(LeavesRange, SaysSoWhenThereAreTooManyToTryOut) {
-  const Expr parity = make({{Op::Variable, 1},
-                            {Op::Variable, 1},
-                            {Op::Constant, 2},
-                            {Op::Div},
-                            {Op::Constant, 2},
-                            {Op::Mul},
-                            {Op::Sub}});
+  const Expr parity = expr_of({{Op::Variable, 1},
+                               {Op::Variable, 1},
+                               {Op::Constant, 2},
+                               {Op::Div},
+                               {Op::Constant, 2},
+                               {Op::Mul},
+                               {Op::Sub}});
   EXPECT_EQ(leaves_range(parity, 0, 1, loop(1'000'000'000)),
             "it cannot be shown to stay there in all iterations (the first 1048576 do)");
 }
 
 TEST(LeavesRange, UsesTheProcessesOfTheThread) {
-  const Expr process = make({{Op::Variable, 0}});
+  const Expr process = expr_of({{Op::Variable, 0}});
   EXPECT_EQ(leaves_range(process, 0, 4, {{1, 3, 5}, {}}), "it is 5 for process = 5");
 }
 
 TEST(ForEachAssignment, FollowsARepeatingIndexThroughOnePeriod) {
   EXPECT_EQ(count_assignments(loop(1'000'000'000), kRepeating), 5U);
   EXPECT_EQ(count_assignments(loop(3), kRepeating), 3U);
-  const Expr plain = make({{Op::Variable, 1}});
+  const Expr plain = expr_of({{Op::Variable, 1}});
   EXPECT_EQ(count_assignments(loop(1000), plain), 1000U);
   EXPECT_EQ(count_assignments(loop(1000), Expr{7}), 1U);
 }
 
 TEST(ForEachAssignment, ShowsEveryValueOfARepeatingIndex) {
   // ((i * i + 3) % 6) * 2 + (i % 4), against all iterations one by one.
-  const Expr expr = make({{Op::Variable, 1},
-                          {Op::Variable, 1},
-                          {Op::Mul},
-                          {Op::Constant, 3},
-                          {Op::Add},
-                          {Op::Constant, 6},
-                          {Op::Mod},
-                          {Op::Constant, 2},
-                          {Op::Mul},
-                          {Op::Variable, 1},
-                          {Op::Constant, 4},
-                          {Op::Mod},
-                          {Op::Add}});
+  const Expr expr = expr_of({{Op::Variable, 1},
+                             {Op::Variable, 1},
+                             {Op::Mul},
+                             {Op::Constant, 3},
+                             {Op::Add},
+                             {Op::Constant, 6},
+                             {Op::Mod},
+                             {Op::Constant, 2},
+                             {Op::Mul},
+                             {Op::Variable, 1},
+                             {Op::Constant, 4},
+                             {Op::Mod},
+                             {Op::Add}});
   std::vector<bool> seen(20), all(20);
   for_each_assignment(loop(1'000'000), {&expr}, 1'000, [&](Variables v) {
     seen[static_cast<std::size_t>(expr.eval(v))] = true;
@@ -105,7 +105,7 @@ TEST(ForEachAssignment, ShowsEveryValueOfARepeatingIndex) {
 TEST(ForEachAssignment, DoesNotTakeHalvesForRepeating) {
   // (i / 2) % 2 repeats with 4, not with 2.
   const Expr halves =
-      make({{Op::Variable, 1}, {Op::Constant, 2}, {Op::Div}, {Op::Constant, 2}, {Op::Mod}});
+      expr_of({{Op::Variable, 1}, {Op::Constant, 2}, {Op::Div}, {Op::Constant, 2}, {Op::Mod}});
   EXPECT_EQ(count_assignments(loop(100), halves), 100U);
 }
 

@@ -114,8 +114,8 @@ TEST_P(ChunkFidelity, IsWithinThreePercentOfFlowFidelityFromEightBytesToOneGibib
         runner.add(pair_program(nccl::send_recv_slices(machine, tuning, size, true)));
       } else {
         const CollectiveKind kind = kKinds[static_cast<std::size_t>(operation)];
-        cost = nccl::collective_cost(machine, tuning, kind, size);
-        runner.add(collective_program(nccl::collective_slices(machine, tuning, kind, size), kind,
+        cost = nccl::collective_cost(machine, tuning, {kind, size});
+        runner.add(collective_program(nccl::collective_slices(machine, tuning, {kind, size}), kind,
                                       ranks, 1, ranks - 1));
       }
       sizes.push_back(bytes + odd);

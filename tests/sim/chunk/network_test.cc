@@ -64,7 +64,7 @@ ChunkProgram ring(std::uint32_t ranks, std::uint32_t slices = 1, std::uint32_t l
   nccl::Slices times;
   times.shape = nccl::Shape::Ring;
   times.steps = 2 * (ranks - 1);
-  times.fixed = 100e-12;
+  times.fixed_seconds = 100e-12;
   times.full = {1, slices, 3e-12, 0, 10e-12, 3e-12};
   times.window = 4;
   return collective_program(times, CollectiveKind::AllReduce, ranks, 1, 0, lanes);
@@ -73,7 +73,7 @@ ChunkProgram ring(std::uint32_t ranks, std::uint32_t slices = 1, std::uint32_t l
 ChunkProgram broadcast(std::uint32_t ranks, std::uint32_t slices, std::uint32_t root) {
   nccl::Slices times;
   times.shape = nccl::Shape::Chain;
-  times.latency = 5e-12 * (ranks - 1);
+  times.hop_seconds = 5e-12 * (ranks - 1);
   times.full = {1, slices, 0, 0, 10e-12, 0};
   return collective_program(times, CollectiveKind::Broadcast, ranks, 1, root);
 }
@@ -231,7 +231,7 @@ TEST(ChunkChain, HoldsItsSlicesBehindALateRank) {
 TEST(ChunkTree, GoesUpAndDownOverBothTreesOfTheNodes) {
   nccl::Slices times;
   times.shape = nccl::Shape::Tree;
-  times.latency = 100e-12;
+  times.hop_seconds = 100e-12;
   times.full = {1, 1, 0, 0, 2e-12, 0};
   const ChunkProgram program = collective_program(times, CollectiveKind::AllReduce, 8, 4, 0);
   EXPECT_EQ(program.stages.size(), 8u * 2 * 2);

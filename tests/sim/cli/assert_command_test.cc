@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kScenario = R"(# The host is free while a kernel runs.
+constexpr const char* kFreeHost = R"(# The host is free while a kernel runs.
 schema_version: 1
 name: free_host
 parameters: {time: 50us}
@@ -31,7 +31,7 @@ expect:
 
 class AssertCommand : public testing::Test {
  protected:
-  AssertCommand() { std::ofstream{directory_ / "free_host.yaml"} << kScenario; }
+  AssertCommand() { std::ofstream{directory_ / "free_host.yaml"} << kFreeHost; }
 
   /// A run of the scenario in which the call of its kernel takes `call_ns`.
   void write_run(bool measured, std::int64_t call_ns, const ParameterValues& parameters = {}) {

@@ -19,7 +19,7 @@ using test::TimelineBuilder;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kScenario = R"(# Two kernels, one after the other.
+constexpr const char* kTwoKernels = R"(# Two kernels, one after the other.
 schema_version: 1
 name: two_kernels
 streams: {compute: {flags: non_blocking}}
@@ -35,7 +35,7 @@ threads:
 
 class ReportCommand : public testing::Test {
  protected:
-  ReportCommand() { std::ofstream{directory_ / "two_kernels.yaml"} << kScenario; }
+  ReportCommand() { std::ofstream{directory_ / "two_kernels.yaml"} << kTwoKernels; }
 
   void write(const std::string& run, bool measured, std::int64_t second_kernel_ns) {
     const Program program = load_scenario(directory_ / "two_kernels.yaml");

@@ -7,14 +7,14 @@
 namespace foretrace::test {
 namespace {
 
-const std::string kStreams = R"(
+const std::string kGraphStreams = R"(
 streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
 events: {fork: {}, join: {}}
 graphs: {g: {}}
 )";
 
 TEST(Graph, RunsNothingWhileItIsCaptured) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kGraphStreams + R"(
 threads:
   main:
     - graph_capture:
@@ -29,7 +29,7 @@ threads:
 }
 
 TEST(Graph, RunsItsNodesInOrderAsPartsOfItsLaunch) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kGraphStreams + R"(
 threads:
   main:
     - graph_capture:
@@ -50,7 +50,7 @@ threads:
 }
 
 TEST(Graph, RunsForkedStreamsAtOnceAndJoinsThem) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kGraphStreams + R"(
 threads:
   main:
     - graph_capture:
@@ -73,7 +73,7 @@ threads:
 }
 
 TEST(Graph, LaunchedTwiceRunsOneAfterTheOtherOnWhateverStreams) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kGraphStreams + R"(
 threads:
   main:
     - graph_capture: {graph: g, stream: a, ops: [{spin: {stream: a, duration: 10us}}]}
@@ -106,7 +106,7 @@ threads:
 }
 
 TEST(Graph, RunsItsLaunchesInTheOrderOfTheirCallsWhateverTheirStreamsWaitFor) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kGraphStreams + R"(
 threads:
   main:
     - graph_capture:

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "scenarios/text/errors.h"
+
 namespace foretrace::sim {
 namespace {
 
@@ -73,6 +75,22 @@ TEST(Engine, KeepsEventsAndFlowsOnOneClock) {
   EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 1, 2, 3}));
   EXPECT_EQ(log.at[2], 11_us);
   EXPECT_EQ(log.at[3], 20_us);
+}
+
+TEST(Engine, HasAsManyPathsAsWereReservedAndRefusesMore) {
+  Engine engine;
+  engine.reserve_paths(20'000);
+  std::vector<LinkId> links;
+  for (int i = 0; i < 150; ++i) links.push_back(engine.add_link(std::to_string(i), 1.0_GBps));
+  PathId last{};
+  for (std::size_t i = 0; i < 20'000; ++i) last = engine.path({links[i / 150], links[i % 150]});
+  Log log{engine};
+  engine.start_flow(last, Bytes{1000}, log, 1);
+  engine.run();
+  EXPECT_NEAR(to_us(log.at[1]), 1, 1e-6);
+  EXPECT_THROW(
+      for (std::size_t i = 20'000; i < 22'500; ++i) engine.path({links[i / 150], links[i % 150]}),
+      UsageError);
 }
 
 TEST(Engine, ThrowsWhatAnEventThrew) {

@@ -145,6 +145,32 @@ threads:
   EXPECT_EQ(device_spans(t, "send").size(), 3u);
 }
 
+TEST(SendRecv, MayBeBetweenAllOf17Thousand822Pairs) {
+  Machine machine = unit_machine();
+  machine.nodes = 67;
+  const Timeline t = predict(R"(
+processes: 134
+nodes: 67
+streams: {s: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 1MB}, y: {memory: device, size: 1MB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - repeat:
+        times: 133
+        index: i
+        ops:
+          - nccl_group:
+              ops:
+                - nccl_send: {id: send, comm: world, stream: s, buffer: x, size: 1000B, type: int8, peer: (process + i + 1) % 134}
+                - nccl_recv: {comm: world, stream: s, buffer: y, size: 1000B, type: int8, peer: (process + 133 - i) % 134}
+    - stream_synchronize: {stream: s}
+)",
+                             machine);
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
+  EXPECT_EQ(device_spans(t, "send").size(), 134u * 133);
+}
+
 TEST(SendRecv, InAGroupWithACollectiveBeginAfterIt) {
   const Timeline t = predict(kTwoRanks + R"(
 threads:

@@ -9,6 +9,7 @@
 #include "models/nccl/time/cost.h"
 #include "scenarios/text/errors.h"
 #include "sim/nccl_tests/compare.h"
+#include "sim/nccl_tests/predict.h"
 #include "tests/sim/nccl_tests/nccl_machines_tables.h"
 
 namespace foretrace {
@@ -32,19 +33,32 @@ std::vector<NcclTestsSample> samples_of(const PublishedPoints& table) {
 
 class PublishedTable : public testing::TestWithParam<PublishedPoints> {};
 
-TEST_P(PublishedTable, IsPredictedAsWellAsTheFitFoundAndMostlyInsideTheBand) {
-  const auto compared =
-      compare_nccl_tests(samples_of(GetParam()), load_machine(GetParam().machine));
-  ASSERT_EQ(compared.size(), 1u);
+std::vector<NcclTestsComparedRow> compared(const PublishedPoints& table) {
+  const auto groups = compare_nccl_tests(samples_of(table), load_machine(table.machine));
+  EXPECT_EQ(groups.size(), 1u);
+  return groups.front().rows;
+}
+
+TEST_P(PublishedTable, IsPredictedAsWellAsTheFitFound) {
+  const auto rows = compared(GetParam());
   double sum = 0;
-  std::size_t in_band = 0;
-  for (const NcclTestsComparedRow& row : compared.front().rows) {
-    sum += std::abs(row.error);
-    in_band += row.in_band;
+  for (const NcclTestsComparedRow& row : rows) sum += std::abs(row.error);
+  EXPECT_LT(sum / static_cast<double>(rows.size()), GetParam().most);
+}
+
+/// A band is one standard deviation to each side, so two of three points are inside. Those of one
+/// table are off together: they are of one machine.
+TEST(PublishedTables, AreInsideTheirBandsInTwoOfThreePoints) {
+  double points = 0;
+  double inside = 0;
+  for (const PublishedPoints& table : kTables) {
+    for (const NcclTestsComparedRow& row : compared(table)) {
+      inside += row.in_band;
+      ++points;
+    }
   }
-  const auto rows = static_cast<double>(compared.front().rows.size());
-  EXPECT_LT(sum / rows, GetParam().most);
-  EXPECT_GE(static_cast<double>(in_band), 0.6 * rows);
+  EXPECT_GT(inside, 0.66 * points);
+  EXPECT_LT(inside, 0.9 * points) << "wider than need be";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedTable, testing::ValuesIn(kTables),
@@ -68,7 +82,7 @@ TEST_P(PublishedMachine, NeverTakesLessForMoreBytesWhileNcclChoosesTheSame) {
     double before = 0;
     nccl::Choice choice;
     for (Bytes size{64}; size.count <= 4 * kGiB; size.count *= 2) {
-      const nccl::Cost cost = nccl::collective_cost(machine, tuning, kind, size);
+      const nccl::Cost cost = nccl::collective_cost(machine, tuning, {kind, size});
       const double time =
           static_cast<double>(cost.latency.count()) * 1e-12 +
           static_cast<double>(cost.wire_bytes.count) / machine.rate(Param::NvlinkBandwidth);
@@ -98,35 +112,33 @@ INSTANTIATE_TEST_SUITE_P(All, PublishedMachine,
                                          Layout{"H100OverEfa", "h100-efa-8", 4, 32}),
                          [](const auto& layout) { return layout.param.name; });
 
+/// How wide the band of 64 MiB is, as a factor.
+double width(const NcclTestsPlan& plan, const Machine& machine) {
+  NcclTestsPlan one = plan;
+  one.sizes = {{64 * kMiB, 16 * kMiB}};
+  const NcclTestsRow row = predict_nccl_tests(std::vector{one}, machine).front().front();
+  return row.high_us / row.low_us;
+}
+
 TEST(PublishedMachineBand, WidensWhereParametersAreAssumed) {
   NcclTestsPlan plan;
   plan.processes = 16;
   plan.nodes = 2;
-  NcclTestsRow row;
-  row.size = {64 * kMiB, 16 * kMiB};
-  row.algorithm = "NVLSTree";
-  row.protocol = "Simple";
   const Machine machine = load_machine("h100-efa-8");
-  const NcclBand fitted = nccl_time_band(machine, plan, row);
-  row.algorithm = "Ring";  // no table shows it on this machine
-  const NcclBand assumed = nccl_time_band(machine, plan, row);
-  EXPECT_LT(assumed.low, fitted.low);
-  EXPECT_GT(assumed.high, fitted.high);
+  const double fitted = width(plan, machine);
+  plan.environment["NCCL_ALGO"] = "Ring";  // no table shows it on this machine
+  EXPECT_GT(width(plan, machine), fitted);
 }
 
 TEST(PublishedMachineBand, WidensByTheSpreadOfItsParameters) {
   NcclTestsPlan plan;
   plan.processes = 2;
-  NcclTestsRow row;
-  row.size = {64 * kMiB, 16 * kMiB};
-  row.algorithm = "Ring";
-  row.protocol = "Simple";
   Machine machine = load_machine("rtx4090-pcie-2");
-  const NcclBand wide = nccl_time_band(machine, plan, row);
-  ParamValue port = machine.get(Param::NcclPortBandwidth);
+  const double wide = width(plan, machine);
+  ParamValue port = machine.get(Param::NcclPortShare);
   port.spread = 0;
-  machine.set(Param::NcclPortBandwidth, port);
-  EXPECT_GT(wide.high, nccl_time_band(machine, plan, row).high);
+  machine.set(Param::NcclPortShare, port);
+  EXPECT_LT(width(plan, machine), wide);
 }
 
 }  // namespace

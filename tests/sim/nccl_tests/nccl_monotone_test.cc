@@ -59,7 +59,7 @@ Point point(NcclTestsOp op, const nccl::Tuning& tuning, const NcclTestsSize& siz
   const Bytes part{size.count * 4};
   const nccl::Cost cost = op == NcclTestsOp::SendRecv
                               ? nccl::send_recv_cost(machine(), tuning, part, true)
-                              : nccl::collective_cost(machine(), tuning, kind_of(op), part);
+                              : nccl::collective_cost(machine(), tuning, {kind_of(op), part});
   const double wire =
       static_cast<double>(cost.wire_bytes.count) / machine().rate(Param::NvlinkBandwidth) * 1e6;
   Point p{size, std::chrono::duration<double, std::micro>(cost.latency).count() + wire,

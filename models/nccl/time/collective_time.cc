@@ -1,0 +1,84 @@
+#include "models/nccl/time/collective_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "models/nccl/time/hop_time.h"
+#include "models/nccl/time/ring_time.h"
+#include "models/nccl/topology/machine.h"
+
+namespace foretrace::nccl {
+namespace {
+
+/// NCCL's own price: its latency is that of the hops beyond the base, its bandwidth the channels'.
+Terms price_terms(Reading& read, const Tuning& tuning, Bytes bytes, const Plan& plan) {
+  const double ranks = tuning.ranks();
+  const double latency = plan.latency_us * 1e-6;
+  const double base =
+      tuning.constants->base_latency[index_of(plan.algorithm)][index_of(plan.protocol)] * 1e-6;
+  Terms terms;
+  terms.seconds = plan.price_us * 1e-6;
+  terms.fixed_seconds = std::min(latency, base);
+  terms.hop_seconds = latency - terms.fixed_seconds;
+  terms.channel_seconds = std::max(0.0, terms.seconds - latency);
+  terms.wire_bytes = static_cast<double>(bytes.count) * 2 * (ranks - 1) / ranks;
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
+  return terms;
+}
+
+}  // namespace
+
+Bytes vector_bytes(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
+  const bool parts = kind == CollectiveKind::AllGather || kind == CollectiveKind::ReduceScatter;
+  return {parts ? size.count * ranks : size.count};
+}
+
+CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind kind, Bytes bytes,
+                            const Plan& plan) {
+  CollectiveTime time;
+  time.plan = plan;
+  time.choice = {plan.algorithm, plan.protocol, plan.channels, plan.threads};
+  const bool ring = tuning.stays_on_nvlink() && plan.algorithm == Algorithm::Ring;
+  const auto measured = ring ? ring_time(read, kind, time.choice, bytes, tuning.ranks())
+                             : hop_time(read, tuning, kind, time.choice, bytes);
+  if (measured) {
+    time.model = ring ? Model::Ring : Model::Hops;
+    time.terms = *measured;
+  } else {
+    time.terms = price_terms(read, tuning, bytes, plan);
+  }
+  return time;
+}
+
+CollectiveTime collective_time(Reading& read, const Tuning& tuning, const Call& call) {
+  const std::uint32_t ranks = tuning.ranks();
+  if (is_send_recv(call.kind)) {
+    const Peer peer = tuning.topology.nodes > 1 ? Peer::OtherNode : Peer::SameNode;
+    return pair_time(read, tuning, exchange_of(call.kind), call.size, ranks - 1, peer);
+  }
+  const Bytes bytes = vector_bytes(call.kind, call.size, ranks);
+  const Plan plan = plan_of(tuning, {function_of(call.kind), bytes, call.type, call.op, 1});
+  return planned_time(read, tuning, call.kind, bytes, plan);
+}
+
+CollectiveTime send_recv_time(Reading& read, const Tuning& tuning, Bytes size, bool both_ways,
+                              Peer peer) {
+  const Exchange exchange = both_ways ? Exchange::SendRecv : Exchange::OneWay;
+  return pair_time(read, tuning, exchange, size, 1, peer);
+}
+
+Tuning tuning_for(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
+                  const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> settings;
+  const bool no_multicast = machine.has(Param::NcclNvls) && machine.get(Param::NcclNvls).value == 0;
+  if (no_multicast) settings.emplace_back("NCCL_NVLS_ENABLE=0");  // the scenario's own comes later
+  for (const auto& [name, value] : environment) {
+    if (name.starts_with("NCCL_")) settings.push_back(fmt::format("{}={}", name, value));
+  }
+  return tuning_of(machine, ranks, nodes, Settings{settings});
+}
+
+}  // namespace foretrace::nccl

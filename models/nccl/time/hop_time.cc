@@ -1,0 +1,193 @@
+#include "models/nccl/time/hop_time.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "models/nccl/time/buffer_steps.h"
+#include "models/nccl/time/overlap.h"
+#include "models/nccl/time/params.h"
+#include "models/nccl/time/ring_time.h"
+
+namespace foretrace::nccl {
+namespace {
+
+using enum Protocol;
+
+class HopTime {
+ public:
+  HopTime(Reading& read, const Tuning& tuning, CollectiveKind kind, const Choice& choice,
+          double bytes)
+      : read_{read},
+        topology_{tuning.topology},
+        kind_{kind},
+        choice_{choice},
+        bytes_{bytes},
+        nodes_{static_cast<double>(topology_.nodes)},
+        ranks_{static_cast<double>(topology_.ranks())},
+        per_node_{static_cast<double>(topology_.gpus_per_node)},
+        channels_{static_cast<double>(choice.channels)},
+        ring_{ring_params(kind, choice.protocol)} {}
+
+  std::optional<Terms> terms() const {
+    switch (choice_.algorithm) {
+      case Algorithm::Ring:
+        if (!read_.has(ring_.base) || !has_network(kNetRingStep)) return {};
+        return ring();
+      case Algorithm::Tree:
+        if (!read_.has(kTreeBase.ll) || !has_network(kNetTreeStep)) return {};
+        return tree();
+      case Algorithm::Nvls:
+      case Algorithm::NvlsTree:
+        if (!read_.has(Param::NcclNvlsBase) || !has_network(kNetTreeStep)) return {};
+        return nvls();
+      case Algorithm::Pat:
+        if (!has_network(kNetRingStep)) return {};
+        return pat();
+      case Algorithm::CollNetDirect:
+      case Algorithm::CollNetChain:
+        break;
+    }
+    return {};
+  }
+
+ private:
+  bool has_network(const ProtocolParams& step) const { return nodes_ == 1 || read_.has(step.ll); }
+  double by_protocol(const ProtocolParams& params) const {
+    return read_.value(params[choice_.protocol]);
+  }
+  double port_seconds(double bytes) const {
+    double share = choice_.protocol == LL ? 0.5 : 1;  // the other half are flags
+    if (share < 1 && read_.has(Param::NcclHostLlShare)) share = read_.value(Param::NcclHostLlShare);
+    return bytes / (read_.rate(Param::NcclPortShare) * share);
+  }
+
+  /// One message of `payload` bytes on one channel over the network, beyond its bytes' time.
+  double hop_seconds(const ProtocolParams& step, double payload) const {
+    const double message = choice_.protocol == LL ? 2 * payload : payload;
+    const bool asks = message > read_.value(Param::NetworkEager);
+    return by_protocol(step) + (asks ? read_.seconds(Param::NetworkRendezvous) : 0);
+  }
+
+  /// `bytes` of payload through the NICs of a node; `share` of what large messages get.
+  double network_seconds(double bytes, double share) const {
+    if (nodes_ == 1) return 0;
+    const double nics = topology_.nics * double{topology_.nic_gbps} * 1e9;
+    const double most = nics * read_.value(Param::NcclNetEfficiency) * share;
+    if (choice_.protocol == Simple) return bytes / most;
+    const auto& with_flags = choice_.algorithm == Algorithm::Ring ? kNetRingRate : kNetTreeRate;
+    if (choice_.protocol == LL) return bytes / std::min(most / 2, read_.rate(with_flags.ll));
+    return bytes / std::min(most, read_.rate(with_flags.ll128));
+  }
+
+  /// Trees over more than two nodes: a node has two children.
+  double tree_share() const { return nodes_ > 2 ? read_.value(Param::NcclTreeEfficiency) : 1; }
+
+  Terms terms_of(double hops, double through_ports, double network, double wire_bytes) const {
+    Terms terms;
+    terms.hop_seconds = hops;
+    terms.channel_seconds = nodes_ == 1 ? through_ports : overlapped(read_, through_ports, network);
+    terms.seconds = terms.hop_seconds + terms.channel_seconds;
+    terms.wire_bytes = wire_bytes;
+    terms.wire_seconds = wire_bytes / read_.rate(Param::NcclPortShare);
+    return terms;
+  }
+
+  /// Every rank passes every part on; of all hops those over a node's border go over the network.
+  Terms ring() const {
+    const bool chain = is_chain(kind_);
+    const double per_channel = bytes_ / channels_;
+    const double part = std::min(chain ? per_channel : per_channel / ranks_, largest_part());
+    const double rounds = kind_ == CollectiveKind::AllReduce ? 2 : 1;
+    const double steps = rounds * (ranks_ - 1);
+    const double between = nodes_ == 1 ? 0 : steps * nodes_ / ranks_;
+    double step_share = 1;  // of a step's latency that shows: the rest hides behind earlier parts
+    double hop_share = 1;   // the same of a hop between nodes
+    if (choice_.protocol == Simple && chain) {
+      step_share = std::min(1.0, part / kSimpleStepBytes);
+    } else if (choice_.protocol == Simple) {
+      step_share = 1 / std::hypot(1.0, part / read_.value(Param::NcclHiddenStep));
+      if (nodes_ > 1) {
+        hop_share = 1 / (1 + std::pow(part / read_.value(Param::NcclNetHidden), 2));
+      }
+    }
+    double hops =
+        read_.seconds(ring_.base) + (steps - between + 1) * read_.seconds(ring_.step) * step_share;
+    if (nodes_ > 1) hops += between * hop_seconds(kNetRingStep, part) * hop_share;
+    const double wire = bus_bytes(kind_, bytes_, ranks_);
+    return terms_of(hops, port_seconds(wire), network_seconds(wire, 1), wire);
+  }
+
+  double largest_part() const {
+    if (choice_.protocol == LL) return kLlStepBytes;
+    return choice_.protocol == LL128 ? kLl128StepBytes : 4 * kSimpleStepBytes;
+  }
+
+  /// Up and down again: a chain inside each node, a binary tree over the nodes. A chunk is passed
+  /// on when all of it has come, so the first one pays for every hop.
+  Terms tree() const {
+    const double chunk = choice_.protocol == LL      ? read_.value(Param::NcclLlFill)
+                         : choice_.protocol == LL128 ? kLl128StepBytes
+                                                     : kSimpleStepBytes;
+    const double message = std::min(bytes_ / channels_, chunk);
+    double hops = by_protocol(kTreeBase) + 2 * (per_node_ - 1) * by_protocol(kTreeStep);
+    double network = 0;
+    if (nodes_ > 1) {
+      hops += 2 * levels() *
+              (hop_seconds(kNetTreeStep, message) + network_seconds(message * channels_, 1));
+      network = network_seconds(2 * bytes_ * (nodes_ - 1) / nodes_, tree_share());
+    }
+    const double wire = 2 * bytes_ * (per_node_ - 1) / per_node_;
+    return terms_of(hops, port_seconds(wire), network, wire);
+  }
+
+  double levels() const { return std::bit_width(topology_.nodes) - 1; }
+
+  /// What filling a pipeline costs: all of it for large sizes, half of it at `half`.
+  double fill_seconds(Param fill, Param half) const {
+    return read_.seconds(fill) * bytes_ / (bytes_ + read_.value(half));
+  }
+
+  /// The switches add up and spread; NVLSTree has a tree over the nodes for each GPU's part.
+  Terms nvls() const {
+    const bool all_reduce = kind_ == CollectiveKind::AllReduce;
+    const double switches = all_reduce ? bytes_ / read_.rate(Param::NcclNvlsShare)
+                                       : port_seconds(bytes_ * (per_node_ - 1) / per_node_);
+    double hops = read_.seconds(Param::NcclNvlsBase);
+    double network = 0;
+    if (nodes_ > 1) {
+      hops += 2 * levels() * by_protocol(kNetTreeStep);
+      hops += levels() * fill_seconds(Param::NcclNvlsTreeFill, Param::NcclNvlsTreeFillSize);
+      network = network_seconds(2 * bytes_ * (nodes_ - 1) / nodes_, tree_share());
+    } else {
+      hops += fill_seconds(Param::NcclNvlsFill, Param::NcclNvlsFillSize);
+    }
+    return terms_of(hops, switches, network, bytes_);
+  }
+
+  /// One GPU in each node, messages that double: as many hops as the number of ranks has bits.
+  Terms pat() const {
+    const double wire = bytes_ * (ranks_ - 1) / ranks_;
+    const double count = std::bit_width(topology_.ranks() - 1);
+    const double hops =
+        read_.seconds(ring_.base) + count * hop_seconds(kNetRingStep, wire / ranks_);
+    return terms_of(hops, port_seconds(wire), network_seconds(wire, 1), wire);
+  }
+
+  Reading& read_;
+  const Topology& topology_;
+  CollectiveKind kind_;
+  const Choice& choice_;
+  double bytes_, nodes_, ranks_, per_node_, channels_;
+  RingParams ring_;
+};
+
+}  // namespace
+
+std::optional<Terms> hop_time(Reading& read, const Tuning& tuning, CollectiveKind kind,
+                              const Choice& choice, Bytes bytes) {
+  if (tuning.leaves_nvlink()) return {};  // the machine's times are those of its NVLink
+  return HopTime{read, tuning, kind, choice, static_cast<double>(bytes.count)}.terms();
+}
+
+}  // namespace foretrace::nccl

@@ -1,0 +1,142 @@
+#include "models/nccl/time/pair_time.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "models/nccl/time/buffer_steps.h"
+#include "models/nccl/time/overlap.h"
+
+namespace foretrace::nccl {
+namespace {
+
+/// Simple, of channels that drift apart: beyond the ports. No part is so small that they do not.
+double drifting_seconds(Reading& read, const PairParams& params, double port_seconds, double part) {
+  const double steps = std::max(part, read.value(Param::NcclExchangeLeast)) / kSimpleStepBytes;
+  const double power = read.value(Param::NcclExchangePower);
+  return port_seconds + read.seconds(params.simple_drift) * std::pow(steps, power);
+}
+
+/// Simple, of channels with a rate of their own, beside the ports.
+double rated_seconds(Reading& read, Exchange exchange, const PairParams& params,
+                     double port_seconds, double part) {
+  const double channel = part / read.rate(params.simple_rate) +
+                         std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
+  if (exchange == Exchange::OneWay) return std::max(channel, port_seconds);
+  if (exchange != Exchange::SendRecv || !read.has(Param::NcclPairOverlap)) {
+    return overlapped(read, channel, port_seconds);
+  }
+  const double exponent =
+      read.value(Param::NcclPairOverlap) +
+      read.value(Param::NcclPairOverlapGrowth) * std::log2(1 + part / kSimpleStepBytes);
+  return overlapped(channel, port_seconds, exponent);
+}
+
+/// On a board without switches a pair has the links between the two alone.
+double pair_links_seconds(Reading& read, const Topology& topology, double bytes) {
+  if (topology.link != Link::NvLinkMesh) return 0;
+  const double pairs = std::max(topology.mesh_gpus, 2U) - 1;
+  return bytes * pairs / read.rate(Param::NcclPortShare);
+}
+
+std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchange exchange,
+                                 const Choice& choice, double bytes, double peers) {
+  const PairParams params = pair_params(exchange);
+  if (!read.has(params.ll_base)) return std::nullopt;
+  const double part = bytes / choice.channels;
+  Terms terms;
+  terms.wire_bytes = bytes * peers;
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
+  terms.port_seconds =
+      terms.wire_bytes / (read.rate(Param::NcclPortShare) * read.value(params.port_share));
+  if (choice.protocol == Protocol::LL) {  // flags double the bytes
+    terms.fixed_seconds = read.seconds(params.ll_base) +
+                          read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
+    terms.port_seconds *= 2;
+    terms.channel_seconds = overlapped(read, part / read.rate(params.ll_rate), terms.port_seconds);
+  } else {
+    terms.fixed_seconds = read.seconds(params.simple_base);
+    const bool drifts = read.has(params.simple_drift) && read.seconds(params.simple_drift) > 0;
+    terms.channel_seconds = drifts
+                                ? drifting_seconds(read, params, terms.port_seconds, part)
+                                : rated_seconds(read, exchange, params, terms.port_seconds, part);
+  }
+  const double with_flags = choice.protocol == Protocol::LL ? 2 * bytes : bytes;
+  terms.channel_seconds =
+      std::max(terms.channel_seconds, pair_links_seconds(read, topology, with_flags));
+  terms.seconds = terms.fixed_seconds + terms.channel_seconds;
+  return terms;
+}
+
+/// Where some of the peers, or the only one (SendRecv, OneWay), are on other nodes.
+std::optional<Terms> between_nodes(Reading& read, const Topology& topology, Exchange exchange,
+                                   double bytes) {
+  if (!read.has(Param::NcclNetExchangeBase)) return std::nullopt;
+  const double nic = double{topology.nic_gbps} * 1e9 * read.value(Param::NcclNetExchangeEfficiency);
+  const double per_node = topology.gpus_per_node;
+  const double elsewhere = topology.ranks() - per_node;
+  const double of_gpu = std::max(1.0, topology.nics / per_node) * nic;
+  Terms terms;
+  double network = 0;
+  switch (exchange) {
+    case Exchange::AllToAll:
+      network = per_node * elsewhere * bytes / (topology.nics * nic);
+      terms.wire_bytes = (per_node - 1) * bytes;
+      break;
+    case Exchange::Gather:
+    case Exchange::Scatter:  // all through the root's NIC
+      network = elsewhere * bytes / of_gpu;
+      terms.wire_bytes = (per_node - 1) * bytes;
+      break;
+    case Exchange::SendRecv:
+    case Exchange::OneWay:
+      network = bytes / of_gpu;
+      break;
+  }
+  terms.fixed_seconds = read.seconds(Param::NcclNetExchangeBase);
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
+  terms.port_seconds = terms.wire_seconds;
+  terms.channel_seconds = overlapped(read, terms.port_seconds, network);
+  terms.seconds = terms.fixed_seconds + terms.channel_seconds;
+  return terms;
+}
+
+/// NCCL puts no price on send/recv: the ports' time after the latency of a ring. Where data leave
+/// the NVLink, through what its ring gets through each GPU by its own search.
+Terms priced(Reading& read, const Tuning& tuning, Protocol protocol, double wire_bytes) {
+  const float latency =
+      tuning.latency[index_of(Function::AllGather)][index_of(Algorithm::Ring)][index_of(protocol)];
+  const double port_rate = read.rate(Param::NcclPortShare);
+  const auto& ring = tuning.graphs.ring;
+  Terms terms;
+  terms.wire_bytes = wire_bytes;
+  terms.wire_seconds = wire_bytes / port_rate;
+  terms.fixed_seconds = latency * 1e-6;
+  terms.port_seconds =
+      wire_bytes /
+      (tuning.leaves_nvlink() ? ring.channels * double{ring.intra_gbps} * 1e9 : port_rate);
+  terms.channel_seconds = terms.port_seconds;
+  terms.seconds = terms.fixed_seconds + terms.channel_seconds;
+  return terms;
+}
+
+}  // namespace
+
+CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
+                         std::uint32_t peers, Peer peer) {
+  const Transfer transfer = transfer_of(tuning, size, peer);
+  CollectiveTime time;
+  time.choice = {Algorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
+  const auto bytes = static_cast<double>(size.count);
+  std::optional<Terms> measured;
+  if (peer == Peer::OtherNode) {
+    measured = between_nodes(read, tuning.topology, exchange, bytes);
+  } else if (!tuning.leaves_nvlink()) {
+    measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers);
+  }
+  time.model = measured ? Model::Pairs : Model::Price;
+  time.terms = measured ? *measured : priced(read, tuning, transfer.protocol, bytes * peers);
+  return time;
+}
+
+}  // namespace foretrace::nccl

@@ -1,0 +1,18 @@
+// How long send/recv takes, and all_to_all, gather and scatter, which are made of it: with peers
+// on the same node and on others, from the machine file or, where it has no times, from NCCL's own
+// numbers.
+#pragma once
+
+#include "models/machine/reading.h"
+#include "models/nccl/rules/p2p.h"
+#include "models/nccl/time/params.h"
+#include "models/nccl/time/terms.h"
+
+namespace foretrace::nccl {
+
+/// What one rank's kernel does with `peers` others at once, `size` with each. `choice.channels` are
+/// those of one transfer.
+CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
+                         std::uint32_t peers, Peer peer);
+
+}  // namespace foretrace::nccl

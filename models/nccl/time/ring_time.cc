@@ -1,0 +1,120 @@
+#include "models/nccl/time/ring_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/nccl/time/buffer_steps.h"
+#include "models/nccl/time/overlap.h"
+#include "models/nccl/time/params.h"
+
+namespace foretrace::nccl {
+namespace {
+
+// nccl src/include/device.h
+constexpr double kRingChunk = 4 * kSimpleStepBytes;  ///< a rank's part in one pass
+constexpr double kBytesPerThread = 8;                ///< of LL, in one round
+constexpr double kLlThreads = 512;                   ///< NCCL_LL_MAX_NTHREADS
+
+/// One round moves 8 bytes of every thread; with fewer threads it is over sooner.
+double rounds_seconds(Reading& read, Param round, const Choice& choice, double bytes) {
+  const double rounds = std::max(1.0, std::ceil(bytes / (choice.threads * kBytesPerThread) - 1e-9));
+  const double floor = read.value(Param::NcclThreadFloor);
+  return rounds * read.seconds(round) * (floor + (1 - floor) * choice.threads / kLlThreads);
+}
+
+/// Data and flags arrive together, so a step costs its rounds and a fixed part, in every pass.
+double ll_passes_seconds(Reading& read, const RingParams& params, const Choice& choice,
+                         double steps, double per_channel, double ranks) {
+  const auto pass = [&](double part) {
+    return steps * (read.seconds(params.step) + rounds_seconds(read, params.slope, choice, part));
+  };
+  const double full = std::floor(per_channel / (ranks * kLlStepBytes));
+  const double rest = per_channel - full * ranks * kLlStepBytes;
+  return full * pass(kLlStepBytes) + (rest > 0 || full == 0 ? pass(rest / ranks) : 0);
+}
+
+void add_ll(Terms& terms, Reading& read, const RingParams& params, const Choice& choice,
+            double per_channel, double ranks, bool chain) {
+  const double step = read.seconds(params.step);
+  if (!chain) {
+    terms.step_seconds = step;
+    terms.seconds += ll_passes_seconds(read, params, choice, terms.steps, per_channel, ranks);
+    return;
+  }
+  const double fill = read.value(Param::NcclLlFill);
+  terms.step_seconds = step * std::min(1.0, per_channel / fill);
+  terms.channel_seconds = rounds_seconds(read, params.slope, choice, per_channel);
+  terms.seconds += terms.step_seconds * terms.steps + terms.channel_seconds;
+}
+
+/// Simple and LL128. How much of a step shows: a chain's is filled step by step, a ring hides its
+/// steps' latency behind large parts.
+double shown_share(Reading& read, double part, bool chain, Protocol protocol) {
+  if (protocol != Protocol::Simple) return 1;
+  if (chain) return std::min(1.0, part / kSimpleStepBytes);
+  return 1 / std::hypot(1.0, part / read.value(Param::NcclHiddenStep));
+}
+
+}  // namespace
+
+double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+      return bytes * 2 * (ranks - 1) / ranks;
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::Reduce:
+      return bytes;
+    default:
+      return bytes * (ranks - 1) / ranks;
+  }
+}
+
+bool is_chain(CollectiveKind kind) {
+  return kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
+}
+
+double beyond_wire_seconds(Reading& read, double wire_seconds, double drift_seconds,
+                           double limit_seconds) {
+  if (limit_seconds <= 0) return drift_seconds;
+  const double exponent = read.value(Param::NcclChannelOverlap);
+  return overlapped(wire_seconds + drift_seconds, limit_seconds, exponent) - wire_seconds;
+}
+
+std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice& choice,
+                               Bytes bytes, std::uint32_t ranks) {
+  const RingParams params = ring_params(kind, choice.protocol);
+  if (choice.algorithm != Algorithm::Ring || !read.has(params.base)) return std::nullopt;
+  const bool chain = is_chain(kind);
+  const double all_bytes = static_cast<double>(bytes.count);
+  const double per_channel = all_bytes / choice.channels;
+  Terms terms;
+  terms.wire_bytes = bus_bytes(kind, all_bytes, ranks);
+  terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
+  terms.fixed_seconds = read.seconds(params.base) +
+                        read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
+  terms.seconds = terms.fixed_seconds;
+  terms.steps = chain ? ranks - 1.0 : kind == CollectiveKind::AllReduce ? 2.0 * ranks - 1 : ranks;
+  if (choice.protocol == Protocol::LL) {
+    add_ll(terms, read, params, choice, per_channel, ranks, chain);
+    return terms;
+  }
+  const double part = chain ? per_channel : per_channel / ranks;
+  const double power = params.power ? read.value(*params.power) : 1;
+  terms.step_seconds = read.seconds(params.step) * shown_share(read, part, chain, choice.protocol);
+  terms.drift_seconds = read.seconds(params.slope) * std::pow(part / kRingChunk, power);
+  if (read.has(*params.channel_rate)) {
+    const double through = chain ? part : terms.steps * part;
+    terms.limit_seconds = through / read.rate(*params.channel_rate);
+  }
+  terms.channel_seconds =
+      beyond_wire_seconds(read, terms.wire_seconds, terms.drift_seconds, terms.limit_seconds);
+  terms.seconds += terms.wire_seconds;
+  terms.seconds += terms.steps * terms.step_seconds + terms.channel_seconds;
+  return terms;
+}
+
+double ll_round_seconds(Reading& read, CollectiveKind kind, const Choice& choice, double bytes) {
+  return rounds_seconds(read, ring_params(kind, Protocol::LL).slope, choice, bytes);
+}
+
+}  // namespace foretrace::nccl

@@ -1,0 +1,155 @@
+// Trees, NVLS, the host's memory and several nodes, term by term. us = 1e-6 s; a port moves 100
+// GB/s, a node's NICs 8 * 50 GB/s of which NCCL gets half: 200 GB/s.
+#include "models/nccl/time/hop_time.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/nccl/small_machine.h"
+
+namespace foretrace::nccl {
+namespace {
+
+using namespace literals;
+using enum CollectiveKind;
+using enum Param;
+
+double hop_us(const Machine& machine, const Topology& topology, CollectiveKind kind, Choice choice,
+              Bytes bytes) {
+  Tuning tuning;
+  tuning.topology = topology;
+  Reading read{machine};
+  const auto terms = hop_time(read, tuning, kind, choice, bytes);
+  return terms ? terms->seconds * 1e6 : -1;
+}
+
+TEST(HopTime, OfATreeInOneNodeIsTwoHopsForEachFurtherGpuAndThePort) {
+  const Machine machine = test::small_machine({{NcclTreeLlBase, 2e-6}, {NcclTreeLlStep, 0.5e-6}});
+  // 8 GPUs: up and down 7 hops. 2 * 8000 * 7/8 bytes through the port, LL: as many flags, 0.28.
+  // 2 + 14 * 0.5 + 0.28 = 9.28
+  const Choice tree{Algorithm::Tree, Protocol::LL, 1, 640};
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(1, 8), AllReduce, tree, {8000}), 9.28, 1e-9);
+}
+
+class TreeOfNodes : public testing::Test {
+ protected:
+  Machine machine = test::small_machine({{NcclTreeLlBase, 0},
+                                         {NcclTreeSimpleBase, 2e-6},
+                                         {NcclTreeSimpleStep, 0.5e-6},
+                                         {NcclNetTreeLlStep, 0},
+                                         {NcclNetTreeSimpleStep, 10e-6},
+                                         {NcclNetEfficiency, 0.5},
+                                         {NcclTreeEfficiency, 0.25}});
+  Choice tree{Algorithm::Tree, Protocol::Simple, 16, 640};
+};
+
+TEST_F(TreeOfNodes, PaysForTheFirstChunkOnEveryHopAndForAllBytesOnce) {
+  // 8 MiB on 16 channels: the first chunk is 512 KiB of each, all of it 41.94304 over the NICs.
+  // Hops: 2 + 14 * 0.5 + 2 * (10 + 41.94304) = 112.88608.
+  // Port: 2 * 8 MiB * 7/8 = 146.80064. NICs: 2 * 8 MiB / 2 = 41.94304.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, tree, 8_MiB),
+              112.88608 + 146.80064 + 41.94304, 1e-9);
+}
+
+TEST_F(TreeOfNodes, LosesBandwidthToItsTwoChildrenFromThreeNodesOn) {
+  // Four nodes, two levels: 2 + 7 + 4 * 51.94304 = 216.77216. NICs: 2 * 8 MiB * 3/4 at a quarter
+  // of 200 GB/s, 251.65824.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(4, 8), AllReduce, tree, 8_MiB),
+              216.77216 + 146.80064 + 251.65824, 1e-9);
+}
+
+TEST_F(TreeOfNodes, AsksBeforeItSendsLargeMessages) {
+  machine.set(NetworkEager, {1e5, 0, ParameterClass::Assumed, "", ""});
+  machine.set(NetworkRendezvous, {3e-6, 0, ParameterClass::Assumed, "", ""});
+  // 512 KiB are more than 100 kB: 3 us more on each of two hops.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, tree, 8_MiB), 301.62976 + 6, 1e-9);
+}
+
+TEST(HopTime, OfNvlsIsTheSwitchesAndWhatFillsThem) {
+  const Machine machine = test::small_machine({{NcclNvlsBase, 5e-6},
+                                               {NcclNvlsShare, 1},
+                                               {NcclNvlsFill, 10e-6},
+                                               {NcclNvlsFillSize, 1024 * 1024}});
+  const Choice nvls{Algorithm::Nvls, Protocol::Simple, 16, 640};
+  // 1 MiB pays half of the fill: 5 + 10 / 2 + 1 MiB at 200 GB/s, 5.24288
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(1, 8), AllReduce, nvls, 1_MiB), 15.24288, 1e-9);
+  // An all-gather's 7/8 MiB go through the port: 9.17504
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(1, 8), AllGather, nvls, 1_MiB), 19.17504, 1e-9);
+}
+
+TEST(HopTime, OfNvlsTreeAddsATreeOverTheNodes) {
+  const Machine machine = test::small_machine({{NcclNvlsBase, 5e-6},
+                                               {NcclNvlsShare, 1},
+                                               {NcclNetTreeLlStep, 0},
+                                               {NcclNetTreeSimpleStep, 10e-6},
+                                               {NcclNvlsTreeFill, 40e-6},
+                                               {NcclNvlsTreeFillSize, 3 * 1024 * 1024},
+                                               {NcclNetEfficiency, 0.5}});
+  const Choice choice{Algorithm::NvlsTree, Protocol::Simple, 16, 640};
+  // Two nodes, one level: 5 + 2 * 10 + 40 * 1/(1 + 3) = 35; switches 5.24288; NICs 1 MiB, 5.24288.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, choice, 1_MiB), 45.48576, 1e-9);
+}
+
+class RingOfNodes : public testing::Test {
+ protected:
+  Machine machine = test::small_machine({{NcclAllGatherLl128Base, 1e-6},
+                                         {NcclAllGatherLl128Step, 4e-6},
+                                         {NcclAllGatherSimpleBase, 1e-6},
+                                         {NcclAllGatherSimpleStep, 4e-6},
+                                         {NcclNetRingLlStep, 0},
+                                         {NcclNetRingLl128Step, 10e-6},
+                                         {NcclNetRingSimpleStep, 10e-6},
+                                         {NcclNetRingLl128Rate, 50e9},
+                                         {NcclNetHidden, 256 * 1024},
+                                         {NcclNetEfficiency, 0.5}});
+  Topology topology = test::nodes_of(2, 2);
+};
+
+TEST_F(RingOfNodes, CrossesTheNetworkOnItsShareOfTheSteps) {
+  // 4 ranks: 3 steps, of which 3 * 2 / 4 = 1.5 over the network; the last one only receives.
+  // 1 + (3 - 1.5 + 1) * 4 + 1.5 * 10 = 26. 3 MB: 30 through the port, 60 at LL128's 50 GB/s.
+  const Choice ring{Algorithm::Ring, Protocol::LL128, 1, 640};
+  EXPECT_NEAR(hop_us(machine, topology, AllGather, ring, {4'000'000}), 26 + 30 + 60, 1e-9);
+}
+
+TEST_F(RingOfNodes, HidesStepsAndHopsBehindLargeParts) {
+  // Parts of 256 KiB. Steps, hidden from 128 KiB on: 1 / sqrt(1 + 2^2) = 0.4472136 of 2.5 * 4.
+  // Hops, hidden from 256 KiB on: 1 / (1 + 1^2) = 0.5 of 1.5 * 10. 1 + 4.472136 + 7.5.
+  // 768 KiB: 7.86432 through the port, 3.93216 through the NICs.
+  const Choice ring{Algorithm::Ring, Protocol::Simple, 1, 544};
+  EXPECT_NEAR(hop_us(machine, topology, AllGather, ring, 1_MiB), 12.972136 + 7.86432 + 3.93216,
+              1e-6);
+}
+
+TEST(HopTime, OfPatHasAsManyHopsAsRanksHaveBits) {
+  const Machine machine = test::small_machine({{NcclAllGatherSimpleBase, 1e-6},
+                                               {NcclNetRingLlStep, 0},
+                                               {NcclNetRingSimpleStep, 10e-6},
+                                               {NcclNetEfficiency, 0.5}});
+  const Choice pat{Algorithm::Pat, Protocol::Simple, 1, 640};
+  // 4 nodes with one GPU: 1 + 2 * 10. 3/4 of 4 MB: 30 through the port, 15 through the NICs.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(4, 1), AllGather, pat, {4'000'000}), 66, 1e-9);
+}
+
+TEST(HopTime, ThroughTheHostsMemoryIsARingWithAShareForLl) {
+  const Machine machine = test::small_machine({{NcclReduceScatterLlBase, 1e-6},
+                                               {NcclReduceScatterLlStep, 0.5e-6},
+                                               {NcclHostLlShare, 0.25}});
+  Topology topology = test::nodes_of(1, 2);
+  topology.link = Link::PciHost;
+  const Choice ring{Algorithm::Ring, Protocol::LL, 1, 512};
+  // 2 ranks: 1 + (1 + 1) * 0.5 = 2. Half of 100 kB at a quarter of 100 GB/s: 2.
+  EXPECT_NEAR(hop_us(machine, topology, ReduceScatter, ring, {100'000}), 4, 1e-9);
+}
+
+TEST(HopTime, IsNotKnownForGpusThatMayNotUseTheirNvlink) {
+  const Machine machine = test::small_machine({{NcclTreeLlBase, 2e-6}, {NcclTreeLlStep, 0.5e-6}});
+  Tuning tuning;
+  tuning.topology = test::nodes_of(1, 8);
+  tuning.settings = Settings{{"NCCL_P2P_DISABLE=1"}};
+  Reading read{machine};
+  const Choice tree{Algorithm::Tree, Protocol::LL, 1, 640};
+  EXPECT_FALSE(hop_time(read, tuning, AllReduce, tree, {8000}));
+}
+
+}  // namespace
+}  // namespace foretrace::nccl

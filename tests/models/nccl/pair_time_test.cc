@@ -1,0 +1,109 @@
+// Sends and receives, term by term. us = 1e-6 s; a port moves 100 GB/s.
+#include "models/nccl/time/pair_time.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/nccl/small_machine.h"
+
+namespace foretrace::nccl {
+namespace {
+
+using namespace literals;
+using enum Param;
+
+CollectiveTime time_of(const Machine& machine, const Topology& topology, Exchange exchange,
+                       Bytes size, std::uint32_t peers, Peer peer = Peer::SameNode,
+                       const Settings& settings = {}) {
+  Reading read{machine};
+  return pair_time(read, tune(topology, {2, 28, 3}, settings), exchange, size, peers, peer);
+}
+
+double pair_us(const Machine& machine, Exchange exchange, Bytes size, std::uint32_t peers) {
+  return time_of(machine, test::nodes_of(1, 4), exchange, size, peers).terms.seconds * 1e6;
+}
+
+TEST(PairTime, OfLlAddsItsChannelAndThePortWithFlags) {
+  const Machine machine = test::small_machine({{NcclSendRecvLlBase, 2e-6},
+                                               {NcclSendRecvLlRate, 5e9},
+                                               {NcclSendRecvPort, 0.8},
+                                               {NcclChannelDoubling, 0.25e-6}});
+  // 1000 bytes are on one channel: 0.2 at 5 GB/s. Twice as many through 80 GB/s: 0.025.
+  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, {1000}, 1), 2.225, 1e-9);
+}
+
+class PairSimple : public testing::Test {
+ protected:
+  Machine machine = test::small_machine({{NcclSendRecvLlBase, 0},
+                                         {NcclSendRecvSimpleBase, 10e-6},
+                                         {NcclSendRecvSimpleRate, 20e9},
+                                         {NcclSendRecvSimpleLast, 1000e9},
+                                         {NcclSendRecvPort, 0.8},
+                                         {NcclPairOverlap, 1},
+                                         {NcclPairOverlapGrowth, 1}});
+  /// Of 128 MiB: the channels' and the port's.
+  std::uint32_t channels = transfer_of(tune(test::nodes_of(1, 4), {2, 28, 3}), 128_MiB).channels;
+  double channel_us = 134'217'728.0 / channels / 20e3 + 0.524288;
+  double port_us = 134'217'728.0 / 80e3;
+};
+
+TEST_F(PairSimple, BothWaysOverlapsChannelsAndPortTheMoreTheLongerItTakes) {
+  // 8 channels with 16 MiB, 32 steps, each: 838.8608 at 20 GB/s, and the last step's copy 0.524288.
+  // The port: 128 MiB at 80 GB/s, 1677.7216. The exponent: 1 + log2(1 + 32) = 6.044394.
+  ASSERT_EQ(channels, 8u);
+  EXPECT_NEAR(channel_us, 839.385088, 1e-9);
+  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 128_MiB, 1), 10 + 1681.91652, 1e-4);
+}
+
+TEST_F(PairSimple, OneWayIsTheLongerOfChannelsAndPort) {
+  EXPECT_NEAR(pair_us(machine, Exchange::OneWay, 128_MiB, 1), 10 + port_us, 1e-9);
+}
+
+TEST_F(PairSimple, OnABoardWithoutSwitchesIsHeldUpByTheLinksOfThePair) {
+  Topology board = test::nodes_of(1, 4);
+  board.link = Link::NvLinkMesh;
+  // A third of 100 GB/s: 128 MiB take 4026.53184.
+  EXPECT_NEAR(time_of(machine, board, Exchange::SendRecv, 128_MiB, 1).terms.seconds * 1e6,
+              10 + 4026.53184, 1e-6);
+}
+
+TEST(PairTime, OfManyPeersAddsWhatItsChannelsDriftApart) {
+  const Machine machine = test::small_machine({{NcclAllToAllLlBase, 0},
+                                               {NcclAllToAllSimpleBase, 1e-6},
+                                               {NcclAllToAllSimpleDrift, 8e-6},
+                                               {NcclExchangePower, 0.5},
+                                               {NcclAllToAllPort, 1}});
+  const std::uint32_t channels =
+      transfer_of(tune(test::nodes_of(1, 4), {2, 28, 3}), 64_MiB).channels;
+  // 64 MiB with each of 3 peers at 100 GB/s: 2013.26592. On 8 channels that is 16 steps of 512 KiB
+  // for each peer: 8 * 16^0.5 = 32.
+  ASSERT_EQ(channels, 8u);
+  EXPECT_NEAR(pair_us(machine, Exchange::AllToAll, 64_MiB, 3), 1 + 2013.26592 + 32, 1e-6);
+}
+
+TEST(PairTime, BetweenNodesIsTheSlowerOfNicsAndPort) {
+  const Machine machine =
+      test::small_machine({{NcclNetExchangeBase, 20e-6}, {NcclNetExchangeEfficiency, 0.5}});
+  const auto us = [&](Exchange exchange, std::uint32_t peers) {
+    return time_of(machine, test::nodes_of(2, 8), exchange, {1'000'000}, peers, Peer::OtherNode)
+               .terms.seconds *
+           1e6;
+  };
+  // A NIC of 50 GB/s moves 25 for NCCL, one for each GPU. 1 MB to a peer: 40.
+  EXPECT_NEAR(us(Exchange::SendRecv, 1), 60, 1e-9);
+  // Each of 8 GPUs to each of 8 over 8 NICs: 320. 7 MB to its own node through the port: 70.
+  EXPECT_NEAR(us(Exchange::AllToAll, 15), 410, 1e-9);
+  // All of the 8 through the root's NIC: 320.
+  EXPECT_NEAR(us(Exchange::Gather, 15), 410, 1e-9);
+}
+
+TEST(PairTime, IsARingsLatencyAndThePortWhereTheMachineHasNoTimes) {
+  const Machine machine = test::small_machine({});
+  const CollectiveTime time = time_of(machine, test::nodes_of(1, 4), Exchange::SendRecv, 1_MiB, 1);
+  EXPECT_EQ(time.model, Model::Price);
+  // NCCL's own latency of an all-gather's ring; 1 MiB at 100 GB/s.
+  EXPECT_NEAR(time.terms.channel_seconds * 1e6, 10.48576, 1e-9);
+  EXPECT_EQ(time.terms.seconds, time.terms.fixed_seconds + time.terms.channel_seconds);
+}
+
+}  // namespace
+}  // namespace foretrace::nccl
