@@ -28,7 +28,8 @@ struct Unit {
 
 bool is_host_operation(const OpKind& kind) {
   return std::holds_alternative<HostCompute>(kind) || std::holds_alternative<HostSignal>(kind) ||
-         std::holds_alternative<HostWait>(kind) || std::holds_alternative<HostBarrier>(kind);
+         std::holds_alternative<HostWait>(kind) || std::holds_alternative<FrameworkCall>(kind) ||
+         std::holds_alternative<HostBarrier>(kind);
 }
 
 /// A host thread of a process, its loops and the launches of its graphs written out.

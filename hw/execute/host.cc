@@ -3,11 +3,16 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/execute/execute.h"
 #include "hw/trace/clock.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace::hw {
 
 void execute(const HostCompute& op, Context& context) {
   wait_until(now_ns() + round_to_ns(op.duration.eval(context.variables)));
+}
+
+void execute(const FrameworkCall&, Context&) {
+  throw UsageError{"framework_call is PyTorch's: hw/pytorch/train.py"};
 }
 
 void execute(const HostFill& op, Context& context) {

@@ -1,6 +1,7 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/execute/execute.h"
 #include "hw/run/program_facts.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace::hw {
 
@@ -43,6 +44,10 @@ void execute(const Reduction& op, Context& context) {
                               context.objects.buffer(op.src.resolve(v)).data(),
                               context.objects.buffer(op.dst.resolve(v)).data(),
                               op.size.eval(v).count, context.objects.reduction_scratch(id)));
+}
+
+void execute(const LibraryKernel&, Context&) {
+  throw UsageError{"library_kernel is PyTorch's: hw/pytorch/train.py"};
 }
 
 void execute(const Fault& op, Context& context) {

@@ -27,6 +27,9 @@ struct KernelCost {
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;
+  /// The clock goes as slowly towards `lost_clock` when it rises as when it falls, and that may be
+  /// below 0: power beneath the limit, which makes room for what comes after.
+  bool averages_clock = false;
 };
 
 /// `blocks` blocks of one SM each, in waves of at most all SMs.

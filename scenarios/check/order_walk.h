@@ -131,7 +131,7 @@ class OrderWalk {
   void run(Thread& thread, const NcclCommInit& op);
   void run(Thread& thread, const NcclCommDestroy& op);
   void run(Thread& thread, const GraphLaunch& op);
-  template <OneOf<Spin, Gemm, Elementwise, Reduction, Fault> Kernel>
+  template <OneOf<Spin, Gemm, Elementwise, Reduction, LibraryKernel, Fault> Kernel>
   void run(Thread& thread, const Kernel& op) {
     queue(thread, op.stream, {});
   }
@@ -140,8 +140,8 @@ class OrderWalk {
     nccl_call(thread);
   }
   /// These take the host's time and order nothing.
-  template <OneOf<HostCompute, HostFill, EnablePeerAccess, EventQuery, EventElapsedTime,
-                  StreamQuery, Malloc, HostAlloc, HostFree, HostRegister>
+  template <OneOf<HostCompute, HostFill, FrameworkCall, EnablePeerAccess, EventQuery,
+                  EventElapsedTime, StreamQuery, Malloc, HostAlloc, HostFree, HostRegister>
                 Nothing>
   void run(Thread&, const Nothing&) {}
   /// next_operation enters and leaves blocks; a group's end is a call.

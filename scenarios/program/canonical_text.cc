@@ -49,10 +49,17 @@ std::string fields_of(const OpKind& kind) {
           [](const HostBarrier& o) { return fields(o.barrier); },
           [](const HostSignal& o) { return fields(o.signal); },
           [](const HostWait& o) { return fields(o.signal); },
+          [](const FrameworkCall& o) {
+            return fields(static_cast<std::uint32_t>(o.work), o.count);
+          },
           [](const Spin& o) { return fields(o.stream, o.duration, o.blocks); },
           [](const Gemm& o) { return fields(o.stream, o.m, o.n, o.k, o.type, o.a, o.b, o.c); },
           [](const Elementwise& o) { return fields(o.stream, o.sources, o.dst, o.size, o.type); },
           [](const Reduction& o) { return fields(o.stream, o.src, o.dst, o.size, o.type, o.op); },
+          [](const LibraryKernel& o) {
+            return fields(o.stream, static_cast<std::uint32_t>(o.kernel), o.flops, o.bytes,
+                          o.width);
+          },
           [](const HostFunc& o) { return fields(o.stream, o.duration, o.wait, o.signal); },
           [](const Fault& o) { return fields(o.stream); },
           [](const MemcpyAsync& o) {

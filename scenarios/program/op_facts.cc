@@ -29,10 +29,14 @@ struct KindFactsOf {
   KindFacts operator()(const HostWait&) const {
     return {HostActs::Meets, None, HostWaits::ForSignal, false, false, true};
   }
+  KindFacts operator()(const FrameworkCall&) const {
+    return {HostActs::Itself, None, HostWaits::No, false, true, true};
+  }
   KindFacts operator()(const Spin&) const { return launch(Kernel); }
   KindFacts operator()(const Gemm&) const { return launch(Kernel); }
   KindFacts operator()(const Elementwise&) const { return launch(Kernel); }
   KindFacts operator()(const Reduction&) const { return launch(Kernel); }
+  KindFacts operator()(const LibraryKernel&) const { return launch(Kernel); }
   KindFacts operator()(const HostFunc&) const { return launch(HostFunction); }
   KindFacts operator()(const Fault&) const { return {kCuda, Kernel}; }
   KindFacts operator()(const MemcpyAsync&) const { return launch(Copy); }
@@ -104,6 +108,7 @@ struct ObjectsOf {
   void operator()(const HostBarrier& op) const { facts.barrier = &op.barrier; }
   void operator()(const HostSignal& op) const { facts.signal_given = &op.signal; }
   void operator()(const HostWait& op) const { facts.signal_taken = &op.signal; }
+  void operator()(const FrameworkCall&) const {}
   void operator()(const Spin& op) const { facts.stream = &op.stream; }
   void operator()(const Gemm& op) const {
     facts.stream = &op.stream;
@@ -123,6 +128,7 @@ struct ObjectsOf {
     facts.size = &op.size;
     facts.accesses = {reads(op.src, op.size), {&op.dst, true, nullptr, nullptr, size_of(op.type)}};
   }
+  void operator()(const LibraryKernel& op) const { facts.stream = &op.stream; }
   void operator()(const HostFunc& op) const {
     facts.stream = &op.stream;
     facts.signal_taken = op.wait ? &*op.wait : nullptr;

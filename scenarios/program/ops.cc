@@ -1,5 +1,7 @@
 #include "scenarios/program/ops.h"
 
+#include <array>
+
 namespace foretrace {
 namespace {
 
@@ -25,7 +27,60 @@ std::string collective_name(CollectiveKind kind) {
   return {};
 }
 
+constexpr std::array<const char*, kKernelKinds> kKernelKindNames{
+    "attention_forward",
+    "attention_backward",
+    "pointwise",
+    "narrow",
+    "widen",
+    "mixed",
+    "strided",
+    "concatenate",
+    "layer_norm",
+    "layer_norm_backward",
+    "layer_norm_weights",
+    "rms_norm",
+    "rms_norm_backward",
+    "rms_norm_weights",
+    "column_sum",
+    "softmax",
+    "softmax_backward",
+    "gather",
+    "gather_backward",
+    "optimizer",
+    "optimizer_half",
+    "shard_copy",
+};
+
+constexpr std::array<const char*, kFrameworkWorks> kFrameworkWorkNames{
+    "forward",
+    "linear",
+    "attention",
+    "autocast",
+    "backward",
+    "product",
+    "attention_backward",
+    "accumulate",
+    "reducer",
+    "collective",
+    "shard",
+    "dtensor",
+    "stage",
+    "recompute",
+    "optimizer",
+    "parameter",
+    "step",
+};
+
 }  // namespace
+
+const char* kernel_kind_name(KernelKind kind) {
+  return kKernelKindNames[static_cast<std::size_t>(kind)];
+}
+
+const char* framework_work_name(FrameworkWork work) {
+  return kFrameworkWorkNames[static_cast<std::size_t>(work)];
+}
 
 Bytes size_of(DataType type) {
   switch (type) {
@@ -64,10 +119,12 @@ std::string kind_name(const OpKind& kind) {
           [](const HostBarrier&) -> std::string { return "host_barrier"; },
           [](const HostSignal&) -> std::string { return "host_signal"; },
           [](const HostWait&) -> std::string { return "host_wait"; },
+          [](const FrameworkCall&) -> std::string { return "framework_call"; },
           [](const Spin&) -> std::string { return "spin"; },
           [](const Gemm&) -> std::string { return "gemm"; },
           [](const Elementwise&) -> std::string { return "elementwise"; },
           [](const Reduction&) -> std::string { return "reduction"; },
+          [](const LibraryKernel&) -> std::string { return "library_kernel"; },
           [](const HostFunc&) -> std::string { return "host_func"; },
           [](const Fault&) -> std::string { return "fault"; },
           [](const MemcpyAsync&) -> std::string { return "memcpy_async"; },

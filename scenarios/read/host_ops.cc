@@ -22,12 +22,31 @@ OpKind read_host_fill(OpFields& fields) {
       dst, fields.typed_size_up_to(fields.buffer_of(dst).size, "the buffer", DataType::Float32)};
 }
 
+OpKind read_framework_call(OpFields& fields) {
+  constexpr std::int64_t kMost = 1'000'000;
+  FrameworkCall op;
+  if (const YamlNode* node = fields.map().required("work")) {
+    Choices<FrameworkWork> choices;
+    for (std::size_t i = 0; i < kFrameworkWorks; ++i) {
+      const auto work = static_cast<FrameworkWork>(i);
+      choices.emplace_back(framework_work_name(work), work);
+    }
+    op.work = read_choice(fields.reader(), *node, "kind of work", choices);
+  }
+  if (const YamlNode* node = fields.map().optional("count")) {
+    op.count = static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 1, kMost));
+  }
+  return op;
+}
+
 // clang-format off: one line per operation reads as a table
 constexpr std::array kHostOps{
     OpSyntax{"host_compute", "duration", "the host thread is busy for a time",
              [](OpFields& f) -> OpKind { return HostCompute{f.duration("duration")}; }},
     OpSyntax{"host_fill", "dst [size]", "the host thread writes random float32 numbers",
              read_host_fill},
+    OpSyntax{"framework_call", "work [count]",
+             "PyTorch's own work on the host, as the machine has it", read_framework_call},
     OpSyntax{"host_barrier", "[name]", "waits until every thread that names it has arrived",
              [](OpFields& f) -> OpKind { return HostBarrier{barrier(f)}; }},
     OpSyntax{"host_signal", "signal", "adds one to a counting semaphore of the process",

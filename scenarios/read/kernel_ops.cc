@@ -87,6 +87,28 @@ OpKind read_reduction(OpFields& fields) {
   return op;
 }
 
+OpKind read_library_kernel(OpFields& fields) {
+  LibraryKernel op{.stream = fields.stream(),
+                   .kernel = KernelKind::Pointwise,
+                   .flops = fields.number_or("flops", 0, 0, kNoLimit),
+                   .bytes = fields.size_up_to({static_cast<std::uint64_t>(kNoLimit)}, "memory"),
+                   .width = fields.number_or("width", 0, 0, kLargestDimension)};
+  if (const YamlNode* node = fields.map().required("kernel")) {
+    Choices<KernelKind> choices;
+    for (std::size_t i = 0; i < kKernelKinds; ++i) {
+      const auto kind = static_cast<KernelKind>(i);
+      choices.emplace_back(kernel_kind_name(kind), kind);
+    }
+    op.kernel = read_choice(fields.reader(), *node, "kind of kernel", choices);
+    const bool attends =
+        op.kernel == KernelKind::AttentionForward || op.kernel == KernelKind::AttentionBackward;
+    if (attends && !fields.map().has("width")) {
+      fields.reader().problems.error(*node, "attention needs 'width': the size of a head");
+    }
+  }
+  return op;
+}
+
 OpKind read_host_func(OpFields& fields) {
   HostFunc op{fields.stream(), {}, {}, {}};
   if (fields.map().has("duration")) op.duration = fields.duration("duration");
@@ -102,6 +124,9 @@ constexpr std::array kKernelOps{
     OpSyntax{"gemm", "[stream] m n k [type] a b c", "c = a * b through cuBLAS", read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
              "a kernel that reads up to two buffers and writes one", read_elementwise},
+    OpSyntax{"library_kernel", "[stream] kernel [flops] size [width]",
+             "a library's kernel that is no product: attention, norm, softmax, ...",
+             read_library_kernel},
     OpSyntax{"host_func", "[stream] [duration] [wait] [signal]",
              "cudaLaunchHostFunc: the stream waits for a function on the host", read_host_func},
     OpSyntax{"fault", "[stream]", "a kernel that stores where it may not: the context is lost",

@@ -1,7 +1,9 @@
 #include "scenarios/read/scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/training_step/read.h"
 
 namespace foretrace {
 namespace {
@@ -107,6 +110,43 @@ void warn_of_unused_parameters(Reader& reader) {
   }
 }
 
+/// The expansion of a file's `training_step`, with the file's own head; empty without one.
+struct Expanded {
+  training::TrainingStep step;
+  std::string text;
+  std::optional<training::Expansion> expansion;
+};
+
+/// A file with `training_step:` has no threads of its own: what it reads as is a scenario's text.
+Expanded expand_training_step(Reader& reader, const YamlNode& root,
+                              const ParameterValues& parameters) {
+  MapReader map{root, "a scenario with a training step", reader.problems};
+  reader.domain = {{0}, {}};
+  read_header(reader, map);
+  read_standing(reader, map);
+  read_parameters(reader, map.optional("parameters"), parameters);
+  read_who_runs(reader, map);
+  const auto step = training::read_training_step(reader, *map.required("training_step"));
+  map.finish();
+  warn_of_unused_parameters(reader);
+  if (reader.problems.error_count() > 0) return {};
+  training::Expansion expansion = training::expand(step);
+  const Program& program = reader.program;
+  std::string text =
+      fmt::format("# {}\nschema_version: 1\nname: {}\n",
+                  program.summary.empty() ? program.name : program.summary, program.name);
+  if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
+  text += expansion.text;
+  return {step, std::move(text), std::move(expansion)};
+}
+
+bool has_training_step(const YamlNode& root) {
+  return root.kind == YamlNode::Kind::Map &&
+         std::ranges::any_of(root.entries, [](const YamlEntry& entry) {
+           return entry.key.text == "training_step";
+         });
+}
+
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
   if (root.kind == YamlNode::Kind::Null) {
     reader.problems.add(0, 0, Severity::Error, "the file holds no scenario");
@@ -146,6 +186,11 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   reader.program.file = file;
   reader.program.summary = first_comment(text);
   const YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() == 0 && has_training_step(root)) {
+    const Expanded expanded = expand_training_step(reader, root, parameters);
+    if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
+    return read_scenario(expanded.text, file, {});
+  }
   if (reader.problems.error_count() == 0) read_document(reader, root, parameters);
   if (reader.problems.error_count() == 0) complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() == 0) check_program(reader.program, reader.problems);
@@ -154,6 +199,17 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   if (failed) return tl::unexpected{std::move(diagnostics)};
   reader.program.hash = digest(canonical_text(reader.program));
   return ReadProgram{std::move(reader.program), std::move(diagnostics)};
+}
+
+std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,
+                                              const ParameterValues& parameters) {
+  Reader reader{file};
+  reader.program.summary = first_comment(text);
+  const YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() > 0 || !has_training_step(root)) return std::nullopt;
+  Expanded expanded = expand_training_step(reader, root, parameters);
+  if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
+  return ExpandedScenario{std::move(expanded.step), std::move(expanded.text), std::move(*expanded.expansion)};
 }
 
 Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters) {

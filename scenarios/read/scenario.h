@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/training_step/expand.h"
 
 namespace foretrace {
 
@@ -28,5 +30,17 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
 /// The same from disk. Throws UsageError with the rendered diagnostics when the file is missing,
 /// not text, or wrong; prints the warnings to stderr.
 Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters = {});
+
+/// A file with `training_step:`: the scenario that it reads as, and what follows from it without a
+/// machine.
+struct ExpandedScenario {
+  training::TrainingStep step;
+  std::string text;
+  training::Expansion expansion;
+};
+
+/// Empty for a file without one. Throws UsageError with the rendered diagnostics.
+std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,
+                                              const ParameterValues& parameters = {});
 
 }  // namespace foretrace

@@ -21,6 +21,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
+#include "sim/training/usage.h"
 
 namespace foretrace {
 namespace {
@@ -68,13 +69,17 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
 }
 
 int run_simulate(const SimulateOptions& options) {
+  const std::string text = read_text_file(options.file);
+  const auto training = read_training(text, options.file, options.parameters);
   const Program program = load_scenario(options.file, options.parameters);
   const Machine machine =
       through_frontend(load_machine(options.machine), parse_frontend(options.frontend));
+  if (training && !sim::memory_verdict(training->expansion, machine).fits) {
+    throw UsageError{sim::describe(training->step, training->expansion, machine, std::nullopt)};
+  }
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }
-  const std::string text = read_text_file(options.file);
   if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
     throw UsageError{render(problems, text)};
   }
@@ -82,6 +87,10 @@ int run_simulate(const SimulateOptions& options) {
   const Timeline timeline = simulate(program, machine, options.fidelity);
   if (!options.run.empty()) write_run(timeline, options.run);
   print_out("{}", region_table(timeline));
+  if (training) {
+    print_out("\n{}",
+              sim::describe(training->step, training->expansion, machine, sim::usage_of(timeline)));
+  }
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
   return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;
 }

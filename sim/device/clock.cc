@@ -13,17 +13,18 @@ ClockTimes clock_times(const Machine& machine) {
 
 double Clock::lost(TimePoint now) const {
   if (lost_ == towards_) return lost_;
-  const Duration time = towards_ > lost_ ? times_.load : times_.rest;
+  const Duration time = towards_ > lost_ || averages_ ? times_.load : times_.rest;
   if (time <= Duration{0}) return towards_;
   const double passed = to_seconds(now - since_) / to_seconds(time);
   return towards_ + (lost_ - towards_) * std::exp(-passed);
 }
 
-void Clock::towards(TimePoint now, double lost) {
-  if (lost == towards_) return;
+void Clock::towards(TimePoint now, double lost, bool averages) {
+  if (lost == towards_ && averages == averages_) return;
   lost_ = this->lost(now);
   since_ = now;
   towards_ = lost;
+  averages_ = averages;
 }
 
 }  // namespace foretrace::sim

@@ -20,9 +20,10 @@ class Clock {
  public:
   explicit Clock(ClockTimes times) : times_{times} {}
 
-  /// From `now` on, what runs would take this part of the rested clock in the end.
-  void towards(TimePoint now, double lost);
-  /// The part of the rested clock that is lost at `now`.
+  /// From `now` on, what runs would take this part of the rested clock in the end. `averages`: it
+  /// comes back no faster than it is lost.
+  void towards(TimePoint now, double lost, bool averages = false);
+  /// The part of the rested clock that is lost at `now`; below 0: nothing, and power to spare.
   double lost(TimePoint now) const;
 
  private:
@@ -30,6 +31,7 @@ class Clock {
   TimePoint since_{};
   double lost_ = 0;  ///< at since_
   double towards_ = 0;
+  bool averages_ = false;
 };
 
 }  // namespace foretrace::sim

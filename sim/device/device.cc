@@ -94,18 +94,23 @@ std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const
 void Device::slow_down(Kernel& kernel) const {
   cost::KernelCost& cost = kernel.cost;
   if (cost.clock_share == 0) return;
-  const double slower = 1 + cost.clock_share * clock_.lost(engine_.now());
+  const double slower = 1 + cost.clock_share * std::max(0.0, clock_.lost(engine_.now()));
   cost.alone = Duration{std::llround(static_cast<double>(cost.alone.count()) * slower)};
   cost.block_time = Duration{std::llround(static_cast<double>(cost.block_time.count()) * slower)};
 }
 
 /// The kernel that would pull it down the most decides.
 void Device::set_clock() {
-  double lost = 0;
+  const cost::KernelCost* most = nullptr;
   for (const auto& kernel : kernels_) {
-    if (kernel->began) lost = std::max(lost, kernel->cost.lost_clock);
+    if (!kernel->began || kernel->held) continue;
+    if (most == nullptr || kernel->cost.lost_clock > most->lost_clock) most = &kernel->cost;
   }
-  clock_.towards(engine_.now(), lost);
+  if (most == nullptr) {
+    clock_.towards(engine_.now(), 0);
+  } else {
+    clock_.towards(engine_.now(), most->lost_clock, most->averages_clock);
+  }
 }
 
 /// Blocks go to free SMs; alone on the whole GPU, all full waves at once.

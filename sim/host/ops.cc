@@ -12,6 +12,10 @@ namespace foretrace::sim {
 
 void HostThread::run(const HostCompute& op) { take({op.duration.eval(variables_)}); }
 
+void HostThread::run(const FrameworkCall& op) {
+  take(price([&](Reading& read) { return cost::framework_time(read, op.work, op.count); }));
+}
+
 void HostThread::run(const HostFill& op) {
   const Bytes size = op.size.eval(variables_);
   touched(op.dst.resolve(variables_), size, false);
@@ -140,6 +144,15 @@ void HostThread::run(const Reduction& op) {
   const cost::Pass pass = go_through(stream(op.stream).declared().device, {&memory, 1}).front();
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
          [&](Reading& read) { return cost::reduction_cost(read, pass); });
+}
+
+void HostThread::run(const LibraryKernel& op) {
+  const cost::LibraryWork work{.kernel = op.kernel,
+                               .flops = static_cast<double>(op.flops.eval(variables_)),
+                               .bytes = static_cast<double>(op.bytes.eval(variables_).count),
+                               .width = static_cast<double>(op.width.eval(variables_))};
+  kernel(op.stream, begin_call(Param::HostLaunchKernel),
+         [&](Reading& read) { return cost::library_cost(read, work); });
 }
 
 void HostThread::run(const HostFunc& op) {

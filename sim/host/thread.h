@@ -12,6 +12,7 @@
 #include "models/cost/copy.h"
 #include "models/cost/host.h"
 #include "models/cost/kernel.h"
+#include "models/cost/library.h"
 #include "models/cost/stream.h"
 #include "sim/world.h"
 
@@ -193,10 +194,12 @@ class HostThread final : Handler, Waiter, ContextUser {
   void run(const HostBarrier& op);
   void run(const HostSignal& op);
   void run(const HostWait& op);
+  void run(const FrameworkCall& op);
   void run(const Spin& op);
   void run(const Gemm& op);
   void run(const Elementwise& op);
   void run(const Reduction& op);
+  void run(const LibraryKernel& op);
   void run(const HostFunc& op);
   void run(const Fault& op);
   void run(const MemcpyAsync& op);

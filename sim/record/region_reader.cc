@@ -19,7 +19,8 @@ bool is_copy(const OpKind& kind) {
 bool is_kernel(const OpKind& kind) {
   return std::holds_alternative<Spin>(kind) || std::holds_alternative<Gemm>(kind) ||
          std::holds_alternative<Elementwise>(kind) || std::holds_alternative<Reduction>(kind) ||
-         std::holds_alternative<MemsetAsync>(kind) || std::holds_alternative<Memset>(kind);
+         std::holds_alternative<LibraryKernel>(kind) || std::holds_alternative<MemsetAsync>(kind) ||
+         std::holds_alternative<Memset>(kind);
 }
 
 /// The region ends when the device has: its time is more than that of host calls.

@@ -1,0 +1,160 @@
+#include "models/cost/library.h"
+
+#include <algorithm>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace::cost {
+namespace {
+
+struct MemoryParams {
+  Param base, rate;
+};
+
+MemoryParams memory_params(KernelKind kind) {
+  using enum Param;
+  switch (kind) {
+    case KernelKind::Pointwise:
+      return {LibraryPointwiseBase, LibraryPointwiseRate};
+    case KernelKind::Narrow:
+      return {LibraryNarrowBase, LibraryNarrowRate};
+    case KernelKind::Widen:
+      return {LibraryWidenBase, LibraryWidenRate};
+    case KernelKind::Mixed:
+      return {LibraryMixedBase, LibraryMixedRate};
+    case KernelKind::Strided:
+      return {LibraryStridedBase, LibraryStridedRate};
+    case KernelKind::Concatenate:
+      return {LibraryConcatenateBase, LibraryConcatenateRate};
+    case KernelKind::LayerNorm:
+      return {LibraryLayerNormBase, LibraryLayerNormRate};
+    case KernelKind::LayerNormBackward:
+      return {LibraryLayerNormBackwardBase, LibraryLayerNormBackwardRate};
+    case KernelKind::LayerNormWeights:
+      return {LibraryLayerNormWeightsBase, LibraryLayerNormWeightsRate};
+    case KernelKind::RmsNorm:
+      return {LibraryRmsNormBase, LibraryRmsNormRate};
+    case KernelKind::RmsNormBackward:
+      return {LibraryRmsNormBackwardBase, LibraryRmsNormBackwardRate};
+    case KernelKind::RmsNormWeights:
+      return {LibraryRmsNormWeightsBase, LibraryRmsNormWeightsRate};
+    case KernelKind::ColumnSum:
+      return {LibraryColumnSumBase, LibraryColumnSumRate};
+    case KernelKind::Softmax:
+      return {LibrarySoftmaxBase, LibrarySoftmaxRate};
+    case KernelKind::SoftmaxBackward:
+      return {LibrarySoftmaxBackwardBase, LibrarySoftmaxBackwardRate};
+    case KernelKind::Gather:
+      return {LibraryGatherBase, LibraryGatherRate};
+    case KernelKind::GatherBackward:
+      return {LibraryGatherBackwardBase, LibraryGatherBackwardRate};
+    case KernelKind::Optimizer:
+      return {LibraryOptimizerBase, LibraryOptimizerRate};
+    case KernelKind::OptimizerHalf:
+      return {LibraryOptimizerHalfBase, LibraryOptimizerHalfRate};
+    case KernelKind::ShardCopy:
+      return {LibraryShardCopyBase, LibraryShardCopyRate};
+    case KernelKind::AttentionForward:
+    case KernelKind::AttentionBackward:
+      break;
+  }
+  FORETRACE_CHECK(false, "attention has parameters of its own");
+  return {LibraryPointwiseBase, LibraryPointwiseRate};
+}
+
+Param framework_param(FrameworkWork work) {
+  switch (work) {
+    case FrameworkWork::Forward:
+      return Param::EagerForward;
+    case FrameworkWork::Linear:
+      return Param::EagerLinear;
+    case FrameworkWork::Attention:
+      return Param::EagerAttention;
+    case FrameworkWork::Autocast:
+      return Param::EagerAutocast;
+    case FrameworkWork::Backward:
+      return Param::EagerBackward;
+    case FrameworkWork::Product:
+      return Param::EagerProduct;
+    case FrameworkWork::AttentionBackward:
+      return Param::EagerAttentionBackward;
+    case FrameworkWork::Accumulate:
+      return Param::EagerAccumulate;
+    case FrameworkWork::Reducer:
+      return Param::EagerReducer;
+    case FrameworkWork::Collective:
+      return Param::EagerCollective;
+    case FrameworkWork::Shard:
+      return Param::EagerShard;
+    case FrameworkWork::DTensor:
+      return Param::EagerDTensor;
+    case FrameworkWork::Stage:
+      return Param::EagerStage;
+    case FrameworkWork::Recompute:
+      return Param::EagerRecompute;
+    case FrameworkWork::Optimizer:
+      return Param::EagerOptimizer;
+    case FrameworkWork::Parameter:
+      return Param::EagerParameter;
+    case FrameworkWork::Step:
+      return Param::EagerStep;
+  }
+  return Param::EagerForward;
+}
+
+/// What such kernels do to the SMs' clock: the lost part that their power alone would lead to.
+/// Kernels below the limit give back what those above it take, so it may be negative.
+double lost_by_power(Reading& read, Param power) {
+  if (!read.has(power) || !read.has(Param::ProductsClockSlope)) return 0;
+  return read.value(Param::ProductsClockSlope) *
+         (read.value(power) - read.value(Param::ProductsFreeRandom));
+}
+
+/// Of heads of 64 and of 128; in between by the size, beyond as the nearer.
+double attention_rate(Reading& read, double width, Param rate_64, Param rate_128) {
+  const double share = std::clamp((width - 64) / 64, 0.0, 1.0);
+  if (share == 0) return read.rate(rate_64);
+  if (share == 1) return read.rate(rate_128);
+  return read.rate(rate_64) * (1 - share) + read.rate(rate_128) * share;
+}
+
+KernelCost attention_cost(Reading& read, const LibraryWork& work) {
+  using enum Param;
+  const bool forward = work.kernel == KernelKind::AttentionForward;
+  const double rate = forward ? attention_rate(read, work.width, LibraryAttentionForwardRate64,
+                                               LibraryAttentionForwardRate128)
+                              : attention_rate(read, work.width, LibraryAttentionBackwardRate64,
+                                               LibraryAttentionBackwardRate128);
+  KernelCost cost;
+  cost.alone = read.time(forward ? LibraryAttentionForwardBase : LibraryAttentionBackwardBase) +
+               seconds_to_duration(work.flops / rate);
+  cost.clock_share = 1;
+  cost.lost_clock = lost_by_power(read, LibraryAttentionPower);
+  return cost;
+}
+
+KernelCost memory_cost(Reading& read, const LibraryWork& work) {
+  const MemoryParams params = memory_params(work.kernel);
+  KernelCost cost;
+  cost.alone = read.time(params.base) + seconds_to_duration(work.bytes / read.rate(params.rate));
+  cost.lost_clock = lost_by_power(read, Param::LibraryMemoryPower);
+  return cost;
+}
+
+}  // namespace
+
+KernelCost library_cost(Reading& read, const LibraryWork& work) {
+  const bool attends =
+      work.kernel == KernelKind::AttentionForward || work.kernel == KernelKind::AttentionBackward;
+  KernelCost cost = attends ? attention_cost(read, work) : memory_cost(read, work);
+  cost.sms = read.count(Param::SmCount);
+  cost.hbm_bytes_per_second = work.bytes / std::max(1e-12, to_seconds(cost.alone));
+  cost.averages_clock = true;
+  return cost;
+}
+
+Duration framework_time(Reading& read, FrameworkWork work, std::uint32_t count) {
+  return read.time(framework_param(work)) * count;
+}
+
+}  // namespace foretrace::cost

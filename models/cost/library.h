@@ -1,0 +1,25 @@
+// Kernels of libraries that are no products, and the framework's own time on the host. A roofline
+// with an efficiency of its own for each kind: a fixed part, and bytes or flops over what such
+// kernels reach. The parameters are fitted to profiled training steps (sim/training).
+#pragma once
+
+#include "models/cost/kernel.h"
+#include "scenarios/program/ops.h"
+
+namespace foretrace::cost {
+
+/// A library's kernel as an operation has it.
+struct LibraryWork {
+  KernelKind kernel = KernelKind::Pointwise;
+  double flops = 0;
+  double bytes = 0;  ///< read and written
+  double width = 0;  ///< of attention's heads
+};
+
+/// Attention is bound by arithmetic and follows the SMs' clock, all others by device memory.
+KernelCost library_cost(Reading& read, const LibraryWork& work);
+
+/// So many calls of one kind.
+Duration framework_time(Reading& read, FrameworkWork work, std::uint32_t count);
+
+}  // namespace foretrace::cost

@@ -1,0 +1,175 @@
+#include "scenarios/training_step/decoder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace foretrace::training {
+namespace {
+
+constexpr std::int64_t kHalf = 2;    // bytes of bfloat16
+constexpr std::int64_t kSingle = 4;  // of float32
+
+}  // namespace
+
+Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& out, Memory& memory,
+                 Hooks& hooks)
+    : step_{step},
+      model_{step.model},
+      layers_{layers},
+      out_{out},
+      memory_{memory},
+      hooks_{hooks},
+      stream_{step.autocasts() ? kSingle : kHalf},
+      tokens_{step.tokens()},
+      norm_tokens_{step.sequence_parallel ? step.tokens() / step.tensor : step.tokens()},
+      q_{model_.q_width() / step.tensor},
+      kv_{model_.kv_width() / step.tensor},
+      ffn_{model_.ffn / step.tensor},
+      vocab_{model_.vocab / step.tensor} {
+  for (std::int64_t group = 0; group < groups(); ++group) held_ += group_parameters(group);
+  const std::int64_t linears = (model_.joined_qkv ? 2 : 4) + (model_.gated ? 3 : 2);
+  const std::int64_t block = linears * (model_.biases ? 2 : 1) + 2 * (model_.rms_norm ? 1 : 2);
+  tensors_ = (layers_.end - layers_.begin) * block;
+  if (layers_.is_first) tensors_ += model_.positions > 0 ? 2 : 1;
+  if (layers_.is_last)
+    tensors_ += (model_.rms_norm ? 1 : 2) + (model_.tied && layers_.is_first ? 0 : 1);
+}
+
+std::int64_t Decoder::group_parameters(std::int64_t group) const {
+  const std::int64_t norm = model_.hidden * (model_.rms_norm ? 1 : 2);
+  if (group + 1 < groups()) {
+    std::int64_t block = model_.hidden * (2 * q_ + 2 * kv_) +
+                         (model_.gated ? 3 : 2) * model_.hidden * ffn_ + 2 * norm;
+    if (model_.biases) block += q_ + 2 * kv_ + ffn_ * (model_.gated ? 2 : 1) + 2 * model_.hidden;
+    return block;
+  }
+  std::int64_t ends = 0;
+  if (layers_.is_first) ends += vocab_ * model_.hidden + model_.positions * model_.hidden;
+  if (layers_.is_last) ends += norm;
+  if (layers_.is_last && !(model_.tied && layers_.is_first)) ends += vocab_ * model_.hidden;
+  return ends;
+}
+
+Memory::Id Decoder::save(std::int64_t bytes) {
+  const Memory::Id id = memory_.allocate(Part::Activations, bytes);
+  if (!keeps_) unsaved_.push_back(id);
+  return keeps_ ? id : Memory::kNothing;
+}
+
+void Decoder::run_back(Tape& tape) {
+  while (!tape.empty()) {
+    const std::function<void()> last = std::move(tape.back());
+    tape.pop_back();
+    last();
+  }
+}
+
+void Decoder::forward(std::int64_t pass) {
+  tape_ = &tapes_[pass];
+  const std::int64_t rest = groups() - 1;
+  hooks_.before_forward(rest);
+  on_backward([this, rest] { hooks_.after_backward(rest); });
+  if (layers_.is_first) {
+    embed();
+  } else {
+    const Memory::Id received = save(stream_ * norm_tokens_ * model_.hidden);
+    on_backward([this, received] { memory_.free(received); });
+  }
+  for (std::int64_t group = 0; group < rest; ++group) block(group);
+  if (layers_.is_last) head_and_loss();
+  hooks_.after_forward(rest);
+}
+
+void Decoder::backward(std::int64_t pass, bool is_first) {
+  accumulates_ = !is_first;
+  hooks_.before_backward(groups() - 1);
+  const Memory::Id gradient =
+      memory_.allocate(Part::Temporary, stream_ * norm_tokens_ * model_.hidden);
+  tape_ = &tapes_[pass];
+  run_back(*tape_);
+  tapes_.erase(pass);
+  memory_.free(gradient);
+}
+
+void Decoder::block(std::int64_t group) {
+  hooks_.before_forward(group);
+  on_backward([this, group] { hooks_.after_backward(group); });
+  if (step_.recompute != Recompute::Full) {
+    block_forward();
+  } else {
+    const Memory::Id input = save(stream_ * norm_tokens_ * model_.hidden);
+    Tape nobody;
+    Tape* const outer = std::exchange(tape_, &nobody);
+    out_.host(FrameworkWork::Recompute);
+    keeps_ = false;
+    block_forward();
+    keeps_ = true;
+    for (const Memory::Id id : std::exchange(unsaved_, {})) memory_.free(id);
+    tape_ = outer;
+    on_backward([this, input] {
+      Tape again;
+      Tape* const before = std::exchange(tape_, &again);
+      out_.host(FrameworkWork::Recompute);
+      runs_again_ = true;
+      block_forward();
+      runs_again_ = false;
+      run_back(again);
+      tape_ = before;
+      memory_.free(input);
+    });
+  }
+  hooks_.after_forward(group);
+  on_backward([this, group] { hooks_.before_backward(group); });
+}
+
+void Decoder::block_forward() {
+  attention_part();
+  mlp_part();
+}
+
+void Decoder::update() {
+  const std::int64_t sharers = step_.sharding >= Sharding::Zero1 ? step_.data : 1;
+  const std::int64_t elements = held_ / sharers;
+  const std::int64_t parameter = step_.float32_parameters ? kSingle : kHalf;
+  constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
+  out_.host(FrameworkWork::Optimizer);
+  // Sharded parameters are DTensors, whose every operation is dispatched twice.
+  const bool wraps = step_.tensor > 1 || step_.sharding == Sharding::Fsdp;
+  out_.host(FrameworkWork::Parameter, wraps ? 4 * tensors_ : tensors_);
+  out_.kernel("count_steps", KernelKind::Pointwise, tensors_ * kSingle);
+  // Reads parameter, gradient and both moments, writes all but the gradient. Without the fused
+  // kernel every array passes the memory about twice.
+  const std::int64_t passes = step_.optimizer == OptimizerKernel::Fused ? 7 : 19;
+  for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
+    const std::int64_t here = std::min(kInOneKernel, elements - done);
+    out_.kernel("adamw",
+                step_.float32_parameters ? KernelKind::Optimizer : KernelKind::OptimizerHalf,
+                here * parameter * passes);
+  }
+  for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
+}
+
+void Decoder::pointwise(const char* id, std::int64_t bytes, FrameworkWork work) {
+  out_.host(work);
+  out_.kernel(id, KernelKind::Pointwise, bytes);
+}
+
+/// A gradient in bfloat16 from the products becomes the parameter's: cast where parameters are
+/// float32, added where one is there.
+void Decoder::give_gradient(std::int64_t elements, bool is_complete) {
+  const bool sharded = step_.sharding == Sharding::Fsdp;
+  if (step_.autocasts()) {
+    out_.host(FrameworkWork::Backward);
+    out_.kernel("widen_gradient", KernelKind::Widen, elements * (kHalf + kSingle));
+  }
+  const std::int64_t bytes = step_.autocasts() ? kSingle : kHalf;
+  out_.host(FrameworkWork::Accumulate);
+  if (accumulates_ && !sharded) {
+    out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * bytes);
+  } else if (!sharded) {
+    gradients_.push_back(memory_.allocate(Part::Gradients, elements * bytes));
+  }
+  if (is_complete) hooks_.gradient(elements);
+}
+
+}  // namespace foretrace::training

@@ -1,0 +1,100 @@
+// A decoder's forward and backward pass as PyTorch's eager mode calls it: every kernel, every
+// product, and what is allocated for how long. Autograd is a tape of functions that the backward
+// pass runs from the end. What a layout puts between the calls are its hooks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "scenarios/training_step/description.h"
+#include "scenarios/training_step/memory.h"
+#include "scenarios/training_step/writer.h"
+
+namespace foretrace::training {
+
+/// What data parallel and tensor parallel layouts add. The groups of parameters are the blocks, and
+/// behind the last of them the rest: embedding, last norm and head.
+class Hooks {
+ public:
+  virtual ~Hooks() = default;
+  virtual void before_forward(std::int64_t /*group*/) {}
+  virtual void after_forward(std::int64_t /*group*/) {}
+  virtual void before_backward(std::int64_t /*group*/) {}
+  virtual void after_backward(std::int64_t /*group*/) {}
+  /// A parameter's gradient is complete.
+  virtual void gradient(std::int64_t /*elements*/) {}
+};
+
+/// The layers of one pipeline stage.
+struct StageLayers {
+  std::int64_t begin = 0, end = 0;
+  bool is_first = true, is_last = true;
+};
+
+class Decoder {
+ public:
+  Decoder(const TrainingStep& step, const StageLayers& layers, Writer& out, Memory& memory,
+          Hooks& hooks);
+
+  /// `pass` numbers the micro-batches: their activations live until backward(pass).
+  void forward(std::int64_t pass);
+  /// `is_first`: gradients are stored; else they are added to what is there.
+  void backward(std::int64_t pass, bool is_first);
+  /// The optimizer over what this process holds, then gradients are freed.
+  void update();
+
+  std::int64_t held_parameters() const { return held_; }  ///< on this process, unsharded
+  std::int64_t held_tensors() const { return tensors_; }
+  std::int64_t group_parameters(std::int64_t group) const;  ///< of one FSDP group
+  std::int64_t groups() const { return layers_.end - layers_.begin + 1; }
+  std::int64_t stream_bytes() const { return stream_; }  ///< of an element between blocks
+
+ private:
+  using Tape = std::vector<std::function<void()>>;
+
+  void block(std::int64_t group);
+  void block_forward();
+  void attention_part();
+  void mlp_part();
+  void core();
+  void norm(bool joins_residual = true);
+  void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
+  void add_residual();
+  void activation();
+  void rope(std::int64_t width);
+  void embed();
+  void head_and_loss();
+  void enter_tensor_parallel(std::int64_t linears);
+  void leave_tensor_parallel();
+  void add_input_gradients(std::int64_t count);
+  void give_gradient(std::int64_t elements, bool is_complete);
+  void give_embedding(std::int64_t elements, std::int64_t width);
+  void pointwise(const char* id, std::int64_t bytes, FrameworkWork work);
+  void collective(const char* name, std::int64_t bytes);
+  Memory::Id save(std::int64_t bytes);
+  void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }
+  static void run_back(Tape& tape);
+
+  const TrainingStep& step_;
+  const Architecture& model_;
+  StageLayers layers_;
+  Writer& out_;
+  Memory& memory_;
+  Hooks& hooks_;
+  std::int64_t stream_;       ///< bytes of an element between blocks
+  std::int64_t tokens_;       ///< of a micro-batch
+  std::int64_t norm_tokens_;  ///< of those that this process normalises: fewer in sequence parallel
+  std::int64_t q_, kv_, ffn_, vocab_;  ///< this process's share
+  std::int64_t held_ = 0, tensors_ = 0;
+  bool accumulates_ = false;
+  bool shares_gradient_ = false;  ///< the weight's gradient goes on to the embedding
+  bool runs_again_ = false;  ///< recomputation, which ends with the last tensor that is needed
+  bool keeps_ = true;             ///< the forward pass saves for the backward one
+  std::vector<Memory::Id> unsaved_;
+  std::vector<Memory::Id> gradients_;
+  std::map<std::int64_t, Tape> tapes_;
+  Tape* tape_ = nullptr;
+};
+
+}  // namespace foretrace::training

@@ -1,0 +1,38 @@
+#include "scenarios/training_step/description.h"
+
+namespace foretrace::training {
+namespace {
+
+std::int64_t norm_parameters(const Architecture& model) {
+  return model.hidden * (model.rms_norm ? 1 : 2);
+}
+
+std::int64_t block_products(const Architecture& model) {
+  return model.hidden * (2 * model.q_width() + 2 * model.kv_width()) +
+         (model.gated ? 3 : 2) * model.hidden * model.ffn;
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const Architecture& model) {
+  std::int64_t block = block_products(model) + 2 * norm_parameters(model);
+  if (model.biases) {
+    block += model.q_width() + 2 * model.kv_width() + model.hidden;
+    block += model.ffn * (model.gated ? 2 : 1) + model.hidden;
+  }
+  const std::int64_t ends = model.vocab * model.hidden * (model.tied ? 1 : 2) +
+                            model.positions * model.hidden + norm_parameters(model);
+  return model.layers * block + ends;
+}
+
+double model_flops(const TrainingStep& step) {
+  const Architecture& model = step.model;
+  const auto tokens = static_cast<double>(step.tokens() * step.passes * step.data);
+  const auto products =
+      static_cast<double>(model.layers * block_products(model) + model.vocab * model.hidden);
+  const auto attention = 2.0 * static_cast<double>(model.layers * model.q_width()) *
+                         static_cast<double>(step.sequence);
+  return 3 * tokens * (2 * products + attention);
+}
+
+}  // namespace foretrace::training

@@ -1,0 +1,64 @@
+// What `training_step:` says: a decoder, and how a step of its training is spread over GPUs. Plain
+// values; reading and judging them is read.cc's and check.cc's, what follows from them expand.cc's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace foretrace::training {
+
+/// A decoder of equal layers. Sizes in elements.
+struct Architecture {
+  std::string name;
+  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
+  std::int64_t positions = 0;  ///< learned positions; 0: rotary ones
+  bool gated = true;           ///< SwiGLU: gate, up and down; else up and down
+  bool rms_norm = true;        ///< else LayerNorm with weight and bias
+  bool biases = false;         ///< of the four linear layers
+  bool joined_qkv = false;     ///< one product for query, key and value
+  bool tied = false;           ///< the head's weight is the embedding
+
+  std::int64_t q_width() const { return heads * head_dim; }
+  std::int64_t kv_width() const { return kv_heads * head_dim; }
+};
+
+enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
+enum class Recompute : std::uint8_t { None, Selective, Full };
+enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
+enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
+
+struct TrainingStep {
+  Architecture model;
+  std::int64_t sequence = 0;
+  std::int64_t micro_batch = 1;  ///< sequences of one process in one pass
+  std::int64_t passes = 1;       ///< micro-batches of a process in a step
+  std::int64_t tensor = 1, pipeline = 1, data = 1;
+  std::int64_t nodes = 1;
+  bool sequence_parallel = false;
+  bool loss_parallel = false;
+  Sharding sharding = Sharding::None;
+  bool reshard = true;  ///< FSDP: parameters are freed after the forward pass
+  bool float32_parameters =
+      false;                   ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
+  bool float32_reduce = true;  ///< FSDP's reduce-scatter
+  Recompute recompute = Recompute::None;
+  Schedule schedule = Schedule::OneForwardOneBackward;
+  OptimizerKernel optimizer = OptimizerKernel::Fused;
+  std::int64_t bucket_bytes = 25LL << 20;  ///< DDP's
+  bool bucket_views = false;               ///< gradients lie in the buckets
+  bool reduce_every_pass = false;          ///< accumulation without no_sync
+  std::int64_t steps = 0;                  ///< one after the other; 0: enough for a settled clock
+
+  std::int64_t processes() const { return tensor * pipeline * data; }
+  bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
+  std::int64_t tokens() const { return sequence * micro_batch; }
+};
+
+/// Parameters of the whole model; tied weights once.
+std::int64_t parameter_count(const Architecture& model);
+
+/// Arithmetic of a step's products and attention over all GPUs, forward and backward, without what
+/// is recomputed; causal attention counts half of the square. What MFU is counted with.
+double model_flops(const TrainingStep& step);
+
+}  // namespace foretrace::training

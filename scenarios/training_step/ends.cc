@@ -1,0 +1,149 @@
+// What is before the first layer and behind the last one, and tensor parallel's collectives.
+#include <fmt/format.h>
+
+#include "scenarios/training_step/decoder.h"
+
+namespace foretrace::training {
+namespace {
+
+constexpr std::int64_t kNarrow = 2;  // bytes of bfloat16
+constexpr std::int64_t kWide = 4;    // of float32
+
+}  // namespace
+
+/// The calls of a synchronous collective over the tensor parallel ranks, in bfloat16.
+void Decoder::collective(const char* name, std::int64_t bytes) {
+  out_.host(FrameworkWork::DTensor);
+  out_.collective(name, "tensor_parallel", bytes);
+}
+
+void Decoder::enter_tensor_parallel(std::int64_t linears) {
+  if (step_.tensor == 1) return;
+  const std::int64_t bytes = tokens_ * model_.hidden * kNarrow;
+  if (step_.sequence_parallel) {
+    collective("all_gather", bytes / step_.tensor);
+    const Memory::Id whole = save(bytes);
+    on_backward([this, bytes, whole] {
+      memory_.free(whole);
+      collective("reduce_scatter", bytes / step_.tensor);
+    });
+    return;
+  }
+  on_backward([this, bytes, linears] {
+    for (std::int64_t i = 0; i < linears; ++i) collective("all_reduce", bytes);
+  });
+}
+
+void Decoder::leave_tensor_parallel() {
+  if (step_.tensor == 1) return;
+  const std::int64_t bytes = tokens_ * model_.hidden * kNarrow;
+  if (!step_.sequence_parallel) {
+    collective("all_reduce", bytes);
+    return;
+  }
+  collective("reduce_scatter", bytes / step_.tensor);
+  on_backward([this, bytes] { collective("all_gather", bytes / step_.tensor); });
+}
+
+void Decoder::embed() {
+  const std::int64_t elements = tokens_ * model_.hidden;
+  const std::int64_t table = vocab_ * model_.hidden;
+  const std::int64_t width = step_.autocasts() ? kWide : kNarrow;
+  const bool is_shared = model_.tied && layers_.is_last;
+  out_.host(FrameworkWork::Forward);
+  out_.kernel("embedding", KernelKind::Gather, 2 * elements * width);
+  const std::int64_t places = model_.positions > 0 ? step_.sequence * model_.hidden : 0;
+  if (places > 0) {
+    out_.host(FrameworkWork::Forward, 2);
+    out_.kernel("positions", KernelKind::Gather, 2 * places * width);
+    out_.kernel("add_positions", KernelKind::Pointwise, 2 * elements * width);
+  } else {
+    out_.host(FrameworkWork::Forward, 2);
+    out_.kernel("rope_table", KernelKind::Narrow, step_.sequence * model_.head_dim * 6);
+    out_.kernel("rope_table", KernelKind::Narrow, step_.sequence * model_.head_dim * 6);
+  }
+  if (step_.tensor > 1) leave_tensor_parallel();
+  const Memory::Id result = save(norm_tokens_ * model_.hidden * stream_);
+  on_backward([this, elements, table, width, is_shared, places, result] {
+    if (places > 0) {
+      out_.host(FrameworkWork::Backward, 2);
+      out_.kernel("sum_positions", KernelKind::ColumnSum, elements * width);
+      out_.kernel("positions_backward", KernelKind::GatherBackward, places * width);
+      give_embedding(places, width);
+    }
+    const Memory::Id gradient = memory_.allocate(Part::Temporary, is_shared ? table * width : 0);
+    out_.host(FrameworkWork::Backward, 4);
+    out_.kernel("clear_embedding", KernelKind::Pointwise, table * width);
+    out_.kernel("embedding_backward", KernelKind::GatherBackward, elements * width);
+    if (is_shared) {
+      pointwise("add_head_gradient", 3 * table * width, FrameworkWork::Backward);
+    } else {
+      give_embedding(table, width);
+    }
+    if (is_shared) hooks_.gradient(table);
+    memory_.free(gradient);
+    memory_.free(result);
+  });
+}
+
+/// A gradient that has its parameter's type already.
+void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
+  out_.host(FrameworkWork::Accumulate);
+  if (accumulates_) {
+    out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * width);
+  } else if (step_.sharding != Sharding::Fsdp) {
+    gradients_.push_back(memory_.allocate(Part::Gradients, elements * width));
+  }
+  hooks_.gradient(elements);
+}
+
+void Decoder::head_and_loss() {
+  norm(false);
+  enter_tensor_parallel(1);
+  const bool is_shared = model_.tied && layers_.is_first;
+  shares_gradient_ = is_shared;
+  linear("head", model_.hidden, vocab_, true);
+  shares_gradient_ = false;
+  const bool whole = step_.tensor > 1 && !step_.loss_parallel;
+  if (whole) collective("all_gather", tokens_ * vocab_ * kNarrow);
+  const std::int64_t logits = tokens_ * (whole ? model_.vocab : vocab_);
+  const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kNarrow);
+  const Memory::Id wide = memory_.allocate(Part::Temporary, logits * kWide);
+  const Memory::Id logarithms = save(logits * kWide);
+  out_.host(FrameworkWork::Forward, 3);
+  out_.kernel("widen_logits", KernelKind::Widen, logits * (kNarrow + kWide));
+  if (step_.loss_parallel) {  // maximum, difference, exponent, sum, logarithm: kernels of their own
+    out_.host(FrameworkWork::Forward, 6);
+    for (int i = 0; i < 4; ++i) {
+      out_.kernel("parallel_loss", KernelKind::Pointwise, 2 * logits * kWide);
+    }
+    out_.collective("all_reduce", "tensor_parallel", tokens_ * kWide);
+    out_.collective("all_reduce", "tensor_parallel", tokens_ * kWide);
+  } else {
+    out_.kernel("softmax", KernelKind::Softmax, 2 * logits * kWide);
+  }
+  out_.kernel("loss", KernelKind::Pointwise, tokens_ * kWide);
+  memory_.free(wide);
+  // A pipeline's last stage hands out the logits of all micro-batches at the end of the step.
+  if (step_.pipeline > 1) {
+    gradients_.push_back(narrow);
+  } else {
+    memory_.free(narrow);
+  }
+  on_backward([this, logits, logarithms] {
+    const Memory::Id incoming = memory_.allocate(Part::Temporary, logits * kWide);
+    const Memory::Id outgoing = memory_.allocate(Part::Temporary, logits * kWide);
+    out_.host(FrameworkWork::Backward, 4);
+    out_.kernel("clear_logits", KernelKind::Pointwise, logits * kWide);
+    out_.kernel("loss_backward", KernelKind::Pointwise, tokens_ * kWide);
+    out_.kernel("softmax_backward", KernelKind::SoftmaxBackward, 3 * logits * kWide);
+    memory_.free(incoming);
+    memory_.free(logarithms);
+    const Memory::Id narrowed = memory_.allocate(Part::Temporary, logits * kNarrow);
+    out_.kernel("narrow_logits", KernelKind::Narrow, logits * (kNarrow + kWide));
+    memory_.free(outgoing);
+    memory_.free(narrowed);
+  });
+}
+
+}  // namespace foretrace::training

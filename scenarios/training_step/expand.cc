@@ -1,0 +1,181 @@
+#include "scenarios/training_step/expand.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "scenarios/training_step/schedule.h"
+
+namespace foretrace::training {
+namespace {
+
+/// Ranks in Megatron's order: tensor parallel neighbours first, then data, then pipeline.
+struct Place {
+  std::int64_t stage, replica, shard;
+};
+
+/// Processes that run the same text.
+struct RankClass {
+  std::vector<std::int64_t> processes;
+  Place place{};
+};
+
+struct Thread {
+  std::string text;
+  PartBytes memory{};
+  std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2;
+};
+
+bool groups_differ(const TrainingStep& step) { return step.tensor > 1 && step.data > 1; }
+
+std::vector<RankClass> rank_classes(const TrainingStep& step) {
+  std::vector<RankClass> classes;
+  for (std::int64_t process = 0; process < step.processes(); ++process) {
+    const std::int64_t shard = process % step.tensor;
+    const std::int64_t replica = process / step.tensor % step.data;
+    const std::int64_t stage = process / step.tensor / step.data;
+    const bool is_new = groups_differ(step) || (shard == 0 && replica == 0);
+    if (is_new) classes.push_back({{}, {stage, replica, shard}});
+    classes.back().processes.push_back(process);
+  }
+  return classes;
+}
+
+std::string tensor_group(const TrainingStep& step, const Place& place) {
+  return fmt::format("tensor_parallel_{}", place.stage * step.data + place.replica);
+}
+std::string data_group(const TrainingStep& step, const Place& place) {
+  return fmt::format("data_parallel_{}", place.stage * step.tensor + place.shard);
+}
+
+std::string group_line(const std::string& name, const std::vector<std::int64_t>& ranks) {
+  return fmt::format("  {}: {{ranks: [{}], init: eager}}\n", name, fmt::join(ranks, ", "));
+}
+
+std::string process_groups(const TrainingStep& step) {
+  std::string text;
+  for (std::int64_t stage = 0; stage < step.pipeline; ++stage) {
+    const std::int64_t first = stage * step.data * step.tensor;
+    for (std::int64_t replica = 0; step.tensor > 1 && replica < step.data; ++replica) {
+      std::vector<std::int64_t> ranks(static_cast<std::size_t>(step.tensor));
+      std::iota(ranks.begin(), ranks.end(), first + replica * step.tensor);
+      text += group_line(tensor_group(step, {stage, replica, 0}), ranks);
+    }
+    for (std::int64_t shard = 0; step.data > 1 && shard < step.tensor; ++shard) {
+      std::vector<std::int64_t> ranks;
+      for (std::int64_t replica = 0; replica < step.data; ++replica) {
+        ranks.push_back(first + replica * step.tensor + shard);
+      }
+      text += group_line(data_group(step, {stage, 0, shard}), ranks);
+    }
+  }
+  if (step.pipeline > 1) text += "  pipeline: {ranks: all, init: eager}\n";
+  return text.empty() ? "" : "process_groups:\n" + text;
+}
+
+StageLayers layers_of(const TrainingStep& step, std::int64_t stage) {
+  const std::int64_t each = step.model.layers / step.pipeline;
+  return {stage * each, (stage + 1) * each, stage == 0, stage + 1 == step.pipeline};
+}
+
+/// The workspaces of cuBLAS on GPUs with TMA, one for the thread that runs the backward pass; and
+/// the tokens and labels of all micro-batches.
+void allocate_rest(const TrainingStep& step, Memory& memory) {
+  constexpr std::int64_t kWorkspace = 32LL << 20;
+  memory.allocate(Part::Buffers, 2 * kWorkspace);
+  memory.allocate(Part::Buffers, 2 * step.tokens() * step.passes * 8);
+}
+
+Thread write_thread(const TrainingStep& step, const Place& place) {
+  constexpr int kIndent = 14;
+  Writer out{kIndent, step.tensor};
+  out.set_group("tensor_parallel", tensor_group(step, place));
+  out.set_group("data_parallel", data_group(step, place));
+  Memory memory;
+  const auto layout = make_layout(step, out, memory);
+  Decoder decoder{step, layers_of(step, place.stage), out, memory, *layout};
+  layout->allocate(decoder);
+  allocate_rest(step, memory);
+  out.host(FrameworkWork::Step);
+  write_passes(step, {place.stage, step.pipeline, step.data * step.tensor}, decoder, *layout, out);
+  decoder.update();
+  layout->after_update();
+  out.line("device_synchronize: {}");
+  return {out.text(), memory.peak(), out.largest_operand(), out.largest_input(),
+          out.largest_output()};
+}
+
+std::string buffers(const std::vector<Thread>& threads) {
+  std::int64_t operand = 2, input = 2, output = 2, total = 0;
+  for (const Thread& thread : threads) {
+    operand = std::max(operand, thread.largest_operand);
+    input = std::max(input, thread.largest_input);
+    output = std::max(output, thread.largest_output);
+    total = std::max(total, sum(thread.memory));
+  }
+  // What operations name is part of what a process holds at its peak.
+  const std::int64_t named = 3 * operand + input + output;
+  return fmt::format(
+      "buffers:                                      # what operations name, and the rest of a "
+      "process's peak\n"
+      "  operand_a: {{memory: device, size: {0}B, contents: random}}\n"
+      "  operand_b: {{memory: device, size: {0}B, contents: random}}\n"
+      "  result:    {{memory: device, size: {0}B}}\n"
+      "  part:      {{memory: device, size: {1}B}}\n"
+      "  whole:     {{memory: device, size: {2}B}}\n"
+      "  other:     {{memory: device, size: {3}B}}\n",
+      operand, input, output, std::max<std::int64_t>(4, total - named));
+}
+
+}  // namespace
+
+std::int64_t steps_of(const TrainingStep& step) {
+  if (step.steps > 0) return step.steps;
+  constexpr double kSettled = 0.35;  // s, some times what the clock needs under load
+  constexpr double kUsual = 400e12;  // flop/s of a GPU
+  const double seconds = model_flops(step) / static_cast<double>(step.processes()) / kUsual;
+  return std::clamp(static_cast<std::int64_t>(std::ceil(kSettled / seconds)), std::int64_t{2},
+                    std::int64_t{8});
+}
+
+Expansion expand(const TrainingStep& step) {
+  Expansion expansion;
+  const std::vector<RankClass> classes = rank_classes(step);
+  std::vector<Thread> threads;
+  threads.reserve(classes.size());
+  std::string text;
+  for (const RankClass& one : classes) {
+    threads.push_back(write_thread(step, one.place));
+    const bool all = classes.size() == 1;
+    text += fmt::format("  {}:\n",
+                        all ? std::string{"main"} : fmt::format("rank_{}", one.processes.front()));
+    if (!all) text += fmt::format("    processes: [{}]\n", fmt::join(one.processes, ", "));
+    text += fmt::format(
+        "    ops:\n"
+        "      - host_barrier: {{}}\n"
+        "      - repeat:\n"
+        "          times: {}\n"
+        "          ops:\n"
+        "          - region:\n"
+        "              name: step\n"
+        "              ops:\n{}",
+        steps_of(step), threads.back().text);
+    if (sum(threads.back().memory) > sum(expansion.memory))
+      expansion.memory = threads.back().memory;
+  }
+  expansion.text = fmt::format("nodes: {}\nprocesses: {}\n{}", step.nodes, step.processes(),
+                               process_groups(step));
+  if (step.sharding == Sharding::Fsdp) {
+    expansion.text += "streams: {gathering: {flags: non_blocking}}\n";
+  }
+  expansion.text += buffers(threads) + "threads:\n" + text;
+  expansion.parameters = parameter_count(step.model);
+  expansion.flops = model_flops(step);
+  expansion.tokens = step.tokens() * step.passes * step.data;
+  return expansion;
+}
+
+}  // namespace foretrace::training

@@ -1,0 +1,165 @@
+// FSDP2 (torch/distributed/fsdp/_fully_shard): a group of parameters for each block and one for the
+// rest. Shards are copied and gathered on streams of their own, the whole parameters copied out
+// on the current one; backward, the next group is gathered ahead, and gradients are scattered
+// behind each group.
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "scenarios/training_step/layouts.h"
+
+namespace foretrace::training {
+namespace {
+
+constexpr std::int64_t kComputeBytes = 2;
+
+class FullyShard : public Layout {
+ public:
+  FullyShard(const TrainingStep& step, Writer& out, Memory& memory)
+      : step_{step}, out_{out}, memory_{memory} {}
+
+  void allocate(const Decoder& decoder) override {
+    std::int64_t shards = 0;
+    for (std::int64_t group = 0; group < decoder.groups(); ++group) {
+      sizes_.push_back(decoder.group_parameters(group));
+      shards += share(group);
+    }
+    const std::int64_t width = step_.float32_parameters ? 4 : kComputeBytes;
+    memory_.allocate(Part::Parameters, shards * width);
+    memory_.allocate(Part::Optimizer, 2 * shards * width);
+    whole_.resize(sizes_.size());
+    tensors_ = decoder.held_tensors() / decoder.groups();
+  }
+
+  void begin_pass(bool is_first, bool is_last) override {
+    is_first_ = is_first;
+    scatters_ = is_last || step_.reduce_every_pass;
+  }
+
+  void before_forward(std::int64_t group) override { gather_now(group); }
+
+  void after_forward(std::int64_t group) override {
+    if (step_.reshard && group != rest()) release(group);
+  }
+
+  void before_backward(std::int64_t group) override {
+    gather_now(group);
+    const std::int64_t next = group == rest() ? rest() - 1 : group - 1;
+    if (next >= 0 && whole_[place(next)] == Memory::kNothing) start(next);
+  }
+
+  void gradient(std::int64_t elements) override {
+    if (step_.passes == 1) return;
+    // Unsharded sums in the type that is reduced in: made by the first pass, added to by the
+    // others.
+    const bool wide = step_.float32_reduce;
+    out_.host(FrameworkWork::Accumulate);
+    if (is_first_) {
+      if (wide) out_.kernel("hold_gradient", KernelKind::Widen, elements * 6);
+    } else {
+      out_.kernel("hold_gradient", wide ? KernelKind::Mixed : KernelKind::Pointwise,
+                  elements * (wide ? 10 : 6));
+    }
+  }
+
+  void after_backward(std::int64_t group) override {
+    release(group);
+    if (!scatters_) {
+      if (is_first_) memory_.allocate(Part::Gradients, sizes_[place(group)] * 4);
+      return;
+    }
+    const std::int64_t wide = step_.float32_reduce ? 4 : kComputeBytes;
+    const char* const type = step_.float32_reduce ? "float32" : "bfloat16";
+    if (!scattered_.empty()) out_.line(fmt::format("work_wait: {{work: {}}}", scattered_));
+    memory_.free(scattering_);
+    scattering_ = memory_.allocate(Part::Buffers, sizes_[place(group)] * wide);
+    gradients_.push_back(
+        memory_.allocate(Part::Gradients, share(group) * (step_.float32_parameters ? 4 : 2)));
+    out_.host(FrameworkWork::Shard);
+    out_.kernel("join_gradients", KernelKind::ShardCopy,
+                sizes_[place(group)] * (kComputeBytes + wide));
+    out_.host(FrameworkWork::Collective);
+    const std::int64_t part = share(group) * wide;
+    out_.needs(part, part * step_.data);
+    scattered_ = fmt::format("scattered_{}", group);
+    out_.line(
+        fmt::format("reduce_scatter: {{id: scatter, group: {}, input: whole, output: part, "
+                    "size: {}B, type: {}, op: avg, async: true, work: {}}}",
+                    out_.group("data_parallel"), part, type, scattered_));
+  }
+
+  void end_pass() override {
+    if (!scatters_ || scattered_.empty()) return;
+    out_.line(fmt::format("work_wait: {{work: {}}}", scattered_));
+    scattered_.clear();
+    memory_.free(std::exchange(scattering_, Memory::kNothing));
+  }
+
+  void after_update() override {
+    for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
+  }
+
+ private:
+  static std::size_t place(std::int64_t group) { return static_cast<std::size_t>(group); }
+  std::int64_t rest() const { return static_cast<std::int64_t>(sizes_.size()) - 1; }
+  std::int64_t share(std::int64_t group) const {
+    return (sizes_[place(group)] + step_.data - 1) / step_.data;
+  }
+
+  /// Copies the shard into a buffer and gathers it, ahead of what the current stream does.
+  void start(std::int64_t group) {
+    if (whole_[place(group)] != Memory::kNothing || started_.contains(group)) return;
+    const std::int64_t part = share(group) * kComputeBytes;
+    out_.host(FrameworkWork::Shard);
+    out_.on_stream("gathering");
+    if (step_.float32_parameters) {
+      out_.kernel("narrow_shard", KernelKind::Narrow, share(group) * 6);
+    }
+    out_.kernel("copy_shard", KernelKind::Pointwise, 2 * part);
+    out_.on_stream("");
+    out_.host(FrameworkWork::Collective);
+    out_.needs(part, part * step_.data);
+    out_.line(
+        fmt::format("all_gather: {{id: gather, stream: gathering, group: {}, input: part, "
+                    "output: whole, size: {}B, type: bfloat16, async: true, work: "
+                    "gathered_{}}}",
+                    out_.group("data_parallel"), part, group));
+    started_[group] = memory_.allocate(Part::Buffers, part * step_.data);
+  }
+
+  void gather_now(std::int64_t group) {
+    if (whole_[place(group)] != Memory::kNothing) return;
+    start(group);
+    out_.line(fmt::format("work_wait: {{work: gathered_{}}}", group));
+    whole_[place(group)] = memory_.allocate(Part::Buffers, sizes_[place(group)] * kComputeBytes);
+    out_.kernel("spread_parameters", KernelKind::ShardCopy,
+                2 * sizes_[place(group)] * kComputeBytes);
+    memory_.free(started_[group]);
+    started_.erase(group);
+  }
+
+  void release(std::int64_t group) {
+    memory_.free(std::exchange(whole_[place(group)], Memory::kNothing));
+  }
+
+  const TrainingStep& step_;
+  Writer& out_;
+  Memory& memory_;
+  std::vector<std::int64_t> sizes_;  ///< elements of each group
+  std::vector<Memory::Id> whole_;    ///< where a group is gathered
+  std::map<std::int64_t, Memory::Id> started_;
+  std::vector<Memory::Id> gradients_;
+  Memory::Id scattering_ = Memory::kNothing;
+  std::string scattered_;
+  std::int64_t tensors_ = 0;
+  bool is_first_ = true, scatters_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Layout> make_fsdp(const TrainingStep& step, Writer& out, Memory& memory) {
+  return std::make_unique<FullyShard>(step, out, memory);
+}
+
+}  // namespace foretrace::training

@@ -1,0 +1,245 @@
+// The layers of the decoder: what PyTorch calls for each, forward, and on the tape for backward.
+// The order within a node of autograd, and which casts autocast puts in, were read from profiled
+// steps of PyTorch 2.11.
+#include <string>
+#include <utility>
+
+#include "scenarios/training_step/decoder.h"
+
+namespace foretrace::training {
+namespace {
+
+constexpr std::int64_t kBf16 = 2;  // bytes
+constexpr std::int64_t kF32 = 4;
+constexpr std::int64_t kTile = 128;  // tokens of attention's tiles, rows and columns
+
+}  // namespace
+
+void Decoder::norm(bool joins_residual) {
+  using enum KernelKind;
+  const bool rms = model_.rms_norm;
+  const std::int64_t elements = norm_tokens_ * model_.hidden;
+  out_.host(FrameworkWork::Forward);
+  out_.kernel("norm", rms ? RmsNorm : LayerNorm, 2 * elements * stream_);
+  // In bfloat16 the linear layers save its result; autocast makes copies for them instead.
+  const Memory::Id result = step_.autocasts() ? Memory::kNothing : save(elements * stream_);
+  on_backward([this, rms, elements, result, joins_residual] {
+    out_.host(FrameworkWork::Backward, 2);
+    out_.kernel("norm_backward", rms ? RmsNormBackward : LayerNormBackward, 3 * elements * stream_);
+    out_.kernel("norm_weights", rms ? RmsNormWeights : LayerNormWeights, 2 * elements * stream_);
+    memory_.free(result);
+    const std::int64_t tensors = rms ? 1 : 2;
+    for (std::int64_t i = 0; i < tensors; ++i) {
+      out_.host(FrameworkWork::Accumulate);
+      hooks_.gradient(model_.hidden);
+    }
+    if (step_.sequence_parallel) collective("all_reduce", model_.hidden * kBf16);
+    if (!joins_residual) return;
+    pointwise("add_residual_gradient", 3 * elements * stream_, FrameworkWork::Backward);
+  });
+}
+
+/// y (tokens x outputs) = x (tokens x inputs) * W^T; column-major: m = outputs, n = tokens.
+void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input) {
+  const bool casts = step_.autocasts();
+  const std::int64_t weights = inputs * outputs;
+  const std::int64_t input = tokens_ * inputs;
+  out_.host(FrameworkWork::Linear);
+  if (step_.tensor > 1) out_.host(FrameworkWork::DTensor);
+  Memory::Id weight_copy = Memory::kNothing, input_copy = Memory::kNothing;
+  if (casts) {
+    if (model_.biases && outputs != vocab_) {
+      out_.host(FrameworkWork::Autocast);
+      out_.kernel("cast_bias", KernelKind::Narrow, outputs * (kBf16 + kF32));
+    }
+    out_.host(FrameworkWork::Autocast);
+    out_.kernel("cast_weight", KernelKind::Narrow, weights * (kBf16 + kF32));
+    weight_copy = save(weights * kBf16);
+    if (cast_input) {
+      out_.host(FrameworkWork::Autocast);
+      out_.kernel("cast_input", KernelKind::Narrow, input * (kBf16 + kF32));
+      input_copy = save(input * kBf16);
+    }
+  }
+  const std::string name = id;
+  const bool is_needed = !runs_again_ || name != "down";
+  if (is_needed) out_.product(id, outputs, tokens_, inputs);
+  const bool is_shared = shares_gradient_;
+  const bool has_bias = model_.biases && outputs != vocab_;
+  on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
+               input_copy, is_shared, has_bias] {
+    const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
+    const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
+    out_.host(FrameworkWork::Product);
+    if (step_.tensor > 1) out_.host(FrameworkWork::DTensor);
+    if (!has_bias) out_.product(name + "_weights", inputs, outputs, tokens_);
+    out_.product(name + "_inputs", inputs, tokens_, outputs);
+    if (has_bias) {
+      out_.product(name + "_weights", inputs, outputs, tokens_);
+      out_.host(FrameworkWork::Backward);
+      out_.kernel("bias_gradient", KernelKind::ColumnSum, tokens_ * outputs * kBf16);
+    }
+    memory_.free(weight_copy);
+    memory_.free(input_copy);
+    if (casts && cast_input) {
+      out_.host(FrameworkWork::Backward);
+      out_.kernel("widen_input_gradient", KernelKind::Widen, input * (kBf16 + kF32));
+    }
+    give_gradient(weights, !is_shared);
+    if (has_bias) give_gradient(outputs, true);
+    memory_.free(weight_gradient);
+    memory_.free(input_gradient);
+  });
+}
+
+/// Several layers read the same input: its gradients are added.
+void Decoder::add_input_gradients(std::int64_t count) {
+  on_backward([this, count] {
+    for (std::int64_t i = 0; i < count; ++i) {
+      pointwise("add_gradients", 3 * tokens_ * model_.hidden * stream_, FrameworkWork::Backward);
+    }
+  });
+}
+
+void Decoder::add_residual() {
+  const std::int64_t elements = norm_tokens_ * model_.hidden;
+  out_.host(FrameworkWork::Forward);
+  const bool mixed = step_.autocasts();
+  out_.kernel("residual", mixed ? KernelKind::Mixed : KernelKind::Pointwise,
+              elements * (2 * stream_ + kBf16));
+  const Memory::Id result = save(elements * stream_);
+  on_backward([this, elements, mixed, result] {
+    memory_.free(result);
+    if (!mixed) return;
+    out_.host(FrameworkWork::Backward);
+    out_.kernel("narrow_gradient", KernelKind::Narrow, elements * (kBf16 + kF32));
+  });
+}
+
+/// mul, neg, cat, mul and add, as modules in Python write it; backward the same five.
+void Decoder::rope(std::int64_t width) {
+  const std::int64_t bytes = tokens_ * width * kBf16;
+  const auto five = [this, bytes](FrameworkWork work) {
+    out_.host(work, 5);
+    out_.kernel("rope", KernelKind::Strided, 2 * bytes);
+    out_.kernel("rope", KernelKind::Strided, bytes);
+    out_.kernel("rope", KernelKind::Concatenate, 2 * bytes);
+    out_.kernel("rope", KernelKind::Strided, 2 * bytes);
+    out_.kernel("rope", KernelKind::Strided, 3 * bytes);
+  };
+  five(FrameworkWork::Forward);
+  on_backward([five] { five(FrameworkWork::Backward); });
+}
+
+/// Rope and attention itself: what selective recomputation runs again.
+void Decoder::core() {
+  const bool rotates = model_.positions == 0;
+  if (rotates) {
+    rope(q_);
+    rope(kv_);
+  }
+  const std::int64_t square = 4 * step_.micro_batch * q_ * step_.sequence;
+  const std::int64_t moved = tokens_ * (2 * q_ + 2 * kv_) * kBf16;
+  out_.host(FrameworkWork::Attention);
+  out_.attention("attention", KernelKind::AttentionForward,
+                 square * (step_.sequence + 3 * kTile / 2) / 2, moved, model_.head_dim);
+  const Memory::Id inputs = save(rotates ? tokens_ * (q_ + kv_) * kBf16 : 0);
+  const Memory::Id result = save(tokens_ * q_ * kBf16 + tokens_ * q_ / model_.head_dim * kF32);
+  on_backward([this, square, moved, inputs, result] {
+    const Memory::Id gradients =
+        memory_.allocate(Part::Temporary, tokens_ * ((q_ + 2 * q_) * kBf16 + q_ * kF32));
+    out_.host(FrameworkWork::AttentionBackward);
+    out_.kernel("attention_dot", KernelKind::Pointwise, 2 * tokens_ * q_ * kBf16);
+    out_.attention("attention_backward", KernelKind::AttentionBackward,
+                   square * (step_.sequence + 2 * kTile) / 4 * 5, 2 * moved, model_.head_dim);
+    out_.kernel("attention_narrow", KernelKind::Pointwise, tokens_ * q_ * (kBf16 + kF32));
+    if (kv_ < q_) {  // the heads of a group are added
+      out_.kernel("attention_heads", KernelKind::Pointwise, tokens_ * (q_ + kv_) * kBf16);
+      out_.kernel("attention_heads", KernelKind::Pointwise, tokens_ * (q_ + kv_) * kBf16);
+    }
+    memory_.free(gradients);
+    memory_.free(inputs);
+    memory_.free(result);
+  });
+}
+
+void Decoder::attention_part() {
+  norm();
+  enter_tensor_parallel(model_.joined_qkv ? 1 : 3);
+  if (model_.joined_qkv) {
+    linear("qkv", model_.hidden, q_ + 2 * kv_, true);
+    on_backward([this] {
+      out_.host(FrameworkWork::Backward, 2);
+      out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
+    });
+  } else {
+    add_input_gradients(2);
+    linear("query", model_.hidden, q_, true);
+    linear("key", model_.hidden, kv_, true);
+    linear("value", model_.hidden, kv_, true);
+  }
+  const bool rotates = model_.positions == 0;
+  const bool again = step_.recompute == Recompute::Selective;
+  const Memory::Id saved = save(tokens_ * (rotates && !again ? kv_ : q_ + 2 * kv_) * kBf16);
+  on_backward([this, saved] { memory_.free(saved); });
+  if (again) {
+    Tape nobody;
+    Tape* const outer = std::exchange(tape_, &nobody);
+    keeps_ = false;
+    core();
+    keeps_ = true;
+    for (const Memory::Id id : std::exchange(unsaved_, {})) memory_.free(id);
+    tape_ = outer;
+    const Memory::Id mixed = save(tokens_ * q_ * kBf16);
+    on_backward([this, mixed] {
+      Tape tape;
+      Tape* const before = std::exchange(tape_, &tape);
+      out_.host(FrameworkWork::Recompute);
+      core();
+      run_back(tape);
+      tape_ = before;
+      memory_.free(mixed);
+    });
+  } else {
+    core();
+  }
+  linear("output", q_, model_.hidden, false);
+  leave_tensor_parallel();
+  add_residual();
+}
+
+void Decoder::activation() {
+  const std::int64_t bytes = tokens_ * ffn_ * kBf16;
+  const bool gated = model_.gated;
+  pointwise("activation", 2 * bytes, FrameworkWork::Forward);
+  if (gated) pointwise("gate", 3 * bytes, FrameworkWork::Forward);
+  // Gate, its activation, up and their product; else up and its activation.
+  const Memory::Id saved = save((gated ? 4 : 2) * bytes);
+  on_backward([this, bytes, gated, saved] {
+    const Memory::Id gradients = memory_.allocate(Part::Temporary, (gated ? 2 : 1) * bytes);
+    if (gated) {
+      out_.host(FrameworkWork::Backward, 2);
+      out_.kernel("gate_backward", KernelKind::Pointwise, 3 * bytes);
+      out_.kernel("gate_backward", KernelKind::Pointwise, 3 * bytes);
+    }
+    pointwise("activation_backward", 3 * bytes, FrameworkWork::Backward);
+    memory_.free(gradients);
+    memory_.free(saved);
+  });
+}
+
+void Decoder::mlp_part() {
+  norm();
+  enter_tensor_parallel(model_.gated ? 2 : 1);
+  if (model_.gated) {
+    add_input_gradients(1);
+    linear("gate", model_.hidden, ffn_, true);
+  }
+  linear("up", model_.hidden, ffn_, true);
+  activation();
+  linear("down", ffn_, model_.hidden, false);
+  leave_tensor_parallel();
+  add_residual();
+}
+
+}  // namespace foretrace::training

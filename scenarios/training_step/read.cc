@@ -1,0 +1,236 @@
+#include "scenarios/training_step/read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
+
+namespace foretrace::training {
+namespace {
+
+constexpr std::int64_t kLargest = 1'000'000'000;
+
+/// Typed values of one map; absent keys leave what is there.
+class Fields {
+ public:
+  Fields(Reader& reader, MapReader& map) : reader_{reader}, map_{map} {}
+
+  bool number(std::string_view key, std::int64_t& value, std::int64_t low = 1) {
+    const YamlNode* node = map_.optional(key);
+    if (node != nullptr) value = read_constant(reader_, *node, kNumber, low, kLargest);
+    return node != nullptr;
+  }
+  void needed(std::string_view key, std::int64_t& value) {
+    const YamlNode* node = map_.required(key);
+    if (node != nullptr) value = read_constant(reader_, *node, kNumber, 1, kLargest);
+  }
+  void size(std::string_view key, std::int64_t& value) {
+    const YamlNode* node = map_.optional(key);
+    if (node != nullptr) value = read_constant(reader_, *node, kSize, 1, kNoLimit);
+  }
+  template <class T>
+  void choice(std::string_view key, T& value, const Choices<T>& choices) {
+    const YamlNode* node = map_.optional(key);
+    if (node != nullptr) value = read_choice(reader_, *node, key, choices);
+  }
+  void flag(std::string_view key, bool& value) {
+    choice<bool>(key, value, {{"true", true}, {"false", false}});
+  }
+
+ private:
+  Reader& reader_;
+  MapReader& map_;
+};
+
+Architecture architecture_in_place(Reader& reader, MapReader& map) {
+  Architecture model;
+  Fields fields{reader, map};
+  bool like_gpt = false;
+  fields.choice<bool>("style", like_gpt, {{"llama", false}, {"gpt", true}});
+  fields.needed("layers", model.layers);
+  fields.needed("hidden", model.hidden);
+  fields.needed("heads", model.heads);
+  model.kv_heads = model.heads;
+  fields.number("kv_heads", model.kv_heads);
+  model.head_dim = model.hidden / std::max<std::int64_t>(1, model.heads);
+  fields.number("head_dim", model.head_dim);
+  fields.needed("ffn", model.ffn);
+  fields.needed("vocab", model.vocab);
+  fields.number("positions", model.positions, 0);
+  fields.flag("tied", model.tied);
+  if (like_gpt) {
+    model.gated = model.rms_norm = false;
+    model.biases = model.joined_qkv = true;
+    if (model.positions == 0) model.positions = 1;  // as long as the sequence
+  }
+  model.name = like_gpt ? "gpt" : "llama";
+  return model;
+}
+
+std::vector<std::string> shipped_models() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry :
+       std::filesystem::directory_iterator{data_directory() / "scenarios/architectures", none}) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Architecture from_file(Reader& reader, const YamlNode& at, const std::filesystem::path& path) {
+  try {
+    return read_config(reader, at, read_text_file(path), path.string());
+  } catch (const UsageError& error) {
+    reader.problems.error(at, error.what());
+    return {};
+  }
+}
+
+Architecture read_model(Reader& reader, const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::Scalar) {
+    const std::vector<std::string> known = shipped_models();
+    const std::string name = read_word(reader, node, "a model's name");
+    if (std::ranges::find(known, name) == known.end()) {
+      report_unknown_word(reader, node, "model", name, known);
+      return {};
+    }
+    return from_file(reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
+  }
+  MapReader map{node, "a model", reader.problems};
+  Architecture model;
+  if (const YamlNode* config = map.optional("config")) {
+    const auto beside = std::filesystem::path{reader.problems.file()}.parent_path();
+    model = from_file(reader, *config, beside / config->text);
+    // A cut or grown model: what a config.json says may be replaced.
+    Fields fields{reader, map};
+    fields.number("layers", model.layers);
+    fields.number("vocab", model.vocab);
+    fields.flag("tied", model.tied);
+  } else {
+    model = architecture_in_place(reader, map);
+  }
+  map.finish();
+  return model;
+}
+
+/// `batch: {sequence, micro, global}` or `passes` instead of `global`.
+void read_batch(Reader& reader, const YamlNode& node, TrainingStep& step) {
+  MapReader map{node, "a batch", reader.problems};
+  Fields fields{reader, map};
+  fields.needed("sequence", step.sequence);
+  fields.number("micro", step.micro_batch);
+  fields.number("passes", step.passes);
+  std::int64_t global = 0;
+  const bool has_passes = map.has("passes");
+  if (fields.number("global", global)) {
+    const std::int64_t each = step.micro_batch * step.data;
+    if (has_passes) {
+      reader.problems.error(node, "either 'global' or 'passes', not both");
+    } else if (global % each != 0) {
+      reader.problems.error(
+          *map.optional("global"),
+          fmt::format("{} sequences are not whole micro-batches of {} on {} data parallel ranks",
+                      global, step.micro_batch, step.data),
+          fmt::format("a multiple of {}: {} or {}", each,
+                      std::max<std::int64_t>(1, global / each) * each, (global / each + 1) * each));
+    } else {
+      step.passes = global / each;
+    }
+  }
+  map.finish();
+}
+
+void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
+  if (node == nullptr) return;
+  MapReader map{*node, "'parallel'", reader.problems};
+  Fields fields{reader, map};
+  fields.number("tensor", step.tensor);
+  fields.number("pipeline", step.pipeline);
+  fields.flag("sequence", step.sequence_parallel);
+  fields.flag("loss", step.loss_parallel);
+  fields.choice<Schedule>("schedule", step.schedule,
+                          {{"1f1b", Schedule::OneForwardOneBackward}, {"gpipe", Schedule::GPipe}});
+  map.finish();
+}
+
+void read_precision(Reader& reader, const YamlNode* node, TrainingStep& step) {
+  if (node == nullptr) return;
+  MapReader map{*node, "'precision'", reader.problems};
+  Fields fields{reader, map};
+  const Choices<bool> types{{"bfloat16", false}, {"float32", true}};
+  bool computes_wide = false;
+  fields.choice<bool>("compute", computes_wide, types);
+  if (computes_wide) {
+    reader.problems.error(*map.optional("compute"), "only bfloat16 is expanded for 'compute'",
+                          "'parameters: float32' is what autocast and FSDP's mixed precision have");
+  }
+  fields.choice<bool>("parameters", step.float32_parameters, types);
+  fields.choice<bool>("reduce", step.float32_reduce, types);
+  map.finish();
+}
+
+void read_ddp(Reader& reader, const YamlNode* node, TrainingStep& step) {
+  if (node == nullptr) return;
+  MapReader map{*node, "'ddp'", reader.problems};
+  Fields fields{reader, map};
+  fields.size("bucket", step.bucket_bytes);
+  fields.flag("views", step.bucket_views);
+  fields.flag("reduce_every_pass", step.reduce_every_pass);
+  map.finish();
+}
+
+}  // namespace
+
+TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
+  MapReader map{node, "a training step", reader.problems};
+  const std::size_t errors = reader.problems.error_count();
+  Fields fields{reader, map};
+  TrainingStep step;
+  step.nodes = reader.program.nodes;
+  if (const YamlNode* model = map.required("model")) step.model = read_model(reader, *model);
+  read_parallel(reader, map.optional("parallel"), step);
+  const std::int64_t processes = reader.program.processes;
+  const std::int64_t degrees = step.tensor * step.pipeline;
+  step.data = std::max<std::int64_t>(1, processes / degrees);
+  if (processes % degrees != 0) {
+    reader.problems.error(
+        node,
+        fmt::format("{} processes are not whole replicas of {} (tensor {} x pipeline {})",
+                    processes, degrees, step.tensor, step.pipeline),
+        fmt::format("'processes' must be a multiple of {}", degrees));
+  }
+  if (const YamlNode* batch = map.required("batch")) read_batch(reader, *batch, step);
+  step.sharding = step.data > 1 ? Sharding::Ddp : Sharding::None;
+  fields.choice<Sharding>("sharding", step.sharding,
+                          {{"none", Sharding::None},
+                           {"ddp", Sharding::Ddp},
+                           {"zero1", Sharding::Zero1},
+                           {"zero2", Sharding::Zero2},
+                           {"fsdp", Sharding::Fsdp},
+                           {"zero3", Sharding::Fsdp}});
+  if (step.data == 1) step.sharding = Sharding::None;
+  fields.flag("reshard_after_forward", step.reshard);
+  read_precision(reader, map.optional("precision"), step);
+  read_ddp(reader, map.optional("ddp"), step);
+  fields.choice<OptimizerKernel>(
+      "optimizer", step.optimizer,
+      {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
+  fields.choice<Recompute>(
+      "recompute", step.recompute,
+      {{"none", Recompute::None}, {"selective", Recompute::Selective}, {"full", Recompute::Full}});
+  bool is_eager = true;
+  fields.choice<bool>("framework", is_eager, {{"pytorch", true}});
+  fields.number("steps", step.steps);
+  map.finish();
+  if (step.model.positions > 0)
+    step.model.positions = std::max(step.model.positions, step.sequence);
+  if (reader.problems.error_count() == errors) check(reader, step, node);
+  return step;
+}
+
+}  // namespace foretrace::training

@@ -1,0 +1,74 @@
+#include "scenarios/training_step/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace foretrace::training {
+
+std::string Writer::place() const { return stream_.empty() ? "" : "stream: " + stream_ + ", "; }
+
+void Writer::line(std::string_view text) {
+  text_ += margin_;
+  text_ += "- ";
+  text_ += text;
+  text_ += '\n';
+}
+
+void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k) {
+  constexpr std::int64_t kBytes = 2;
+  largest_operand_ = std::max({largest_operand_, kBytes * m * k, kBytes * k * n, kBytes * m * n});
+  line(
+      fmt::format("gemm: {{id: {}, {}m: {}, n: {}, k: {}, type: bfloat16, a: operand_a, b: "
+                  "operand_b, c: result}}",
+                  id, place(), m, n, k));
+}
+
+void Writer::kernel(std::string_view id, KernelKind kind, std::int64_t bytes) {
+  line(fmt::format("library_kernel: {{id: {}, {}kernel: {}, size: {}B}}", id, place(),
+                   kernel_kind_name(kind), bytes));
+}
+
+void Writer::attention(std::string_view id, KernelKind kind, std::int64_t flops, std::int64_t bytes,
+                       std::int64_t width) {
+  line(fmt::format("library_kernel: {{id: {}, {}kernel: {}, flops: {}, size: {}B, width: {}}}", id,
+                   place(), kernel_kind_name(kind), flops, bytes, width));
+}
+
+void Writer::host(FrameworkWork work, std::int64_t count) {
+  if (count == 1) {
+    line(fmt::format("framework_call: {{work: {}}}", framework_work_name(work)));
+  } else if (count > 1) {
+    line(fmt::format("framework_call: {{work: {}, count: {}}}", framework_work_name(work), count));
+  }
+}
+
+std::string Writer::group(std::string_view name) const {
+  const auto found = groups_.find(name);
+  return found == groups_.end() ? std::string{name} : found->second;
+}
+
+void Writer::needs(std::int64_t input, std::int64_t output) {
+  largest_input_ = std::max(largest_input_, input);
+  largest_output_ = std::max(largest_output_, output);
+}
+
+void Writer::collective(std::string_view name, std::string_view group, std::int64_t bytes) {
+  host(FrameworkWork::Collective);
+  if (name == "all_reduce") {
+    needs(bytes, 0);
+    line(fmt::format(
+        "all_reduce: {{id: {0}_{1}, group: {2}, buffer: part, size: {3}B, type: bfloat16}}", group,
+        name, this->group(group), bytes));
+    return;
+  }
+  const bool gathers = name == "all_gather";
+  needs(gathers ? bytes : 0, gathers ? bytes * tensor_ : 0);
+  needs(gathers ? 0 : bytes, gathers ? 0 : bytes * tensor_);
+  line(fmt::format(
+      "{1}: {{id: {0}_{1}, group: {2}, input: {3}, output: {4}, size: {5}B, type: bfloat16}}",
+      group, name, this->group(group), gathers ? "part" : "whole", gathers ? "whole" : "part",
+      bytes));
+}
+
+}  // namespace foretrace::training

@@ -1,0 +1,54 @@
+// The operations of one host thread as a scenario's text, in the order of the calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "scenarios/program/ops.h"
+#include "scenarios/training_step/memory.h"
+
+namespace foretrace::training {
+
+class Writer {
+ public:
+  /// `tensor`: ranks of the tensor parallel group, for the sizes of its buffers.
+  Writer(int indent, std::int64_t tensor)
+      : margin_(static_cast<std::size_t>(indent), ' '), tensor_{tensor} {}
+
+  /// c (m x n) = a (m x k) * b (k x n) in bfloat16, column-major.
+  void product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k);
+  /// A kernel that moves `bytes` of device memory.
+  void kernel(std::string_view id, KernelKind kind, std::int64_t bytes);
+  void attention(std::string_view id, KernelKind kind, std::int64_t flops, std::int64_t bytes,
+                 std::int64_t width);
+  /// A synchronous collective in bfloat16 on the current stream: "all_reduce" of `bytes`, or what a
+  /// rank gives to an all_gather and gets from a reduce_scatter.
+  void collective(std::string_view name, std::string_view group, std::int64_t bytes);
+  void host(FrameworkWork work, std::int64_t count = 1);
+  /// Any other operation, as it stands in a scenario behind "- ".
+  void line(std::string_view text);
+  /// "stream" of kernels from here on; empty: the default stream.
+  void on_stream(std::string_view stream) { stream_ = stream; }
+
+  const std::string& text() const { return text_; }
+  /// Group names of this thread's ranks: "tensor_parallel" becomes "tensor_parallel_3".
+  void set_group(std::string group, std::string name) { groups_[group] = std::move(name); }
+  std::string group(std::string_view name) const;
+  /// Notes that a collective needs buffers so large.
+  void needs(std::int64_t input, std::int64_t output);
+  std::int64_t largest_input() const { return largest_input_; }
+  std::int64_t largest_output() const { return largest_output_; }
+  std::int64_t largest_operand() const { return largest_operand_; }  ///< bytes of a product's
+
+ private:
+  std::string place() const;
+
+  std::string margin_, text_, stream_;
+  std::int64_t tensor_;
+  std::map<std::string, std::string, std::less<>> groups_;
+  std::int64_t largest_operand_ = 2, largest_input_ = 2, largest_output_ = 2;
+};
+
+}  // namespace foretrace::training

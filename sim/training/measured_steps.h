@@ -1,0 +1,41 @@
+// Training steps that PyTorch was measured in (hw/pytorch/train.py), and the same steps predicted.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "scenarios/training_step/description.h"
+
+namespace foretrace::sim {
+
+struct MeasuredStep {
+  std::string id;
+  bool may_fit = false;  ///< its mark: else it only judges
+  bool out_of_memory = false;
+  double seconds = 0;     ///< median of synchronised steps, slowest rank
+  std::int64_t peak = 0;  ///< bytes allocated, largest rank
+  double exposed = -1;    ///< share of the profiled step with NCCL's kernels alone; -1: no trace
+  std::string refused;    ///< why it is not expanded; else empty
+  training::TrainingStep step;
+};
+
+/// The lines of a results.jsonl. Throws UsageError naming the line that is wrong.
+std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file);
+
+struct PredictedStep {
+  double seconds = 0;
+  double computing = 0, exposed = 0, idle = 0;  ///< shares of it
+  std::int64_t peak = 0;                        ///< bytes
+  bool fits = true;
+};
+
+/// One for each step, in forked children; empty for those that are not expanded. Call before any
+/// engine exists in this process.
+std::vector<std::optional<PredictedStep>> predict_steps(const std::vector<MeasuredStep>& steps,
+                                                        const Machine& machine);
+
+}  // namespace foretrace::sim

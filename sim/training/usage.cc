@@ -1,0 +1,176 @@
+#include "sim/training/usage.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "reports/timeline/span_class.h"
+
+namespace foretrace::sim {
+namespace {
+
+using Interval = std::pair<std::int64_t, std::int64_t>;
+
+/// Sorted and disjoint.
+std::vector<Interval> merged(std::vector<Interval> spans) {
+  std::ranges::sort(spans);
+  std::vector<Interval> result;
+  for (const Interval& span : spans) {
+    if (result.empty() || span.first > result.back().second) {
+      result.push_back(span);
+    } else {
+      result.back().second = std::max(result.back().second, span.second);
+    }
+  }
+  return result;
+}
+
+std::int64_t length(const std::vector<Interval>& spans) {
+  std::int64_t sum = 0;
+  for (const auto& [begin, end] : spans) sum += end - begin;
+  return sum;
+}
+
+struct Window {
+  std::uint32_t process = 0;
+  Interval time{};
+};
+
+/// The last step ends where the last span of its process does.
+std::optional<Window> last_step(const Timeline& timeline) {
+  const RegionSamples* slowest = nullptr;
+  for (const RegionSamples& region : timeline.regions) {
+    if (region.name != "step") continue;
+    const bool later = slowest == nullptr || region.instance > slowest->instance;
+    const bool slower = slowest != nullptr && region.instance == slowest->instance &&
+                        region.samples_ns.front() > slowest->samples_ns.front();
+    if (later || slower) slowest = &region;
+  }
+  if (slowest == nullptr) return std::nullopt;
+  std::int64_t end = 0;
+  for (const Span& span : timeline.spans) {
+    if (timeline.lanes[span.lane].process == slowest->process) end = std::max(end, span.end_ns);
+  }
+  return Window{slowest->process, {end - slowest->samples_ns.front(), end}};
+}
+
+std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
+
+}  // namespace
+
+std::optional<StepUsage> usage_of(const Timeline& timeline) {
+  const auto window = last_step(timeline);
+  if (!window) return std::nullopt;
+  const auto [from, to] = window->time;
+  std::vector<Interval> kernels, everything;
+  for (const Span& span : timeline.spans) {
+    const Lane& lane = timeline.lanes[span.lane];
+    if (lane.process != window->process || lane.device == kNoDevice || span.end_ns <= from)
+      continue;
+    const SpanClass kind = class_of(timeline.ops[span.op], lane);
+    if (kind != SpanClass::Kernel && kind != SpanClass::Nccl && kind != SpanClass::Copy) continue;
+    const Interval inside{std::max(span.begin_ns, from), std::min(span.end_ns, to)};
+    everything.push_back(inside);
+    if (kind != SpanClass::Nccl) kernels.push_back(inside);
+  }
+  const auto whole = static_cast<double>(std::max<std::int64_t>(1, to - from));
+  const auto computing = static_cast<double>(length(merged(std::move(kernels))));
+  const auto busy = static_cast<double>(length(merged(std::move(everything))));
+  return StepUsage{whole * 1e-9, computing / whole, (busy - computing) / whole, 1 - busy / whole};
+}
+
+std::string limit_of(const StepUsage& usage) {
+  if (usage.idle > usage.exposed && usage.idle > 0.25) return "the host thread";
+  return usage.exposed > usage.computing / 2 ? "communication" : "computing";
+}
+
+MemoryVerdict memory_verdict(const training::Expansion& expansion, const Machine& machine) {
+  // CUDA's context and NCCL's buffers, and what the caching allocator loses to fragments.
+  constexpr double kBeside = 1.2e9;
+  constexpr double kTight = 0.95;
+  MemoryVerdict verdict;
+  verdict.bytes = static_cast<double>(training::sum(expansion.memory));
+  if (!machine.has(Param::GpuMemory)) return verdict;
+  verdict.capacity = machine.get(Param::GpuMemory).value;
+  verdict.fits = verdict.bytes + kBeside <= verdict.capacity;
+  verdict.is_tight = verdict.fits && verdict.bytes + kBeside > kTight * verdict.capacity;
+  return verdict;
+}
+
+namespace {
+
+/// The first three things to change, those that cost least first.
+std::vector<std::string> remedies(const training::TrainingStep& step,
+                                  const training::Expansion& expansion) {
+  using enum training::Part;
+  const auto of = [&](training::Part part) {
+    return static_cast<double>(expansion.memory[static_cast<std::size_t>(part)]);
+  };
+  std::vector<std::string> all;
+  const bool by_activations = of(Activations) + of(Temporary) > of(Parameters) + of(Optimizer);
+  const auto for_activations = [&] {
+    if (step.micro_batch > 1) {
+      all.push_back(fmt::format("a smaller micro-batch: {} instead of {}, with more passes",
+                                step.micro_batch / 2, step.micro_batch));
+    }
+    if (step.recompute == training::Recompute::None) {
+      all.emplace_back("recompute: selective, or full: activations are computed again");
+    } else if (step.recompute == training::Recompute::Selective) {
+      all.emplace_back("recompute: full: only the inputs of layers are kept");
+    }
+    if (step.tensor > 1 && !step.sequence_parallel) {
+      all.emplace_back("parallel: {sequence: true}: norms and residuals are split too");
+    }
+  };
+  if (by_activations) for_activations();
+  if (step.sharding != training::Sharding::Fsdp && step.data > 1) {
+    all.emplace_back("sharding: fsdp: parameters, gradients and moments are split over the ranks");
+  }
+  if (step.float32_parameters && step.sharding != training::Sharding::Fsdp) {
+    all.emplace_back("precision: {parameters: bfloat16}: half the bytes for each parameter");
+  }
+  if (!by_activations) for_activations();
+  all.push_back(fmt::format("more GPUs: parallel: {{tensor: {}}}, or twice the processes with fsdp",
+                            step.tensor * 2));
+  all.emplace_back("a GPU with more memory: foretrace list machines");
+  all.resize(std::min<std::size_t>(3, all.size()));
+  return all;
+}
+
+}  // namespace
+
+std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
+                     const Machine& machine, const std::optional<StepUsage>& usage) {
+  std::string text;
+  if (usage) {
+    const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;
+    text += fmt::format(
+        "step: {:.3g} ms, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU\n"
+        "of it {:.0f} % computing, {:.0f} % only communication, {:.0f} % idle: limited by {}\n",
+        usage->seconds * 1e3, static_cast<double>(expansion.tokens) / usage->seconds,
+        each * 1e-12, 100 * usage->computing, 100 * usage->exposed, 100 * usage->idle,
+        limit_of(*usage));
+  }
+  const MemoryVerdict verdict = memory_verdict(expansion, machine);
+  text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),
+                      gigabytes(verdict.capacity));
+  for (std::size_t i = 0; i < training::kParts; ++i) {
+    text += fmt::format("{} {} {}", i == 0 ? "" : ",",
+                        training::part_name(static_cast<training::Part>(i)),
+                        gigabytes(static_cast<double>(expansion.memory[i])));
+  }
+  text += '\n';
+  if (verdict.is_tight) {
+    text +=
+        "this is so near the GPU's memory that the allocator may give blocks back and ask again, "
+        "which costs much time\n";
+  }
+  if (verdict.fits) return text;
+  text += "this does not fit; change first:\n";
+  for (const std::string& remedy : remedies(step, expansion)) text += "  - " + remedy + "\n";
+  return text;
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,41 @@
+// Where the time of a predicted training step goes: what a planner asks first.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/machine/machine.h"
+#include "reports/timeline/timeline.h"
+#include "scenarios/training_step/expand.h"
+
+namespace foretrace::sim {
+
+/// Of the slowest process's last step. Shares of the step.
+struct StepUsage {
+  double seconds = 0;
+  double computing = 0;  ///< a kernel that is not NCCL's runs
+  double exposed = 0;    ///< only NCCL's kernels run
+  double idle = 0;       ///< nothing runs: the GPU waits for its host thread
+};
+
+/// Empty where the timeline has no region `step`.
+std::optional<StepUsage> usage_of(const Timeline& timeline);
+
+/// "computing", "communication" or "the host": what most of the step goes to.
+std::string limit_of(const StepUsage& usage);
+
+/// Whether a process fits into a GPU, with what CUDA and the allocator keep beside tensors.
+struct MemoryVerdict {
+  double bytes = 0;     ///< of tensors, at the peak
+  double capacity = 0;  ///< of a GPU
+  bool fits = true;
+  bool is_tight = false;  ///< so near that the allocator may have to give back and retry
+};
+MemoryVerdict memory_verdict(const training::Expansion& expansion, const Machine& machine);
+
+/// Lines for people: time, tokens and model FLOPs per second, what limits it, memory by part, and
+/// where it does not fit the first things to change.
+std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
+                     const Machine& machine, const std::optional<StepUsage>& usage);
+
+}  // namespace foretrace::sim

@@ -1,0 +1,57 @@
+// Kernels of libraries and the framework's time, derived.
+#include "models/cost/library.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/cost/costed_machine.h"
+
+namespace foretrace::cost {
+namespace {
+
+using namespace literals;
+
+TEST(LibraryCost, IsAFixedPartAndBytesOverTheKindsRate) {
+  const Machine machine = machine_of(
+      {{Param::SmCount, 10}, {Param::LibrarySoftmaxBase, 2e-6}, {Param::LibrarySoftmaxRate, 1e12}});
+  const KernelCost cost =
+      answer(machine, library_cost, LibraryWork{.kernel = KernelKind::Softmax, .bytes = 3e6});
+  EXPECT_EQ(cost.alone, 5_us);
+  EXPECT_EQ(cost.clock_share, 0) << "memory does not follow the SMs' clock";
+  EXPECT_DOUBLE_EQ(cost.hbm_bytes_per_second, 3e6 / 5e-6);
+}
+
+TEST(LibraryCost, TakesAttentionsRateByTheSizeOfItsHeads) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::LibraryAttentionForwardBase, 1e-6},
+                                      {Param::LibraryAttentionForwardRate64, 1e12},
+                                      {Param::LibraryAttentionForwardRate128, 3e12}});
+  const auto alone = [&](double width) {
+    const LibraryWork work{.kernel = KernelKind::AttentionForward, .flops = 6e6, .width = width};
+    return answer(machine, library_cost, work).alone;
+  };
+  EXPECT_EQ(alone(32), 7_us);
+  EXPECT_EQ(alone(64), 7_us);
+  EXPECT_EQ(alone(96), 4_us) << "half way: 2e12";
+  EXPECT_EQ(alone(128), 3_us);
+}
+
+TEST(LibraryCost, LosesClockByItsPowerBeyondWhatIsFree) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::LibraryPointwiseBase, 0},
+                                      {Param::LibraryPointwiseRate, 1e12},
+                                      {Param::LibraryMemoryPower, 0.4},
+                                      {Param::ProductsClockSlope, 0.5},
+                                      {Param::ProductsFreeRandom, 0.6}});
+  const KernelCost cost =
+      answer(machine, library_cost, LibraryWork{.kernel = KernelKind::Pointwise, .bytes = 1e6});
+  EXPECT_DOUBLE_EQ(cost.lost_clock, 0.5 * (0.4 - 0.6)) << "below the limit: room for others";
+  EXPECT_TRUE(cost.averages_clock);
+}
+
+TEST(FrameworkTime, IsTheKindsTimeForEachCall) {
+  const Machine machine = machine_of({{Param::EagerBackward, 7e-6}});
+  EXPECT_EQ(answer(machine, framework_time, FrameworkWork::Backward, 3U), 21_us);
+}
+
+}  // namespace
+}  // namespace foretrace::cost

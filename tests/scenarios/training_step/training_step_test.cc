@@ -1,0 +1,242 @@
+// training_step: what a description is worth, what it reads as, and what is refused.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/program/program_walk.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/training_step/expand.h"
+
+namespace foretrace::training {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+Architecture small_llama() {
+  return {.name = "llama",
+          .layers = 4,
+          .hidden = 256,
+          .heads = 8,
+          .kv_heads = 2,
+          .head_dim = 32,
+          .ffn = 512,
+          .vocab = 1000};
+}
+
+TrainingStep small_step() {
+  TrainingStep step;
+  step.model = small_llama();
+  step.sequence = 128;
+  step.steps = 1;
+  return step;
+}
+
+std::string scenario(std::string_view step, int processes = 1) {
+  return fmt::format("schema_version: 1\nname: a\nprocesses: {}\ntraining_step: {}\n", processes,
+                     step);
+}
+
+constexpr std::string_view kModel =
+    "model: {layers: 4, hidden: 256, heads: 8, kv_heads: 2, ffn: 512, vocab: 1000}";
+
+std::string problems(const std::string& text) {
+  const auto read = read_scenario(text, "a.yaml");
+  return read ? std::string{} : render(read.error(), text);
+}
+
+Program program_of(const TrainingStep& step) {
+  const std::string text = "schema_version: 1\nname: a\n" + expand(step).text;
+  auto read = read_scenario(text, "a.yaml");
+  if (!read) throw UsageError{render(read.error(), text)};
+  return std::move(read->program);
+}
+
+/// Operations of a kind in all threads, those in loops once.
+std::size_t count(const Program& program, std::string_view kind) {
+  std::size_t found = 0;
+  for (const HostThread& thread : program.threads) {
+    for_each_op(thread.ops, [&](const Op& op) { found += kind_name(op.kind) == kind ? 1 : 0; });
+  }
+  return found;
+}
+
+TEST(ParameterCount, IsThatOfPublishedModels) {
+  // Llama 3 8B has 8,030,261,248 parameters, GPT-2 124,439,808.
+  const Architecture llama{.layers = 32,
+                           .hidden = 4096,
+                           .heads = 32,
+                           .kv_heads = 8,
+                           .head_dim = 128,
+                           .ffn = 14336,
+                           .vocab = 128256};
+  EXPECT_EQ(parameter_count(llama), 8'030'261'248);
+  const Architecture gpt2{.layers = 12,
+                          .hidden = 768,
+                          .heads = 12,
+                          .kv_heads = 12,
+                          .head_dim = 64,
+                          .ffn = 3072,
+                          .vocab = 50257,
+                          .positions = 1024,
+                          .gated = false,
+                          .rms_norm = false,
+                          .biases = true,
+                          .joined_qkv = true,
+                          .tied = true};
+  EXPECT_EQ(parameter_count(gpt2), 124'439'808);
+}
+
+TEST(ModelFlops, AreSixForEachWeightAndTokenAndHalfOfAttentionsSquare) {
+  const TrainingStep step = small_step();
+  // Weights in products: 4 * (256 * (2 * 256 + 2 * 64) + 3 * 256 * 512) + 256 * 1000 = 2,484,224.
+  // Attention: 3 * 2 * 4 layers * 256 * 128 for each token.
+  EXPECT_DOUBLE_EQ(model_flops(step), 128 * (6.0 * 2'484'224 + 6.0 * 4 * 256 * 128));
+}
+
+TEST(TrainingStepExpansion, HasEveryProductForwardAndTwiceBackward) {
+  const Program program = program_of(small_step());
+  EXPECT_EQ(count(program, "gemm"), 3u * (4 * 7 + 1));
+  EXPECT_EQ(count(program, "nccl_all_reduce"), 0u);
+}
+
+TEST(TrainingStepExpansion, RunsForwardAgainWhereBlocksAreRecomputed) {
+  TrainingStep step = small_step();
+  step.recompute = Recompute::Full;
+  EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1) + 4 * 6)
+      << "the last product of a block is not needed again";
+  step.recompute = Recompute::Selective;
+  EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1)) << "only attention runs again";
+}
+
+TEST(TrainingStepExpansion, ReducesInBucketsAndWaitsForAll) {
+  TrainingStep step = small_step();
+  step.data = 2;
+  step.sharding = Sharding::Ddp;
+  step.bucket_bytes = 1 << 20;
+  const Program one = program_of(step);
+  // 2 bytes for each of 2,997,504 parameters, in buckets that the last gradient overfills.
+  EXPECT_GE(count(one, "nccl_all_reduce"), 4u);
+  EXPECT_LE(count(one, "nccl_all_reduce"), 6u);
+  step.bucket_bytes = 1 << 30;
+  EXPECT_EQ(count(program_of(step), "nccl_all_reduce"), 2u) << "the first one is small";
+}
+
+TEST(TrainingStepExpansion, GathersEachGroupTwiceAndScattersItOnceWithFsdp) {
+  TrainingStep step = small_step();
+  step.data = 2;
+  step.sharding = Sharding::Fsdp;
+  const Program program = program_of(step);
+  EXPECT_EQ(count(program, "nccl_all_gather"), 2u * 4 + 1) << "the rest stays whole";
+  EXPECT_EQ(count(program, "nccl_reduce_scatter"), 5u);
+  step.reshard = false;
+  EXPECT_EQ(count(program_of(step), "nccl_all_gather"), 5u);
+}
+
+TEST(TrainingStepExpansion, HasMegatronsCollectivesWithTensorParallel) {
+  TrainingStep step = small_step();
+  step.tensor = 2;
+  // Embedding, two for each layer; backward one for each of five split inputs, and the head's.
+  EXPECT_EQ(count(program_of(step), "nccl_all_reduce"), 1u + 4 * (2 + 5) + 1);
+  step.sequence_parallel = true;
+  const Program split = program_of(step);
+  EXPECT_EQ(count(split, "nccl_all_gather"), 4u * 2 + 2 + 4 * 2 + 1);
+  EXPECT_EQ(count(split, "nccl_reduce_scatter"), 1u + 4 * 2 + 1 + 4 * 2);
+}
+
+TEST(TrainingStepExpansion, SendsEachMicroBatchOnceInBothDirections) {
+  TrainingStep step = small_step();
+  step.pipeline = 2;
+  step.passes = 4;
+  const Program program = program_of(step);
+  EXPECT_EQ(count(program, "nccl_send"), 8u);
+  EXPECT_EQ(count(program, "nccl_recv"), 8u);
+  step.schedule = Schedule::GPipe;
+  EXPECT_EQ(count(program_of(step), "nccl_send"), 8u);
+}
+
+TEST(TrainingStepMemory, HasMomentsTwiceAndLessWithShards) {
+  TrainingStep step = small_step();
+  const auto of = [](const Expansion& expansion, Part part) {
+    return expansion.memory[static_cast<std::size_t>(part)];
+  };
+  const Expansion alone = expand(step);
+  EXPECT_EQ(of(alone, Part::Optimizer), 2 * of(alone, Part::Parameters));
+  step.data = 4;
+  step.sharding = Sharding::Fsdp;
+  EXPECT_NEAR(static_cast<double>(of(expand(step), Part::Optimizer)),
+              static_cast<double>(of(alone, Part::Optimizer)) / 4, 4096);
+}
+
+TEST(TrainingStepMemory, GoesBackToWhatLivesBetweenSteps) {
+  Memory memory;
+  const auto first = memory.allocate(Part::Activations, 1000);
+  memory.free(first);
+  const auto second = memory.allocate(Part::Temporary, 100);
+  EXPECT_EQ(sum(memory.now()), 512) << "rounded as the caching allocator does";
+  EXPECT_EQ(sum(memory.peak()), 1024);
+  memory.free(second);
+  EXPECT_EQ(sum(memory.now()), 0);
+}
+
+TEST(TrainingStepMemory, IsSmallerWithRecomputation) {
+  TrainingStep step = small_step();
+  step.micro_batch = 8;
+  const auto activations = [&](Recompute recompute) {
+    step.recompute = recompute;
+    return sum(expand(step).memory);
+  };
+  EXPECT_GT(activations(Recompute::None), activations(Recompute::Selective));
+  EXPECT_GT(activations(Recompute::Selective), activations(Recompute::Full));
+}
+
+TEST(TrainingStepRefusal, NamesAllThatDoesNotDivideAtOnce) {
+  const std::string text = scenario(
+      fmt::format("{{{}, batch: {{sequence: 128}}, parallel: {{tensor: 3, pipeline: 3}}}}", kModel),
+      9);
+  EXPECT_THAT(
+      problems(text),
+      AllOf(HasSubstr("8 heads cannot be split over 3"), HasSubstr("'tensor' may be 1, 2"),
+            HasSubstr("4 layers do not fill 3 pipeline stages"), HasSubstr("1000 the vocabulary"),
+            HasSubstr("1 micro-batches leave stages of a pipeline of 3 idle")));
+}
+
+TEST(TrainingStepRefusal, SaysWhichBatchesDivide) {
+  const std::string text =
+      scenario(fmt::format("{{{}, batch: {{sequence: 128, micro: 2, global: 7}}}}", kModel), 2);
+  EXPECT_THAT(problems(text), AllOf(HasSubstr("7 sequences"), HasSubstr("a multiple of 4: 4 or 8"),
+                                    HasSubstr("a.yaml:4")));
+}
+
+TEST(TrainingStepRefusal, SuggestsWords) {
+  EXPECT_THAT(problems(scenario("{model: llama3-8, batch: {sequence: 128}}")),
+              HasSubstr("llama3-8b"));
+  EXPECT_THAT(
+      problems(scenario(fmt::format("{{{}, batch: {{sequence: 1}}, recompute: al}}", kModel))),
+      HasSubstr("selective"));
+  EXPECT_THAT(problems(scenario("{model: {config: nowhere.json}, batch: {sequence: 1}}")),
+              HasSubstr("nowhere.json"));
+}
+
+TEST(TrainingStepRefusal, IsReplicasThatAreNotWhole) {
+  EXPECT_THAT(
+      problems(scenario(
+          fmt::format("{{{}, batch: {{sequence: 1}}, parallel: {{tensor: 2}}}}", kModel), 3)),
+      HasSubstr("3 processes are not whole replicas of 2"));
+}
+
+TEST(TrainingStepText, IsAScenarioThatReadsTheSame) {
+  const std::string text =
+      scenario(fmt::format("{{{}, batch: {{sequence: 128}}, sharding: fsdp}}", kModel), 2);
+  const auto expanded = read_training(text, "a.yaml");
+  ASSERT_TRUE(expanded);
+  const auto printed = read_scenario(expanded->text, "b.yaml");
+  const auto direct = read_scenario(text, "a.yaml");
+  ASSERT_TRUE(printed && direct);
+  EXPECT_EQ(printed->program.hash, direct->program.hash);
+  EXPECT_FALSE(read_training(expanded->text, "b.yaml")) << "it has no training_step any more";
+}
+
+}  // namespace
+}  // namespace foretrace::training
