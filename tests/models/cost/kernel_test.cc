@@ -50,7 +50,7 @@ TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
   };
   // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to
   // start.
-  EXPECT_NEAR(us(0.4e6, 0.8e6), 1.8, 1e-6);
+  EXPECT_NEAR(us(0.4e6, 0.7e6), 1.8, 1e-6);
   EXPECT_NEAR(us(1e6, 2e6), 7.0, 1e-6);
   // 0.4 MB that other kernels have driven out: 1.6 us, 2 us more to start.
   EXPECT_NEAR(us(0.4e6, 5e6), 4.6, 1e-6);

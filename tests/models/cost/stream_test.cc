@@ -72,6 +72,8 @@ TEST(Gap, InAGraphIsLongerBesideACopy) {
   };
   EXPECT_EQ(in_graph(Before::Kernel, Entry::Kernel), 250_ns);
   EXPECT_EQ(in_graph(Before::Copy, Entry::Kernel), 3_us);
+  EXPECT_EQ(in_graph(Before::Copy, Entry::Copy), 250_ns) << "of one engine";
+  EXPECT_EQ(in_graph(Before::Nothing, Entry::Kernel), 0_us);
 }
 
 TEST(Gap, AfterAnotherStreamsEventIsItsLatencyAlone) {
@@ -86,16 +88,6 @@ TEST(Gap, BehindAHostFunctionIsThatOfTheDriversThread) {
   EXPECT_EQ(between(Before::HostFunction, Entry::NoTime), 7_us);
   EXPECT_EQ(between(Before::HostFunction, Entry::HostFunction), 0_us);
   EXPECT_EQ(between(Before::Kernel, Entry::HostFunction), 0_us);
-}
-
-TEST(Gap, InAGraphIsOneForAll) {
-  const auto in_graph = [](Before before, Entry next) {
-    return answer(stream_machine(), gap,
-                  Neighbours{.before = before, .next = next, .in_graph = true});
-  };
-  EXPECT_EQ(in_graph(Before::Kernel, Entry::Copy), 250_ns);
-  EXPECT_EQ(in_graph(Before::Copy, Entry::Kernel), 250_ns);
-  EXPECT_EQ(in_graph(Before::Nothing, Entry::Kernel), 0_us);
 }
 
 TEST(LaunchLatency, IsThatOfWhatIsLaunched) {
