@@ -50,7 +50,7 @@ class FullyShard : public Layout {
   }
 
   void gradient(std::int64_t elements) override {
-    if (step_.passes == 1) return;
+    if (step_.passes == 1 || step_.reduce_every_pass) return;
     // Unsharded sums in the type that is reduced in: made by the first pass, added to by the
     // others.
     const bool wide = step_.float32_reduce;
@@ -74,8 +74,9 @@ class FullyShard : public Layout {
     if (!scattered_.empty()) out_.line(fmt::format("work_wait: {{work: {}}}", scattered_));
     memory_.free(scattering_);
     scattering_ = memory_.allocate(Part::Buffers, sizes_[place(group)] * wide);
-    gradients_.push_back(
-        memory_.allocate(Part::Gradients, share(group) * (step_.float32_parameters ? 4 : 2)));
+    if (!step_.reduce_every_pass || is_first_)
+      gradients_.push_back(
+          memory_.allocate(Part::Gradients, share(group) * (step_.float32_parameters ? 4 : 2)));
     out_.host(FrameworkWork::Shard);
     out_.kernel("join_gradients", KernelKind::ShardCopy,
                 sizes_[place(group)] * (kComputeBytes + wide));
