@@ -53,6 +53,11 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     process.pinned.resize(program.buffers.size());
     process.host_reads.resize(program.buffers.size());
     warm_cache(program, machine, process);
+    process.pools.resize(program.devices);
+    process.cleared.resize(program.devices);
+    for (std::uint32_t d = 0; d < program.devices; ++d) {
+      process.level2.emplace_back(memory_of_a_pass(program, d));
+    }
   }
   add_communicators(engine);
 }

@@ -13,8 +13,10 @@
 #include "sim/device/device.h"
 #include "sim/device/graph.h"
 #include "sim/device/hardware_queue.h"
+#include "sim/device/level2.h"
 #include "sim/device/stream.h"
 #include "sim/engine/engine.h"
+#include "sim/host/memory_pool.h"
 #include "sim/host/semaphore.h"
 #include "sim/nccl/nccl.h"
 #include "sim/record/recorder.h"
@@ -66,6 +68,9 @@ struct Process final : Context {
   std::vector<bool> peer_access;     ///< [device * devices + peer]
   std::vector<bool> pinned;          ///< by BufferId: registered by the program
   std::vector<HostRead> host_reads;  ///< by BufferId
+  std::vector<Level2> level2;        ///< by device
+  std::vector<MemoryPool> pools;     ///< by device
+  std::vector<TimePoint> cleared;    ///< by device: until then memory that was freed is cleared
   /// What products took that were asked for before: to find out what cuBLAS would choose is slow.
   std::map<cost::Product, cost::KernelCost> product_costs;
   std::uint64_t host_bytes_touched = 0;

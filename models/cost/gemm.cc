@@ -94,11 +94,20 @@ KernelCost by_choice(Reading& read, const Product& product) {
   const auto at = [&](double clock) { return mean_time(shape, choices, speeds, clock, false); };
   const double rested = at(1);
   const products::Times times = time_of(shape, choices.front().plan, speeds);
+  // products.* are times of products in a row: what passes between two kernels is in them.
+  const Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
   KernelCost cost;
-  cost.alone = seconds_to_duration(rested);
+  cost.alone = std::max(Duration{0}, seconds_to_duration(rested) - between);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.tiles)));
   set_blocks(cost, times, rested);
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
+  // cuBLAS' kernels for tensor cores stay on their SMs and take one tile after the other.
+  cost.keeps_its_sms = shape.arithmetic == products::Arithmetic::Half;
+  double in_parts = 0;
+  for (const products::Choice& choice : choices) {
+    if (choice.plan.split > 1) in_parts += choice.chance;
+  }
+  if (in_parts > 0.5) cost.kernels = 2;
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
   cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;
   return cost;

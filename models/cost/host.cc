@@ -17,6 +17,7 @@ Duration call_time(Reading& read, const Call& call) {
     time = capture_time(read, 1);
   } else {
     time = call.is_inner ? read.time(call.param) : read.call_time(call.param);
+    if (call.kernels > 1) time += read.time(Param::HostLaunchKernel) * (call.kernels - 1);
     if (call.is_first) {
       const bool gemm = call.param == Param::HostLaunchGemm;
       time += read.time(gemm ? Param::HostFirstGemm : Param::HostFirstCall);
@@ -27,7 +28,31 @@ Duration call_time(Reading& read, const Call& call) {
 }
 
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size) {
-  return call_time(read, call) + at_rate(size, read.rate(rate));
+  const Duration time = call_time(read, call) + at_rate(size, read.rate(rate));
+  const auto least = [&](Param param) {
+    return read.has(param) ? std::max(time, read.time(param)) : time;
+  };
+  if (call.param == Param::HostAllocBase) return least(Param::HostAllocLeast);
+  if (call.param == Param::HostFreeHostBase) return least(Param::HostFreeHostLeast);
+  return time;
+}
+
+Duration malloc_async_time(Reading& read, const Call& call, Bytes grown) {
+  const Duration time = call_time(read, call);
+  if (grown.count == 0 || !read.has(Param::HostPoolGrow)) return time;
+  return time + read.time(Param::HostPoolGrow) +
+         at_rate(grown, read.rate(Param::HostPoolGrowBandwidth));
+}
+
+Duration pool_trim_time(Reading& read, Bytes given_back) {
+  if (given_back.count == 0 || !read.has(Param::HostPoolTrim)) return Duration{0};
+  return read.time(Param::HostPoolTrim) +
+         at_rate(given_back, read.rate(Param::HostPoolTrimBandwidth));
+}
+
+Duration clear_time(Reading& read, Bytes freed) {
+  if (!read.has(Param::HostClearBandwidth)) return Duration{0};
+  return at_rate(freed, read.rate(Param::HostClearBandwidth));
 }
 
 Duration wake_time(Reading& read, Wait wait) {

@@ -16,6 +16,7 @@ struct Call {
   bool is_first = false;         ///< of its kind in the pass
   bool switches_device = false;  ///< for another device than the call before
   std::uint32_t others = 0;      ///< other host threads of the process that are in a call
+  std::uint32_t kernels = 1;     ///< that it launches
 };
 
 /// From a call to its return, when it does not wait for anything. The first call of its kind has to
@@ -28,6 +29,13 @@ Duration contention(Reading& read, Duration cost, std::uint32_t others);
 
 /// A call whose time grows with a size: cudaMalloc, cudaHostAlloc, ... `rate` is in bytes/s.
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size);
+
+/// cudaMallocAsync: from what the pool has, or after it has grown by so much.
+Duration malloc_async_time(Reading& read, const Call& call, Bytes grown);
+/// What a synchronization takes longer that gives so much of the pool's memory back.
+Duration pool_trim_time(Reading& read, Bytes given_back);
+/// Until memory that was freed may be given out again.
+Duration clear_time(Reading& read, Bytes freed);
 
 /// What a waiting thread waits for.
 enum class Wait : std::uint8_t { Device, Event, Barrier, Signal };

@@ -1,19 +1,38 @@
 #include "models/cost/kernel.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace foretrace::cost {
 namespace {
 
-/// A kernel that `bytes` of memory traffic decide, on all SMs. In the level-2 cache it runs at
-/// `cached`; beyond, at `memory` and after a longer start.
-KernelCost memory_bound(Reading& read, Param base, double bytes, Param cached, Param memory) {
-  const bool in_cache = bytes <= read.value(Param::L2Size);
+/// What the memory's traffic decides, on all SMs: `cached` is the rate of what the level-2 cache
+/// holds, `memory` that of the rest, for which the kernel takes longer to start, too.
+struct Rates {
+  Param cached, memory;
+};
+
+KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes, Rates rates) {
+  double bytes = 0;
+  double missing = 0;
+  for (const Pass& pass : passes) {
+    bytes += pass.bytes;
+    missing += missing_bytes(read, pass);
+  }
+  double seconds = read.seconds(base);
+  if (missing < bytes) seconds += (bytes - missing) / read.rate(rates.cached);
+  if (missing > 0) {
+    seconds +=
+        missing / read.rate(rates.memory) + read.seconds(Param::MemoryBase) * missing / bytes;
+  }
   KernelCost cost;
-  cost.alone = read.time(base) + seconds_to_duration(bytes / read.rate(in_cache ? cached : memory));
-  if (!in_cache) cost.alone += read.time(Param::MemoryBase);
+  cost.alone = seconds_to_duration(seconds);
   cost.sms = read.count(Param::SmCount);
-  cost.hbm_bytes_per_second = bytes / std::max(1e-12, to_seconds(cost.alone));
+  cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
+  cost.waits_for_data = true;
+  if (missing > bytes / 2 && read.has(Param::SaturatedBlock)) {
+    cost.drain = std::min(cost.alone, read.time(Param::SaturatedBlock));
+  }
   return cost;
 }
 
@@ -26,31 +45,47 @@ KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks) {
   return {alone, std::min(blocks, sms), 0, blocks, duration};
 }
 
-KernelCost elementwise_cost(Reading& read, Bytes size, std::uint32_t arrays_read) {
+double missing_bytes(Reading& read, const Pass& pass) {
+  // The cache is not the last so many bytes exactly: around its size, some are there.
+  constexpr double kBlur = 0.22;
+  const double size = read.value(Param::L2Size);
+  const double beyond = (pass.distance / size - (1 - kBlur)) / (2 * kBlur);
+  return pass.bytes * std::clamp(beyond, 0.0, 1.0);
+}
+
+KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   using enum Param;
-  const double bytes = static_cast<double>(size.count) * (arrays_read + 1);
-  if (arrays_read == 0) return memory_bound(read, KernelBase, bytes, FillCached, FillBandwidth);
-  if (arrays_read == 1) return memory_bound(read, KernelBase, bytes, UnaryCached, UnaryBandwidth);
-  return memory_bound(read, KernelBase, bytes, BinaryCached, BinaryBandwidth);
+  Rates rates{BinaryCached, BinaryBandwidth};
+  if (passes.size() == 1) rates = {FillCached, FillBandwidth};
+  if (passes.size() == 2) rates = {UnaryCached, UnaryBandwidth};
+  KernelCost cost = memory_bound(read, KernelBase, passes, rates);
+  // 256 threads of a block load 64 bytes each, as PyTorch's kernels and the harness' do: a small
+  // kernel has fewer blocks than there are SMs.
+  constexpr double kBlockBytes = 256 * 64;
+  const double blocks = std::ceil(passes.back().bytes / kBlockBytes);
+  cost.sms = static_cast<std::uint32_t>(std::clamp(blocks, 1.0, static_cast<double>(cost.sms)));
+  return cost;
 }
 
-KernelCost reduction_cost(Reading& read, Bytes size) {
-  return memory_bound(read, Param::ReductionBase, static_cast<double>(size.count),
-                      Param::ReductionBandwidth, Param::ReductionBandwidth);
+KernelCost reduction_cost(Reading& read, const Pass& pass) {
+  using enum Param;
+  const Param cached = read.has(ReductionCached) ? ReductionCached : ReductionBandwidth;
+  return memory_bound(read, ReductionBase, {&pass, 1}, {cached, ReductionBandwidth});
 }
 
-KernelCost memset_cost(Reading& read, Bytes size) {
-  return memory_bound(read, Param::KernelBase, static_cast<double>(size.count), Param::FillCached,
-                      Param::MemsetBandwidth);
+KernelCost memset_cost(Reading& read, const Pass& pass) {
+  using enum Param;
+  return memory_bound(read, KernelBase, {&pass, 1}, {FillCached, MemsetBandwidth});
 }
 
 KernelCost host_memset_cost(Reading& read, Bytes size) {
   return {read.time(Param::KernelBase) + at_rate(size, read.rate(Param::D2hBandwidth)), 1, 0};
 }
 
-KernelCost device_copy_cost(Reading& read, Bytes size) {
-  return memory_bound(read, Param::D2dLatency, 2 * static_cast<double>(size.count),
-                      Param::UnaryCached, Param::D2dBandwidth);
+KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to) {
+  using enum Param;
+  const Pass passes[] = {from, to};
+  return memory_bound(read, D2dLatency, passes, {UnaryCached, D2dBandwidth});
 }
 
 }  // namespace foretrace::cost

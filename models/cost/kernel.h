@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "models/cost/products/product.h"
 #include "models/machine/reading.h"
@@ -18,7 +19,11 @@ struct KernelCost {
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   std::uint32_t blocks = 0;
   Duration block_time{};
-  double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
+  double pair_loss = 0;         ///< SMs it cannot use beside each one that a NCCL kernel holds
+  std::uint32_t kernels = 1;    ///< that one call launches
+  bool keeps_its_sms = false;   ///< from wave to wave, whoever is more urgent
+  bool waits_for_data = false;  ///< a memory-bound kernel
+  Duration drain{};             ///< what a more urgent kernel waits for the end of a block
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;
@@ -39,18 +44,29 @@ struct Product {
 /// at gemm.*'s rates, whatever the alignment and contents are.
 KernelCost gemm_cost(Reading& read, const Product& product);
 
-/// Reads `arrays_read` arrays of `size` and writes one.
-KernelCost elementwise_cost(Reading& read, Bytes size, std::uint32_t arrays_read);
+/// A kernel goes once through an array, reading or writing it. `distance`: the bytes of different
+/// memory that its GPU has gone through since the array's last use began, the kernel's own
+/// included.
+struct Pass {
+  double bytes = 0;
+  double distance = 0;
+};
 
-/// Reads `size`.
-KernelCost reduction_cost(Reading& read, Bytes size);
+/// What of the array the level-2 cache does not hold any more.
+double missing_bytes(Reading& read, const Pass& pass);
 
-KernelCost memset_cost(Reading& read, Bytes size);
+/// Goes through these arrays: reads all but the last, which it writes.
+KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);
+
+/// Reads this array.
+KernelCost reduction_cost(Reading& read, const Pass& pass);
+
+KernelCost memset_cost(Reading& read, const Pass& pass);
 
 /// Host memory is set by a kernel too, across PCIe.
 KernelCost host_memset_cost(Reading& read, Bytes size);
 
-/// A copy inside one device: the driver runs a kernel that reads `size` and writes it.
-KernelCost device_copy_cost(Reading& read, Bytes size);
+/// A copy inside one device: the driver runs a kernel that reads the one and writes the other.
+KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to);
 
 }  // namespace foretrace::cost

@@ -1,5 +1,7 @@
 #include "models/cost/stream.h"
 
+#include <algorithm>
+
 namespace foretrace::cost {
 
 Duration launch_latency(Reading& read, Entry entry) {
@@ -20,21 +22,29 @@ Duration launch_latency(Reading& read, Entry entry) {
 }
 
 Duration gap(Reading& read, const Neighbours& neighbours) {
-  const auto [before, next, in_graph, event_between] = neighbours;
+  const auto [before, next, in_graph, event_between, other_engine] = neighbours;
   if (before == Before::Nothing) return Duration{0};
   if (before == Before::HostFunction) {
     const bool follows = next == Entry::HostFunction;  // the driver's thread runs both
     return follows ? Duration{0} : read.time(Param::HostFuncReturn);
   }
-  if (in_graph) return read.time(Param::GraphGap);
-  if (next == Entry::HostFunction || next == Entry::NoTime) return Duration{0};
   const bool copy = next == Entry::Copy;
+  const bool was_copy = before == Before::Copy;
+  if (in_graph) {
+    const bool other = copy != was_copy || other_engine;
+    return read.time(other ? Param::CopyAfterKernel : Param::GraphGap);
+  }
+  if (next == Entry::HostFunction || next == Entry::NoTime) return Duration{0};
   if (before == Before::EventAfterCopy) return read.time(Param::EventLatencyCopy);
-  if (before == Before::Event) {
-    return read.time(copy ? Param::EventLatencyCopy : Param::EventLatency);
+  if (before == Before::Event || before == Before::PlainEvent) {
+    Duration latency = read.time(copy ? Param::EventLatencyCopy : Param::EventLatency);
+    if (before == Before::PlainEvent) latency -= read.time(Param::EventGap);
+    const bool later = next == Entry::Nccl && read.has(Param::NcclEventLatency);
+    if (later) latency += read.time(Param::NcclEventLatency);
+    return std::max(latency, read.time(Param::KernelGap));
   }
   const Duration events = event_between ? read.time(Param::EventGap) : Duration{0};
-  if (copy != (before == Before::Copy)) return read.time(Param::CopyAfterKernel) + events;
+  if (copy != was_copy || other_engine) return read.time(Param::CopyAfterKernel) + events;
   if (copy) return read.time(Param::CopyGap) + events;
   const bool both_nccl = before == Before::Nccl && next == Entry::Nccl;
   return read.time(Param::KernelGap) + events +

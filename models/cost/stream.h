@@ -23,6 +23,7 @@ enum class Before : std::uint8_t {
   Copy,
   HostFunction,
   Event,          ///< it was held up by another stream's event
+  PlainEvent,     ///< the same, and the event takes no time stamp
   EventAfterCopy  ///< the same, and what that stream did last was a copy
 };
 
@@ -31,7 +32,8 @@ struct Neighbours {
   Before before = Before::Nothing;
   Entry next = Entry::NoTime;
   bool in_graph = false;
-  bool event_between = false;  ///< a record, or a wait that held nothing up
+  bool event_between = false;  ///< a record with a time stamp, or a wait that held nothing up
+  bool other_engine = false;   ///< both are copies, but not of one engine
 };
 
 /// What the hardware needs between the two: from the one's end to the other's begin, when that was

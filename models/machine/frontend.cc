@@ -11,7 +11,7 @@ namespace foretrace {
 namespace {
 
 using enum Param;
-constexpr std::array<std::pair<Param, Param>, 12> kPytorch{{
+constexpr std::array<std::pair<Param, Param>, 13> kPytorch{{
     {HostLaunchKernel, PytorchLaunchKernel},
     {HostLaunchGemm, PytorchLaunchGemm},
     {HostMemcpyAsync, PytorchMemcpyAsync},
@@ -24,6 +24,7 @@ constexpr std::array<std::pair<Param, Param>, 12> kPytorch{{
     {HostDeviceSynchronize, PytorchDeviceSynchronize},
     {NcclHostCollective, PytorchCollective},
     {NcclHostPerOp, PytorchPerOperation},
+    {NcclHostGrouped, PytorchPerOperation},
 }};
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/trust/blind.h"
 #include "scenarios/values/quantity.h"
 
 namespace foretrace {
@@ -71,13 +72,15 @@ double uncertainty_of(const Machine& machine, Param param, Bytes size) {
 }
 
 Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) {
-  double squares = 0;
+  if (shares.empty()) return {};
+  const std::optional<double> shown = blind_spread(machine, shares);
+  double squares = shown.value_or(0) * shown.value_or(0);
   auto worst = ParameterClass::Fit;
   for (const auto& [param, share] : shares) {
     // A nominal rate that others are given as shares of: what is not known of them is theirs.
     if (param == Param::NvlinkBandwidth) continue;
     const double off = share * uncertainty_of(machine, param, size);
-    squares += off * off;
+    if (!shown || is_learned_elsewhere(machine.get(param), size)) squares += off * off;
     if (std::abs(share) < kDecidingShare) continue;
     worst = std::max(worst, source_of(machine, param, size));
   }

@@ -12,6 +12,10 @@
 // - assumed: 50 %; also a fit that is used outside of the sizes that it was made for.
 // A larger spread in the file wins over the last three.
 //
+// A machine that has been through a blind round knows better how far programs are off that nobody
+// tuned to: where it does (blind.h), that stands in for its parameters' own uncertainty, but for
+// those that are used outside of the sizes that they were fitted to.
+//
 // A parameter that is known to 10 % and is half of a time puts it off by 5 %. Over parameters,
 // these add in quadrature: each was measured, or guessed, for itself, so their errors are
 // independent, and it would be a coincidence if all were off in one direction.

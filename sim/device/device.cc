@@ -27,6 +27,7 @@ void Device::release(KernelOwner& owner) {
 
 void Device::add(Kernel kernel) {
   shorten_waves(kernel.priority);
+  wait_for_places(kernel);
   const auto place = std::ranges::upper_bound(kernels_, kernel.priority, {},
                                               [](const auto& other) { return other->priority; });
   kernels_.insert(place, std::make_unique<Kernel>(kernel));
@@ -145,11 +146,22 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   return sms;
 }
 
+/// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it takes longer,
+/// by a block of that one whose place it gets, and by its own data, which wait in the same queues.
+void Device::wait_for_places(Kernel& kernel) const {
+  Duration drain{0};
+  for (const Job& job : jobs_) {
+    if (job.kernel->priority > kernel.priority) drain = std::max(drain, job.kernel->cost.drain);
+  }
+  if (kernel.held || drain == Duration{0}) return;
+  kernel.cost.alone += kernel.cost.waits_for_data ? drain * 2 : drain;
+}
+
 /// A more urgent kernel has come: the others' later waves go back to be given out in turn.
 void Device::shorten_waves(int priority) {
   for (Job& job : jobs_) {
     Kernel& kernel = *job.kernel;
-    if (job.waves == 1 || kernel.priority <= priority) continue;
+    if (job.waves == 1 || kernel.priority <= priority || kernel.cost.keeps_its_sms) continue;
     progress(job);
     const auto done = static_cast<double>(job.alone.count()) * (1 - job.remaining);
     const auto wave = static_cast<double>(kernel.cost.block_time.count());

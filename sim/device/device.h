@@ -115,6 +115,7 @@ class Device final : Handler {
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
   void shorten_waves(int priority);
+  void wait_for_places(Kernel& kernel) const;
   void share_memory_bandwidth();
   void slow_down(Kernel& kernel) const;
   void set_clock();

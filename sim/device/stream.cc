@@ -154,7 +154,11 @@ std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
   Reading read{machine_};
-  return cost::gap(read, {previous_, entry_of(work.what), graph_ != nullptr, event_between_});
+  const auto* copy = std::get_if<CopyWork>(&work.what);
+  const bool other_engine =
+      copy != nullptr && previous_ == cost::Before::Copy && copy->engine != previous_engine_;
+  return cost::gap(
+      read, {previous_, entry_of(work.what), graph_ != nullptr, event_between_, other_engine});
 }
 
 void StreamQueue::begin(const Work& work) {
@@ -173,7 +177,7 @@ void StreamQueue::begin(const Work& work) {
   };
   const auto record = [&](const RecordWork& entry) {
     const TicketRef ticket = entry.ticket;
-    event_between_ = true;
+    event_between_ = event_between_ || ticket->timed;
     leave_hardware_queue();
     complete_ticket(*ticket);
     pop();
@@ -186,7 +190,8 @@ void StreamQueue::begin(const Work& work) {
       return;
     }
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
-      previous_ = ticket.after_copy ? cost::Before::EventAfterCopy : cost::Before::Event;
+      previous_ = ticket.timed ? cost::Before::Event : cost::Before::PlainEvent;
+      if (ticket.after_copy) previous_ = cost::Before::EventAfterCopy;
       ready_ = ticket.when;
     }
     event_between_ = true;
@@ -274,6 +279,7 @@ void StreamQueue::finish(cost::Before what) {
   const auto* copy = std::get_if<CopyWork>(&work.what);
   const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
   previous_ = what;
+  if (copy != nullptr) previous_engine_ = copy->engine;
   event_between_ = false;
   ready_ = engine_.now();
   state_ = State::Idle;

@@ -125,6 +125,7 @@ class StreamQueue final : Handler,
   std::uint32_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
   cost::Before previous_ = cost::Before::Nothing;
+  CopyEngineKind previous_engine_{};
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};

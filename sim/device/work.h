@@ -31,6 +31,7 @@ struct Execution {
 struct Ticket {
   bool done = false;
   bool after_copy = false;  ///< what it waited for was a copy
+  bool timed = true;        ///< it takes a time stamp
   TimePoint when{};
   Execution record;
   const StreamQueue* stream{};  ///< where it was recorded

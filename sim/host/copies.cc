@@ -36,11 +36,18 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     return;
   }
   if (queue_full(queue)) return;
+  if (!(from_device && to_device)) {
+    const UsedMemory memory = used(from_device ? src : dst, size);
+    go_through(from_device ? from.device : to.device, {&memory, 1});
+  }
   if (from_device && to_device && from.device == to.device) {
     // A kernel; even cudaMemcpy does not wait for it.
     const Priced call = price(begin_call(Param::HostMemcpyDevice, queue.declared().device));
-    push(queue, call.time, cost::Entry::Kernel,
-         kernel_work([&](Reading& read) { return cost::device_copy_cost(read, size); }));
+    const UsedMemory memory[] = {used(src, size), used(dst, size)};
+    const std::vector<cost::Pass> passes = go_through(from.device, memory);
+    push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
+           return cost::device_copy_cost(read, passes[0], passes[1]);
+         }));
     take(call);
   } else if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
     pageable_copy(queue, from_device ? dst : src, from_device ? from.device : to.device, size,
@@ -163,8 +170,11 @@ void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bo
   if (queue_full(queue)) return;
   const Priced call = price(begin_call(Param::HostMemset, queue.declared().device));
   const bool on_host = buffer(dst).memory != MemoryKind::Device;
+  const UsedMemory memory = used(dst, size);
+  const cost::Pass pass =
+      on_host ? cost::Pass{} : go_through(buffer(dst).device, {&memory, 1}).front();
   push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
-         return on_host ? cost::host_memset_cost(read, size) : cost::memset_cost(read, size);
+         return on_host ? cost::host_memset_cost(read, size) : cost::memset_cost(read, pass);
        }));
   if (on_host && synchronous) wait_for_stream(queue);
   block(call, cost::Wait::Device, "the memset of host memory to end");

@@ -22,6 +22,7 @@ Work::What HostThread::captured_work(const Work::What& what,
     TicketRef& ticket = tickets[record->ticket.get()];
     ticket = TicketRef{new Ticket};
     ticket->record = record->ticket->record;
+    ticket->timed = record->ticket->timed;
     return RecordWork{ticket};
   }
   if (const auto* wait = std::get_if<WaitWork>(&what)) {

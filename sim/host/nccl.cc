@@ -137,7 +137,8 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
                              handle.device) +
               comm.mixing_time();
     } else {
-      call += machine_.call_time(Param::NcclHostPerOp);
+      const bool known = machine_.has(Param::NcclHostGrouped);
+      call += machine_.call_time(known ? Param::NcclHostGrouped : Param::NcclHostPerOp);
     }
     const std::shared_ptr<Transfer> transfer = [&] {
       try {

@@ -55,6 +55,22 @@ void HostThread::run(const HostWait& op) {
 
 // ---- kernels -------------------------------------------------------------------------------
 
+std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
+                                               std::span<const UsedMemory> memory) {
+  std::vector<cost::Pass> passes;
+  if (capture_ != nullptr) {  // it runs later, and again and again
+    Level2 alone{0};
+    alone.use(memory);
+    const std::vector<double> distances = alone.use(memory);
+    for (std::size_t i = 0; i < memory.size(); ++i)
+      passes.push_back({memory[i].bytes, distances[i]});
+    return passes;
+  }
+  const std::vector<double> distances = process_.level2[device].use(memory);
+  for (std::size_t i = 0; i < memory.size(); ++i) passes.push_back({memory[i].bytes, distances[i]});
+  return passes;
+}
+
 template <class CostOf>
 void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
   Reading read{machine_};
@@ -97,20 +113,33 @@ void HostThread::run(const Gemm& op) {
     Reading read{machine_};
     known->second = cost_of(read);
   }
-  kernel(op.stream, begin_call(Param::HostLaunchGemm), known->second, cost_of);
+  const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
+    return used(ref, {static_cast<std::uint64_t>(rows * columns) * size_of(op.type).count});
+  };
+  const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
+                               matrix(op.b, product.k, product.n),
+                               matrix(op.c, product.m, product.n)};
+  go_through(stream(op.stream).declared().device, memory);
+  cost::Call call = begin_call(Param::HostLaunchGemm);
+  call.kernels = known->second.kernels;
+  kernel(op.stream, call, known->second, cost_of);
 }
 
 void HostThread::run(const Elementwise& op) {
   const Bytes size = op.size.eval(variables_);
-  const auto arrays = static_cast<std::uint32_t>(op.sources.size());
+  std::vector<UsedMemory> memory;
+  for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
+  memory.push_back(used(op.dst, size));
+  const std::vector<cost::Pass> passes = go_through(stream(op.stream).declared().device, memory);
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::elementwise_cost(read, size, arrays); });
+         [&](Reading& read) { return cost::elementwise_cost(read, passes); });
 }
 
 void HostThread::run(const Reduction& op) {
-  const Bytes size = op.size.eval(variables_);
+  const UsedMemory memory = used(op.src, op.size.eval(variables_));
+  const cost::Pass pass = go_through(stream(op.stream).declared().device, {&memory, 1}).front();
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::reduction_cost(read, size); });
+         [&](Reading& read) { return cost::reduction_cost(read, pass); });
 }
 
 void HostThread::run(const HostFunc& op) {
@@ -141,6 +170,7 @@ void HostThread::run(const EventRecord& op) {
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
+  ticket->timed = program_.events[op.event.resolve(variables_).value].timing;
   process_.events[op.event.resolve(variables_).value] = ticket;
   push(queue, call.time, cost::Entry::NoTime, RecordWork{std::move(ticket)});
   take(call);
@@ -164,8 +194,8 @@ void HostThread::wait_for_event(Ticket* ticket, const std::string& name) {
     pending_wakes_ = 1;
     waits_for_stream_ = ticket->stream;
   }
-  block(price(begin_call(Param::HostSynchronize)), cost::Wait::Event,
-        fmt::format("event {}", name));
+  synchronize(price(begin_call(Param::HostSynchronize)), cost::Wait::Event, device_,
+              fmt::format("event {}", name));
 }
 
 void HostThread::run(const EventSynchronize& op) {
@@ -203,15 +233,24 @@ void HostThread::run(const StreamSynchronize& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
   wait_for_stream(queue);
-  block(price(begin_call(Param::HostSynchronize, queue.declared().device)), cost::Wait::Device,
-        fmt::format("stream {} to end its work", queue.declared().name));
+  synchronize(price(begin_call(Param::HostSynchronize, queue.declared().device)),
+              cost::Wait::Device, queue.declared().device,
+              fmt::format("stream {} to end its work", queue.declared().name));
 }
 
 void HostThread::run(const DeviceSynchronize& op) {
   const auto device = static_cast<std::uint32_t>(op.device.eval(variables_));
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
-  block(price(begin_call(Param::HostDeviceSynchronize, device)), cost::Wait::Device,
-        fmt::format("device {} to end its work", device));
+  synchronize(price(begin_call(Param::HostDeviceSynchronize, device)), cost::Wait::Device, device,
+              fmt::format("device {} to end its work", device));
+}
+
+void HostThread::synchronize(Priced call, cost::Wait wait, std::uint32_t device,
+                             std::string waits_for) {
+  const Duration trim = trim_pool(device);
+  call.time += trim;
+  Reading read{machine_};
+  block(call, cost::wake_time(read, wait) + trim, std::move(waits_for));
 }
 
 // ---- memory --------------------------------------------------------------------------------
@@ -223,25 +262,56 @@ HostThread::Priced HostThread::sized_call(Param call, Param rate, const BufferRe
                made.is_first);
 }
 
+void HostThread::freed(std::uint32_t device, Bytes size) {
+  Reading read{machine_};
+  TimePoint& cleared = process_.cleared[device];
+  cleared = std::max(cleared, engine_.now()) + cost::clear_time(read, size);
+}
+
+Duration HostThread::until_cleared(std::uint32_t device) const {
+  return std::max(Duration{0}, process_.cleared[device] - engine_.now());
+}
+
+Duration HostThread::trim_pool(std::uint32_t device) {
+  const Bytes given_back = process_.pools[device].trim();
+  if (given_back.count == 0) return Duration{0};
+  freed(device, given_back);
+  Reading read{machine_};
+  return cost::pool_trim_time(read, given_back);
+}
+
 void HostThread::run(const Malloc& op) {
-  take(sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer));
+  Priced call = sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer);
+  call.time += until_cleared(buffer(op.buffer).device);
+  take(call);
 }
 
 void HostThread::run(const Free& op) {
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
   const Priced call = sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
+  freed(device, buffer(op.buffer).size);
   block(call, call.time, fmt::format("device {} to end its work (cudaFree)", device));
 }
 
 void HostThread::run(const MallocAsync& op) {
-  const Priced call = price(begin_call(Param::HostMallocAsync));
+  const std::uint32_t device = buffer(op.buffer).device;
+  const cost::Call made = begin_call(Param::HostMallocAsync);
+  const bool captured = capture_ != nullptr;
+  const Bytes grown = captured ? Bytes{}
+                               : process_.pools[device].allocate(
+                                     op.buffer.resolve(variables_).value, buffer(op.buffer).size);
+  Priced call = price([&](Reading& read) { return cost::malloc_async_time(read, made, grown); },
+                      made.is_first || grown.count > 0);
+  if (grown.count > 0) call.time += until_cleared(device);
   push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);
 }
 
 void HostThread::run(const FreeAsync& op) {
   const Priced call = price(begin_call(Param::HostFreeAsync));
+  const std::uint32_t id = op.buffer.resolve(variables_).value;
+  if (capture_ == nullptr) process_.pools[buffer(op.buffer).device].free(id);
   push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);
 }

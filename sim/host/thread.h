@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,8 @@ class HostThread final : Handler, Waiter, ContextUser {
     Reading read{machine_};
     block(call, cost::wake_time(read, wait), std::move(waits_for));
   }
+  /// The same of a call that synchronizes with a device, whose pool gives back what nobody uses.
+  void synchronize(Priced call, cost::Wait wait, std::uint32_t device, std::string waits_for);
   void returned();
 
   /// Queues `what`, which the call of so long makes the device see.
@@ -109,6 +112,11 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// Of a call whose time grows with a buffer's size.
   Priced sized_call(Param call, Param rate, const BufferRef& memory);
   bool queue_full(StreamQueue& stream);
+  /// Memory of a device is given back, or asked for: until it is cleared.
+  void freed(std::uint32_t device, Bytes size);
+  Duration until_cleared(std::uint32_t device) const;
+  /// A synchronization of this device: what it takes longer because of its pool.
+  Duration trim_pool(std::uint32_t device);
   StreamQueue& stream(const StreamRef& ref);
   StreamQueue& stream_at(const StreamRef& ref, Variables variables);
   void end_capture();
@@ -141,6 +149,13 @@ class HostThread final : Handler, Waiter, ContextUser {
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
   void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
+  /// A kernel or a copy that is queued now goes through so much of these: what is in between
+  /// decides what it finds in the level-2 cache. Memory of other devices, or of the host, is not
+  /// looked at.
+  std::vector<cost::Pass> go_through(std::uint32_t device, std::span<const UsedMemory> memory);
+  UsedMemory used(const BufferRef& ref, Bytes size, Bytes offset = {}) const {
+    return {ref.resolve(variables_).value, offset.count, static_cast<double>(size.count)};
+  }
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
   bool read_from_cache(BufferId id, Bytes size);
   void touched(BufferId id, Bytes size, bool by_reading);

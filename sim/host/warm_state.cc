@@ -1,6 +1,7 @@
 #include "sim/host/warm_state.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "models/cost/copy.h"
@@ -65,6 +66,16 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
     if (touches.written.contains(id)) continue;
     process.host_reads[id] = {program.buffers[id].size.count, cost::kReadsIntoCache, 0};
   }
+}
+
+double memory_of_a_pass(const Program& program, std::uint32_t device) {
+  if (program.warmup == 0) return std::numeric_limits<double>::infinity();
+  double bytes = 0;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.memory != MemoryKind::Device || buffer.device != device) continue;
+    bytes += static_cast<double>(buffer.size.count);
+  }
+  return bytes;
 }
 
 std::set<std::uint32_t> captured_communicators(const Program& program) {

@@ -14,6 +14,10 @@ namespace foretrace::sim {
 /// the cache from pass to pass, if all host memory that the process touches in one fits there.
 void warm_cache(const Program& program, const Machine& machine, Process& process);
 
+/// How much memory of one device a pass goes through, before the one that is simulated: all of it.
+/// Without a warm-up there is no pass before, and nothing is in the level-2 cache: infinite.
+double memory_of_a_pass(const Program& program, std::uint32_t device);
+
 /// The communicators of which some graph of the program captures an operation. The members of a
 /// family of handles are taken to be one communicator's, as they are in `world(rank)`.
 std::set<std::uint32_t> captured_communicators(const Program& program);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
+#include "models/trust/blind.h"
 #include "reports/timeline/origin.h"
 #include "scenarios/program/program_walk.h"
 
@@ -68,7 +70,8 @@ void Recorder::begin_region(const Execution& execution, std::uint32_t process) {
 }
 
 /// A region's band is what its operations on this process have on average, weighted by duration:
-/// as if all that are alike were off together.
+/// as if all that are alike were off together. Where the machine went through a blind round, it is
+/// what that showed of regions with these shares.
 void Recorder::set_band(RegionSamples& samples, const Total& before, const Total& after) const {
   const double ns = after.ns - before.ns;
   if (ns <= 0) return;
@@ -82,6 +85,11 @@ void Recorder::set_band(RegionSamples& samples, const Total& before, const Total
   std::ranges::sort(
       shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
   samples.decided_by = deciding(shares);
+  // What blind rounds showed is of regions: classes that are off each for itself.
+  if (const std::optional<double> off = blind_spread(machine_, shares)) {
+    samples.high_factor = 1 + *off;
+    samples.low_factor = 1 / samples.high_factor;
+  }
 }
 
 void Recorder::region(const Execution& execution, std::uint32_t process, TimePoint begin,

@@ -5,6 +5,7 @@
   blind.py predict  reports/blind/round-1 --machine h200-nvswitch-8
   blind.py measure  reports/blind/round-1 OUT          (measure.sh)
   blind.py evaluate reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
+  blind.py spreads  reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
 """
 
 import argparse
@@ -16,6 +17,7 @@ import evaluate
 import generate
 import measure
 import predict
+import spreads
 
 
 def run_generate(args):
@@ -46,6 +48,12 @@ def run_evaluate(args):
     return 0
 
 
+def run_spreads(args):
+    print(spreads.spreads(args.round, args.measured, args.foretrace, args.machine, args.gpus),
+          end="")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -70,6 +78,11 @@ def main():
     sub = command("evaluate", run_evaluate, "compare the measured round with its predictions")
     sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
     sub.add_argument("--machine", default="h200-nvswitch-8")
+    sub = command("spreads", run_spreads, "how far the round was off, for a machine file's bands")
+    sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
+    sub.add_argument("--machine", default="h200-nvswitch-8")
+    sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
+    sub.add_argument("--gpus", type=int, default=8, help="programs of at most so many GPUs")
     args = parser.parse_args()
     return args.run(args)
 

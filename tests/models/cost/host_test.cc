@@ -32,6 +32,34 @@ TEST(CallTime, IsThatOfItsKindAndMoreTheFirstTimeInAPass) {
       << "cuBLAS has a heuristic of its own to fetch";
 }
 
+TEST(CallTime, OfAProductInPartsHasTheSumsLaunchToo) {
+  const Call call{.param = HostLaunchGemm, .kernels = 2};
+  EXPECT_EQ(answer(host_machine(), call_time, call), 12_us);
+}
+
+TEST(MallocAsyncTime, GrowsWhenThePoolDoes) {
+  const Machine machine = machine_of({{HostMallocAsync, 1e-6},
+                                      {HostPoolGrow, 40e-6},
+                                      {HostPoolGrowBandwidth, 1e12},
+                                      {HostPoolTrim, 20e-6},
+                                      {HostPoolTrimBandwidth, 0.5e12},
+                                      {HostClearBandwidth, 0.25e12}});
+  const Call call{.param = HostMallocAsync};
+  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{0}), 1_us);
+  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{10'000'000}), 51_us);
+  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{0}), 0_us);
+  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{10'000'000}), 40_us);
+  EXPECT_EQ(answer(machine, clear_time, Bytes{10'000'000}), 40_us);
+}
+
+TEST(SizedCallTime, OfPinnedMemoryHasALeast) {
+  const Machine machine =
+      machine_of({{HostAllocBase, 10e-6}, {HostAllocBandwidth, 1e9}, {HostAllocLeast, 500e-6}});
+  const Call call{.param = HostAllocBase};
+  EXPECT_EQ(answer(machine, sized_call_time, call, HostAllocBandwidth, Bytes{1000}), 500_us);
+  EXPECT_EQ(answer(machine, sized_call_time, call, HostAllocBandwidth, Bytes{1'000'000}), 1010_us);
+}
+
 TEST(CallTime, GrowsByAShareOfItselfForEachOtherThreadThatCalls) {
   // (4 us + 1 us) for the call; two others: 2 x 5 us x 0.5 more.
   const Call call{.param = HostLaunchKernel, .is_first = true, .others = 2};

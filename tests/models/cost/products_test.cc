@@ -48,8 +48,8 @@ TEST(ProductTime, CountsOperandsAndResultsOfEachTile) {
   const Times plain = time_of({.m = 128, .n = 128, .k = 64}, plan, speeds);
   EXPECT_NEAR(us(plain.operands), 32.77, 0.01);
   EXPECT_NEAR(us(plain.results), 32.77, 0.01);
-  const Times summed = time_of(
-      {.m = 128, .n = 128, .k = 64, .accumulates = true, .result_bytes = 4}, plan, speeds);
+  const Times summed =
+      time_of({.m = 128, .n = 128, .k = 64, .accumulates = true, .result_bytes = 4}, plan, speeds);
   EXPECT_NEAR(us(summed.results), 131.07, 0.01);
 }
 
@@ -153,7 +153,8 @@ TEST_F(H200, ComesNearItsRateWithSizeAndNearItsFloorWithout) {
 }
 
 TEST_F(H200, GetsASlowKernelForAnOddLeadingDimension) {
-  EXPECT_GT(seconds({.m = 2112, .n = 4779, .k = 2083}), 4 * seconds({.m = 2112, .n = 4779, .k = 2080}));
+  EXPECT_GT(seconds({.m = 2112, .n = 4779, .k = 2083}),
+            4 * seconds({.m = 2112, .n = 4779, .k = 2080}));
 }
 
 TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {

@@ -56,6 +56,26 @@ TEST(Gap, GrowsByARecordThatStandsBetween) {
   EXPECT_EQ(between(Before::Kernel, Entry::NoTime, true), 0_us) << "a record waits for nothing";
 }
 
+TEST(Gap, BetweenCopiesOfTwoEnginesIsThatBetweenKernelAndCopy) {
+  const Neighbours up_and_down{.before = Before::Copy, .next = Entry::Copy, .other_engine = true};
+  EXPECT_EQ(answer(stream_machine(), gap, up_and_down), 3_us);
+}
+
+TEST(Gap, BehindAnEventWithoutATimeStampIsShorterByTheRecord) {
+  EXPECT_EQ(between(Before::PlainEvent, Entry::Kernel), 4_us - 500_ns);
+}
+
+TEST(Gap, InAGraphIsLongerBesideACopy) {
+  const auto in_graph = [](Before before, Entry next) {
+    return answer(stream_machine(), gap,
+                  Neighbours{.before = before, .next = next, .in_graph = true});
+  };
+  EXPECT_EQ(in_graph(Before::Kernel, Entry::Kernel), 250_ns);
+  EXPECT_EQ(in_graph(Before::Copy, Entry::Kernel), 3_us);
+  EXPECT_EQ(in_graph(Before::Copy, Entry::Copy), 250_ns) << "of one engine";
+  EXPECT_EQ(in_graph(Before::Nothing, Entry::Kernel), 0_us);
+}
+
 TEST(Gap, AfterAnotherStreamsEventIsItsLatencyAlone) {
   EXPECT_EQ(between(Before::Event, Entry::Kernel, true), 4_us);
   EXPECT_EQ(between(Before::Event, Entry::Copy, true), 5_us);
@@ -68,16 +88,6 @@ TEST(Gap, BehindAHostFunctionIsThatOfTheDriversThread) {
   EXPECT_EQ(between(Before::HostFunction, Entry::NoTime), 7_us);
   EXPECT_EQ(between(Before::HostFunction, Entry::HostFunction), 0_us);
   EXPECT_EQ(between(Before::Kernel, Entry::HostFunction), 0_us);
-}
-
-TEST(Gap, InAGraphIsOneForAll) {
-  const auto in_graph = [](Before before, Entry next) {
-    return answer(stream_machine(), gap,
-                  Neighbours{.before = before, .next = next, .in_graph = true});
-  };
-  EXPECT_EQ(in_graph(Before::Kernel, Entry::Copy), 250_ns);
-  EXPECT_EQ(in_graph(Before::Copy, Entry::Kernel), 250_ns);
-  EXPECT_EQ(in_graph(Before::Nothing, Entry::Kernel), 0_us);
 }
 
 TEST(LaunchLatency, IsThatOfWhatIsLaunched) {

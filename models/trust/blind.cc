@@ -1,0 +1,82 @@
+#include "models/trust/blind.h"
+
+#include <array>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace foretrace {
+namespace {
+
+struct Class {
+  std::string_view prefix;  ///< of the parameters' keys; the first that fits decides
+  std::optional<Param> spread;
+};
+
+constexpr std::array kClasses{
+    Class{"host.malloc", Param::BlindAllocations},
+    Class{"host.free", Param::BlindAllocations},
+    Class{"host.pool", Param::BlindAllocations},
+    Class{"host.host_", Param::BlindAllocations},
+    Class{"host.fill", Param::BlindHostMemory},
+    Class{"host.copy", Param::BlindHostMemory},
+    Class{"host.touch", Param::BlindHostMemory},
+    Class{"host.", Param::BlindCalls},
+    Class{"pytorch.", Param::BlindCalls},
+    Class{"nccl.host", Param::BlindCalls},
+    Class{"gpu.host_func", Param::BlindHostFunctions},
+    Class{"copy.pageable", Param::BlindHostMemory},
+    Class{"copy.small_pageable", Param::BlindHostMemory},
+    Class{"copy.fresh", Param::BlindHostMemory},
+    Class{"copy.d2d", Param::BlindKernels},
+    Class{"copy.", Param::BlindCopies},
+    Class{"node.host_link", Param::BlindCopies},
+    Class{"gpu.sm_count", std::nullopt},
+    Class{"gpu.l2", Param::BlindKernels},
+    Class{"gpu.hbm", Param::BlindKernels},
+    Class{"gpu.", Param::BlindLatencies},
+    Class{"kernel.base", Param::BlindLatencies},
+    Class{"kernel.spin_overhead", Param::BlindLatencies},
+    Class{"kernel.", Param::BlindKernels},
+    Class{"products.", Param::BlindProducts},
+    Class{"gemm.", Param::BlindProducts},
+    Class{"nccl.net", std::nullopt},
+    Class{"nccl.tree", std::nullopt},
+    Class{"nccl.", Param::BlindCollectives},
+    Class{"nvlink.", Param::BlindCollectives},
+};
+
+}  // namespace
+
+std::optional<Param> blind_class(Param param) {
+  const std::string_view key = info(param).key;
+  for (const Class& one : kClasses) {
+    if (key.starts_with(one.prefix)) return one.spread;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares) {
+  const auto known = [&](Param spread) {
+    return machine.has(spread) && machine.get(spread).trusted_as() == ParameterClass::Fit;
+  };
+  if (!known(Param::BlindRest)) return std::nullopt;
+  std::map<Param, double> decided;
+  for (const auto& [param, share] : shares) {
+    if (const auto spread = blind_class(param)) decided[*spread] += std::abs(share);
+  }
+  const double rest = machine.get(Param::BlindRest).value;
+  double squares = rest * rest;
+  for (const auto& [spread, share] : decided) {
+    if (!known(spread)) {
+      if (share < kDecidingShare) continue;
+      return std::nullopt;
+    }
+    const double off = share * machine.get(spread).value;
+    squares += off * off;
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace foretrace

@@ -1,0 +1,24 @@
+// How far programs were off that nobody had tuned to: one number for each class of parameters, as a
+// machine's blind rounds showed it. Such programs differ from what the parameters were fitted to by
+// more than the fit's own spread says: other shapes, other neighbours, a host that runs slower.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "models/machine/machine.h"
+#include "models/machine/reading.h"
+
+namespace foretrace {
+
+/// The parameter `blind.*` of the class that `param` belongs to; none for those of networks and for
+/// counts and sizes that are no measurements.
+std::optional<Param> blind_class(Param param);
+
+/// How far a time with these shares is off, relative: the class' spread for each share of the time
+/// that a class decides, in quadrature, and `blind.rest`. None where the machine has not been
+/// through a blind round, or a class that decides the time has not.
+std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares);
+
+}  // namespace foretrace

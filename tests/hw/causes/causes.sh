@@ -1,0 +1,39 @@
+#!/bin/sh
+# Measures what stands behind the errors of a blind round on a machine with two GPUs: the scenarios of
+# this folder in three process starts, and programs of the round with spans. Writes into OUT.
+#
+#   tests/hw/causes/causes.sh ROUND OUT      ROUND: reports/blind/round-1
+#   FORETRACE_HW  the harness to run; default: foretrace-hw
+#   MPIEXEC       default: mpirun --bind-to none
+set -u
+if [ $# -lt 2 ]; then
+  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+round=$1 out=$2 here=$(dirname "$0")
+harness=${FORETRACE_HW:-foretrace-hw} launch=${MPIEXEC:-mpirun --bind-to none}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mkdir -p "$out"
+
+measure() {  # PROCESSES REPETITIONS TRACED LABEL FILE...
+  processes=$1 repetitions=$2 traced=$3 label=$4
+  shift 4
+  echo "$label: $# files, $processes processes, $(date +%T)"
+  timeout 100 $launch -n "$processes" "$harness" measure "$@" -o "$out/$label" --no-check \
+    --repetitions "$repetitions" --traced "$traced" --timeout 10s --start-label "$label" \
+    >> "$out/log.txt" 2>&1 || echo "$label: exit code $?"
+}
+
+chosen() {  # PROCESSES: files of programs whose spans are wanted
+  while read -r processes name; do
+    [ "$processes" = "$1" ] && find "$round/programs" -name "$name.yaml"
+  done < "$here/with_spans.txt"
+}
+
+causes=$(ls "$here"/*.yaml)
+calls="$here/../../../scenarios/calibration/host_calls.yaml $here/../../../scenarios/calibration/driver.yaml"
+measure 1 5 1 causes_1 $causes $calls
+measure 1 3 1 programs_1 $(chosen 1)
+measure 2 3 1 programs_2 $(chosen 2)
+measure 1 5 0 causes_2 $causes $calls
+measure 1 5 0 causes_3 $causes $calls
