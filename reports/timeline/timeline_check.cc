@@ -79,7 +79,7 @@ Wrong wrong_region(const Timeline& t, const RegionSamples& region,
                    const std::vector<std::uint64_t>& instances) {
   if (auto wrong = outside(region.op, t.ops.size(), "a region's op is")) return wrong;
   const OpRow& op = t.ops[region.op];
-  if (op.kind != "region") {
+  if (op.kind != "region" && op.kind != "event_elapsed_time") {
     return fmt::format("region '{}' points at a {} of line {}", region.name, op.kind, op.line);
   }
   if (auto wrong = outside(region.instance, instances[region.op], "a region's instance is")) {
