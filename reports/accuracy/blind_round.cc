@@ -71,7 +71,7 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& directory) {
       const auto machine = machine_of(file.path());
       if (!machine) continue;
       BlindRound round{*number, *machine, entry.path(), {}};
-      for (const CsvLine& line : read_csv(file.path()).lines()) {
+      for (const CsvLine& line : read_csv(file.path())) {
         if (line.number("counts") != 0) round.regions.push_back(region_of(line));
       }
       rounds.push_back(std::move(round));

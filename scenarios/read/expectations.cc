@@ -45,7 +45,7 @@ class ExpectationReader {
     result.line = entry.key.line;
     result.column = entry.key.column;
     (this->*kind->read)(map, result);
-    read_machines(map, "on", result.on);
+    read_machines(map, "only_on", result.on);
     read_machines(map, "not_on", result.not_on);
     map.finish();
     reader_.program.expectations.push_back(std::move(result));

@@ -71,11 +71,11 @@ double CsvLine::number(std::string_view column) const {
   return value;
 }
 
-CsvFile read_csv(const std::filesystem::path& file) {
+std::vector<CsvLine> read_csv(const std::filesystem::path& file) {
   return parse_csv(read_text_file(file), file.string());
 }
 
-CsvFile parse_csv(const std::string& text, const std::string& file) {
+std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file) {
   std::istringstream in{text};
   std::shared_ptr<const CsvLine::Columns> columns;
   std::vector<CsvLine> lines;
@@ -90,7 +90,7 @@ CsvFile parse_csv(const std::string& text, const std::string& file) {
     }
   }
   if (!columns) throw UsageError{fmt::format("{}: an empty file", file)};
-  return CsvFile{std::move(lines)};
+  return lines;
 }
 
 }  // namespace foretrace

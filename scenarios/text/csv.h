@@ -31,19 +31,10 @@ class CsvLine {
   std::vector<std::string> cells_;
 };
 
-class CsvFile {
- public:
-  explicit CsvFile(std::vector<CsvLine> lines) : lines_{std::move(lines)} {}
-  const std::vector<CsvLine>& lines() const { return lines_; }
-
- private:
-  std::vector<CsvLine> lines_;
-};
-
 /// Throws UsageError naming file and line: not readable, a line of too few or too many cells, a
 /// quote that does not end, a column twice.
-CsvFile read_csv(const std::filesystem::path& file);
+std::vector<CsvLine> read_csv(const std::filesystem::path& file);
 /// The same of a text; `file` is named in errors.
-CsvFile parse_csv(const std::string& text, const std::string& file);
+std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file);
 
 }  // namespace foretrace

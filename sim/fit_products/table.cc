@@ -73,7 +73,7 @@ std::vector<Row> read_table(const std::filesystem::path& file) {
 
 std::vector<Row> parse_table(const std::string& text, const std::string& file) {
   std::vector<Row> rows;
-  for (const CsvLine& line : parse_csv(text, file).lines()) {
+  for (const CsvLine& line : parse_csv(text, file)) {
     Row row = row_of(line);
     if (row.burst > 0 && row.sustained > 0) rows.push_back(std::move(row));
   }

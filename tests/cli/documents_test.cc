@@ -1,5 +1,6 @@
 // The commands in our documents work as they stand: every `$ ` line of a console block is run, in
-// the order of the file, in one scratch directory.
+// the order of the file, in one scratch directory. A yaml block whose first line is "# NAME.yaml:"
+// is the file of that name.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -26,6 +27,19 @@ std::vector<std::string> console_commands(const std::string& markdown) {
   return commands;
 }
 
+void write_shown_files(const std::string& markdown, const Scratch& scratch) {
+  const std::string opening = "```yaml\n# ";
+  for (auto at = markdown.find(opening); at != std::string::npos;
+       at = markdown.find(opening, at + 1)) {
+    const auto name = at + opening.size();
+    const auto colon = markdown.find_first_of(":\n", name);
+    const std::string file = markdown.substr(name, colon - name);
+    if (!file.ends_with(".yaml")) continue;
+    const auto begin = at + opening.size() - 2;
+    scratch.write(file, markdown.substr(begin, markdown.find("```", begin) - begin));
+  }
+}
+
 class Document : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(All, Document, testing::Values("README.md", "scenarios/README.md"),
                          [](const auto& tested) {
@@ -36,6 +50,7 @@ TEST_P(Document, HasCommandsThatRunAsTheyStand) {
   const auto commands = console_commands(read_file(data_directory() / GetParam()));
   EXPECT_GE(commands.size(), 3U);
   const Scratch scratch;
+  write_shown_files(read_file(data_directory() / GetParam()), scratch);
   for (const std::string& command : commands) {
     const Ran ran = scratch.run(command);
     EXPECT_EQ(ran.exit_code, 0) << command << "\n" << ran.out << ran.err;

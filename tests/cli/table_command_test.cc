@@ -71,7 +71,7 @@ TEST_F(TableCommand, ComparesTheRegionsOfARowWithTheMeasurement) {
   measure();
   const Ran ran = scratch_.run("foretrace table rules --by tag --measured measured --format csv");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("A1,free_host,kernel,"));
+  EXPECT_THAT(ran.out, HasSubstr("A1,free_host,holds,holds,kernel,"));
   EXPECT_THAT(ran.out, HasSubstr("+0.0 %"));
 }
 

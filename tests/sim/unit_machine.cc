@@ -45,7 +45,15 @@ double unit_value(Param param) {
     case Param::NcclInit:
       return 1000e-6;
     case Param::HostFirstCall:
+    case Param::HostPoolGrow:
+    case Param::HostPoolTrim:
+    case Param::HostAllocLeast:
+    case Param::HostFreeHostLeast:
       return 0;
+    case Param::HostClearBandwidth:
+    case Param::HostPoolGrowBandwidth:
+    case Param::HostPoolTrimBandwidth:
+      return 1e15;
     case Param::HostFirstGemm:
     case Param::NcclNvls:
     case Param::HostContention:
@@ -54,6 +62,7 @@ double unit_value(Param param) {
     default:
       break;
   }
+  if (info(param).key.starts_with("blind.")) return 0;
   switch (info(param).unit) {
     case ParamUnit::Time:
       return info(param).key.starts_with("host.") ? 1e-6 : 0;

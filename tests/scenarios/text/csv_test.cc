@@ -6,18 +6,19 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "scenarios/text/errors.h"
 
 namespace foretrace::test {
 namespace {
 
-CsvFile csv_of(const std::string& text) {
+std::vector<CsvLine> csv_of(const std::string& text) {
   const std::filesystem::path file =
       std::filesystem::path{testing::TempDir()} /
       (std::string{testing::UnitTest::GetInstance()->current_test_info()->name()} + ".csv");
   std::ofstream{file} << text;
-  const CsvFile read = read_csv(file);
+  const std::vector<CsvLine> read = read_csv(file);
   std::filesystem::remove(file);
   return read;
 }
@@ -32,12 +33,12 @@ std::string csv_error(const std::string& text) {
 }
 
 TEST(Csv, GivesCellsByTheNamesOfTheirColumns) {
-  const CsvFile csv = csv_of("name,us\r\n\"a, \"\"b\"\"\",12.5\n,\n");
-  ASSERT_EQ(csv.lines().size(), 2U);
-  EXPECT_EQ(csv.lines()[0].text("name"), "a, \"b\"");
-  EXPECT_DOUBLE_EQ(csv.lines()[0].number("us"), 12.5);
-  EXPECT_DOUBLE_EQ(csv.lines()[1].number("us"), 0);
-  EXPECT_THROW(csv.lines()[0].text("ns"), UsageError);
+  const std::vector<CsvLine> csv = csv_of("name,us\r\n\"a, \"\"b\"\"\",12.5\n,\n");
+  ASSERT_EQ(csv.size(), 2U);
+  EXPECT_EQ(csv[0].text("name"), "a, \"b\"");
+  EXPECT_DOUBLE_EQ(csv[0].number("us"), 12.5);
+  EXPECT_DOUBLE_EQ(csv[1].number("us"), 0);
+  EXPECT_THROW(csv[0].text("ns"), UsageError);
 }
 
 TEST(Csv, RefusesWhatIsNoTable) {
@@ -45,7 +46,7 @@ TEST(Csv, RefusesWhatIsNoTable) {
   EXPECT_THAT(csv_error("a,a\n"), testing::HasSubstr(":1: column 'a' twice"));
   EXPECT_THAT(csv_error("a\n\"x\n"), testing::HasSubstr(":2: a quote does not end"));
   EXPECT_THAT(csv_error(""), testing::HasSubstr("an empty file"));
-  EXPECT_THROW(csv_of("a\nnan\n").lines()[0].number("a"), UsageError);
+  EXPECT_THROW(csv_of("a\nnan\n")[0].number("a"), UsageError);
 }
 
 }  // namespace
