@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "scenarios/text/data_directory.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -119,7 +120,9 @@ TEST(Documents, ShowTheTablesOfNow) {
 
 TEST(Documents, ShowTheFigureOfTheLastBlindRound) {
   const Scratch scratch;
-  const Ran ran = scratch.run("foretrace accuracy --check README.md");
+  const std::string root = data_directory().string();
+  const Ran ran = scratch.run("foretrace accuracy --blind " + root + "/reports/blind --check " +
+                              root + "/README.md");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
 

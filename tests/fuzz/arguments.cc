@@ -22,7 +22,10 @@ void read_as_arguments(std::string_view bytes) {
   int exit_code = 0;
   CLI::App app{"fuzz", "foretrace"};
   for (const auto add : kCommands) add(app, exit_code);
-  for (CLI::App* command : app.get_subcommands({})) command->callback([] {});
+  // Parsed, but not run; the commands keep their options, which their callbacks own.
+  for (CLI::App* command : app.get_subcommands({})) {
+    command->parse_complete_callback([] { throw CLI::Success{}; });
+  }
   try {
     app.parse(static_cast<int>(argv.size()), argv.data());
   } catch (const CLI::Error&) {

@@ -41,7 +41,7 @@ threads:
         times: 9
         ops:
           - host_barrier: {}
-          - region: {name: small, ops: [nccl_all_reduce: {comm: world, stream: s, buffer: a, size: 1MiB * 2 ** (i % 6), type: float32, op: sum}, stream_synchronize: {stream: s}]}
+          - region: {name: small, ops: [nccl_all_reduce: {comm: world, stream: s, buffer: a, size: 1KiB * 2 ** (i % 6), type: float32, op: sum}, stream_synchronize: {stream: s}]}
 )";
 
 Machine truth() {
