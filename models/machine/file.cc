@@ -77,6 +77,7 @@ PossibleRange possible_range(ParamUnit unit) {
     case ParamUnit::FlopRate:
       return {1e6, 1e21};
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return {1e-9, 1e9};
@@ -94,6 +95,7 @@ std::string_view si_unit(ParamUnit unit) {
       return " FLOP/s";
     case ParamUnit::Count:
     case ParamUnit::Ratio:
+    case ParamUnit::NvlinkShare:
       break;
   }
   return "";
