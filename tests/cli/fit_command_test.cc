@@ -84,11 +84,16 @@ TEST(FitCommand, SaysWhatIsWrongWithItsArguments) {
 TEST(MergeCommand, JoinsProcessStartsOfOneProgram) {
   const Scratch scratch;
   const Ran ran = scratch.run(
-      "foretrace merge reports/measured/calibrate_threads reports/measured/calibrate_threads "
-      "-o both");
+      "foretrace merge reports/measured/calibrate_threads "
+      "reports/measured/h100_x1/calibrate_threads -o both");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_TRUE(fs::exists(scratch.path() / "both" / "measured.timeline.json"));
   EXPECT_TRUE(fs::exists(scratch.path() / "both" / "environments"));
+  const Ran twice = scratch.run(
+      "foretrace merge reports/measured/calibrate_threads reports/measured/calibrate_threads "
+      "-o twice");
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("are the same measurement: its samples would count twice"));
   const Ran nothing = scratch.run("foretrace merge scenarios -o both");
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("measured.timeline.json"));

@@ -192,6 +192,7 @@ TEST_F(FitFiles, FindsTheProgramByTheParametersThatAMeasurementNotes) {
   write_timeline(timeline, root_ / "run" / kMeasuredFile);
   EXPECT_THAT(load_fit_data({root_}, {}).runs, SizeIs(1));
   timeline.origin.versions.erase("parameters");
+  fs::remove(root_ / "run" / kMeasuredFile);  // what this process has read is never written over
   write_timeline(timeline, root_ / "run" / kMeasuredFile);
   EXPECT_THROW(load_fit_data({root_}, {}), UsageError) << "the file gives another program";
 }
