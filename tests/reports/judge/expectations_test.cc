@@ -348,7 +348,9 @@ TEST(ExpectRatio, SumsARegionInsideALoop) {
 TEST(ExpectChannels, AreThoseOfEveryKernelOfTheLabel) {
   TimelineBuilder t{true};
   t.span(t.op("nccl_all_reduce", 3, "ar"), t.stream("comm"), 0, 10, 1);
-  t.timeline.details.push_back({.channels = 24});
+  SpanDetail detail;
+  detail.channels = 24;
+  t.timeline.details.push_back(detail);
   t.timeline.spans[0].detail = 1;
   Expectation e;
   e.kind = "channels";

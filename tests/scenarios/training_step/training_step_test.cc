@@ -64,7 +64,8 @@ std::size_t count(const Program& program, std::string_view kind) {
 
 TEST(ParameterCount, IsThatOfPublishedModels) {
   // Llama 3 8B has 8,030,261,248 parameters, GPT-2 124,439,808.
-  const Architecture llama{.layers = 32,
+  const Architecture llama{.name = "llama",
+                           .layers = 32,
                            .hidden = 4096,
                            .heads = 32,
                            .kv_heads = 8,
@@ -72,7 +73,8 @@ TEST(ParameterCount, IsThatOfPublishedModels) {
                            .ffn = 14336,
                            .vocab = 128256};
   EXPECT_EQ(parameter_count(llama), 8'030'261'248);
-  const Architecture gpt2{.layers = 12,
+  const Architecture gpt2{.name = "gpt2",
+                          .layers = 12,
                           .hidden = 768,
                           .heads = 12,
                           .kv_heads = 12,
