@@ -29,7 +29,7 @@ class HostileFile : public testing::Test {
     scratch_.write("run/measured.timeline.json", timeline.dump());
   }
   Ran run(const std::string& command) const {
-    return scratch_.run("ulimit -v 4194304; timeout 20 " + command);
+    return scratch_.run(std::string{kHostileLimits} + command);
   }
   void refuses(const std::string& command, const std::string& why) const {
     const Ran ran = run(command);

@@ -9,8 +9,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kLimits = "ulimit -v 4194304; timeout 20 ";  // 4 GiB, 20 s
-
 /// "threads: ..." and more below a header; the first line after it is line 5.
 std::string program(const std::string& text) {
   return "# x\nschema_version: 1\nname: x\nstreams: {s: {flags: non_blocking}}\n" + text;
@@ -19,7 +17,7 @@ std::string program(const std::string& text) {
 Ran run(const std::string& command, const std::string& text) {
   const Scratch scratch;
   scratch.write("x.yaml", text);
-  return scratch.run(kLimits + command);
+  return scratch.run(kHostileLimits + command);
 }
 
 TEST(HostileScenario, ATaskNamesABufferThatIsNotThere) {

@@ -9,6 +9,14 @@
 
 namespace foretrace::test {
 
+/// Before a command that must end soon and small: 4 GiB and 20 s. AddressSanitizer reserves its
+/// shadow, so it has only the time.
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr const char* kHostileLimits = "timeout 60 ";
+#else
+inline constexpr const char* kHostileLimits = "ulimit -v 4194304; timeout 20 ";
+#endif
+
 struct Ran {
   int exit_code{};
   std::string out;
