@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "hw/run/program_facts.h"
+#include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
 
@@ -29,6 +31,12 @@ std::vector<fs::path> scenarios_in(const fs::path& directory) {
   }
   std::ranges::sort(files);
   return files;
+}
+
+/// Scenarios that measure an operation by size say so; scenarios/nccl has others beside them.
+bool is_sweep(const fs::path& file) {
+  const Program program = load_scenario(file.string(), {});
+  return std::ranges::find(program.tags, "nccl") != program.tags.end();
 }
 
 bool copies_between_gpus(const Program& program) {
@@ -115,7 +123,8 @@ std::vector<CalibrationStep> plan_calibration(const fs::path& scenarios,
                     scenarios.string())};
   }
   std::ranges::stable_sort(steps, {}, &CalibrationStep::processes);
-  const std::vector<fs::path> sweeps = scenarios_in(scenarios / "nccl");
+  std::vector<fs::path> sweeps = scenarios_in(scenarios / "nccl");
+  std::erase_if(sweeps, std::not_fn(is_sweep));
   std::vector<int> counts = rank_counts(node.processes);
   if (counts.empty()) counts = {2};  // in the plan, with the reason why not
   for (const int ranks : counts) add_sweeps(steps, sweeps, ranks, node);

@@ -195,14 +195,14 @@ TEST_F(ResultFilesTest, KeepsTheEnvironmentOfEveryStart) {
     ResultFiles first = files();
     first.open({});
     first.save_samples(samples({1}, 0));
-    first.add_start(start(0), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 33}}}}});
+    first.add_start(start(0), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 33U}}}}});
     first.write(true);
   }
   StartRequest append;
   append.when_there = WhenThere::Append;
   ResultFiles second = files();
   second.open(append);
-  second.add_start(start(1), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 44}}}}});
+  second.add_start(start(1), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 44U}}}}});
   second.write(true);
   const auto starts = read_timeline(second.files().result()).origin.starts;
   ASSERT_THAT(starts, SizeIs(2));
