@@ -32,6 +32,7 @@ threads:
 
 constexpr const char* kSweep = R"(
 parameters: {ranks: 2, small: 64B, large: 8MiB}
+tags: [nccl]
 processes: $ranks
 buffers: {a: {memory: device, size: $large}}
 communicators: {world: {members: all_devices, init: rank}}
