@@ -60,6 +60,15 @@ void add_set_option(CLI::App& command, ParameterValues& values) {
       ->allow_extra_args(false);
 }
 
+void add_scenario_options(CLI::App& command, std::filesystem::path& scenario,
+                          ParameterValues& values) {
+  command
+      .add_option("--scenario", scenario,
+                  "The scenario file, when it is not where the timeline says")
+      ->option_text("FILE");
+  add_set_option(command, values);
+}
+
 void add_fidelity_option(CLI::App& command, Fidelity& fidelity) {
   command
       .add_option_function<std::string>(

@@ -28,6 +28,10 @@ void emit(const OutputOptions& options, const std::string& text);
 /// Adds --set NAME=VALUE, which gives a parameter of the scenario another value.
 void add_set_option(CLI::App& command, ParameterValues& values);
 
+/// Adds --scenario FILE, for runs whose scenario is not where their timeline says, and --set.
+void add_scenario_options(CLI::App& command, std::filesystem::path& scenario,
+                          ParameterValues& values);
+
 /// Adds --fidelity flow|chunk.
 void add_fidelity_option(CLI::App& command, Fidelity& fidelity);
 
