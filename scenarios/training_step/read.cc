@@ -174,6 +174,15 @@ void read_precision(Reader& reader, const YamlNode* node, TrainingStep& step) {
   map.finish();
 }
 
+void read_fsdp(Reader& reader, const YamlNode* node, TrainingStep& step) {
+  if (node == nullptr) return;
+  MapReader map{*node, "'fsdp'", reader.problems};
+  Fields fields{reader, map};
+  fields.flag("flat", step.flat_parameters);
+  fields.flag("reduce_every_pass", step.reduce_every_pass);
+  map.finish();
+}
+
 void read_ddp(Reader& reader, const YamlNode* node, TrainingStep& step) {
   if (node == nullptr) return;
   MapReader map{*node, "'ddp'", reader.problems};
@@ -217,6 +226,8 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.flag("reshard_after_forward", step.reshard);
   read_precision(reader, map.optional("precision"), step);
   read_ddp(reader, map.optional("ddp"), step);
+  read_fsdp(reader, map.optional("fsdp"), step);
+  fields.choice<bool>("loss", step.fused_loss, {{"separate", false}, {"fused", true}});
   fields.choice<OptimizerKernel>(
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});

@@ -149,9 +149,8 @@ std::string describe(const training::TrainingStep& step, const training::Expansi
     text += fmt::format(
         "step: {:.3g} ms, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU\n"
         "of it {:.0f} % computing, {:.0f} % only communication, {:.0f} % idle: limited by {}\n",
-        usage->seconds * 1e3, static_cast<double>(expansion.tokens) / usage->seconds,
-        each * 1e-12, 100 * usage->computing, 100 * usage->exposed, 100 * usage->idle,
-        limit_of(*usage));
+        usage->seconds * 1e3, static_cast<double>(expansion.tokens) / usage->seconds, each * 1e-12,
+        100 * usage->computing, 100 * usage->exposed, 100 * usage->idle, limit_of(*usage));
   }
   const MemoryVerdict verdict = memory_verdict(expansion, machine);
   text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),
