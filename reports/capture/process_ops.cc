@@ -23,12 +23,15 @@ struct CollectiveWord {
 
 /// What the language calls torch.distributed's collectives; empty for those it is not told of.
 std::string_view word_of(std::string_view captured) {
-  constexpr std::array<CollectiveWord, 6> kWords{{{"allreduce", "all_reduce"},
-                                                  {"allreduce_coalesced", "all_reduce"},
-                                                  {"_allgather_base", "all_gather"},
-                                                  {"all_gather", "all_gather"},
-                                                  {"_reduce_scatter_base", "reduce_scatter"},
-                                                  {"reduce_scatter", "reduce_scatter"}}};
+  constexpr std::array<CollectiveWord, 8> kWords{
+      {{"allreduce", "all_reduce"},
+       {"allreduce_coalesced", "all_reduce"},
+       {"_allgather_base", "all_gather"},
+       {"all_gather", "all_gather"},
+       {"_reduce_scatter_base", "reduce_scatter"},
+       {"reduce_scatter", "reduce_scatter"},
+       {"allgather_into_tensor_coalesced", "all_gather"},
+       {"reduce_scatter_tensor_coalesced", "reduce_scatter"}}};
   const auto* const found = std::ranges::find(kWords, captured, &CollectiveWord::captured);
   return found == kWords.end() ? std::string_view{} : found->written;
 }

@@ -22,7 +22,8 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
   const std::string text = fmt::format("schema_version: 1\nname: {}\n{}", name, expansion.text);
   const auto read = read_scenario(text, name);
   if (!read) throw std::runtime_error{render(read.error(), text)};
-  if (const auto usage = usage_of(simulate(read->program, machine, Fidelity::Flow))) {
+  if (const auto usage =
+          usage_of(simulate(read->program, machine, Fidelity::Flow, Simulated::OneOfEach))) {
     predicted.seconds = usage->seconds;
     predicted.computing = usage->computing;
     predicted.exposed = usage->exposed;

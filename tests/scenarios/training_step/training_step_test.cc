@@ -14,20 +14,23 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Architecture small_llama() {
-  return {.name = "llama",
-          .layers = 4,
-          .hidden = 256,
-          .heads = 8,
-          .kv_heads = 2,
-          .head_dim = 32,
-          .ffn = 512,
-          .vocab = 1000};
+Architecture llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                   std::int64_t kv_heads, std::int64_t ffn, std::int64_t vocab) {
+  Architecture model;
+  model.name = "llama";
+  model.layers = layers;
+  model.hidden = hidden;
+  model.heads = heads;
+  model.kv_heads = kv_heads;
+  model.head_dim = hidden / heads;
+  model.ffn = ffn;
+  model.vocab = vocab;
+  return model;
 }
 
 TrainingStep small_step() {
   TrainingStep step;
-  step.model = small_llama();
+  step.model = llama(4, 256, 8, 2, 512, 1000);
   step.sequence = 128;
   step.steps = 1;
   return step;
@@ -64,15 +67,7 @@ std::size_t count(const Program& program, std::string_view kind) {
 
 TEST(ParameterCount, IsThatOfPublishedModels) {
   // Llama 3 8B has 8,030,261,248 parameters, GPT-2 124,439,808.
-  const Architecture llama{.name = "llama",
-                           .layers = 32,
-                           .hidden = 4096,
-                           .heads = 32,
-                           .kv_heads = 8,
-                           .head_dim = 128,
-                           .ffn = 14336,
-                           .vocab = 128256};
-  EXPECT_EQ(parameter_count(llama), 8'030'261'248);
+  EXPECT_EQ(parameter_count(llama(32, 4096, 32, 8, 14336, 128256)), 8'030'261'248);
   const Architecture gpt2{.name = "gpt2",
                           .layers = 12,
                           .hidden = 768,
