@@ -149,7 +149,8 @@ class OpsWriter {
     }
     const std::string stream = stream_of(work.lane);
     order(call, work, stream);
-    const std::uint32_t sms = process_.sms == 0 ? 128 : process_.sms;
+    // NCCL's kernels find SMs beside others; what that costs these is in their captured time.
+    const std::uint32_t sms = (process_.sms == 0 ? 128 : process_.sms) * 3 / 4;
     const bool is_kernel = work.kind == EventKind::Kernel;
     const std::uint32_t blocks = is_kernel ? std::clamp<std::uint32_t>(work.blocks, 1, sms) : 1;
     if (!is_kernel) ++out_.guesses["copies and fills are kernels of one block"];

@@ -18,17 +18,13 @@ namespace {
 using ::testing::HasSubstr;
 
 /// Two kernels and an all-reduce between them on a stream of its own, as c10d makes them.
-constexpr std::string_view kTrace = R"({
+constexpr std::string_view kTrace = R"json({
 "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2},
 "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}],
 "traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 99.5, "dur": 5},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 100.25, "dur": 4, "args": {"External id": 7, "correlation": 11}},
-{"ph": "X", "cat": "kernel", "name": "void at::native::mm_kernel<4>(int)",
-                           "pid" : 0, "tid" : 7, "ts" : 110, "dur" : 200.125, "args" : {
-  "device" : 0, "stream" : 7, "correlation" : 11, "grid" : [ 4, 2, 1 ]
-}
-},
+{"ph": "X", "cat": "kernel", "name": "void at::native::mm_kernel<4>(int)", "pid": 0, "tid": 7, "ts": 110, "dur": 200.125, "args": {"device": 0, "stream": 7, "correlation": 11, "grid": [4, 2, 1]}},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamWaitEvent", "pid": 1, "tid": 1, "ts": 120, "dur": 1, "args": {"External id": 8, "correlation": 12}},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 130, "dur": 4, "args": {"External id": 8, "correlation": 13}},
 {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "pid": 0, "tid": 17, "ts": 311, "dur": 100, "args": {"device": 0, "stream": 17, "correlation": 13, "grid": [16, 1, 1], "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "Float", "Process Group Ranks": "[0, 1]"}},
@@ -36,8 +32,7 @@ constexpr std::string_view kTrace = R"({
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 150, "dur": 4, "args": {"External id": 10, "correlation": 15}},
 {"ph": "X", "cat": "kernel", "name": "adamw", "pid": 0, "tid": 7, "ts": 412, "dur": 50, "args": {"device": 0, "stream": 7, "correlation": 15, "grid": [1000, 1, 1]}},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 160, "dur": 305, "args": {"correlation": 16}}
-]
-})";
+]})json";
 
 Capture captured(std::string_view text) {
   Capture capture;
@@ -104,7 +99,7 @@ TEST(Kineto, SaysWhatIsWrongWithFilesThatAreNoTraces) {
   EXPECT_THAT(refused(std::string(100, '[')), HasSubstr("64 deep"));
   const std::string packed = gzipped(kTrace);
   EXPECT_THAT(refused(packed.substr(0, packed.size() / 2)), HasSubstr("cut off"));
-  EXPECT_THAT(refused(packed.substr(0, 40) + std::string(40, 'x')), HasSubstr("damaged"));
+  EXPECT_THAT(refused(packed.substr(0, 10) + std::string(99, '\xff')), HasSubstr("damaged"));
 }
 
 TEST(Kineto, RefusesNumbersThatAreNoTimes) {
