@@ -124,7 +124,8 @@ class Assembly {
     }
     std::string text = fmt::format(
         "# One iteration of {}, {:.3f} ms on {}\nschema_version: 1\nname: {}\n"
-        "parameters: {{kernels: 100}}  # percent of the captured time of each kernel\n"
+        "parameters: {{kernels: 100, host: 100}}  # percent of the captured times of kernels, and "
+        "between calls\n"
         "processes: {}\n{}",
         capture_.processes.front().file, static_cast<double>(captured_time()) * 1e-6,
         capture_.processes.front().gpu, options_.name, processes_, groups());

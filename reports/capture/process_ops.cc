@@ -113,7 +113,7 @@ class OpsWriter {
     const std::int64_t gap = until - clock_ - owed_;
     clock_ = std::max(clock_, until);
     owed_ = std::max<std::int64_t>(0, -gap);
-    if (gap > 0) line(fmt::format("host_compute: {{duration: {}ns}}", gap));
+    if (gap > 0) line(fmt::format("host_compute: {{duration: {}ns * $host / 100}}", gap));
   }
   void owe(std::int64_t time) { owed_ += time; }
 

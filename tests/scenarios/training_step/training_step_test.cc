@@ -216,6 +216,47 @@ TEST(TrainingStepRefusal, SuggestsWords) {
               HasSubstr("nowhere.json"));
 }
 
+TEST(TrainingStepExpansion, KeepsLogitsInBfloat16WithAFusedLoss) {
+  TrainingStep step = small_step();
+  const std::int64_t separate = sum(expand(step).memory);
+  const std::size_t kernels = count(program_of(step), "library_kernel");
+  step.fused_loss = true;
+  EXPECT_EQ(kernels - count(program_of(step), "library_kernel"), 5u)
+      << "widened, softmax, loss, cleared, its and softmax's gradient, narrowed; or one each way";
+  EXPECT_LT(sum(expand(step).memory), separate);
+}
+
+TEST(TrainingStepExpansion, CopiesNothingOutOfFlatParameters) {
+  TrainingStep step = small_step();
+  step.data = 2;
+  step.sharding = Sharding::Fsdp;
+  const std::size_t kernels = count(program_of(step), "library_kernel");
+  step.flat_parameters = true;
+  EXPECT_EQ(kernels - count(program_of(step), "library_kernel"), 2u * 4 + 1)
+      << "each block is gathered twice, the rest once";
+}
+
+TEST(TrainingStepExpansion, HoldsNoWholeGradientsWhereEveryPassReducesThem) {
+  TrainingStep step = small_step();
+  step.data = 2;
+  step.passes = 4;
+  step.sharding = Sharding::Fsdp;
+  const std::int64_t held = expand(step).memory[static_cast<std::size_t>(Part::Gradients)];
+  step.reduce_every_pass = true;
+  EXPECT_LT(expand(step).memory[static_cast<std::size_t>(Part::Gradients)], held / 2);
+}
+
+TEST(TrainingStepReading, TakesTheFormsOfFsdpAndTheLoss) {
+  const auto text = scenario(
+      fmt::format("{{{}, batch: {{sequence: 128, passes: 2}}, sharding: fsdp, loss: fused, fsdp: "
+                  "{{flat: true, reduce_every_pass: true}}}}",
+                  kModel),
+      2);
+  const auto read = read_training(text, "a.yaml");
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->step.flat_parameters && read->step.fused_loss && read->step.reduce_every_pass);
+}
+
 TEST(TrainingStepRefusal, IsReplicasThatAreNotWhole) {
   EXPECT_THAT(
       problems(scenario(
