@@ -79,8 +79,10 @@ struct Process final : Context {
 class World {
  public:
   World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
-        Fidelity fidelity);
+        Fidelity fidelity, std::vector<bool> runs);
 
+  /// Whether a process is simulated; else it does what another one does, when that does it.
+  bool runs(std::uint32_t process) const { return runs_[process]; }
   Process& process(std::uint32_t index) { return processes_[index]; }
   /// The per-thread default stream `id` of a host thread, made at its first use.
   StreamQueue& per_thread_stream(Process& process, std::uint32_t thread_lane, StreamId id);
@@ -146,6 +148,7 @@ class World {
   Engine& engine_;
   const Program& program_;
   const Machine& machine_;
+  std::vector<bool> runs_;  ///< by process
   std::vector<std::unique_ptr<Device>> gpus_;
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
