@@ -1,6 +1,6 @@
 """Training steps that were predicted before they were measured: other architectures, lengths and batches.
 
-Families `blind1`, `blind2` and `blind4` are for one, two and four GPUs: train.py --family blind2. What the
+Families `blind1`, `blind2`, `blind4` and `blind8` are for so many GPUs: train.py --family blind2. What the
 model said of them before is in reports/measured/pytorch_steps/blind-1. Needs no PyTorch.
 """
 
@@ -72,4 +72,4 @@ def _several(gpus):
 
 
 def blind_configurations():
-    return [*_several(4), *_several(2), *_one()]
+    return [*_several(8), *_several(4), *_several(2), *_one()]

@@ -37,7 +37,7 @@ class Configurations(unittest.TestCase):
         blind = [one for one in ALL if one.blind]
         self.assertGreaterEqual(len(blind), 40)
         self.assertEqual({one.mark for one in blind}, {"judge"})
-        self.assertEqual({one.ranks for one in blind}, {1, 2, 4})
+        self.assertEqual({one.ranks for one in blind}, {1, 2, 4, 8})
 
     def test_a_mark_depends_on_the_id_alone(self):
         for one in ALL:
@@ -93,7 +93,7 @@ class CommandLine(unittest.TestCase):
         self.assertFalse([one.id for one in both if one.only_on == "H100"])
 
     def test_most_gpus_come_first_and_fresh_ones_share_a_process_with_their_family_only(self):
-        groups = train.batches(ALL, 4)
+        groups = train.batches(ALL, 8)
         self.assertEqual(groups[0][0].ranks, 4)
         for group in groups:
             self.assertEqual(len({one.ranks for one in group}), 1)
