@@ -94,7 +94,7 @@ class CommandLine(unittest.TestCase):
 
     def test_most_gpus_come_first_and_fresh_ones_share_a_process_with_their_family_only(self):
         groups = train.batches(ALL, 8)
-        self.assertEqual(groups[0][0].ranks, 4)
+        self.assertEqual(groups[0][0].ranks, 8)
         for group in groups:
             self.assertEqual(len({one.ranks for one in group}), 1)
             if any(one.fresh for one in group):
