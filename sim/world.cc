@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "models/cost/host_work.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "sim/host/warm_state.h"
@@ -116,12 +117,67 @@ std::uint32_t World::node_of(std::uint32_t gpu) const {
   return gpu / (program_.processes * program_.devices / program_.nodes);
 }
 
+/// The cores, the memory and the storage of a host. Copies to and from GPUs go through the memory
+/// too, but only where somebody else does: alone they never fill it.
+void World::add_host_links() {
+  std::set<std::uint32_t> teams;
+  bool reads = false;
+  any_op(program_, [&](const Op& op) {
+    if (const auto* work = std::get_if<HostParallel>(&op.kind)) teams.insert(work->threads);
+    reads |= std::holds_alternative<ReadFile>(op.kind);
+    return false;
+  });
+  if (teams.empty() && !reads) return;
+  Reading read{machine_};
+  const auto rate = [](double value) { return Bandwidth::gigabytes_per_second(value * 1e-9); };
+  for (std::uint32_t n = 0; n < program_.nodes; ++n) {
+    node_links_[n].host = HostLinks{
+        engine_.add_link(fmt::format("node{}.cores", n), rate(cost::parallel_flops(read, 0))),
+        engine_.add_link(fmt::format("node{}.memory", n),
+                         rate_of(machine_, Param::HostMemoryBandwidth)),
+        engine_.add_link(fmt::format("node{}.storage", n),
+                         rate_of(machine_, Param::StorageBandwidth))};
+  }
+  for (const std::uint32_t threads : teams) {
+    team_caps_[threads] = {
+        engine_.add_link(fmt::format("team{}.flops", threads),
+                         rate(cost::parallel_flops(read, threads)), LinkSharing::PerFlow),
+        engine_.add_link(fmt::format("team{}.memory", threads),
+                         rate(cost::parallel_bandwidth(read, threads)), LinkSharing::PerFlow)};
+  }
+  if (reads) {
+    caps_.emplace(Param::StorageReader,
+                  engine_.add_link("storage.reader", rate_of(machine_, Param::StorageReader),
+                                   LinkSharing::PerFlow));
+  }
+}
+
+const World::HostLinks& World::host_links(const Process& process) const {
+  const auto& links = node_links_[node_of(gpu_index(process.index, 0))].host;
+  FORETRACE_CHECK(links.has_value(), "a program for the CPU has the CPU's links");
+  return *links;
+}
+
+PathId World::cores(const Process& process, std::uint32_t threads) {
+  return engine_.path({host_links(process).cores, team_caps_.at(threads).flops});
+}
+
+PathId World::host_memory(const Process& process, std::uint32_t threads) {
+  return engine_.path({host_links(process).memory, team_caps_.at(threads).memory});
+}
+
+PathId World::storage(const Process& process) {
+  const HostLinks& links = host_links(process);
+  return engine_.path({links.storage, caps_.at(Param::StorageReader), links.memory});
+}
+
 void World::add_links() {
   for (std::uint32_t n = 0; n < program_.nodes; ++n) {
     const Bandwidth host = rate_of(machine_, Param::HostLinkBandwidth);
     node_links_.push_back({engine_.add_link(fmt::format("node{}.read", n), host),
-                           engine_.add_link(fmt::format("node{}.write", n), host)});
+                           engine_.add_link(fmt::format("node{}.write", n), host), std::nullopt});
   }
+  add_host_links();
   const Bandwidth in = rate_of(machine_, Param::H2dBandwidth);
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
@@ -169,6 +225,7 @@ std::size_t World::paths_at_most() const {
   constexpr std::size_t kOfAGpu = 16;  // to and from its host at several rates, and NCCL's memory
   const std::size_t devices = program_.devices;
   std::size_t paths = program_.processes * devices * (kOfAGpu + 2 * devices);
+  paths += program_.nodes * (1 + 2 * team_caps_.size());
   for (const Communicator& communicator : program_.communicators) {
     const std::size_t ranks = communicator.members.size();
     paths += 2 + (pairs ? 2 * ranks * (ranks - 1) : 0);
@@ -191,6 +248,7 @@ PathId World::host_to_device(const Process& process, std::uint32_t device, Param
   const std::uint32_t gpu = gpu_index(process.index, device);
   std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, pcie(gpu).in, pcie(gpu).both};
   if (rate != Param::H2dBandwidth) links.push_back(cap(rate));
+  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
   return engine_.path(links);
 }
 
@@ -198,6 +256,7 @@ PathId World::device_to_host(const Process& process, std::uint32_t device, Param
   const std::uint32_t gpu = gpu_index(process.index, device);
   std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, pcie(gpu).out, pcie(gpu).both};
   if (rate != Param::D2hBandwidth) links.push_back(cap(rate));
+  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
   return engine_.path(links);
 }
 

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Measures what the articles' rows still ask of real hardware, on a machine with two GPUs: operators
+# on the CPU, files, fresh host memory, the schedules of two scenarios, and what data races return.
+# Writes into OUT: a directory for each scenario, races.csv and log.txt.
+#
+#   tests/hw/articles/measure.sh OUT [STARTS]     STARTS: 3
+#   FORETRACE_HW  the harness to run; default: foretrace-hw
+#   MPIEXEC       default: mpirun --bind-to none
+#   TMPDIR        where the files lie that are read: a directory on storage
+set -u
+if [ $# -lt 1 ]; then
+  sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+out=$1 starts=${2:-3} root=$(cd "$(dirname "$0")/../../.." && pwd)
+harness=${FORETRACE_HW:-foretrace-hw} launch=${MPIEXEC:-mpirun --bind-to none}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+mkdir -p "$out"
+
+measure() {  # LABEL PROCESSES OPTIONS FILE...
+  label=$1 processes=$2
+  shift 2
+  echo "$label: $processes processes, $(date +%T)"
+  timeout 60 $launch -n "$processes" "$harness" measure "$@" -o "$out" --append \
+    --start-label "$label" >> "$out/log.txt" 2>&1 || echo "$label: exit code $?"
+}
+
+cd "$root/scenarios" || exit 1
+start=1
+while [ "$start" -le "$starts" ]; do
+  measure "one_$start" 1 --repetitions 10 --timeout 10s host_and_device/cpu_operators.yaml \
+    host_and_device/storage_readers.yaml conformance/cpu_operators_share_the_cores.yaml \
+    conformance/reading_a_file_leaves_the_gpu_alone.yaml
+  measure "memory_$start" 1 --repetitions 5 --timeout 10s parallelism/new_memory_one_gpu.yaml \
+    parallelism/new_memory_two_gpus.yaml
+  measure "two_$start" 2 --repetitions 10 --timeout 10s \
+    parallelism/cpu_gpus_storage_and_communication.yaml nccl/choice_through_the_host.yaml
+  measure "ranks_$start" 2 --repetitions 10 --timeout 10s --set ranks=2 \
+    distributed/overlap_async_all_reduce_gemm.yaml
+  start=$((start + 1))
+done
+echo "races: $(date +%T)"
+timeout 60 $launch -n 2 python3 "$root/tests/hw/oracle/races.py" > "$out/races.csv" \
+  2>> "$out/log.txt" || echo "races: exit code $?"
+echo "ended: $(date +%T)"
