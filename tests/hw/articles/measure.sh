@@ -34,7 +34,8 @@ while [ "$start" -le "$starts" ]; do
   measure "memory_$start" 1 --repetitions 5 --timeout 10s parallelism/new_memory_one_gpu.yaml \
     parallelism/new_memory_two_gpus.yaml
   measure "two_$start" 2 --repetitions 10 --timeout 10s \
-    parallelism/cpu_gpus_storage_and_communication.yaml nccl/choice_through_the_host.yaml
+    parallelism/cpu_gpus_storage_and_communication.yaml
+  measure "choice_$start" 2 --repetitions 10 --timeout 10s nccl/choice_through_the_host.yaml
   measure "ranks_$start" 2 --repetitions 10 --timeout 10s --set ranks=2 \
     distributed/overlap_async_all_reduce_gemm.yaml
   start=$((start + 1))
