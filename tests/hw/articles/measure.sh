@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures what the articles' rows still ask of real hardware, on a machine with two GPUs: operators
-# on the CPU, files, fresh host memory, the schedules of two scenarios, and what data races return.
+# on the CPU, files, fresh host memory, transfers through the host, and what data races return.
 # Writes into OUT: a directory for each scenario, races.csv and log.txt.
 #
 #   tests/hw/articles/measure.sh OUT [STARTS]     STARTS: 3
@@ -35,9 +35,7 @@ while [ "$start" -le "$starts" ]; do
     parallelism/new_memory_two_gpus.yaml
   measure "two_$start" 2 --repetitions 10 --timeout 10s \
     parallelism/cpu_gpus_storage_and_communication.yaml
-  measure "choice_$start" 2 --repetitions 10 --timeout 10s nccl/choice_through_the_host.yaml
-  measure "ranks_$start" 2 --repetitions 10 --timeout 10s --set ranks=2 \
-    distributed/overlap_async_all_reduce_gemm.yaml
+  measure "ranks_$start" 2 --repetitions 10 --timeout 10s nccl/choice_through_the_host.yaml
   start=$((start + 1))
 done
 echo "races: $(date +%T)"
