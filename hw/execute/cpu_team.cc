@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
 #include <string>
 
 #include "scenarios/text/text_file.h"
@@ -70,6 +73,20 @@ std::uint32_t cores_of_control_group() {
   return static_cast<std::uint32_t>(std::max(1.0, std::floor(quota / period)));
 }
 
+struct FreePages {
+  void operator()(Vector* data) const { std::free(data); }
+};
+
+/// Zeros; whole pages of them.
+std::unique_ptr<Vector, FreePages> make_pages(std::size_t floats) {
+  constexpr std::size_t kPage = 4096;
+  const std::size_t bytes = (floats * sizeof(float) + kPage - 1) / kPage * kPage;
+  void* pages = std::aligned_alloc(kPage, bytes);
+  if (pages == nullptr) throw std::bad_alloc{};
+  std::memset(pages, 0, bytes);
+  return std::unique_ptr<Vector, FreePages>{static_cast<Vector*>(pages)};
+}
+
 }  // namespace
 
 std::uint32_t cores_of_this_process() {
@@ -80,9 +97,10 @@ std::uint32_t cores_of_this_process() {
   return given == 0 ? cores : std::min(cores, given);
 }
 
-/// Touched first by the thread that uses it, which places it.
+/// Touched first by the thread that uses it, which places it. On pages of its own: a std::vector
+/// would not keep the alignment of a vector type.
 struct CpuTeam::Memory {
-  std::vector<Vector> data;
+  std::unique_ptr<Vector, FreePages> data;
   std::size_t next = 0;  ///< block that the next call begins with
 };
 
@@ -121,7 +139,7 @@ void CpuTeam::work(Memory& memory) {
   const double block_flops = 2.0 * kBlock;                  // a multiply and an add
   const double block_bytes = 2.0 * kBlock * sizeof(float);  // read and written
   std::uint64_t done = 0;
-  std::vector<Vector> registers(kVectors);
+  const auto registers = make_pages(kBlock);
   for (;;) {
     double flops = 0;
     double bytes = 0;
@@ -134,17 +152,17 @@ void CpuTeam::work(Memory& memory) {
       bytes = bytes_;
     }
     if (bytes < block_bytes) {
-      go(registers.data(), 1, static_cast<std::uint64_t>(std::llround(flops / block_flops)));
+      go(registers.get(), 1, static_cast<std::uint64_t>(std::llround(flops / block_flops)));
     } else {
       const std::size_t all = floats_ / kBlock;
-      if (memory.data.empty()) memory.data.resize(all * kVectors);
+      if (!memory.data) memory.data = make_pages(floats_);
       auto left = static_cast<std::size_t>(std::llround(bytes / block_bytes));
       const auto rounds = std::max<std::uint64_t>(
           1, static_cast<std::uint64_t>(
                  std::llround(flops / block_flops / static_cast<double>(left))));
       while (left > 0) {
         const std::size_t now = std::min(left, all - memory.next);
-        go(memory.data.data() + memory.next * kVectors, now, rounds);
+        go(memory.data.get() + memory.next * kVectors, now, rounds);
         memory.next = (memory.next + now) % all;
         left -= now;
       }
