@@ -6,10 +6,11 @@
 #   tests/hw/articles/measure.sh OUT [STARTS]     STARTS: 3
 #   FORETRACE_HW  the harness to run; default: foretrace-hw
 #   MPIEXEC       default: mpirun --bind-to none
+#   ONLY          some of: one memory two ranks races; default: all
 #   TMPDIR        where the files lie that are read: a directory on storage
 set -u
 if [ $# -lt 1 ]; then
-  sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 out=$1 starts=${2:-3} root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -17,9 +18,15 @@ harness=${FORETRACE_HW:-foretrace-hw} launch=${MPIEXEC:-mpirun --bind-to none}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mkdir -p "$out"
 
+wanted() {  # LABEL
+  case " ${ONLY:-one memory two ranks races} " in *" ${1%_*} "*) return 0 ;; esac
+  return 1
+}
+
 measure() {  # LABEL PROCESSES OPTIONS FILE...
   label=$1 processes=$2
   shift 2
+  wanted "$label" || return 0
   echo "$label: $processes processes, $(date +%T)"
   timeout 60 $launch -n "$processes" "$harness" measure "$@" -o "$out" --append \
     --start-label "$label" >> "$out/log.txt" 2>&1 || echo "$label: exit code $?"
@@ -38,7 +45,6 @@ while [ "$start" -le "$starts" ]; do
   measure "ranks_$start" 2 --repetitions 10 --timeout 10s nccl/choice_through_the_host.yaml
   start=$((start + 1))
 done
-echo "races: $(date +%T)"
-timeout 60 $launch -n 2 python3 "$root/tests/hw/oracle/races.py" > "$out/races.csv" \
+wanted races && echo "races: $(date +%T)" && timeout 60 $launch -n 2 python3 "$root/tests/hw/oracle/races.py" > "$out/races.csv" \
   2>> "$out/log.txt" || echo "races: exit code $?"
 echo "ended: $(date +%T)"

@@ -3,7 +3,7 @@
 
     mpirun -n 2 python3 tests/hw/oracle/races.py > races.csv
 
-One line for each race and repetition, with the wait and without: how many of the elements are not what the
+What two H200s returned: reports/measured/races/h200.csv. One line for each race and repetition, with the wait and without: how many of the elements are not what the
 order of the program says, and which is the first. `is_completed` asks a work at once, and after its wait on
 the host: `wrong` counts a "yes" while the GPU is still at work.
 """
