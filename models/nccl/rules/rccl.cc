@@ -43,7 +43,7 @@ constexpr Constants make_rccl() {
 
 // clang-format on
 
-constexpr Constants kRules = make_rccl();
+constexpr Constants kRcclRules = make_rccl();
 /// Of the links' bandwidth, on up to two nodes. LL128 has none, nor Simple on trees of one node.
 constexpr double kTreeLl = 0.06;
 constexpr double kRingLl = 0.08;
@@ -59,8 +59,9 @@ float ring_bandwidth(Function function, double share) {
 }
 
 float ring_latency(Function function, Protocol protocol) {
-  const double base = kRules.base_latency[index_of(Ring)][index_of(protocol)];
-  const double hop = kRules.hop_latency[index_of(Hop::NvLink)][index_of(Ring)][index_of(protocol)];
+  const double base = kRcclRules.base_latency[index_of(Ring)][index_of(protocol)];
+  const double hop =
+      kRcclRules.hop_latency[index_of(Hop::NvLink)][index_of(Ring)][index_of(protocol)];
   if (function == Broadcast || function == Reduce) return static_cast<float>(base + hop);
   const double steps = function == AllReduce ? 2 * (kGpus - 1) : kGpus - 1;
   return static_cast<float>(base + steps * hop);
@@ -81,8 +82,8 @@ void set_rccl_prices(Tuning& tuning) {
   tuning.bandwidth[all][tree][index_of(LL)] =
       static_cast<float>(kXgmi * (kGpus - 1) * kTreeLl * .5);
   tuning.latency[all][tree][index_of(LL)] =
-      static_cast<float>(kRules.base_latency[tree][index_of(LL)] +
-                         2 * (kGpus - 1) * kRules.hop_latency[index_of(Hop::NvLink)][tree][0]);
+      static_cast<float>(kRcclRules.base_latency[tree][index_of(LL)] +
+                         2 * (kGpus - 1) * kRcclRules.hop_latency[index_of(Hop::NvLink)][tree][0]);
 }
 
 }  // namespace
@@ -106,7 +107,7 @@ Tuning tune_rccl(const Topology& topology, Version version, const Settings& sett
   tuning.topology = topology;
   tuning.version = version;
   tuning.settings = settings;
-  tuning.constants = &kRules;
+  tuning.constants = &kRcclRules;
   tuning.graphs.ring = {.pattern = Pattern::Ring,
                         .channels = kRings,
                         .intra_gbps = kXgmi * (kGpus - 1) / kRings,
