@@ -56,11 +56,12 @@ TEST_F(Rccl, LetsLlCarryMoreOfABroadcast) {
 }
 
 TEST_F(Rccl, GivesEveryChannelOfAGroupTheSameBytes) {
-  const Request request{Function::AllReduce, 64_MiB};
+  const Request request{Function::AllReduce, 56_MiB};
   const auto plans = plan_group(tuning, {request, request});
   ASSERT_EQ(plans.size(), 2u);
-  EXPECT_EQ(plans[0].channels, 28u);
-  EXPECT_EQ(plans[1].first_channel, 28u);
+  EXPECT_EQ(plans[0].channels, 28u) << "2 MiB each";
+  EXPECT_EQ(plans[1].channels, 28u);
+  EXPECT_EQ(plans[0].first_channel + plans[1].first_channel, 28u) << "beside each other";
   EXPECT_EQ(kernel_channels(plans), 56u);
 }
 
