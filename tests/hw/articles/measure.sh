@@ -32,19 +32,23 @@ measure() {  # LABEL PROCESSES OPTIONS FILE...
     --start-label "$label" >> "$out/log.txt" 2>&1 || echo "$label: exit code $?"
 }
 
-cd "$root/scenarios" || exit 1
+cd "$root" || exit 1
 start=1
 while [ "$start" -le "$starts" ]; do
-  measure "one_$start" 1 --repetitions 10 --timeout 10s host_and_device/cpu_operators.yaml \
-    host_and_device/storage_readers.yaml conformance/cpu_operators_share_the_cores.yaml \
-    conformance/reading_a_file_leaves_the_gpu_alone.yaml
-  measure "memory_$start" 1 --repetitions 5 --timeout 10s parallelism/new_memory_one_gpu.yaml \
-    parallelism/new_memory_two_gpus.yaml
+  measure "one_$start" 1 --repetitions 10 --timeout 10s scenarios/host_and_device/cpu_operators.yaml \
+    scenarios/host_and_device/storage_readers.yaml \
+    scenarios/conformance/cpu_operators_share_the_cores.yaml \
+    scenarios/conformance/reading_a_file_leaves_the_gpu_alone.yaml
+  measure "memory_$start" 1 --repetitions 5 --timeout 10s scenarios/parallelism/new_memory_one_gpu.yaml \
+    scenarios/parallelism/new_memory_two_gpus.yaml
   measure "two_$start" 2 --repetitions 10 --timeout 10s \
-    parallelism/cpu_gpus_storage_and_communication.yaml
-  measure "ranks_$start" 2 --repetitions 10 --timeout 10s nccl/choice_through_the_host.yaml
+    scenarios/parallelism/cpu_gpus_storage_and_communication.yaml
+  measure "ranks_$start" 2 --repetitions 10 --timeout 10s scenarios/nccl/choice_through_the_host.yaml
   start=$((start + 1))
 done
-wanted races && echo "races: $(date +%T)" && timeout 60 $launch -n 2 python3 "$root/tests/hw/oracle/races.py" > "$out/races.csv" \
-  2>> "$out/log.txt" || echo "races: exit code $?"
+if wanted races; then
+  echo "races: $(date +%T)"
+  timeout 60 $launch -n 2 python3 "$root/tests/hw/oracle/races.py" > "$out/races.csv" \
+    2>> "$out/log.txt" || echo "races: exit code $?"
+fi
 echo "ended: $(date +%T)"
