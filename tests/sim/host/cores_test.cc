@@ -39,9 +39,12 @@ Timeline at_once(const std::string& one, const std::string& other) {
       four_cores());
 }
 
-TEST(HostParallel, OfTwoThreadsSharesTheCores) {
+TEST(HostParallel, TakesEveryCore) {
   const Timeline alone = at_once("host_parallel: {id: a, flops: 40000}", "host_barrier: {name: x}");
   EXPECT_EQ(lasts(alone, "a"), 11) << "four cores, and one us to wake them";
+}
+
+TEST(HostParallel, OfTwoThreadsSharesTheCores) {
   const Timeline both =
       at_once("host_parallel: {id: a, flops: 40000}", "host_parallel: {id: b, flops: 40000}");
   EXPECT_EQ(lasts(both, "a"), 21);
@@ -55,10 +58,13 @@ TEST(HostParallel, OfFewThreadsLeavesCoresToOthers) {
   EXPECT_EQ(lasts(both, "b"), 11);
 }
 
-TEST(HostParallel, TakesAsLongAsTheSlowerOfArithmeticAndMemory) {
+TEST(HostParallel, TakesAsLongAsItsMemoryWhereThatIsSlower) {
   const Timeline memory =
       at_once("host_parallel: {id: a, flops: 40000, bytes: 40000B}", "host_barrier: {name: x}");
   EXPECT_EQ(lasts(memory, "a"), 21) << "2000 bytes per us";
+}
+
+TEST(HostParallel, TakesAsLongAsItsArithmeticWhereThatIsSlower) {
   const Timeline arithmetic =
       at_once("host_parallel: {id: a, flops: 40000, bytes: 10000B}", "host_barrier: {name: x}");
   EXPECT_EQ(lasts(arithmetic, "a"), 11);
@@ -71,10 +77,13 @@ TEST(HostParallel, SharesTheMemoryWithACopyToTheGpu) {
   EXPECT_NEAR(lasts(both, "a"), 19, 1);
 }
 
-TEST(ReadFile, SharesTheStorageWithOtherReaders) {
+TEST(ReadFile, GetsWhatOneReaderCan) {
   const Timeline alone =
       at_once("read_file: {id: a, dst: a, size: 30000B}", "host_barrier: {name: x}");
-  EXPECT_EQ(lasts(alone, "a"), 31) << "1000 bytes per us for one reader";
+  EXPECT_EQ(lasts(alone, "a"), 31) << "1000 bytes per us, and one us";
+}
+
+TEST(ReadFile, SharesTheStorageWithOtherReaders) {
   const Timeline both = at_once("read_file: {id: a, dst: a, size: 30000B}",
                                 "read_file: {id: b, dst: b, size: 30000B}");
   EXPECT_EQ(lasts(both, "a"), 41) << "750 for each of two";
