@@ -25,10 +25,14 @@ def run(*command):
 
 
 def parameters_of(timeline, name):
+    """As the timeline says; older ones say it by their directory."""
     given = (timeline["versions"].get("parameters") or "").split()
     ranks = re.match(r"(\d+)_ranks/", name)
-    if ranks and not any(one.startswith("ranks=") for one in given):
+    has_ranks = re.search(r"(?m)^parameters:.*\branks:", (ROOT / timeline["scenario"]["file"]).read_text())
+    if ranks and has_ranks and not given:
         given.append(f"ranks={ranks.group(1)}")
+        if name.startswith("3_ranks/nccl_"):  # sizes that three ranks divide
+            given += ["small=48B", "large=6MiB"]
     return [word for one in given for word in ("--set", one)]
 
 
