@@ -104,11 +104,9 @@ struct CpuTeam::Memory {
   std::size_t next = 0;  ///< block that the next call begins with
 };
 
-CpuTeam::CpuTeam(std::uint32_t threads) {
-  constexpr std::size_t kTeam = std::size_t{1} << 30;
-  constexpr std::size_t kLeast = std::size_t{64} << 20;
-  const std::size_t share = std::max(kLeast, kTeam / std::max(1U, threads)) / sizeof(float);
-  floats_ = share / kBlock * kBlock;
+CpuTeam::CpuTeam(std::uint32_t threads, std::size_t memory) {
+  const std::size_t share = memory / std::max(1U, threads) / sizeof(float);
+  floats_ = std::max(kBlock, share / kBlock * kBlock);
   for (std::uint32_t t = 0; t < threads; ++t) memories_.push_back(std::make_unique<Memory>());
   for (const auto& memory : memories_) {
     threads_.emplace_back([this, own = memory.get()] { work(*own); });
