@@ -104,8 +104,8 @@ struct CpuTeam::Memory {
   std::size_t next = 0;  ///< block that the next call begins with
 };
 
-CpuTeam::CpuTeam(std::uint32_t threads, std::size_t memory) {
-  const std::size_t share = memory / std::max(1U, threads) / sizeof(float);
+CpuTeam::CpuTeam(std::uint32_t threads, std::size_t bytes) {
+  const std::size_t share = bytes / std::max(1U, threads) / sizeof(float);
   floats_ = std::max(kBlock, share / kBlock * kBlock);
   for (std::uint32_t t = 0; t < threads; ++t) memories_.push_back(std::make_unique<Memory>());
   for (const auto& memory : memories_) {

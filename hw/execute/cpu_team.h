@@ -22,8 +22,8 @@ std::uint32_t cores_of_this_process();
 class CpuTeam {
  public:
   static constexpr std::size_t kMemory = std::size_t{1} << 30;
-  /// `memory`: bytes of the whole team, larger than any cache.
-  explicit CpuTeam(std::uint32_t threads, std::size_t memory = kMemory);
+  /// `bytes`: of the whole team's memory, larger than any cache.
+  explicit CpuTeam(std::uint32_t threads, std::size_t bytes = kMemory);
   ~CpuTeam();
   CpuTeam(const CpuTeam&) = delete;
   CpuTeam& operator=(const CpuTeam&) = delete;
