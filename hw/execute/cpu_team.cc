@@ -73,18 +73,16 @@ std::uint32_t cores_of_control_group() {
   return static_cast<std::uint32_t>(std::max(1.0, std::floor(quota / period)));
 }
 
-struct FreePages {
-  void operator()(Vector* data) const { std::free(data); }
-};
+using Pages = std::unique_ptr<Vector, void (*)(void*)>;
 
 /// Zeros; whole pages of them.
-std::unique_ptr<Vector, FreePages> make_pages(std::size_t floats) {
+Pages make_pages(std::size_t floats) {
   constexpr std::size_t kPage = 4096;
   const std::size_t bytes = (floats * sizeof(float) + kPage - 1) / kPage * kPage;
   void* pages = std::aligned_alloc(kPage, bytes);
   if (pages == nullptr) throw std::bad_alloc{};
   std::memset(pages, 0, bytes);
-  return std::unique_ptr<Vector, FreePages>{static_cast<Vector*>(pages)};
+  return Pages{static_cast<Vector*>(pages), std::free};
 }
 
 }  // namespace
@@ -100,15 +98,13 @@ std::uint32_t cores_of_this_process() {
 /// Touched first by the thread that uses it, which places it. On pages of its own: a std::vector
 /// would not keep the alignment of a vector type.
 struct CpuTeam::Memory {
-  std::unique_ptr<Vector, FreePages> data;
+  Pages data{nullptr, std::free};
   std::size_t next = 0;  ///< block that the next call begins with
 };
 
-CpuTeam::CpuTeam(std::uint32_t threads) {
-  constexpr std::size_t kTeam = std::size_t{1} << 30;
-  constexpr std::size_t kLeast = std::size_t{64} << 20;
-  const std::size_t share = std::max(kLeast, kTeam / std::max(1U, threads)) / sizeof(float);
-  floats_ = share / kBlock * kBlock;
+CpuTeam::CpuTeam(std::uint32_t threads, std::size_t bytes) {
+  const std::size_t share = bytes / std::max(1U, threads) / sizeof(float);
+  floats_ = std::max(kBlock, share / kBlock * kBlock);
   for (std::uint32_t t = 0; t < threads; ++t) memories_.push_back(std::make_unique<Memory>());
   for (const auto& memory : memories_) {
     threads_.emplace_back([this, own = memory.get()] { work(*own); });

@@ -17,12 +17,13 @@ namespace foretrace::hw {
 std::uint32_t cores_of_this_process();
 
 /// Some threads that work together, again and again. They sleep in between, and are not bound to
-/// cores. Each has memory of its own that it goes through, 64 MiB at least and so much that the
-/// team's is 1 GiB: every call goes on where the last one ended, so that none finds its data in a
-/// cache.
+/// cores. Each has memory of its own that it goes through, touched when the first call needs it:
+/// every call goes on where the last one ended, so that none finds its data in a cache.
 class CpuTeam {
  public:
-  explicit CpuTeam(std::uint32_t threads);
+  static constexpr std::size_t kMemory = std::size_t{1} << 30;
+  /// `bytes`: of the whole team's memory, larger than any cache.
+  explicit CpuTeam(std::uint32_t threads, std::size_t bytes = kMemory);
   ~CpuTeam();
   CpuTeam(const CpuTeam&) = delete;
   CpuTeam& operator=(const CpuTeam&) = delete;

@@ -26,8 +26,7 @@ void execute(const HostFill& op, Context& context) {
 }
 
 void execute(const HostParallel& op, Context& context) {
-  context.objects.cpu_teams().run(op.threads,
-                                  static_cast<double>(op.flops.eval(context.variables)),
+  context.objects.cpu_teams().run(op.threads, static_cast<double>(op.flops.eval(context.variables)),
                                   static_cast<double>(op.bytes.eval(context.variables).count));
 }
 

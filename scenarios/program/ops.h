@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "scenarios/program/ids.h"
+#include "scenarios/program/library_work.h"
 
 namespace foretrace {
 
@@ -23,60 +24,6 @@ enum class RedOp : std::uint8_t { Sum, Prod, Min, Max, Avg };
 
 /// Bytes of one element.
 Bytes size_of(DataType type);
-
-/// What a LibraryKernel does. Attention is one fused kernel (cuDNN, FlashAttention), causal, beside
-/// the small ones that its backward pass needs.
-enum class KernelKind : std::uint8_t {
-  AttentionForward,
-  AttentionBackward,
-  Pointwise,    ///< elements side by side: residual, activation, fill
-  Narrow,       ///< float32 to bfloat16
-  Widen,        ///< bfloat16 to float32
-  Mixed,        ///< adds bfloat16 to float32
-  Strided,      ///< pointwise, but over views that are not contiguous (rope as PyTorch has it)
-  Concatenate,  ///< joins views that are not contiguous
-  LayerNorm,    ///< float32 statistics, mean and deviation
-  LayerNormBackward,  ///< the gradient of its input
-  LayerNormWeights,   ///< the gradients of its weight and bias
-  RmsNorm,
-  RmsNormBackward,
-  RmsNormWeights,
-  ColumnSum,  ///< over the tokens: the gradient of a bias
-  Softmax,    ///< log-softmax over the vocabulary
-  SoftmaxBackward,
-  Gather,          ///< rows of an embedding
-  GatherBackward,  ///< adds rows into an embedding's gradient, after sorting the tokens
-  Optimizer,       ///< fused AdamW over many tensors
-  OptimizerHalf,   ///< the same where all of them are bfloat16
-  ShardCopy        ///< FSDP2: shards of many tensors in or out of one buffer
-};
-/// "attention_forward"
-const char* kernel_kind_name(KernelKind kind);
-inline constexpr std::size_t kKernelKinds = static_cast<std::size_t>(KernelKind::ShardCopy) + 1;
-
-/// What a FrameworkCall is: the framework's own work on the host around the calls into CUDA.
-enum class FrameworkWork : std::uint8_t {
-  Forward,            ///< an operation in the forward pass: Python, dispatcher, autograd's graph
-  Linear,             ///< a linear layer there, its module included
-  Attention,          ///< scaled_dot_product_attention there
-  Autocast,           ///< a cast that autocast puts in
-  Backward,           ///< a node of autograd with one kernel, and each further operation of a node
-  Product,            ///< the products of a linear layer's node of autograd
-  AttentionBackward,  ///< the node of attention
-  Accumulate,         ///< a gradient is ready: autograd gives it to its parameter
-  Reducer,            ///< DistributedDataParallel's hook of a parameter
-  Collective,         ///< a call of torch.distributed, beside its calls into CUDA and NCCL
-  Shard,              ///< FSDP2: a group's hooks of one pass
-  DTensor,            ///< tensor parallel: a redistribution, beside its collective
-  Stage,              ///< a pipeline's micro-batch in one direction
-  Recompute,          ///< a checkpointed block
-  Optimizer,          ///< a call of the optimizer
-  Parameter,          ///< the optimizer's work for each parameter
-  Step                ///< what a step has once
-};
-/// "forward"
-const char* framework_work_name(FrameworkWork work);
-inline constexpr std::size_t kFrameworkWorks = static_cast<std::size_t>(FrameworkWork::Step) + 1;
 
 // clang-format off: one line per operation reads as a table
 
@@ -93,9 +40,9 @@ struct HostFill {
   BytesExpr size;
 };
 /// `threads` threads of the host (0: one for each core that the process may use) share the work
-/// evenly, as an operator of PyTorch's on the CPU does: `flops` float32 operations, multiply-adds of
-/// vectors, beside `bytes` of host memory read and written, both counted. Returns when the last of
-/// them is done. What runs at the same time shares the cores and the memory with it.
+/// evenly, as an operator of PyTorch's on the CPU does: `flops` float32 operations, multiply-adds
+/// of vectors, beside `bytes` of host memory read and written, both counted. Returns when the last
+/// of them is done. What runs at the same time shares the cores and the memory with it.
 struct HostParallel {
   Expr flops;
   BytesExpr bytes;

@@ -18,7 +18,7 @@ namespace foretrace::hw {
 namespace {
 
 TEST(CpuTeam, DoesItsWorkAgainAndAgain) {
-  CpuTeam team{3};
+  CpuTeam team{3, 1 << 20};
   EXPECT_EQ(team.size(), 3U);
   for (int i = 0; i < 20; ++i) team.run(1e6, i % 2 == 0 ? 0 : 1e6);
 }

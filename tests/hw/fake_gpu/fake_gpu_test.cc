@@ -95,6 +95,24 @@ threads:
   EXPECT_THAT(timeline.regions[0].samples_ns, Contains(testing::Gt(std::int64_t{1'000'000})));
 }
 
+TEST_F(FakeGpu, OperatorsOnTheCpuAndReadsOfFilesAreMeasured) {
+  const Ended ended = measure(scenario("cpu", R"(
+buffers: {batch: {memory: pinned, size: 100KB}}
+threads:
+  main:
+    - region: {name: compute, ops: [host_parallel: {id: work, flops: 1000000, threads: 2}]}
+    - region: {name: read, ops: [read_file: {id: file, dst: batch}]}
+)") + " --repetitions 3");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("cpu");
+  ASSERT_THAT(timeline.regions, SizeIs(2));
+  for (const RegionSamples& region : timeline.regions) {
+    EXPECT_THAT(region.samples_ns, SizeIs(3));
+    EXPECT_THAT(region.samples_ns, Each(testing::Gt(std::int64_t{1'000}))) << region.name;
+  }
+  EXPECT_THAT(timeline.spans, SizeIs(2)) << "a host call each";
+}
+
 /// The spans of operations of this kind beyond the host's calls.
 std::vector<Span> device_spans(const Timeline& timeline, const std::string& kind) {
   std::vector<Span> result;
