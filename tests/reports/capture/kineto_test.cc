@@ -125,6 +125,7 @@ TEST(KernelName, IsTheFunctionsOwn) {
   EXPECT_EQ(short_name("Memcpy DtoD (Device -> Device)"), "Memcpy_DtoD");
   EXPECT_EQ(short_name("(anonymous)"), "kernel_");
   EXPECT_EQ(short_name("2d_kernel"), "kernel_2d_kernel");
+  EXPECT_EQ(short_name("Null"), "kernel_Null") << "a word of YAML's own";
 }
 
 TEST(CapturedTimeline, HasALaneForEachStreamAndARegionForTheStep) {
