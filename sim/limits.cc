@@ -39,7 +39,8 @@ std::uint64_t largest_capture(const Program& program) {
 }
 
 /// The operation that executes most, when all together are too many.
-std::optional<Diagnostic> too_many_executions(const Program& program) {
+std::optional<Diagnostic> too_many_executions(const Program& program,
+                                              const std::vector<bool>& runs) {
   const std::uint64_t captured = largest_capture(program);
   std::uint64_t all = 0;
   std::uint64_t most = 0;
@@ -48,7 +49,9 @@ std::optional<Diagnostic> too_many_executions(const Program& program) {
     if (const auto* repeat = std::get_if<Repeat>(&op.kind); repeat && is_void(repeat->ops, false)) {
       return;
     }
-    std::uint64_t times = times_capped(executions(around), thread.processes.size());
+    const auto processes = static_cast<std::uint64_t>(std::ranges::count_if(
+        thread.processes, [&](std::uint32_t process) { return runs.empty() || runs[process]; }));
+    std::uint64_t times = times_capped(executions(around), processes);
     if (std::holds_alternative<GraphLaunch>(op.kind)) times = times_capped(times, captured + 1);
     if (const auto* repeat = std::get_if<Repeat>(&op.kind)) {
       times = times_capped(times, repeat->times);  // going around is work, too
@@ -104,9 +107,10 @@ std::optional<Diagnostic> too_many_objects(const Program& program) {
 
 }  // namespace
 
-Diagnostics too_large_to_simulate(const Program& program) {
+Diagnostics too_large_to_simulate(const Program& program, const std::vector<bool>& runs) {
   Diagnostics problems;
-  for (auto check : {too_many_executions, too_long_a_time, too_many_objects}) {
+  if (auto problem = too_many_executions(program, runs)) problems.push_back(*std::move(problem));
+  for (auto check : {too_long_a_time, too_many_objects}) {
     if (auto problem = check(program)) problems.push_back(*std::move(problem));
   }
   return problems;

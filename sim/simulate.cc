@@ -56,13 +56,13 @@ std::vector<bool> running(const Program& program, Simulated simulated) {
 
 Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
                   Simulated simulated) {
-  if (const Diagnostics problems = too_large_to_simulate(program); !problems.empty()) {
+  const std::vector<bool> runs = running(program, simulated);
+  if (const Diagnostics problems = too_large_to_simulate(program, runs); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }
   sim::Engine engine;
   sim::Recorder recorder{program, machine};
   // devices, streams, links, communicators
-  const std::vector<bool> runs = running(program, simulated);
   sim::World world{engine, program, machine, recorder, fidelity, runs};
 
   std::vector<std::unique_ptr<sim::HostThread>> threads;

@@ -52,8 +52,12 @@ class Assembly {
     std::int64_t world = captured_;
     for (const Process& process : capture_.processes) {
       for (const Collective& collective : process.collectives) {
-        world = std::max(world, static_cast<std::int64_t>(std::min<std::uint64_t>(
-                                    collective.group, std::uint64_t{1} << 20)));
+        constexpr std::uint64_t kMostRanks = 16'384;
+        if (collective.group > kMostRanks) {
+          throw UsageError{fmt::format("{}: a collective of {} ranks: at most {} can be simulated",
+                                       process.file, collective.group, kMostRanks)};
+        }
+        world = std::max(world, static_cast<std::int64_t>(collective.group));
       }
     }
     if (options_.processes == 0) processes_ = world;

@@ -1,6 +1,7 @@
 #include "reports/capture/kernel_name.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 
 namespace foretrace::capture {
@@ -21,7 +22,12 @@ std::string short_name(std::string_view kernel) {
     }
   }
   while (!name.empty() && name.back() == '_') name.pop_back();
-  if (name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0) {
+  constexpr std::array<std::string_view, 9> kYamlsOwn{"null", "true", "false", "yes", "no",
+                                                      "on",   "off",  "y",     "n"};
+  std::string lower = name;
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const bool is_yamls = std::ranges::find(kYamlsOwn, lower) != kYamlsOwn.end();
+  if (is_yamls || name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0) {
     name = "kernel_" + name;
   }
   return name;

@@ -54,7 +54,9 @@ struct Draft {
 /// The tokens of a trace, one after the other (nlohmann's SAX interface).
 class Tokens {
  public:
-  Tokens(std::string file, Names& names) : names_{names} { process_.file = std::move(file); }
+  Tokens(std::string file, Names& names, Unpacked* source) : names_{names}, source_{source} {
+    process_.file = std::move(file);
+  }
 
   bool null() { return true; }
   bool boolean(bool /*value*/) { return true; }
@@ -72,6 +74,7 @@ class Tokens {
     return true;
   }
   bool string(std::string& value) {
+    if (source_ != nullptr) source_->understood();
     take_text(value);
     return true;
   }
@@ -142,6 +145,7 @@ class Tokens {
   }
 
   void number(std::int64_t value, const std::string& text) {
+    if (source_ != nullptr) source_->understood();
     if (!in_events()) {
       if (top_ == "deviceProperties" && key_ == "numSms" && depth_ == event_depth_)
         process_.sms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, 1024));
@@ -249,6 +253,7 @@ class Tokens {
   }
 
   Names& names_;
+  Unpacked* source_;  ///< null: the bytes were there
   Process process_;
   Draft draft_;
   std::map<Collective, std::uint32_t> collectives_;
@@ -264,15 +269,16 @@ class Tokens {
 }  // namespace
 
 Process parse_kineto(std::string_view bytes, const std::string& name, Names& names) {
-  Tokens tokens{name, names};
   if (is_gzip(bytes)) {
     Unpacked unpacked{bytes, name, kLargestTrace};
+    Tokens tokens{name, names, &unpacked};
     std::istream in{&unpacked};
     in.exceptions(std::ios::badbit);  // what the buffer throws comes through
     TraceJson::sax_parse(in, &tokens);
-  } else {
-    TraceJson::sax_parse(bytes, &tokens);
+    return tokens.take();
   }
+  Tokens tokens{name, names, nullptr};
+  TraceJson::sax_parse(bytes, &tokens);
   return tokens.take();
 }
 

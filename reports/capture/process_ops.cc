@@ -159,7 +159,6 @@ class OpsWriter {
                      short_name(name_of(work)), stream, work.end - work.begin, blocks));
     owe(options_.calls.launch);
     last_stream_ = work.lane;
-    last_on_stream_[work.lane] = work.end;
     // A copy to the host whose call returned behind it: the host waited.
     if (work.kind == EventKind::Copy && call.end >= work.end) {
       line(fmt::format("stream_synchronize: {{stream: {}}}", stream));
@@ -262,7 +261,6 @@ class OpsWriter {
   std::unordered_map<std::uint64_t, std::vector<const Event*>> started_;
   std::vector<const Event*> calls_, waits_;
   std::deque<Pending> pending_;
-  std::map<std::int64_t, std::int64_t> last_on_stream_;
   std::optional<std::int64_t> last_stream_;  ///< of the last work that is not NCCL's
   std::uint64_t last_collective_ = 0;
   std::size_t works_ = 0;

@@ -11,6 +11,7 @@ namespace foretrace::capture {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{1} << 18;
+constexpr std::size_t kLongestWord = std::size_t{32} << 20;
 constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for gzip
 
 }  // namespace
@@ -53,6 +54,8 @@ Unpacked::int_type Unpacked::underflow() {
   const std::size_t got = buffer_.size() - stream_.avail_out;
   if (got > left_) fail("more unpacked data than a trace may have");
   left_ -= got;
+  gathered_ += got;
+  if (gathered_ > kLongestWord) fail("a text of more than 32 MiB");
   setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
   return got == 0 ? traits_type::eof() : traits_type::to_int_type(buffer_.front());
 }

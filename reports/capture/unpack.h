@@ -23,6 +23,9 @@ class Unpacked : public std::streambuf {
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
 
+  /// The reader has understood what came so far. Without it, it gathers one word without end.
+  void understood() { gathered_ = 0; }
+
  protected:
   int_type underflow() override;
 
@@ -30,7 +33,8 @@ class Unpacked : public std::streambuf {
   [[noreturn]] void fail(std::string_view why) const;
 
   std::string name_;
-  std::size_t left_;  ///< bytes that may still come
+  std::size_t left_;          ///< bytes that may still come
+  std::size_t gathered_ = 0;  ///< since understood()
   std::vector<char> buffer_;
   z_stream stream_{};
   std::string_view packed_;

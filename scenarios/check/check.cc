@@ -163,6 +163,11 @@ void check_kernel_devices(const Program& program, Problems& problems) {
 
 /// A communicator's handle belongs to one device, which must be a rank and have the stream.
 void check_comm_devices(const Program& program, Problems& problems) {
+  // A program of 16,384 ranks asks each operation of each.
+  std::vector<std::set<RankPlace>> members;
+  for (const Communicator& one : program.communicators) {
+    members.emplace_back(one.members.begin(), one.members.end());
+  }
   walk(program, [&](const Op& op, const VariableDomain& domain) {
     const OpFacts facts = op_facts(op.kind);
     const CommRef* comm = facts.comm;
@@ -185,7 +190,7 @@ void check_comm_devices(const Program& program, Problems& problems) {
           return false;
         }
       }
-      if (std::ranges::find(communicator.members, place) == communicator.members.end()) {
+      if (!members[handle.communicator].contains(place)) {
         report(problems, op, Severity::Error,
                fmt::format("device {} of process {} is no member of communicator '{}'",
                            place.device, place.process, communicator.name));

@@ -102,6 +102,12 @@ TEST(Kineto, SaysWhatIsWrongWithFilesThatAreNoTraces) {
   EXPECT_THAT(refused(packed.substr(0, 10) + std::string(99, '\xff')), HasSubstr("damaged"));
 }
 
+TEST(Kineto, GathersNoWordWithoutEnd) {
+  constexpr std::size_t kLong = std::size_t{40} << 20;
+  EXPECT_THAT(refused(gzipped("{\"traceEvents\": [\"" + std::string(kLong, 'a'))),
+              HasSubstr("a text of more than 32 MiB"));
+}
+
 TEST(Kineto, RefusesNumbersThatAreNoTimes) {
   const auto event = [](std::string_view begin, std::string_view duration) {
     return R"([{"ph":"X","cat":"cuda_runtime","name":"c","tid":1,"ts":)" + std::string{begin} +
@@ -119,6 +125,7 @@ TEST(KernelName, IsTheFunctionsOwn) {
   EXPECT_EQ(short_name("Memcpy DtoD (Device -> Device)"), "Memcpy_DtoD");
   EXPECT_EQ(short_name("(anonymous)"), "kernel_");
   EXPECT_EQ(short_name("2d_kernel"), "kernel_2d_kernel");
+  EXPECT_EQ(short_name("Null"), "kernel_Null") << "a word of YAML's own";
 }
 
 TEST(CapturedTimeline, HasALaneForEachStreamAndARegionForTheStep) {
