@@ -116,6 +116,10 @@ int predict(const NcclTestsOptions& options) {
   plan.op = parse_nccl_tests_op(options.op);
   const Machine machine = load_machine(options.machine);
   const NcclTestsRange range = range_of(options);
+  const std::uint32_t nodes = nodes_for(plan.ranks(), machine);
+  if (!options.given("--nodes") && machine.gpus_per_node > 1 && plan.processes % nodes == 0) {
+    plan.nodes = nodes;
+  }
   check_plan(plan, machine);
   plan.sizes = plan_sizes(plan, sizes_in(range));
   if (!options.scenario.empty()) {
@@ -217,7 +221,8 @@ void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
     command.add_option(names, value, text)->capture_default_str();
   };
   add("--processes", plan.processes, "As mpirun -np");
-  add("--nodes", plan.nodes, "Nodes that the processes are spread over");
+  command.add_option("--nodes", plan.nodes,
+                     "Nodes that the processes are spread over (default: as few as hold them)");
   add("-t,--nthreads", plan.threads, "Host threads in each process");
   add("-g,--ngpus", plan.gpus, "GPUs that each thread drives");
   add("-n,--iters", plan.iterations,
