@@ -17,6 +17,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/values/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 struct NcclExplainOptions {
   std::vector<std::string> calls;  ///< operation and size by turns
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::optional<std::uint32_t> ranks;  ///< all GPUs
   std::optional<std::uint32_t> nodes;  ///< all nodes
   std::string type = "float32";
@@ -130,7 +132,7 @@ std::vector<nccl::Question> questions_of(const NcclExplainOptions& options) {
 }
 
 Machine machine_of(const NcclExplainOptions& options) {
-  Machine machine = load_machine(options.machine);
+  Machine machine = changed_machine(options.machine, options.with);
   if (!options.version.empty()) machine.nccl_version = options.version;
   return machine;
 }
@@ -187,6 +189,7 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       ->required();
   command.add_option("--machine", options->machine, "From `foretrace list machines`, or a file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command.add_option("--ranks", options->ranks, "Default: all GPUs of the nodes");
   command.add_option(
       "--nodes", options->nodes,

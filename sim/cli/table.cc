@@ -30,6 +30,7 @@ struct TableOptions {
   std::vector<fs::path> roots;
   std::string by = "rule";
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   Fidelity fidelity = Fidelity::Flow;
   fs::path measured = "reports/measured";
   fs::path write, check;  ///< a document with the table's markers
@@ -95,7 +96,8 @@ std::vector<ScenarioResult> evaluate(const TableOptions& options) {
   const std::vector<Program> programs = load_programs(options);
   std::vector<const Program*> to_predict;
   for (const Program& program : programs) to_predict.push_back(&program);
-  const auto predictions = predict_all(to_predict, load_machine(options.machine), options.fidelity);
+  const auto predictions =
+      predict_all(to_predict, changed_machine(options.machine, options.with), options.fidelity);
 
   std::vector<ScenarioResult> results;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -200,6 +202,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command
       .add_option("--measured", options->measured,
                   "Where the measured timelines are: of x.yaml in DIR/x/")

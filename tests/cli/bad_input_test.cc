@@ -233,6 +233,10 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"SetEmpty", "simulate scenarios/nccl/all_reduce.yaml --set ranks=", "--set ranks="},
         Wrong{"SetUnit", "simulate scenarios/nccl/all_reduce.yaml --set ranks=2us", "ranks"},
         Wrong{"SetNegative", "check scenarios/nccl/all_reduce.yaml --set ranks=-1", "-1"},
+        Wrong{"WithUnknown", "simulate scenarios/nccl/all_reduce.yaml --with nvlnk=0.5x",
+              "--with nvlnk=0.5x: 'nvlnk' is nothing that can be changed\n  hint: did you mean "
+              "'nvlink'?"},
+        Wrong{"WithNoUnit", "nccl-tests all_reduce --processes 8 --with nvlink=3", "expected"},
         Wrong{"SetTooMany", "simulate scenarios/nccl/all_reduce.yaml --set ranks=9",
               "needs 1 node(s) with 9 GPU(s) each"}),
     name_of);

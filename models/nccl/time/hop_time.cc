@@ -165,7 +165,7 @@ class HopTime {
     double network = 0;
     if (nodes_ > 1) {
       hops += 2 * levels() * network_.value(kNetTreeStep[choice_.protocol]);
-      hops += levels() * network_.value(Param::NcclNvlsTreeFill) * bytes_ /
+      hops += network_.value(Param::NcclNvlsTreeFill) * bytes_ /
               (bytes_ + network_.value(Param::NcclNvlsTreeFillSize));
       network = network_seconds(2 * bytes_ * (nodes_ - 1) / nodes_);
     } else {

@@ -55,7 +55,7 @@ constexpr std::array kFalls{
     Fall{"h100-efa-8", "all_reduce", true, 1 << 20, 1.4,
          "awsome-distributed-training, 2 nodes: 64 KiB by LL 135 us, 128 KiB by LL128 109 us"},
     Fall{"", "send_recv", false, 2 << 20, 1.35,
-         "LL up to 16 KiB of all channels of a peer, NCCL before 2.29 (src/enqueue.cc)"},
+         "reports/measured/4_ranks/nccl_sendrecv: LL ends at 16 KiB of each of a peer's channels"},
     Fall{"b200-nvswitch-8", "all_to_all", false, 8 << 20, 1.15,
          "the same threshold; ai-dynamo/aiconfigurator, 8 GPUs"},
     Fall{"gh200-slingshot-4", "reduce", false, 1 << 20, 1.1,
