@@ -1,6 +1,7 @@
 #include "sim/sweep/point.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -40,6 +41,9 @@ Timeline simulated(const Sweep& sweep, const Point& point) {
   return timeline;
 }
 
+/// To the nanosecond, as timelines have it.
+double rounded(double us) { return std::round(us * 1e3) / 1e3; }
+
 Json regions(const Timeline& timeline) {
   struct Longest {
     double us = 0, low = 0, high = 0;
@@ -58,7 +62,10 @@ Json regions(const Timeline& timeline) {
   Json all = Json::array();
   for (const std::string& name : order) {
     const Longest& of = longest.at(name);
-    all.push_back({{"name", name}, {"us", of.us}, {"low_us", of.low}, {"high_us", of.high}});
+    all.push_back({{"name", name},
+                   {"us", rounded(of.us)},
+                   {"low_us", rounded(of.low)},
+                   {"high_us", rounded(of.high)}});
   }
   return all;
 }
@@ -87,7 +94,7 @@ Json predict(const Sweep& sweep, const Point& point) {
     const Timeline timeline = simulated(sweep, point);
     std::int64_t end_ns = 0;
     for (const Span& span : timeline.spans) end_ns = std::max(end_ns, span.end_ns);
-    row["total_us"] = static_cast<double>(end_ns) * 1e-3;
+    row["total_us"] = rounded(static_cast<double>(end_ns) * 1e-3);
     row["regions"] = regions(timeline);
   } catch (const UsageError& error) {
     row["error"] = first_line(error.what());
