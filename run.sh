@@ -21,7 +21,7 @@ write_report() {
   "$foretrace" report "$out" -o "$out/report.html"
 }
 
-step "packages" install_packages
+step "packages" install_packages "${PACKAGES[@]}"
 step "configure" configure release
 step "build" build release foretrace
 step "simulate $scenario" predict

@@ -28,25 +28,28 @@ PACKAGES=(
   g++ cmake ninja-build ccache pkg-config
   libsimgrid-dev                                  # the engine below sim/
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libeigen3-dev
-  libboost-dev libprotozero-dev libkainjow-mustache-dev
+  libboost-dev libprotozero-dev libkainjow-mustache-dev zlib1g-dev libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev   # tests only, from here on
   protobuf-compiler python3-jsonschema python3-yaml
 )
 
-# Installs what is missing with apt, as root at once, otherwise with sudo when a terminal says yes.
+# Tests need these too: clang compiles the sanitized half in half of the time, and warns of other things.
+TEST_PACKAGES=(clang libclang-rt-dev)
+
+# install_packages PACKAGE...: installs what is missing with apt, as root at once, otherwise with sudo when a terminal says yes.
 # Fails with the list and the command when nobody answers. Says what to do where there is no apt.
 install_packages() {
   if ! command -v dpkg-query >/dev/null; then
-    echo "This is not Debian or Ubuntu: what is needed there goes by these names: ${PACKAGES[*]}" >&2
+    echo "This is not Debian or Ubuntu: what is needed there goes by these names: $*" >&2
     return 0
   fi
   local missing=() package
-  for package in "${PACKAGES[@]}"; do
+  for package in "$@"; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
       missing+=("$package")
   done
   if [ ${#missing[@]} -eq 0 ]; then
-    echo "all ${#PACKAGES[@]} packages are installed" >&2
+    echo "all $# packages are installed" >&2
     return 0
   fi
   echo "missing, and needed: ${missing[*]}" >&2

@@ -22,8 +22,9 @@ run_tests() {
   fi
 }
 
-step "packages" install_packages
-step "configure dev (ASan, UBSan)" configure dev -DFORETRACE_ALL_TESTS=$all
+step "packages" install_packages "${PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+step "configure dev (ASan, UBSan)" configure dev -DFORETRACE_ALL_TESTS=$all \
+  -DFORETRACE_HW="$([ "$all" = ON ] && echo AUTO || echo OFF)"
 step "build dev" build dev
 step "test dev" run_tests dev
 step "configure release" configure release -DFORETRACE_ALL_TESTS=$all

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "scenarios/text/errors.h"
@@ -35,20 +36,39 @@ UsageError out_of_bounds(const Program& program,
   return UsageError{render(problem, "")};
 }
 
+/// By process: whether its host threads run. One that shares a thread's text with an earlier
+/// process, and all its other threads too, is that one's twin.
+std::vector<bool> running(const Program& program, Simulated simulated) {
+  std::vector<bool> runs(program.processes, true);
+  if (simulated == Simulated::All) return runs;
+  std::vector<std::vector<std::size_t>> threads(program.processes);
+  for (std::size_t i = 0; i < program.threads.size(); ++i) {
+    for (const std::uint32_t process : program.threads[i].processes) threads[process].push_back(i);
+  }
+  std::set<std::vector<std::size_t>> seen;
+  for (std::uint32_t process = 0; process < program.processes; ++process) {
+    runs[process] = seen.insert(threads[process]).second;
+  }
+  return runs;
+}
+
 }  // namespace
 
-Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity) {
+Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
+                  Simulated simulated) {
   if (const Diagnostics problems = too_large_to_simulate(program); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }
   sim::Engine engine;
   sim::Recorder recorder{program, machine};
   // devices, streams, links, communicators
-  sim::World world{engine, program, machine, recorder, fidelity};
+  const std::vector<bool> runs = running(program, simulated);
+  sim::World world{engine, program, machine, recorder, fidelity, runs};
 
   std::vector<std::unique_ptr<sim::HostThread>> threads;
   for (const HostThread& thread : program.threads) {
     for (const std::uint32_t process : thread.processes) {
+      if (!runs[process]) continue;
       threads.push_back(std::make_unique<sim::HostThread>(engine, world, recorder, machine, program,
                                                           thread, process));
       threads.back()->start();

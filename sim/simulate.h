@@ -15,10 +15,19 @@ enum class Fidelity : std::uint8_t {
   Chunk  ///< slice by slice through ports of first come, first served: sim/chunk/network.h
 };
 
+/// Which processes are simulated.
+enum class Simulated : std::uint8_t {
+  All,
+  /// Of processes with the same threads only the first. The others are taken to do the same at the
+  /// same time: true where they are alike in all else, too (nodes, groups, and whom they send to),
+  /// as the replicas of a training step are. Their spans and regions are left out.
+  OneOfEach
+};
+
 /// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md).
 /// Throws UsageError when the machine lacks a parameter that the program needs. A deadlock is an
 /// answer: Timeline::outcome says who waits for what, and what ran until then is in the timeline.
 Timeline simulate(const Program& program, const Machine& machine,
-                  Fidelity fidelity = Fidelity::Flow);
+                  Fidelity fidelity = Fidelity::Flow, Simulated simulated = Simulated::All);
 
 }  // namespace foretrace

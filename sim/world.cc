@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "models/cost/host_work.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "sim/host/warm_state.h"
@@ -20,13 +21,22 @@ Bandwidth rate_of(const Machine& machine, Param param) {
 }  // namespace
 
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
-             Fidelity fidelity)
-    : engine_{engine}, program_{program}, machine_{machine}, recorder_{recorder} {
+             Fidelity fidelity, std::vector<bool> runs)
+    : engine_{engine},
+      program_{program},
+      machine_{machine},
+      runs_{std::move(runs)},
+      recorder_{recorder} {
   if (fidelity == Fidelity::Chunk) {
     network_ = std::make_unique<ChunkNetwork>(engine, program.processes * program.devices);
   }
   add_links();
-  for (const GpuLinks& links : gpu_links_) {
+  for (std::size_t gpu = 0; gpu < gpu_links_.size(); ++gpu) {
+    const GpuLinks& links = gpu_links_[gpu];
+    if (!runs_[gpu / program.devices]) {
+      gpus_.emplace_back();
+      continue;
+    }
     gpus_.push_back(std::make_unique<Device>(
         engine,
         DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
@@ -35,6 +45,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
     Process& process = processes_.emplace_back(engine, machine, p);
+    if (!runs_[p]) continue;
     for (std::uint32_t d = 0; d < program.devices; ++d) {
       process.devices.push_back(gpus_[gpu_index(p, d)].get());
     }
@@ -116,12 +127,67 @@ std::uint32_t World::node_of(std::uint32_t gpu) const {
   return gpu / (program_.processes * program_.devices / program_.nodes);
 }
 
+/// The cores, the memory and the storage of a host. Copies to and from GPUs go through the memory
+/// too, but only where somebody else does: alone they never fill it.
+void World::add_host_links() {
+  std::set<std::uint32_t> teams;
+  bool reads = false;
+  any_op(program_, [&](const Op& op) {
+    if (const auto* work = std::get_if<HostParallel>(&op.kind)) teams.insert(work->threads);
+    reads |= std::holds_alternative<ReadFile>(op.kind);
+    return false;
+  });
+  if (teams.empty() && !reads) return;
+  Reading read{machine_};
+  const auto rate = [](double value) { return Bandwidth::gigabytes_per_second(value * 1e-9); };
+  for (std::uint32_t n = 0; n < program_.nodes; ++n) {
+    node_links_[n].host = HostLinks{
+        engine_.add_link(fmt::format("node{}.cores", n), rate(cost::parallel_flops(read, 0))),
+        engine_.add_link(fmt::format("node{}.memory", n),
+                         rate_of(machine_, Param::HostMemoryBandwidth)),
+        engine_.add_link(fmt::format("node{}.storage", n),
+                         rate_of(machine_, Param::StorageBandwidth))};
+  }
+  for (const std::uint32_t threads : teams) {
+    team_caps_[threads] = {
+        engine_.add_link(fmt::format("team{}.flops", threads),
+                         rate(cost::parallel_flops(read, threads)), LinkSharing::PerFlow),
+        engine_.add_link(fmt::format("team{}.memory", threads),
+                         rate(cost::parallel_bandwidth(read, threads)), LinkSharing::PerFlow)};
+  }
+  if (reads) {
+    caps_.emplace(Param::StorageReader,
+                  engine_.add_link("storage.reader", rate_of(machine_, Param::StorageReader),
+                                   LinkSharing::PerFlow));
+  }
+}
+
+const World::HostLinks& World::host_links(const Process& process) const {
+  const auto& links = node_links_[node_of(gpu_index(process.index, 0))].host;
+  FORETRACE_CHECK(links.has_value(), "a program for the CPU has the CPU's links");
+  return *links;
+}
+
+PathId World::cores(const Process& process, std::uint32_t threads) {
+  return engine_.path({host_links(process).cores, team_caps_.at(threads).flops});
+}
+
+PathId World::host_memory(const Process& process, std::uint32_t threads) {
+  return engine_.path({host_links(process).memory, team_caps_.at(threads).memory});
+}
+
+PathId World::storage(const Process& process) {
+  const HostLinks& links = host_links(process);
+  return engine_.path({links.storage, caps_.at(Param::StorageReader), links.memory});
+}
+
 void World::add_links() {
   for (std::uint32_t n = 0; n < program_.nodes; ++n) {
     const Bandwidth host = rate_of(machine_, Param::HostLinkBandwidth);
     node_links_.push_back({engine_.add_link(fmt::format("node{}.read", n), host),
-                           engine_.add_link(fmt::format("node{}.write", n), host)});
+                           engine_.add_link(fmt::format("node{}.write", n), host), std::nullopt});
   }
+  add_host_links();
   const Bandwidth in = rate_of(machine_, Param::H2dBandwidth);
   const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
   const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
@@ -139,6 +205,7 @@ void World::add_links() {
   const bool slows = kernels && machine_.has(Param::NcclMemorySlowdown);
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
     GpuLinks& links = gpu_links_.emplace_back();
+    if (!runs_[g / program_.devices]) continue;
     links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink);
     links.nvlink_out = engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink);
     if (copies) {
@@ -168,10 +235,13 @@ std::size_t World::paths_at_most() const {
       any_op(program_, [](const Op& op) { return std::holds_alternative<NcclSend>(op.kind); });
   constexpr std::size_t kOfAGpu = 16;  // to and from its host at several rates, and NCCL's memory
   const std::size_t devices = program_.devices;
-  std::size_t paths = program_.processes * devices * (kOfAGpu + 2 * devices);
+  const auto processes = static_cast<std::size_t>(std::ranges::count(runs_, true));
+  std::size_t paths = processes * devices * (kOfAGpu + 2 * devices);
+  paths += program_.nodes * (1 + 2 * team_caps_.size());
   for (const Communicator& communicator : program_.communicators) {
-    const std::size_t ranks = communicator.members.size();
-    paths += 2 + (pairs ? 2 * ranks * (ranks - 1) : 0);
+    const auto ranks = static_cast<std::size_t>(std::ranges::count_if(
+        communicator.members, [&](const RankPlace& place) { return runs_[place.process]; }));
+    if (ranks > 0) paths += 2 + (pairs ? 2 * ranks * (ranks - 1) : 0);
   }
   return paths;
 }
@@ -191,6 +261,7 @@ PathId World::host_to_device(const Process& process, std::uint32_t device, Param
   const std::uint32_t gpu = gpu_index(process.index, device);
   std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, pcie(gpu).in, pcie(gpu).both};
   if (rate != Param::H2dBandwidth) links.push_back(cap(rate));
+  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
   return engine_.path(links);
 }
 
@@ -198,6 +269,7 @@ PathId World::device_to_host(const Process& process, std::uint32_t device, Param
   const std::uint32_t gpu = gpu_index(process.index, device);
   std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, pcie(gpu).out, pcie(gpu).both};
   if (rate != Param::D2hBandwidth) links.push_back(cap(rate));
+  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
   return engine_.path(links);
 }
 
@@ -234,7 +306,12 @@ void World::add_communicators(Engine& engine) {
   const bool warm = program_.warmup > 0;
   const std::set<std::uint32_t> captured = captured_communicators(program_);
   for (const Communicator& declared : program_.communicators) {
-    auto comm = std::make_unique<NcclComm>(engine, machine_, declared, tuning_of(declared), warm);
+    std::vector<std::uint32_t> running;
+    for (std::uint32_t rank = 0; rank < declared.members.size(); ++rank) {
+      if (runs_[declared.members[rank].process]) running.push_back(rank);
+    }
+    auto comm =
+        std::make_unique<NcclComm>(engine, machine_, declared, tuning_of(declared), warm, running);
     const auto links = [this, &declared](std::uint32_t rank) -> const GpuLinks& {
       const RankPlace& place = declared.members[rank];
       return gpu_links_[gpu_index(place.process, place.device)];
@@ -256,19 +333,20 @@ void World::add_communicators(Engine& engine) {
     };
     std::vector<LinkId> ports;
     std::vector<NcclMemory> memories;
-    for (std::uint32_t rank = 0; rank < declared.members.size(); ++rank) {
+    for (const std::uint32_t rank : running) {
       const GpuLinks& gpu = links(rank);
       ports.insert(ports.end(), {gpu.nvlink_out, gpu.nvlink_in});
       if (gpu.nccl_memory) memories.push_back(*gpu.nccl_memory);
     }
     // Pairs are many and few of them talk: their paths are made when they do.
-    comm->set_paths(path_of(ports, memories), [=](std::uint32_t from, std::uint32_t to) {
-      std::vector<NcclMemory> of_pair;
-      for (const std::uint32_t rank : {from, to}) {
-        if (links(rank).nccl_memory) of_pair.push_back(*links(rank).nccl_memory);
-      }
-      return path_of({links(from).nvlink_out, links(to).nvlink_in}, of_pair);
-    });
+    if (!running.empty())
+      comm->set_paths(path_of(ports, memories), [=](std::uint32_t from, std::uint32_t to) {
+        std::vector<NcclMemory> of_pair;
+        for (const std::uint32_t rank : {from, to}) {
+          if (links(rank).nccl_memory) of_pair.push_back(*links(rank).nccl_memory);
+        }
+        return path_of({links(from).nvlink_out, links(to).nvlink_in}, of_pair);
+      });
     if (warm && captured.contains(static_cast<std::uint32_t>(communicators_.size()))) {
       comm->set_captured();
     }

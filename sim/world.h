@@ -79,8 +79,10 @@ struct Process final : Context {
 class World {
  public:
   World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
-        Fidelity fidelity);
+        Fidelity fidelity, std::vector<bool> runs);
 
+  /// Whether a process is simulated; else it does what another one does, when that does it.
+  bool runs(std::uint32_t process) const { return runs_[process]; }
   Process& process(std::uint32_t index) { return processes_[index]; }
   /// The per-thread default stream `id` of a host thread, made at its first use.
   StreamQueue& per_thread_stream(Process& process, std::uint32_t thread_lane, StreamId id);
@@ -101,6 +103,11 @@ class World {
   PathId host_to_device(const Process& process, std::uint32_t device, Param rate);
   PathId device_to_host(const Process& process, std::uint32_t device, Param rate);
   PathId peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct);
+  /// What an operator on the CPU with so many threads (0: one for each core) computes and moves
+  /// through; and a read of a file.
+  PathId cores(const Process& process, std::uint32_t threads);
+  PathId host_memory(const Process& process, std::uint32_t threads);
+  PathId storage(const Process& process);
   /// At chunk fidelity, for a copy over NVLink: it shares the ports with NCCL's slices.
   ChunkRoute chunk_route(const Process& process, std::uint32_t from, std::uint32_t to,
                          bool direct) const;
@@ -114,8 +121,15 @@ class World {
     std::optional<PcieLinks> pcie;
     std::optional<NcclMemory> nccl_memory;
   };
+  struct HostLinks {
+    LinkId cores, memory, storage;
+  };
   struct NodeLinks {
     LinkId host_read, host_write;
+    std::optional<HostLinks> host;  ///< where the program has something for the CPU to do
+  };
+  struct TeamCaps {
+    LinkId flops, memory;
   };
   const PcieLinks& pcie(std::uint32_t gpu) const;
   std::uint32_t gpu_index(std::uint32_t process, std::uint32_t device) const;
@@ -124,6 +138,8 @@ class World {
                                            std::uint32_t lane);
   void share_hardware_queues(Process& process);
   void add_links();
+  void add_host_links();
+  const HostLinks& host_links(const Process& process) const;
   std::size_t paths_at_most() const;
   void add_communicators(Engine& engine);
   const nccl::Tuning& tuning_of(const Communicator& communicator);
@@ -132,10 +148,12 @@ class World {
   Engine& engine_;
   const Program& program_;
   const Machine& machine_;
+  std::vector<bool> runs_;  ///< by process
   std::vector<std::unique_ptr<Device>> gpus_;
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
   std::map<Param, LinkId> caps_;
+  std::map<std::uint32_t, TeamCaps> team_caps_;  ///< by the threads of an operator on the CPU
   Recorder& recorder_;
   std::deque<Process> processes_;
   std::vector<BarrierState> barriers_;

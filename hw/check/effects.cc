@@ -92,7 +92,7 @@ bool is_executed(const OpKind& kind) {
       []([[maybe_unused]] const auto& op) {
         using T = std::decay_t<decltype(op)>;
         if constexpr (std::is_same_v<T, Elementwise>) return !op.sources.empty();
-        return !is_one_of<T, HostCompute, HostFill, HostBarrier, HostSignal, HostWait,
+        return !is_one_of<T, HostCompute, HostFill, HostParallel, ReadFile, HostBarrier, HostSignal, HostWait,
                           FrameworkCall, Spin, Gemm, LibraryKernel, HostFunc, Fault, EventQuery,
                           EventElapsedTime, EventWaitFor, StreamQuery>;
       },

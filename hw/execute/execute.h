@@ -48,6 +48,8 @@ inline cudaStream_t use_stream(const StreamRef& ref, const Context& context) {
 // host
 void execute(const HostCompute&, Context&);
 void execute(const HostFill&, Context&);
+void execute(const HostParallel&, Context&);
+void execute(const ReadFile&, Context&);
 void execute(const HostBarrier&, Context&);
 void execute(const HostSignal&, Context&);
 void execute(const HostWait&, Context&);

@@ -25,6 +25,18 @@ void execute(const HostFill& op, Context& context) {
   }
 }
 
+void execute(const HostParallel& op, Context& context) {
+  context.objects.cpu_teams().run(op.threads,
+                                  static_cast<double>(op.flops.eval(context.variables)),
+                                  static_cast<double>(op.bytes.eval(context.variables).count));
+}
+
+void execute(const ReadFile& op, Context& context) {
+  context.objects.files().read(context.thread,
+                               context.objects.buffer(op.dst.resolve(context.variables)).data(),
+                               op.size.eval(context.variables).count);
+}
+
 void execute(const HostBarrier& op, Context& context) {
   const Barrier& barrier = context.program.barriers[op.barrier.value];
   context.shared.host_barrier(op.barrier)

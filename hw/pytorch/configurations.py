@@ -44,15 +44,17 @@ class Configuration:
     full_trace: bool = False  # keep the whole trace, not only its summary
     fresh: bool = False  # apart from the others, with its family: fills the memory, or is compiled
     only_on: str = ""  # measured only on GPUs whose name has this
+    processes: int = 2  # where it is parallel
+    blind: int = 0  # predicted and committed before it was measured: the round; it judges only
 
     @property
     def ranks(self):
-        return 1 if self.parallel == "none" else 2
+        return 1 if self.parallel == "none" else self.processes
 
     @property
     def mark(self):
         """`judge` or `fit`: depends on the id alone, so that new configurations move no old one."""
-        return "judge" if hashlib.sha256(f"train.5:{self.id}".encode()).digest()[0] % 2 else "fit"
+        return "judge" if self.blind or hashlib.sha256(f"train.5:{self.id}".encode()).digest()[0] % 2 else "fit"
 
     @property
     def parameters(self):
@@ -203,7 +205,9 @@ def _two_gpus():
 
 def all_configurations():
     """Every configuration, the most valuable first within one and two GPUs."""
-    return [*_two_gpus(), *_one_gpu(), *_memory(), *_compiled()]
+    from blind import blind_configurations
+
+    return [*_two_gpus(), *_one_gpu(), *_memory(), *_compiled(), *blind_configurations()]
 
 
 def shrunk(c):

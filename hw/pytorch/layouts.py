@@ -39,7 +39,7 @@ def with_fsdp(model, c, device):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-    mesh = init_device_mesh(device.type, (2,))
+    mesh = init_device_mesh(device.type, (c.ranks,))
     reduce = bfloat16(device) if c.reduce_dtype == "bf16" else torch.float32
     policy = MixedPrecisionPolicy(param_dtype=bfloat16(device), reduce_dtype=reduce)
     for layer in model.layers:
@@ -55,7 +55,7 @@ def with_tensor_parallel(model, c, device):
     from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel,
                                                    SequenceParallel, parallelize_module)
 
-    mesh = init_device_mesh(device.type, (2,))
+    mesh = init_device_mesh(device.type, (c.ranks,))
     between = Shard(1) if c.sequence_parallel else Replicate()
     plan = {"embedding": RowwiseParallel(input_layouts=Replicate(), output_layouts=between),
             "head": ColwiseParallel(input_layouts=between,

@@ -28,7 +28,7 @@ from configurations import all_configurations  # noqa: E402
 from gpu import Nvml  # noqa: E402
 
 SILENT_S = {"none": 75, "compile": 180}  # without a new line for so long, a process hangs
-SHARES = {2: 0.55, 1: 0.75}  # of the time that is left, by GPUs, for a batch that others follow
+SHARES = {4: 0.55, 2: 0.55, 1: 0.75}  # of the time that is left, by GPUs, for a batch that others follow
 LARGEST_TRACE, LARGEST_TRACES = 4 << 20, 15 << 20
 OUT_OF_TIME = "out of time"
 LEAST_S = 15  # below this no process is started
@@ -82,7 +82,7 @@ def batches(chosen, gpus):
     """Lists of configurations that share a process, in order. Apart from the rest are those that fill the memory
     and those that are compiled."""
     shared = lambda ranks: [one for one in chosen if one.ranks == ranks and not one.fresh]
-    groups = [shared(2), shared(1)] if gpus >= 2 else [shared(1)]
+    groups = [shared(ranks) for ranks in sorted({one.ranks for one in chosen if one.ranks <= gpus}, reverse=True)]
     for family in dict.fromkeys(one.family for one in chosen if one.fresh):
         groups.append([one for one in chosen if one.fresh and one.family == family])
     return [group for group in groups if group]
@@ -186,20 +186,26 @@ def pack_traces(out):
     return left
 
 
-def choose(arguments, gpus, gpu):
-    """The configurations that are due on this machine."""
+def wanted(arguments):
+    """The configurations that were asked for."""
     known = all_configurations()
     if arguments.only:
         known = [one for one in known if one.id in arguments.only]
     if arguments.family:
         known = [one for one in known if one.family in arguments.family]
-    return [one for one in known if one.ranks <= gpus and (not one.only_on or one.only_on in (gpu or ""))]
+    return known
+
+
+def choose(arguments, gpus, gpu):
+    """Those that are due on this machine."""
+    return [one for one in wanted(arguments) if one.ranks <= gpus and (not one.only_on or one.only_on in (gpu or ""))]
 
 
 def parse(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--out", help="directory of the results")
     parser.add_argument("--list", action="store_true", help="print the configurations and stop")
+    parser.add_argument("--json", action="store_true", help="with --list: a line of JSON each, to predict them")
     parser.add_argument("--only", nargs="+", metavar="ID", help="these configurations only")
     parser.add_argument("--family", nargs="+", metavar="NAME", help="these families only")
     parser.add_argument("--gpus", type=int, help="GPUs to use; default: all that there are")
@@ -215,15 +221,18 @@ def parse(arguments=None):
     return parsed
 
 
-def print_list():
-    for one in all_configurations():
+def print_list(arguments):
+    for one in wanted(arguments):
+        if arguments.json:
+            print(json.dumps({"id": one.id, "mark": one.mark, "configuration": dataclasses.asdict(one)}))
+            continue
         print(f"{one.mark:5} {one.ranks} GPU  {one.parameters / 1e6:7.0f} M parameters  {one.family:8} {one.id}")
 
 
 def main():
     arguments = parse()
     if arguments.list:
-        return print_list()
+        return print_list(arguments)
     nvml, begin = Nvml(), time.time()
     gpus = arguments.gpus or nvml.count()
     if not gpus:

@@ -30,6 +30,7 @@ Objects::Objects(const Program& program, const Processes& processes, int first_o
       comms_(program.comms.size()),
       comm_ids_(program.communicators.size()) {
   prepare_devices();
+  write_files();
   for (const foretrace::Stream& stream : program.streams) {
     streams_.emplace_back(stream, ordinal(stream.device));
   }
@@ -93,6 +94,20 @@ void Objects::prepare_devices() {
         cuda_check(cudaMemset(allocated, 0, kReductionScratchBytes));
       }
     });
+  }
+}
+
+void Objects::write_files() {
+  for (std::uint32_t thread = 0; thread < program_.threads.size(); ++thread) {
+    std::uint64_t largest = 0;
+    for_each_op(program_.threads[thread].ops, [&](const Op& op) {
+      const auto* read = std::get_if<ReadFile>(&op.kind);
+      if (read == nullptr) return;
+      for (std::uint32_t b = read->dst.first.value; b < program_.buffers.size(); ++b) {
+        largest = std::max(largest, program_.buffers[b].size.count);
+      }
+    });
+    if (largest > 0) files_.write(thread, largest);
   }
 }
 

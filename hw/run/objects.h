@@ -15,6 +15,8 @@
 #include "hw/cuda/graph.h"
 #include "hw/cuda/kernels.h"
 #include "hw/cuda/stream.h"
+#include "hw/execute/cpu_team.h"
+#include "hw/execute/stored_files.h"
 #include "hw/run/processes.h"
 #include "scenarios/program/program.h"
 
@@ -59,6 +61,9 @@ class Objects {
   /// Zeroed scratch memory of the stream's reductions; made before timing.
   void* reduction_scratch(StreamId id) const { return scratch_.at(id).get(); }
   void enable_peer_access(int ordinal, int peer);
+  CpuTeams& cpu_teams() { return cpu_teams_; }
+  /// One for each host thread of the program that reads, as large as its largest read.
+  StoredFiles& files() { return files_; }
 
   /// From any thread, in an emergency.
   void abort_communicators();
@@ -78,6 +83,7 @@ class Objects {
   };
 
   void prepare_devices();
+  void write_files();
   void create_communicators(CommInit when);
   void share_comm_ids(CommInit when);
   void destroy_communicators(CommInit when);
@@ -99,6 +105,8 @@ class Objects {
   std::vector<ncclUniqueId> comm_ids_;
   std::map<StreamId, std::unique_ptr<void, FreeDeviceMemory>> scratch_;
   GemmHandles gemms_;
+  CpuTeams cpu_teams_;
+  StoredFiles files_;
   std::vector<PeerAccess> peer_accesses_;
 };
 

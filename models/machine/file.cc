@@ -19,10 +19,13 @@ namespace {
 constexpr double kLargestSpread = 10;
 constexpr std::uint32_t kMostNodes = 100'000;
 constexpr std::uint32_t kMostGpusOfANode = 256;
+constexpr int kMostBases = 3;  // so nothing goes in circles
 
 class MachineReader {
  public:
-  MachineReader(std::string_view text, const std::string& file) : problems_{file} {
+  /// `depth`: how many files are based on this one.
+  MachineReader(std::string_view text, const std::string& file, int depth)
+      : problems_{file}, depth_{depth} {
     root_ = parse_yaml(text, problems_);
   }
 
@@ -35,6 +38,7 @@ class MachineReader {
       return tl::unexpected{problems_.take()};
     }
     if (const YamlNode* base = map.optional("based_on")) read_base(*base);
+    if (const YamlNode* without = map.optional("without")) read_without(*without);
     if (const YamlNode* name = map.required("name")) machine_.name = name->text;
     if (const YamlNode* summary = map.optional("summary")) machine_.summary = summary->text;
     if (const YamlNode* version = map.optional("nccl_version")) {
@@ -66,13 +70,12 @@ class MachineReader {
     }
     const std::filesystem::path file = machine_directory() / (node.text + ".yaml");
     const std::string text = read_text_file(file);
-    // A base stands on its own, so nothing can go in circles.
-    if (text.find("\nbased_on:") != std::string::npos) {
-      problems_.error(node, fmt::format("'{}' is based on another machine itself", node.text),
-                      "name the machine that it is based on");
+    if (depth_ == kMostBases) {
+      problems_.error(node, fmt::format("more than {} files are based on one another", kMostBases),
+                      "name the machine that stands on its own");
       return;
     }
-    const Checked<Machine> base = read_machine(text, file.string());
+    const Checked<Machine> base = MachineReader{text, file.string(), depth_ + 1}.read();
     if (!base) throw UsageError{render(base.error(), text)};
     machine_.based_on = node.text;
     machine_.nccl_version = base->nccl_version;
@@ -85,7 +88,31 @@ class MachineReader {
     const bool same_gpu = base_.gpu_name == machine_.gpu_name;
     for (std::size_t i = 0; i < kParamCount; ++i) {
       const auto param = static_cast<Param>(i);
-      if (base_.has(param)) machine_.set(param, inherited_value(base_, param, same_gpu));
+      if (!base_.has(param) || is_left_out(info(param).key)) continue;
+      machine_.set(param, inherited_value(base_, param, same_gpu));
+    }
+  }
+
+  bool is_left_out(std::string_view key) const {
+    return std::ranges::any_of(without_, [&](const std::string& family) {
+      return key.starts_with(family) && key.substr(family.size()).starts_with(".");
+    });
+  }
+
+  /// Families of parameters, by the first word of their names, that the base has and this has not.
+  void read_without(const YamlNode& node) {
+    for (const YamlNode& item : node.items) {
+      const std::string& family = item.text;
+      bool is_known = false;
+      for (std::size_t i = 0; i < kParamCount; ++i) {
+        const std::string_view key = info(static_cast<Param>(i)).key;
+        is_known = is_known || key.substr(0, key.find('.')) == family;
+      }
+      if (!is_known) problems_.error(item, fmt::format("no parameter begins with '{}.'", family));
+      without_.push_back(family);
+    }
+    if (node.items.empty()) {
+      problems_.error(node, "'without' is a list of families of parameters", "[products]");
     }
   }
 
@@ -180,6 +207,8 @@ class MachineReader {
   YamlNode root_;
   Machine machine_;
   Machine base_;
+  int depth_ = 0;
+  std::vector<std::string> without_;
   const YamlNode* sources_node_ = nullptr;
   std::vector<std::shared_ptr<const Source>> sources_;
   std::set<std::string> used_sources_;
@@ -188,7 +217,7 @@ class MachineReader {
 }  // namespace
 
 Checked<Machine> read_machine(std::string_view text, const std::string& file) {
-  return MachineReader{text, file}.read();
+  return MachineReader{text, file, 0}.read();
 }
 
 ParamValue inherited_value(const Machine& base, Param param, bool same_gpu) {

@@ -21,6 +21,10 @@ constexpr std::array kClasses{
     Class{"host.host_", Param::BlindAllocations},
     Class{"host.fill", Param::BlindHostMemory},
     Class{"host.copy", Param::BlindHostMemory},
+    Class{"host.core", std::nullopt},  // no blind round has operators on the CPU or files yet
+    Class{"host.memory", std::nullopt},
+    Class{"host.parallel", std::nullopt},
+    Class{"storage.", std::nullopt},
     Class{"host.touch", Param::BlindHostMemory},
     Class{"host.", Param::BlindCalls},
     Class{"pytorch.", Param::BlindCalls},

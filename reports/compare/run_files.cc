@@ -27,8 +27,7 @@ std::vector<fs::path> timelines_below(const std::vector<fs::path>& roots) {
     }
   }
   std::ranges::sort(files);
-  const auto again = std::ranges::unique(files);
-  files.erase(again.begin(), again.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 

@@ -156,8 +156,10 @@ std::string compare_text(const Comparison& c) {
   text += outcome_text(c.second_outcome, c.second_name);
   TextTable regions = region_table(c.first_name, c.second_name, false);
   add_regions(regions, c, false);
-  text += fmt::format("\nRegions: {}; traced = what tracing changed\n\n{}", error_words(c),
-                      regions.markdown());
+  text += fmt::format(
+      "\nRegions: {}; traced = what tracing changed;\nwithin noise = by less than 1.5 us, or than "
+      "half the spread\n\n{}",
+      error_words(c), regions.markdown());
   text += fmt::format(
       "\nOperations: median durations in the traced repetition, which lengthens host calls;\nbegin "
       "= {} - {}, from the run's "

@@ -9,6 +9,9 @@
 namespace foretrace {
 namespace {
 
+/// Shorter copies are all latency.
+constexpr double kShortCopyNs = 10'000;
+
 bool waits(const OperationRow& row) {
   return row.kind.ends_with("_synchronize") || row.kind == "event_wait_for" ||
          row.kind == "host_wait" || row.kind == "host_barrier";
@@ -53,6 +56,12 @@ std::string note_words(const OperationRow& row, const Comparison& comparison) {
   }
   if (row.part != 0 && is_far && comparison.ops[row.op].variant.starts_with("p2p")) {
     add("staged through the host: the tracer shows one of its pieces");
+  }
+  if (row.part != 0 && is_far && comparison.ops[row.op].variant.ends_with("pageable")) {
+    add("the host moves it in pieces: the tracer shows the copy engine's part");
+  } else if (row.part != 0 && is_far && row.kind == "memcpy_async" &&
+             *row.first_ns < kShortCopyNs) {
+    add("short: the tracer counts its latency before it");
   }
   if (row.part != 0 && is_far && row.kind == "host_func") {
     add("it waits for a host thread, which tracing holds up");

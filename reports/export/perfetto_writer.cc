@@ -232,8 +232,9 @@ class TimelineWriter {
 
   static void add_arrows(protozero::pbf_writer& one, protozero::pbf_tag_type tag,
                          const std::vector<ArrowEnd>& ends, std::uint32_t span) {
-    for (const ArrowEnd& end : std::ranges::equal_range(ends, span, {}, &ArrowEnd::span)) {
-      one.add_fixed64(tag, end.arrow);
+    for (auto end = std::ranges::lower_bound(ends, span, {}, &ArrowEnd::span);
+         end != ends.end() && end->span == span; ++end) {
+      one.add_fixed64(tag, end->arrow);
     }
   }
 

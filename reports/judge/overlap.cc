@@ -7,6 +7,7 @@
 #include "reports/judge/judges.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/labelled_spans.h"
+#include "reports/timeline/span_class.h"
 
 namespace foretrace {
 namespace {
@@ -39,13 +40,24 @@ std::int64_t time_inside(const Span& span, const std::vector<Interval>& interval
   return inside;
 }
 
+/// What the operation does on devices; of the host's own work, its spans there.
+std::vector<const Span*> spans_at_work(const Timeline& timeline, const std::string& label) {
+  auto spans = spans_of(timeline, label, Part::Device);
+  if (!spans.empty()) return spans;
+  spans = spans_of(timeline, label, Part::Host);
+  std::erase_if(spans, [&](const Span* span) {
+    return class_of(timeline.ops[span->op], timeline.lanes[span->lane]) != SpanClass::HostWork;
+  });
+  return spans;
+}
+
 }  // namespace
 
 Verdict judge_overlap(const Expectation& expectation, const Timeline& timeline) {
   const std::string& a = expectation.spans.at(0);
   const std::string& b = expectation.spans.at(1);
-  const auto spans_a = spans_of(timeline, a, Part::Device);
-  const auto spans_b = spans_of(timeline, b, Part::Device);
+  const auto spans_a = spans_at_work(timeline, a);
+  const auto spans_b = spans_at_work(timeline, b);
   for (const auto& [label, spans] : {std::pair{&a, &spans_a}, std::pair{&b, &spans_b}}) {
     if (spans->empty()) return broken(fmt::format("no device span of '{}'", *label));
   }

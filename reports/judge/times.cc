@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <ranges>
 #include <string_view>
 
 #include "reports/compare/compare.h"
@@ -24,9 +23,9 @@ Verdict judge_durations(const Expectation& expectation, const std::vector<const 
                         std::string_view what) {
   if (spans.empty()) return broken(fmt::format("no {} of '{}'", what, expectation.spans.at(0)));
   const auto duration = [](const Span* span) { return span->end_ns - span->begin_ns; };
-  const auto [shortest, longest] = std::ranges::minmax(spans | std::views::transform(duration));
-  const auto low = static_cast<double>(shortest);
-  const auto high = static_cast<double>(longest);
+  const auto [shortest, longest] = std::ranges::minmax_element(spans, {}, duration);
+  const auto low = static_cast<double>(duration(*shortest));
+  const auto high = static_cast<double>(duration(*longest));
   const bool held = within(low, expectation.at_least, {}) && within(high, {}, expectation.at_most);
   if (spans.size() == 1) return {held ? Held::Yes : Held::No, format_time(low)};
   return {held ? Held::Yes : Held::No,

@@ -33,8 +33,10 @@ std::string count_words(std::span<const ScenarioResult> results, JudgedSide Scen
   for (const auto& [word, plural] : {std::pair{"holds", "hold"}, std::pair{"BROKEN", "BROKEN"},
                                      std::pair{"undecided", "undecided"},
                                      std::pair{"stale", "stale"}, std::pair{"-", "not there"}}) {
-    const auto count = std::ranges::count_if(
-        results, [&](const ScenarioResult& result) { return (result.*side).word() == word; });
+    const auto count =
+        std::ranges::count_if(results, [side, word = word](const ScenarioResult& result) {
+          return (result.*side).word() == word;
+        });
     if (count == 0) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count,
                         count == 1 && std::string_view{plural} == "hold" ? "holds" : plural);

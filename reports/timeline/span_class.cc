@@ -23,7 +23,8 @@ bool waits(std::string_view kind) {
 SpanClass class_of(const OpRow& op, const Lane& lane) {
   const std::string_view kind = op.kind;
   if (lane.kind == LaneKind::HostThread) {
-    if (kind == "host_compute" || kind == "host_fill" || kind == "framework_call")
+    if (kind == "host_compute" || kind == "host_fill" || kind == "host_parallel" ||
+        kind == "read_file" || kind == "framework_call")
       return SpanClass::HostWork;
     return waits(kind) ? SpanClass::HostWait : SpanClass::HostCall;
   }

@@ -23,9 +23,9 @@ struct Task {
   TaskNode node;
 };
 
-constexpr std::array<std::string_view, 8> kTaskNames{"host_compute", "host_fill",   "spin",
-                                                     "gemm",         "elementwise", "reduction",
-                                                     "memcpy_async", "memset_async"};
+constexpr std::array<std::string_view, 10> kTaskNames{
+    "host_compute", "host_fill",   "host_parallel", "read_file",    "spin",
+    "gemm",         "elementwise", "reduction",     "memcpy_async", "memset_async"};
 
 const OpSyntax* find_task(std::string_view name) {
   if (std::ranges::find(kTaskNames, name) == kTaskNames.end()) return nullptr;
@@ -82,7 +82,7 @@ class TaskGraphReader {
                {}},
               syntax->read(fields),
               {}};
-    const bool is_on_host = name.starts_with("host_");
+    const bool is_on_host = op_facts(task.kind).acts == HostActs::Itself;
     if (!is_on_host) task.node.device = read_device(fields, task.kind);
     read_after(map, task.node);
     if (fields.is_sound()) add_dependences(task);

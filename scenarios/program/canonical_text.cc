@@ -49,6 +49,8 @@ std::string fields_of(const OpKind& kind) {
           [](const HostBarrier& o) { return fields(o.barrier); },
           [](const HostSignal& o) { return fields(o.signal); },
           [](const HostWait& o) { return fields(o.signal); },
+          [](const HostParallel& o) { return fields(o.flops, o.bytes, o.threads); },
+          [](const ReadFile& o) { return fields(o.dst, o.size); },
           [](const FrameworkCall& o) {
             return fields(static_cast<std::uint32_t>(o.work), o.count);
           },

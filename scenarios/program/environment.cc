@@ -217,8 +217,7 @@ const std::vector<std::string>& environment_names() {
 std::vector<EnvironmentProblem> check_environment(const Environment& environment) {
   std::vector<EnvironmentProblem> problems;
   for (const auto& [name, value] : environment) {
-    const auto rule =
-        std::ranges::find_if(kRules, [&](const Rule& known) { return name == known.name; });
+    const auto rule = std::ranges::find(kRules, name, &Rule::name);
     if (rule == kRules.end()) continue;
     if (const auto wrong = check_value(*rule, value)) {
       problems.push_back({name, fmt::format("{}={}: {}", name, value, wrong->what), wrong->hint});

@@ -29,6 +29,8 @@ struct KindFactsOf {
   KindFacts operator()(const HostWait&) const {
     return {HostActs::Meets, None, HostWaits::ForSignal, false, false, true};
   }
+  KindFacts operator()(const HostParallel&) const { return {HostActs::Itself}; }
+  KindFacts operator()(const ReadFile&) const { return {HostActs::Itself}; }
   KindFacts operator()(const FrameworkCall&) const {
     return {HostActs::Itself, None, HostWaits::No, false, true, true};
   }
@@ -108,6 +110,11 @@ struct ObjectsOf {
   void operator()(const HostBarrier& op) const { facts.barrier = &op.barrier; }
   void operator()(const HostSignal& op) const { facts.signal_given = &op.signal; }
   void operator()(const HostWait& op) const { facts.signal_taken = &op.signal; }
+  void operator()(const HostParallel&) const {}
+  void operator()(const ReadFile& op) const {
+    facts.size = &op.size;
+    facts.accesses = {writes(op.dst, op.size)};
+  }
   void operator()(const FrameworkCall&) const {}
   void operator()(const Spin& op) const { facts.stream = &op.stream; }
   void operator()(const Gemm& op) const {

@@ -119,6 +119,8 @@ std::string kind_name(const OpKind& kind) {
           [](const HostBarrier&) -> std::string { return "host_barrier"; },
           [](const HostSignal&) -> std::string { return "host_signal"; },
           [](const HostWait&) -> std::string { return "host_wait"; },
+          [](const HostParallel&) -> std::string { return "host_parallel"; },
+          [](const ReadFile&) -> std::string { return "read_file"; },
           [](const FrameworkCall&) -> std::string { return "framework_call"; },
           [](const Spin&) -> std::string { return "spin"; },
           [](const Gemm&) -> std::string { return "gemm"; },

@@ -92,6 +92,21 @@ struct HostFill {
   BufferRef dst;
   BytesExpr size;
 };
+/// `threads` threads of the host (0: one for each core that the process may use) share the work
+/// evenly, as an operator of PyTorch's on the CPU does: `flops` float32 operations, multiply-adds of
+/// vectors, beside `bytes` of host memory read and written, both counted. Returns when the last of
+/// them is done. What runs at the same time shares the cores and the memory with it.
+struct HostParallel {
+  Expr flops;
+  BytesExpr bytes;
+  std::uint32_t threads = 0;
+};
+/// The host thread reads `size` bytes of a file into host memory, past the page cache (O_DIRECT).
+/// Each thread has a file of its own; all of a node lie on one storage and share it.
+struct ReadFile {
+  BufferRef dst;
+  BytesExpr size;
+};
 /// The host thread is busy `count` times for as long as the framework's work of this kind takes on
 /// the machine (`pytorch.eager.*`). The calls into CUDA stand beside it as operations of their own.
 struct FrameworkCall {
@@ -362,6 +377,7 @@ struct GraphLaunch {
 
 using OpKind =
     std::variant<HostCompute, HostFill, HostBarrier, HostSignal, HostWait, FrameworkCall,       //
+                 HostParallel, ReadFile,                                                        //
                  Spin, Gemm, Elementwise, Reduction, LibraryKernel, HostFunc, Fault,            //
                  MemcpyAsync, Memcpy, MemsetAsync, Memset, EnablePeerAccess,                    //
                  EventRecord, StreamWaitEvent, EventSynchronize, EventQuery, EventElapsedTime,  //

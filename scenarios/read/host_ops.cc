@@ -22,6 +22,29 @@ OpKind read_host_fill(OpFields& fields) {
       dst, fields.typed_size_up_to(fields.buffer_of(dst).size, "the buffer", DataType::Float32)};
 }
 
+OpKind read_host_parallel(OpFields& fields) {
+  constexpr std::int64_t kMostThreads = 4096;
+  constexpr std::int64_t kMostFlops = 1'000'000'000'000'000'000;
+  HostParallel op{fields.number_or("flops", 0, 0, kMostFlops), {}, 0};
+  if (const YamlNode* node = fields.map().optional("bytes")) {
+    op.bytes = {read_expr(fields.reader(), *node, kSize, 0)};
+  }
+  if (const YamlNode* node = fields.map().optional("threads")) {
+    op.threads =
+        static_cast<std::uint32_t>(read_constant(fields.reader(), *node, kNumber, 1, kMostThreads));
+  }
+  if (!fields.map().has("flops") && !fields.map().has("bytes")) {
+    fields.reader().problems.error(fields.map().node(),
+                                   "host_parallel needs 'flops', 'bytes' or both");
+  }
+  return op;
+}
+
+OpKind read_read_file(OpFields& fields) {
+  const BufferRef dst = fields.buffer("dst", kHostMemory);
+  return ReadFile{dst, fields.size_up_to(fields.buffer_of(dst).size, "the buffer")};
+}
+
 OpKind read_framework_call(OpFields& fields) {
   constexpr std::int64_t kMost = 1'000'000;
   FrameworkCall op;
@@ -45,6 +68,11 @@ constexpr std::array kHostOps{
              [](OpFields& f) -> OpKind { return HostCompute{f.duration("duration")}; }},
     OpSyntax{"host_fill", "dst [size]", "the host thread writes random float32 numbers",
              read_host_fill},
+    OpSyntax{"host_parallel", "[flops] [bytes] [threads]",
+             "an operator on the CPU: all cores, or some, compute and go through memory",
+             read_host_parallel},
+    OpSyntax{"read_file", "dst [size]", "reads a file from storage into host memory",
+             read_read_file},
     OpSyntax{"framework_call", "work [count]",
              "PyTorch's own work on the host, as the machine has it", read_framework_call},
     OpSyntax{"host_barrier", "[name]", "waits until every thread that names it has arrived",

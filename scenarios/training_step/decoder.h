@@ -65,6 +65,7 @@ class Decoder {
   void rope(std::int64_t width);
   void embed();
   void head_and_loss();
+  void fused_loss();
   void enter_tensor_parallel(std::int64_t linears);
   void leave_tensor_parallel();
   void add_input_gradients(std::int64_t count);
@@ -89,7 +90,7 @@ class Decoder {
   std::int64_t held_ = 0, tensors_ = 0;
   bool accumulates_ = false;
   bool shares_gradient_ = false;  ///< the weight's gradient goes on to the embedding
-  bool runs_again_ = false;  ///< recomputation, which ends with the last tensor that is needed
+  bool runs_again_ = false;       ///< recomputation, which ends with the last tensor that is needed
   bool keeps_ = true;             ///< the forward pass saves for the backward one
   std::vector<Memory::Id> unsaved_;
   std::vector<Memory::Id> gradients_;

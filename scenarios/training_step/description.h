@@ -37,7 +37,9 @@ struct TrainingStep {
   bool sequence_parallel = false;
   bool loss_parallel = false;
   Sharding sharding = Sharding::None;
-  bool reshard = true;  ///< FSDP: parameters are freed after the forward pass
+  bool flat_parameters = false;  ///< FSDP1: a group is one tensor, gathered where it is used
+  bool fused_loss = false;       ///< logits stay in bfloat16, one kernel in each direction
+  bool reshard = true;           ///< FSDP: parameters are freed after the forward pass
   bool float32_parameters =
       false;                   ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
   bool float32_reduce = true;  ///< FSDP's reduce-scatter
@@ -46,7 +48,7 @@ struct TrainingStep {
   OptimizerKernel optimizer = OptimizerKernel::Fused;
   std::int64_t bucket_bytes = 25LL << 20;  ///< DDP's
   bool bucket_views = false;               ///< gradients lie in the buckets
-  bool reduce_every_pass = false;          ///< accumulation without no_sync
+  bool reduce_every_pass = false;          ///< accumulation without no_sync, DDP and FSDP
   std::int64_t steps = 0;                  ///< one after the other; 0: enough for a settled clock
 
   std::int64_t processes() const { return tensor * pipeline * data; }

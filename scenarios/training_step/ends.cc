@@ -97,6 +97,25 @@ void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
   hooks_.gradient(elements);
 }
 
+/// As flash-attn's CrossEntropyLoss: reads bfloat16, keeps the logits for the backward pass, which
+/// writes their gradient in bfloat16. Tensor parallel ranks exchange maxima and sums.
+void Decoder::fused_loss() {
+  const std::int64_t bytes = tokens_ * vocab_ * kNarrow;
+  const Memory::Id logits = save(bytes);
+  out_.host(FrameworkWork::Forward, 2);
+  out_.kernel("fused_loss", KernelKind::Softmax, bytes);
+  for (int i = 0; i < 2 && step_.tensor > 1; ++i) {
+    out_.collective("all_reduce", "tensor_parallel", tokens_ * kWide);
+  }
+  on_backward([this, bytes, logits] {
+    const Memory::Id gradient = memory_.allocate(Part::Temporary, bytes);
+    out_.host(FrameworkWork::Backward, 2);
+    out_.kernel("fused_loss_backward", KernelKind::SoftmaxBackward, 2 * bytes);
+    memory_.free(logits);
+    memory_.free(gradient);
+  });
+}
+
 void Decoder::head_and_loss() {
   norm(false);
   enter_tensor_parallel(1);
@@ -104,6 +123,10 @@ void Decoder::head_and_loss() {
   shares_gradient_ = is_shared;
   linear("head", model_.hidden, vocab_, true);
   shares_gradient_ = false;
+  if (step_.fused_loss) {
+    fused_loss();
+    return;
+  }
   const bool whole = step_.tensor > 1 && !step_.loss_parallel;
   if (whole) collective("all_gather", tokens_ * vocab_ * kNarrow);
   const std::int64_t logits = tokens_ * (whole ? model_.vocab : vocab_);

@@ -1,7 +1,8 @@
 // FSDP2 (torch/distributed/fsdp/_fully_shard): a group of parameters for each block and one for the
 // rest. Shards are copied and gathered on streams of their own, the whole parameters copied out
 // on the current one; backward, the next group is gathered ahead, and gradients are scattered
-// behind each group.
+// behind each group. FSDP1 (torch/distributed/fsdp/_flat_param.py): a group is one tensor, so
+// nothing is copied out of it; its gradient is a concatenation as FSDP2's copy is.
 #include <fmt/format.h>
 
 #include <map>
@@ -133,6 +134,11 @@ class FullyShard : public Layout {
     if (whole_[place(group)] != Memory::kNothing) return;
     start(group);
     out_.line(fmt::format("work_wait: {{work: gathered_{}}}", group));
+    if (step_.flat_parameters) {
+      whole_[place(group)] = started_[group];
+      started_.erase(group);
+      return;
+    }
     whole_[place(group)] = memory_.allocate(Part::Buffers, sizes_[place(group)] * kComputeBytes);
     out_.kernel("spread_parameters", KernelKind::ShardCopy,
                 2 * sizes_[place(group)] * kComputeBytes);

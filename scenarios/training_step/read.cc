@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
@@ -145,23 +146,17 @@ void read_batch(Reader& reader, const YamlNode& node, TrainingStep& step) {
   map.finish();
 }
 
-void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
+/// A block of the step that may be left out.
+void read_block(Reader& reader, const YamlNode* node, std::string what,
+                const std::function<void(Fields&, MapReader&)>& take) {
   if (node == nullptr) return;
-  MapReader map{*node, "'parallel'", reader.problems};
+  MapReader map{*node, std::move(what), reader.problems};
   Fields fields{reader, map};
-  fields.number("tensor", step.tensor);
-  fields.number("pipeline", step.pipeline);
-  fields.flag("sequence", step.sequence_parallel);
-  fields.flag("loss", step.loss_parallel);
-  fields.choice<Schedule>("schedule", step.schedule,
-                          {{"1f1b", Schedule::OneForwardOneBackward}, {"gpipe", Schedule::GPipe}});
+  take(fields, map);
   map.finish();
 }
 
-void read_precision(Reader& reader, const YamlNode* node, TrainingStep& step) {
-  if (node == nullptr) return;
-  MapReader map{*node, "'precision'", reader.problems};
-  Fields fields{reader, map};
+void read_precision(Reader& reader, Fields& fields, MapReader& map, TrainingStep& step) {
   const Choices<bool> types{{"bfloat16", false}, {"float32", true}};
   bool computes_wide = false;
   fields.choice<bool>("compute", computes_wide, types);
@@ -171,17 +166,34 @@ void read_precision(Reader& reader, const YamlNode* node, TrainingStep& step) {
   }
   fields.choice<bool>("parameters", step.float32_parameters, types);
   fields.choice<bool>("reduce", step.float32_reduce, types);
-  map.finish();
 }
 
-void read_ddp(Reader& reader, const YamlNode* node, TrainingStep& step) {
-  if (node == nullptr) return;
-  MapReader map{*node, "'ddp'", reader.problems};
-  Fields fields{reader, map};
-  fields.size("bucket", step.bucket_bytes);
-  fields.flag("views", step.bucket_views);
-  fields.flag("reduce_every_pass", step.reduce_every_pass);
-  map.finish();
+/// Degrees, which decide what else there is.
+void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
+  read_block(reader, node, "'parallel'", [&](Fields& fields, MapReader&) {
+    fields.number("tensor", step.tensor);
+    fields.number("pipeline", step.pipeline);
+    fields.flag("sequence", step.sequence_parallel);
+    fields.flag("loss", step.loss_parallel);
+    fields.choice<Schedule>(
+        "schedule", step.schedule,
+        {{"1f1b", Schedule::OneForwardOneBackward}, {"gpipe", Schedule::GPipe}});
+  });
+}
+
+/// What depends on the framework's way of sharding.
+void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
+  read_block(reader, map.optional("precision"), "'precision'",
+             [&](Fields& fields, MapReader& m) { read_precision(reader, fields, m, step); });
+  read_block(reader, map.optional("ddp"), "'ddp'", [&](Fields& fields, MapReader&) {
+    fields.size("bucket", step.bucket_bytes);
+    fields.flag("views", step.bucket_views);
+    fields.flag("reduce_every_pass", step.reduce_every_pass);
+  });
+  read_block(reader, map.optional("fsdp"), "'fsdp'", [&](Fields& fields, MapReader&) {
+    fields.flag("flat", step.flat_parameters);
+    fields.flag("reduce_every_pass", step.reduce_every_pass);
+  });
 }
 
 }  // namespace
@@ -215,8 +227,8 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
                            {"zero3", Sharding::Fsdp}});
   if (step.data == 1) step.sharding = Sharding::None;
   fields.flag("reshard_after_forward", step.reshard);
-  read_precision(reader, map.optional("precision"), step);
-  read_ddp(reader, map.optional("ddp"), step);
+  read_ways(reader, map, step);
+  fields.choice<bool>("loss", step.fused_loss, {{"separate", false}, {"fused", true}});
   fields.choice<OptimizerKernel>(
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});

@@ -299,12 +299,12 @@ Parsed<Expr> to_expr(const Quantity& quantity, Unit unit) {
                             quantity.constant.str()));
   }
   const auto value = round_half_away(quantity.constant);
-  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  if (value > kMax || value < -kMax) {
-    const char* limit = unit == kSize   ? "a size can be at most 2^63 - 1 bytes"
-                        : unit == kTime ? "a time can be at most 106 days"
-                                        : "a number can be at most 2^63 - 1";
-    return fail(fmt::format("out of range: {}", limit));
+  constexpr auto kInt64Max = std::numeric_limits<std::int64_t>::max();
+  if (value > kInt64Max || value < -kInt64Max) {
+    const char* most = unit == kSize   ? "a size can be at most 2^63 - 1 bytes"
+                       : unit == kTime ? "a time can be at most 106 days"
+                                       : "a number can be at most 2^63 - 1";
+    return fail(fmt::format("out of range: {}", most));
   }
   return Expr{static_cast<std::int64_t>(value)};
 }

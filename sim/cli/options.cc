@@ -83,6 +83,15 @@ Machine changed_machine(const std::string& name, const std::vector<std::string>&
   return machine;
 }
 
+void add_scenario_options(CLI::App& command, std::filesystem::path& scenario,
+                          ParameterValues& values) {
+  command
+      .add_option("--scenario", scenario,
+                  "The scenario file, when it is not where the timeline says")
+      ->option_text("FILE");
+  add_set_option(command, values);
+}
+
 void add_fidelity_option(CLI::App& command, Fidelity& fidelity) {
   command
       .add_option_function<std::string>(

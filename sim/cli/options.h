@@ -37,6 +37,10 @@ void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs);
 /// The machine with what --with changes, which a note on stderr lists.
 Machine changed_machine(const std::string& name, const std::vector<std::string>& what_ifs);
 
+/// Adds --scenario FILE, for runs whose scenario is not where their timeline says, and --set.
+void add_scenario_options(CLI::App& command, std::filesystem::path& scenario,
+                          ParameterValues& values);
+
 /// Adds --fidelity flow|chunk.
 void add_fidelity_option(CLI::App& command, Fidelity& fidelity);
 

@@ -33,6 +33,7 @@ struct SimulateOptions {
   std::string run;
   std::string frontend = "cuda";
   Fidelity fidelity = Fidelity::Flow;
+  bool one_of_each = false;
   ParameterValues parameters;
 };
 
@@ -85,7 +86,8 @@ int run_simulate(const SimulateOptions& options) {
     throw UsageError{render(problems, text)};
   }
   print_error("{}", render(unmodelled_settings(program), text));
-  const Timeline timeline = simulate(program, machine, options.fidelity);
+  const Timeline timeline = simulate(program, machine, options.fidelity,
+                                     options.one_of_each ? Simulated::OneOfEach : Simulated::All);
   if (!options.run.empty()) write_run(timeline, options.run);
   print_out("{}", region_table(timeline));
   if (training) {
@@ -115,6 +117,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command.add_option("-o,--output", options->run,
                      "Directory for predicted.timeline.json and trace.pftrace");
   add_fidelity_option(command, options->fidelity);
+  command.add_flag(
+      "--one-of-each", options->one_of_each,
+      "Of processes with the same threads only the first: the same times where they are "
+      "alike in all else, as replicas of a training step are");
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] { exit_code = run_simulate(*options); });
 }

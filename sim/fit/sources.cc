@@ -69,8 +69,7 @@ std::vector<double> deciding(const fs::path& file, const Machine& machine) {
     }
   }
   std::ranges::sort(params);
-  const auto again = std::ranges::unique(params);
-  params.erase(again.begin(), again.end());
+  params.erase(std::unique(params.begin(), params.end()), params.end());
   return params;
 }
 

@@ -146,7 +146,7 @@ void fit_others(Machine& machine, const products::Taste& taste, const std::vecto
   for (const auto& [family, params] : families) {
     solve({.params = params,
            .rows = those(rows,
-                         [&](const Row& row) {
+                         [family = family](const Row& row) {
                            return family_of(row.shape) == family &&
                                   row.contents == products::Contents::Random;
                          }),

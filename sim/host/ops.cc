@@ -26,7 +26,9 @@ void HostThread::run(const HostFill& op) {
 void HostThread::run(const HostBarrier& op) {
   const Barrier& declared = program_.barriers[op.barrier.value];
   BarrierState& barrier = world_.barrier(op.barrier);
-  if (++barrier.arrived == declared.parties.size()) {
+  const auto parties = static_cast<std::size_t>(std::ranges::count_if(
+      declared.parties, [&](const BarrierParty& party) { return world_.runs(party.process); }));
+  if (++barrier.arrived == parties) {
     barrier.arrived = 0;
     for (Waiter* waiter : std::exchange(barrier.waiting, {})) waiter->wake();
     take(price([](Reading& read) { return cost::wake_time(read, cost::Wait::Barrier); }));

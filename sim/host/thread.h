@@ -148,6 +148,10 @@ class HostThread final : Handler, Waiter, ContextUser {
                      bool to_device, bool synchronous);
   CopyWork copy_work(const cost::Copy& copy, std::uint32_t from, std::uint32_t to);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
+  /// Moves `amount` over `path`; the call under way returns after that and whatever else it began.
+  void flow(PathId path, double amount);
+  /// Returns `fixed` after what it began; `alone`: what it takes when nobody shares.
+  void use_node(Priced alone, Param fixed, const char* what);
   void wait_for_event(Ticket* ticket, const std::string& name);
   bool is_pinned(const BufferRef& ref) const;
   /// A kernel or a copy that is queued now goes through so much of these: what is in between
@@ -195,6 +199,8 @@ class HostThread final : Handler, Waiter, ContextUser {
   void run(const HostSignal& op);
   void run(const HostWait& op);
   void run(const FrameworkCall& op);
+  void run(const HostParallel& op);
+  void run(const ReadFile& op);
   void run(const Spin& op);
   void run(const Gemm& op);
   void run(const Elementwise& op);

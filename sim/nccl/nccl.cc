@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "scenarios/text/errors.h"
 #include "sim/device/stream.h"
@@ -123,19 +122,18 @@ void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
 void Transfer::rank_over(std::uint32_t party) { parties_[party].launch->transfer_over(); }
 
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
-                   const nccl::Tuning& tuning, bool warm)
-    : engine_{engine}, machine_{machine}, declared_{declared}, tuning_{tuning}, warm_{warm} {
+                   const nccl::Tuning& tuning, bool warm, std::vector<std::uint32_t> running)
+    : engine_{engine},
+      machine_{machine},
+      declared_{declared},
+      tuning_{tuning},
+      warm_{warm},
+      running_{std::move(running)} {
   next_collective_.resize(declared.members.size());
   last_.resize(declared.members.size());
-  collectives_connection_ = {"the communicator's first collective", all_ranks(), {}, {}};
-  initialization_ = {"ncclCommInitRank", all_ranks(), {}, {}};
+  collectives_connection_ = {"the communicator's first collective", running_, {}, {}};
+  initialization_ = {"ncclCommInitRank", running_, {}, {}};
   for (std::uint32_t rank = 0; rank < ranks(); ++rank) rank_of_[declared.members[rank]] = rank;
-}
-
-std::vector<std::uint32_t> NcclComm::all_ranks() const {
-  std::vector<std::uint32_t> ranks(declared_.members.size());
-  std::iota(ranks.begin(), ranks.end(), 0u);
-  return ranks;
 }
 
 std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
@@ -153,7 +151,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
         alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
     collectives_.push_back(
-        {std::make_shared<Transfer>(engine_, key, all_ranks(), cost, all_), of_kernel, 0});
+        {std::make_shared<Transfer>(engine_, key, running_, cost, all_), of_kernel, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
     }
@@ -173,7 +171,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
                                    key.what, group(of_kernel), group(collective.of_kernel)));
   }
   // The ranks join in order: the first collective is complete before any other.
-  if (++collective.joined == ranks()) {
+  if (++collective.joined == running_.size()) {
     collectives_.pop_front();
     ++first_;
   }

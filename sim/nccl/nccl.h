@@ -177,8 +177,9 @@ struct NcclTimed {
 /// A communicator at run time.
 class NcclComm {
  public:
+  /// `running`: the ranks that are simulated; all, or those that the others are alike to.
   NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
-           const nccl::Tuning& tuning, bool warm);
+           const nccl::Tuning& tuning, bool warm, std::vector<std::uint32_t> running);
 
   const Communicator& declared() const { return declared_; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(declared_.members.size()); }
@@ -234,7 +235,6 @@ class NcclComm {
   void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                      bool both_ways);
   Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
-  std::vector<std::uint32_t> all_ranks() const;
   nccl::Peer peer_of(std::uint32_t from, std::uint32_t to) const;
 
   Engine& engine_;
@@ -242,6 +242,7 @@ class NcclComm {
   const Communicator& declared_;
   const nccl::Tuning& tuning_;
   bool warm_;
+  std::vector<std::uint32_t> running_;
   bool captured_ = false;  ///< for all ranks with the first one's: they capture side by side
   TransferPath all_{};
   PairPath pair_path_;

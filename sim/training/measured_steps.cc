@@ -6,12 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
 #include "sim/engine/children.h"
-#include "sim/simulate.h"
-#include "sim/training/usage.h"
 
 namespace foretrace::sim {
 namespace {
@@ -46,9 +43,10 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   const std::string parallel = c.at("parallel");
   if (parallel == "ddp") step.sharding = training::Sharding::Ddp;
   if (parallel == "fsdp") step.sharding = training::Sharding::Fsdp;
-  if (parallel == "ddp" || parallel == "fsdp") step.data = 2;
-  if (parallel == "tp") step.tensor = 2;
-  if (parallel == "pp") step.pipeline = 2;
+  const std::int64_t ranks = c.value("processes", std::int64_t{2});
+  if (parallel == "ddp" || parallel == "fsdp") step.data = ranks;
+  if (parallel == "tp") step.tensor = ranks;
+  if (parallel == "pp") step.pipeline = ranks;
   const std::string precision = c.at("precision");
   step.float32_parameters = precision == "amp";
   step.sequence_parallel = c.at("sequence_parallel");
@@ -68,50 +66,34 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   return step;
 }
 
-/// Of the rank with the longest profiled window.
-double exposed_share(const MeasuredJson& ranks) {
-  double share = -1, longest = 0;
+/// Of the rank with the longest profiled window: its shares, and how much longer it was than the
+/// step without the profiler.
+void take_trace(const MeasuredJson& ranks, MeasuredStep& measured) {
+  double longest = 0;
   for (const auto& [rank, values] : ranks.items()) {
     const MeasuredJson trace = values.value("trace", MeasuredJson::object());
     const double window = trace.value("window_us", 0.0);
     if (window <= longest) continue;
     longest = window;
-    share = trace.value("exposed_communication_us", 0.0) / window;
+    measured.exposed = trace.value("exposed_communication_us", 0.0) / window;
+    measured.idle = trace.value("idle_us", 0.0) / window;
+    measured.traced_seconds = window * 1e-6;
   }
-  return share;
 }
 
 MeasuredStep measured_step(const MeasuredJson& line) {
   MeasuredStep measured;
   measured.id = line.at("id");
   measured.may_fit = line.at("mark") == "fit";
-  measured.out_of_memory = line.at("verdict") == "out_of_memory";
-  if (line.at("verdict") == "measured") {
+  const std::string verdict = line.value("verdict", "");  // none: to be predicted first
+  measured.out_of_memory = verdict == "out_of_memory";
+  if (verdict == "measured") {
     measured.seconds = line.at("step_time_ms_median").get<double>() * 1e-3;
     measured.peak = line.at("allocated_peak_bytes");
-    measured.exposed = exposed_share(line.at("ranks"));
+    take_trace(line.at("ranks"), measured);
   }
   measured.step = step_of(line.at("configuration"), measured.refused);
   return measured;
-}
-
-std::vector<double> predict_one(const MeasuredStep& measured, const Machine& machine) {
-  const training::Expansion expansion = training::expand(measured.step);
-  const std::string text =
-      fmt::format("schema_version: 1\nname: {}\n{}", measured.id, expansion.text);
-  const auto read = read_scenario(text, measured.id);
-  if (!read) throw std::runtime_error{render(read.error(), text)};
-  const MemoryVerdict verdict = memory_verdict(expansion, machine);
-  std::vector<double> numbers{0, 0, 0, 0, verdict.bytes, verdict.fits ? 1.0 : 0.0};
-  if (!verdict.fits) return numbers;
-  const Timeline timeline = simulate(read->program, machine, Fidelity::Flow);
-  if (const auto usage = usage_of(timeline)) {
-    numbers[0] = usage->seconds;
-    numbers[1] = usage->computing;
-    numbers[2] = usage->exposed;
-    numbers[3] = usage->idle;
-  }
-  return numbers;
 }
 
 }  // namespace
@@ -136,17 +118,13 @@ std::vector<std::optional<PredictedStep>> predict_steps(const std::vector<Measur
   std::vector<Job> jobs;
   for (const MeasuredStep& step : steps) {
     jobs.emplace_back([&step, &machine] {
-      return step.refused.empty() ? predict_one(step, machine) : std::vector<double>{};
+      return step.refused.empty() ? numbers_of(predict_step(step.step, machine, step.id))
+                                  : std::vector<double>{};
     });
   }
   std::vector<std::optional<PredictedStep>> predicted;
-  for (const std::vector<double>& n : run_in_children(jobs)) {
-    if (n.empty()) {
-      predicted.emplace_back();
-    } else {
-      predicted.push_back(
-          PredictedStep{n[0], n[1], n[2], n[3], static_cast<std::int64_t>(n[4]), n[5] != 0});
-    }
+  for (const std::vector<double>& numbers : run_in_children(jobs)) {
+    predicted.push_back(step_from(numbers));
   }
   return predicted;
 }

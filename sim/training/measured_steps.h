@@ -9,6 +9,7 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/training_step/description.h"
+#include "sim/training/predict_step.h"
 
 namespace foretrace::sim {
 
@@ -16,22 +17,17 @@ struct MeasuredStep {
   std::string id;
   bool may_fit = false;  ///< its mark: else it only judges
   bool out_of_memory = false;
-  double seconds = 0;     ///< median of synchronised steps, slowest rank
-  std::int64_t peak = 0;  ///< bytes allocated, largest rank
-  double exposed = -1;    ///< share of the profiled step with NCCL's kernels alone; -1: no trace
-  std::string refused;    ///< why it is not expanded; else empty
+  double seconds = 0;         ///< median of synchronised steps, slowest rank
+  std::int64_t peak = 0;      ///< bytes allocated, largest rank
+  double traced_seconds = 0;  ///< the same step under the profiler; 0: no trace
+  double exposed = -1;        ///< share of the profiled step with NCCL's kernels alone
+  double idle = -1;           ///< share of it in which the GPU does nothing
+  std::string refused;        ///< why it is not expanded; else empty
   training::TrainingStep step;
 };
 
 /// The lines of a results.jsonl. Throws UsageError naming the line that is wrong.
 std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file);
-
-struct PredictedStep {
-  double seconds = 0;
-  double computing = 0, exposed = 0, idle = 0;  ///< shares of it
-  std::int64_t peak = 0;                        ///< bytes
-  bool fits = true;
-};
 
 /// One for each step, in forked children; empty for those that are not expanded. Call before any
 /// engine exists in this process.

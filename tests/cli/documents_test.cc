@@ -3,6 +3,7 @@
 // is the file of that name.
 #include <gtest/gtest.h>
 
+#include <regex>
 #include <sstream>
 
 #include "scenarios/text/data_directory.h"
@@ -82,6 +83,22 @@ TEST(Documents, NameOnlyFilesThatExist) {
     }
     EXPECT_GE(links, 1) << document;
   }
+}
+
+// The cells of CONTRIBUTING's walks begin with `FILE` `NAME`.
+TEST(Documents, WalkPastNamesThatStandInTheirFiles) {
+  const std::string text = read_file(data_directory() / "CONTRIBUTING.md");
+  const auto begin = text.find("## Three questions");
+  const std::string walks = text.substr(begin, text.find("\n## ", begin + 1) - begin);
+  const std::regex stop{R"(\| `([^`]+)` `([^`]+)`)"};
+  int stops = 0;
+  for (std::sregex_iterator at{walks.begin(), walks.end(), stop}, end; at != end; ++at, ++stops) {
+    const std::string file = (*at)[1];
+    const std::string name = (*at)[2];
+    EXPECT_NE(read_file(data_directory() / file).find(name), std::string::npos)
+        << file << " has no '" << name << "'";
+  }
+  EXPECT_EQ(stops, 15);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ export PATH="$stand_ins:$PATH"
 source "$1"
 
 fail() { echo "$1"; exit 1; }
-said=$(install_packages 2>&1 </dev/null) && fail "it went on without the packages"
+said=$(install_packages "${PACKAGES[@]}" 2>&1 </dev/null) && fail "it went on without the packages"
 grep -q "libsimgrid-dev" <<<"$said" || fail "no list of what is missing: $said"
 grep -q "  sudo apt-get install --no-install-recommends" <<<"$said" || fail "no command: $said"
 grep -q "called:" <<<"$said" && fail "it called for root without being asked: $said"
-said=$(FAKE_ID=0 install_packages 2>&1 </dev/null) || fail "as root it did not install: $said"
+said=$(FAKE_ID=0 install_packages "${PACKAGES[@]}" 2>&1 </dev/null) || fail "as root it did not install: $said"
 grep -q "called: apt-get install -y" <<<"$said" || fail "as root it did not install: $said"
 grep -q "called: sudo" <<<"$said" && fail "as root it called sudo: $said"
 exit 0

@@ -24,6 +24,26 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
+std::vector<Shipped> read_shipped_scenarios() {
+  std::vector<Shipped> result;
+  for (const auto& entry : fs::recursive_directory_iterator{kRoot / "scenarios"}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string file = entry.path().lexically_relative(kRoot).string();
+    // The d2l book's figures are from a computer with V100s; everything else is measured on H200s.
+    const bool is_d2l = file.find("/d2l_") != std::string::npos;
+    const std::string text = read_file(entry.path());
+    const bool hangs = file.find("scenarios/hangs/") == 0;
+    result.push_back({.file = file,
+                      .machine = is_d2l ? "v100-pcie-4" : "h200-nvswitch-8",
+                      .hangs = hangs,
+                      .fails = file.find("/fault_") != std::string::npos,
+                      .warns = hangs || text.find(", warned]\n") != std::string::npos,
+                      .states = text.find("\nexpect:") != std::string::npos});
+  }
+  std::ranges::sort(result, {}, &Shipped::file);
+  return result;
+}
+
 }  // namespace
 
 Scratch::Scratch() {
@@ -63,24 +83,9 @@ std::string read_file(const fs::path& file) {
   return std::move(text).str();
 }
 
-std::vector<Shipped> shipped_scenarios() {
-  std::vector<Shipped> result;
-  for (const auto& entry : fs::recursive_directory_iterator{kRoot / "scenarios"}) {
-    if (entry.path().extension() != ".yaml") continue;
-    const std::string file = fs::relative(entry.path(), kRoot).string();
-    // The d2l book's figures are from a computer with V100s; everything else is measured on H200s.
-    const bool is_d2l = file.find("/d2l_") != std::string::npos;
-    const std::string text = read_file(entry.path());
-    const bool hangs = file.find("scenarios/hangs/") == 0;
-    result.push_back({.file = file,
-                      .machine = is_d2l ? "v100-pcie-4" : "h200-nvswitch-8",
-                      .hangs = hangs,
-                      .fails = file.find("/fault_") != std::string::npos,
-                      .warns = hangs || text.find(", warned]\n") != std::string::npos,
-                      .states = text.find("\nexpect:") != std::string::npos});
-  }
-  std::ranges::sort(result, {}, &Shipped::file);
-  return result;
+const std::vector<Shipped>& shipped_scenarios() {
+  static const std::vector<Shipped> kScenarios = read_shipped_scenarios();
+  return kScenarios;
 }
 
 std::string test_name(const Shipped& scenario) {

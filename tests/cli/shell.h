@@ -11,7 +11,7 @@ namespace foretrace::test {
 
 /// Before a command that must end soon and small: 4 GiB and 20 s. AddressSanitizer reserves its
 /// shadow, so it has only the time.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FORETRACE_SANITIZED)
 inline constexpr const char* kHostileLimits = "timeout 60 ";
 #else
 inline constexpr const char* kHostileLimits = "ulimit -v 4194304; timeout 20 ";
@@ -55,7 +55,7 @@ struct Shipped {
   friend std::ostream& operator<<(std::ostream& out, const Shipped& s) { return out << s.file; }
 };
 /// All of them, sorted.
-std::vector<Shipped> shipped_scenarios();
+const std::vector<Shipped>& shipped_scenarios();
 /// "streams_small_kernels", as a name that GoogleTest takes.
 std::string test_name(const Shipped& scenario);
 

@@ -10,7 +10,7 @@ runs=${1:-1000000}
 shift || true
 readers=("$@")
 [ ${#readers[@]} -gt 0 ] ||
-  readers=(nccl_tests_csv nccl_tests_log products environment machine timeline scenario arguments)
+  readers=(nccl_tests_csv nccl_tests_log products kineto environment machine timeline scenario arguments)
 
 sanitize=address,undefined
 target=fuzz_readers

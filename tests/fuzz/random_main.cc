@@ -33,7 +33,11 @@ std::uintptr_t previous_place = 0;
 }  // namespace
 
 /// Called by instrumented code at each edge.
+#ifdef __clang__
+extern "C" __attribute__((no_sanitize("address", "undefined", "coverage"))) void
+#else
 extern "C" __attribute__((no_sanitize("address", "undefined"), no_sanitize_coverage)) void
+#endif
 __sanitizer_cov_trace_pc() {
   const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   unsigned char& count = reached[((place >> 1) ^ previous_place) % kMapSize];

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "models/machine/machine.h"
+#include "reports/capture/captured_scenario.h"
+#include "reports/capture/captured_timeline.h"
+#include "reports/capture/kineto.h"
 #include "reports/compare/compare.h"
 #include "reports/compare/convert.h"
 #include "reports/compare/output.h"
@@ -16,6 +19,7 @@
 #include "reports/export/perfetto_writer.h"
 #include "reports/export/span_csv.h"
 #include "reports/page/lanes_svg.h"
+#include "reports/timeline/timeline_check.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
@@ -107,6 +111,22 @@ void read_as_products(std::string_view bytes) {
   }
 }
 
+/// What is made of a trace, too: a timeline that is one, and a scenario that is read again.
+void read_as_kineto(std::string_view bytes) {
+  capture::Capture all;
+  try {
+    all.processes.push_back(capture::parse_kineto(bytes, "fuzz.json", all.names));
+  } catch (const UsageError&) {
+    return;
+  }
+  require(!what_is_wrong(capture::timeline_of(all)).has_value());
+  try {
+    const std::string text = capture::scenario_of(all, {}).text;
+    require(read_scenario(text, "again.yaml").has_value());
+  } catch (const UsageError&) {
+  }
+}
+
 constexpr std::array kReaders{
     FuzzedReader{"scenario", read_as_scenario},
     FuzzedReader{"machine", read_as_machine},
@@ -115,6 +135,7 @@ constexpr std::array kReaders{
     FuzzedReader{"nccl_tests_log", read_as_nccl_tests_log},
     FuzzedReader{"nccl_tests_csv", read_as_nccl_tests_csv},
     FuzzedReader{"products", read_as_products},
+    FuzzedReader{"kineto", read_as_kineto},
     FuzzedReader{"arguments", read_as_arguments},
 };
 

@@ -1,4 +1,5 @@
-// What CUDA says of copy engines, hardware queues and SMs, on machines that differ in one of them.
+// What CUDA says of copy engines, hardware queues and SMs, on machines that differ in one of them;
+// what RCCL says of MI300X.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,6 +83,19 @@ TEST_P(Hardware, EightKernelsOfOneSmTakeTwiceAsLongOnSixSms) {
   const double in_a_row = at("eight_kernels") / at("kernel_alone");
   const double expected = machine() == "gtx-1050-ti" ? 2 : 1;
   EXPECT_NEAR(in_a_row, expected, 0.1 * expected);
+}
+
+TEST(HardwareOfAmd, GetsTheChoiceThatTheScenarioStates) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(
+      "foretrace simulate scenarios/hardware/rccl_choice_by_size.yaml --machine mi300x-8 -o run");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Ran kept = scratch.run("foretrace assert run");
+  EXPECT_EQ(kept.exit_code, 0) << kept.out;
+  EXPECT_NE(kept.out.find("NCCL runs of_64MiB on at least 56"), std::string::npos) << kept.out;
+  const Ran why = scratch.run("foretrace nccl-explain all_reduce 1MiB --machine mi300x-8");
+  EXPECT_NE(why.out.find("RCCL 2.21.5"), std::string::npos) << why.out;
+  EXPECT_NE(why.out.find("RCCL_MSCCL_ENABLE=0"), std::string::npos) << why.out;
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <ranges>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -104,8 +103,9 @@ class Reader {
     if (!key.starts_with("region ")) return {key};
     const auto space = key.rfind(' ') + 1;
     std::vector<std::string> keys;
-    for (const auto number : std::views::split(std::string_view{key}.substr(space), ',')) {
-      keys.push_back(key.substr(0, space) + std::string{number.begin(), number.end()});
+    std::istringstream numbers{key.substr(space)};
+    for (std::string number; std::getline(numbers, number, ',');) {
+      keys.push_back(key.substr(0, space) + number);
     }
     return keys;
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/nccl/explain/explain_time.h"
+#include "models/nccl/rules/rccl.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
@@ -39,17 +40,24 @@ std::string size_text(std::uint64_t bytes) {
 
 std::string machine_text(const Tuning& tuning, const Given& given) {
   const Topology& topology = tuning.topology;
-  std::string text = fmt::format(" on {} rank{}, NCCL {}\n", tuning.ranks(),
-                                 tuning.ranks() == 1 ? "" : "s", text_of(tuning.version));
+  const bool rccl = tuning.constants->is_rccl;
+  std::string text =
+      fmt::format(" on {} rank{}, {} {}\n", tuning.ranks(), tuning.ranks() == 1 ? "" : "s",
+                  rccl ? "RCCL" : "NCCL", text_of(tuning.version));
   text +=
       fmt::format("{} node{} x {} {} GPU{}, {}\n", topology.nodes, topology.nodes == 1 ? "" : "s",
-                  topology.gpus_per_node, name_of(topology.generation),
-                  topology.gpus_per_node == 1 ? "" : "s", link_text(topology.link));
+                  topology.gpus_per_node, rccl ? "MI300X" : name_of(topology.generation),
+                  topology.gpus_per_node == 1 ? "" : "s",
+                  rccl ? "xGMI between all pairs" : link_text(topology.link));
   const bool several = topology.nodes > 1;
   const Graphs& graphs = tuning.graphs;
   text += fmt::format("graphs: {}; {}; {}\n", graph_text("rings", graphs.ring, several),
                       graph_text("trees", graphs.tree, several),
                       graph_text("NVLS", graphs.nvls, several));
+  if (rccl) {
+    return text + fmt::format("channels: {}\nby RCCL's own rules; nothing of it was measured\n\n",
+                              tuning.channels);
+  }
   text += fmt::format("channels: {} for collectives, {} for NVLS, {} for send/recv ({} per peer)\n",
                       tuning.channels, tuning.nvls_channels, tuning.p2p_channels,
                       tuning.p2p_channels_per_peer);
@@ -151,6 +159,12 @@ std::string plan_text(const Explanation& e) {
                       e.kernel_channels, e.kernel_threads,
                       e.tuning.bytes_per_thread[index_of(plan.algorithm)][index_of(plan.protocol)],
                       plan.max_channels);
+  if (e.tuning.constants->is_rccl) {
+    const Request request{function_of(*e.question.kind), e.question.size, e.question.type,
+                          e.question.red_op};
+    return text + fmt::format("each channel: {}\n", size_text(plan.low.bytes)) +
+           msccl_instead(request);
+  }
   text += share_text(plan.channels == 1 ? "the channel" : "first channel", plan.low);
   if (plan.middle.bytes > 0) text += share_text("each between", plan.middle);
   if (plan.high.bytes > 0) text += share_text("last channel", plan.high);
@@ -227,16 +241,17 @@ std::string explain_text(const Explanation& e) {
 }
 
 std::string explain_json(const Explanation& e) {
-  Json json{{"op", e.question.op},
-            {"size_bytes", e.question.size.count},
-            {"type", e.question.type_name},
-            {"ranks", e.tuning.ranks()},
-            {"nodes", e.tuning.topology.nodes},
-            {"nccl_version", text_of(e.tuning.version)},
-            {"environment", e.given.environment},
-            {"nvls_off", e.given.no_nvls},
-            {"candidates", Json::array()},
-            {"kernel", {{"channels", e.kernel_channels}, {"threads", e.kernel_threads}}}};
+  Json json{
+      {"op", e.question.op},
+      {"size_bytes", e.question.size.count},
+      {"type", e.question.type_name},
+      {"ranks", e.tuning.ranks()},
+      {"nodes", e.tuning.topology.nodes},
+      {e.tuning.constants->is_rccl ? "rccl_version" : "nccl_version", text_of(e.tuning.version)},
+      {"environment", e.given.environment},
+      {"nvls_off", e.given.no_nvls},
+      {"candidates", Json::array()},
+      {"kernel", {{"channels", e.kernel_channels}, {"threads", e.kernel_threads}}}};
   for (const Candidate& c : e.candidates) {
     Json row{{"algorithm", name_of(c.algorithm)}, {"protocol", name_of(c.protocol)}};
     if (c.price_us > 0) {

@@ -19,7 +19,7 @@ inline constexpr std::size_t kHops = 3;
 using PerScale = std::array<double, 3>;
 using PerGeneration = std::array<PerScale, kGpuGenerations>;
 
-inline constexpr std::size_t kTreeCorrections = 24;
+inline constexpr std::size_t kTreeCorrections = 27;  ///< NCCL uses 24 of them
 
 struct Constants {
   Version since;
@@ -44,6 +44,7 @@ struct Constants {
   bool p2p_ll_by_channels;  ///< 2.29: send/recv takes LL by what one channel moves, else by peer
   // src/graph/paths.cc
   bool p2p_net_channels_by_bandwidth;  ///< 2.29
+  bool is_rccl = false;                ///< rules/rccl.h
 };
 
 /// The rules of a release.

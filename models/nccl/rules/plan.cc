@@ -54,6 +54,11 @@ void size_kernel(const Tuning& tuning, std::uint64_t bytes, Plan& plan) {
     const std::uint64_t each = tuning.bytes_per_thread[a][p];
     const auto too_little = [&] { return bytes < channels * threads * each; };
     while (too_little() && channels >= 2) --channels;
+    if (tuning.constants->is_rccl) {  // keeps its threads: src/enqueue.cc, getChannnelThreadInfo
+      plan.max_channels = static_cast<std::uint32_t>(channels);
+      plan.threads = threads;
+      return;
+    }
     while (too_little() && threads % 128 == 0) threads /= 2;
   }
   if (plan.protocol == Simple && plan.algorithm == Ring) threads += 32;  // one warp synchronises
@@ -187,6 +192,28 @@ class Dealer {
   std::uint64_t middle_count_ = 0;
 };
 
+/// RCCL's scheduleCollTasksToPlan: as many channels as the operations ask for together, each with
+/// the same bytes.
+void deal_evenly(const std::vector<Task*>& tasks, std::uint32_t channels) {
+  std::uint64_t wanted = 0;
+  std::uint64_t bytes = 0;
+  for (const Task* task : tasks) {
+    wanted += task->plan.max_channels;
+    bytes += task->count * task->element;
+  }
+  const std::uint64_t usable = std::min<std::uint64_t>(wanted, channels);
+  const std::uint64_t each = divide_up(divide_up(bytes, usable), 16) * 16;
+  std::uint64_t before = 0;
+  for (Task* task : tasks) {
+    const std::uint64_t own = task->count * task->element;
+    const std::uint64_t last = (before + own - 1) / each;
+    task->plan.first_channel = static_cast<std::uint32_t>(before / each);
+    task->plan.channels = static_cast<std::uint32_t>(last - before / each + 1);
+    task->plan.low.bytes = std::min(own, each);
+    before += own;
+  }
+}
+
 }  // namespace
 
 std::vector<Plan> plan_group(const Tuning& tuning, const std::vector<Request>& requests) {
@@ -214,6 +241,10 @@ std::vector<Plan> plan_group(const Tuning& tuning, const std::vector<Request>& r
   }
   for (const std::vector<Task*>& part : {plain, nvls}) {
     if (part.empty()) continue;
+    if (tuning.constants->is_rccl) {
+      deal_evenly(part, tuning.channels);
+      continue;
+    }
     Dealer dealer{tuning, part};
     for (Task* task : part) dealer.deal(*task);
   }

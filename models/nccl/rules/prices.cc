@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 
+#include "models/nccl/rules/rccl.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
@@ -226,8 +227,9 @@ void set_price(Candidate& candidate, const Tuning& tuning, const Request& reques
                          tuning.topology.capability >= 100 && tuning.topology.cpu != Cpu::Arm;
   const int size = floor_log2(request.bytes.count >> 6);
   if (request.function == AllReduce && size >= 0 &&
-      ((tree && size < 23) || (nvls_tree && size < 24))) {
-    bandwidth *= rules.tree_correction[p][static_cast<std::size_t>(size)];
+      ((tree && (size < 23 || rules.is_rccl)) || (nvls_tree && size < 24))) {
+    const auto column = std::min(static_cast<std::size_t>(size), kTreeCorrections - 1);
+    bandwidth *= rules.tree_correction[p][column];
   }
   const std::uint64_t parts = std::uint64_t{tuning.channels} * tuning.ranks();
   if (candidate.algorithm == Ring && candidate.protocol == Simple && tuning.topology.nodes > 1 &&
@@ -284,6 +286,10 @@ std::string why_out(const Tuning& tuning, const Request& request, const Candidat
   const bool several = tuning.topology.nodes > 1;
   if (!exists(function, algorithm)) {
     return fmt::format("NCCL has no {} {}", name_of(algorithm), name_of(function));
+  }
+  if (tuning.constants->is_rccl) {
+    const std::string out = rccl_why_out(algorithm, candidate.protocol);
+    if (!out.empty()) return out;
   }
   if (algorithm == CollNetDirect || algorithm == CollNetChain) return "needs the CollNet plug-in";
   if (is_nvls(algorithm)) {

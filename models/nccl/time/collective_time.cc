@@ -42,6 +42,10 @@ CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind 
   CollectiveTime time;
   time.plan = plan;
   time.choice = {plan.algorithm, plan.protocol, plan.channels, plan.threads};
+  if (tuning.constants->is_rccl) {  // nothing of it was measured
+    time.terms = price_terms(read, tuning, bytes, plan);
+    return time;
+  }
   const bool ring = tuning.stays_on_nvlink() && plan.algorithm == Algorithm::Ring;
   const auto measured = ring ? ring_time(read, kind, time.choice, bytes, tuning.ranks())
                              : hop_time(read, tuning, kind, time.choice, bytes);

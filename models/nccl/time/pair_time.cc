@@ -99,20 +99,27 @@ Terms between_nodes(Reading& read, const Network& network, const Topology& topol
   return terms;
 }
 
-/// NCCL puts no price on send/recv: the ports' time after the latency of a ring. Where data leave
-/// the NVLink, through what its ring gets through each GPU by its own search.
-Terms priced(Reading& read, const Tuning& tuning, Protocol protocol, double wire_bytes) {
+/// What a transfer gets through the host's memory: as a copy that is staged there, on the same way;
+/// of several at once what NCCL's ring gets through each GPU by its own search.
+double host_path_rate(Reading& read, const Tuning& tuning, Exchange exchange) {
+  const bool one = exchange == Exchange::SendRecv || exchange == Exchange::OneWay;
+  if (one && read.has(Param::P2pStagedBandwidth)) return read.rate(Param::P2pStagedBandwidth);
+  const auto& ring = tuning.graphs.ring;
+  return ring.channels * double{ring.intra_gbps} * 1e9;
+}
+
+/// NCCL puts no price on send/recv: the ports' time after the latency of a ring.
+Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol protocol,
+             double wire_bytes) {
   const float latency =
       tuning.latency[index_of(Function::AllGather)][index_of(Algorithm::Ring)][index_of(protocol)];
   const double port_rate = read.rate(Param::NcclPortShare);
-  const auto& ring = tuning.graphs.ring;
   Terms terms;
   terms.wire_bytes = wire_bytes;
   terms.wire_seconds = wire_bytes / port_rate;
   terms.fixed_seconds = latency * 1e-6;
   terms.port_seconds =
-      wire_bytes /
-      (tuning.leaves_nvlink() ? ring.channels * double{ring.intra_gbps} * 1e9 : port_rate);
+      wire_bytes / (tuning.leaves_nvlink() ? host_path_rate(read, tuning, exchange) : port_rate);
   terms.channel_seconds = terms.port_seconds;
   terms.seconds = terms.fixed_seconds + terms.channel_seconds;
   return terms;
@@ -137,7 +144,8 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
     measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers);
   }
   time.model = measured ? Model::Pairs : Model::Price;
-  time.terms = measured ? *measured : priced(read, tuning, transfer.protocol, bytes * peers);
+  time.terms =
+      measured ? *measured : priced(read, tuning, exchange, transfer.protocol, bytes * peers);
   return time;
 }
 

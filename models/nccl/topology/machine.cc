@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "models/nccl/rules/rccl.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
@@ -47,6 +48,7 @@ constexpr std::array kKinds{
     GpuKind{"A40", 86, 0, false, 24, Cpu::Intel, 25},
     GpuKind{"A10", 86, 0, false, 24, Cpu::Intel, 12},
     GpuKind{"T4", 75, 0, false, 12, Cpu::Intel, 12},
+    GpuKind{"MI300X", 94, 7, false, 48, Cpu::Intel, 50},  // seven xGMI links, one to each other
     GpuKind{"GTX 10", 61, 0, false, 12, Cpu::Intel, 12},
 };
 
@@ -57,7 +59,7 @@ const GpuKind& kind_of(const Machine& machine) {
   if (found != kKinds.end()) return *found;
   throw UsageError{
       fmt::format("machine {}: NCCL's view of a '{}' is not known\n  hint: known are H100, H200, "
-                  "B200, A100, V100 and others as nvidia-smi names them",
+                  "B200, A100, V100, MI300X and others as nvidia-smi names them",
                   machine.name, machine.gpu_name)};
 }
 
@@ -147,6 +149,9 @@ std::optional<Rings> rings_of(const Machine& machine) {
 
 Tuning tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
                  const Settings& settings) {
+  if (const auto rccl = parse_rccl_version(machine.nccl_version)) {
+    return tune_rccl(topology_of(machine, ranks, nodes), *rccl, settings);
+  }
   const Version version =
       machine.nccl_version.empty() ? Version{} : parse_version(machine.nccl_version);
   return tune(topology_of(machine, ranks, nodes), version, settings, rings_of(machine));

@@ -7,25 +7,15 @@ Prints one line for each parameter, as a machine file has it: the median over 9 
 in a row. The GPUs keep up with these calls, so it is the calls' time that counts.
 """
 
-import os
 import statistics
 import time
 
 import torch
 import torch.distributed as dist
 
+from ranks import start
+
 CALLS, REPETITIONS, WARMUP = 200, 9, 2
-
-
-def start():
-    rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("RANK", 0)))
-    ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("WORLD_SIZE", 1)))
-    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", "29533")
-    torch.cuda.set_device(rank)
-    device = torch.device("cuda", rank)
-    dist.init_process_group("nccl", rank=rank, world_size=ranks, device_id=device)
-    return rank, ranks, device, dist.new_group(backend="gloo")
 
 
 def microseconds(call, together, calls=CALLS):
@@ -44,7 +34,7 @@ def microseconds(call, together, calls=CALLS):
 
 
 def main():
-    rank, ranks, device, together = start()
+    rank, ranks, device, together = start(29533)
     a, b, c = (torch.rand(128, 128, device=device) for _ in range(3))
     on_host = torch.empty(1024, pin_memory=True)
     here, there = torch.empty(1024, device=device), torch.empty(1024, device=device)

@@ -3,29 +3,18 @@
 
     mpirun -n 2 python3 tests/hw/oracle/races.py > races.csv
 
-One line for each race and repetition, with the wait and without: how many of the elements are not what the
+What two H200s returned: reports/measured/races/h200.csv. One line for each race and repetition, with the wait and without: how many of the elements are not what the
 order of the program says, and which is the first. `is_completed` asks a work at once, and after its wait on
 the host: `wrong` counts a "yes" while the GPU is still at work.
 """
 
-import os
-
 import torch
 import torch.distributed as dist
 
+from ranks import start
+
 REPETITIONS, WARMUP = 10, 3
 ELEMENTS = 64 << 20  # 256 MiB of float32
-
-
-def start():
-    rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("RANK", 0)))
-    ranks = int(os.environ.get("OMPI_COMM_WORLD_SIZE", os.environ.get("WORLD_SIZE", 1)))
-    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", "29534")
-    torch.cuda.set_device(rank)
-    device = torch.device("cuda", rank)
-    dist.init_process_group("nccl", rank=rank, world_size=ranks, device_id=device)
-    return rank, device, dist.new_group(backend="gloo")
 
 
 def wrong_in(tensor, value):
@@ -105,7 +94,7 @@ def is_completed(rank, device, wait):
 
 
 def main():
-    rank, device, together = start()
+    rank, _, device, together = start(29534)
     if rank == 0:
         print("race,waits,repetition,elements,wrong,first_wrong")
     for race in (result_used_before_wait, write_into_a_buffer_in_flight, two_streams_without_order,

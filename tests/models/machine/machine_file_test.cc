@@ -142,12 +142,23 @@ TEST(MachineFile, IsBasedOnAMachineThatThereIs) {
   EXPECT_THAT(render(machine.error(), text), HasSubstr("did you mean 'v100-pcie-4'?"));
 }
 
-TEST(MachineFile, IsNotBasedOnOneThatIsBasedOnAnother) {
-  const std::string text = based_on("gtx-1050-ti");
-  const auto machine = read_machine(text, "m.yaml");
-  ASSERT_FALSE(machine.has_value());
-  EXPECT_THAT(render(machine.error(), text),
-              HasSubstr("'gtx-1050-ti' is based on another machine itself"));
+TEST(MachineFile, MayBeBasedOnOneThatIsBasedOnAnother) {
+  const Machine base = load_machine("gtx-1050-ti");
+  const auto machine = read_machine(based_on("gtx-1050-ti"), "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_EQ(machine->get(Param::HbmBandwidth).value, base.get(Param::HbmBandwidth).value);
+}
+
+TEST(MachineFile, LeavesOutFamiliesOfParametersOfItsBase) {
+  const std::string text = based_on("h200-nvswitch-8");
+  ASSERT_TRUE(read_machine(text, "m.yaml")->has(Param::ProductsStart));
+  const auto machine = read_machine(text + "without: [products]\n", "m.yaml");
+  ASSERT_TRUE(machine.has_value());
+  EXPECT_FALSE(machine->has(Param::ProductsStart));
+  EXPECT_TRUE(machine->has(Param::GemmRateHalf));
+  const std::string wrong = text + "without: [product]\n";
+  EXPECT_THAT(render(read_machine(wrong, "m.yaml").error(), wrong),
+              HasSubstr("no parameter begins with 'product.'"));
 }
 
 TEST(MachineFile, ThatIsUnknownIsTheUsersError) {

@@ -254,9 +254,10 @@ TEST(TaskGraph, IndicesOfLoopsAroundItAreFollowed) {
 TEST(BadTaskGraph, WhatCannotBeATask) {
   EXPECT_EQ(problems_of(graph("gem: {m: 1}")),
             "5:39 error: 'gem' cannot be a task | did you mean 'gemm'?\n");
-  EXPECT_EQ(problems_of(graph("host_barrier: {}")),
-            "5:39 error: 'host_barrier' cannot be a task | known here: host_compute, host_fill, "
-            "spin, gemm, elementwise, reduction, memcpy_async, memset_async\n");
+  EXPECT_EQ(
+      problems_of(graph("host_barrier: {}")),
+      "5:39 error: 'host_barrier' cannot be a task | known here: host_compute, host_fill, "
+      "host_parallel, read_file, spin, gemm, elementwise, reduction, memcpy_async, memset_async\n");
   EXPECT_EQ(problems_of(graph("spin")),
             "5:39 error: a task is one operation with its keys: 'name: {...}'\n");
 }

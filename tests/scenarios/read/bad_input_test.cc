@@ -164,6 +164,13 @@ TEST(BadInput, DeviceMemoryWhereTheHostWrites) {
             "18:24 error: 'dst' must be host memory, and 'x' is device\n");
 }
 
+TEST(BadInput, WorkForTheCpu) {
+  EXPECT_EQ(problems_of(scenario_with("host_parallel: {threads: 2}")),
+            "18:22 error: host_parallel needs 'flops', 'bytes' or both\n");
+  EXPECT_EQ(problems_of(scenario_with("read_file: {dst: x}")),
+            "18:24 error: 'dst' must be host memory, and 'x' is device\n");
+}
+
 TEST(BadInput, MatrixLargerThanItsBuffer) {
   EXPECT_EQ(problems_of(scenario_with("gemm: {m: 512, n: 513, k: 512, a: x, b: y, c: x}")),
             "18:47 error: buffer 'y' is too small with 1048576 B for what is needed: "

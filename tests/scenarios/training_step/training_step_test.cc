@@ -14,20 +14,23 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-Architecture small_llama() {
-  return {.name = "llama",
-          .layers = 4,
-          .hidden = 256,
-          .heads = 8,
-          .kv_heads = 2,
-          .head_dim = 32,
-          .ffn = 512,
-          .vocab = 1000};
+Architecture llama(std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                   std::int64_t kv_heads, std::int64_t ffn, std::int64_t vocab) {
+  Architecture model;
+  model.name = "llama";
+  model.layers = layers;
+  model.hidden = hidden;
+  model.heads = heads;
+  model.kv_heads = kv_heads;
+  model.head_dim = hidden / heads;
+  model.ffn = ffn;
+  model.vocab = vocab;
+  return model;
 }
 
 TrainingStep small_step() {
   TrainingStep step;
-  step.model = small_llama();
+  step.model = llama(4, 256, 8, 2, 512, 1000);
   step.sequence = 128;
   step.steps = 1;
   return step;
@@ -64,15 +67,7 @@ std::size_t count(const Program& program, std::string_view kind) {
 
 TEST(ParameterCount, IsThatOfPublishedModels) {
   // Llama 3 8B has 8,030,261,248 parameters, GPT-2 124,439,808.
-  const Architecture llama{.name = "llama",
-                           .layers = 32,
-                           .hidden = 4096,
-                           .heads = 32,
-                           .kv_heads = 8,
-                           .head_dim = 128,
-                           .ffn = 14336,
-                           .vocab = 128256};
-  EXPECT_EQ(parameter_count(llama), 8'030'261'248);
+  EXPECT_EQ(parameter_count(llama(32, 4096, 32, 8, 14336, 128256)), 8'030'261'248);
   const Architecture gpt2{.name = "gpt2",
                           .layers = 12,
                           .hidden = 768,
@@ -219,6 +214,47 @@ TEST(TrainingStepRefusal, SuggestsWords) {
       HasSubstr("selective"));
   EXPECT_THAT(problems(scenario("{model: {config: nowhere.json}, batch: {sequence: 1}}")),
               HasSubstr("nowhere.json"));
+}
+
+TEST(TrainingStepExpansion, KeepsLogitsInBfloat16WithAFusedLoss) {
+  TrainingStep step = small_step();
+  const std::int64_t separate = sum(expand(step).memory);
+  const std::size_t kernels = count(program_of(step), "library_kernel");
+  step.fused_loss = true;
+  EXPECT_EQ(kernels - count(program_of(step), "library_kernel"), 5u)
+      << "widened, softmax, loss, cleared, its and softmax's gradient, narrowed; or one each way";
+  EXPECT_LT(sum(expand(step).memory), separate);
+}
+
+TEST(TrainingStepExpansion, CopiesNothingOutOfFlatParameters) {
+  TrainingStep step = small_step();
+  step.data = 2;
+  step.sharding = Sharding::Fsdp;
+  const std::size_t kernels = count(program_of(step), "library_kernel");
+  step.flat_parameters = true;
+  EXPECT_EQ(kernels - count(program_of(step), "library_kernel"), 2u * 4 + 1)
+      << "each block is gathered twice, the rest once";
+}
+
+TEST(TrainingStepExpansion, HoldsNoWholeGradientsWhereEveryPassReducesThem) {
+  TrainingStep step = small_step();
+  step.data = 2;
+  step.passes = 4;
+  step.sharding = Sharding::Fsdp;
+  const std::int64_t held = expand(step).memory[static_cast<std::size_t>(Part::Gradients)];
+  step.reduce_every_pass = true;
+  EXPECT_LT(expand(step).memory[static_cast<std::size_t>(Part::Gradients)], held / 2);
+}
+
+TEST(TrainingStepReading, TakesTheFormsOfFsdpAndTheLoss) {
+  const auto text = scenario(
+      fmt::format("{{{}, batch: {{sequence: 128, passes: 2}}, sharding: fsdp, loss: fused, fsdp: "
+                  "{{flat: true, reduce_every_pass: true}}}}",
+                  kModel),
+      2);
+  const auto read = read_training(text, "a.yaml");
+  ASSERT_TRUE(read);
+  EXPECT_TRUE(read->step.flat_parameters && read->step.fused_loss && read->step.reduce_every_pass);
 }
 
 TEST(TrainingStepRefusal, IsReplicasThatAreNotWhole) {

@@ -149,11 +149,7 @@ void add_order_command(CLI::App& app, int& exit_code) {
   command.add_option("runs", options->runs, "Run directories or timeline files")
       ->required()
       ->option_text("RUN/...");
-  command
-      .add_option("--scenario", options->scenario,
-                  "The scenario file, when it is not where the timeline says")
-      ->option_text("FILE");
-  add_set_option(command, options->parameters);
+  add_scenario_options(command, options->scenario, options->parameters);
   add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run_order(*options); });
 }

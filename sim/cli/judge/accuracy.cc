@@ -12,16 +12,14 @@
 #include "reports/compare/compare.h"
 #include "reports/compare/run_files.h"
 #include "reports/compare/run_scenario.h"
-#include "reports/page/marked_text.h"
 #include "reports/timeline/timeline_json.h"
-#include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/judge/marked_document.h"
+#include "sim/cli/judge/predict_all.h"
 #include "sim/cli/options.h"
-#include "sim/cli/predict_all.h"
 
 namespace foretrace {
 namespace {
@@ -32,7 +30,8 @@ struct AccuracyOptions {
   fs::path blind = "reports/blind";
   fs::path measured = "reports/measured";
   std::string machine = "h200-nvswitch-8";
-  fs::path output, write, check;
+  fs::path output;
+  MarkedDocument document;
   bool blind_only = false;
 };
 
@@ -86,13 +85,12 @@ void add_regions(const Program& program, const Timeline& predicted, const Timeli
 
 std::vector<ShippedRegion> shipped_regions(const AccuracyOptions& options) {
   const MeasuredScenarios measured = load_measured_scenarios(options.measured);
-  std::vector<const Program*> programs;
-  for (const Program& program : measured.programs) programs.push_back(&program);
+  const auto& programs = measured.programs;
   const auto predictions = predict_all(programs, load_machine(options.machine));
   std::vector<ShippedRegion> regions;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (!predictions[i]) continue;
-    add_regions(*programs[i], predictions[i]->regions, measured.timelines[i].timeline, regions);
+    add_regions(programs[i], predictions[i]->regions, measured.timelines[i].timeline, regions);
   }
   return regions;
 }
@@ -101,29 +99,17 @@ fs::path directory_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : ".";
 }
 
-/// The document with the newest blind figure in it.
-std::string renewed(const AccuracyOptions& options, const fs::path& document) {
-  const auto rounds = load_blind_rounds(options.blind);
-  return with_marked_text(read_text_file(document), "blind",
-                          blind_sentence(rounds, options.machine, directory_of(document)),
-                          document.string());
-}
-
-int check_sentence(const AccuracyOptions& options) {
-  if (renewed(options, options.check) == read_text_file(options.check)) return kDone;
-  print_error(
-      "{}: the figure of the last blind round is stale\n"
-      "  hint: renew it with 'foretrace accuracy --write {}'\n",
-      options.check.string(), options.check.string());
-  return kBadAnswer;
+MarkedText blind_figure(const AccuracyOptions& options) {
+  return {.name = "blind",
+          .what = "the figure of the last blind round",
+          .command = "foretrace accuracy",
+          .text = [&options](const fs::path& folder) {
+            return blind_sentence(load_blind_rounds(options.blind), options.machine, folder);
+          }};
 }
 
 int run_accuracy(const AccuracyOptions& options) {
-  if (!options.check.empty()) return check_sentence(options);
-  if (!options.write.empty()) {
-    write_file(options.write, renewed(options, options.write), Over::Anything);
-    return kDone;
-  }
+  if (options.document.is_given()) return write_or_check(options.document, blind_figure(options));
   const auto rounds = load_blind_rounds(options.blind);
   std::vector<ShippedRegion> shipped;
   if (!options.blind_only) shipped = shipped_regions(options);
@@ -157,15 +143,7 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
       .add_option("-o,--output", options->output,
                   "FILE.html is a page, anything else Markdown; default: stdout")
       ->option_text("FILE");
-  CLI::Option* write =
-      command
-          .add_option("--write", options->write,
-                      "Renew the last round's figure in a document, between <!-- begin: blind --> "
-                      "and its end")
-          ->option_text("FILE");
-  command.add_option("--check", options->check, "Exit 1 when the document's figure is stale")
-      ->option_text("FILE")
-      ->excludes(write);
+  add_marked_document(command, options->document, "the last blind round's figure");
   command.callback([options, &exit_code] { exit_code = run_accuracy(*options); });
 }
 

@@ -1,4 +1,4 @@
-#include "sim/cli/predict_all.h"
+#include "sim/cli/judge/predict_all.h"
 
 #include <fmt/format.h>
 
@@ -69,17 +69,17 @@ std::optional<Prediction> decode(const Program& program, const std::vector<doubl
 
 }  // namespace
 
-std::vector<std::optional<Prediction>> predict_all(const std::vector<const Program*>& programs,
+std::vector<std::optional<Prediction>> predict_all(std::span<const Program> programs,
                                                    const Machine& machine, Fidelity fidelity) {
   std::vector<Job> jobs;
-  for (const Program* program : programs) {
+  for (const Program& program : programs) {
     jobs.emplace_back(
-        [program, &machine, fidelity] { return predict(*program, machine, fidelity); });
+        [&program, &machine, fidelity] { return predict(program, machine, fidelity); });
   }
   std::vector<std::optional<Prediction>> predictions;
   const auto results = run_in_children(jobs);
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    predictions.push_back(decode(*programs[i], results[i]));
+    predictions.push_back(decode(programs[i], results[i]));
   }
   return predictions;
 }

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,19 +12,17 @@
 #include "reports/table/text_table.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/csv.h"
 #include "scenarios/text/data_directory.h"
-#include "scenarios/text/text_file.h"
 #include "scenarios/values/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/judge/predict_all.h"
 #include "sim/cli/options.h"
-#include "sim/cli/predict_all.h"
 
 namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kHeader = "set,figure,scenario,region,published";
 
 struct FigureOptions {
   fs::path table;
@@ -45,14 +40,6 @@ struct Figure {
   double error() const { return predicted_ns / published_ns - 1; }
 };
 
-[[noreturn]] void bad_line(const fs::path& file, std::size_t line, const std::string& why) {
-  throw UsageError{
-      fmt::format("{}:{}: {}\n  hint: a line reads {}, as in\n"
-                  "  PyTorch,run on GPU 1,scenarios/parallelism/d2l_pytorch.yaml,"
-                  "run_on_gpu_1,0.5062s\n",
-                  file.string(), line, why, kHeader)};
-}
-
 /// A time with its unit, in ns; empty for anything else.
 std::optional<double> time_ns(const std::string& text) {
   const auto no_names = [](std::string_view name) -> Parsed<Quantity> {
@@ -64,27 +51,18 @@ std::optional<double> time_ns(const std::string& text) {
 }
 
 std::vector<Figure> read_figures(const fs::path& file) {
-  std::istringstream lines{read_text_file(file)};
-  std::string text;
-  if (!std::getline(lines, text) || text != kHeader) bad_line(file, 1, "the header is missing");
   std::vector<Figure> figures;
-  for (std::size_t number = 2; std::getline(lines, text); ++number) {
-    std::vector<std::string> cells(1);
-    for (const char c : text) {
-      if (c == ',') {
-        cells.emplace_back();
-      } else {
-        cells.back() += c;
-      }
+  for (const CsvLine& line : read_csv(file)) {
+    const std::string published{line.text("published")};
+    const auto ns = time_ns(published);
+    if (!ns) {
+      throw UsageError{fmt::format("{}: '{}' is no time with a unit\n  hint: as in 0.5062s",
+                                   line.where(), published)};
     }
-    if (cells.size() != 5) {
-      bad_line(file, number, fmt::format("{} cells, not five", cells.size()));
-    }
-    const auto ns = time_ns(cells[4]);
-    if (!ns) bad_line(file, number, fmt::format("'{}' is no time with a unit", cells[4]));
-    figures.push_back({cells[0], cells[1], cells[2], cells[3], *ns});
+    figures.push_back({std::string{line.text("set")}, std::string{line.text("figure")},
+                       std::string{line.text("scenario")}, std::string{line.text("region")}, *ns});
   }
-  if (figures.empty()) bad_line(file, 2, "there is no figure");
+  if (figures.empty()) throw UsageError{fmt::format("{}: there is no figure", file.string())};
   return figures;
 }
 
@@ -94,19 +72,14 @@ std::string scenario_file(const std::string& name) {
 }
 
 void predict(std::vector<Figure>& figures, const FigureOptions& options) {
-  std::map<std::string, Program> programs;
-  for (const Figure& figure : figures) {
-    if (!programs.contains(figure.scenario)) {
-      programs.emplace(figure.scenario, load_scenario(scenario_file(figure.scenario), {}));
-    }
-  }
-  std::vector<const Program*> all;
   std::vector<std::string> names;
-  for (const auto& [name, program] : programs) {
-    all.push_back(&program);
-    names.push_back(name);
+  std::vector<Program> programs;
+  for (const Figure& figure : figures) {
+    if (std::ranges::find(names, figure.scenario) != names.end()) continue;
+    names.push_back(figure.scenario);
+    programs.push_back(load_scenario(scenario_file(figure.scenario), {}));
   }
-  const auto predictions = predict_all(all, changed_machine(options.machine, options.with));
+  const auto predictions = predict_all(programs, changed_machine(options.machine, options.with));
   for (Figure& figure : figures) {
     const auto at = std::ranges::find(names, figure.scenario) - names.begin();
     const auto& prediction = predictions[static_cast<std::size_t>(at)];

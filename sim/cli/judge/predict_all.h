@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -19,7 +20,7 @@ struct Prediction {
 
 /// One for each program; empty, with the reason on stderr, where the machine cannot run it. Call
 /// before any engine exists in this process.
-std::vector<std::optional<Prediction>> predict_all(const std::vector<const Program*>& programs,
+std::vector<std::optional<Prediction>> predict_all(std::span<const Program> programs,
                                                    const Machine& machine,
                                                    Fidelity fidelity = Fidelity::Flow);
 

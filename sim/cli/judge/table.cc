@@ -8,18 +8,17 @@
 #include <vector>
 
 #include "models/machine/machine.h"
-#include "reports/page/marked_text.h"
 #include "reports/table/row_table.h"
 #include "reports/table/rule_table.h"
 #include "reports/timeline/timeline_json.h"
-#include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/judge/marked_document.h"
+#include "sim/cli/judge/predict_all.h"
 #include "sim/cli/options.h"
-#include "sim/cli/predict_all.h"
 
 namespace foretrace {
 namespace {
@@ -33,7 +32,7 @@ struct TableOptions {
   std::vector<std::string> with;
   Fidelity fidelity = Fidelity::Flow;
   fs::path measured = "reports/measured";
-  fs::path write, check;  ///< a document with the table's markers
+  MarkedDocument document;
   OutputOptions output;
 
   bool by_rule() const { return by == "rule"; }
@@ -94,10 +93,8 @@ std::vector<RegionRow> compared_regions(const Prediction& prediction, const Time
 
 std::vector<ScenarioResult> evaluate(const TableOptions& options) {
   const std::vector<Program> programs = load_programs(options);
-  std::vector<const Program*> to_predict;
-  for (const Program& program : programs) to_predict.push_back(&program);
   const auto predictions =
-      predict_all(to_predict, changed_machine(options.machine, options.with), options.fidelity);
+      predict_all(programs, changed_machine(options.machine, options.with), options.fidelity);
 
   std::vector<ScenarioResult> results;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -151,33 +148,21 @@ bool print_broken(const std::vector<ScenarioResult>& results) {
   return any;
 }
 
-/// The document as it should be.
-std::string renewed(const TableOptions& options, const fs::path& document,
-                    const std::vector<ScenarioResult>& results) {
-  const fs::path from = document.has_parent_path() ? document.parent_path() : ".";
-  return options.by_rule() ? with_marked_text(read_text_file(document), "rules",
-                                              rule_text(results, from), document.string())
-                           : with_marked_text(read_text_file(document), "rows",
-                                              row_summary(results, from), document.string());
-}
-
-int check_document(const TableOptions& options, const std::vector<ScenarioResult>& results) {
-  if (renewed(options, options.check, results) == read_text_file(options.check)) return kDone;
-  print_error(
-      "{}: the table by {} is stale\n"
-      "  hint: renew it with 'foretrace table {} --by {} --write {}'\n",
-      options.check.string(), options.by, options.roots.front().string(), options.by,
-      options.check.string());
-  return kBadAnswer;
+MarkedText table_text(const TableOptions& options, const std::vector<ScenarioResult>& results) {
+  return {.name = options.by_rule() ? "rules" : "rows",
+          .what = options.by_rule() ? "the table by rule" : "the table by tag",
+          .command =
+              fmt::format("foretrace table {} --by {}", options.roots.front().string(), options.by),
+          .text = [&](const fs::path& folder) {
+            return options.by_rule() ? rule_text(results, folder) : row_summary(results, folder);
+          }};
 }
 
 int run_table(const TableOptions& options) {
   const std::vector<ScenarioResult> results = evaluate(options);
   int exit_code = kDone;
-  if (!options.check.empty()) {
-    exit_code = check_document(options, results);
-  } else if (!options.write.empty()) {
-    write_file(options.write, renewed(options, options.write, results), Over::Anything);
+  if (options.document.is_given()) {
+    exit_code = write_or_check(options.document, table_text(options, results));
   } else {
     emit(options.output, render_results(options, results));
   }
@@ -208,17 +193,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
                   "Where the measured timelines are: of x.yaml in DIR/x/")
       ->capture_default_str()
       ->option_text("DIR");
-  CLI::Option* write =
-      command
-          .add_option("--write", options->write,
-                      "Renew the table in a document, between <!-- begin: rules --> (by tag: rows) "
-                      "and its end")
-          ->option_text("FILE");
-  command
-      .add_option("--check", options->check,
-                  "Exit 1 when the document's table is stale, or something in it is broken")
-      ->option_text("FILE")
-      ->excludes(write);
+  add_marked_document(command, options->document, "the table");
   add_fidelity_option(command, options->fidelity);
   add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run_table(*options); });

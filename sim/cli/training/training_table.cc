@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
+#include "reports/timeline/statistics.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/training/published_table.h"
 #include "sim/training/measured_steps.h"
 
 namespace foretrace {
@@ -19,59 +23,68 @@ namespace {
 struct TrainingTableOptions {
   std::string file;
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::string only;
 };
 
+constexpr double kSlowed = 1.1;  // by the profiler: beyond, its step is another one
+
 struct StepErrors {
   std::vector<double> time, memory;
+  std::vector<double> exposed, idle;  ///< differences of shares, where the profiler slowed little
 };
 
-double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (values[high] - values[low]) * (place - static_cast<double>(low));
-}
-
-/// "median 3.1 %, 90th percentile 9.0 %, bias -0.4 %, 24 steps"
-std::string summary_of(const std::vector<double>& errors) {
-  std::vector<double> sizes;
-  double sum = 0;
-  for (const double error : errors) {
-    sizes.push_back(std::abs(error));
-    sum += error;
-  }
-  return fmt::format("median {:.1f} %, 90th percentile {:.1f} %, bias {:+.1f} %, {} steps",
-                     100 * quantile(sizes, 0.5), 100 * quantile(sizes, 0.9),
-                     100 * sum / static_cast<double>(std::max<std::size_t>(1, errors.size())),
-                     errors.size());
+/// "18 of 20 within 5 points, worst 7.1, of steps that the profiler slowed by less than 10 %"
+std::string points_of(const std::vector<double>& differences) {
+  constexpr double kNear = 0.05;
+  const auto near =
+      std::ranges::count_if(differences, [](double d) { return std::abs(d) <= kNear; });
+  double worst = 0;
+  for (const double difference : differences) worst = std::max(worst, std::abs(difference));
+  return fmt::format(
+      "{} of {} within 5 points, worst {:.1f}, of steps that the profiler slowed by less than "
+      "{:.0f} %",
+      near, differences.size(), 100 * worst, 100 * (kSlowed - 1));
 }
 
 void add_row(TextTable& table, const sim::MeasuredStep& measured,
              const std::optional<sim::PredictedStep>& predicted, StepErrors& errors) {
   std::vector<std::string> row{measured.id, measured.may_fit ? "fit" : "judge"};
   if (!predicted) {
-    row.insert(row.end(), {"-", "-", measured.refused, "-", "-", "-", "-", "-", "-"});
+    row.insert(row.end(), {"-", "-", measured.refused, "-", "-", "-", "-", "-", "-", "-", "-"});
+  } else if (!measured.out_of_memory && measured.seconds == 0) {  // not measured yet
+    row.insert(
+        row.end(),
+        {"-", predicted->fits ? fmt::format("{:.2f}", predicted->seconds * 1e3) : "does not fit",
+         "-", "-", "-", fmt::format("{:.0f} %", 100 * predicted->idle), "-",
+         fmt::format("{:.0f} %", 100 * predicted->exposed), "-",
+         fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9), "-"});
   } else if (measured.out_of_memory || !predicted->fits) {
     const bool right = measured.out_of_memory == !predicted->fits;
     row.insert(row.end(), {measured.out_of_memory ? "out of memory" : "fits",
                            predicted->fits ? "fits" : "does not fit", right ? "right" : "wrong",
-                           "-", "-", "-", "-", "-", "-"});
+                           "-", "-", "-", "-", "-", "-", "-", "-"});
   } else {
     const double error = predicted->seconds / measured.seconds - 1;
     const double memory =
         static_cast<double>(predicted->peak) / static_cast<double>(measured.peak) - 1;
     errors.time.push_back(error);
     errors.memory.push_back(memory);
+    const bool has_trace = measured.traced_seconds > 0;
+    if (has_trace && measured.traced_seconds < kSlowed * measured.seconds) {
+      errors.exposed.push_back(predicted->exposed - measured.exposed);
+      errors.idle.push_back(predicted->idle - measured.idle);
+    }
+    const auto share = [&](double traced) {
+      return has_trace ? fmt::format("{:.0f} %", 100 * traced) : std::string{"-"};
+    };
     row.insert(
         row.end(),
         {fmt::format("{:.2f}", measured.seconds * 1e3),
          fmt::format("{:.2f}", predicted->seconds * 1e3), fmt::format("{:+.1f} %", 100 * error),
-         fmt::format("{:.0f} %", 100 * predicted->idle),
-         measured.exposed < 0 ? "-" : fmt::format("{:.0f} %", 100 * measured.exposed),
-         fmt::format("{:.0f} %", 100 * predicted->exposed),
+         has_trace ? fmt::format("{:.2f}", measured.traced_seconds * 1e3) : "-",
+         share(measured.idle), fmt::format("{:.0f} %", 100 * predicted->idle),
+         share(measured.exposed), fmt::format("{:.0f} %", 100 * predicted->exposed),
          fmt::format("{:.2f}", static_cast<double>(measured.peak) * 1e-9),
          fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9),
          fmt::format("{:+.1f} %", 100 * memory)});
@@ -80,7 +93,10 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
 }
 
 int run_training_table(const TrainingTableOptions& options) {
-  const Machine machine = load_machine(options.machine);
+  if (std::filesystem::path{options.file}.extension() == ".csv") {
+    return run_published_table(options.file, options.only);
+  }
+  const Machine machine = changed_machine(options.machine, options.with);
   std::vector<sim::MeasuredStep> steps = sim::read_measured_steps(options.file);
   std::erase_if(steps,
                 [&](const auto& step) { return step.id.find(options.only) == std::string::npos; });
@@ -89,8 +105,8 @@ int run_training_table(const TrainingTableOptions& options) {
   using enum TextTable::Align;
   table.column("step", Left);
   table.column("mark", Left);
-  for (const char* const name :
-       {"ms", "predicted", "error", "idle", "exposed", "predicted", "GB", "predicted", "error"}) {
+  for (const char* const name : {"ms", "predicted", "error", "traced ms", "idle", "predicted",
+                                 "exposed", "predicted", "GB", "predicted", "error"}) {
     table.column(name, Right);
   }
   StepErrors fit, judge;
@@ -102,6 +118,13 @@ int run_training_table(const TrainingTableOptions& options) {
   print_out("time, fitted steps: {}\n", summary_of(fit.time));
   print_out("memory, judging steps: {}\n", summary_of(judge.memory));
   print_out("memory, fitted steps: {}\n", summary_of(fit.memory));
+  for (std::vector<double> StepErrors::*share : {&StepErrors::exposed, &StepErrors::idle}) {
+    std::vector<double> all = judge.*share;
+    all.insert(all.end(), (fit.*share).begin(), (fit.*share).end());
+    print_out("{}: {}\n",
+              share == &StepErrors::exposed ? "share of exposed communication" : "share of idling",
+              points_of(all));
+  }
   return kDone;
 }
 
@@ -113,9 +136,14 @@ void add_training_table_command(CLI::App& app, int& exit_code) {
       app, "training-table", "Predict training steps that PyTorch was measured in, and compare",
       "foretrace training-table reports/measured/pytorch_steps/h200_x2/results.jsonl --machine "
       "h200-nvswitch-8");
-  command.add_option("file", options->file, "results.jsonl of hw/pytorch/train.py")->required();
+  command
+      .add_option("file", options->file,
+                  "results.jsonl of hw/pytorch/train.py, or a table of published steps "
+                  "(reports/published/training.csv)")
+      ->required();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command.add_option("--only", options->only, "Only steps whose name has this");
   command.callback([options, &exit_code] { exit_code = run_training_table(*options); });
 }

@@ -1,0 +1,86 @@
+// What a profiler saw of a program's processes, whichever profiler: calls into CUDA by host thread,
+// and what ran on the streams, joined by correlation. Times in nanoseconds of one clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace foretrace::capture {
+
+/// More events, streams or processes than these are refused.
+inline constexpr std::size_t kMostEvents = 4'000'000;
+inline constexpr std::size_t kMostLanes = 4096;
+
+/// Names once each: a trace has a million events and a hundred names.
+class Names {
+ public:
+  std::uint32_t add(std::string_view name);
+  const std::string& operator[](std::uint32_t index) const { return *names_[index]; }
+  std::size_t size() const { return names_.size(); }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> index_;
+  std::vector<const std::string*> names_;
+};
+
+enum class EventKind : std::uint8_t {
+  Call,    ///< into CUDA, on a host thread
+  Kernel,  ///< on a stream, as the next two
+  Copy,
+  Fill,
+  Iteration  ///< the profiler's mark of one step, on a host thread
+};
+
+inline constexpr std::uint32_t kNoCollective = 0xffffffff;
+
+struct Event {
+  EventKind kind = EventKind::Call;
+  std::uint32_t name = 0;                    ///< index into Names
+  std::uint32_t collective = kNoCollective;  ///< Kernel: index into Process::collectives
+  std::uint32_t blocks = 0;                  ///< Kernel: of its grid; 0: not known
+  std::uint32_t device = 0;
+  std::int64_t lane = 0;  ///< host thread, or stream
+  std::int64_t begin = 0, end = 0;
+  std::uint64_t correlation = 0;  ///< of a call with what it started; 0: none
+  std::uint64_t external = 0;     ///< Call: of the framework's operation around it; 0: none
+};
+
+/// What torch.distributed says of an NCCL kernel.
+struct Collective {
+  std::string name;                     ///< "allreduce", "_allgather_base"
+  std::string type;                     ///< "Float", "BFloat16"
+  std::string ranks;                    ///< "[0, 1]"; long lists are shortened
+  std::uint64_t input = 0, output = 0;  ///< elements of this rank
+  std::uint64_t group = 0;              ///< ranks
+  friend auto operator<=>(const Collective&, const Collective&) = default;
+};
+
+struct Process {
+  std::int64_t rank = -1;  ///< -1: the trace does not say
+  std::string file;
+  std::string gpu;
+  std::uint32_t sms = 0;
+  std::vector<Event> events;  ///< by begin
+  std::vector<Collective> collectives;
+};
+
+struct Capture {
+  Names names;
+  std::vector<Process> processes;
+};
+
+/// Part of a process's time.
+struct Window {
+  std::int64_t begin = 0, end = 0;
+};
+
+/// The profiler's iterations, or all that was captured where it marks none.
+std::vector<Window> iterations_of(const Process& process);
+
+/// Sorts events by time and drops the marks of iterations that are inside another one.
+void finish(Process& process);
+
+}  // namespace foretrace::capture

@@ -1,0 +1,283 @@
+#include "reports/capture/kineto.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <istream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "reports/capture/unpack.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/text/text_file.h"
+
+namespace foretrace::capture {
+namespace {
+
+using TraceJson = nlohmann::json;
+
+constexpr std::size_t kLargestTrace = std::size_t{2} << 30;  // bytes, unpacked too
+constexpr std::int64_t kLatestUs = std::int64_t{1} << 52;    // of any clock, 142 years
+constexpr std::size_t kLongestText = 400;                    // of a name that is kept
+
+/// Microseconds with a fraction, as written: a double has lost the nanoseconds of today's clocks.
+bool to_ns(std::string_view text, std::int64_t& ns) {
+  std::int64_t us = 0;
+  const char* const end = text.data() + text.size();
+  const auto [point, error] = std::from_chars(text.data(), end, us);
+  if (error != std::errc{} || us > kLatestUs || us < -kLatestUs) return false;
+  std::int64_t fraction = 0;
+  constexpr int kDigits = 3;
+  const char* at = point;
+  if (at != end && *at != '.') return false;  // exponents are no times
+  if (at != end) ++at;
+  for (int digit = 0; digit < kDigits; ++digit) {
+    const bool has = at != end && *at >= '0' && *at <= '9';
+    fraction = 10 * fraction + (has ? *at++ - '0' : 0);
+  }
+  if (std::any_of(at, end, [](char c) { return c < '0' || c > '9'; })) return false;
+  ns = us * 1000 + (text.starts_with('-') ? -fraction : fraction);
+  return true;
+}
+
+/// One event as it is read.
+struct Draft {
+  std::string phase, category, name;
+  std::string begin, duration;  ///< as written
+  std::int64_t thread = 0;
+  std::int64_t stream = -1;
+  std::uint64_t correlation = 0, external = 0, device = 0, blocks = 0;
+  Collective collective;
+};
+
+/// The tokens of a trace, one after the other (nlohmann's SAX interface).
+class Tokens {
+ public:
+  Tokens(std::string file, Names& names) : names_{names} { process_.file = std::move(file); }
+
+  bool null() { return true; }
+  bool boolean(bool /*value*/) { return true; }
+  bool number_integer(std::int64_t value) {
+    number(value, std::to_string(value));
+    return true;
+  }
+  bool number_unsigned(std::uint64_t value) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    number(static_cast<std::int64_t>(std::min(value, kMost)), std::to_string(value));
+    return true;
+  }
+  bool number_float(double /*value*/, const std::string& text) {
+    if (depth_ == event_depth_) take_time(text);
+    return true;
+  }
+  bool string(std::string& value) {
+    take_text(value);
+    return true;
+  }
+  bool binary(TraceJson::binary_t& /*value*/) { return true; }
+  bool start_object(std::size_t /*size*/) {
+    open(false);
+    return true;
+  }
+  bool start_array(std::size_t /*size*/) {
+    open(true);
+    return true;
+  }
+  bool key(std::string& name) {
+    if (depth_ == 1) top_ = name;
+    if (depth_ == 2) second_ = name;
+    if (depth_ == event_depth_) key_ = name;
+    if (depth_ == event_depth_ + 1) inner_ = name;
+    return true;
+  }
+  bool end_object() {
+    if (depth_ == event_depth_ && in_events()) take_event();
+    --depth_;
+    return true;
+  }
+  bool end_array() {
+    --depth_;
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const TraceJson::exception& error) {
+    const std::string_view what = error.what();
+    const std::size_t from = what.find("syntax error");
+    throw UsageError{fmt::format("{}: byte {}: this is no whole JSON file: {}", process_.file,
+                                 position,
+                                 from == std::string_view::npos ? what : what.substr(from))};
+  }
+
+  Process take() {
+    if (!has_events_) {
+      throw UsageError{fmt::format("{}: no 'traceEvents': this is no trace of PyTorch's profiler",
+                                   process_.file)};
+    }
+    for (const auto& [index, external] : unnamed_) {
+      const auto found = by_external_.find(external);
+      if (found != by_external_.end()) process_.events[index].collective = found->second;
+    }
+    finish(process_);
+    return std::move(process_);
+  }
+
+ private:
+  bool in_events() const { return has_events_ && top_ == "traceEvents"; }
+  [[noreturn]] void fail(std::string_view why) const {
+    throw UsageError{fmt::format("{}: event {}: {}", process_.file, events_, why)};
+  }
+
+  void open(bool is_array) {
+    constexpr int kDeepest = 64;
+    if (depth_ == 0 && is_array) {  // Chrome's short form: nothing but the events
+      top_ = "traceEvents";
+      event_depth_ = 2;
+    }
+    if (is_array && top_ == "traceEvents" && depth_ == event_depth_ - 2) has_events_ = true;
+    if (++depth_ > kDeepest) {
+      throw UsageError{fmt::format("{}: lists within lists, {} deep", process_.file, kDeepest)};
+    }
+    if (depth_ == event_depth_ && in_events()) draft_ = {};
+  }
+
+  void number(std::int64_t value, const std::string& text) {
+    if (!in_events()) {
+      if (top_ == "deviceProperties" && key_ == "numSms" && depth_ == event_depth_)
+        process_.sms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, 1024));
+      if (top_ == "distributedInfo" && depth_ == 2 && second_ == "rank") process_.rank = value;
+      return;
+    }
+    if (depth_ == event_depth_) {
+      if (key_ == "tid") draft_.thread = value;
+      return take_time(text);
+    }
+    if (key_ != "args" || value < 0) return;
+    const auto size = static_cast<std::uint64_t>(value);
+    if (depth_ == event_depth_ + 2 && inner_ == "grid") {
+      constexpr std::uint64_t kMostBlocks = 1 << 30;
+      draft_.blocks = std::min(kMostBlocks, std::max<std::uint64_t>(1, draft_.blocks) * size);
+    }
+    if (depth_ != event_depth_ + 1) return;
+    if (inner_ == "stream") draft_.stream = value;
+    if (inner_ == "device") draft_.device = size;
+    if (inner_ == "correlation") draft_.correlation = size;
+    if (inner_ == "External id") draft_.external = size;
+    if (inner_ == "In msg nelems") draft_.collective.input = size;
+    if (inner_ == "Out msg nelems") draft_.collective.output = size;
+    if (inner_ == "Group size") draft_.collective.group = size;
+  }
+
+  void take_time(const std::string& text) {
+    if (key_ == "ts") draft_.begin = text;
+    if (key_ == "dur") draft_.duration = text;
+  }
+
+  void take_text(std::string& value) {
+    if (value.size() > kLongestText) value.resize(kLongestText);
+    if (!in_events()) {
+      if (top_ == "deviceProperties" && key_ == "name" && process_.gpu.empty())
+        process_.gpu = value;
+      return;
+    }
+    if (depth_ == event_depth_) {
+      if (key_ == "ph") draft_.phase = value;
+      if (key_ == "cat") draft_.category = value;
+      if (key_ == "name") draft_.name = value;
+    } else if (depth_ == event_depth_ + 1 && key_ == "args") {
+      if (inner_ == "Collective name") draft_.collective.name = value;
+      if (inner_ == "dtype") draft_.collective.type = value;
+      if (inner_ == "Process Group Ranks") draft_.collective.ranks = value;
+    }
+  }
+
+  static bool kind_of(const Draft& draft, EventKind& kind) {
+    if (draft.category == "kernel") {
+      kind = EventKind::Kernel;
+    } else if (draft.category == "gpu_memcpy") {
+      kind = EventKind::Copy;
+    } else if (draft.category == "gpu_memset") {
+      kind = EventKind::Fill;
+    } else if (draft.category == "cuda_runtime" || draft.category == "cuda_driver") {
+      kind = EventKind::Call;
+    } else if (draft.category == "user_annotation" && draft.name.starts_with("ProfilerStep")) {
+      kind = EventKind::Iteration;
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  std::uint32_t collective_of(const Collective& collective) {
+    const auto [found, is_new] = collectives_.try_emplace(
+        collective, static_cast<std::uint32_t>(process_.collectives.size()));
+    if (is_new) process_.collectives.push_back(collective);
+    return found->second;
+  }
+
+  void take_event() {
+    ++events_;
+    if (draft_.phase != "X") return;
+    if (draft_.name == "record_param_comms" && draft_.external > 0 && draft_.collective.group > 0) {
+      by_external_[draft_.external] = collective_of(draft_.collective);
+    }
+    Event event;
+    if (!kind_of(draft_, event.kind)) return;
+    std::int64_t duration = 0;
+    if (!to_ns(draft_.begin, event.begin)) fail(fmt::format("'ts' is '{}'", draft_.begin));
+    if (!to_ns(draft_.duration, duration) || duration < 0) {
+      fail(fmt::format("'dur' is '{}'", draft_.duration));
+    }
+    event.end = event.begin + duration;
+    const bool on_device = event.kind != EventKind::Call && event.kind != EventKind::Iteration;
+    if (on_device && draft_.stream < 0) fail("a kernel or copy without 'stream'");
+    event.lane = on_device ? draft_.stream : draft_.thread;
+    event.name = names_.add(draft_.name);
+    event.correlation = draft_.correlation;
+    event.external = draft_.external;
+    event.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(draft_.device, 1024));
+    event.blocks = static_cast<std::uint32_t>(draft_.blocks);
+    if (draft_.collective.group > 0) {
+      event.collective = collective_of(draft_.collective);
+    } else if (event.kind == EventKind::Kernel && draft_.name.starts_with("nccl")) {
+      unnamed_.emplace_back(process_.events.size(), draft_.external);
+    }
+    if (process_.events.size() == kMostEvents) {
+      fail(fmt::format("more than {} calls, kernels and copies", kMostEvents));
+    }
+    process_.events.push_back(event);
+  }
+
+  Names& names_;
+  Process process_;
+  Draft draft_;
+  std::map<Collective, std::uint32_t> collectives_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_external_;
+  std::vector<std::pair<std::size_t, std::uint64_t>> unnamed_;  ///< NCCL's kernels, to be resolved
+  std::string top_, second_, key_, inner_;
+  int depth_ = 0;
+  int event_depth_ = 3;
+  bool has_events_ = false;
+  std::size_t events_ = 0;
+};
+
+}  // namespace
+
+Process parse_kineto(std::string_view bytes, const std::string& name, Names& names) {
+  Tokens tokens{name, names};
+  if (is_gzip(bytes)) {
+    Unpacked unpacked{bytes, name, kLargestTrace};
+    std::istream in{&unpacked};
+    in.exceptions(std::ios::badbit);  // what the buffer throws comes through
+    TraceJson::sax_parse(in, &tokens);
+  } else {
+    TraceJson::sax_parse(bytes, &tokens);
+  }
+  return tokens.take();
+}
+
+Process read_kineto(const std::filesystem::path& file, Names& names) {
+  return parse_kineto(read_text_file(file, kLargestTrace), file.string(), names);
+}
+
+}  // namespace foretrace::capture

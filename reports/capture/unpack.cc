@@ -1,0 +1,60 @@
+#include "reports/capture/unpack.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace::capture {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{1} << 18;
+constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for gzip
+
+}  // namespace
+
+bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
+
+Unpacked::Unpacked(std::string_view packed, std::string name, std::size_t most)
+    : name_{std::move(name)}, left_{most}, buffer_(kChunk), packed_{packed} {
+  if (inflateInit2(&stream_, kGzipWindow) != Z_OK) fail("zlib has no memory");
+}
+
+Unpacked::~Unpacked() { inflateEnd(&stream_); }
+
+void Unpacked::fail(std::string_view why) const {
+  throw UsageError{fmt::format("{}: {}", name_, why)};
+}
+
+Unpacked::int_type Unpacked::underflow() {
+  if (at_end_) return traits_type::eof();
+  stream_.next_out = reinterpret_cast<Bytef*>(buffer_.data());
+  stream_.avail_out = static_cast<uInt>(buffer_.size());
+  while (stream_.avail_out == buffer_.size()) {  // until something has come
+    if (stream_.avail_in == 0) {
+      const std::size_t next =
+          std::min<std::size_t>(packed_.size(), std::numeric_limits<uInt>::max() / 2);
+      if (next == 0) fail("the gzip data ends too early: the file is cut off");
+      stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed_.data()));
+      stream_.avail_in = static_cast<uInt>(next);
+      packed_.remove_prefix(next);
+    }
+    const int result = inflate(&stream_, Z_NO_FLUSH);
+    if (result == Z_STREAM_END) {
+      at_end_ = stream_.avail_in == 0 && packed_.empty();
+      if (at_end_) break;
+      if (inflateReset(&stream_) != Z_OK) fail("the gzip data is damaged");
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      fail("the gzip data is damaged");
+    }
+  }
+  const std::size_t got = buffer_.size() - stream_.avail_out;
+  if (got > left_) fail("more unpacked data than a trace may have");
+  left_ -= got;
+  setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
+  return got == 0 ? traits_type::eof() : traits_type::to_int_type(buffer_.front());
+}
+
+}  // namespace foretrace::capture

@@ -1,0 +1,40 @@
+// gzip, unpacked as it is read.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace foretrace::capture {
+
+/// Whether bytes begin as gzip's do.
+bool is_gzip(std::string_view bytes);
+
+/// Several members one after the other are one text. Throws UsageError (`name: ...`) where the
+/// bytes are damaged or end too early, and beyond `most` unpacked bytes.
+class Unpacked : public std::streambuf {
+ public:
+  Unpacked(std::string_view packed, std::string name, std::size_t most);
+  ~Unpacked() override;
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  [[noreturn]] void fail(std::string_view why) const;
+
+  std::string name_;
+  std::size_t left_;  ///< bytes that may still come
+  std::vector<char> buffer_;
+  z_stream stream_{};
+  std::string_view packed_;
+  bool at_end_ = false;
+};
+
+}  // namespace foretrace::capture

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/capture/captured_scenario.h"
+#include "reports/capture/captured_timeline.h"
+#include "reports/capture/kineto.h"
+#include "reports/capture/nsight.h"
+#include "reports/timeline/timeline_json.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
+#include "sim/cli/commands.h"
+
+namespace foretrace {
+namespace {
+
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::string run;
+  std::string scenario;
+  std::string machine = "h200-nvswitch-8";
+  int iteration = -1;
+  int processes = 0;
+};
+
+capture::Capture read_traces(const std::vector<std::string>& files) {
+  capture::Capture all;
+  for (const std::string& file : files) {
+    constexpr std::size_t kLargest = std::size_t{4} << 30;
+    const std::string bytes = read_text_file(file, kLargest);
+    if (capture::is_sqlite(bytes)) {
+      for (capture::Process& process : capture::read_nsight(file, all.names)) {
+        all.processes.push_back(std::move(process));
+      }
+    } else {
+      all.processes.push_back(capture::parse_kineto(bytes, file, all.names));
+    }
+  }
+  const bool ranked = std::ranges::all_of(all.processes, [](const auto& p) { return p.rank >= 0; });
+  if (ranked) std::ranges::stable_sort(all.processes, {}, &capture::Process::rank);
+  return all;
+}
+
+std::int64_t call_ns(const Machine& machine, Param param) {
+  constexpr double kNs = 1e9;
+  return machine.has(param) ? static_cast<std::int64_t>(machine.get(param).value * kNs) : 0;
+}
+
+capture::CallTimes call_times(const Machine& machine) {
+  capture::CallTimes times;
+  times.launch = call_ns(machine, Param::HostLaunchKernel);
+  times.event_record = call_ns(machine, Param::HostEventRecord);
+  times.stream_wait = call_ns(machine, Param::HostStreamWaitEvent);
+  times.synchronize = call_ns(machine, Param::HostDeviceSynchronize);
+  times.collective =
+      call_ns(machine, Param::NcclHostCollective) + 2 * (times.event_record + times.stream_wait);
+  return times;
+}
+
+void write_scenario(const capture::Capture& all, const ImportOptions& options) {
+  capture::ScenarioOptions wanted;
+  wanted.name = std::filesystem::path{options.scenario}.stem().string();
+  std::ranges::replace_if(
+      wanted.name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  if (options.iteration >= 0) wanted.iteration = static_cast<std::size_t>(options.iteration);
+  wanted.processes = options.processes;
+  wanted.calls = call_times(load_machine(options.machine));
+  const capture::CapturedScenario scenario = capture::scenario_of(all, wanted);
+  write_file(options.scenario, scenario.text);
+  print_out("{}: the captured step took {:.3f} ms\n", options.scenario,
+            static_cast<double>(scenario.captured_ns) * 1e-6);
+  for (const std::string& guess : scenario.guesses) print_out("guessed: {}\n", guess);
+}
+
+int run_import(const ImportOptions& options) {
+  if (options.run.empty() && options.scenario.empty()) {
+    throw UsageError{
+        "nothing to write\n  hint: -o RUN/ for a measured timeline, --scenario FILE.yaml"};
+  }
+  const capture::Capture all = read_traces(options.files);
+  if (!options.run.empty()) {
+    make_directory(options.run);
+    const auto file = std::filesystem::path{options.run} / kMeasuredFile;
+    write_timeline(capture::timeline_of(all), file);
+    print_error("wrote {}\n", file.string());
+  }
+  if (!options.scenario.empty()) write_scenario(all, options);
+  return kDone;
+}
+
+}  // namespace
+
+void add_import_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App& command = add_subcommand(
+      app, "import",
+      "Read traces of PyTorch's profiler or of Nsight Systems; one iteration may become a scenario",
+      "foretrace import rank0.json.gz rank1.json.gz -o RUN/ --scenario step.yaml");
+  command
+      .add_option("traces", options->files,
+                  "Kineto's JSON (.gz too), one for each rank, or nsys export --type sqlite")
+      ->required();
+  command.add_option("-o,--output", options->run, "Directory for measured.timeline.json");
+  command.add_option("--scenario", options->scenario, "Scenario file of one iteration");
+  command.add_option("--iteration", options->iteration, "Which one, from 0; default: the last")
+      ->check(CLI::Range(0, 1'000'000));
+  command
+      .add_option("--processes", options->processes,
+                  "As many processes, all as the slowest captured one")
+      ->check(CLI::Range(1, 16'384));
+  command
+      .add_option("-m,--machine", options->machine,
+                  "Whose calls into CUDA the scenario's gaps leave room for")
+      ->capture_default_str();
+  command.callback([options, &exit_code] { exit_code = run_import(*options); });
+}
+
+}  // namespace foretrace

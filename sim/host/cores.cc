@@ -1,0 +1,45 @@
+// Operators on the CPU and reads of files. The cores, the memory and the storage of a node are
+// links of the engine: whatever uses them at the same time shares them, max-min fair.
+#include <cmath>
+
+#include "models/cost/host_work.h"
+#include "sim/host/thread.h"
+
+namespace foretrace::sim {
+
+void HostThread::flow(PathId path, double amount) {
+  ++pending_wakes_;
+  engine_.start_flow(path, {static_cast<std::uint64_t>(std::llround(amount))}, *this, kWake);
+}
+
+void HostThread::use_node(Priced alone, Param fixed, const char* what) {
+  if (pending_wakes_ == 0) {  // nothing to do
+    take(alone);
+    return;
+  }
+  waiting_detail_ = alone.detail;
+  Reading read{machine_};
+  block({}, read.time(fixed), what);
+}
+
+void HostThread::run(const HostParallel& op) {
+  const cost::ParallelWork work{.flops = static_cast<double>(op.flops.eval(variables_)),
+                                .bytes = op.bytes.eval(variables_),
+                                .threads = op.threads};
+  if (work.flops > 0) flow(world_.cores(process_, op.threads), work.flops);
+  if (work.bytes.count > 0) {
+    flow(world_.host_memory(process_, op.threads), static_cast<double>(work.bytes.count));
+  }
+  use_node(price([&](Reading& read) { return cost::parallel_time(read, work); }),
+           Param::HostParallelCall, "the host's cores");
+}
+
+void HostThread::run(const ReadFile& op) {
+  const Bytes size = op.size.eval(variables_);
+  touched(op.dst.resolve(variables_), size, false);
+  if (size.count > 0) flow(world_.storage(process_), static_cast<double>(size.count));
+  use_node(price([&](Reading& read) { return cost::read_file_time(read, size); }),
+           Param::StorageLatency, "the storage");
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,30 @@
+// One training step predicted from its description: expanded, read and simulated.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "scenarios/training_step/description.h"
+
+namespace foretrace::sim {
+
+struct PredictedStep {
+  double seconds = 0;
+  double computing = 0, exposed = 0, idle = 0;  ///< shares of it
+  std::int64_t peak = 0;                        ///< bytes
+  bool fits = true;
+};
+
+/// What does not fit is not simulated. `name` is the scenario's. Makes an engine: one for each
+/// process.
+PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
+                           const std::string& name);
+
+/// As a child sends it (engine/children.h), and back; empty for nothing.
+std::vector<double> numbers_of(const PredictedStep& step);
+std::optional<PredictedStep> step_from(const std::vector<double>& numbers);
+
+}  // namespace foretrace::sim

@@ -1,0 +1,179 @@
+#include "sim/training/published_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "models/machine/machine.h"
+#include "reports/timeline/statistics.h"
+#include "scenarios/text/csv.h"
+#include "scenarios/text/errors.h"
+#include "sim/engine/children.h"
+#include "sim/training/predict_step.h"
+
+namespace foretrace::sim {
+namespace {
+
+/// Which of our machine files stands for a table's GPU, on one node. Tables of the H100 are of
+/// 2023, before cuDNN's attention.
+std::string machine_of(std::string_view gpu) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMachines{
+      {{"A100-40GB-SXM", "a100-nvswitch-8"},
+       {"A100-80GB-SXM", "a100-80gb-nvswitch-8"},
+       {"H100-80GB-SXM", "h100-nvswitch-8-flash2"},
+       {"H200-141GB-SXM", "h200-nvswitch-8"},
+       {"B200-180GB", "b200-nvswitch-8"}}};
+  const auto found = std::ranges::find(kMachines, gpu, [](const auto& pair) { return pair.first; });
+  return found == kMachines.end() ? std::string{} : std::string{found->second};
+}
+
+std::int64_t whole(const CsvLine& line, std::string_view column) {
+  return static_cast<std::int64_t>(line.number(column));
+}
+
+double seconds_of(const CsvLine& line, double tokens, double gpus) {
+  const double value = line.number("value");
+  if (value <= 0) return 0;
+  if (line.text("metric") == "step_s") return value;
+  return line.text("metric") == "tokens_per_s_per_gpu" ? tokens / gpus / value : 0;
+}
+
+/// Arithmetic in 16 bits, or in fewer: what decides the rate of products.
+std::string_view bits_of(std::string_view precision) {
+  if (precision.find("fp4") != std::string_view::npos) return "4 bits";
+  return precision.find("fp8") != std::string_view::npos ? "8 bits" : "16 bits";
+}
+
+/// A GPT as mosaicml/llm-foundry builds and trains it (Composer, FSDP1): LayerNorm, biases, learned
+/// positions, flash-attn's loss, gradients reduced after every micro-batch. PURE mixed precision
+/// reduces them in bfloat16, DEFAULT in float32. Its AdamW is no fused kernel.
+void describe_mpt(const CsvLine& line, training::TrainingStep& step) {
+  training::Architecture& model = step.model;
+  model.name = "gpt";
+  model.gated = model.rms_norm = false;
+  model.biases = model.joined_qkv = model.tied = true;
+  model.positions = step.sequence;
+  step.sharding = training::Sharding::Fsdp;
+  step.flat_parameters = step.reduce_every_pass = step.fused_loss = true;
+  step.float32_parameters = true;
+  step.float32_reduce = line.text("notes").find("PURE") == std::string_view::npos;
+  step.optimizer = training::OptimizerKernel::Foreach;
+}
+
+/// Why a line is not predicted.
+std::string refusal(const CsvLine& line, const PublishedStep& published) {
+  const std::string_view framework = line.text("framework");
+  if (published.kind.find("16 bits") == std::string::npos) return "arithmetic below 16 bits";
+  if (line.number("cp") > 1) return "context parallel";
+  if (framework.find("llm-foundry") == std::string_view::npos) {
+    return fmt::format("framework: {}", framework.substr(0, framework.find(' ')));
+  }
+  if (published.machine.empty()) return "no machine file";
+  if (!published.one_node) return "no machine file with its network";
+  if (published.seconds <= 0) return "no step time";
+  const training::TrainingStep& step = published.step;
+  if (whole(line, "global_batch") != step.micro_batch * step.passes * step.data) {
+    return "batch is no multiple";
+  }
+  return {};
+}
+
+PublishedStep published_step(const CsvLine& line) {
+  PublishedStep published;
+  published.id = line.text("id");
+  published.source = published.id.substr(
+      0, static_cast<std::size_t>(
+             std::ranges::find_if(
+                 published.id, [](unsigned char c) { return std::isdigit(c) != 0 || c == '-'; }) -
+             published.id.begin()));
+  published.gpu = line.text("gpu");
+  published.machine = machine_of(published.gpu);
+  published.quality = line.text("quality").empty() ? 'C' : line.text("quality").front();
+  published.gpus = std::max<std::int64_t>(1, whole(line, "gpus"));
+  published.one_node = published.gpus <= whole(line, "gpus_per_node");
+  training::TrainingStep& step = published.step;
+  step.sequence = whole(line, "seq_len");
+  step.micro_batch = std::max<std::int64_t>(1, whole(line, "micro_batch"));
+  step.data = published.gpus;
+  const std::int64_t batch = whole(line, "global_batch");
+  step.passes = std::max<std::int64_t>(1, batch / (step.micro_batch * step.data));
+  step.model.layers = whole(line, "layers");
+  step.model.hidden = whole(line, "hidden");
+  step.model.heads = std::max<std::int64_t>(1, whole(line, "heads"));
+  step.model.kv_heads = step.model.heads;
+  step.model.head_dim = step.model.hidden / step.model.heads;
+  step.model.ffn = whole(line, "ffn_hidden");
+  step.model.vocab = whole(line, "vocab");
+  const bool full = line.text("recompute").starts_with("full");
+  if (full) step.recompute = training::Recompute::Full;
+  describe_mpt(line, step);
+  const auto tokens = static_cast<double>(batch * step.sequence);
+  published.seconds = seconds_of(line, tokens, static_cast<double>(published.gpus));
+  published.flops = 6 * tokens *
+                    (line.number("params_b") * 1e9 +
+                     static_cast<double>(step.model.layers * step.model.hidden * step.sequence));
+  published.kind =
+      fmt::format("{}, {}, {}", published.gpu.substr(0, published.gpu.find('-')),
+                  bits_of(line.text("precision")), full ? "full recomputation" : "none or some");
+  published.refused = refusal(line, published);
+  return published;
+}
+
+double rate_of(const PublishedStep& step) {
+  return step.flops / step.seconds / static_cast<double>(step.gpus);
+}
+
+constexpr std::int64_t kWholePasses = 3;  // micro-batches; beyond, each is as the third
+
+/// The step with at most so many micro-batches.
+Job job_of(const PublishedStep& published, std::int64_t passes) {
+  return [&published, passes] {
+    if (!published.refused.empty() || passes == 0) return std::vector<double>{};
+    training::TrainingStep step = published.step;
+    step.passes = std::min(step.passes, passes);
+    return numbers_of(predict_step(step, load_machine(published.machine), published.id));
+  };
+}
+
+}  // namespace
+
+std::vector<PublishedStep> read_published_steps(const std::filesystem::path& file) {
+  std::vector<PublishedStep> steps;
+  for (const CsvLine& line : read_csv(file)) steps.push_back(published_step(line));
+  return steps;
+}
+
+std::optional<double> yardstick(const PublishedStep& step, const std::vector<PublishedStep>& all) {
+  std::vector<double> rates;
+  for (const PublishedStep& other : all) {
+    const bool counts = other.kind == step.kind && other.source != step.source;
+    if (counts && other.seconds > 0 && other.flops > 0) rates.push_back(rate_of(other));
+  }
+  if (rates.empty()) return std::nullopt;
+  return step.flops / median(rates) / static_cast<double>(step.gpus);
+}
+
+std::vector<std::optional<PredictedStep>> predict_published(
+    const std::vector<PublishedStep>& steps) {
+  std::vector<Job> jobs;
+  for (const PublishedStep& step : steps) {
+    jobs.push_back(job_of(step, kWholePasses));
+    jobs.push_back(job_of(step, step.step.passes > kWholePasses ? kWholePasses - 1 : 0));
+  }
+  const auto numbers = run_in_children(jobs);
+  std::vector<std::optional<PredictedStep>> predicted;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    auto whole_step = step_from(numbers[2 * i]);
+    const auto fewer = step_from(numbers[2 * i + 1]);
+    if (whole_step && fewer && whole_step->fits) {
+      const std::int64_t further = steps[i].step.passes - kWholePasses;
+      whole_step->seconds += static_cast<double>(further) * (whole_step->seconds - fewer->seconds);
+    }
+    predicted.push_back(whole_step);
+  }
+  return predicted;
+}
+
+}  // namespace foretrace::sim

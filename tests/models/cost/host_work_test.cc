@@ -1,0 +1,56 @@
+// What operators on the CPU and reads of files take, derived.
+#include "models/cost/host_work.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/models/cost/costed_machine.h"
+
+namespace foretrace::cost {
+namespace {
+
+using namespace literals;
+using enum Param;
+
+/// Eight cores of 10 Gflop/s and 2 GB/s, memory of 12 GB/s.
+const Machine& host_with_cores() {
+  static const Machine kMachine = machine_of({{HostCores, 8},
+                                              {HostCoreFlops, 10e9},
+                                              {HostCoreMemory, 2e9},
+                                              {HostMemoryBandwidth, 12e9},
+                                              {HostParallelCall, 5e-6},
+                                              {StorageBandwidth, 3e9},
+                                              {StorageReader, 1e9},
+                                              {StorageLatency, 100e-6}});
+  return kMachine;
+}
+
+Duration takes(double flops, Bytes bytes, std::uint32_t threads) {
+  return answer(host_with_cores(), parallel_time, ParallelWork{flops, bytes, threads});
+}
+
+TEST(ParallelTime, OfArithmeticFallsWithEveryCore) {
+  EXPECT_EQ(takes(1e6, {}, 1), 105_us);
+  EXPECT_EQ(takes(1e6, {}, 4), 30_us);
+  EXPECT_EQ(takes(8e6, {}, 0), 105_us) << "all eight";
+  EXPECT_EQ(takes(8e6, {}, 100), 105_us) << "no more than there are";
+}
+
+TEST(ParallelTime, OfMemoryFallsUntilTheMemoryIsFull) {
+  EXPECT_EQ(takes(0, {240'000}, 1), 125_us) << "2 GB/s";
+  EXPECT_EQ(takes(0, {240'000}, 4), 35_us) << "8 GB/s";
+  EXPECT_EQ(takes(0, {240'000}, 0), 25_us) << "12 GB/s, not 16";
+}
+
+TEST(ParallelTime, OfBothIsTheSlowerOnes) {
+  EXPECT_EQ(takes(8e6, {240'000}, 0), 105_us);
+  EXPECT_EQ(takes(8e5, {240'000}, 0), 25_us);
+  EXPECT_EQ(takes(0, {}, 0), 5_us) << "nothing to do";
+}
+
+TEST(ReadFileTime, IsWhatOneReaderGets) {
+  EXPECT_EQ(answer(host_with_cores(), read_file_time, Bytes{1'000'000}), 1100_us);
+  EXPECT_EQ(answer(host_with_cores(), read_file_time, Bytes{0}), 100_us);
+}
+
+}  // namespace
+}  // namespace foretrace::cost

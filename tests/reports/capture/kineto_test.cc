@@ -1,0 +1,158 @@
+// Traces of PyTorch's profiler: what is read, and what is said of files that are none.
+#include "reports/capture/kineto.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "reports/capture/captured_scenario.h"
+#include "reports/capture/captured_timeline.h"
+#include "reports/capture/kernel_name.h"
+#include "reports/timeline/timeline_check.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace::capture {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Two kernels and an all-reduce between them on a stream of its own, as c10d makes them.
+constexpr std::string_view kTrace = R"json({
+"distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2},
+"deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132}],
+"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 99.5, "dur": 5},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 100.25, "dur": 4, "args": {"External id": 7, "correlation": 11}},
+{"ph": "X", "cat": "kernel", "name": "void at::native::mm_kernel<4>(int)", "pid": 0, "tid": 7, "ts": 110, "dur": 200.125, "args": {"device": 0, "stream": 7, "correlation": 11, "grid": [4, 2, 1]}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamWaitEvent", "pid": 1, "tid": 1, "ts": 120, "dur": 1, "args": {"External id": 8, "correlation": 12}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 130, "dur": 4, "args": {"External id": 8, "correlation": 13}},
+{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "pid": 0, "tid": 17, "ts": 311, "dur": 100, "args": {"device": 0, "stream": 17, "correlation": 13, "grid": [16, 1, 1], "Collective name": "allreduce", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 2, "dtype": "Float", "Process Group Ranks": "[0, 1]"}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamWaitEvent", "pid": 1, "tid": 1, "ts": 140, "dur": 1, "args": {"External id": 9, "correlation": 14}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 150, "dur": 4, "args": {"External id": 10, "correlation": 15}},
+{"ph": "X", "cat": "kernel", "name": "adamw", "pid": 0, "tid": 7, "ts": 412, "dur": 50, "args": {"device": 0, "stream": 7, "correlation": 15, "grid": [1000, 1, 1]}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 160, "dur": 305, "args": {"correlation": 16}}
+]})json";
+
+Capture captured(std::string_view text) {
+  Capture capture;
+  capture.processes.push_back(parse_kineto(text, "trace.json", capture.names));
+  return capture;
+}
+
+std::string refused(std::string_view text) {
+  try {
+    captured(text);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string gzipped(std::string_view text) {
+  z_stream stream{};
+  deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(Kineto, KeepsCallsKernelsAndCollectivesInNanoseconds) {
+  const Capture capture = captured(kTrace);
+  const Process& process = capture.processes.front();
+  EXPECT_EQ(process.rank, 1);
+  EXPECT_EQ(process.gpu, "NVIDIA H200");
+  EXPECT_EQ(process.sms, 132u);
+  ASSERT_EQ(process.events.size(), 9u) << "the operation on the CPU is not kept";
+  const Event& kernel = process.events[1];
+  EXPECT_EQ(kernel.kind, EventKind::Kernel);
+  EXPECT_EQ(kernel.begin, 110'000);
+  EXPECT_EQ(kernel.end, 310'125);
+  EXPECT_EQ(kernel.blocks, 8u);
+  ASSERT_EQ(process.collectives.size(), 1u);
+  EXPECT_EQ(process.collectives[0].input, 1000u);
+}
+
+TEST(Kineto, ReadsTheSameFromGzip) {
+  EXPECT_EQ(captured(gzipped(kTrace)).processes.front().events.size(), 9u);
+}
+
+TEST(Kineto, KeepsTheNanosecondsOfLateClocks) {
+  constexpr std::string_view kLate =
+      R"([{"ph":"X","cat":"kernel","name":"k","tid":7,"ts":1790857026123456.789,"dur":0.001,"args":{"stream":7}}])";
+  const Capture capture = captured(kLate);
+  EXPECT_EQ(capture.processes[0].events[0].begin, 1'790'857'026'123'456'789);
+  EXPECT_EQ(capture.processes[0].events[0].end, 1'790'857'026'123'456'790);
+}
+
+TEST(Kineto, SaysWhatIsWrongWithFilesThatAreNoTraces) {
+  EXPECT_THAT(refused(""), HasSubstr("trace.json: byte"));
+  EXPECT_THAT(refused(kTrace.substr(0, kTrace.size() / 2)),
+              HasSubstr("this is no whole JSON file"));
+  EXPECT_THAT(refused("{}"), HasSubstr("no 'traceEvents'"));
+  EXPECT_THAT(refused(std::string(100, '[')), HasSubstr("64 deep"));
+  const std::string packed = gzipped(kTrace);
+  EXPECT_THAT(refused(packed.substr(0, packed.size() / 2)), HasSubstr("cut off"));
+  EXPECT_THAT(refused(packed.substr(0, 10) + std::string(99, '\xff')), HasSubstr("damaged"));
+}
+
+TEST(Kineto, RefusesNumbersThatAreNoTimes) {
+  const auto event = [](std::string_view begin, std::string_view duration) {
+    return R"([{"ph":"X","cat":"cuda_runtime","name":"c","tid":1,"ts":)" + std::string{begin} +
+           R"(,"dur":)" + std::string{duration} + "}]";
+  };
+  EXPECT_EQ(refused(event("1", "2")), "");
+  EXPECT_THAT(refused(event("1", "-2")), HasSubstr("event 1: 'dur' is '-2'"));
+  EXPECT_THAT(refused(event("1e300", "2")), HasSubstr("'ts' is"));
+  EXPECT_THAT(refused(event("99999999999999999999", "2")), HasSubstr("'ts' is"));
+}
+
+TEST(KernelName, IsTheFunctionsOwn) {
+  EXPECT_EQ(short_name("void at::native::vectorized_elementwise_kernel<4, F>(int, F)"),
+            "vectorized_elementwise_kernel");
+  EXPECT_EQ(short_name("Memcpy DtoD (Device -> Device)"), "Memcpy_DtoD");
+  EXPECT_EQ(short_name("(anonymous)"), "kernel_");
+  EXPECT_EQ(short_name("2d_kernel"), "kernel_2d_kernel");
+}
+
+TEST(CapturedTimeline, HasALaneForEachStreamAndARegionForTheStep) {
+  const Timeline timeline = timeline_of(captured(kTrace));
+  EXPECT_EQ(what_is_wrong(timeline), std::nullopt);
+  EXPECT_EQ(timeline.lanes.size(), 3u);
+  ASSERT_EQ(timeline.regions.size(), 1u);
+  EXPECT_EQ(timeline.regions[0].samples_ns.front(), 364'750);
+}
+
+TEST(CapturedScenario, ReadsAndSaysWhatWasGuessed) {
+  const CapturedScenario scenario = scenario_of(captured(kTrace), {});
+  EXPECT_TRUE(read_scenario(scenario.text, "a.yaml").has_value()) << scenario.text;
+  EXPECT_THAT(scenario.text, HasSubstr("processes: 2"));
+  EXPECT_THAT(scenario.text, HasSubstr("all_reduce: {id: all_reduce, stream: s7, group: group_0_1, "
+                                       "buffer: part, size: 4000B, type: float32"));
+  EXPECT_THAT(scenario.text, HasSubstr("spin: {id: mm_kernel, stream: s7, duration: 200125ns"));
+  EXPECT_THAT(scenario.text, HasSubstr("work_wait: {work: work_0, stream: s7}"));
+  EXPECT_EQ(scenario.captured_ns, 364'750);
+  EXPECT_FALSE(scenario.guesses.empty());
+}
+
+TEST(CapturedScenario, GrowsToOtherNumbersOfProcesses) {
+  ScenarioOptions options;
+  options.processes = 8;
+  EXPECT_THAT(scenario_of(captured(kTrace), options).text, HasSubstr("processes: 8"));
+}
+
+TEST(CapturedScenario, RefusesIterationsThatAreNotThere) {
+  ScenarioOptions options;
+  options.iteration = 3;
+  EXPECT_THROW(scenario_of(captured(kTrace), options), UsageError);
+  EXPECT_THROW(scenario_of(captured(R"({"traceEvents": []})"), {}), UsageError);
+}
+
+}  // namespace
+}  // namespace foretrace::capture

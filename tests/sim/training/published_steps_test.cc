@@ -1,0 +1,78 @@
+// Published training steps: what a line of the table says, and the yardstick beside it.
+#include "sim/training/published_steps.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kColumns =
+    "id,framework,params_b,layers,hidden,heads,ffn_hidden,seq_len,vocab,gpu,gpus,gpus_per_node,"
+    "precision,cp,micro_batch,global_batch,recompute,metric,value,notes,quality\n";
+
+/// 1.3 billion parameters on eight GPUs; the rest of the line.
+std::string line(const std::string& id, const std::string& framework, const std::string& rest) {
+  return id + "," + framework + ",1.3,24,2048,16,8192,2048,50368," + rest + "\n";
+}
+
+std::vector<PublishedStep> steps_of(const std::string& lines) {
+  const fs::path file =
+      fs::temp_directory_path() / ("foretrace_published_" + std::to_string(getpid()));
+  std::ofstream{file} << kColumns << lines;
+  auto steps = read_published_steps(file);
+  fs::remove(file);
+  return steps;
+}
+
+constexpr const char* kGood =
+    "A100-80GB-SXM,8,8,bf16,1,14,448,none,tokens_per_s_per_gpu,20513,mode PURE,A";
+
+TEST(PublishedSteps, TakeTokensForTheStepsTime) {
+  const auto steps = steps_of(line("mpt-111", "llm-foundry", kGood));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].machine, "a100-80gb-nvswitch-8");
+  EXPECT_NEAR(steps[0].seconds, 448.0 * 2048 / 8 / 20513, 1e-9);
+  EXPECT_EQ(steps[0].step.passes, 4);
+  EXPECT_FALSE(steps[0].step.float32_reduce) << "PURE";
+}
+
+TEST(PublishedSteps, SayWhyTheyAreNotPredicted) {
+  const auto steps = steps_of(
+      line("mpt-1", "llm-foundry",
+           "A100-80GB-SXM,8,8,fp8,1,14,448,none,tokens_per_s_per_gpu,20513,,A") +
+      line("nemo-1", "NeMo / Megatron-Core", "H100-80GB-SXM,8,8,bf16,1,14,448,none,step_s,1.5,,A") +
+      line("mpt-2", "llm-foundry", "A100-80GB-SXM,64,8,bf16,1,1,64,none,step_s,1.5,,A") +
+      line("mpt-3", "llm-foundry", "A100-80GB-SXM,8,8,bf16,1,14,449,none,step_s,1.5,,A"));
+  EXPECT_EQ(steps[0].refused, "arithmetic below 16 bits");
+  EXPECT_EQ(steps[1].refused, "framework: NeMo");
+  EXPECT_EQ(steps[2].refused, "no machine file with its network");
+  EXPECT_EQ(steps[3].refused, "batch is no multiple");
+}
+
+TEST(PublishedSteps, AreMeasuredAgainstOtherSourcesOfTheSameKindOnly) {
+  const auto at = [](double seconds) {
+    return "A100-80GB-SXM,8,8,bf16,1,14,448,none,step_s," + std::to_string(seconds) + ",,A";
+  };
+  const auto steps = steps_of(line("mpt-1", "llm-foundry", at(5)) +
+                              line("mpt-2", "llm-foundry", at(1)) + line("vts-1", "other", at(7)));
+  ASSERT_TRUE(yardstick(steps[0], steps));
+  EXPECT_NEAR(*yardstick(steps[0], steps), 7, 1e-6);
+  EXPECT_NEAR(*yardstick(steps[2], steps), 5.0 / 3, 0.2) << "the median rate of the two";
+  EXPECT_FALSE(yardstick(steps[0], {steps[0], steps[1]}));
+}
+
+TEST(PublishedSteps, NameTheLineThatIsWrong) {
+  EXPECT_THROW(steps_of(line("mpt-1", "llm-foundry", "A100,8")), UsageError);
+}
+
+}  // namespace
+}  // namespace foretrace::sim
