@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "models/nccl/time/collective_time.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {
@@ -125,10 +126,14 @@ std::size_t check(const Machine& machine) {
   for (const std::uint32_t nodes : numbers(16, {1, 2, 3, 8})) {
     for (const std::uint32_t gpus : numbers(machine.gpus_per_node, {1, 2, 6})) {
       if (nodes * gpus < 2) continue;
-      const Tuning tuning = tuning_for(machine, nodes * gpus, nodes, {});
-      for (const NamedOperation& operation : kOperations) {
-        for (const std::string& fall : falls(machine, tuning, operation)) ADD_FAILURE() << fall;
-        ++lines;
+      try {
+        const Tuning tuning = tuning_for(machine, nodes * gpus, nodes, {});
+        for (const NamedOperation& operation : kOperations) {
+          for (const std::string& fall : falls(machine, tuning, operation)) ADD_FAILURE() << fall;
+          ++lines;
+        }
+      } catch (const UsageError&) {  // of MI300X: all but the collectives of a whole node
+        EXPECT_NE(machine.gpu_name.find("MI3"), std::string::npos) << machine.name;
       }
     }
   }
@@ -140,7 +145,8 @@ TEST(NcclTimes, DoNotFallWithSizeOnAnyMachine) {
   for (const std::string& name : machine_names()) {
     const Machine machine = load_machine(name);
     if (machine.gpu_name == "synthetic" || machine.gpus_per_node < 2) continue;
-    EXPECT_GE(check(machine), 4 * kOperations.size()) << name;
+    const bool is_amd = machine.gpu_name.find("MI3") != std::string::npos;
+    EXPECT_GE(check(machine), is_amd ? 5 : 4 * kOperations.size()) << name;
     ++machines;
   }
   EXPECT_GE(machines, 9u);
