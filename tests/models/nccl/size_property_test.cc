@@ -63,8 +63,8 @@ constexpr std::array kFalls{
          "boeschf/nccl-benchmark-on-alps-2025, one node: LL to 512 KiB, Simple from 1 MiB"},
     Fall{"b200-nvswitch-8", "all_gather", false, 16 << 20, 1.15,
          "ai-dynamo/aiconfigurator, 4 GPUs: LL128 to 8 MiB, Simple from 16 MiB on"},
-    Fall{"", "broadcast", false, 1 << 18, 1.1, kUneven},
-    Fall{"", "reduce", false, 1 << 18, 1.1, kUneven}};
+    Fall{"", "broadcast", false, 1 << 18, 1.12, kUneven},
+    Fall{"", "reduce", false, 1 << 18, 1.12, kUneven}};
 
 double allowed(std::string_view machine, std::string_view operation, bool several_nodes,
                std::uint64_t bytes) {
