@@ -7,100 +7,19 @@
 #include <set>
 
 #include "models/machine/machine.h"
+#include "models/machine/value_text.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/yaml_reader.h"
-#include "scenarios/values/quantity.h"
 
 namespace foretrace {
 namespace {
-
-constexpr std::string_view kFlopSuffix = "FLOP/s";
-
-/// "49.5 TFLOP/s" as a plain number of FLOP/s; other texts unchanged.
-std::string without_flop_unit(std::string text) {
-  if (!text.ends_with(kFlopSuffix)) return text;
-  text.resize(text.size() - kFlopSuffix.size());
-  while (text.ends_with(' ')) text.pop_back();
-  std::string_view scale = "1";
-  if (text.ends_with('T')) scale = "1000000000000";
-  if (text.ends_with('G')) scale = "1000000000";
-  if (scale != "1") text.pop_back();
-  return fmt::format("{} * {}", text, scale);
-}
-
-Unit expected(ParamUnit unit) {
-  switch (unit) {
-    case ParamUnit::Time:
-      return kTime;
-    case ParamUnit::Size:
-      return kSize;
-    case ParamUnit::Rate:
-      return kRate;
-    case ParamUnit::Count:
-    case ParamUnit::FlopRate:
-    case ParamUnit::Ratio:
-    case ParamUnit::NvlinkShare:
-      break;
-  }
-  return kNumber;
-}
-
-/// From a quantity's base units (bytes, picoseconds) to SI.
-double to_si(const Quantity& quantity, Unit unit) {
-  const auto value = quantity.constant.convert_to<double>();
-  if (unit == kTime) return value * 1e-12;
-  if (unit == kRate) return value * 1e12;
-  return value;
-}
 
 constexpr double kLargestSpread = 10;
 constexpr std::uint32_t kMostNodes = 100'000;
 constexpr std::uint32_t kMostGpusOfANode = 256;
 constexpr int kMostBases = 3;  // so nothing goes in circles
-
-struct PossibleRange {
-  double least, most;
-};
-
-/// In SI units. What no machine exceeds keeps everything that is computed of it finite.
-PossibleRange possible_range(ParamUnit unit) {
-  switch (unit) {
-    case ParamUnit::Time:
-      return {0, 3600};
-    case ParamUnit::Count:
-      return {0, 0x1p31};
-    case ParamUnit::Size:
-      return {1, 0x1p60};
-    case ParamUnit::Rate:
-      return {1e3, 1e18};
-    case ParamUnit::FlopRate:
-      return {1e6, 1e21};
-    case ParamUnit::Ratio:
-    case ParamUnit::NvlinkShare:
-      break;
-  }
-  return {1e-9, 1e9};
-}
-
-std::string_view si_unit(ParamUnit unit) {
-  switch (unit) {
-    case ParamUnit::Time:
-      return " s";
-    case ParamUnit::Size:
-      return " B";
-    case ParamUnit::Rate:
-      return " B/s";
-    case ParamUnit::FlopRate:
-      return " FLOP/s";
-    case ParamUnit::Count:
-    case ParamUnit::Ratio:
-    case ParamUnit::NvlinkShare:
-      break;
-  }
-  return "";
-}
 
 class MachineReader {
  public:
@@ -243,32 +162,14 @@ class MachineReader {
   }
 
   void check_range(Param param, double value, const YamlNode& node) {
-    const auto [least, most] = possible_range(info(param).unit);
-    if (value >= least && value <= most) return;
-    problems_.error(node, value <= 0
-                              ? fmt::format("{} must be positive", info(param).key)
-                              : fmt::format("{} lies between {:g} and {:g}{}", info(param).key,
-                                            least, most, si_unit(info(param).unit)));
+    if (const auto problem = out_of_range(param, value)) problems_.error(node, *problem);
   }
 
   double read_number(const YamlNode& node, ParamUnit unit) {
-    const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-      return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-    };
-    const std::string text = unit == ParamUnit::FlopRate ? without_flop_unit(node.text) : node.text;
-    const Parsed<Quantity> parsed = parse_quantity(text, no_names);
-    if (!parsed) {
-      problems_.error(node, parsed.error().message, parsed.error().hint, parsed.error().offset);
-      return 1;
-    }
-    if (parsed->unit != expected(unit)) {
-      problems_.error(
-          node,
-          fmt::format("expected {}, found {}", describe(expected(unit)), describe(parsed->unit)),
-          unit == ParamUnit::NvlinkShare ? "a share of nvlink.bandwidth, such as 371/450" : "");
-      return 1;
-    }
-    return to_si(*parsed, expected(unit));
+    const Parsed<double> value = parse_value(node.text, unit);
+    if (value) return *value;
+    problems_.error(node, value.error().message, value.error().hint, value.error().offset);
+    return 1;
   }
 
   std::uint32_t read_count(const YamlNode& node, std::uint32_t most) {

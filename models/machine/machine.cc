@@ -52,17 +52,25 @@ std::string class_counts(const Machine& machine) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+std::uint32_t nodes_for(std::uint64_t gpus, const Machine& machine) {
+  const std::uint64_t each = std::max(machine.gpus_per_node, 1U);
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (gpus + each - 1) / each));
+}
+
 Diagnostics check_fits(const Program& program, const Machine& machine) {
   Diagnostics problems;
   const auto problem = [&](std::string message, std::string hint) {
     problems.push_back({{program.file, 0, 0}, std::move(message), std::move(hint)});
   };
   const std::uint32_t per_node = program.processes / program.nodes * program.devices;
-  if (program.nodes > machine.nodes || per_node > machine.gpus_per_node) {
-    problem(fmt::format(
-                "the scenario needs {} node(s) with {} GPU(s) each, machine '{}' has {} with {}",
-                program.nodes, per_node, machine.name, machine.nodes, machine.gpus_per_node),
-            "choose a larger machine: foretrace list machines");
+  if (per_node > machine.gpus_per_node) {
+    const std::uint64_t gpus = std::uint64_t{program.processes} * program.devices;
+    problem(fmt::format("the scenario needs {} node(s) with {} GPU(s) each, a node of machine '{}' "
+                        "has {}",
+                        program.nodes, per_node, machine.name, machine.gpus_per_node),
+            fmt::format("spread it over more nodes, nodes: {}, or choose a larger machine: "
+                        "foretrace list machines",
+                        nodes_for(gpus, machine)));
   }
   for (std::uint32_t device = 0; device < program.devices; ++device) {
     const Bytes need = sum_of(program, [&](const Buffer& buffer) {

@@ -113,7 +113,10 @@ std::vector<std::string> machine_names();
 /// How many of a machine's parameters are of each class: "66 fit, 12 assumed".
 std::string class_counts(const Machine& machine);
 
-/// Errors when `machine` is too small for `program`: GPUs, device memory, host memory.
+/// So many nodes hold `gpus` GPUs when they are filled in order.
+std::uint32_t nodes_for(std::uint64_t gpus, const Machine& machine);
+
+/// Errors when a node of `machine` is too small for `program`: GPUs, device memory, host memory.
 Diagnostics check_fits(const Program& program, const Machine& machine);
 
 }  // namespace foretrace

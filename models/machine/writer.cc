@@ -6,44 +6,10 @@
 #include <utility>
 
 #include "models/machine/machine.h"
+#include "models/machine/value_text.h"
 
 namespace foretrace {
 namespace {
-
-struct Scale {
-  double factor;
-  const char* unit;
-};
-
-/// In the largest unit that leaves at least 1 before the point.
-std::string scaled(double value, std::initializer_list<Scale> scales) {
-  for (const Scale& scale : scales) {
-    if (value >= scale.factor) return fmt::format("{:.5g}{}", value / scale.factor, scale.unit);
-  }
-  const Scale& last = *(scales.end() - 1);
-  return fmt::format("{:.5g}{}", value / last.factor, last.unit);
-}
-
-std::string value_text(double value, ParamUnit unit) {
-  switch (unit) {
-    case ParamUnit::Time:
-      return scaled(value, {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}});
-    case ParamUnit::Size: {
-      const bool decimal = std::fmod(value, 1e6) == 0;
-      return decimal ? scaled(value, {{1e9, " GB"}, {1e6, " MB"}})
-                     : scaled(value, {{0x1p30, "GiB"}, {0x1p20, "MiB"}, {0x1p10, "KiB"}, {1, "B"}});
-    }
-    case ParamUnit::Rate:
-      return fmt::format("{:.5g} GB/s", value * 1e-9);
-    case ParamUnit::FlopRate:
-      return fmt::format("{:.5g} TFLOP/s", value * 1e-12);
-    case ParamUnit::Count:
-    case ParamUnit::Ratio:
-    case ParamUnit::NvlinkShare:
-      break;
-  }
-  return fmt::format("{:.5g}", value);
-}
 
 using Sources = std::vector<std::shared_ptr<const Source>>;
 

@@ -13,6 +13,7 @@
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -30,6 +31,7 @@ struct Options {
   std::string sizes;
   std::string type = "float32";
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::string transposes = "NN";
   std::int64_t batch = 1;
   bool accumulates = false;
@@ -137,7 +139,7 @@ int run(const Options& options) {
     throw UsageError{fmt::format("unknown kernel '{}'\n  hint: gemm", options.kernel)};
   }
   const Shape shape = read_shape(options);
-  const Machine machine = load_machine(options.machine);
+  const Machine machine = changed_machine(options.machine, options.with);
   const Family family = family_of(shape);
   if (!has_speeds(machine, family)) {
     throw UsageError{fmt::format(
@@ -175,6 +177,7 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--machine", options->machine, "a name of foretrace list machines, or a file")
       ->capture_default_str();
+  add_with_option(*command, options->with);
   command->add_option("--transposes", options->transposes, "of a and b, column-major")
       ->check(CLI::IsMember({"NN", "TN", "NT", "TT"}))
       ->capture_default_str();

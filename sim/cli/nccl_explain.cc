@@ -17,6 +17,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/values/quantity.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 struct NcclExplainOptions {
   std::vector<std::string> calls;  ///< operation and size by turns
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::optional<std::uint32_t> ranks;  ///< all GPUs
   std::optional<std::uint32_t> nodes;  ///< all nodes
   std::string type = "float32";
@@ -130,7 +132,7 @@ std::vector<nccl::Question> questions_of(const NcclExplainOptions& options) {
 }
 
 Machine machine_of(const NcclExplainOptions& options) {
-  Machine machine = load_machine(options.machine);
+  Machine machine = changed_machine(options.machine, options.with);
   if (!options.version.empty()) machine.nccl_version = options.version;
   return machine;
 }
@@ -139,13 +141,10 @@ nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, ncc
   const auto environment = parse_environment(options.environment);
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
   if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
-  const std::uint32_t nodes = options.nodes.value_or(machine.nodes);
+  const std::uint32_t filled = nodes_for(options.ranks.value_or(1), machine);
+  const std::uint32_t nodes = options.nodes.value_or(options.ranks ? filled : machine.nodes);
   const std::uint32_t ranks = options.ranks.value_or(nodes * machine.gpus_per_node);
   nccl::Tuning tuning = nccl::tuning_for(machine, ranks, nodes, environment);
-  if (nodes > machine.nodes) {
-    throw UsageError{
-        fmt::format("--nodes {}: machine {} has {}", nodes, machine.name, machine.nodes)};
-  }
   given.environment = options.environment;
   given.no_nvls = machine.has(Param::NcclNvls) && machine.get(Param::NcclNvls).value == 0 &&
                   !environment.contains("NCCL_NVLS_ENABLE");
@@ -190,8 +189,11 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       ->required();
   command.add_option("--machine", options->machine, "From `foretrace list machines`, or a file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command.add_option("--ranks", options->ranks, "Default: all GPUs of the nodes");
-  command.add_option("--nodes", options->nodes, "Over which the ranks are spread; default: all");
+  command.add_option(
+      "--nodes", options->nodes,
+      "Over which the ranks are spread; default: as few as hold --ranks, or the machine file's");
   command.add_option("--type", options->type, "float32, bfloat16, ...")->capture_default_str();
   command.add_option("--op", options->red_op, "sum, prod, min, max or avg")->capture_default_str();
   command.add_option("--env", options->environment, "A setting, NCCL_PROTO=LL128; repeatable")

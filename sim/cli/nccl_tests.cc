@@ -29,6 +29,7 @@ struct NcclTestsOptions {
   std::string min_bytes = "32M", max_bytes, step_bytes = "1M";
   std::optional<std::int64_t> step_factor;
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::vector<std::string> environment;
   std::filesystem::path scenario;
   NcclTestsPlan plan;
@@ -114,8 +115,12 @@ void note_unused(const NcclTestsOptions& options, const NcclTestsPlan& plan) {
 int predict(const NcclTestsOptions& options) {
   NcclTestsPlan plan = plan_of(options);
   plan.op = parse_nccl_tests_op(options.op);
-  const Machine machine = load_machine(options.machine);
+  const Machine machine = changed_machine(options.machine, options.with);
   const NcclTestsRange range = range_of(options);
+  const std::uint32_t nodes = nodes_for(plan.ranks(), machine);
+  if (!options.given("--nodes") && machine.gpus_per_node > 1 && plan.processes % nodes == 0) {
+    plan.nodes = nodes;
+  }
   check_plan(plan, machine);
   plan.sizes = plan_sizes(plan, sizes_in(range));
   if (!options.scenario.empty()) {
@@ -172,7 +177,7 @@ int compare(const NcclTestsOptions& options) {
   if (!options.op_name.empty()) assumed.op = parse_nccl_tests_op(options.op_name);
   std::optional<double> tolerance;
   if (!options.tolerance.empty()) tolerance = parse_percent(options.tolerance, "--tolerance");
-  const Machine machine = load_machine(options.machine);
+  const Machine machine = changed_machine(options.machine, options.with);
   const std::vector<NcclTestsComparison> comparisons =
       compare_nccl_tests(read_samples(options, assumed), machine);
   emit(options.output, render_nccl_tests(comparisons, options.output.format));
@@ -217,7 +222,8 @@ void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
     command.add_option(names, value, text)->capture_default_str();
   };
   add("--processes", plan.processes, "As mpirun -np");
-  add("--nodes", plan.nodes, "Nodes that the processes are spread over");
+  command.add_option("--nodes", plan.nodes,
+                     "Nodes that the processes are spread over (default: as few as hold them)");
   add("-t,--nthreads", plan.threads, "Host threads in each process");
   add("-g,--ngpus", plan.gpus, "GPUs that each thread drives");
   add("-n,--iters", plan.iterations,
@@ -308,6 +314,7 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code) {
                      "sendrecv, gather, scatter, or the program: all_reduce_perf");
   command.add_option("--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   add_size_flags(command, *options);
   add_run_flags(command, options->plan);
   add_fidelity_option(command, options->plan.fidelity);

@@ -1,10 +1,13 @@
 #include "sim/cli/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <map>
 
+#include "models/what_if/names.h"
+#include "models/what_if/what_if.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
@@ -58,6 +61,26 @@ void add_set_option(CLI::App& command, ParameterValues& values) {
           "Give a parameter of the scenario another value; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
+}
+
+void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs) {
+  std::vector<std::string_view> words;
+  for (const WhatIfName& known : what_if_names()) words.push_back(known.name);
+  command
+      .add_option("--with", what_ifs,
+                  fmt::format("What if: {} or a machine's parameter, by a factor (nvlink=0.5x) or "
+                              "as a value (nic=\"50 GB/s\"); may be repeated",
+                              fmt::join(words, ", ")))
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+}
+
+Machine changed_machine(const std::string& name, const std::vector<std::string>& what_ifs) {
+  Machine machine = load_machine(name);
+  for (const Changed& changed : apply_what_ifs(machine, what_ifs)) {
+    print_error("note: what if {} were {} instead of {}\n", changed.key, changed.to, changed.from);
+  }
+  return machine;
 }
 
 void add_scenario_options(CLI::App& command, std::filesystem::path& scenario,

@@ -1,9 +1,12 @@
-// Options that several commands share: --format, --output, --set, --fidelity, and percentages.
+// Options that several commands share: --format, --output, --set, --with, --fidelity,
+// and percentages.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "models/machine/machine.h"
 #include "reports/table/output_format.h"
 #include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
@@ -27,6 +30,12 @@ void emit(const OutputOptions& options, const std::string& text);
 
 /// Adds --set NAME=VALUE, which gives a parameter of the scenario another value.
 void add_set_option(CLI::App& command, ParameterValues& values);
+
+/// Adds --with NAME=VALUE, which changes the machine: models/what_if/what_if.h.
+void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs);
+
+/// The machine with what --with changes, which a note on stderr lists.
+Machine changed_machine(const std::string& name, const std::vector<std::string>& what_ifs);
 
 /// Adds --scenario FILE, for runs whose scenario is not where their timeline says, and --set.
 void add_scenario_options(CLI::App& command, std::filesystem::path& scenario,

@@ -29,6 +29,7 @@ namespace {
 struct SimulateOptions {
   std::string file;
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::string run;
   std::string frontend = "cuda";
   Fidelity fidelity = Fidelity::Flow;
@@ -73,8 +74,8 @@ int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
   const auto training = read_training(text, options.file, options.parameters);
   const Program program = load_scenario(options.file, options.parameters);
-  const Machine machine =
-      through_frontend(load_machine(options.machine), parse_frontend(options.frontend));
+  const Machine machine = through_frontend(changed_machine(options.machine, options.with),
+                                           parse_frontend(options.frontend));
   if (training && !sim::memory_verdict(training->expansion, machine).fits) {
     throw UsageError{sim::describe(training->step, training->expansion, machine, std::nullopt)};
   }
@@ -108,6 +109,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command.add_option("file", options->file, "Scenario file")->required();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command
       .add_option("--frontend", options->frontend,
                   "cuda or pytorch: whose host time the program's calls take")

@@ -33,11 +33,11 @@ void check_plan(const NcclTestsPlan& plan, const Machine& machine) {
           fmt::format("{} processes cannot be spread evenly over {} nodes", plan.processes,
                       plan.nodes));
   const std::uint64_t ranks = std::uint64_t{plan.processes} * plan.threads * plan.gpus;
-  require(plan.nodes <= machine.nodes && ranks / plan.nodes <= machine.gpus_per_node,
-          fmt::format("{} ranks ({}, on {} node(s)) do not fit: machine '{}' has {} node(s) with "
-                      "{} GPU(s) each",
-                      ranks, layout(plan), plan.nodes, machine.name, machine.nodes,
-                      machine.gpus_per_node));
+  require(ranks / plan.nodes <= machine.gpus_per_node,
+          fmt::format("{} ranks ({}, on {} node(s)) do not fit: a node of machine '{}' has {} "
+                      "GPU(s)\n  hint: --nodes {}",
+                      ranks, layout(plan), plan.nodes, machine.name, machine.gpus_per_node,
+                      nodes_for(ranks, machine)));
   require(ranks >= 2, fmt::format("{} is one rank, which has nobody to talk to", layout(plan)) +
                           "\n  hint: --processes 8, or -g 8 for one process with 8 GPUs");
   require(!info(plan.op).has_root || plan.root < ranks,

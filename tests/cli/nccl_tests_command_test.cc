@@ -71,9 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         WrongCall{"UnknownOperation", "all_redcue --processes 8", "did you mean 'all_reduce'?"},
         WrongCall{"NoOperation", "", "an operation is needed"},
-        WrongCall{"TooManyRanks", "all_reduce --processes 16",
-                  "16 ranks (16 process(es) x 1 GPU(s), on 1 node(s)) do not fit: machine "
-                  "'h200-nvswitch-8' has 1 node(s) with 8 GPU(s) each"},
+        WrongCall{"TooManyRanks", "all_reduce --processes 16 --nodes 1",
+                  "16 ranks (16 process(es) x 1 GPU(s), on 1 node(s)) do not fit: a node of "
+                  "machine 'h200-nvswitch-8' has 8 GPU(s)"},
         WrongCall{"OneRank", "all_reduce", "nobody to talk to"},
         WrongCall{"EmptyRange", "all_reduce -b 8 -e 4 --processes 8", "-b 8 is larger than -e 4"},
         WrongCall{"FactorOne", "all_reduce -b 8 -e 1G -f 1 --processes 8", "-f 1"},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/nccl/time/hop_time.h"
+#include "models/nccl/time/network.h"
 #include "models/nccl/time/ring_time.h"
 #include "models/nccl/topology/machine.h"
 
@@ -49,8 +50,10 @@ CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind 
   const auto measured = ring ? ring_time(read, kind, time.choice, bytes, tuning.ranks())
                              : hop_time(read, tuning, kind, time.choice, bytes);
   if (measured) {
-    time.model = ring ? Model::Ring : Model::Hops;
+    const bool known = tuning.topology.nodes == 1 || Network{read, tuning.topology}.is_known();
+    time.model = ring ? Model::Ring : known ? Model::Hops : Model::Price;
     time.terms = *measured;
+    limit_by_next(read, tuning, kind, bytes, plan, time.terms);
   } else {
     time.terms = price_terms(read, tuning, bytes, plan);
   }

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/nccl/time/buffer_steps.h"
+#include "models/nccl/time/network.h"
 #include "models/nccl/time/overlap.h"
 
 namespace foretrace::nccl {
@@ -68,35 +69,32 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
   return terms;
 }
 
+/// What one channel moves between nodes: 15.2 GB/s with a peer on 10 nodes of 8 H100; NCCL 2.29
+/// counts on 14 (nccl src/graph/paths.cc, NCCL_P2P_PER_CHANNEL_NET_BW).
+constexpr double kNetChannelRate = 15e9;
+
 /// Where some of the peers, or the only one (SendRecv, OneWay), are on other nodes.
-std::optional<Terms> between_nodes(Reading& read, const Topology& topology, Exchange exchange,
-                                   double bytes) {
-  if (!read.has(Param::NcclNetExchangeBase)) return std::nullopt;
-  const double nic = double{topology.nic_gbps} * 1e9 * read.value(Param::NcclNetExchangeEfficiency);
+Terms between_nodes(Reading& read, const Network& network, const Topology& topology,
+                    Exchange exchange, double channels, double bytes) {
   const double per_node = topology.gpus_per_node;
   const double elsewhere = topology.ranks() - per_node;
-  const double of_gpu = std::max(1.0, topology.nics / per_node) * nic;
+  const bool pair = exchange == Exchange::SendRecv || exchange == Exchange::OneWay;
+  const double of_gpu = std::max(1.0, topology.nics / per_node) * network.exchange_rate();
   Terms terms;
-  double network = 0;
-  switch (exchange) {
-    case Exchange::AllToAll:
-      network = per_node * elsewhere * bytes / (topology.nics * nic);
-      terms.wire_bytes = (per_node - 1) * bytes;
-      break;
-    case Exchange::Gather:
-    case Exchange::Scatter:  // all through the root's NIC
-      network = elsewhere * bytes / of_gpu;
-      terms.wire_bytes = (per_node - 1) * bytes;
-      break;
-    case Exchange::SendRecv:
-    case Exchange::OneWay:
-      network = bytes / of_gpu;
-      break;
+  double seconds = 0;
+  if (exchange == Exchange::AllToAll) {
+    seconds = per_node * elsewhere * bytes / (topology.nics * network.exchange_rate());
+  } else {  // gather and scatter: all through the root's NIC
+    const double rate = pair ? std::min(of_gpu, channels * kNetChannelRate) : of_gpu;
+    seconds = (pair ? 1 : elsewhere) * bytes / rate;
   }
-  terms.fixed_seconds = read.seconds(Param::NcclNetExchangeBase);
+  terms.wire_bytes = pair ? 0 : (per_node - 1) * bytes;
+  terms.fixed_seconds = network.exchange_start(bytes, pair ? 1 : elsewhere);
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.port_seconds = terms.wire_seconds;
-  terms.channel_seconds = overlapped(read, terms.port_seconds, network);
+  terms.channel_seconds = read.has(Param::NcclOverlap)
+                              ? overlapped(read, terms.port_seconds, seconds)
+                              : terms.port_seconds + seconds;
   terms.seconds = terms.fixed_seconds + terms.channel_seconds;
   return terms;
 }
@@ -137,8 +135,12 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
   const auto bytes = static_cast<double>(size.count);
   std::optional<Terms> measured;
   if (peer == Peer::OtherNode) {
-    measured = between_nodes(read, tuning.topology, exchange, bytes);
-  } else if (!tuning.leaves_nvlink()) {
+    const Network network{read, tuning.topology};
+    time.model = network.is_known() ? Model::Pairs : Model::Price;
+    time.terms = between_nodes(read, network, tuning.topology, exchange, transfer.channels, bytes);
+    return time;
+  }
+  if (!tuning.leaves_nvlink()) {
     measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers);
   }
   time.model = measured ? Model::Pairs : Model::Price;

@@ -135,6 +135,10 @@ Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t 
   return topology;
 }
 
+double nic_bytes_per_second(const Machine& machine) {
+  return machine.node.nic_bandwidth.value_or(kind_of(machine).nic_gbps * 1e9);
+}
+
 std::optional<Rings> rings_of(const Machine& machine) {
   using enum Param;
   if (!machine.has(NcclSearchChannels) || !machine.has(NcclChannelBandwidth)) return {};

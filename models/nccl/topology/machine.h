@@ -13,6 +13,9 @@ namespace foretrace::nccl {
 /// UsageError where that is not known, or where the ranks do not fit.
 Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes);
 
+/// Of one NIC, one direction.
+double nic_bytes_per_second(const Machine& machine);
+
 /// Rings as fitted from a log of this machine, in place of the search's.
 std::optional<Rings> rings_of(const Machine& machine);
 

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 struct FigureOptions {
   fs::path table;
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::string tolerance = "10%";
   OutputOptions output;
 };
@@ -78,7 +79,7 @@ void predict(std::vector<Figure>& figures, const FigureOptions& options) {
     names.push_back(figure.scenario);
     programs.push_back(load_scenario(scenario_file(figure.scenario), {}));
   }
-  const auto predictions = predict_all(programs, load_machine(options.machine));
+  const auto predictions = predict_all(programs, changed_machine(options.machine, options.with));
   for (Figure& figure : figures) {
     const auto at = std::ranges::find(names, figure.scenario) - names.begin();
     const auto& prediction = predictions[static_cast<std::size_t>(at)];
@@ -183,6 +184,7 @@ void add_figures_command(CLI::App& app, int& exit_code) {
       ->required();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command.add_option("--tolerance", options->tolerance, "Figures may be off by this (default 10%)")
       ->option_text("PERCENT");
   add_output_options(command, options->output);

@@ -29,6 +29,7 @@ struct TableOptions {
   std::vector<fs::path> roots;
   std::string by = "rule";
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   Fidelity fidelity = Fidelity::Flow;
   fs::path measured = "reports/measured";
   MarkedDocument document;
@@ -92,7 +93,8 @@ std::vector<RegionRow> compared_regions(const Prediction& prediction, const Time
 
 std::vector<ScenarioResult> evaluate(const TableOptions& options) {
   const std::vector<Program> programs = load_programs(options);
-  const auto predictions = predict_all(programs, load_machine(options.machine), options.fidelity);
+  const auto predictions =
+      predict_all(programs, changed_machine(options.machine, options.with), options.fidelity);
 
   std::vector<ScenarioResult> results;
   for (std::size_t i = 0; i < programs.size(); ++i) {
@@ -185,6 +187,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command
       .add_option("--measured", options->measured,
                   "Where the measured timelines are: of x.yaml in DIR/x/")

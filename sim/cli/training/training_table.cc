@@ -13,6 +13,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 #include "sim/cli/training/published_table.h"
 #include "sim/training/measured_steps.h"
 
@@ -22,6 +23,7 @@ namespace {
 struct TrainingTableOptions {
   std::string file;
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   std::string only;
 };
 
@@ -94,7 +96,7 @@ int run_training_table(const TrainingTableOptions& options) {
   if (std::filesystem::path{options.file}.extension() == ".csv") {
     return run_published_table(options.file, options.only);
   }
-  const Machine machine = load_machine(options.machine);
+  const Machine machine = changed_machine(options.machine, options.with);
   std::vector<sim::MeasuredStep> steps = sim::read_measured_steps(options.file);
   std::erase_if(steps,
                 [&](const auto& step) { return step.id.find(options.only) == std::string::npos; });
@@ -141,6 +143,7 @@ void add_training_table_command(CLI::App& app, int& exit_code) {
       ->required();
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command.add_option("--only", options->only, "Only steps whose name has this");
   command.callback([options, &exit_code] { exit_code = run_training_table(*options); });
 }

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Time", {"all_reduce", "4us"}, "is not a size"},
         Wrong{"Zero", {"all_reduce", "0"}, "is not a size"},
         Wrong{"Parts", {"all_gather", "12"}, "must be a multiple of 32 bytes"},
-        Wrong{"Ranks", {"all_gather", "1K", "--ranks", "16"}, "has 8 GPUs a node"},
+        Wrong{"Ranks", {"all_gather", "1K", "--ranks", "16", "--nodes", "1"}, "has 8 GPUs a node"},
         Wrong{"Nodes", {"all_gather", "1K", "--ranks", "3", "--nodes", "2"}, "spread evenly"},
         Wrong{"Name", {"reduce", "4", "--env", "NCCL_PROTOO=LL"}, "did you mean 'NCCL_PROTO'?"},
         Wrong{"Protocol", {"reduce", "4", "--env", "NCCL_PROTO=LL12"}, "did you mean 'LL128'?"},

@@ -280,5 +280,36 @@ TEST(NcclTestsTime, FallsOnlyWhereTheKernelsTimeDoes) {
   }
 }
 
+/// Over two nodes, in both fidelities: what the formulas hold, the slices hold, too.
+TEST(NcclTestsTime, OverNodesNeverFallsWithSizeInEitherFidelity) {
+  std::vector<NcclTestsPlan> plans;
+  for (std::size_t o = 0; o < kOps; ++o) {
+    for (const Fidelity fidelity : {Fidelity::Flow, Fidelity::Chunk}) {
+      NcclTestsPlan plan;
+      plan.op = static_cast<NcclTestsOp>(o);
+      plan.processes = 8;
+      plan.nodes = 2;
+      plan.iterations = 2;
+      plan.fidelity = fidelity;
+      const NcclTestsType& type = parse_nccl_tests_type("float");
+      for (std::uint64_t bytes = 4 << 10; bytes <= 64 << 20; bytes *= 4) {
+        plan.sizes.push_back(nccl_tests_size(plan.op, bytes, type, plan.ranks()));
+      }
+      plans.push_back(std::move(plan));
+    }
+  }
+  for (const char* name : {"h100-nvswitch-8", "a100-slingshot-4"}) {
+    const auto rows = predict_nccl_tests(plans, load_machine(name));
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      for (std::size_t k = 1; k < rows[i].size(); ++k) {
+        EXPECT_GE(rows[i][k].time_us, 0.97 * rows[i][k - 1].time_us)
+            << name << ", " << info(plans[i].op).name
+            << (plans[i].fidelity == Fidelity::Chunk ? " by chunks, " : ", ")
+            << rows[i][k].size.bytes << " B";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace foretrace::test

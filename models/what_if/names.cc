@@ -1,0 +1,79 @@
+#include "models/what_if/names.h"
+
+#include <algorithm>
+#include <array>
+
+#include "models/nccl/topology/machine.h"
+
+namespace foretrace {
+namespace {
+
+using enum Param;
+
+constexpr std::array kNames{
+    WhatIfName{"nvlink", "the links between the GPUs of a node", NvlinkBandwidth},
+    WhatIfName{"nic", "every NIC of a node", NvlinkBandwidth},
+    WhatIfName{"hbm", "device memory", HbmBandwidth},
+    WhatIfName{"pcie", "copies between host and device", H2dBandwidth},
+    WhatIfName{"host", "the host's speed: calls, PyTorch, host memory", HostLaunchKernel},
+    WhatIfName{"gemm", "arithmetic: products and attention", ProductsHalfRate}};
+
+bool starts(std::string_view key, std::initializer_list<std::string_view> prefixes) {
+  return std::ranges::any_of(prefixes,
+                             [&](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
+bool is_attention(std::string_view key) { return key.starts_with("library.attention"); }
+
+bool is_of_memory(Param param) {
+  if (param == ProductsMemory || param == D2dBandwidth || param == HbmBandwidth) return true;
+  if (info(param).unit != ParamUnit::Rate) return false;
+  const std::string_view key = info(param).key;
+  if (key.ends_with("cached")) return false;  // the level-2 cache's
+  return starts(key, {"kernel.", "library."}) && !is_attention(key);
+}
+
+bool is_of_pcie(const Machine& machine, Param param) {
+  constexpr std::array kCopies{H2dBandwidth, D2hBandwidth, DuplexBandwidth, HostLinkBandwidth,
+                               P2pStagedBandwidth};
+  if (std::ranges::count(kCopies, param) != 0) return true;
+  const bool no_nvlink =
+      machine.node.link == nccl::Link::PciHost || machine.node.link == nccl::Link::PciSwitch;
+  return no_nvlink && param == NvlinkBandwidth;
+}
+
+/// Calls, and what the host's own memory does. What the driver maps is the driver's.
+bool is_of_host(Param param) {
+  const std::string_view key = info(param).key;
+  return starts(key, {"host.", "pytorch.", "nccl.host_"}) && param != HostContention &&
+         info(param).unit != ParamUnit::Ratio;
+}
+
+bool is_of_arithmetic(Param param) {
+  const std::string_view key = info(param).key;
+  if (info(param).unit == ParamUnit::FlopRate) return !key.ends_with(".peak");
+  return starts(key, {"products."}) && (key.ends_with(".operands") || key.ends_with(".results"));
+}
+
+bool stands_for(const Machine& machine, std::string_view name, Param param) {
+  if (name == "nvlink") return param == NvlinkBandwidth;
+  if (name == "hbm") return is_of_memory(param);
+  if (name == "pcie") return is_of_pcie(machine, param);
+  if (name == "host") return is_of_host(param);
+  return name == "gemm" && is_of_arithmetic(param);
+}
+
+}  // namespace
+
+std::span<const WhatIfName> what_if_names() { return kNames; }
+
+std::vector<Param> params_of(const Machine& machine, std::string_view name) {
+  std::vector<Param> all;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (machine.has(param) && stands_for(machine, name, param)) all.push_back(param);
+  }
+  return all;
+}
+
+}  // namespace foretrace

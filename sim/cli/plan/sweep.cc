@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "models/what_if/what_if.h"
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/sweep/run.h"
+#include "sim/sweep/table.h"
+
+namespace foretrace {
+namespace {
+
+struct SweepOptions {
+  std::string file;
+  std::string machines = "h200-nvswitch-8";
+  std::vector<std::string> sets, withs;
+  Fidelity fidelity = Fidelity::Flow;
+  std::optional<std::size_t> jobs;
+  std::filesystem::path rows, csv;
+};
+
+std::vector<sweep::Axis> axes_of(const SweepOptions& options) {
+  std::vector<sweep::Axis> axes{sweep::machine_axis(options.machines)};
+  for (const std::string& text : options.sets) {
+    axes.push_back(sweep::parse_axis(sweep::Kind::Set, text, "--set"));
+  }
+  for (const std::string& text : options.withs) {
+    axes.push_back(sweep::parse_axis(sweep::Kind::With, text, "--with"));
+  }
+  return axes;
+}
+
+/// A mistake in an axis is one error before anything runs, not one in each row.
+void check_machines(const std::vector<sweep::Axis>& axes) {
+  for (const std::string& name : axes.front().values) {
+    const Machine machine = load_machine(name);
+    for (const sweep::Axis& axis : axes) {
+      if (axis.kind != sweep::Kind::With) continue;
+      for (const std::string& value : axis.values) {
+        Machine changed = machine;
+        apply_what_ifs(changed, {axis.name + "=" + value});
+      }
+    }
+  }
+}
+
+/// One line that is written over, on a terminal only.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::size_t done) : at_first_{done} {}
+  void show(std::size_t done, std::size_t all) {
+    if (::isatty(STDERR_FILENO) == 0) return;
+    const std::chrono::duration<double> past = std::chrono::steady_clock::now() - begin_;
+    const double each = past.count() / static_cast<double>(done - at_first_);
+    print_error("\r{} of {} points, {:.0f} s left ", done, all,
+                each * static_cast<double>(all - done));
+    if (done == all) print_error("\n");
+  }
+
+ private:
+  std::size_t at_first_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+int run_sweep(const SweepOptions& options) {
+  const sweep::Sweep sweep{options.file, read_text_file(options.file), axes_of(options),
+                           options.fidelity};
+  check_machines(sweep.axes);
+  const std::vector<sweep::Point> points = sweep::points_of(sweep.axes);
+  const sweep::Share share = sweep::share_of_environment();
+  sweep::Ledger ledger{options.rows, sweep, points.size(), share};
+  const std::size_t before = ledger.done().size();
+  if (before > 0 && share.rank == 0) {
+    print_error("note: {} of {} points were done\n", before, points.size());
+  }
+  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  ProgressLine line{before};
+  sweep::run(sweep, points, share, options.jobs.value_or(share.size > 1 ? 1 : cores), ledger,
+             [&](std::size_t done, std::size_t all) { line.show(done, all); });
+  if (share.rank > 0) return kDone;
+  const auto rows = ledger.finish();
+  if (!options.csv.empty()) write_file(options.csv, sweep::csv_of(rows), Over::Anything);
+  const auto failed =
+      std::ranges::count_if(rows, [](const auto& row) { return row.contains("error"); });
+  print_out("{} points, {} of them failed: {}\n", rows.size(), failed, options.rows.string());
+  return kDone;
+}
+
+}  // namespace
+
+void add_sweep_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<SweepOptions>();
+  CLI::App& command =
+      add_subcommand(app, "sweep", "Predict a scenario for every combination of values",
+                     "foretrace sweep scenarios/nccl/all_reduce.yaml --set size=1MiB..64MiB:x4 "
+                     "--set ranks=2,8 --with nvlink=1x,0.5x -o sweep.jsonl --csv sweep.csv");
+  command.add_option("file", options->file, "Scenario file")->required();
+  command.add_option("-m,--machine", options->machines, "Machine models, with commas between")
+      ->capture_default_str();
+  const auto axes = [&](const char* flag, std::vector<std::string>& to, const char* text) {
+    command.add_option(flag, to, text)->type_name("NAME=VALUES")->allow_extra_args(false);
+  };
+  axes("--set", options->sets,
+       "Values of a parameter of the scenario: 2,4,8 or 8MiB..512MiB:x2 or 1..9:+2; may be "
+       "repeated");
+  axes("--with", options->withs, "What-ifs, as simulate's: nvlink=1x,0.5x; may be repeated");
+  add_fidelity_option(command, options->fidelity);
+  command
+      .add_option("-j,--jobs", options->jobs,
+                  "Points at once (default: as many as cores; under mpirun or srun, which deal the "
+                  "points out, one for each process)")
+      ->check(CLI::Range(1, 1024).description(""));
+  command
+      .add_option("-o,--output", options->rows,
+                  "A JSON line for each point, on the disk once it is done. When it exists, the "
+                  "sweep goes on where it was stopped")
+      ->required();
+  command.add_option("--csv", options->csv, "The same as a table, when all is done");
+  command.callback([options, &exit_code] { exit_code = run_sweep(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,105 @@
+#include "sim/sweep/point.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "models/what_if/what_if.h"
+#include "scenarios/text/errors.h"
+#include "sim/environment_check.h"
+#include "sim/training/usage.h"
+
+namespace foretrace::sweep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Throws UsageError for what the machine cannot run.
+Timeline simulated(const Sweep& sweep, const Point& point) {
+  const ParameterValues parameters = point.parameters(sweep.axes);
+  const Machine machine = load_machine_with(point.machine(sweep.axes), point.what_ifs(sweep.axes));
+  if (const auto training = read_training(sweep.text, sweep.file, parameters)) {
+    const auto verdict = sim::memory_verdict(training->expansion, machine);
+    if (!verdict.fits) throw UsageError{"does not fit into a GPU's memory"};
+  }
+  auto read = read_scenario(sweep.text, sweep.file, parameters);
+  if (!read) throw UsageError{render(read.error(), sweep.text)};
+  const Program& program = read->program;
+  if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, "")};
+  }
+  if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, sweep.text)};
+  }
+  Timeline timeline = simulate(program, machine, sweep.fidelity);
+  if (timeline.outcome.kind != Outcome::Kind::Completed) {
+    const auto& why = timeline.outcome.explanation;
+    throw UsageError{why.empty() ? "did not end" : why.front()};
+  }
+  return timeline;
+}
+
+/// To the nanosecond, as timelines have it.
+double rounded(double us) { return std::round(us * 1e3) / 1e3; }
+
+Json regions(const Timeline& timeline) {
+  struct Longest {
+    double us = 0, low = 0, high = 0;
+  };
+  std::vector<std::string> order;
+  std::map<std::string, Longest> longest;
+  for (const RegionSamples& region : timeline.regions) {
+    const double us =
+        static_cast<double>(region.samples_ns.front()) * 1e-3 / static_cast<double>(region.per);
+    const auto [at, is_new] = longest.try_emplace(region.name);
+    if (is_new) order.push_back(region.name);
+    if (us >= at->second.us) {
+      at->second = {us, us * region.low_factor, us * region.high_factor};
+    }
+  }
+  Json all = Json::array();
+  for (const std::string& name : order) {
+    const Longest& of = longest.at(name);
+    all.push_back({{"name", name},
+                   {"us", rounded(of.us)},
+                   {"low_us", rounded(of.low)},
+                   {"high_us", rounded(of.high)}});
+  }
+  return all;
+}
+
+/// The first line; what a terminal would show below it is the same for every point.
+std::string first_line(std::string text) {
+  if (const auto end = text.find('\n'); end != std::string::npos) text.resize(end);
+  return text;
+}
+
+}  // namespace
+
+Json row_of(const Sweep& sweep, const Point& point) {
+  Json row{{"point", point.number}, {"machine", point.machine(sweep.axes)}};
+  for (std::size_t i = 0; i < sweep.axes.size(); ++i) {
+    const Axis& axis = sweep.axes[i];
+    if (axis.kind == Kind::Machine) continue;
+    row[axis.kind == Kind::Set ? "set" : "with"][axis.name] = point.values[i];
+  }
+  return row;
+}
+
+Json predict(const Sweep& sweep, const Point& point) {
+  Json row = row_of(sweep, point);
+  try {
+    const Timeline timeline = simulated(sweep, point);
+    std::int64_t end_ns = 0;
+    for (const Span& span : timeline.spans) end_ns = std::max(end_ns, span.end_ns);
+    row["total_us"] = rounded(static_cast<double>(end_ns) * 1e-3);
+    row["regions"] = regions(timeline);
+  } catch (const UsageError& error) {
+    row["error"] = first_line(error.what());
+  }
+  return row;
+}
+
+}  // namespace foretrace::sweep

@@ -1,0 +1,14 @@
+// A sweep's rows as a CSV table: a column for each axis and each region.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace foretrace::sweep {
+
+/// Times in microseconds; a region's band in NAME.low_us and NAME.high_us. What a row lacks is
+/// empty.
+std::string csv_of(const std::vector<nlohmann::ordered_json>& rows);
+
+}  // namespace foretrace::sweep

@@ -1,0 +1,108 @@
+// foretrace sweep as a user runs it: its rows, a point that fails, and a sweep that is killed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kSweep =
+    "foretrace sweep scenarios/nccl/all_reduce.yaml --set ranks=2,4,8 --with nvlink=1x,0.5x ";
+
+std::vector<nlohmann::json> rows(const std::string& text) {
+  std::vector<nlohmann::json> all;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    all.push_back(nlohmann::json::parse(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return all;
+}
+
+TEST(SweepCommand, WritesARowForEveryPointAndATable) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(kSweep + "-j 2 -o s.jsonl --csv s.csv");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("6 points, 0 of them failed: s.jsonl"));
+  const auto all = rows(read_file(scratch.path() / "s.jsonl"));
+  ASSERT_EQ(all.size(), 7u);  // the first line says what it is
+  EXPECT_EQ(all[0]["points"], 6);
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    EXPECT_EQ(all[i]["point"], i - 1);
+    EXPECT_GT(all[i]["total_us"], 0);
+    EXPECT_FALSE(all[i]["regions"].empty());
+  }
+  EXPECT_GT(all[2]["total_us"], all[1]["total_us"]) << "half the NVLink takes longer";
+  const std::string csv = read_file(scratch.path() / "s.csv");
+  EXPECT_THAT(csv, testing::StartsWith("point,machine,ranks,nvlink,total_us,"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 7);
+}
+
+TEST(SweepCommand, IsTheSameWithOneJobAndWithThree) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch.run(kSweep + "-j 1 -o one.jsonl").exit_code, 0);
+  ASSERT_EQ(scratch.run(kSweep + "-j 3 -o three.jsonl").exit_code, 0);
+  EXPECT_EQ(read_file(scratch.path() / "one.jsonl"), read_file(scratch.path() / "three.jsonl"));
+}
+
+TEST(SweepCommand, KeepsARowWithTheReasonOfAPointThatFails) {
+  const Scratch scratch;
+  const Ran ran =
+      scratch.run("foretrace sweep scenarios/nccl/all_reduce.yaml --set ranks=2,9 -o s.jsonl");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("2 points, 1 of them failed"));
+  const auto all = rows(read_file(scratch.path() / "s.jsonl"));
+  EXPECT_THAT(all[2]["error"].get<std::string>(), HasSubstr("9 GPU(s)"));
+}
+
+TEST(SweepCommand, KilledThreeTimesEndsWithTheSameFile) {
+  const Scratch scratch;
+  const std::string sweep =
+      "foretrace sweep scenarios/nccl/all_reduce.yaml --set ranks=2..8 --with nvlink=1x,0.5x,2x ";
+  ASSERT_EQ(scratch.run(sweep + "-j 2 -o whole.jsonl").exit_code, 0);
+  for (const char* seconds : {"0.2", "0.5", "0.3"}) {
+    scratch.run("timeout -s KILL " + std::string{seconds} + " " + sweep + "-j 2 -o killed.jsonl");
+  }
+  // What a power cut leaves of a line that was being written.
+  ASSERT_EQ(scratch.run("printf '{\"point\":3,\"mach' >> killed.jsonl").exit_code, 0);
+  const Ran ran = scratch.run(sweep + "-j 2 -o killed.jsonl");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(read_file(scratch.path() / "killed.jsonl"), read_file(scratch.path() / "whole.jsonl"));
+}
+
+/// Each process finds its rank where mpirun puts it; the first joins the parts.
+TEST(SweepCommand, OfTwoProcessesEndsWithTheSameFile) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch.run(kSweep + "-j 1 -o one.jsonl").exit_code, 0);
+  const auto of = [](const char* rank) {
+    return "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=" + std::string{rank} + " ";
+  };
+  const Ran ran =
+      scratch.run(of("1") + kSweep + "-o two.jsonl & " + of("0") + kSweep + "-o two.jsonl; wait");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("6 points, 0 of them failed"));
+  EXPECT_EQ(read_file(scratch.path() / "one.jsonl"), read_file(scratch.path() / "two.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "two.jsonl.1"));
+}
+
+TEST(SweepCommand, RefusesAFileOfAnotherSweepAndMistakesInItsAxes) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch.run(kSweep + "-o s.jsonl").exit_code, 0);
+  const std::string other = "foretrace sweep scenarios/nccl/all_reduce.yaml ";
+  const Ran ran = scratch.run(other + "--set ranks=2 -o s.jsonl");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("s.jsonl is of another sweep"));
+  EXPECT_THAT(scratch.run(other + "--with nvlnk=2x -o t.jsonl").err,
+              HasSubstr("did you mean 'nvlink'?"));
+  EXPECT_THAT(scratch.run(other + "--machine h200 -o t.jsonl").err, HasSubstr("h200"));
+  EXPECT_EQ(scratch.run(other + "--set ranks=2").exit_code, 2);
+}
+
+}  // namespace
+}  // namespace foretrace::test
