@@ -15,9 +15,10 @@ def seed_text(round_name):
 
 
 def programs(seed, table=TABLE):
-    """(name, class, Program) of every program of a round."""
-    for class_, on_one, on_two, variants in table:
-        for gpus, count in ((1, on_one), (2, on_two)):
+    """(name, class, Program) of every program of a round. A row of the table that has one number of
+    programs means four GPUs, one that has two means one and two."""
+    for class_, *counts, variants in table:
+        for gpus, count in zip((1, 2) if len(counts) == 2 else (4,), counts):
             for number in range(count):
                 draw = Draw(f"{seed}/{class_}/{gpus}/{number}")
                 made = makers(variants, gpus)

@@ -23,5 +23,15 @@ TABLE = [
 ]
 
 
+# class, programs on four GPUs, makers: a round on four
+ON_FOUR = [
+    ("collectives", 16, collectives.VARIANTS),
+    ("grouped_calls", 6, grouped.VARIANTS),
+    ("exchanges", 4, exchanges.VARIANTS),
+    ("training", 10, {4: training_pair.ON_FOUR}),
+    ("graphs", 4, graphs.VARIANTS),
+]
+
+
 def makers(variants, gpus):
     return variants[gpus] if isinstance(variants, dict) else variants
