@@ -15,7 +15,7 @@ import sys
 
 import evaluate
 import generate
-from families import ON_FOUR, TABLE
+from families import ON_SEVERAL, TABLE
 import measure
 import predict
 import spreads
@@ -24,7 +24,7 @@ import spreads
 def run_generate(args):
     text = args.seed or generate.seed_text(args.round.name)
     seed = generate.seed_of(text)
-    rows = generate.generate(args.round, seed, ON_FOUR if args.gpus == 4 else TABLE)
+    rows = generate.generate(args.round, seed, TABLE if args.gpus == 2 else ON_SEVERAL, args.gpus)
     about = {"round": args.round.name, "seed_text": text, "seed": seed,
              "generator_commit": generate.commit(pathlib.Path(__file__).parent),
              "programs": len(rows)}
@@ -69,8 +69,8 @@ def main():
     sub = command("generate", run_generate, "write the programs of a round")
     sub.add_argument("seed", nargs="?",
                      help="text whose hash is the seed; default: foretrace blind ROUND")
-    sub.add_argument("--gpus", type=int, choices=(2, 4), default=2,
-                     help="2: programs of one and two GPUs; 4: programs of four")
+    sub.add_argument("--gpus", type=int, choices=(2, 4, 8), default=2,
+                     help="2: programs of one and two GPUs; 4, 8: programs of so many")
     sub = command("predict", run_predict, "predict every region on a machine model")
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")

@@ -23,12 +23,12 @@ TABLE = [
 ]
 
 
-# class, programs on four GPUs, makers: a round on four
-ON_FOUR = [
+# class, programs, makers: a round on four or eight GPUs
+ON_SEVERAL = [
     ("collectives", 16, collectives.VARIANTS),
     ("grouped_calls", 6, grouped.VARIANTS),
     ("exchanges", 4, exchanges.VARIANTS),
-    ("training", 10, {4: training_pair.ON_FOUR}),
+    ("training", 10, training_pair.ON_SEVERAL),
     ("graphs", 4, graphs.VARIANTS),
 ]
 

@@ -137,6 +137,6 @@ def one_process(draw, gpus, number):
     return p
 
 
-ON_FOUR = [data_parallel, tensor_parallel, one_process, sharded]
+ON_SEVERAL = [data_parallel, tensor_parallel, one_process, sharded]
 VARIANTS = [data_parallel, tensor_parallel, pipelined, one_process, sharded, data_parallel,
             tensor_parallel, one_process, pipelined, sharded]
