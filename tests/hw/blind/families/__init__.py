@@ -34,4 +34,7 @@ ON_SEVERAL = [
 
 
 def makers(variants, gpus):
-    return variants[gpus] if isinstance(variants, dict) else variants
+    """What is not written for eight GPUs is what there is for four."""
+    if not isinstance(variants, dict):
+        return variants
+    return variants[max(known for known in variants if known <= gpus)]
