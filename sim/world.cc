@@ -38,9 +38,9 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       continue;
     }
     gpus_.push_back(std::make_unique<Device>(
-        engine,
-        DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
-                     machine.count(Param::CopyEngines), links.nccl_memory, clock_times(machine)}));
+        engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
+                             machine.count(Param::CopyEngines), links.nccl_memory,
+                             clock_times(machine, program.warmup > 0)}));
   }
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {

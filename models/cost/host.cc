@@ -28,6 +28,13 @@ Duration call_time(Reading& read, const Call& call) {
   return call.switches_device ? time + read.time(Param::HostSetDevice) : time;
 }
 
+Duration memset_time(Reading& read, const Call& call, Bytes size) {
+  constexpr double kShare = 0.33;
+  const Duration time = call_time(read, call);
+  if (call.is_captured || size > kSmallMemset) return time;
+  return Duration{std::llround(static_cast<double>(time.count()) * kShare)};
+}
+
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size) {
   const Duration time = call_time(read, call) + at_rate(size, read.rate(rate));
   const auto least = [&](Param param) {
@@ -38,17 +45,21 @@ Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size
   return time;
 }
 
-Duration malloc_async_time(Reading& read, const Call& call, Bytes grown) {
+Duration beside_processes(Duration time, std::uint32_t others) { return time + time / 2 * others; }
+
+Duration malloc_async_time(Reading& read, const Call& call, Bytes grown, std::uint32_t others) {
   const Duration time = call_time(read, call);
   if (grown.count == 0 || !read.has(Param::HostPoolGrow)) return time;
-  return time + read.time(Param::HostPoolGrow) +
-         at_rate(grown, read.rate(Param::HostPoolGrowBandwidth));
+  const Duration growing =
+      read.time(Param::HostPoolGrow) + at_rate(grown, read.rate(Param::HostPoolGrowBandwidth));
+  return time + beside_processes(growing, others);
 }
 
-Duration pool_trim_time(Reading& read, Bytes given_back) {
+Duration pool_trim_time(Reading& read, Bytes given_back, std::uint32_t others) {
   if (given_back.count == 0 || !read.has(Param::HostPoolTrim)) return Duration{0};
-  return read.time(Param::HostPoolTrim) +
-         at_rate(given_back, read.rate(Param::HostPoolTrimBandwidth));
+  return beside_processes(
+      read.time(Param::HostPoolTrim) + at_rate(given_back, read.rate(Param::HostPoolTrimBandwidth)),
+      others);
 }
 
 Duration clear_time(Reading& read, Bytes freed) {

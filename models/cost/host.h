@@ -27,13 +27,23 @@ Duration call_time(Reading& read, const Call& call);
 /// What `cost` of calling takes longer because of `others` threads.
 Duration contention(Reading& read, Duration cost, std::uint32_t others);
 
+/// cudaMemsetAsync of device memory. Up to 4 KiB no kernel is launched: 728 B to 2.7 KiB took 1.1
+/// to 1.5 us in blind rounds 1 and 2, 8 KiB and more 3.6 us.
+inline constexpr Bytes kSmallMemset{4096};
+Duration memset_time(Reading& read, const Call& call, Bytes size);
+
 /// A call whose time grows with a size: cudaMalloc, cudaHostAlloc, ... `rate` is in bytes/s.
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size);
 
+/// What a change of the GPU's mappings takes longer because `others` processes of the node change
+/// theirs: half of it for each. Pools that grow and shrink took 0.9 of the model's time in programs
+/// of one process, 1.35 in those of two (blind rounds 1 to 3).
+Duration beside_processes(Duration time, std::uint32_t others);
+
 /// cudaMallocAsync: from what the pool has, or after it has grown by so much.
-Duration malloc_async_time(Reading& read, const Call& call, Bytes grown);
+Duration malloc_async_time(Reading& read, const Call& call, Bytes grown, std::uint32_t others = 0);
 /// What a synchronization takes longer that gives so much of the pool's memory back.
-Duration pool_trim_time(Reading& read, Bytes given_back);
+Duration pool_trim_time(Reading& read, Bytes given_back, std::uint32_t others = 0);
 /// Until memory that was freed may be given out again.
 Duration clear_time(Reading& read, Bytes freed);
 

@@ -1,7 +1,10 @@
 #include "models/cost/kernel.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+
+#include "models/cost/host.h"
 
 namespace foretrace::cost {
 namespace {
@@ -55,6 +58,16 @@ double missing_bytes(Reading& read, const Pass& pass) {
   return pass.bytes * std::clamp(beyond, 0.0, 1.0);
 }
 
+int cached_eighths(Reading& read, std::span<const Pass> passes) {
+  double bytes = 0;
+  double missing = 0;
+  for (const Pass& pass : passes) {
+    bytes += pass.bytes;
+    missing += missing_bytes(read, pass);
+  }
+  return bytes > 0 ? static_cast<int>(std::lround(8 * (1 - missing / bytes))) : 8;
+}
+
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   using enum Param;
   Rates rates{BinaryCached, BinaryBandwidth};
@@ -77,6 +90,11 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
 
 KernelCost memset_cost(Reading& read, const Pass& pass) {
   using enum Param;
+  constexpr Duration kFrontEnd =
+      std::chrono::nanoseconds{600};  // no kernel: what reads the stream's commands writes itself
+  if (pass.bytes > 0 && pass.bytes <= static_cast<double>(kSmallMemset.count)) {
+    return {kFrontEnd, 1, 0};
+  }
   return memory_bound(read, KernelBase, {&pass, 1}, {FillCached, MemsetBandwidth});
 }
 

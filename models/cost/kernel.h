@@ -24,6 +24,9 @@ struct KernelCost {
   bool keeps_its_sms = false;   ///< from wave to wave, whoever is more urgent
   bool waits_for_data = false;  ///< a memory-bound kernel
   Duration drain{};             ///< what a more urgent kernel waits for the end of a block
+  /// Its blocks take all registers of an SM: beside a memory-bound kernel, whose small blocks
+  /// follow each other on every SM, it begins when that one ends, however urgent it is.
+  bool fills_an_sm = false;
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;
@@ -40,6 +43,9 @@ struct Product {
   DataType type = DataType::Float32;
   std::int64_t m = 1, n = 1, k = 1;
   products::Contents contents = products::Contents::Random;
+  /// How much of the operands the level-2 cache still has, at most, by the memory that went through
+  /// it since: in eighths.
+  int cached_eighths = 8;
   friend auto operator<=>(const Product&, const Product&) = default;
 };
 
@@ -57,6 +63,9 @@ struct Pass {
 
 /// What of the array the level-2 cache does not hold any more.
 double missing_bytes(Reading& read, const Pass& pass);
+
+/// How much of what these passes read the level-2 cache has, in eighths (Product).
+int cached_eighths(Reading& read, std::span<const Pass> passes);
 
 /// Goes through these arrays: reads all but the last, which it writes.
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);

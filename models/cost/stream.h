@@ -9,7 +9,7 @@
 namespace foretrace::cost {
 
 /// What a stream's queue holds. A graph's launch is one entry.
-enum class Entry : std::uint8_t { Kernel, Nccl, Copy, HostFunction, Graph, NoTime };
+enum class Entry : std::uint8_t { Kernel, Nccl, Copy, HostFunction, Graph, Record, NoTime };
 
 /// From the end of the call to the entry's begin on an idle stream. Records, waits and markers
 /// (NoTime) and host functions are there at once.

@@ -11,10 +11,15 @@ namespace foretrace::sim {
 struct ClockTimes {
   Duration load{};  ///< down
   Duration rest{};  ///< up again
+  /// Of what the first load would take in the end: so much is lost when it begins.
+  double before = 0;
 };
 
 /// As the machine has them; one that knows nothing of lost clocks has kernels that lose none.
-ClockTimes clock_times(const Machine& machine);
+/// `warm`: passes of the same program ran before. Half-precision products of blind rounds 1 to 3
+/// are 5.4 % too fast (median of 29 regions) from a rested clock, and 1.5 % too slow from a lost
+/// one: the passes before leave most of their load.
+ClockTimes clock_times(const Machine& machine, bool warm);
 
 class Clock {
  public:
@@ -29,6 +34,7 @@ class Clock {
  private:
   ClockTimes times_;
   TimePoint since_{};
+  bool is_rested_ = true;
   double lost_ = 0;  ///< at since_
   double towards_ = 0;
   bool averages_ = false;

@@ -156,7 +156,10 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
 void Device::wait_for_places(Kernel& kernel) const {
   Duration drain{0};
   for (const Job& job : jobs_) {
-    if (job.kernel->priority > kernel.priority) drain = std::max(drain, job.kernel->cost.drain);
+    if (job.kernel->priority <= kernel.priority) continue;
+    const Duration block = job.kernel->cost.drain;
+    const bool until_its_end = kernel.cost.fills_an_sm && block > Duration{0} && job.speed > 0;
+    drain = std::max(drain, until_its_end ? left(job) : block);
   }
   if (kernel.held || drain == Duration{0}) return;
   kernel.cost.alone += kernel.cost.waits_for_data ? drain * 2 : drain;
@@ -215,6 +218,13 @@ void Device::slow_nccl(double memory_use) {
   if (memory.chunks != nullptr) memory.chunks->slow(memory.gpu, 1 + memory.slowdown * memory_use);
   const double rate = memory.idle.bytes_per_second() / (1 + memory.slowdown * memory_use);
   engine_.set_bandwidth(memory.link, Bandwidth::gigabytes_per_second(rate * 1e-9));
+}
+
+/// Until the job ends, as it runs now.
+Duration Device::left(const Job& job) const {
+  const auto passed = static_cast<double>((engine_.now() - job.since).count());
+  const double all = static_cast<double>(job.alone.count()) / job.speed;
+  return Duration{std::llround(std::max(0.0, job.remaining * all - passed))};
 }
 
 void Device::progress(Job& job) {

@@ -121,6 +121,7 @@ class Device final : Handler {
   void set_clock();
   void slow_nccl(double memory_use);
   double demand(const Job& job) const;
+  Duration left(const Job& job) const;
   void progress(Job& job);
   void update(Job& job, double speed);
   CopyEngine& copy_engine(std::uint32_t kind);

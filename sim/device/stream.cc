@@ -17,7 +17,7 @@ cost::Entry entry_of(const Work::What& what) {
                                [](const CopyWork&) { return Entry::Copy; },
                                [](const HostFuncWork&) { return Entry::HostFunction; },
                                [](const std::shared_ptr<GraphWork>&) { return Entry::Graph; },
-                               [&](const RecordWork& record) { return no_time(record); },
+                               [](const RecordWork&) { return Entry::Record; },
                                [&](const WaitWork& wait) { return no_time(wait); },
                                [&](const MarkerWork& marker) { return no_time(marker); },
                                [&](const FaultWork& fault) { return no_time(fault); }},

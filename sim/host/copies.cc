@@ -168,8 +168,13 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
 /// cudaMemset of host memory waits for the kernel that does it.
 void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bool synchronous) {
   if (queue_full(queue)) return;
-  const Priced call = price(begin_call(Param::HostMemset, queue.declared().device));
   const bool on_host = buffer(dst).memory != MemoryKind::Device;
+  const cost::Call made = begin_call(Param::HostMemset, queue.declared().device);
+  const Priced call = price(
+      [&](Reading& read) {
+        return on_host ? cost::call_time(read, made) : cost::memset_time(read, made, size);
+      },
+      made.is_first);
   const UsedMemory memory = used(dst, size);
   const cost::Pass pass =
       on_host ? cost::Pass{} : go_through(buffer(dst).device, {&memory, 1}).front();

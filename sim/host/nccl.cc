@@ -130,6 +130,7 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
                          {},
                          together_on(handle, calls),
                          0,
+                         {},
                          {}});
       at = kernels.end() - 1;
       const bool is_first = kernels.size() == 1;
@@ -175,15 +176,19 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
                                          kernel.together, place);
            });
     } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
-      join(entry, send->comm, send->stream, [&](NcclKernel&, NcclComm& comm, std::uint32_t rank) {
-        return comm.join_send_recv(rank, static_cast<std::uint32_t>(send->peer.eval(v)), true,
-                                   send->size.eval(v), both_ways);
-      });
+      join(entry, send->comm, send->stream,
+           [&](NcclKernel& kernel, NcclComm& comm, std::uint32_t rank) {
+             const auto peer = static_cast<std::uint32_t>(send->peer.eval(v));
+             return comm.join_send_recv(rank, peer, true, send->size.eval(v), both_ways,
+                                        kernel.ahead[{rank, peer}]);
+           });
     } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
-      join(entry, recv->comm, recv->stream, [&](NcclKernel&, NcclComm& comm, std::uint32_t rank) {
-        return comm.join_send_recv(static_cast<std::uint32_t>(recv->peer.eval(v)), rank, false,
-                                   recv->size.eval(v), both_ways);
-      });
+      join(entry, recv->comm, recv->stream,
+           [&](NcclKernel& kernel, NcclComm& comm, std::uint32_t rank) {
+             const auto peer = static_cast<std::uint32_t>(recv->peer.eval(v));
+             return comm.join_send_recv(peer, rank, false, recv->size.eval(v), both_ways,
+                                        kernel.ahead[{peer, rank}]);
+           });
     }
   }
   for (NcclKernel& kernel : kernels) set_details(kernel, both_ways);

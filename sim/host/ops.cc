@@ -107,25 +107,28 @@ void HostThread::run(const Spin& op) {
 
 void HostThread::run(const Gemm& op) {
   const auto zeros = [&](const BufferRef& ref) { return buffer(ref).contents == Contents::Zeros; };
-  const cost::Product product{.type = op.type,
-                              .m = op.m.eval(variables_),
-                              .n = op.n.eval(variables_),
-                              .k = op.k.eval(variables_),
-                              .contents = zeros(op.a) && zeros(op.b) ? products::Contents::Zeros
-                                                                     : products::Contents::Random};
-  const auto cost_of = [&](Reading& read) { return cost::gemm_cost(read, product); };
-  const auto [known, is_new] = process_.product_costs.try_emplace(product);
-  if (is_new) {
-    Reading read{machine_};
-    known->second = cost_of(read);
-  }
+  cost::Product product{.type = op.type,
+                        .m = op.m.eval(variables_),
+                        .n = op.n.eval(variables_),
+                        .k = op.k.eval(variables_),
+                        .contents = zeros(op.a) && zeros(op.b) ? products::Contents::Zeros
+                                                               : products::Contents::Random};
   const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
     return used(ref, {static_cast<std::uint64_t>(rows * columns) * size_of(op.type).count});
   };
   const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
                                matrix(op.b, product.k, product.n),
                                matrix(op.c, product.m, product.n)};
-  go_through(stream(op.stream).declared().device, memory);
+  const auto passes = go_through(stream(op.stream).declared().device, memory);
+  Reading in_cache{machine_};
+  product.cached_eighths = cost::cached_eighths(
+      in_cache, std::span{passes}.first(std::min<std::size_t>(2, passes.size())));
+  const auto cost_of = [&](Reading& read) { return cost::gemm_cost(read, product); };
+  const auto [known, is_new] = process_.product_costs.try_emplace(product);
+  if (is_new) {
+    Reading read{machine_};
+    known->second = cost_of(read);
+  }
   cost::Call call = begin_call(Param::HostLaunchGemm);
   call.kernels = known->second.kernels;
   kernel(op.stream, call, known->second, cost_of);
@@ -300,7 +303,7 @@ Duration HostThread::trim_pool(std::uint32_t device) {
   if (given_back.count == 0) return Duration{0};
   freed(device, given_back);
   Reading read{machine_};
-  return cost::pool_trim_time(read, given_back);
+  return cost::pool_trim_time(read, given_back, program_.processes - 1);
 }
 
 void HostThread::run(const Malloc& op) {
@@ -324,8 +327,11 @@ void HostThread::run(const MallocAsync& op) {
   const Bytes grown = captured ? Bytes{}
                                : process_.pools[device].allocate(
                                      op.buffer.resolve(variables_).value, buffer(op.buffer).size);
-  Priced call = price([&](Reading& read) { return cost::malloc_async_time(read, made, grown); },
-                      made.is_first || grown.count > 0);
+  Priced call = price(
+      [&](Reading& read) {
+        return cost::malloc_async_time(read, made, grown, program_.processes - 1);
+      },
+      made.is_first || grown.count > 0);
   if (grown.count > 0) call.time += until_cleared(device);
   push(stream(op.stream), call.time, cost::Entry::NoTime, MarkerWork{});
   take(call);

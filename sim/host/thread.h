@@ -174,7 +174,8 @@ class HostThread final : Handler, Waiter, ContextUser {
     Execution execution;
     Duration issued;  ///< after the call began
     std::vector<nccl::Call> together;
-    std::size_t joined = 0;                ///< of `together`
+    std::size_t joined = 0;                                             ///< of `together`
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Duration> ahead;  ///< by sender and receiver
     std::vector<const NcclCall*> entries;  ///< that the launch runs, in its operations' order
   };
   void set_details(NcclKernel& kernel, bool both_ways);

@@ -245,7 +245,11 @@ nccl::Peer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
 }
 
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
-                                                   bool sender, Bytes size, bool both_ways) {
+                                                   bool sender, Bytes size, bool both_ways,
+                                                   Duration& ahead) {
+  const auto wait_behind = [&](const Transfer& transfer) {
+    ahead += nccl::behind(machine_, transfer.cost(), ahead);
+  };
   PairQueue& queue = send_recv_[{from, to}];
   auto& mine = sender ? queue.unmatched_sends : queue.unmatched_recvs;
   auto& other = sender ? queue.unmatched_recvs : queue.unmatched_sends;
@@ -256,13 +260,15 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
       transfer->mismatch(fmt::format("{}: one side has {} bytes, the other {}",
                                      transfer->key().what, transfer->key().size_bytes, size.count));
     }
+    wait_behind(*transfer);
     return transfer;
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
-  auto transfer = std::make_shared<Transfer>(
-      engine_, key, std::vector{from, to},
-      nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to)),
-      from == to ? all_ : pair_path_(from, to));
+  nccl::Cost cost = nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to));
+  cost.latency += ahead;
+  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost,
+                                             from == to ? all_ : pair_path_(from, to));
+  wait_behind(*transfer);
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
   const nccl::Choice& choice = transfer->cost().choice;

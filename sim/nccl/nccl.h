@@ -203,8 +203,9 @@ class NcclComm {
                                             Bytes size, std::int64_t root,
                                             const std::vector<nccl::Call>& together,
                                             std::size_t place);
+  /// `ahead`: what those of the same group and pair take beside the wire; this one is added to it.
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
-                                           Bytes size, bool both_ways);
+                                           Bytes size, bool both_ways, Duration& ahead);
 
   /// `rank` is here for the connection that its operation needs. Null when that was made before;
   /// else the host thread returns at its `ready`, once it is made.

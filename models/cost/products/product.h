@@ -20,6 +20,7 @@ struct Shape {
   std::int64_t batch = 1;
   bool accumulates = false;        ///< beta is not 0: c is read too
   std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
+  double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
 };
 
 /// The kernels that a shape can get. What decides is how the rows of a, b and c are aligned: the

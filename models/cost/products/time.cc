@@ -45,7 +45,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   times.operands = at_once * (rows + columns) * depth * element / speeds.operands;
   times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
   const double bytes = least_bytes(shape);
-  const double cached = cached_share(bytes, speeds.cache_size);
+  const double cached = std::min(shape.cached, cached_share(bytes, speeds.cache_size));
   times.memory = bytes / (cached * speeds.cache + (1 - cached) * speeds.memory);
   if (plan.split > 1) {
     constexpr double kPartBytes = 4;  // parts are float32

@@ -32,4 +32,11 @@ Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bo
   return cost_of(machine, time.choice, time.terms.seconds, time.terms.wire_seconds);
 }
 
+Duration behind(const Machine& machine, const Cost& cost, Duration ahead) {
+  const double shown = cost.choice.protocol == Protocol::LL ? 0.6 : 0.75;
+  const Duration own = std::max(Duration{0}, cost.latency - ahead);
+  const Duration beside{std::llround(static_cast<double>(own.count()) * shown)};
+  return beside + at_rate(cost.wire_bytes, machine.rate(Param::NvlinkBandwidth));
+}
+
 }  // namespace foretrace::nccl

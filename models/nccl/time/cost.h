@@ -27,4 +27,10 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
 Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
                     Peer peer = Peer::SameNode);
 
+/// How much later than a transfer the next one of its group from the same sender to the same
+/// receiver begins: channels run them one after another, and hide a part of what is beside the
+/// wire. 2 to 8 transfers of 4 KiB to 16 MiB, 2 H200s: tests/hw/causes/nccl_groups.yaml. `ahead`:
+/// how much of the latency is that of transfers further ahead.
+Duration behind(const Machine& machine, const Cost& cost, Duration ahead);
+
 }  // namespace foretrace::nccl

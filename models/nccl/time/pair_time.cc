@@ -40,6 +40,22 @@ double pair_links_seconds(Reading& read, const Topology& topology, double bytes)
   return bytes * pairs / read.rate(Param::NcclPortShare);
 }
 
+/// A pair's own buffers begin where memory was allocated.
+double unaligned(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::AllToAll:
+      return kUnalignedAllToAll;
+    case Exchange::Gather:
+      return kUnalignedGather;
+    case Exchange::Scatter:
+      return kUnalignedScatter;
+    case Exchange::SendRecv:
+    case Exchange::OneWay:
+      break;
+  }
+  return 0;
+}
+
 std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchange exchange,
                                  const Choice& choice, double bytes, double peers) {
   const PairParams params = pair_params(exchange);
@@ -61,6 +77,9 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
     terms.channel_seconds = drifts
                                 ? drifting_seconds(read, params, terms.port_seconds, part)
                                 : rated_seconds(read, exchange, params, terms.port_seconds, part);
+  }
+  if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
+    terms.channel_seconds += unaligned(exchange) * terms.wire_seconds;
   }
   const double with_flags = choice.protocol == Protocol::LL ? 2 * bytes : bytes;
   terms.channel_seconds =

@@ -55,6 +55,14 @@ double shown_share(Reading& read, double part, bool chain, Protocol protocol) {
   return 1 / std::hypot(1.0, part / read.value(Param::NcclHiddenStep));
 }
 
+/// What Simple takes longer when the ranks' parts lie behind each other and do not begin aligned.
+double unaligned_seconds(CollectiveKind kind, Protocol protocol, double part, double wire) {
+  if (protocol != Protocol::Simple || is_aligned(part)) return 0;
+  if (kind == CollectiveKind::AllGather) return wire * kUnalignedAllGather;
+  if (kind == CollectiveKind::ReduceScatter) return wire * kUnalignedReduceScatter;
+  return 0;
+}
+
 }  // namespace
 
 double bus_bytes(CollectiveKind kind, double bytes, double ranks) {
@@ -108,6 +116,8 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   }
   terms.channel_seconds =
       beyond_wire_seconds(read, terms.wire_seconds, terms.drift_seconds, terms.limit_seconds);
+  terms.channel_seconds +=
+      unaligned_seconds(kind, choice.protocol, all_bytes / ranks, terms.wire_seconds);
   terms.seconds += terms.wire_seconds;
   terms.seconds += terms.steps * terms.step_seconds + terms.channel_seconds;
   return terms;

@@ -15,6 +15,7 @@ import sys
 
 import evaluate
 import generate
+from families import ON_SEVERAL, TABLE
 import measure
 import predict
 import spreads
@@ -23,7 +24,7 @@ import spreads
 def run_generate(args):
     text = args.seed or generate.seed_text(args.round.name)
     seed = generate.seed_of(text)
-    rows = generate.generate(args.round, seed)
+    rows = generate.generate(args.round, seed, TABLE if args.gpus == 2 else ON_SEVERAL, args.gpus)
     about = {"round": args.round.name, "seed_text": text, "seed": seed,
              "generator_commit": generate.commit(pathlib.Path(__file__).parent),
              "programs": len(rows)}
@@ -49,8 +50,8 @@ def run_evaluate(args):
 
 
 def run_spreads(args):
-    print(spreads.spreads(args.round, args.measured, args.foretrace, args.machine, args.gpus),
-          end="")
+    rounds = [(args.round, args.measured), *args.also]
+    print(spreads.spreads(rounds, args.foretrace, args.machine, args.gpus), end="")
     return 0
 
 
@@ -68,6 +69,8 @@ def main():
     sub = command("generate", run_generate, "write the programs of a round")
     sub.add_argument("seed", nargs="?",
                      help="text whose hash is the seed; default: foretrace blind ROUND")
+    sub.add_argument("--gpus", type=int, choices=(2, 4, 8), default=2,
+                     help="2: programs of one and two GPUs; 4, 8: programs of so many")
     sub = command("predict", run_predict, "predict every region on a machine model")
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
@@ -80,6 +83,8 @@ def main():
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub = command("spreads", run_spreads, "how far the round was off, for a machine file's bands")
     sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
+    sub.add_argument("--also", nargs=2, action="append", default=[], type=pathlib.Path,
+                     metavar=("ROUND", "MEASURED"), help="another round to learn from")
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
     sub.add_argument("--gpus", type=int, default=8, help="programs of at most so many GPUs")

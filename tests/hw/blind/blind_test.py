@@ -13,7 +13,7 @@ import evaluate
 import generate
 import measure
 import predict
-from families import TABLE
+from families import ON_SEVERAL, TABLE
 
 FORETRACE = sys.argv.pop(1) if len(sys.argv) > 1 else "foretrace"
 FEW = [(class_, min(one, 2), min(two, 2), variants) for class_, one, two, variants in TABLE]
@@ -63,6 +63,12 @@ class Generator(unittest.TestCase):
             self.assertLessEqual(len(regions), 14)
             self.assertGreaterEqual(min(regions.values()), 20)
             self.assertLessEqual(max(regions.values()), sum(regions.values()) / 6)
+
+    def test_a_round_on_four_or_eight_gpus_is_a_table_of_its_own(self):
+        for gpus in (4, 8):
+            made = [program for _, _, program in generate.programs(5, ON_SEVERAL, gpus)]
+            self.assertEqual(len(made), 40)
+            self.assertEqual({program.gpus for program in made}, {gpus})
 
     def test_a_region_has_one_name_in_its_program(self):
         for name, _, program in generate.programs(4):

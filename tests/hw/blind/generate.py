@@ -14,10 +14,11 @@ def seed_text(round_name):
     return f"foretrace blind {round_name.replace('-', ' ')}"
 
 
-def programs(seed, table=TABLE):
-    """(name, class, Program) of every program of a round."""
-    for class_, on_one, on_two, variants in table:
-        for gpus, count in ((1, on_one), (2, on_two)):
+def programs(seed, table=TABLE, several=4):
+    """(name, class, Program) of every program of a round. A row of the table that has one number of
+    programs means `several` GPUs, one that has two means one and two."""
+    for class_, *counts, variants in table:
+        for gpus, count in zip((1, 2) if len(counts) == 2 else (several,), counts):
             for number in range(count):
                 draw = Draw(f"{seed}/{class_}/{gpus}/{number}")
                 made = makers(variants, gpus)
@@ -36,10 +37,10 @@ def commit(directory):
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+" if changed else "")
 
 
-def generate(directory, seed, table=TABLE):
+def generate(directory, seed, table=TABLE, several=4):
     """Writes DIRECTORY/programs.csv and DIRECTORY/programs/CLASS/NAME.yaml; returns the rows."""
     rows, names = [], set()
-    for name, class_, program in programs(seed, table):
+    for name, class_, program in programs(seed, table, several):
         if name in names:
             raise ValueError(f"two programs are named {name}")
         names.add(name)

@@ -96,9 +96,10 @@ def points_of(directory, measured, foretrace, machine, most_gpus):
     return points
 
 
-def spreads(directory, measured, foretrace, machine, most_gpus=8):
-    """Lines for a machine file."""
-    points = points_of(directory, read_rows(measured), foretrace, machine, most_gpus)
+def spreads(rounds, foretrace, machine, most_gpus=8):
+    """Lines for a machine file, from (directory, its measured.csv) of one or several rounds."""
+    points = [point for directory, measured in rounds
+              for point in points_of(directory, read_rows(measured), foretrace, machine, most_gpus)]
     found = fit(points)
     counts = {name: sum(shares.get(name, 0) >= 0.1 for _, shares in points) for name in found}
     return "".join(f"  blind.{name}: {{value: {value:.3f}, source: blind_round, "

@@ -37,6 +37,13 @@ TEST(CallTime, OfAProductInPartsHasTheSumsLaunchToo) {
   EXPECT_EQ(answer(host_machine(), call_time, call), 12_us);
 }
 
+TEST(MemsetTime, OfLittleMemoryLaunchesNoKernel) {
+  const Machine machine = machine_of({{HostMemset, 3e-6}});
+  const Call call{.param = HostMemset};
+  EXPECT_EQ(answer(machine, memset_time, call, Bytes{4096}), 990_ns);
+  EXPECT_EQ(answer(machine, memset_time, call, Bytes{4097}), 3_us);
+}
+
 TEST(MallocAsyncTime, GrowsWhenThePoolDoes) {
   const Machine machine = machine_of({{HostMallocAsync, 1e-6},
                                       {HostPoolGrow, 40e-6},
@@ -45,10 +52,13 @@ TEST(MallocAsyncTime, GrowsWhenThePoolDoes) {
                                       {HostPoolTrimBandwidth, 0.5e12},
                                       {HostClearBandwidth, 0.25e12}});
   const Call call{.param = HostMallocAsync};
-  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{0}), 1_us);
-  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{10'000'000}), 51_us);
-  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{0}), 0_us);
-  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{10'000'000}), 40_us);
+  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{0}, 0U), 1_us);
+  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{10'000'000}, 0U), 51_us);
+  EXPECT_EQ(answer(machine, malloc_async_time, call, Bytes{10'000'000}, 1U), 76_us)
+      << "another process changes its mappings, too";
+  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{0}, 0U), 0_us);
+  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{10'000'000}, 0U), 40_us);
+  EXPECT_EQ(answer(machine, pool_trim_time, Bytes{10'000'000}, 1U), 60_us);
   EXPECT_EQ(answer(machine, clear_time, Bytes{10'000'000}), 40_us);
 }
 

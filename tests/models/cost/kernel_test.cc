@@ -37,6 +37,18 @@ TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
   EXPECT_NEAR(us(384, 256), 54.613, 1e-3);
 }
 
+TEST(CachedEighths, AreThoseOfWhatIsReadAgainSoonEnough) {
+  const Machine machine = machine_of({{Param::L2Size, 1e6}});
+  const auto of = [&](double a, double b) {
+    const std::vector<Pass> passes{{100e3, a}, {300e3, b}};
+    Reading read{machine};
+    return cached_eighths(read, passes);
+  };
+  EXPECT_EQ(of(0.5e6, 0.5e6), 8);
+  EXPECT_EQ(of(0.5e6, 5e6), 2) << "three quarters of it are gone";
+  EXPECT_EQ(of(5e6, 5e6), 0);
+}
+
 TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
   const Machine machine = machine_of({{Param::SmCount, 10},
                                       {Param::KernelBase, 1e-6},

@@ -53,7 +53,12 @@ TEST(Gap, GrowsByARecordThatStandsBetween) {
   EXPECT_EQ(between(Before::Kernel, Entry::Kernel, true), 1_us + 500_ns);
   EXPECT_EQ(between(Before::Copy, Entry::Copy, true), 2_us + 500_ns);
   EXPECT_EQ(between(Before::Kernel, Entry::Copy, true), 3_us + 500_ns);
-  EXPECT_EQ(between(Before::Kernel, Entry::NoTime, true), 0_us) << "a record waits for nothing";
+  EXPECT_EQ(between(Before::Kernel, Entry::Record, true), 0_us) << "a record waits for nothing";
+}
+
+TEST(Gap, HandsAnEventOnAsLateAsAKernelWouldBegin) {
+  EXPECT_EQ(between(Before::Event, Entry::Record), between(Before::Event, Entry::Kernel));
+  EXPECT_EQ(between(Before::Event, Entry::NoTime), 0_us);
 }
 
 TEST(Gap, BetweenCopiesOfTwoEnginesIsThatBetweenKernelAndCopy) {

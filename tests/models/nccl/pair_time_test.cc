@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/nccl/time/cost.h"
 #include "tests/models/nccl/small_machine.h"
 
 namespace foretrace::nccl {
@@ -52,6 +53,33 @@ TEST_F(PairSimple, BothWaysOverlapsChannelsAndPortTheMoreTheLongerItTakes) {
   ASSERT_EQ(channels, 8u);
   EXPECT_NEAR(channel_us, 839.385088, 1e-9);
   EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 128_MiB, 1), 10 + 1681.91652, 1e-4);
+}
+
+TEST(PairTime, OfPartsThatDoNotBeginAlignedTakesLonger) {
+  const Machine machine = test::small_machine({{NcclAllToAllLlBase, 0},
+                                               {NcclAllToAllSimpleBase, 1e-6},
+                                               {NcclAllToAllSimpleDrift, 8e-6},
+                                               {NcclExchangePower, 0.5},
+                                               {NcclAllToAllPort, 1}});
+  const auto beside = [&](Exchange exchange, std::uint64_t more) {
+    const Bytes part{(std::uint64_t{64} << 20) + more};
+    return time_of(machine, test::nodes_of(1, 2), exchange, part, 1).terms.channel_seconds;
+  };
+  const double wire = 64.0 * 1048576 / 100e9;  // of 64 MiB through a port of 100 GB/s
+  const double aligned = beside(Exchange::AllToAll, 0);
+  EXPECT_NEAR(beside(Exchange::AllToAll, 16), aligned, wire * 1e-5);
+  EXPECT_NEAR(beside(Exchange::AllToAll, 4), aligned + 1.6 * wire, wire * 1e-5);
+}
+
+TEST(Behind, IsTheWireAndWhatChannelsDoNotHideBesideIt) {
+  const Machine machine = test::small_machine({{NvlinkBandwidth, 100e9}});
+  Cost cost{.choice = {Algorithm::Ring, Protocol::Simple, 8, 544},
+            .latency = Duration{20_us},
+            .wire_bytes = {1'000'000}};
+  EXPECT_EQ(behind(machine, cost, Duration{0}), 25_us);
+  EXPECT_EQ(behind(machine, cost, Duration{12_us}), 16_us) << "12 us are those of others ahead";
+  cost.choice.protocol = Protocol::LL;
+  EXPECT_EQ(behind(machine, cost, Duration{0}), 22_us);
 }
 
 TEST_F(PairSimple, OneWayIsTheLongerOfChannelsAndPort) {

@@ -24,6 +24,16 @@ TEST(Clock, FallsSlowlyAndComesBackFaster) {
   EXPECT_NEAR(clock.lost(at(1000ms)), 0, 1e-12);
 }
 
+TEST(Clock, BeginsWhereThePassesBeforeHaveLeftIt) {
+  Clock clock{{.load = 100ms, .rest = 20ms, .before = 0.75}};
+  EXPECT_EQ(clock.lost(at(5ms)), 0) << "nothing has run that takes from it";
+  clock.towards(at(10ms), 0.2);
+  EXPECT_NEAR(clock.lost(at(10ms)), 0.15, 1e-9);
+  clock.towards(at(11ms), 0);
+  clock.towards(at(1000ms), 0.2);
+  EXPECT_NEAR(clock.lost(at(1000ms)), 0, 1e-9) << "the second load finds what the first one left";
+}
+
 TEST(Clock, WithoutTimesFollowsAtOnce) {
   Clock clock{{}};
   clock.towards(at(1ms), 0.1);

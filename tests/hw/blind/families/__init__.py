@@ -23,5 +23,18 @@ TABLE = [
 ]
 
 
+# class, programs, makers: a round on four or eight GPUs
+ON_SEVERAL = [
+    ("collectives", 16, collectives.VARIANTS),
+    ("grouped_calls", 6, grouped.VARIANTS),
+    ("exchanges", 4, exchanges.VARIANTS),
+    ("training", 10, training_pair.ON_SEVERAL),
+    ("graphs", 4, graphs.VARIANTS),
+]
+
+
 def makers(variants, gpus):
-    return variants[gpus] if isinstance(variants, dict) else variants
+    """What is not written for eight GPUs is what there is for four."""
+    if not isinstance(variants, dict):
+        return variants
+    return variants[max(known for known in variants if known <= gpus)]

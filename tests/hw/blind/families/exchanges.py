@@ -104,8 +104,8 @@ def through_the_host(draw, gpus, number):
 
 def torch_ring(draw, gpus, number):
     """isend, irecv and their batch beside kernels, as context parallelism passes its keys on."""
-    p = Program("torch_ring", "Batches of isend and irecv pass blocks on while kernels use them.", 2,
-                2)
+    p = Program("torch_ring", "Batches of isend and irecv pass blocks on while kernels use them.",
+                gpus, gpus)
     p.torch_world(), p.event("passed")
     bytes_, rounds = draw.size(64 * KIB, 64 * MIB), draw.whole(3, 12)
     p.buffer("mine", bytes_), p.buffer("theirs", bytes_)
@@ -121,5 +121,6 @@ def torch_ring(draw, gpus, number):
     return p
 
 
-VARIANTS = [peer_copies, ping_pong, halo, torch_ring, peer_copies, through_the_host, ping_pong,
-            halo, peer_copies, torch_ring]
+VARIANTS = {2: [peer_copies, ping_pong, halo, torch_ring, peer_copies, through_the_host,
+                ping_pong, halo, peer_copies, torch_ring],
+            4: [torch_ring]}

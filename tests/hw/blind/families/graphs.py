@@ -79,16 +79,17 @@ def step(draw, gpus, number):
 
 def collective(draw, gpus, number):
     """Layers of a step with NCCL between them, captured and not."""
-    p = Program("captured_collectives", "Kernels and NCCL's calls as a graph in each process.", 2, 2)
+    p = Program("captured_collectives", "Kernels and NCCL's calls as a graph in each process.",
+                gpus, gpus)
     p.stream("s"), p.graph(), p.world()
     bytes_ = draw.size(1 * KIB, 64 * MIB, 32)
-    p.buffer("x", bytes_), p.buffer("y", 2 * bytes_), p.buffer("part", bytes_ // 2)
+    p.buffer("x", bytes_), p.buffer("y", gpus * bytes_), p.buffer("part", bytes_ // gpus)
     keys = dict(comm="world", stream="s", type=draw.one("float32", "bfloat16"))
     calls = {"sum": op("nccl_all_reduce", **keys, buffer="x"),
              "gather": op("nccl_all_gather", **keys, send_buffer="x", recv_buffer="y"),
              "scatter": op("nccl_reduce_scatter", **keys, send_buffer="x", recv_buffer="part"),
              "to_all": op("nccl_all_to_all", **keys, send_buffer="x", recv_buffer="y",
-                          size=f"{bytes_ // 2}B"),
+                          size=f"{bytes_ // gpus}B"),
              "broadcast": op("nccl_broadcast", **keys, buffer="x", root=0)}
     side = draw.width(200, 2500)
     work = Product(p, "layer", side, side, draw.width(200, 2500), draw.dtype())
@@ -107,4 +108,4 @@ def collective(draw, gpus, number):
     return p
 
 
-VARIANTS = {1: [chain, step, branches, chain, step], 2: [collective]}
+VARIANTS = {1: [chain, step, branches, chain, step], 2: [collective], 4: [collective]}

@@ -8,8 +8,8 @@ from program import Program, each_device, group, op, region, repeat, sync, sync_
 
 def many_small(draw, gpus, number):
     """Many tensors: call by call, in one group, or packed into one buffer first."""
-    p = Program("many_tensors", "Many small tensors are summed: one by one, grouped, or packed.", 2,
-                2)
+    p = Program("many_tensors", "Many small tensors are summed: one by one, grouped, or packed.",
+                gpus, gpus)
     p.world(), p.stream("s")
     count, bytes_ = draw.whole(8, 80), draw.size(128, 512 * KIB, 8)
     p.buffer("tensor", bytes_, count=count), p.buffer("flat", count * bytes_)
@@ -31,7 +31,7 @@ def many_small(draw, gpus, number):
 def mixed(draw, gpus, number):
     """Different operations and sizes in one group."""
     p = Program("mixed_groups", "Different operations and sizes in one group, beside single calls.",
-                2, 2)
+                gpus, gpus)
     p.world(), p.stream("s")
     regions = []
     for g in range(2):
@@ -40,9 +40,10 @@ def mixed(draw, gpus, number):
             kind = draw.one("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce",
                             "all_reduce")
             dtype = draw.one("float32", "float32", "bfloat16")
-            bytes_ = draw.size(256, 32 * MIB, unit(dtype))
+            bytes_ = draw.size(256, 32 * MIB, unit(dtype, gpus))
             x, y = p.buffer(f"x{g}{i}", bytes_), p.buffer(f"y{g}{i}", bytes_)
-            ops.append(call(draw, kind, x, y, bytes_, comm="world", stream="s", type=dtype))
+            ops.append(call(draw, kind, x, y, bytes_, ranks=gpus, comm="world", stream="s",
+                            type=dtype))
             us += move_us(bytes_, "nccl")
         times = draw.times(us, 500, 5000, 40)
         regions += [region(f"grouped_{g}", repeat(times, group(*ops)), sync("s"), per=times),
@@ -81,7 +82,7 @@ def transfers(draw, gpus, number):
 
 def one_thread(draw, gpus, number):
     """Many small sums of both GPUs from one thread: a group for each, or one for all."""
-    p = Program("groups_of_one_thread", "One thread sums many tensors of two GPUs.", 2)
+    p = Program("groups_of_one_thread", "One thread sums many tensors of two GPUs.", gpus)
     p.world(), p.stream("s", each="device")
     count, bytes_ = draw.whole(4, 40), draw.size(256, 2 * MIB, 8)
     p.buffer("tensor", bytes_, each="device", count=count)
@@ -99,4 +100,4 @@ def one_thread(draw, gpus, number):
     return p
 
 
-VARIANTS = [many_small, mixed, transfers, one_thread]
+VARIANTS = {2: [many_small, mixed, transfers, one_thread], 4: [many_small, mixed, one_thread]}

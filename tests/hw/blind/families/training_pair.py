@@ -7,7 +7,7 @@ from program import Program, each_device, group, op, region, repeat, sync, sync_
 
 def data_parallel(draw, gpus, number):
     p = Program("data_parallel", "Gradients are summed in buckets, behind or beside the backward "
-                "pass.", 2, 2)
+                "pass.", gpus, gpus)
     p.torch_world()
     dtype, buckets = draw.dtype(), draw.whole(2, 8)
     bucket = draw.size(1 << 18, 1 << 26)
@@ -31,8 +31,8 @@ def data_parallel(draw, gpus, number):
 
 
 def tensor_parallel(draw, gpus, number):
-    p = Program("tensor_parallel", "Layers that are split over two GPUs, with sums in the way.", 2,
-                2)
+    p = Program("tensor_parallel", "Layers that are split over two GPUs, with sums in the way.",
+                gpus, gpus)
     p.torch_world()
     dtype, tokens = draw.one("bfloat16", "float16"), draw.width(100, 4000)
     hidden, depth = draw.one(1024, 1600, 2048, 3072, 4096), draw.whole(2, 5)
@@ -40,12 +40,13 @@ def tensor_parallel(draw, gpus, number):
     down = Product(p, "down", tokens, hidden, hidden * 2, dtype, a=up.names["c"])
     gelu = op("elementwise", src=up.names["c"], dst=up.names["c"], type=dtype)
     whole = dict(group="world", buffer=down.names["c"], type=dtype)
-    half = f"{tokens * hidden * 2 // 2 // 2 * 2}B"
+    part_size = f"{tokens * hidden * 2 // gpus // 2 * 2}B"
     part = p.buffer("part", tokens * hidden * 2)
     scatter = op("reduce_scatter", group="world", input=down.names["c"], output=part, type=dtype,
-                 size=half)
+                 size=part_size)
     whole_input = p.buffer("whole", tokens * hidden * 2)
-    gather = op("all_gather", group="world", input=part, output=whole_input, type=dtype, size=half)
+    gather = op("all_gather", group="world", input=part, output=whole_input, type=dtype,
+                size=part_size)
     p.thread(*in_turn(
         p, region("layers", repeat(depth, up.on(), gelu, down.on(), op("all_reduce", **whole)),
                   sync_device(), per=depth),
@@ -58,13 +59,13 @@ def tensor_parallel(draw, gpus, number):
 
 def sharded(draw, gpus, number):
     p = Program("sharded", "Weights are gathered before each layer, gradients scattered behind it.",
-                2, 2)
+                gpus, gpus)
     p.torch_world()
     dtype, depth = draw.one("bfloat16", "float16", "float32"), draw.whole(2, 6)
     m, n, k = draw.width(500, 3000), draw.width(800, 4000), draw.width(800, 4000)
     x = Product(p, "layer", m, n, k, dtype)
-    shard = p.buffer("shard", n * k * ELEMENT[dtype] // 8 * 4, count=2)
-    full = p.buffer("full", n * k * ELEMENT[dtype] // 8 * 8, count=2)
+    shard = p.buffer("shard", n * k * ELEMENT[dtype] // (4 * gpus) * 4, count=2)
+    full = p.buffer("full", n * k * ELEMENT[dtype] // (4 * gpus) * 4 * gpus, count=2)
     p.event("gathered", 2)
     p.event("scattered", 2)
     ask = lambda i: op("all_gather", group="world", input=f"shard({i})", output=f"full({i})",
@@ -115,7 +116,7 @@ def pipelined(draw, gpus, number):
 def one_process(draw, gpus, number):
     """Data parallel as one process does it: a group of calls for both GPUs."""
     p = Program("data_parallel_one_process", "One host thread trains on two GPUs, and sums their "
-                "gradients.", 2)
+                "gradients.", gpus)
     p.world()
     p.stream("work", each="device")
     dtype, bytes_ = draw.dtype(), draw.size(1 << 16, 1 << 27)
@@ -136,5 +137,6 @@ def one_process(draw, gpus, number):
     return p
 
 
+ON_SEVERAL = [data_parallel, tensor_parallel, one_process, sharded]
 VARIANTS = [data_parallel, tensor_parallel, pipelined, one_process, sharded, data_parallel,
             tensor_parallel, one_process, pipelined, sharded]
