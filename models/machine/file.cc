@@ -317,9 +317,10 @@ std::vector<std::string> machine_names() {
   std::error_code wrong;
   std::filesystem::directory_iterator files{directory, wrong};
   if (wrong) {
-    throw UsageError{fmt::format("{}: {}\n  hint: FORETRACE_MACHINES names the directory of machine "
-                                 "files",
-                                 directory.string(), wrong.message())};
+    throw UsageError{
+        fmt::format("{}: {}\n  hint: FORETRACE_MACHINES names the directory of machine "
+                    "files",
+                    directory.string(), wrong.message())};
   }
   std::vector<std::string> names;
   for (const auto& entry : files) {
