@@ -1,6 +1,7 @@
 #include "scenarios/text/data_directory.h"
 
 #include <cstdlib>
+#include <string>
 
 #include "scenarios/text/errors.h"
 
@@ -15,6 +16,7 @@ bool has_data(const fs::path& directory) {
          fs::is_directory(directory / "scenarios", none);
 }
 
+/// Empty when there is none.
 fs::path find_data() {
   std::error_code none;
   fs::path above = fs::read_symlink("/proc/self/exe", none).parent_path();
@@ -29,17 +31,31 @@ fs::path find_data() {
   if (const char* named = std::getenv("FORETRACE_DATA"); named != nullptr && has_data(named)) {
     return named;
   }
-  throw UsageError{
-      "cannot find foretrace's machine files and scenarios\n"
-      "  hint: they lie above the program or in share/foretrace beside it; set FORETRACE_DATA to "
-      "the directory that has models/machines and scenarios"};
+  return {};
+}
+
+const fs::path& found_data() {
+  static const fs::path kDirectory = find_data();
+  return kDirectory;
 }
 
 }  // namespace
 
 const fs::path& data_directory() {
-  static const fs::path kDirectory = find_data();
-  return kDirectory;
+  if (!found_data().empty()) return found_data();
+  const char* named = std::getenv("FORETRACE_DATA");
+  throw UsageError{
+      std::string{"cannot find foretrace's machine files and scenarios"} +
+      (named == nullptr ? std::string{} : std::string{"; FORETRACE_DATA="} + named + " has none") +
+      "\n  hint: they lie above the program or in share/foretrace beside it; set FORETRACE_DATA to "
+      "the directory that has models/machines and scenarios"};
+}
+
+fs::path shipped_file(const fs::path& file) {
+  std::error_code none;
+  if (!file.is_relative() || fs::exists(file, none) || found_data().empty()) return file;
+  fs::path shipped = found_data() / file;
+  return fs::exists(shipped, none) ? shipped : file;
 }
 
 }  // namespace foretrace
