@@ -1,5 +1,7 @@
 #include "scenarios/text/data_directory.h"
 
+#include <sys/auxv.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -16,10 +18,19 @@ bool has_data(const fs::path& directory) {
          fs::is_directory(directory / "scenarios", none);
 }
 
+/// Where this program's file is; without /proc (a bare root), by the name that it was called by.
+fs::path own_file() {
+  std::error_code none;
+  fs::path file = fs::read_symlink("/proc/self/exe", none);
+  if (!file.empty()) return file;
+  const auto* called = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return called == nullptr ? fs::path{} : fs::canonical(called, none);
+}
+
 /// Empty when there is none.
 fs::path find_data() {
   std::error_code none;
-  fs::path above = fs::read_symlink("/proc/self/exe", none).parent_path();
+  fs::path above = own_file().parent_path();
   while (!above.empty()) {
     if (has_data(above)) return above;
     if (const fs::path installed = above / "share" / "foretrace"; has_data(installed)) {

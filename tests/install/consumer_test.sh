@@ -20,5 +20,7 @@ end=$("$scratch/build/consumer" "$scenario" "$scratch/prefix/share/foretrace/mod
 "$scratch/prefix/bin/foretrace" simulate "$scenario" --machine h200-nvswitch-8 -o "$scratch/run" >/dev/null
 expected=$(python3 -c '
 import json, sys
-print(max(span["end_ns"] for span in json.load(open(sys.argv[1]))["spans"]))' "$scratch/run/predicted.timeline.json")
+timeline = json.load(open(sys.argv[1]))
+end = timeline["span_columns"].index("end_ns")
+print(max(span[end] for span in timeline["spans"]))' "$scratch/run/predicted.timeline.json")
 [ "$end" = "$expected" ] || { echo "the library says $end ns, the program $expected ns"; exit 1; }
