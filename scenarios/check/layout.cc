@@ -1,6 +1,8 @@
 // Products that a library serves with a slow kernel because of how their operands lie in memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
 

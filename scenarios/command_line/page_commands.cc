@@ -31,8 +31,8 @@ void add_page_commands(CLI::App& root, const std::string& version) {
   auto shell = std::make_shared<std::string>();
   CLI::App& completion =
       add_subcommand(root, "completion", "A completion of this command line for bash or zsh",
-                     "source <(" + program + " completion bash)\n  " + program +
-                         " completion zsh > ~/.zfunc/_" + program);
+                     program + " completion bash > ~/.local/share/bash-completion/completions/" +
+                         program + "\n  " + program + " completion zsh > ~/.zfunc/_" + program);
   completion.add_option("shell", *shell, "bash or zsh")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh"}));
