@@ -267,7 +267,7 @@ void MapReader::finish() {
     if (std::ranges::find(known_, entry.key.text) != known_.end()) continue;
     if (entry.key.text.ends_with(')') || entry.key.text.find(") ") != std::string::npos) {
       problems_.error(entry.key, fmt::format("'{}' is no key", entry.key.text),
-                      "inside of {...} a comma ends the value: write 'min(a, b)' in quotes");
+                      "inside of {...} a comma ends the value: write it in quotes");
       continue;
     }
     problems_.error(entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
