@@ -5,7 +5,8 @@
 // - fit, or learned from measurements in another way (ParamValue::trusted_as): its spread (one
 //   sigma over machines and starts). Where the file gives none, 5 %: eight of
 //   ten repeats of NCCL's graph launches on 2 to 4 H200s are that near.
-// - published, also learned from published tables that tell no spread: 15 %. Of the points that were
+// - published, also learned from published tables that tell no spread: 15 %. Of the points that
+// were
 //   left out of the fits to such tables, eight of ten are within -12 and +22 %
 //   (models/machines/README.md).
 // - datasheet: 25 %. Of an H200's memory, programs reach 4.1 of 4.8 TB/s.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reports/timeline/timeline_json.h"
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -16,7 +17,8 @@ LoadedTimeline load(const fs::path& file) { return {file, read_timeline(file)}; 
 
 std::vector<fs::path> timelines_below(const std::vector<fs::path>& roots) {
   std::vector<fs::path> files;
-  for (const fs::path& root : roots) {
+  for (const fs::path& named : roots) {
+    const fs::path root = shipped_file(named);
     if (!fs::is_directory(root)) {
       throw UsageError{fmt::format("{}: no such directory", root.string())};
     }
@@ -33,7 +35,8 @@ std::vector<fs::path> timelines_below(const std::vector<fs::path>& roots) {
 
 }  // namespace
 
-Run load_run(const fs::path& path) {
+Run load_run(const fs::path& named) {
+  const fs::path path = shipped_file(named);
   Run run{.path = path, .predicted = std::nullopt, .measured = std::nullopt};
   if (!fs::is_directory(path)) {
     LoadedTimeline loaded = load(path);

@@ -128,7 +128,7 @@ void warn_of_signals_never_given(const Program& program, Problems& problems) {
       if (!is_given[id] && !missing) missing = id;
     });
     if (!missing) return;
-    report(problems, op, Severity::Warning,
+    report(problems, op, Severity::Hang,
            fmt::format("nothing in this file gives the signal '{}': this waits for ever",
                        program.signals[*missing].name));
   });

@@ -26,4 +26,8 @@ void check_hangs(const Program& program, const HappensBefore& order, Problems& p
 /// check_program.
 void check_races(const Program& program, const HappensBefore& order, Problems& problems);
 
+/// Warnings about products whose layout gets a slow kernel: for `foretrace check` alone, since the
+/// prediction knows it.
+Diagnostics slow_layouts(const Program& program);
+
 }  // namespace foretrace

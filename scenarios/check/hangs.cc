@@ -49,7 +49,7 @@ void check_hangs(const Program& program, const HappensBefore& order, Problems& p
   std::set<const Op*> warned;
   const auto warn = [&](const Op& op, const std::string& message, const std::string& hint) {
     if (!warned.insert(&op).second) return;
-    problems.add(op.line, op.column, Severity::Warning, message, hint);
+    problems.add(op.line, op.column, Severity::Hang, message, hint);
   };
   bool a_thread_waits = false;
   for (std::uint32_t n = 0; n < order.nodes.size(); ++n) {

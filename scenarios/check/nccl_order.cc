@@ -135,7 +135,7 @@ class CallLister {
 };
 
 void warn(Problems& problems, const Op& at, std::string message, std::string hint = {}) {
-  problems.add(at.line, at.column, Severity::Warning, std::move(message), std::move(hint));
+  problems.add(at.line, at.column, Severity::Hang, std::move(message), std::move(hint));
 }
 
 /// "nccl_broadcast of 1024 B (line 12)".

@@ -121,7 +121,8 @@ OpKind read_host_func(OpFields& fields) {
 constexpr std::array kKernelOps{
     OpSyntax{"spin", "[stream] duration [blocks]", "a kernel of given length on some SMs",
              read_spin},
-    OpSyntax{"gemm", "[stream] m n k [type] a b c", "c = a * b through cuBLAS", read_gemm},
+    OpSyntax{"gemm", "[stream] m n k [type] a b c",
+             "c (m x n) = a (m x k) * b (k x n) through cuBLAS, column-major, packed", read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
              "a kernel that reads up to two buffers and writes one", read_elementwise},
     OpSyntax{"library_kernel", "[stream] kernel [flops] size [width]",

@@ -209,7 +209,8 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   if (reader.problems.error_count() > 0 || !has_training_step(root)) return std::nullopt;
   Expanded expanded = expand_training_step(reader, root, parameters);
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
-  return ExpandedScenario{std::move(expanded.step), std::move(expanded.text), std::move(*expanded.expansion)};
+  return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
+                          std::move(*expanded.expansion)};
 }
 
 Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters) {

@@ -1,4 +1,4 @@
-// `threads:` and the blocks inside: repeat, for_each, region, nccl_group, graph_capture.
+// `threads:` and the blocks inside: repeat, for_each, when, region, nccl_group, graph_capture.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,6 +15,19 @@ namespace {
 constexpr auto kMostInstances = static_cast<std::int64_t>(kMostExecutions);
 
 constexpr std::size_t kMostHostThreads = 262'144;
+constexpr std::size_t kMostAnswers = 1 << 20;  // of conditions: each times the processes
+
+/// The condition of each `when` in a list of operations, in the order of the file.
+void find_conditions(const YamlNode& ops, std::vector<const YamlNode*>& found) {
+  for (const YamlNode& item : ops.items) {
+    for (const YamlEntry& op : item.entries) {
+      for (const YamlEntry& key : op.value.entries) {
+        if (op.key.text == "when" && key.key.text == "condition") found.push_back(&key.value);
+        find_conditions(key.value, found);
+      }
+    }
+  }
+}
 
 class ThreadReader {
  public:
@@ -48,12 +61,65 @@ class ThreadReader {
       }
       return;
     }
-    reader_.domain = {thread.processes, {}};
-    if (ops != nullptr) thread.ops = read_block(*ops);
-    reader_.program.threads.push_back(std::move(thread));
+    if (ops == nullptr) return;
+    std::vector<const YamlNode*> conditions;
+    find_conditions(*ops, conditions);
+    const std::size_t errors = problems().error_count();
+    for (const auto& [answers, processes] : answer(conditions, thread.processes)) {
+      holds_.clear();
+      for (std::size_t i = 0; i < conditions.size(); ++i) holds_[conditions[i]] = answers[i];
+      reader_.domain = {processes, {}};
+      reader_.program.threads.push_back({thread.name, processes, read_block(*ops)});
+      if (problems().error_count() > errors) return;  // the others would say the same
+    }
   }
 
  private:
+  /// Processes for which the same conditions hold run the same operations: one thread each.
+  std::map<std::vector<bool>, std::vector<std::uint32_t>> answer(
+      const std::vector<const YamlNode*>& conditions, const std::vector<std::uint32_t>& processes) {
+    std::map<std::vector<bool>, std::vector<std::uint32_t>> groups;
+    if (conditions.size() * processes.size() > kMostAnswers) {
+      problems().error(*conditions.back(),
+                       fmt::format("the conditions of 'when' times the processes are more than {}",
+                                   kMostAnswers));
+      return groups;
+    }
+    reader_.domain = {processes, {}};
+    const std::size_t errors = problems().error_count();
+    std::vector<Expr> all;
+    all.reserve(conditions.size());
+    for (const YamlNode* node : conditions) all.push_back(read_expr(reader_, *node, kNumber, 0, 1));
+    std::vector<bool> ever(all.size());
+    for (const std::uint32_t process : processes) {
+      const std::array<std::int64_t, 1> variables{process};
+      std::vector<bool> answers;
+      answers.reserve(all.size());
+      for (const Expr& condition : all) answers.push_back(condition.eval(variables) != 0);
+      for (std::size_t i = 0; i < all.size(); ++i) ever[i] = ever[i] || answers[i];
+      groups[answers].push_back(process);
+    }
+    for (std::size_t i = 0; i < all.size() && problems().error_count() == errors; ++i) {
+      if (!ever[i]) {
+        problems().warning(*conditions[i],
+                           "this holds in none of the thread's processes, so its "
+                           "operations are not even read");
+      }
+    }
+    return groups;
+  }
+
+  /// `ops`, or `otherwise`, in the place of the `when`.
+  void read_when(MapReader& map, Block& block) {
+    const YamlNode* condition = map.required("condition");
+    const YamlNode* ops = map.required("ops");
+    const YamlNode* otherwise = map.optional("otherwise");
+    const auto holds = holds_.find(condition);
+    const YamlNode* chosen = holds != holds_.end() && holds->second ? ops : otherwise;
+    if (chosen == nullptr) return;
+    for (Op& op : read_block(*chosen)) block.push_back(std::move(op));
+  }
+
   Program& program() { return reader_.program; }
   Problems& problems() { return reader_.problems; }
 
@@ -114,9 +180,13 @@ class ThreadReader {
     const bool is_lowered = lowered != lowered_ops_.end();
     const bool is_block = std::ranges::find(blocks, name, &BlockSyntax::name) != blocks.end();
     if (found == simple_ops_.end() && !is_block && !is_lowered) {
-      problems().error(entry.key, fmt::format("unknown operation '{}'", name),
-                       suggest(name, all_names()));
+      problems().error(entry.key, fmt::format("unknown operation '{}'", name), hint_for(name));
       return;
+    }
+    if (name == "when") {
+      MapReader map{entry.value, name, problems()};
+      read_when(map, block);
+      return map.finish();
     }
     // What a lowered operation becomes is more than one.
     const KindFacts* facts = kind_facts(name == "for_each" ? "repeat" : name);
@@ -232,6 +302,11 @@ class ThreadReader {
     return capture;
   }
 
+  std::string hint_for(const std::string& name) const {
+    const std::string hint = suggest(name, all_names());
+    return hint.empty() ? "'foretrace list ops --keys' prints all of them" : hint;
+  }
+
   std::vector<std::string> all_names() const {
     std::vector<std::string> names;
     names.reserve(simple_ops_.size() + lowered_ops_.size() + block_ops().size());
@@ -245,7 +320,8 @@ class ThreadReader {
   std::map<std::string_view, const OpSyntax*> simple_ops_;
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
-  std::size_t host_threads_ = 0;  ///< of all processes
+  std::map<const YamlNode*, bool> holds_;  ///< conditions, for the processes that are read
+  std::size_t host_threads_ = 0;           ///< of all processes
   bool said_many_ = false;
   bool in_nccl_group_ = false;
   bool in_capture_ = false;
@@ -254,6 +330,8 @@ class ThreadReader {
 constexpr std::array kBlocks{
     BlockSyntax{"repeat", "[index] times ops", "runs its operations several times"},
     BlockSyntax{"for_each", "index in ops", "the same for each index below a number: in: devices"},
+    BlockSyntax{"when", "condition ops [otherwise]",
+                "only in processes for which it holds: condition: process == 0"},
     BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
     BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
     BlockSyntax{"graph_capture", "graph stream ops", "what is queued inside becomes a CUDA graph"},

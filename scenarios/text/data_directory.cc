@@ -1,6 +1,9 @@
 #include "scenarios/text/data_directory.h"
 
+#include <sys/auxv.h>
+
 #include <cstdlib>
+#include <string>
 
 #include "scenarios/text/errors.h"
 
@@ -15,9 +18,19 @@ bool has_data(const fs::path& directory) {
          fs::is_directory(directory / "scenarios", none);
 }
 
+/// Where this program's file is; without /proc (a bare root), by the name that it was called by.
+fs::path own_file() {
+  std::error_code none;
+  fs::path file = fs::read_symlink("/proc/self/exe", none);
+  if (!file.empty()) return file;
+  const auto* called = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return called == nullptr ? fs::path{} : fs::canonical(called, none);
+}
+
+/// Empty when there is none.
 fs::path find_data() {
   std::error_code none;
-  fs::path above = fs::read_symlink("/proc/self/exe", none).parent_path();
+  fs::path above = own_file().parent_path();
   while (!above.empty()) {
     if (has_data(above)) return above;
     if (const fs::path installed = above / "share" / "foretrace"; has_data(installed)) {
@@ -29,17 +42,31 @@ fs::path find_data() {
   if (const char* named = std::getenv("FORETRACE_DATA"); named != nullptr && has_data(named)) {
     return named;
   }
-  throw UsageError{
-      "cannot find foretrace's machine files and scenarios\n"
-      "  hint: they lie above the program or in share/foretrace beside it; set FORETRACE_DATA to "
-      "the directory that has models/machines and scenarios"};
+  return {};
+}
+
+const fs::path& found_data() {
+  static const fs::path kDirectory = find_data();
+  return kDirectory;
 }
 
 }  // namespace
 
 const fs::path& data_directory() {
-  static const fs::path kDirectory = find_data();
-  return kDirectory;
+  if (!found_data().empty()) return found_data();
+  const char* named = std::getenv("FORETRACE_DATA");
+  throw UsageError{
+      std::string{"cannot find foretrace's machine files and scenarios"} +
+      (named == nullptr ? std::string{} : std::string{"; FORETRACE_DATA="} + named + " has none") +
+      "\n  hint: they lie above the program or in share/foretrace beside it; set FORETRACE_DATA to "
+      "the directory that has models/machines and scenarios"};
+}
+
+fs::path shipped_file(const fs::path& file) {
+  std::error_code none;
+  if (!file.is_relative() || fs::exists(file, none) || found_data().empty()) return file;
+  fs::path shipped = found_data() / file;
+  return fs::exists(shipped, none) ? shipped : file;
 }
 
 }  // namespace foretrace

@@ -11,4 +11,8 @@ namespace foretrace {
 /// a program may be moved together with its files. Throws UsageError when there is none.
 const std::filesystem::path& data_directory();
 
+/// Of a file or directory that a user names: `file` itself where it is, else the shipped one of
+/// that name ("scenarios/examples/prefetch_two_streams.yaml" from anywhere), else `file`.
+std::filesystem::path shipped_file(const std::filesystem::path& file);
+
 }  // namespace foretrace

@@ -108,6 +108,41 @@ std::string render(const Diagnostics& diagnostics, std::string_view source_text)
   return text;
 }
 
+namespace {
+
+/// Whether `given` is the beginning of `name`, or each of its words that of a word of `name`, in
+/// their order: "h200" of "h200-nvswitch-8", "dev_sync" of "device_synchronize".
+bool abbreviates(std::string_view given, std::string_view name) {
+  std::size_t at = 0;
+  bool begins_word = true;
+  for (std::size_t i = 0; i < name.size() && at < given.size(); ++i) {
+    const bool separates = name[i] == '_' || name[i] == '-' || name[i] == '.' || name[i] == '/';
+    if (given[at] == name[i] && (begins_word || (at > 0 && given[at - 1] == name[i - 1]))) {
+      ++at;
+      begins_word = separates;
+      continue;
+    }
+    if (separates && (given[at] == '_' || given[at] == '-')) ++at;
+    begins_word = separates;
+  }
+  return at == given.size();
+}
+
+/// At most three of `known` that `given` may be short for.
+std::vector<std::string> written_out(std::string_view given,
+                                     const std::vector<std::string>& known) {
+  constexpr std::size_t kShortest = 3;
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> found;
+  if (given.size() < kShortest) return found;
+  for (const std::string& name : known) {
+    if (found.size() < kMost && abbreviates(given, name)) found.push_back(name);
+  }
+  return found;
+}
+
+}  // namespace
+
 std::string suggest(std::string_view given, const std::vector<std::string>& known) {
   constexpr std::size_t kLongestName = 64;  // nobody mistypes a longer one; keeps this cheap
   if (given.size() <= kLongestName) {
@@ -122,6 +157,9 @@ std::string suggest(std::string_view given, const std::vector<std::string>& know
       }
     }
     if (!best.empty()) return fmt::format("did you mean '{}'?", best);
+    if (const auto longer = written_out(given, known); !longer.empty()) {
+      return fmt::format("did you mean '{}'?", fmt::join(longer, "' or '"));
+    }
   }
   if (known.empty() || known.size() > kFewChoices) return {};
   return fmt::format("known here: {}", fmt::join(known, ", "));

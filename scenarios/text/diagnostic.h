@@ -14,7 +14,11 @@ struct SourceSpot {
   int column{};  ///< 1-based
 };
 
-enum class Severity { Error, Warning };
+enum class Severity {
+  Error,
+  Warning,
+  Hang  ///< it never ends, whatever the times are: shown as a warning where it runs all the same
+};
 
 /// One thing wrong with a user's file, worded for the user.
 struct Diagnostic {

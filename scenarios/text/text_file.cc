@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -55,8 +56,9 @@ struct OpenFile {
 
 }  // namespace
 
-tl::expected<std::string, std::string> read_plain_file(const std::filesystem::path& file,
+tl::expected<std::string, std::string> read_plain_file(const std::filesystem::path& named,
                                                        std::size_t most) {
+  const std::filesystem::path file = shipped_file(named);
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return tl::unexpected{why_not_opened()};
   // Before it is opened: that alone changes some devices. And once more: it may be another by then.

@@ -13,7 +13,7 @@ namespace foretrace {
 inline constexpr std::size_t kLargestText = std::size_t{16} << 20;
 
 /// The whole file; or why not, as the end of "FILE: ": missing, a directory, a fifo or device, or
-/// longer than `most` bytes.
+/// longer than `most` bytes. A shipped file is found by its name in the repository, too.
 tl::expected<std::string, std::string> read_plain_file(const std::filesystem::path& file,
                                                        std::size_t most);
 

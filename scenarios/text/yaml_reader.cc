@@ -193,6 +193,12 @@ Diagnostics Problems::take() {
   std::ranges::stable_sort(all_, {}, [](const Diagnostic& d) {
     return std::pair{d.at.line, d.at.column};
   });
+  // Text that is read once for each group of processes says the same again.
+  const auto again = std::ranges::unique(all_, [](const Diagnostic& a, const Diagnostic& b) {
+    return a.at.line > 0 && a.at.line == b.at.line && a.at.column == b.at.column &&
+           a.message == b.message;
+  });
+  all_.erase(again.begin(), again.end());
   return std::exchange(all_, {});
 }
 
@@ -259,6 +265,11 @@ bool MapReader::has(std::string_view key) const {
 void MapReader::finish() {
   for (const YamlEntry& entry : node_.entries) {
     if (std::ranges::find(known_, entry.key.text) != known_.end()) continue;
+    if (entry.key.text.ends_with(')') || entry.key.text.find(") ") != std::string::npos) {
+      problems_.error(entry.key, fmt::format("'{}' is no key", entry.key.text),
+                      "inside of {...} a comma ends the value: write it in quotes");
+      continue;
+    }
     problems_.error(entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
                     problems_.is_full() ? "" : suggest(entry.key.text, known_));
   }

@@ -57,9 +57,22 @@ std::optional<std::int64_t> apply(Op op, std::int64_t a, std::int64_t b) {
       return b == -1 ? 0 : floor_mod(a, b);
     case Op::Pow:
       return power(a, b);
+    case Op::Min:
+      return std::min(a, b);
+    case Op::Max:
+      return std::max(a, b);
+    case Op::Less:
+      return a < b ? 1 : 0;
+    case Op::LessEqual:
+      return a <= b ? 1 : 0;
+    case Op::Equal:
+      return a == b ? 1 : 0;
+    case Op::NotEqual:
+      return a != b ? 1 : 0;
     case Op::Constant:
     case Op::Variable:
     case Op::Neg:
+    case Op::Select:
       break;
   }
   return std::nullopt;
@@ -79,6 +92,9 @@ std::optional<std::int64_t> evaluate(const std::vector<Expr::Instruction>& code,
       const auto result = apply(Op::Sub, 0, stack[top - 1]);
       if (!result) return std::nullopt;
       stack[top - 1] = *result;
+    } else if (op == Op::Select) {
+      top -= 2;
+      stack[top - 1] = stack[top - 1] != 0 ? stack[top] : stack[top + 1];
     } else {
       const auto result = apply(op, stack[top - 2], stack[top - 1]);
       if (!result) return std::nullopt;
@@ -122,6 +138,28 @@ std::optional<Interval> pow_bounds(Interval base, Interval exponent) {
   return Interval{-magnitude, magnitude};
 }
 
+/// 0 ... 1, or the one of them that it always is.
+Interval comparison_bounds(Op op, Interval a, Interval b) {
+  switch (op) {
+    case Op::Less:
+      return {a.high < b.low ? 1 : 0, a.low < b.high ? 1 : 0};
+    case Op::LessEqual:
+      return {a.high <= b.low ? 1 : 0, a.low <= b.high ? 1 : 0};
+    case Op::Equal:
+      return {a.low == a.high && a == b ? 1 : 0, a.low <= b.high && b.low <= a.high ? 1 : 0};
+    default: {
+      const Interval equal = comparison_bounds(Op::Equal, a, b);
+      return {1 - equal.high, 1 - equal.low};
+    }
+  }
+}
+
+Interval select_bounds(Interval condition, Interval then, Interval otherwise) {
+  if (condition.low > 0 || condition.high < 0) return then;
+  if (condition.low == 0 && condition.high == 0) return otherwise;
+  return {std::min(then.low, otherwise.low), std::max(then.high, otherwise.high)};
+}
+
 std::optional<Interval> bounds_of(Op op, Interval a, Interval b) {
   switch (op) {
     case Op::Add: {
@@ -142,9 +180,19 @@ std::optional<Interval> bounds_of(Op op, Interval a, Interval b) {
       return mod_bounds(a, b);
     case Op::Pow:
       return pow_bounds(a, b);
+    case Op::Min:
+      return Interval{std::min(a.low, b.low), std::min(a.high, b.high)};
+    case Op::Max:
+      return Interval{std::max(a.low, b.low), std::max(a.high, b.high)};
+    case Op::Less:
+    case Op::LessEqual:
+    case Op::Equal:
+    case Op::NotEqual:
+      return comparison_bounds(op, a, b);
     case Op::Constant:
     case Op::Variable:
     case Op::Neg:
+    case Op::Select:
       break;
   }
   return std::nullopt;
@@ -152,7 +200,7 @@ std::optional<Interval> bounds_of(Op op, Interval a, Interval b) {
 
 std::size_t operands_of(Op op) {
   if (op == Op::Constant || op == Op::Variable) return 0;
-  return op == Op::Neg ? 1 : 2;
+  return op == Op::Neg ? 1 : op == Op::Select ? 3 : 2;
 }
 
 }  // namespace
@@ -199,6 +247,12 @@ std::optional<Interval> Expr::bounds(std::span<const Interval> variable_ranges) 
       const auto negated = bounds_of(Op::Sub, {0, 0}, stack.back());
       if (!negated) return std::nullopt;
       stack.back() = *negated;
+    } else if (op == Op::Select) {
+      const Interval otherwise = stack.back();
+      stack.pop_back();
+      const Interval then = stack.back();
+      stack.pop_back();
+      stack.back() = select_bounds(stack.back(), then, otherwise);
     } else {
       const Interval b = stack.back();
       stack.pop_back();
@@ -224,6 +278,18 @@ std::string Expr::to_string() const {
         return "/";
       case Op::Mod:
         return "%";
+      case Op::Min:
+        return "min";
+      case Op::Max:
+        return "max";
+      case Op::Less:
+        return "<";
+      case Op::LessEqual:
+        return "<=";
+      case Op::Equal:
+        return "==";
+      case Op::NotEqual:
+        return "!=";
       default:
         return "**";
     }
@@ -236,6 +302,12 @@ std::string Expr::to_string() const {
       stack.push_back(fmt::format("v{}", value));
     } else if (op == Op::Neg) {
       stack.back() = fmt::format("(-({}))", stack.back());
+    } else if (op == Op::Select) {
+      const std::string otherwise = std::move(stack.back());
+      stack.pop_back();
+      const std::string then = std::move(stack.back());
+      stack.pop_back();
+      stack.back() = fmt::format("if({}, {}, {})", stack.back(), then, otherwise);
     } else {
       const std::string right = std::move(stack.back());
       stack.pop_back();

@@ -1,5 +1,6 @@
 // Integer expressions of a scenario that are only known while the program runs: `x(i % 2)`,
-// `peer: (process + 1) % processes`, `size: 4KiB * 2 ** i`. Parameters are already folded in.
+// `peer: (process + 1) % processes`, `size: min(4KiB * 2 ** i, 1MiB)`, `if(process == 0, 8MiB,
+// 0B)`. Parameters are already folded in.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,24 @@ using Variables = std::span<const std::int64_t>;
 /// down, as in Python: (process - 1) % processes is the left neighbour, also of process 0.
 class Expr {
  public:
-  enum class Op : std::uint8_t { Constant, Variable, Add, Sub, Mul, Div, Mod, Pow, Neg };
+  enum class Op : std::uint8_t {
+    Constant,
+    Variable,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    Pow,
+    Neg,
+    Min,
+    Max,
+    Less,  ///< this and the next three: 1 or 0
+    LessEqual,
+    Equal,
+    NotEqual,
+    Select  ///< of three: the second where the first is not 0, else the third; all are computed
+  };
   struct Instruction {
     Op op;
     std::int64_t value{};  ///< Constant: the number. Variable: the slot.

@@ -90,14 +90,16 @@ class Scanner {
       while (is_letter(at(position_)) || is_digit(at(position_))) ++position_;
       return make(TokenKind::Name, begin);
     }
-    if (text_.substr(begin, 2) == "**") {
+    constexpr std::array<std::string_view, 5> kPairs{"**", "<=", ">=", "==", "!="};
+    if (std::ranges::find(kPairs, text_.substr(begin, 2)) != kPairs.end()) {
       position_ += 2;
       return make(TokenKind::Symbol, begin);
     }
     ++position_;
-    if (std::string_view{"+-*/%(),"}.find(c) != std::string_view::npos) {
+    if (std::string_view{"+-*/%(),<>"}.find(c) != std::string_view::npos) {
       return make(TokenKind::Symbol, begin);
     }
+    if (c == '=') return bad(begin, "'=' is no operator here", "did you mean '=='?");
     return bad(begin, "this is not a quantity such as 64MiB, 50us or $n * 4B");
   }
 
@@ -153,6 +155,10 @@ class Scanner {
                          !is_letter(at(position_ + 2)) && !is_digit(at(position_ + 2));
     if (is_rate) position_ += 2;
     const auto name = text_.substr(unit_begin, position_ - unit_begin);
+    if (name == "and" || name == "or") {  // "i < 3 and ...": no unit
+      position_ = after_number;
+      return finish_number(begin, std::move(value), kNumber);
+    }
     const auto* unit = std::ranges::find(kUnits, name, &UnitName::name);
     if (unit == kUnits.end()) return unknown_unit(unit_begin, name);
     value *= Rational{unit->numerator, unit->denominator};

@@ -37,6 +37,16 @@ std::optional<std::int64_t> period_of(const Expr& expr, std::size_t slot) {
       const bool is_constant = op == Expr::Op::Constant;
       stack.push_back({!is_constant && static_cast<std::size_t>(value) == slot, 1});
       constants.push_back(is_constant ? std::optional{value} : std::nullopt);
+    } else if (op == Expr::Op::Select) {
+      for (int further = 0; further < 2; ++further) {
+        const Dependence last = stack.back();
+        stack.pop_back();
+        constants.pop_back();
+        stack.back().is_polynomial = stack.back().is_polynomial || last.is_polynomial;
+        stack.back().period = std::lcm(stack.back().period, last.period);
+      }
+      constants.back().reset();
+      if (stack.back().is_polynomial || stack.back().period > kLongest) return std::nullopt;
     } else {
       const Dependence right = stack.back();
       const auto divisor = constants.back();
@@ -51,7 +61,7 @@ std::optional<std::int64_t> period_of(const Expr& expr, std::size_t slot) {
       } else if (op == Expr::Op::Add || op == Expr::Op::Sub || op == Expr::Op::Mul) {
         left.is_polynomial = left.is_polynomial || right.is_polynomial;
       } else if (left.is_polynomial || right.is_polynomial) {
-        return std::nullopt;  // i / 2, 2 ** i
+        return std::nullopt;  // i / 2, 2 ** i, min(i, 4)
       }
       if (left.period > kLongest) return std::nullopt;  // so the product above stays in 64 bits
     }

@@ -1,12 +1,15 @@
+#include "scenarios/check/check.h"
+
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -40,14 +43,32 @@ nlohmann::ordered_json to_json(const Program& program) {
           {"hash", program.hash}};
 }
 
+/// Whether the program comes to its end. Prints what is doubtful; that it never ends is an error.
+bool ends(ReadProgram& read, const std::string& text) {
+  bool ends = true;
+  for (Diagnostic& warning : read.warnings) {
+    if (warning.severity != Severity::Hang) continue;
+    warning.severity = Severity::Error;
+    ends = false;
+  }
+  for (Diagnostic& slow : slow_layouts(read.program)) read.warnings.push_back(std::move(slow));
+  print_error("{}", render(read.warnings, text));
+  return ends;
+}
+
 int run_check(const CheckOptions& options) {
   int exit_code = kDone;
   auto rows = nlohmann::ordered_json::array();
   for (const std::string& file : options.files) {
     try {
-      const Program program = load_scenario(file, options.parameters);
-      if (options.format == "text") print_line(program);
-      rows.push_back(to_json(program));
+      const std::string text = read_text_file(file);
+      auto read = read_scenario(text, file, options.parameters);
+      if (!read) throw UsageError{render(read.error(), text)};
+      const bool is_ok = ends(*read, text);
+      if (!is_ok) exit_code = std::max(exit_code, static_cast<int>(kBadAnswer));
+      if (is_ok && options.format == "text") print_line(read->program);
+      rows.push_back(to_json(read->program));
+      rows.back()["ok"] = is_ok;
     } catch (const UsageError& error) {
       print_error("{}", error.what());
       rows.push_back({{"file", file}, {"ok", false}});
@@ -64,8 +85,9 @@ int run_check(const CheckOptions& options) {
 }  // namespace
 
 void add_check_command(CLI::App& app, int& exit_code) {
-  CLI::App& command = add_subcommand(app, "check", "Read scenarios and say what is wrong",
-                                     "foretrace check my_scenario.yaml --set size=16MiB");
+  CLI::App& command = add_subcommand(
+      app, "check", "Read scenarios and say what is wrong; exit 1 when one would never end",
+      "foretrace check my_scenario.yaml --set size=16MiB");
   auto options = std::make_shared<CheckOptions>();
   command.add_option("FILE", options->files, "Scenario files")->required();
   command.add_option("--format", options->format, "text or json")

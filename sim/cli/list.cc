@@ -118,6 +118,7 @@ std::vector<std::string> machine_lines() {
 /// `for_people`: with how much is fitted, published, a datasheet's or assumed.
 std::vector<std::string> names(const std::string& what, bool for_people) {
   if (what == "scenarios") return scenario_files();
+  if (what == "data") return {data_directory().string()};
   if (what == "machines") return for_people ? machine_lines() : machine_names();
   if (what == "parameters") return parameter_keys(for_people);
   return op_names();
@@ -128,11 +129,13 @@ std::vector<std::string> names(const std::string& what, bool for_people) {
 void add_list_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
   CLI::App& command =
-      add_subcommand(app, "list", "What there is: scenarios, machines, ops, parameters",
+      add_subcommand(app, "list", "What there is: scenarios, machines, ops, parameters, and where",
                      "foretrace list machines");
-  command.add_option("what", options->what, "scenarios, machines, ops or parameters")
+  command
+      .add_option("what", options->what,
+                  "scenarios, machines, ops, parameters, or data: the directory that they are in")
       ->required()
-      ->check(CLI::IsMember({"scenarios", "machines", "ops", "parameters"}));
+      ->check(CLI::IsMember({"scenarios", "machines", "ops", "parameters", "data"}));
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -11,6 +11,7 @@
 #include "reports/timeline/environments.h"
 #include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 #include "sim/fit/program.h"
@@ -49,7 +50,8 @@ Standing standing_of(const FitRun& run, const HoldOut& hold_out, std::uint64_t p
 
 std::vector<fs::path> measured_files(const std::vector<fs::path>& roots) {
   std::vector<fs::path> files;
-  for (const fs::path& root : roots) {
+  for (const fs::path& named : roots) {
+    const fs::path root = shipped_file(named);
     if (fs::is_regular_file(root)) {
       files.push_back(root);
       continue;

@@ -23,7 +23,7 @@ constexpr std::uint32_t kMostLaunches = 4;
 [[noreturn]] void refuse(const Diagnostics& problems) {
   std::string text;
   for (const Diagnostic& problem : problems) {
-    if (problem.severity == Severity::Warning) continue;
+    if (problem.severity != Severity::Error) continue;
     text += (text.empty() ? "" : "\n") + problem.message;
     if (!problem.hint.empty()) text += "\n  hint: " + problem.hint;
   }

@@ -45,7 +45,7 @@ TEST_F(CommandLine, HelpListsEveryCommandAndVersionPrintsTheVersion) {
 std::vector<std::string> listed_commands(const std::string& help) {
   std::vector<std::string> commands;
   std::istringstream lines{help.substr(help.find("Subcommands:"))};
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line) && !line.empty();) {
     if (line.size() > 2 && line.substr(0, 2) == "  " && line[2] != ' ') {
       commands.push_back(line.substr(2, line.find(' ', 2) - 2));
     }

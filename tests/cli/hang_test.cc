@@ -34,13 +34,13 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string{tested.param.waits_at == "never_sent" ? "Cold" : "Warm"};
     });
 
-TEST_P(RecvWithoutSend, IsAWarningInCheckAtTheRecv) {
+TEST_P(RecvWithoutSend, IsAnErrorOfCheckAtTheRecv) {
   const Ran check = scratch_.run("foretrace check " + GetParam().file);
-  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_EQ(check.exit_code, 1);
   const std::string recv =
       GetParam().file + ":" + std::to_string(line_of(GetParam().file, "never_sent")) + ":";
   EXPECT_THAT(check.err, HasSubstr(recv));
-  EXPECT_THAT(check.err, HasSubstr("warning:"));
+  EXPECT_THAT(check.err, HasSubstr("error:"));
 }
 
 TEST_P(RecvWithoutSend, IsExplainedBySimulateWithProcessLineAndReason) {

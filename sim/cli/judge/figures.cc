@@ -67,9 +67,7 @@ std::vector<Figure> read_figures(const fs::path& file) {
 }
 
 /// Beside the caller, or where foretrace's own files are.
-std::string scenario_file(const std::string& name) {
-  return fs::exists(name) ? name : (data_directory() / name).string();
-}
+std::string scenario_file(const std::string& name) { return shipped_file(name).string(); }
 
 void predict(std::vector<Figure>& figures, const FigureOptions& options) {
   std::vector<std::string> names;

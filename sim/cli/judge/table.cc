@@ -13,6 +13,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
@@ -48,7 +49,8 @@ Program read_quietly(const fs::path& file) {
 
 std::vector<Program> load_programs(const TableOptions& options) {
   std::vector<fs::path> files;
-  for (const fs::path& root : options.roots) {
+  for (const fs::path& named : options.roots) {
+    const fs::path root = shipped_file(named);
     if (!fs::is_directory(root)) {
       throw UsageError{fmt::format("{}: no such directory", root.string())};
     }

@@ -123,7 +123,8 @@ TEST(BadInput, TwoIndicesWithoutQuotesInsideBraces) {
   EXPECT_EQ(problems_of(scenario_with("event_record: {event: e2(0, 1)}")),
             "18:33 error: ')' is missing | inside of {...} a comma ends the value: write 'x(0, 1)' "
             "in quotes\n"
-            "18:35 error: unknown key '1)' in event_record | known here: id, event, stream\n");
+            "18:35 error: '1)' is no key | inside of {...} a comma ends the value: write it in "
+            "quotes\n");
 }
 
 TEST(BadInput, CopyLargerThanItsBuffer) {

@@ -63,6 +63,42 @@ TEST(Quantity, RatesTurnSizesIntoTimes) {
   EXPECT_EQ(constant("2GB/s * 1us", kSize), 2000);
 }
 
+TEST(Quantity, MinMaxAndIfTakeUnitsAndConditions) {
+  EXPECT_EQ(constant("min(3MiB, $size, 2MiB)", kSize), 1 << 20);
+  EXPECT_EQ(constant("max(1us, 2us) * 3", kTime), 6'000'000);
+  EXPECT_EQ(constant("if($n > 4000 and not $n == 5000, 8, 4)", kNumber), 8);
+  EXPECT_EQ(constant("if($size < 1KiB or 1 >= 2, 8, 4)", kNumber), 4);
+  EXPECT_EQ(constant("(3 != 3) + (2 <= 2)", kNumber), 1);
+}
+
+TEST(Quantity, ConditionsAreRefusedWhereTheyMeanNothing) {
+  EXPECT_EQ(refusal("1 < 2 < 3", kNumber), "6: two comparisons in a row | write a < b and b < c");
+  EXPECT_EQ(refusal("1KiB < 2", kNumber), "5: a size < a plain number has no meaning | ");
+  EXPECT_EQ(refusal("min(1)", kNumber), "0: min takes two or more | ");
+  EXPECT_EQ(refusal("if(1, 2)", kNumber), "0: if takes three: if(condition, then, otherwise) | ");
+  EXPECT_EQ(refusal("if(1, 1MiB, 2)", kSize),
+            "0: a size or a plain number: both must be of one kind | ");
+  EXPECT_EQ(refusal("if(1KiB, 1, 2)", kNumber),
+            "0: a condition is needed here, and this is a size | compare it: size > 0B");
+  EXPECT_EQ(refusal("i = 3", kNumber), "2: '=' is no operator here | did you mean '=='?");
+  EXPECT_EQ(
+      refusal("min(i", kNumber),
+      "5: ')' is missing | inside of {...} a comma ends the value: write 'min(a, b)' in quotes");
+}
+
+TEST(Quantity, ConditionsOfAnIndexAreKnownWhileItRuns) {
+  const auto value = [](std::string_view text, std::int64_t i) {
+    const auto quantity = parse_quantity(text, names);
+    const auto expr = quantity ? to_expr(*quantity, quantity->unit)
+                               : Parsed<Expr>{tl::unexpected{quantity.error()}};
+    return expr ? expr->eval(std::array<std::int64_t, 2>{0, i}) : -1;
+  };
+  EXPECT_EQ(value("min(i, 3) * 1KiB", 5), 3072);
+  EXPECT_EQ(value("if(i % 2 == 0, 8, 4)", 5), 4);
+  EXPECT_EQ(value("if(i >= 5 and i < 6, 1ns, 2ns)", 5), 1000);
+  EXPECT_EQ(value("not i", 5), 0);
+}
+
 TEST(Quantity, ArithmeticFollowsPrecedenceAndParentheses) {
   EXPECT_EQ(constant("1 + 2 * 3", kNumber), 7);
   EXPECT_EQ(constant("(1 + 2) * 3", kNumber), 9);

@@ -22,6 +22,15 @@ const Expr kRepeating = expr_of({{Op::Variable, 1},
                                  {Op::Constant, 5},
                                  {Op::Mod}});
 
+/// i - (i / 2) * 2 is 0 or 1; as intervals it seems to reach from -99 to 99.
+const Expr kParity = expr_of({{Op::Variable, 1},
+                              {Op::Variable, 1},
+                              {Op::Constant, 2},
+                              {Op::Div},
+                              {Op::Constant, 2},
+                              {Op::Mul},
+                              {Op::Sub}});
+
 std::uint64_t count_assignments(const VariableDomain& domain, const Expr& expr) {
   std::uint64_t count = 0;
   for_each_assignment(domain, {&expr}, 1'000'000, [&count](Variables) {
@@ -39,27 +48,27 @@ TEST(LeavesRange, NamesTheIteration) {
 }
 
 TEST(LeavesRange, TriesOutWhatIntervalsCannotShow) {
-  // i - (i / 2) * 2 is 0 or 1; as intervals it seems to reach from -99 to 99.
-  const Expr parity = expr_of({{Op::Variable, 1},
-                               {Op::Variable, 1},
+  EXPECT_EQ(leaves_range(kParity, 0, 1, loop(100)), std::nullopt);
+  EXPECT_EQ(leaves_range(kParity, 0, 0, loop(100)), "it is 1 for i = 1");
+}
+
+TEST(LeavesRange, FollowsMinAndConditions) {
+  const Expr capped = expr_of({{Op::Variable, 1}, {Op::Constant, 4}, {Op::Min}});
+  EXPECT_EQ(leaves_range(capped, 0, 4, loop(1'000'000'000)), std::nullopt);
+  EXPECT_EQ(leaves_range(capped, 0, 3, loop(100)), "it is 4 for i = 4");
+  const Expr chosen = expr_of({{Op::Variable, 1},
                                {Op::Constant, 2},
-                               {Op::Div},
-                               {Op::Constant, 2},
-                               {Op::Mul},
-                               {Op::Sub}});
-  EXPECT_EQ(leaves_range(parity, 0, 1, loop(100)), std::nullopt);
-  EXPECT_EQ(leaves_range(parity, 0, 0, loop(100)), "it is 1 for i = 1");
+                               {Op::Mod},
+                               {Op::Constant, 7},
+                               {Op::Constant, 9},
+                               {Op::Select}});
+  EXPECT_EQ(leaves_range(chosen, 7, 9, loop(1'000'000'000)), std::nullopt);
+  EXPECT_EQ(leaves_range(chosen, 7, 8, loop(1'000'000'000)), "it is 9 for i = 0");
+  EXPECT_EQ(count_assignments(loop(1'000'000), chosen), 2U);
 }
 
 TEST(LeavesRange, SaysSoWhenThereAreTooManyToTryOut) {
-  const Expr parity = expr_of({{Op::Variable, 1},
-                               {Op::Variable, 1},
-                               {Op::Constant, 2},
-                               {Op::Div},
-                               {Op::Constant, 2},
-                               {Op::Mul},
-                               {Op::Sub}});
-  EXPECT_EQ(leaves_range(parity, 0, 1, loop(1'000'000'000)),
+  EXPECT_EQ(leaves_range(kParity, 0, 1, loop(1'000'000'000)),
             "it cannot be shown to stay there in all iterations (the first 1048576 do)");
 }
 

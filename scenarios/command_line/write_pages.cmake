@@ -1,0 +1,22 @@
+# The manual pages and completions of a program, as it prints them:
+#   cmake -DPROGRAM=FILE -DNAME=foretrace -DPAGES=DIRECTORY -P write_pages.cmake
+function(written file)
+  execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE errors RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${PROGRAM} ${ARGN}: ${code}\n${errors}")
+  endif()
+  file(WRITE ${PAGES}/${file} "${text}")
+endfunction()
+
+file(REMOVE_RECURSE ${PAGES})
+written(man1/${NAME}.1 man)
+written(${NAME}.bash completion bash)
+written(_${NAME} completion zsh)
+file(STRINGS ${PAGES}/man1/${NAME}.1 commands REGEX "^\\.BR .* \\(1\\)")
+foreach(line IN LISTS commands)
+  string(REGEX REPLACE "^\\.BR (.*) \\(1\\).*" "\\1" page "${line}")
+  string(REPLACE "\\-" "-" page "${page}")
+  string(REGEX REPLACE "^${NAME}-" "" command "${page}")
+  written(man1/${page}.1 man ${command})
+endforeach()
+file(WRITE ${PAGES}/done "")

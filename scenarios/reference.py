@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The reference of all keys and operations, from scenario.schema.json (a test holds that to the reader).
+
+scenarios/reference.py            prints the page
+scenarios/reference.py --write    renews scenarios/reference.md
+scenarios/reference.py --check    exit 1 when that is not what would be printed
+"""
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = HERE / "reference.md"
+# Of the schema's definitions those that are values of a key, not maps with keys of their own.
+VALUES = ("number", "size", "time", "share", "word", "setting", "name", "reference", "parameter", "type", "operator")
+OBJECTS = ("stream", "event", "signal", "graph", "buffer", "communicator", "process_group", "thread", "task", "batched")
+
+
+def type_of(schema):
+    """What may stand there, in a few words."""
+    if "$ref" in schema:
+        return schema["$ref"].rsplit("/", 1)[1].replace("_parameter", "")
+    for key in ("allOf", "anyOf", "oneOf"):
+        if key in schema:
+            return " or ".join(dict.fromkeys(text for text in map(type_of, schema[key]) if text != "word"))
+    if "enum" in schema:
+        return ", ".join(f"`{word}`" for word in schema["enum"])
+    if "const" in schema:
+        return f"`{schema['const']}`"
+    if schema.get("type") == "array":
+        length = schema.get("maxItems")
+        return f"list of {type_of(schema['items'])}" + (f", at most {length}" if length else "")
+    return {"object": "map", "boolean": "`true`, `false`"}.get(schema.get("type"), schema.get("type", "any value"))
+
+
+def meaning_of(schema, definitions):
+    if "description" in schema:
+        return schema["description"]
+    name = schema.get("$ref", "").rsplit("/", 1)[-1]
+    return definitions[name].get("description", "") if name in definitions and name not in VALUES else ""
+
+
+def keys_table(schema, definitions, without=()):
+    """The keys of a map; those it cannot do without in bold."""
+    required = schema.get("required", [])
+    rows = ["| key | takes | |", "| --- | --- | --- |"]
+    for key, value in schema.get("properties", {}).items():
+        if key in without:
+            continue
+        shown = f"**`{key}`**" if key in required else f"`{key}`"
+        cells = [shown, type_of(value), meaning_of(value, definitions)]
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return rows if len(rows) > 2 else ["No keys."]
+
+
+def as_map(schema):
+    """Of the forms that something may have, the one with keys."""
+    if "properties" in schema:
+        return schema
+    return next((form for key in ("anyOf", "oneOf") for form in schema.get(key, []) if "properties" in form), {})
+
+
+def sentence(text):
+    return text[:1].upper() + text[1:] + "." if text else ""
+
+
+def one_of_each(schema, definitions, level):
+    """Operations and expectations: a map with one key, the name."""
+    lines = []
+    for name, value in sorted(schema["properties"].items()):
+        lines += ["", f"{level} {name}", "", sentence(value.get("description", "")), ""]
+        lines += keys_table(value, definitions, ("id", "only_on", "not_on"))
+    return lines
+
+
+def page():
+    schema = json.loads((HERE / "scenario.schema.json").read_text(encoding="utf-8"))
+    definitions = schema["definitions"]
+    lines = ["# Every key and every operation", "",
+             "Written by [reference.py](reference.py) from [scenario.schema.json](scenario.schema.json); a test says when it is stale.",
+             "Keys in bold are needed. What an operation means, on both executors, stands in [program/ops.h](program/ops.h); `foretrace list",
+             "ops --keys` prints the same operations.", "",
+             "## Values", "", "| | |", "| --- | --- |"]
+    for name in VALUES:
+        lines.append(f"| {name} | {definitions[name].get('description', '')} |".replace("||", "\\|\\|"))
+    lines += ["", "## The file", ""] + keys_table(schema, definitions)
+    for name in OBJECTS:
+        if name in definitions and as_map(definitions[name]):
+            lines += ["", f"### {name.replace('_', ' ')}", "", sentence(definitions[name].get("description", "")), ""]
+            lines += keys_table(as_map(definitions[name]), definitions)
+    lines += ["", "## Operations", "", "Each takes `id` too: a label for `expect:` and the reports."]
+    lines += one_of_each(definitions["operation"], definitions, "###")
+    lines += ["", "## Expectations", "", "Each takes `only_on` and `not_on` too: names of machine models."]
+    lines += one_of_each(definitions["expectation"], definitions, "###")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    text = page()
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(text, encoding="utf-8")
+    elif sys.argv[1:] == ["--check"]:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+            sys.exit(f"{PAGE} is stale: scenarios/reference.py --write")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        print(text, end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+#include "scenarios/values/quantity_arithmetic.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+namespace foretrace {
+namespace {
+
+constexpr int kLargestExponent = 1024;
+constexpr std::size_t kMostBits = 4096;  // of a fraction: 9 ** 999 ** 999 would fill the memory
+constexpr int kHighestPower = 16;        // of a unit
+
+using Op = Expr::Op;
+
+/// Nobody needs the hundredth power of a second.
+std::optional<Unit> possible(Unit unit) {
+  const bool small = std::abs(unit.bytes) <= kHighestPower && std::abs(unit.time) <= kHighestPower;
+  return small ? std::optional{unit} : std::nullopt;
+}
+
+std::optional<Unit> unit_of(Op op, const Quantity& left, const Quantity& right) {
+  const Unit a = left.unit;
+  const Unit b = right.unit;
+  switch (op) {
+    case Op::Mul:
+      return possible(Unit{a.bytes + b.bytes, a.time + b.time});
+    case Op::Div:
+      return possible(Unit{a.bytes - b.bytes, a.time - b.time});
+    case Op::Less:
+    case Op::LessEqual:
+    case Op::Equal:
+    case Op::NotEqual:
+      return a == b ? std::optional{kNumber} : std::nullopt;
+    case Op::Pow:
+      // size ** n would have a unit that depends on n; nobody has asked for one yet.
+      return a == kNumber && b == kNumber ? std::optional{kNumber} : std::nullopt;
+    default:
+      return a == b ? std::optional{a} : std::nullopt;
+  }
+}
+
+std::size_t bits_of(const Rational& value) {
+  return msb(abs(numerator(value)) + 1) + msb(denominator(value));
+}
+
+std::optional<Rational> fold(Op op, const Rational& a, const Rational& b) {
+  switch (op) {
+    case Op::Add:
+      return a + b;
+    case Op::Sub:
+      return a - b;
+    case Op::Mul:
+      return a * b;
+    case Op::Div:
+      return b == 0 ? std::nullopt : std::optional<Rational>{a / b};
+    case Op::Mod: {
+      if (b == 0) return std::nullopt;
+      const Rational quotient = a / b;
+      auto whole = numerator(quotient) / denominator(quotient);  // towards zero
+      if (quotient < 0 && Rational{whole} != quotient) --whole;  // down, as Expr does
+      return Rational{a - b * Rational{whole}};
+    }
+    case Op::Min:
+      return a < b ? a : b;
+    case Op::Max:
+      return a < b ? b : a;
+    case Op::Less:
+      return Rational{a < b ? 1 : 0};
+    case Op::LessEqual:
+      return Rational{a <= b ? 1 : 0};
+    case Op::Equal:
+      return Rational{a == b ? 1 : 0};
+    case Op::NotEqual:
+      return Rational{a != b ? 1 : 0};
+    default:
+      break;
+  }
+  if (denominator(b) != 1 || abs(b) > kLargestExponent || (a == 0 && b < 0)) return std::nullopt;
+  const auto exponent = static_cast<unsigned>(abs(b));
+  if (bits_of(a) * exponent > kMostBits) return std::nullopt;
+  const Rational result{pow(numerator(a), exponent), pow(denominator(a), exponent)};
+  return b < 0 ? Rational{1 / result} : result;
+}
+
+std::string why_not_foldable(Op op, const Rational& right) {
+  if (op == Op::Div || op == Op::Mod) return "division by zero";
+  return denominator(right) != 1 ? "the exponent must be whole" : "the power is out of range";
+}
+
+/// Adds the code of `side` to that of `result`.
+std::optional<QuantityError> append(const Token& sign, Quantity& result, const Quantity& side) {
+  if (!side.is_constant()) {
+    result.code.insert(result.code.end(), side.code.begin(), side.code.end());
+    return std::nullopt;
+  }
+  auto whole = to_expr(side, side.unit);
+  if (!whole) {
+    whole.error().offset = sign.offset;
+    return whole.error();
+  }
+  result.code.push_back({Op::Constant, whole->constant()});
+  return std::nullopt;
+}
+
+Parsed<Quantity> combine_code(const Token& sign, Op op, Unit unit, Quantity left, Quantity right) {
+  Quantity result{unit, {}, {}};
+  for (const Quantity* side : {&left, &right}) {
+    if (auto problem = append(sign, result, *side)) return tl::unexpected{*problem};
+  }
+  if ((op == Op::Div || op == Op::Mod) && right.is_constant() && right.constant == 0) {
+    return fail_at(sign, "division by zero");
+  }
+  result.code.push_back({op});
+  return result;
+}
+
+}  // namespace
+
+tl::unexpected<QuantityError> fail_at(const Token& at, std::string message, std::string hint) {
+  return tl::unexpected{QuantityError{std::move(message), std::move(hint), at.offset}};
+}
+
+Parsed<Quantity> combine(const Token& sign, Op op, Quantity left, Parsed<Quantity> right) {
+  if (!right) return right;
+  const auto unit = unit_of(op, left, *right);
+  if (!unit) {
+    return fail_at(sign, fmt::format("{} {} {} has no meaning", describe(left.unit), sign.text,
+                                     describe(right->unit)));
+  }
+  if (left.is_constant() && right->is_constant()) {
+    const auto value = fold(op, left.constant, right->constant);
+    if (!value) return fail_at(sign, why_not_foldable(op, right->constant));
+    if (bits_of(*value) > kMostBits) {
+      return fail_at(sign, fmt::format("the number gets too large: more than {} bits", kMostBits));
+    }
+    return Quantity{*unit, *value, {}};
+  }
+  return combine_code(sign, op, *unit, std::move(left), std::move(*right));
+}
+
+Parsed<Quantity> truth(const Token& at, Quantity value, Op op) {
+  if (value.unit != kNumber) {
+    return fail_at(at,
+                   fmt::format("a condition is needed here, and this is {}", describe(value.unit)),
+                   "compare it: size > 0B");
+  }
+  return combine(at, op, std::move(value), Quantity{kNumber, Rational{0}, {}});
+}
+
+Parsed<Quantity> selection(const Token& name, std::vector<Quantity> arguments) {
+  if (arguments.size() != 3) return fail_at(name, "if takes three: if(condition, then, otherwise)");
+  if (arguments[1].unit != arguments[2].unit) {
+    return fail_at(name, fmt::format("{} or {}: both must be of one kind",
+                                     describe(arguments[1].unit), describe(arguments[2].unit)));
+  }
+  auto condition = truth(name, std::move(arguments[0]));
+  if (!condition) return condition;
+  if (condition->is_constant()) return std::move(arguments[condition->constant != 0 ? 1 : 2]);
+  Quantity result{arguments[1].unit, {}, std::move(condition->code)};
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (auto problem = append(name, result, arguments[i])) return tl::unexpected{*problem};
+  }
+  result.code.push_back({Op::Select});
+  return result;
+}
+
+}  // namespace foretrace

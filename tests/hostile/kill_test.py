@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Every command that writes is killed at random moments; no old result may be lost.
+
+kill_test.py FORETRACE FILE_CALLS SCRATCH [--moments N] [--seed K]
+
+A command first writes its results whole, then writes them anew from other input and is killed: half of
+the moments are times, half are calls that change a file (FILE_CALLS, loaded by LD_PRELOAD, kills the
+process before the call). Afterwards each result is the old one or the new one, byte by byte, and the
+same command then runs to its end. With it the substitute for a power failure: from the log of the calls,
+whatever of them had not reached the disk is taken to be lost, at every moment; the results are still old
+or new. Exit code 1 and a line for each thing that was lost.
+"""
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SCENARIO = "scenarios/examples/prefetch_two_streams.yaml"
+MEASURED = "reports/measured/prefetch_two_streams/measured.timeline.json"
+FIT = ("fit reports/measured/calibrate_threads --machine h200-nvswitch-8 -o made.yaml --without gpu --without copy"
+       " --without kernel --without gemm --without nccl")
+ENOUGH_S = 300
+MANY = 200  # moments; with fewer, commands that take seconds are left out
+
+
+class Command:
+    """Writes `results`; two ways to call it write different ones."""
+
+    def __init__(self, name, old, new, results, share=1.0, slow=False):
+        self.name, self.old, self.new, self.results, self.share, self.slow = name, old, new, results, share, slow
+
+
+COMMANDS = [
+    Command("simulate",
+            f"simulate {SCENARIO} --machine h200-nvswitch-8 -o made",
+            f"simulate {SCENARIO} --machine h100-nvswitch-8 -o made",
+            ["made/predicted.timeline.json", "made/trace.pftrace"], 2.0),
+    Command("compare", "compare run --tolerance 10% -o made.md", "compare run --format json -o made.md", ["made.md"]),
+    Command("assert", "assert run -o made.md", "assert run --format json -o made.md", ["made.md"]),
+    Command("order", "order run -o made.md", "order run --format json -o made.md", ["made.md"]),
+    Command("report", "report run -o made.html", "report run/measured.timeline.json -o made.html", ["made.html"]),
+    Command("report --svg", "report run --svg made.svg", "report run --svg made.svg --svg-until 1ms", ["made.svg"]),
+    Command("export perfetto", "export run --to perfetto -o made.pftrace",
+            "export run/measured.timeline.json --to perfetto -o made.pftrace", ["made.pftrace"]),
+    Command("export csv", "export run --to csv -o made.csv", "export run/measured.timeline.json --to csv -o made.csv",
+            ["made.csv"]),
+    Command("nccl-tests", "nccl-tests all_reduce -b 1K -e 4K --processes 2 --output made.txt",
+            "nccl-tests all_gather -b 1K -e 4K --processes 2 --output made.txt", ["made.txt"]),
+    Command("nccl-tests --scenario", "nccl-tests all_reduce --processes 2 --scenario made.yaml",
+            "nccl-tests all_gather --processes 2 --scenario made.yaml", ["made.yaml"]),
+    Command("figures", "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 -o made.md",
+            "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 --format json -o made.md", ["made.md"]),
+    Command("fit --residuals",
+            "fit reports/measured/calibrate_copies --machine h200-nvswitch-8 --judge --residuals made.csv",
+            "fit reports/measured/calibrate_copies --machine h100-nvswitch-8 --judge --residuals made.csv", ["made.csv"]),
+    Command("fit", f"{FIT} --name one", f"{FIT} --name two", ["made.yaml"], 0.5, slow=True),
+]
+
+
+def call(program, arguments, scratch, environment=None):
+    return subprocess.Popen([str(program), *arguments.split()], cwd=scratch, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                            env={**os.environ, **(environment or {})})
+
+
+def to_its_end(program, arguments, scratch, environment=None):
+    code = call(program, arguments, scratch, environment).wait(timeout=ENOUGH_S)
+    if code not in (0, 1):  # 1: the answer is bad, and written
+        sys.exit(f"{arguments}: exit code {code}")
+
+
+def contents(scratch, results):
+    return {name: (scratch / name).read_bytes() for name in results}
+
+
+def put(scratch, files):
+    for name, content in files.items():
+        (scratch / name).write_bytes(content)
+
+
+def stale_temporaries(scratch):
+    return [file for file in scratch.rglob(".foretrace-*.tmp")]
+
+
+def lost(scratch, command, old, new):
+    problems = []
+    for name in command.results:
+        file = scratch / name
+        if not file.exists():
+            problems.append(f"{command.name}: {name} is gone")
+        elif file.read_bytes() not in (old[name], new[name]):
+            problems.append(f"{command.name}: {name} is neither the old nor the new one")
+    return problems
+
+
+def kill_once(program, shim, scratch, command, old, new, calls, seconds, rng):
+    """One moment: a time, or the n-th call that changes a file."""
+    put(scratch, old)
+    if rng.random() < 0.5:
+        process = call(program, command.new, scratch)
+        time.sleep(rng.uniform(0, 1.1 * seconds))
+        moment = "a time"
+    else:
+        moment = f"call {rng.randint(1, calls)} of {calls}"
+        process = call(program, command.new, scratch,
+                       {"LD_PRELOAD": str(shim), "FILE_CALLS_END": moment.split()[1]})
+        try:
+            process.wait(timeout=ENOUGH_S)
+        except subprocess.TimeoutExpired:
+            pass
+    try:
+        os.killpg(process.pid, 9)
+    except ProcessLookupError:
+        pass
+    killed = process.wait() == -9
+    return killed, [f"{problem} (killed at {moment})" for problem in lost(scratch, command, old, new)]
+
+
+def after_power_failures(lines, results, scratch):
+    """What the disk may hold at each moment of a log of calls: the names of results that could be lost.
+
+    Nothing is on the disk before its sync: written bytes until the file's, a rename until the
+    directory's (then the old name still holds the old file; that is no loss). What a rename puts
+    in a result's place must be synced whole before.
+    """
+    problems = []
+    opened = {}   # descriptor -> path
+    unsynced = {}  # path -> bytes
+    result_paths = {str((scratch / name).resolve()) for name in results}
+
+    def absolute(path):
+        return str((scratch / path).resolve())
+
+    renamed = set()
+    for line in lines:
+        word, *rest = line.rstrip("\n").split("\t")
+        if word == "open":
+            path = absolute(rest[0])
+            opened[rest[2]] = path
+            unsynced.setdefault(path, 0)
+            if path in result_paths and ("truncate" in rest[1] or rest[1] == "old"):
+                problems.append(f"{rest[0]} is opened for writing in its place")
+        elif word == "write" and rest[0] in opened:
+            unsynced[opened[rest[0]]] += int(rest[1])
+        elif word == "sync" and rest[0] in opened:
+            unsynced[opened[rest[0]]] = 0
+        elif word == "close":
+            opened.pop(rest[0], None)
+        elif word == "rename":
+            source, target = absolute(rest[0]), absolute(rest[1])
+            if unsynced.get(source, 0) != 0:
+                problems.append(f"{rest[1]}: {unsynced[source]} bytes are not on the disk when it gets its name")
+            renamed.add(target)
+        elif word == "unlink" and absolute(rest[0]) in result_paths:
+            problems.append(f"{rest[0]} is removed")
+    for name in results:
+        if absolute(name) not in renamed:
+            problems.append(f"{name} was not written under another name first")
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", type=Path)
+    parser.add_argument("shim", type=Path)
+    parser.add_argument("scratch", type=Path)
+    parser.add_argument("--moments", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    scratch = options.scratch.resolve()
+    program, shim = options.program.resolve(), options.shim.resolve()
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    root = Path(subprocess.run([str(program), "list", "data"], capture_output=True, text=True, check=True).stdout.strip())
+    for name in ("scenarios", "models", "reports"):
+        (scratch / name).symlink_to(root / name)
+    to_its_end(program, f"simulate {SCENARIO} --machine h200-nvswitch-8 -o run", scratch)
+    shutil.copy(scratch / MEASURED, scratch / "run")
+
+    problems = []
+    killed = 0
+    commands = [command for command in COMMANDS if options.moments >= MANY or not command.slow]
+    shares = sum(command.share for command in commands)
+    done = 0
+    for index, command in enumerate(commands):
+        to_its_end(program, command.old, scratch)
+        old = contents(scratch, command.results)
+        log = scratch / "calls.log"
+        log.unlink(missing_ok=True)
+        begin = time.monotonic()
+        to_its_end(program, command.new, scratch, {"LD_PRELOAD": str(shim), "FILE_CALLS_LOG": str(log)})
+        seconds = time.monotonic() - begin
+        new = contents(scratch, command.results)
+        if any(old[name] == new[name] for name in command.results):
+            problems.append(f"{command.name}: old and new results are the same, so nothing is tested")
+        lines = log.read_text().splitlines()
+        if not any(line.startswith("rename") for line in lines):
+            problems.append(f"{command.name}: no rename seen, so nothing is tested")
+        problems += [f"{command.name}: power failure: {text}"
+                     for text in after_power_failures(lines, command.results, scratch)]
+        until = round(options.moments * sum(c.share for c in commands[:index + 1]) / shares)
+        moments, done = until - done, until
+        for _ in range(moments):
+            was_killed, found = kill_once(program, shim, scratch, command, old, new, len(lines), seconds, rng)
+            killed += was_killed
+            problems += found
+        stale = stale_temporaries(scratch)
+        to_its_end(program, command.new, scratch)
+        if contents(scratch, command.results) != new:
+            problems.append(f"{command.name}: after the kills it writes something else")
+        print(f"{command.name}: {moments} moments, {len(lines)} calls, {seconds:.2f} s, "
+              f"{len(stale)} temporaries left")
+        for file in stale:
+            file.unlink()
+        for name in command.results:
+            (scratch / name).unlink()
+    for problem in problems:
+        print("LOST", problem)
+    print(f"{done} moments over {len(commands)} commands, {killed} processes killed, {len(problems)} problems")
+    shutil.rmtree(scratch)
+    sys.exit(1 if problems or killed == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()
