@@ -28,8 +28,9 @@ def groups_of(programs):
 
 
 def needs_peers_apart(row):
-    """Peer access stays on in a process, whoever asked for it: programs without it go first, in a
-    start of their own. In round 2 one of them ran with it, and was 7 times as fast."""
+    """Peer access stays on in a process, whoever asked for it, NCCL too: programs without it go
+    first, in a start of their own. In rounds 2 and 4 one of them ran with it, and was 3 to 9 times
+    as fast."""
     return int(row.get("peers") == "with")
 
 
@@ -177,7 +178,8 @@ def measure(directory, out, starts):
     programs = [row for row in every if int(row["gpus"]) <= gpus]
     for row in programs:
         text = (pathlib.Path(directory) / row["file"]).read_text()
-        row["peers"] = "with" if "enable_peer_access" in text else "without"
+        asks = any(word in text for word in ("enable_peer_access", "communicators:"))
+        row["peers"] = "with" if asks else "without"
     run = Round(directory, out, os.environ.get("FORETRACE_HW", "foretrace-hw"),
                 os.environ.get("MPIEXEC", "mpirun --bind-to none"),
                 int(os.environ.get("REPETITIONS", "10")), float(os.environ.get("BUDGET", "540")))
