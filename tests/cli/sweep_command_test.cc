@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kSweep =
+const std::string kSmallSweep =
     "foretrace sweep scenarios/nccl/all_reduce.yaml --set ranks=2,4,8 --with nvlink=1x,0.5x ";
 
 std::vector<nlohmann::json> rows(const std::string& text) {
@@ -27,7 +27,7 @@ std::vector<nlohmann::json> rows(const std::string& text) {
 
 TEST(SweepCommand, WritesARowForEveryPointAndATable) {
   const Scratch scratch;
-  const Ran ran = scratch.run(kSweep + "-j 2 -o s.jsonl --csv s.csv");
+  const Ran ran = scratch.run(kSmallSweep + "-j 2 -o s.jsonl --csv s.csv");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("6 points, 0 of them failed: s.jsonl"));
   const auto all = rows(read_file(scratch.path() / "s.jsonl"));
@@ -46,8 +46,8 @@ TEST(SweepCommand, WritesARowForEveryPointAndATable) {
 
 TEST(SweepCommand, IsTheSameWithOneJobAndWithThree) {
   const Scratch scratch;
-  ASSERT_EQ(scratch.run(kSweep + "-j 1 -o one.jsonl").exit_code, 0);
-  ASSERT_EQ(scratch.run(kSweep + "-j 3 -o three.jsonl").exit_code, 0);
+  ASSERT_EQ(scratch.run(kSmallSweep + "-j 1 -o one.jsonl").exit_code, 0);
+  ASSERT_EQ(scratch.run(kSmallSweep + "-j 3 -o three.jsonl").exit_code, 0);
   EXPECT_EQ(read_file(scratch.path() / "one.jsonl"), read_file(scratch.path() / "three.jsonl"));
 }
 
@@ -79,12 +79,12 @@ TEST(SweepCommand, KilledThreeTimesEndsWithTheSameFile) {
 /// Each process finds its rank where mpirun puts it; the first joins the parts.
 TEST(SweepCommand, OfTwoProcessesEndsWithTheSameFile) {
   const Scratch scratch;
-  ASSERT_EQ(scratch.run(kSweep + "-j 1 -o one.jsonl").exit_code, 0);
+  ASSERT_EQ(scratch.run(kSmallSweep + "-j 1 -o one.jsonl").exit_code, 0);
   const auto of = [](const char* rank) {
     return "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=" + std::string{rank} + " ";
   };
   const Ran ran =
-      scratch.run(of("1") + kSweep + "-o two.jsonl & " + of("0") + kSweep + "-o two.jsonl; wait");
+      scratch.run(of("1") + kSmallSweep + "-o two.jsonl & " + of("0") + kSmallSweep + "-o two.jsonl; wait");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("6 points, 0 of them failed"));
   EXPECT_EQ(read_file(scratch.path() / "one.jsonl"), read_file(scratch.path() / "two.jsonl"));
@@ -93,7 +93,7 @@ TEST(SweepCommand, OfTwoProcessesEndsWithTheSameFile) {
 
 TEST(SweepCommand, RefusesAFileOfAnotherSweepAndMistakesInItsAxes) {
   const Scratch scratch;
-  ASSERT_EQ(scratch.run(kSweep + "-o s.jsonl").exit_code, 0);
+  ASSERT_EQ(scratch.run(kSmallSweep + "-o s.jsonl").exit_code, 0);
   const std::string other = "foretrace sweep scenarios/nccl/all_reduce.yaml ";
   const Ran ran = scratch.run(other + "--set ranks=2 -o s.jsonl");
   EXPECT_EQ(ran.exit_code, 2);

@@ -80,7 +80,7 @@ TEST(CommandLine, NeedsACommand) {
   const Result result = run({});
   EXPECT_EQ(result.exit_code, kWrongUse);
   EXPECT_EQ(result.err,
-            "error: a command is needed\n  hint: known here: greet\n"
+            "error: a command is needed\n  hint: known here: greet, completion, man\n"
             "Run 'tool --help' for its flags.\n");
 }
 
