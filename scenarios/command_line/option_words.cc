@@ -54,7 +54,8 @@ std::vector<OptionWords> option_words(const CLI::App& app) {
     if (all.back().names.empty()) all.back().placeholder = option->get_name(true, false);
   }
   // Positionals first, as --help has them.
-  std::ranges::stable_partition(all, [](const OptionWords& words) { return words.names.empty(); });
+  std::stable_partition(all.begin(), all.end(),
+                        [](const OptionWords& words) { return words.names.empty(); });
   return all;
 }
 

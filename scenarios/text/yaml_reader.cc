@@ -194,11 +194,11 @@ Diagnostics Problems::take() {
     return std::pair{d.at.line, d.at.column};
   });
   // Text that is read once for each group of processes says the same again.
-  const auto again = std::ranges::unique(all_, [](const Diagnostic& a, const Diagnostic& b) {
+  const auto says_the_same = [](const Diagnostic& a, const Diagnostic& b) {
     return a.at.line > 0 && a.at.line == b.at.line && a.at.column == b.at.column &&
            a.message == b.message;
-  });
-  all_.erase(again.begin(), again.end());
+  };
+  all_.erase(std::unique(all_.begin(), all_.end(), says_the_same), all_.end());
   return std::exchange(all_, {});
 }
 

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <cstring>
 #include <random>
-#include <ranges>
 #include <thread>
 #include <vector>
 
@@ -64,7 +63,9 @@ TEST(StoredFiles, GiveBackWhatWasWritten) {
   EXPECT_EQ(into, written(kOdd));
   std::vector<std::byte> few(1000);
   files.read(5, few.data(), few.size());
-  EXPECT_TRUE(std::ranges::equal(few, written(4096) | std::views::take(1000)));
+  std::vector<std::byte> first = written(4096);
+  first.resize(few.size());
+  EXPECT_EQ(few, first);
 }
 
 }  // namespace
