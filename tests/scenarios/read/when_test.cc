@@ -59,7 +59,9 @@ TEST(When, MayStandInLoopsAndInEachOther) {
   for (const HostThread& thread : program.threads) {
     const auto& loop = std::get<Repeat>(thread.ops.at(0).kind);
     spins += loop.ops.size();
-    if (!loop.ops.empty()) EXPECT_THAT(thread.processes, ElementsAre(3));
+    if (!loop.ops.empty()) {
+      EXPECT_THAT(thread.processes, ElementsAre(3));
+    }
   }
   EXPECT_EQ(spins, 1U);
 }
