@@ -15,6 +15,7 @@ import measure
 import predict
 from families import ON_SEVERAL, TABLE
 
+ALIGNMENT = "is no multiple of 8, so cuBLAS takes a"
 FORETRACE = sys.argv.pop(1) if len(sys.argv) > 1 else "foretrace"
 FEW = [(class_, min(one, 2), min(two, 2), variants) for class_, one, two, variants in TABLE]
 
@@ -89,7 +90,9 @@ class Programs(unittest.TestCase):
         def wrong(row):
             check = subprocess.run([FORETRACE, "check", str(folder / row["file"])], text=True,
                                    capture_output=True, check=False)
-            return check.stderr if check.returncode or "warning" in check.stderr else ""
+            warnings = [line for line in check.stderr.splitlines() if "warning: " in line]
+            odd = [line for line in warnings if ALIGNMENT in line]  # odd shapes are wanted
+            return check.stderr if check.returncode or warnings != odd else ""
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             self.assertEqual("".join(pool.map(wrong, rows)), "")
