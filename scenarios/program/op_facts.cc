@@ -243,7 +243,7 @@ ByName by_name(std::index_sequence<I...> /*alternatives*/) {
   const auto add = [&](const OpKind& kind) {
     all.emplace(kind_name(kind), std::visit(KindFactsOf{}, kind));
   };
-  (add(std::variant_alternative_t<I, OpKind>{}), ...);
+  (add(std::variant_alternative_t<I, AnyOp>{}), ...);
   for (const CollectiveKind collective :
        {CollectiveKind::AllReduce, CollectiveKind::Broadcast, CollectiveKind::Reduce,
         CollectiveKind::AllGather, CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
@@ -265,7 +265,7 @@ OpFacts op_facts(const OpKind& kind) {
 }
 
 const KindFacts* kind_facts(std::string_view name) {
-  static const ByName kAll = by_name(std::make_index_sequence<std::variant_size_v<OpKind>>{});
+  static const ByName kAll = by_name(std::make_index_sequence<std::variant_size_v<AnyOp>>{});
   const auto found = kAll.find(name);
   return found == kAll.end() ? nullptr : &found->second;
 }

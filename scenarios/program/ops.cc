@@ -74,6 +74,13 @@ constexpr std::array<const char*, kFrameworkWorks> kFrameworkWorkNames{
 
 }  // namespace
 
+OpKind::OpKind() = default;
+OpKind::OpKind(const OpKind& other) = default;
+OpKind::OpKind(OpKind&& other) noexcept = default;
+OpKind& OpKind::operator=(const OpKind& other) = default;
+OpKind& OpKind::operator=(OpKind&& other) noexcept = default;
+OpKind::~OpKind() = default;
+
 const char* kernel_kind_name(KernelKind kind) {
   return kKernelKindNames[static_cast<std::size_t>(kind)];
 }

@@ -5,9 +5,12 @@
 // on loop indices and on the process (Expr), everything else is fixed when the scenario is read.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -322,7 +325,7 @@ struct GraphLaunch {
 
 // clang-format on
 
-using OpKind =
+using AnyOp =
     std::variant<HostCompute, HostFill, HostBarrier, HostSignal, HostWait, FrameworkCall,       //
                  HostParallel, ReadFile,                                                        //
                  Spin, Gemm, Elementwise, Reduction, LibraryKernel, HostFunc, Fault,            //
@@ -332,6 +335,20 @@ using OpKind =
                  Malloc, Free, MallocAsync, FreeAsync, HostAlloc, HostFree, HostRegister,       //
                  NcclCommInit, NcclCommDestroy, NcclCollective, NcclSend, NcclRecv,             //
                  GraphLaunch, Repeat, Region, NcclGroup, GraphCapture>;
+
+/// One operation with its arguments. Its copies and its end are compiled once, in ops.cc: of so many
+/// alternatives they cost every file that holds a Block more than anything else did.
+struct OpKind : AnyOp {
+  OpKind();
+  template <class One>
+    requires(!std::same_as<std::remove_cvref_t<One>, OpKind>)
+  OpKind(One&& one) : AnyOp(std::forward<One>(one)) {}  // NOLINT: as of the variant
+  OpKind(const OpKind& other);
+  OpKind(OpKind&& other) noexcept;
+  OpKind& operator=(const OpKind& other);
+  OpKind& operator=(OpKind&& other) noexcept;
+  ~OpKind();
+};
 
 struct Op {
   OpId id;            ///< position in the file's order of operations, blocks included

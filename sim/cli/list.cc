@@ -73,11 +73,11 @@ std::vector<std::string> parameter_keys(bool with_classes) {
 
 template <std::size_t... I>
 std::vector<std::string> kinds(std::index_sequence<I...>) {
-  return {kind_name(std::variant_alternative_t<I, OpKind>{})...};
+  return {kind_name(std::variant_alternative_t<I, AnyOp>{})...};
 }
 
 std::vector<std::string> op_names() {
-  std::vector<std::string> all = kinds(std::make_index_sequence<std::variant_size_v<OpKind>>{});
+  std::vector<std::string> all = kinds(std::make_index_sequence<std::variant_size_v<AnyOp>>{});
   using enum CollectiveKind;
   for (const CollectiveKind kind :
        {Broadcast, Reduce, AllGather, ReduceScatter, AllToAll, Gather, Scatter}) {
