@@ -27,6 +27,6 @@ step "configure dev (ASan, UBSan)" configure dev -DFORETRACE_ALL_TESTS=$all \
   -DFORETRACE_HW="$([ "$all" = ON ] && echo AUTO || echo OFF)"
 step "build dev" build dev
 step "test dev" run_tests dev
-step "configure release" configure release -DFORETRACE_ALL_TESTS=$all
+step "configure release" configure release -DFORETRACE_ALL_TESTS=$all -DFORETRACE_SANITIZED_ELSEWHERE=ON
 step "build release" build release
 step "test release" run_tests release
