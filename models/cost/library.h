@@ -19,7 +19,8 @@ struct LibraryWork {
 /// Attention is bound by arithmetic and follows the SMs' clock, all others by device memory.
 KernelCost library_cost(Reading& read, const LibraryWork& work);
 
-/// So many calls of one kind.
-Duration framework_time(Reading& read, FrameworkWork work, std::uint32_t count);
+/// So many calls of one kind, in the slowest of so many processes of a run.
+Duration framework_time(Reading& read, FrameworkWork work, std::uint32_t count,
+                        std::uint32_t processes);
 
 }  // namespace foretrace::cost

@@ -44,7 +44,11 @@ class FullyShard : public Layout {
     if (step_.reshard && group != rest()) release(group);
   }
 
+  /// A group's hooks take as long where it is whole still (measured: steps that keep their
+  /// parameters take no less of the host's time).
   void before_backward(std::int64_t group) override {
+    if (whole_[place(group)] != Memory::kNothing && group != rest())
+      out_.host(FrameworkWork::Shard);
     gather_now(group);
     const std::int64_t next = group == rest() ? rest() - 1 : group - 1;
     if (next >= 0 && whole_[place(next)] == Memory::kNothing) start(next);
@@ -67,6 +71,7 @@ class FullyShard : public Layout {
   void after_backward(std::int64_t group) override {
     release(group);
     if (!scatters_) {
+      out_.host(FrameworkWork::Shard);
       if (is_first_) memory_.allocate(Part::Gradients, sizes_[place(group)] * 4);
       return;
     }

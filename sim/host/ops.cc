@@ -13,7 +13,9 @@ namespace foretrace::sim {
 void HostThread::run(const HostCompute& op) { take({op.duration.eval(variables_)}); }
 
 void HostThread::run(const FrameworkCall& op) {
-  take(price([&](Reading& read) { return cost::framework_time(read, op.work, op.count); }));
+  take(price([&](Reading& read) {
+    return cost::framework_time(read, op.work, op.count, program_.processes);
+  }));
 }
 
 void HostThread::run(const HostFill& op) {

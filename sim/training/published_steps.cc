@@ -17,11 +17,12 @@ namespace foretrace::sim {
 namespace {
 
 /// Which of our machine files stands for a table's GPU, on one node. Tables of the H100 are of
-/// 2023, before cuDNN's attention.
+/// 2023, before cuDNN's attention; those of the A100 were made with PyTorch 1.13 and FlashAttention
+/// in Triton (llm-foundry, scripts/train/benchmarking/submit_benchmarks.py: image, attn_impl).
 std::string machine_of(std::string_view gpu) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMachines{
-      {{"A100-40GB-SXM", "a100-nvswitch-8"},
-       {"A100-80GB-SXM", "a100-80gb-nvswitch-8"},
+      {{"A100-40GB-SXM", "a100-nvswitch-8-triton"},
+       {"A100-80GB-SXM", "a100-80gb-nvswitch-8-triton"},
        {"H100-80GB-SXM", "h100-nvswitch-8-flash2"},
        {"H200-141GB-SXM", "h200-nvswitch-8"},
        {"B200-180GB", "b200-nvswitch-8"}}};
@@ -60,6 +61,15 @@ void describe_mpt(const CsvLine& line, training::TrainingStep& step) {
   step.float32_parameters = true;
   step.float32_reduce = line.text("notes").find("PURE") == std::string_view::npos;
   step.optimizer = training::OptimizerKernel::Foreach;
+}
+
+/// What a line's source says of its software that no kernel table here is of; else empty.
+std::string trap_of(const CsvLine& line) {
+  const bool of_2023 = line.text("framework").find("llm-foundry") != std::string_view::npos &&
+                       line.text("gpu").starts_with("H100");
+  if (!of_2023) return {};
+  return "PyTorch 2.0 with CUDA 11.8's cuBLAS (sweep.sh's image), older than our products on an "
+         "H100";
 }
 
 /// Why a line is not predicted.
@@ -117,6 +127,7 @@ PublishedStep published_step(const CsvLine& line) {
   published.kind =
       fmt::format("{}, {}, {}", published.gpu.substr(0, published.gpu.find('-')),
                   bits_of(line.text("precision")), full ? "full recomputation" : "none or some");
+  published.trap = trap_of(line);
   published.refused = refusal(line, published);
   return published;
 }

@@ -19,6 +19,7 @@ struct PublishedStep {
   std::string gpu;      ///< as the table names it
   std::string machine;  ///< file that stands for it; empty: none does
   std::string refused;  ///< why it is not predicted; else empty
+  std::string trap;     ///< software that no kernel table here is of; else empty
   char quality = 'C';   ///< A: nothing has to be assumed
   bool one_node = false;
   double seconds = 0;  ///< of a step

@@ -71,10 +71,16 @@ int run_published_table(const std::string& file, const std::string& only) {
   }
   std::map<std::string, SourceErrors> sources;
   std::map<std::string, std::size_t> refused;
+  std::map<std::string, std::vector<double>> trapped;
+  std::vector<double> clean;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (predicted[i]) {
       const std::string key = fmt::format("{}, {}", steps[i].source, steps[i].gpu);
       add_published(table, steps[i], *predicted[i], yardstick(steps[i], all), sources[key]);
+      if (predicted[i]->fits) {
+        (steps[i].trap.empty() ? clean : trapped[steps[i].trap])
+            .push_back(predicted[i]->seconds / steps[i].seconds - 1);
+      }
     } else {
       const char* const where = steps[i].one_node ? "one node" : "several nodes";
       ++refused[fmt::format("{}, quality {}: {}", where, steps[i].quality, steps[i].refused)];
@@ -91,6 +97,8 @@ int run_published_table(const std::string& file, const std::string& only) {
   }
   print_out("all: {}; {} wrongly too large; the yardstick {}\n", summary_of(total.predicted),
             total.too_large, summary_of(total.yardstick));
+  if (!trapped.empty()) print_out("without those below: {}\n", summary_of(clean));
+  for (const auto& [why, errors] : trapped) print_out("{}: {}\n", why, summary_of(errors));
   for (const auto& [why, count] : refused) print_out("not predicted, {}: {}\n", why, count);
   return kDone;
 }

@@ -13,10 +13,17 @@ namespace {
 
 using namespace literals;
 
-constexpr std::array kWithNvlink{
-    "a100-nvswitch-8",        "a100-slingshot-4",     "b200-nvswitch-8",
-    "gh200-slingshot-4",      "h100-efa-8",           "h100-nvswitch-8",
-    "h100-nvswitch-8-flash2", "a100-80gb-nvswitch-8", "h200-nvswitch-8"};
+constexpr std::array kWithNvlink{"a100-nvswitch-8",
+                                 "a100-slingshot-4",
+                                 "b200-nvswitch-8",
+                                 "gh200-slingshot-4",
+                                 "h100-efa-8",
+                                 "h100-nvswitch-8",
+                                 "h100-nvswitch-8-flash2",
+                                 "a100-80gb-nvswitch-8",
+                                 "h200-nvswitch-8",
+                                 "a100-nvswitch-8-triton",
+                                 "a100-80gb-nvswitch-8-triton"};
 
 TEST(NvlinkMachines, AreAllListedHere) {
   std::vector<std::string> found;

@@ -39,7 +39,7 @@ TEST(PublishedSteps, TakeTokensForTheStepsTime) {
   const auto steps = steps_of(line("mpt-111", "llm-foundry", kGood));
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].refused, "");
-  EXPECT_EQ(steps[0].machine, "a100-80gb-nvswitch-8");
+  EXPECT_EQ(steps[0].machine, "a100-80gb-nvswitch-8-triton");
   EXPECT_NEAR(steps[0].seconds, 448.0 * 2048 / 8 / 20513, 1e-9);
   EXPECT_EQ(steps[0].step.passes, 4);
   EXPECT_FALSE(steps[0].step.float32_reduce) << "PURE";
