@@ -37,7 +37,7 @@ UsageError out_of_bounds(const Program& program,
 }
 
 /// By process: whether its host threads run. One that shares a thread's text with an earlier
-/// process, and all its other threads too, is that one's twin.
+/// process, and all its other threads too, is that one's twin; so is one that has none.
 std::vector<bool> running(const Program& program, Simulated simulated) {
   std::vector<bool> runs(program.processes, true);
   if (simulated == Simulated::All) return runs;
@@ -47,7 +47,7 @@ std::vector<bool> running(const Program& program, Simulated simulated) {
   }
   std::set<std::vector<std::size_t>> seen;
   for (std::uint32_t process = 0; process < program.processes; ++process) {
-    runs[process] = seen.insert(threads[process]).second;
+    runs[process] = !threads[process].empty() && seen.insert(threads[process]).second;
   }
   return runs;
 }

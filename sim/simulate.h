@@ -18,9 +18,10 @@ enum class Fidelity : std::uint8_t {
 /// Which processes are simulated.
 enum class Simulated : std::uint8_t {
   All,
-  /// Of processes with the same threads only the first. The others are taken to do the same at the
-  /// same time: true where they are alike in all else, too (nodes, groups, and whom they send to),
-  /// as the replicas of a training step are. Their spans and regions are left out.
+  /// Of processes with the same threads only the first, and none without threads. The others are
+  /// taken to do the same at the same time: true where they are alike in all else, too (nodes,
+  /// groups, and whom they send to), as the replicas of a training step are. Their spans and
+  /// regions are left out.
   OneOfEach
 };
 

@@ -8,10 +8,12 @@
 #include <boost/uuid/uuid_io.hpp>
 #include <cstdio>
 #include <numeric>
+#include <stdexcept>
 
 #include "scenarios/check/check.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/plain_yaml.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/training_step/read.h"
@@ -119,7 +121,7 @@ struct Expanded {
 
 /// A file with `training_step:` has no threads of its own: what it reads as is a scenario's text.
 Expanded expand_training_step(Reader& reader, const YamlNode& root,
-                              const ParameterValues& parameters) {
+                              const ParameterValues& parameters, training::Ranks ranks) {
   MapReader map{root, "a scenario with a training step", reader.problems};
   reader.domain = {{0}, {}};
   read_header(reader, map);
@@ -130,7 +132,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   map.finish();
   warn_of_unused_parameters(reader);
   if (reader.problems.error_count() > 0) return {};
-  training::Expansion expansion = training::expand(step);
+  training::Expansion expansion = training::expand(step, ranks);
   const Program& program = reader.program;
   std::string text =
       fmt::format("# {}\nschema_version: 1\nname: {}\n",
@@ -187,7 +189,7 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   reader.program.summary = first_comment(text);
   const YamlNode root = parse_yaml(text, reader.problems);
   if (reader.problems.error_count() == 0 && has_training_step(root)) {
-    const Expanded expanded = expand_training_step(reader, root, parameters);
+    const Expanded expanded = expand_training_step(reader, root, parameters, training::Ranks::All);
     if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
     return read_scenario(expanded.text, file, {});
   }
@@ -201,13 +203,28 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   return ReadProgram{std::move(reader.program), std::move(diagnostics)};
 }
 
+Program read_expanded(std::string_view text, const std::string& file) {
+  Reader reader{file};
+  reader.program.file = file;
+  reader.program.summary = first_comment(text);
+  const YamlNode root = parse_plain_yaml(text);
+  read_document(reader, root, {});
+  complete_program(reader.program, reader.problems);
+  if (reader.problems.error_count() > 0) {
+    throw std::logic_error{render(reader.problems.take(), text)};
+  }
+  reader.program.hash = digest(canonical_text(reader.program));
+  return std::move(reader.program);
+}
+
 std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,
-                                              const ParameterValues& parameters) {
+                                              const ParameterValues& parameters,
+                                              training::Ranks ranks) {
   Reader reader{file};
   reader.program.summary = first_comment(text);
   const YamlNode root = parse_yaml(text, reader.problems);
   if (reader.problems.error_count() > 0 || !has_training_step(root)) return std::nullopt;
-  Expanded expanded = expand_training_step(reader, root, parameters);
+  Expanded expanded = expand_training_step(reader, root, parameters, ranks);
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
   return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
                           std::move(*expanded.expansion)};

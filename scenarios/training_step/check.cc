@@ -41,9 +41,6 @@ class Checker {
                         step_.sequence, step_.tensor),
             fmt::format("'sequence' as a multiple of {}", step_.tensor));
     }
-    if (step_.tensor > 1 && step_.model.biases) {
-      error("tensor parallel is expanded for models without biases (llama) only", "'tensor: 1'");
-    }
     if (step_.tensor > 1 && step_.autocasts()) {
       error("tensor parallel is expanded for bfloat16 parameters only",
             "'precision: {parameters: bfloat16}', or 'sharding: fsdp' beside it");
@@ -75,9 +72,6 @@ class Checker {
       error(fmt::format("{} micro-batches leave stages of a pipeline of {} idle", step_.passes,
                         step_.pipeline),
             fmt::format("'passes' of at least {}", step_.pipeline));
-    }
-    if (step_.pipeline > 1 && model_.tied) {
-      error("a tied embedding lies on the first and the last stage: not expanded", "'tied: false'");
     }
   }
 

@@ -91,6 +91,15 @@ void Decoder::backward(std::int64_t pass, bool is_first) {
   memory_.free(gradient);
 }
 
+void Decoder::skip(std::int64_t passes) {
+  std::map<std::int64_t, Tape> moved;
+  for (auto& [pass, tape] : tapes_) moved.emplace(pass + passes, std::move(tape));
+  tapes_ = std::move(moved);
+  for (std::int64_t pass = 0; pass < passes && handed_out_ > 0; ++pass) {
+    gradients_.push_back(memory_.allocate(Part::Temporary, handed_out_));
+  }
+}
+
 void Decoder::block(std::int64_t group) {
   hooks_.before_forward(group);
   on_backward([this, group] { hooks_.after_backward(group); });

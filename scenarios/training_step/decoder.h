@@ -41,6 +41,8 @@ class Decoder {
   void forward(std::int64_t pass);
   /// `is_first`: gradients are stored; else they are added to what is there.
   void backward(std::int64_t pass, bool is_first);
+  /// As if so many passes had gone forward and backward since: those under way are numbered on.
+  void skip(std::int64_t passes);
   /// The optimizer over what this process holds, then gradients are freed.
   void update();
 
@@ -60,6 +62,7 @@ class Decoder {
   void core();
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
+  void add_row_bias();
   void add_residual();
   void activation();
   void rope(std::int64_t width);
@@ -88,6 +91,7 @@ class Decoder {
   std::int64_t norm_tokens_;  ///< of those that this process normalises: fewer in sequence parallel
   std::int64_t q_, kv_, ffn_, vocab_;  ///< this process's share
   std::int64_t held_ = 0, tensors_ = 0;
+  std::int64_t handed_out_ = 0;  ///< bytes of a pass's logits that stay until the step ends
   bool accumulates_ = false;
   bool shares_gradient_ = false;  ///< the weight's gradient goes on to the embedding
   bool runs_again_ = false;       ///< recomputation, which ends with the last tensor that is needed

@@ -150,6 +150,7 @@ void Decoder::head_and_loss() {
   // A pipeline's last stage hands out the logits of all micro-batches at the end of the step.
   if (step_.pipeline > 1) {
     gradients_.push_back(narrow);
+    handed_out_ = logits * kNarrow;
   } else {
     memory_.free(narrow);
   }

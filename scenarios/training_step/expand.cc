@@ -5,17 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <set>
 
+#include "scenarios/training_step/places.h"
 #include "scenarios/training_step/schedule.h"
 
 namespace foretrace::training {
 namespace {
-
-/// Ranks in Megatron's order: tensor parallel neighbours first, then data, then pipeline.
-struct Place {
-  std::int64_t stage, replica, shard;
-};
 
 /// Processes that run the same text.
 struct RankClass {
@@ -29,16 +25,24 @@ struct Thread {
   std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2;
 };
 
-bool groups_differ(const TrainingStep& step) { return step.tensor > 1 && step.data > 1; }
+/// Whether replicas and shards name different groups, and so cannot share a text.
+bool groups_differ(const TrainingStep& step, std::int64_t stage) {
+  return (step.data > 1 && step.tensor > 1) || shares_embedding(step, stage);
+}
 
-std::vector<RankClass> rank_classes(const TrainingStep& step) {
+std::vector<RankClass> rank_classes(const TrainingStep& step, Ranks ranks) {
   std::vector<RankClass> classes;
+  if (ranks == Ranks::OneOfEach) {
+    for (const std::int64_t process : one_of_each(step)) {
+      classes.push_back({{process}, place_of(step, process)});
+    }
+    return classes;
+  }
   for (std::int64_t process = 0; process < step.processes(); ++process) {
-    const std::int64_t shard = process % step.tensor;
-    const std::int64_t replica = process / step.tensor % step.data;
-    const std::int64_t stage = process / step.tensor / step.data;
-    const bool is_new = groups_differ(step) || (shard == 0 && replica == 0);
-    if (is_new) classes.push_back({{}, {stage, replica, shard}});
+    const Place place = place_of(step, process);
+    const bool is_new =
+        groups_differ(step, place.stage) || (place.shard == 0 && place.replica == 0);
+    if (is_new) classes.push_back({{}, place});
     classes.back().processes.push_back(process);
   }
   return classes;
@@ -50,30 +54,40 @@ std::string tensor_group(const TrainingStep& step, const Place& place) {
 std::string data_group(const TrainingStep& step, const Place& place) {
   return fmt::format("data_parallel_{}", place.stage * step.tensor + place.shard);
 }
-
-std::string group_line(const std::string& name, const std::vector<std::int64_t>& ranks) {
-  return fmt::format("  {}: {{ranks: [{}], init: eager}}\n", name, fmt::join(ranks, ", "));
+std::string embedding_group(const TrainingStep& step, const Place& place) {
+  return fmt::format("embedding_{}", place.replica * step.tensor + place.shard);
 }
 
-std::string process_groups(const TrainingStep& step) {
+/// The groups that the classes' threads name, each once.
+std::string process_groups(const TrainingStep& step, const std::vector<RankClass>& classes) {
+  std::set<std::string> known;
   std::string text;
-  for (std::int64_t stage = 0; stage < step.pipeline; ++stage) {
-    const std::int64_t first = stage * step.data * step.tensor;
-    for (std::int64_t replica = 0; step.tensor > 1 && replica < step.data; ++replica) {
-      std::vector<std::int64_t> ranks(static_cast<std::size_t>(step.tensor));
-      std::iota(ranks.begin(), ranks.end(), first + replica * step.tensor);
-      text += group_line(tensor_group(step, {stage, replica, 0}), ranks);
-    }
-    for (std::int64_t shard = 0; step.data > 1 && shard < step.tensor; ++shard) {
-      std::vector<std::int64_t> ranks;
-      for (std::int64_t replica = 0; replica < step.data; ++replica) {
-        ranks.push_back(first + replica * step.tensor + shard);
-      }
-      text += group_line(data_group(step, {stage, 0, shard}), ranks);
+  const auto add = [&](const std::string& name, const std::vector<std::int64_t>& ranks) {
+    if (!known.insert(name).second) return;
+    text += fmt::format("  {}: {{ranks: [{}], init: eager}}\n", name, fmt::join(ranks, ", "));
+  };
+  for (const RankClass& one : classes) {
+    const Place& place = one.place;
+    if (step.tensor > 1) add(tensor_group(step, place), tensor_ranks(step, place));
+    if (step.data > 1) add(data_group(step, place), data_ranks(step, place));
+    if (shares_embedding(step, place.stage)) {
+      add(embedding_group(step, place), embedding_ranks(step, place));
     }
   }
   if (step.pipeline > 1) text += "  pipeline: {ranks: all, init: eager}\n";
   return text.empty() ? "" : "process_groups:\n" + text;
+}
+
+/// Both stages that hold a tied embedding add their gradients, as Megatron does at the end.
+void add_embedding_gradients(const TrainingStep& step, const Place& place, Writer& out) {
+  if (!shares_embedding(step, place.stage)) return;
+  const std::int64_t bytes =
+      step.model.vocab / step.tensor * step.model.hidden * (step.float32_parameters ? 4 : 2);
+  out.host(FrameworkWork::Collective);
+  out.needs(bytes, 0);
+  out.line(fmt::format(
+      "all_reduce: {{id: embedding, group: {}, buffer: part, size: {}B, type: {}}}",
+      embedding_group(step, place), bytes, step.float32_parameters ? "float32" : "bfloat16"));
 }
 
 StageLayers layers_of(const TrainingStep& step, std::int64_t stage) {
@@ -101,6 +115,7 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   allocate_rest(step, memory);
   out.host(FrameworkWork::Step);
   write_passes(step, {place.stage, step.pipeline, step.data * step.tensor}, decoder, *layout, out);
+  add_embedding_gradients(step, place, out);
   decoder.update();
   layout->after_update();
   out.line("device_synchronize: {}");
@@ -137,19 +152,20 @@ std::int64_t steps_of(const TrainingStep& step) {
   constexpr double kSettled = 0.35;  // s, some times what the clock needs under load
   constexpr double kUsual = 400e12;  // flop/s of a GPU
   const double seconds = model_flops(step) / static_cast<double>(step.processes()) / kUsual;
+  if (seconds > 10 * kSettled) return 1;
   return std::clamp(static_cast<std::int64_t>(std::ceil(kSettled / seconds)), std::int64_t{2},
                     std::int64_t{8});
 }
 
-Expansion expand(const TrainingStep& step) {
+Expansion expand(const TrainingStep& step, Ranks ranks) {
   Expansion expansion;
-  const std::vector<RankClass> classes = rank_classes(step);
+  const std::vector<RankClass> classes = rank_classes(step, ranks);
   std::vector<Thread> threads;
   threads.reserve(classes.size());
   std::string text;
   for (const RankClass& one : classes) {
     threads.push_back(write_thread(step, one.place));
-    const bool all = classes.size() == 1;
+    const bool all = classes.size() == 1 && ranks == Ranks::All;
     text += fmt::format("  {}:\n",
                         all ? std::string{"main"} : fmt::format("rank_{}", one.processes.front()));
     if (!all) text += fmt::format("    processes: [{}]\n", fmt::join(one.processes, ", "));
@@ -167,7 +183,7 @@ Expansion expand(const TrainingStep& step) {
       expansion.memory = threads.back().memory;
   }
   expansion.text = fmt::format("nodes: {}\nprocesses: {}\n{}", step.nodes, step.processes(),
-                               process_groups(step));
+                               process_groups(step, classes));
   if (step.sharding == Sharding::Fsdp) {
     expansion.text += "streams: {gathering: {flags: non_blocking}}\n";
   }

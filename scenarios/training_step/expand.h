@@ -1,6 +1,7 @@
 // A training step as an ordinary scenario: text that can be read, changed, simulated.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,13 @@ struct Expansion {
   std::int64_t tokens = 0;      ///< of a step, over all processes
 };
 
+/// Which processes' threads are written. OneOfEach leaves out those that do the same at the same
+/// time as one that is there (places.h): for Simulated::OneOfEach, which needs no others.
+enum class Ranks : std::uint8_t { All, OneOfEach };
+
 /// The description is one that check() accepts. The region `step` runs `steps` times: the first
 /// ones find a rested clock and idle streams, the last one is what training goes on with.
-Expansion expand(const TrainingStep& step);
+Expansion expand(const TrainingStep& step, Ranks ranks = Ranks::All);
 
 /// Steps that expand() writes.
 std::int64_t steps_of(const TrainingStep& step);

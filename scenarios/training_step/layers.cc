@@ -65,7 +65,8 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const bool is_needed = !runs_again_ || name != "down";
   if (is_needed) out_.product(id, outputs, tokens_, inputs);
   const bool is_shared = shares_gradient_;
-  const bool has_bias = model_.biases && outputs != vocab_;
+  const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
+  const bool has_bias = model_.biases && outputs != vocab_ && !sums_later;
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
                input_copy, is_shared, has_bias] {
     const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
@@ -89,6 +90,19 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     if (has_bias) give_gradient(outputs, true);
     memory_.free(weight_gradient);
     memory_.free(input_gradient);
+  });
+}
+
+/// Where the ranks' parts of a product are summed, its bias is added behind the sum.
+void Decoder::add_row_bias() {
+  if (step_.tensor == 1 || !model_.biases) return;
+  const std::int64_t bytes = norm_tokens_ * model_.hidden * kBf16;
+  pointwise("add_bias", 2 * bytes, FrameworkWork::Forward);
+  on_backward([this, bytes] {
+    out_.host(FrameworkWork::Backward);
+    out_.kernel("bias_gradient", KernelKind::ColumnSum, bytes);
+    if (step_.sequence_parallel) collective("all_reduce", model_.hidden * kBf16);
+    give_gradient(model_.hidden, true);
   });
 }
 
@@ -205,6 +219,7 @@ void Decoder::attention_part() {
   }
   linear("output", q_, model_.hidden, false);
   leave_tensor_parallel();
+  add_row_bias();
   add_residual();
 }
 
@@ -239,6 +254,7 @@ void Decoder::mlp_part() {
   activation();
   linear("down", ffn_, model_.hidden, false);
   leave_tensor_parallel();
+  add_row_bias();
   add_residual();
 }
 

@@ -24,44 +24,58 @@ class PipelineStage {
 
   void one_forward_one_backward() {
     const std::int64_t ahead = std::min(step_.passes, role_.stages - role_.stage);
-    for (; forwards_ < ahead; ++forwards_) {
-      transfer(receives_activations(), "");
-      forward();
-      if (forwards_ + 1 < ahead) transfer(sends_activations(), "", false);
-    }
-    while (true) {
-      transfer(sends_activations(), receives_gradients());
-      backward();
-      if (forwards_ == step_.passes) break;
-      transfer(sends_gradients(), receives_activations());
-      forward();
-      ++forwards_;
-    }
-    transfer(sends_gradients(), "", false);
-    while (backwards_ < step_.passes) {
-      transfer(receives_gradients(), "");
-      backward();
-      transfer(sends_gradients(), "", false);
-    }
-  }
-
-  void gpipe() {
-    for (; forwards_ < step_.passes; ++forwards_) {
+    out_.repeat(ahead - 1, ahead - 1, [this] {
       transfer(receives_activations(), "");
       forward();
       transfer(sends_activations(), "", false);
-    }
-    while (backwards_ < step_.passes) {
-      transfer(receives_gradients(), "");
+    });
+    transfer(receives_activations(), "");
+    forward();
+    const auto one_of_each = [this] {
+      transfer(sends_activations(), receives_gradients());
       backward();
-      transfer(sends_gradients(), "", false);
-    }
+      transfer(sends_gradients(), receives_activations());
+      forward();
+    };
+    const std::int64_t steady = step_.passes - ahead;
+    if (steady > 0) one_of_each();  // stores gradients, to which the others add
+    // All but the last of the loop's passes are skipped: they leave no more memory behind than that
+    // one, but for what decoder_ knows.
+    const std::int64_t unwritten = std::max<std::int64_t>(0, steady - 2);
+    forwards_ += unwritten;
+    backwards_ += unwritten;
+    decoder_.skip(unwritten);
+    out_.repeat(steady - 1, 1, one_of_each);
+    transfer(sends_activations(), receives_gradients());
+    backward();
+    transfer(sends_gradients(), "", false);
+    last_backwards(step_.passes - backwards_);
+  }
+
+  void gpipe() {
+    out_.repeat(step_.passes, step_.passes, [this] {
+      transfer(receives_activations(), "");
+      forward();
+      transfer(sends_activations(), "", false);
+    });
+    one_backward();
+    last_backwards(step_.passes - 1);
   }
 
  private:
+  void one_backward() {
+    transfer(receives_gradients(), "");
+    backward();
+    transfer(sends_gradients(), "", false);
+  }
+  /// Alike but for the last one, behind which gradients are reduced.
+  void last_backwards(std::int64_t count) {
+    out_.repeat(count - 1, count - 1, [this] { one_backward(); });
+    if (count > 0) one_backward();
+  }
   void forward() {
     out_.host(FrameworkWork::Stage);
-    decoder_.forward(forwards_);
+    decoder_.forward(forwards_++);
   }
   void backward() {
     out_.host(FrameworkWork::Stage);
@@ -122,12 +136,15 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
                2 * decoder.held_parameters() * (step.float32_parameters ? 4 : 2));
     return;
   }
-  for (std::int64_t pass = 0; pass < step.passes; ++pass) {
-    layout.begin_pass(pass == 0, pass + 1 == step.passes);
-    decoder.forward(pass);
-    decoder.backward(pass, pass == 0);
+  const auto pass = [&](bool is_first, bool is_last) {
+    layout.begin_pass(is_first, is_last);
+    decoder.forward(0);
+    decoder.backward(0, is_first);
     layout.end_pass();
-  }
+  };
+  pass(true, step.passes == 1);
+  out.repeat(step.passes - 2, 1, [&] { pass(false, false); });
+  if (step.passes > 1) pass(false, true);
 }
 
 }  // namespace foretrace::training

@@ -15,6 +15,23 @@ void Writer::line(std::string_view text) {
   text_ += '\n';
 }
 
+void Writer::repeat(std::int64_t times, std::int64_t calls, const std::function<void()>& write) {
+  if (times < 1) return;
+  const std::string outer = margin_;
+  if (times > 1) {
+    line("repeat:");
+    text_ += fmt::format("{0}    times: {1}\n{0}    ops:\n", margin_, times);
+    margin_ += "    ";
+  }
+  write();
+  margin_ = outer;
+  const std::size_t end = text_.size();
+  for (std::int64_t call = 1; call < calls; ++call) {
+    write();
+    text_.resize(end);
+  }
+}
+
 void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k) {
   constexpr std::int64_t kBytes = 2;
   largest_operand_ = std::max({largest_operand_, kBytes * m * k, kBytes * k * n, kBytes * m * n});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ class Writer {
   void host(FrameworkWork work, std::int64_t count = 1);
   /// Any other operation, as it stands in a scenario behind "- ".
   void line(std::string_view text);
+  /// What `write` writes, `times` times as a loop. It is called `calls` times, at least once and at
+  /// most `times`, and writes the same each time: for those who follow memory through the passes.
+  void repeat(std::int64_t times, std::int64_t calls, const std::function<void()>& write);
   /// "stream" of kernels from here on; empty: the default stream.
   void on_stream(std::string_view stream) { stream_ = stream; }
 

@@ -72,8 +72,11 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
 
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
-  const auto training = read_training(text, options.file, options.parameters);
-  const Program program = load_scenario(options.file, options.parameters);
+  const auto training =
+      read_training(text, options.file, options.parameters,
+                    options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All);
+  const Program program = training ? read_expanded(training->text, options.file)
+                                   : load_scenario(options.file, options.parameters);
   const Machine machine = through_frontend(changed_machine(options.machine, options.with),
                                            parse_frontend(options.frontend));
   if (training && !sim::memory_verdict(training->expansion, machine).fits) {

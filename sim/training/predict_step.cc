@@ -2,28 +2,31 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
-
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
 #include "sim/simulate.h"
+#include "sim/training/passes.h"
 #include "sim/training/usage.h"
 
 namespace foretrace::sim {
 
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
                            const std::string& name) {
-  const training::Expansion expansion = training::expand(step);
+  const training::Expansion expansion = training::expand(step, training::Ranks::OneOfEach);
   const MemoryVerdict verdict = memory_verdict(expansion, machine);
   PredictedStep predicted;
   predicted.peak = static_cast<std::int64_t>(verdict.bytes);
   predicted.fits = verdict.fits;
   if (!verdict.fits) return predicted;
-  const std::string text = fmt::format("schema_version: 1\nname: {}\n{}", name, expansion.text);
-  const auto read = read_scenario(text, name);
-  if (!read) throw std::runtime_error{render(read.error(), text)};
-  if (const auto usage =
-          usage_of(simulate(read->program, machine, Fidelity::Flow, Simulated::OneOfEach))) {
+  const training::TrainingStep fewer = with_fewer_passes(step);
+  const std::int64_t left = step.passes - fewer.passes;
+  const std::string text = fmt::format(
+      "schema_version: 1\nname: {}\n{}", name,
+      left > 0 ? training::expand(fewer, training::Ranks::OneOfEach).text : expansion.text);
+  const Program program = read_expanded(text, name);
+  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+  auto usage = usage_of(timeline);
+  if (usage && left > 0) usage = with_more_passes(*usage, timeline, program, left);
+  if (usage) {
     predicted.seconds = usage->seconds;
     predicted.computing = usage->computing;
     predicted.exposed = usage->exposed;

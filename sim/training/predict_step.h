@@ -18,7 +18,8 @@ struct PredictedStep {
   bool fits = true;
 };
 
-/// What does not fit is not simulated. `name` is the scenario's. Makes an engine: one for each
+/// What does not fit is not simulated. Of processes that are alike one is simulated, and of many
+/// micro-batches some (passes.h). `name` is the scenario's. Makes an engine: one for each
 /// process.
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
                            const std::string& name);

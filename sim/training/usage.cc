@@ -63,11 +63,16 @@ std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e
 std::optional<StepUsage> usage_of(const Timeline& timeline) {
   const auto window = last_step(timeline);
   if (!window) return std::nullopt;
-  const auto [from, to] = window->time;
+  return usage_between(timeline, window->process, window->time.first, window->time.second);
+}
+
+StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,
+                        std::int64_t to) {
   std::vector<Interval> kernels, everything;
   for (const Span& span : timeline.spans) {
     const Lane& lane = timeline.lanes[span.lane];
-    if (lane.process != window->process || lane.device == kNoDevice || span.end_ns <= from)
+    if (lane.process != process || lane.device == kNoDevice || span.end_ns <= from ||
+        span.begin_ns >= to)
       continue;
     const SpanClass kind = class_of(timeline.ops[span.op], lane);
     if (kind != SpanClass::Kernel && kind != SpanClass::Nccl && kind != SpanClass::Copy) continue;
@@ -78,7 +83,8 @@ std::optional<StepUsage> usage_of(const Timeline& timeline) {
   const auto whole = static_cast<double>(std::max<std::int64_t>(1, to - from));
   const auto computing = static_cast<double>(length(merged(std::move(kernels))));
   const auto busy = static_cast<double>(length(merged(std::move(everything))));
-  return StepUsage{whole * 1e-9, computing / whole, (busy - computing) / whole, 1 - busy / whole};
+  return {whole * 1e-9,     computing / whole, (busy - computing) / whole,
+          1 - busy / whole, process,           from};
 }
 
 std::string limit_of(const StepUsage& usage) {

@@ -1,6 +1,7 @@
 // Where the time of a predicted training step goes: what a planner asks first.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,13 +14,19 @@ namespace foretrace::sim {
 /// Of the slowest process's last step. Shares of the step.
 struct StepUsage {
   double seconds = 0;
-  double computing = 0;  ///< a kernel that is not NCCL's runs
-  double exposed = 0;    ///< only NCCL's kernels run
-  double idle = 0;       ///< nothing runs: the GPU waits for its host thread
+  double computing = 0;       ///< a kernel that is not NCCL's runs
+  double exposed = 0;         ///< only NCCL's kernels run
+  double idle = 0;            ///< nothing runs: the GPU waits for its host thread
+  std::uint32_t process = 0;  ///< the slowest one
+  std::int64_t begin_ns = 0;  ///< of its last step
 };
 
 /// Empty where the timeline has no region `step`.
 std::optional<StepUsage> usage_of(const Timeline& timeline);
+
+/// What a process's GPU does from one time to another.
+StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,
+                        std::int64_t to);
 
 /// "computing", "communication" or "the host": what most of the step goes to.
 std::string limit_of(const StepUsage& usage);

@@ -6,6 +6,7 @@
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/plain_yaml.h"
 #include "scenarios/training_step/expand.h"
 
 namespace foretrace::training {
@@ -63,6 +64,18 @@ std::size_t count(const Program& program, std::string_view kind) {
     for_each_op(thread.ops, [&](const Op& op) { found += kind_name(op.kind) == kind ? 1 : 0; });
   }
   return found;
+}
+
+/// Executions of a kind of operation in one process of each stage; of all kinds where it is empty.
+std::uint64_t executed(const TrainingStep& step, std::string_view kind = {}) {
+  const std::string text = "schema_version: 1\nname: a\n" + expand(step, Ranks::OneOfEach).text;
+  std::uint64_t all = 0;
+  for_each_op(read_expanded(text, "a"), [&](const HostThread&, const Op& op, Around around) {
+    const bool counts =
+        block_of(op.kind) == nullptr && (kind.empty() || kind_name(op.kind) == kind);
+    if (counts) all += executions(around);
+  });
+  return all;
 }
 
 TEST(ParameterCount, IsThatOfPublishedModels) {
@@ -146,11 +159,10 @@ TEST(TrainingStepExpansion, SendsEachMicroBatchOnceInBothDirections) {
   TrainingStep step = small_step();
   step.pipeline = 2;
   step.passes = 4;
-  const Program program = program_of(step);
-  EXPECT_EQ(count(program, "nccl_send"), 8u);
-  EXPECT_EQ(count(program, "nccl_recv"), 8u);
+  EXPECT_EQ(executed(step, "nccl_send"), 8u);
+  EXPECT_EQ(executed(step, "nccl_recv"), 8u);
   step.schedule = Schedule::GPipe;
-  EXPECT_EQ(count(program_of(step), "nccl_send"), 8u);
+  EXPECT_EQ(executed(step, "nccl_send"), 8u);
 }
 
 TEST(TrainingStepMemory, HasMomentsTwiceAndLessWithShards) {
@@ -256,6 +268,66 @@ TEST(TrainingStepReading, TakesTheFormsOfFsdpAndTheLoss) {
   const auto read = read_training(text, "a.yaml");
   ASSERT_TRUE(read);
   EXPECT_TRUE(read->step.flat_parameters && read->step.fused_loss && read->step.reduce_every_pass);
+}
+
+TEST(TrainingStepPasses, AreALoopThatRunsAsOftenAsThereAreOfThem) {
+  TrainingStep step = small_step();
+  for (const auto schedule : {Schedule::OneForwardOneBackward, Schedule::GPipe}) {
+    for (const std::int64_t pipeline : {1, 2, 4}) {
+      step.schedule = schedule;
+      step.pipeline = pipeline;
+      step.model.tied = pipeline == 2;
+      std::vector<std::uint64_t> operations;
+      std::vector<std::int64_t> memory;
+      for (step.passes = 6; step.passes < 11; ++step.passes) {
+        operations.push_back(executed(step));
+        memory.push_back(sum(expand(step).memory));
+      }
+      for (std::size_t i = 2; i < operations.size(); ++i) {
+        EXPECT_EQ(operations[i] - operations[i - 1], operations[1] - operations[0]) << pipeline;
+        EXPECT_GE(memory[i], memory[i - 1]) << pipeline;
+      }
+      EXPECT_EQ(memory[4] - memory[3], memory[3] - memory[2]) << pipeline;
+      EXPECT_GT(operations[1], operations[0]);
+    }
+  }
+}
+
+TEST(TrainingStepText, IsReadTheSameByTheReaderForWhatWeWrite) {
+  TrainingStep step = small_step();
+  step.model.layers = 2;
+  step.tensor = step.pipeline = step.data = 2;
+  step.passes = 4;
+  for (const Sharding sharding : {Sharding::Ddp, Sharding::Zero2, Sharding::Fsdp}) {
+    step.sharding = sharding;
+    if (sharding == Sharding::Fsdp) step.pipeline = 1;
+    const std::string text = "# what: it is\nschema_version: 1\nname: a\n" + expand(step).text;
+    const auto read = read_scenario(text, "a.yaml");
+    ASSERT_TRUE(read) << render(read.error(), text);
+    const Program fast = read_expanded(text, "a.yaml");
+    EXPECT_EQ(fast.hash, read->program.hash);
+    ASSERT_EQ(fast.threads.size(), read->program.threads.size());
+    EXPECT_EQ(fast.threads.back().ops.back().line, read->program.threads.back().ops.back().line);
+    EXPECT_EQ(fast.threads.back().ops.back().column,
+              read->program.threads.back().ops.back().column);
+  }
+  for (const char* const odd : {"a: [b, c", "a: {b c}", "a", "a: {b: c} d", "a: b\n  c: d"}) {
+    EXPECT_THROW(static_cast<void>(parse_plain_yaml(odd)), std::logic_error) << odd;
+  }
+}
+
+TEST(TrainingStepExpansion, SplitsBiasesAndAddsATiedEmbeddingOfTwoStages) {
+  TrainingStep step = small_step();
+  step.model.gated = step.model.rms_norm = false;
+  step.model.biases = step.model.joined_qkv = true;
+  step.model.positions = step.sequence;
+  step.tensor = 2;
+  EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 4 + 1));
+  step.pipeline = 2;
+  step.passes = 2;
+  const std::uint64_t apart = executed(step, "nccl_all_reduce");
+  step.model.tied = true;
+  EXPECT_EQ(executed(step, "nccl_all_reduce"), apart + 2) << "on each of the two stages";
 }
 
 TEST(TrainingStepRefusal, IsReplicasThatAreNotWhole) {

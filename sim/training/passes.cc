@@ -1,0 +1,65 @@
+#include "sim/training/passes.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "scenarios/program/program_walk.h"
+
+namespace foretrace::sim {
+namespace {
+
+/// In a loop of passes, the product that is executed most often in this process.
+std::optional<std::uint32_t> product_of_loop(const Program& program, std::uint32_t process) {
+  std::optional<std::uint32_t> found;
+  std::uint64_t most = 1;
+  for_each_op(program, [&](const HostThread& thread, const Op& op, Around around) {
+    if (!std::holds_alternative<Gemm>(op.kind)) return;
+    if (std::ranges::find(thread.processes, process) == thread.processes.end()) return;
+    const std::uint64_t times = executions(around.subspan(std::min<std::size_t>(1, around.size())));
+    if (times <= most) return;
+    most = times;
+    found = op.id.value;
+  });
+  return found;
+}
+
+}  // namespace
+
+training::TrainingStep with_fewer_passes(const training::TrainingStep& step) {
+  constexpr std::int64_t kLeast = 16;
+  training::TrainingStep fewer = step;
+  if (step.schedule == training::Schedule::GPipe && step.pipeline > 1) return fewer;
+  fewer.passes = std::min(step.passes, std::max(kLeast, 4 * step.pipeline));
+  fewer.steps = training::steps_of(step);
+  return fewer;
+}
+
+std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline& timeline,
+                                          const Program& program, std::int64_t passes) {
+  const auto product = product_of_loop(program, usage.process);
+  if (!product) return std::nullopt;
+  std::vector<std::int64_t> begins;
+  for (const Span& span : timeline.spans) {
+    const Lane& lane = timeline.lanes[span.lane];
+    const bool is_on_device = lane.process == usage.process && lane.device != kNoDevice;
+    if (span.op == *product && is_on_device && span.begin_ns >= usage.begin_ns)
+      begins.push_back(span.begin_ns);
+  }
+  if (begins.size() < 3) return std::nullopt;
+  std::ranges::sort(begins);
+  const std::int64_t from = begins[begins.size() / 2], to = begins.back();
+  const auto count = static_cast<double>(begins.size() - 1 - begins.size() / 2);
+  const StepUsage steady = usage_between(timeline, usage.process, from, to);
+  const double more = steady.seconds / count * static_cast<double>(passes);
+  StepUsage all = usage;
+  all.seconds += more;
+  const auto mixed = [&](double here, double there) {
+    return (here * usage.seconds + there * more) / all.seconds;
+  };
+  all.computing = mixed(usage.computing, steady.computing);
+  all.exposed = mixed(usage.exposed, steady.exposed);
+  all.idle = mixed(usage.idle, steady.idle);
+  return all;
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,23 @@
+// Steps of many micro-batches: some are simulated, the others follow from the period in which the
+// pipeline has come by then.
+#pragma once
+
+#include <optional>
+
+#include "reports/timeline/timeline.h"
+#include "scenarios/program/program.h"
+#include "scenarios/training_step/description.h"
+#include "sim/training/usage.h"
+
+namespace foretrace::sim {
+
+/// The same step with so many passes as are simulated: all, or enough to fill the pipeline, run
+/// steadily and empty it again.
+training::TrainingStep with_fewer_passes(const training::TrainingStep& step);
+
+/// The usage of a step with `passes` more than were simulated, each as long as those of the second
+/// half of the longest loop were on average. Empty where there is no such loop.
+std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline& timeline,
+                                          const Program& program, std::int64_t passes);
+
+}  // namespace foretrace::sim
