@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "scenarios/training_step/expand.h"
+
 namespace foretrace::plan {
 namespace {
 
@@ -88,6 +90,8 @@ training::TrainingStep step_of(const Question& question, const Layout& layout) {
   step.sequence = question.sequence;
   step.micro_batch = layout.micro_batch;
   step.passes = layout.passes;
+  step.tensor = layout.tensor;
+  step.pipeline = layout.pipeline;
   step.data = layout.data;
   return step;
 }
@@ -169,6 +173,9 @@ std::string scenario_text(const Question& question, const Layout& layout,
   text += fmt::format("  precision: {{parameters: {}}}\n",
                       question.float32_parameters ? "float32" : "bfloat16");
   text += fmt::format("  recompute: {}\n", word(layout.recompute));
+  if (passes) {
+    text += fmt::format("  steps: {}\n", training::steps_of(step_of(question, layout)));
+  }
   return text;
 }
 

@@ -49,7 +49,8 @@ std::map<std::string, std::string> choices_of(const Layout& layout);
 /// parameters as well (fsdp). What else must hold is the reader's to say.
 std::vector<Layout> layouts(const Question& question, std::int64_t gpus);
 
-/// The scenario, with so many micro-batches instead of its own where `passes` is given.
+/// The scenario; where `passes` is given with so many micro-batches instead of its own, and as many
+/// steps as with all of them.
 std::string scenario_text(const Question& question, const Layout& layout,
                           std::optional<std::int64_t> passes = {});
 

@@ -105,10 +105,8 @@ ExpandedScenario expanded(const std::string& text) {
 }
 
 Timeline simulated(const std::string& text, const Machine& machine) {
-  const ExpandedScenario training = expanded(text);
-  auto read = read_scenario(training.text, kFile);
-  if (!read) throw UsageError{render(read.error(), training.text)};
-  return simulate(read->program, machine, Fidelity::Flow, Simulated::OneOfEach);
+  const Program program = read_expanded(expanded(text).text, kFile);
+  return simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
 }
 
 }  // namespace
