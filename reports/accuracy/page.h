@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reports/accuracy/blind_round.h"
+#include "reports/page/sections.h"
 
 namespace foretrace {
 
@@ -18,18 +19,6 @@ struct ShippedRegion {
   bool is_fit = false;  ///< a parameter that decides it learned from it
   double predicted_us{}, measured_us{};
   ErrorSample sample;
-};
-
-/// A table with words above it, before it is HTML or Markdown.
-struct Section {
-  struct Cell {
-    std::string text;
-    std::filesystem::path link = {};  ///< relative to the page; empty for none
-    bool is_number = true;
-  };
-  std::string heading, words;
-  std::vector<Cell> columns;
-  std::vector<std::vector<Cell>> rows;
 };
 
 struct AccuracyPage {

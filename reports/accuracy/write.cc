@@ -1,10 +1,6 @@
 #include <fmt/format.h>
 
-#include <kainjow/mustache.hpp>
-
 #include "reports/accuracy/page.h"
-#include "reports/page/assets.h"
-#include "scenarios/text/errors.h"
 
 namespace foretrace {
 namespace {
@@ -33,18 +29,6 @@ std::string markdown_row(const std::vector<Section::Cell>& cells) {
   return line + "\n";
 }
 
-kainjow::mustache::data html_cells(const std::vector<Section::Cell>& cells) {
-  kainjow::mustache::data list{kainjow::mustache::data::type::list};
-  for (const Section::Cell& cell : cells) {
-    kainjow::mustache::data item;
-    item.set("text", cell.text);
-    item.set("class", cell.is_number ? "n" : "w");
-    if (!cell.link.empty()) item.set("link", cell.link.generic_string());
-    list << item;
-  }
-  return list;
-}
-
 }  // namespace
 
 std::string accuracy_markdown(const AccuracyPage& page) {
@@ -61,33 +45,11 @@ std::string accuracy_markdown(const AccuracyPage& page) {
 }
 
 std::string accuracy_html(const AccuracyPage& page) {
-  using kainjow::mustache::data;
-  data sections{data::type::list};
-  for (const Section& section : page.sections) {
-    data rows{data::type::list};
-    for (const auto& cells : section.rows) {
-      data row;
-      row.set("cells", html_cells(cells));
-      rows << row;
-    }
-    data item;
-    item.set("heading", section.heading);
-    item.set("words", section.words);
-    item.set("columns", html_cells(section.columns));
-    item.set("rows", rows);
-    sections << item;
-  }
-  data view;
-  view.set("heading", std::string{kHeading});
-  view.set("headline", page.headline);
-  view.set("meaning", std::string{kMeaning});
-  view.set("sections", sections);
-  view.set("colours_css", std::string{assets::colours_css});
-  view.set("colours_dark_css", std::string{assets::colours_dark_css});
-  view.set("report_css", std::string{assets::report_css});
-  kainjow::mustache::mustache html{std::string{assets::accuracy_mustache}};
-  FORETRACE_CHECK(html.is_valid(), html.error_message());
-  return html.render(view);
+  return html_of({.kicker = "foretrace accuracy",
+                  .heading = std::string{kHeading},
+                  .headline = page.headline,
+                  .meaning = std::string{kMeaning},
+                  .sections = page.sections});
 }
 
 }  // namespace foretrace

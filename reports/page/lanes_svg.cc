@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/locale/utf.hpp>
 #include <cmath>
 #include <iterator>
-#include <kainjow/mustache.hpp>
 #include <vector>
 
 #include "reports/page/assets.h"
+#include "reports/page/svg_text.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/span_join.h"
 #include "reports/timeline/span_text.h"
@@ -22,35 +21,6 @@ namespace {
 constexpr double kWidth = 1180, kLeft = 172, kRight = kWidth - 14;
 constexpr double kRowHeight = 15, kRowGap = 2, kLaneGap = 11, kGroupHeight = 24, kAxisHeight = 26;
 constexpr double kLegendHeight = 30, kTitleHeight = 30, kLetterWidth = 5.4;
-
-/// XML has no control characters and no half code points: a name may have been cut.
-std::string escaped(const std::string& text) {
-  using Utf8 = boost::locale::utf::utf_traits<char>;
-  std::string shown;
-  for (auto at = text.begin(); at != text.end();) {
-    const auto begin = at;
-    const auto code = Utf8::decode(at, text.end());
-    const bool is_shown = code != boost::locale::utf::illegal &&
-                          code != boost::locale::utf::incomplete &&
-                          (code >= 0x20 || code == '\t' || code == '\n') &&
-                          (code & 0xfffeU) != 0xfffeU && (code < 0x7f || code > 0x9f);
-    if (is_shown) {
-      shown.append(begin, at);
-    } else {
-      shown += "\ufffd";
-    }
-  }
-  return kainjow::mustache::html_escape(shown);
-}
-
-/// 1, 2 or 5 times a power of ten: the first that gives at most 10 ticks.
-double tick_step(double length_ns) {
-  double step = std::pow(10, std::floor(std::log10(length_ns / 10)));
-  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
-    if (length_ns / (step * factor) <= 10) return step * factor;
-  }
-  return step * 10;
-}
 
 /// All ticks of an axis in the unit that fits its step: "0", "200 us", "1200 us".
 std::string tick_label(double ns, double step_ns) {
@@ -138,11 +108,11 @@ class Picture {
         "role=\"img\"",
         id_, kWidth, height_, kLeft, kRight, layout_.end_ns, top_ + kAxisHeight, plot_bottom_);
     if (use_ == SvgUse::Standalone) put(" width=\"{}\" height=\"{}\"", kWidth, height_);
-    put("><title>{}</title>", escaped(title));
+    put("><title>{}</title>", xml_escaped(title));
     if (use_ == SvgUse::Standalone) {
       put("<style>{}{}</style>", assets::colours_css, assets::lanes_css);
       put("<rect width=\"{}\" height=\"{}\" style=\"fill:var(--ground)\"/>", kWidth, height_);
-      if (top_ > 0) put("<text class=\"title\" x=\"16\" y=\"22\">{}</text>", escaped(title));
+      if (top_ > 0) put("<text class=\"title\" x=\"16\" y=\"22\">{}</text>", xml_escaped(title));
     }
     put("<defs><clipPath id=\"{}-clip\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>"
         "</clipPath>",
@@ -161,7 +131,7 @@ class Picture {
 
   void draw_axis() {
     const auto length = static_cast<double>(layout_.end_ns);
-    const double step = tick_step(length);
+    const double step = tick_step(length, 10);
     put("<g class=\"axis\">");
     for (double at = 0; at <= length; at += step) {
       const double px = x(static_cast<std::int64_t>(at));
@@ -174,7 +144,7 @@ class Picture {
 
   void draw_names() {
     for (const auto& [y, name] : groups_) {
-      put("<text class=\"group\" x=\"16\" y=\"{}\">{}</text>", y + 3, escaped(name));
+      put("<text class=\"group\" x=\"16\" y=\"{}\">{}</text>", y + 3, xml_escaped(name));
       put("<line class=\"rowline\" x1=\"16\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>", kRight, y - 10,
           y - 10);
     }
@@ -183,10 +153,10 @@ class Picture {
       put("<rect class=\"band\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", kLeft,
           lane_y_[lane] - 1, kRight - kLeft, rows + 2);
       put("<text class=\"lane\" x=\"16\" y=\"{}\">{}</text>", lane_y_[lane] + rows / 2 + 4,
-          escaped(shortened(layout_.lanes[lane].lane.name, 15)));
+          xml_escaped(shortened(layout_.lanes[lane].lane.name, 15)));
       for (std::size_t side = 0; side < sides_.size(); ++side) {
         put("<text class=\"side\" x=\"{}\" y=\"{}\">{}</text>", kLeft - 6,
-            row_y(lane, side) + kRowHeight - 4, escaped(sides_[side].name));
+            row_y(lane, side) + kRowHeight - 4, xml_escaped(sides_[side].name));
       }
     }
   }
@@ -212,7 +182,8 @@ class Picture {
     put("<rect class=\"s c-{} {}\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
         "data-b=\"{}\" data-e=\"{}\" data-l=\"{}\"{}><title>{}</title></rect>",
         name, side == 0 && sides_.size() == 2 ? "first" : "second", left, y, width, kRowHeight,
-        box.begin_ns, box.end_ns, escaped(label), opacity_of(box), escaped(title(box, side)));
+        box.begin_ns, box.end_ns, xml_escaped(label), opacity_of(box),
+        xml_escaped(title(box, side)));
     if (is_textured(box.span_class) && width > 3 && box.count == 1) {
       put("<rect class=\"texture\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
           "fill=\"url(#{}-{})\" data-b=\"{}\" data-e=\"{}\"/>",
@@ -221,7 +192,7 @@ class Picture {
     if (width > kLetterWidth * static_cast<double>(label.size()) + 6) {
       fmt::format_to(
           std::back_inserter(labels_), "<text class=\"label {}\" x=\"{:.2f}\" y=\"{}\">{}</text>",
-          label_class(side, box.span_class), left + 4, y + kRowHeight - 4, escaped(label));
+          label_class(side, box.span_class), left + 4, y + kRowHeight - 4, xml_escaped(label));
     }
   }
 
@@ -294,7 +265,7 @@ class Picture {
     if (sides_.size() != 2) return;
     put("<rect class=\"s c-kernel first\" x=\"{}\" y=\"{}\" width=\"16\" height=\"10\"/>"
         "<text class=\"legend\" x=\"{}\" y=\"{}\">pale: {}</text>",
-        px, y, px + 21, y + 9, escaped(sides_[0].name));
+        px, y, px + 21, y + 9, xml_escaped(sides_[0].name));
   }
 
   std::span<const Side> sides_;

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reports/timeline/write_file.h"
+#include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/plan/search.h"
+#include "sim/plan/write.h"
+
+namespace foretrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PlanOptions {
+  std::string model;
+  std::string machine = "h100-nvswitch-8";
+  std::vector<std::string> with, keep;
+  std::vector<std::int64_t> gpus;
+  std::int64_t sequence = 8192, global_batch = 1024;
+  std::string parameters = "bfloat16";
+  std::size_t top = 3;
+  std::optional<double> cost;
+  std::vector<std::pair<std::size_t, std::string>> written;
+  std::vector<fs::path> outputs;
+};
+
+/// As a scenario's `model:` says it. A file is named by its whole path, so that the scenarios may
+/// lie anywhere.
+std::string model_text(const std::string& model) {
+  if (!fs::path{model}.has_extension() || !fs::exists(model)) return model;
+  return fmt::format("{{config: \"{}\"}}", fs::absolute(model).lexically_normal().string());
+}
+
+/// What a scenario's name may have of it.
+std::string plain_name(const std::string& model) {
+  const fs::path path{model};
+  std::string name = path.has_extension() && fs::exists(path) ? path.stem().string() : model;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+
+std::map<std::string, std::string> kept_of(const std::vector<std::string>& texts) {
+  const auto known = plan::choices_of({});
+  std::map<std::string, std::string> kept;
+  for (const std::string& text : texts) {
+    const auto equals = std::min(text.find('='), text.size());
+    const std::string name = text.substr(0, equals);
+    if (equals == text.size() || !known.contains(name)) {
+      std::vector<std::string> names;
+      for (const auto& [one, value] : known) names.push_back(one);
+      throw UsageError{fmt::format("--keep {}: it is NAME=VALUE\n  hint: NAME is one of {}", text,
+                                   fmt::join(names, ", "))};
+    }
+    kept[name] = text.substr(equals + 1);
+  }
+  return kept;
+}
+
+plan::Question question_of(const PlanOptions& options) {
+  plan::Question question;
+  question.model = model_text(options.model);
+  question.model_name = plain_name(options.model);
+  question.machine_name = options.machine;
+  question.what_ifs = options.with;
+  question.machine = changed_machine(options.machine, options.with);
+  question.gpus = options.gpus;
+  question.sequence = options.sequence;
+  question.global_batch = options.global_batch;
+  question.float32_parameters = options.parameters == "float32";
+  question.kept = kept_of(options.keep);
+  question.top = options.top;
+  question.cost_per_gpu_hour = options.cost;
+  static_cast<void>(plan::peak_of(question.machine));
+  // The reader says what is wrong with the model, and what it is.
+  plan::Layout one;
+  one.gpus = 1;
+  const std::string text = plan::scenario_text(question, one, 1);
+  question.architecture = read_training(text, options.model)->step.model;
+  return question;
+}
+
+/// One line that is written over, on a terminal only.
+void show_progress(std::int64_t gpus, std::size_t done, std::size_t all) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  print_error("\r{} GPUs: {} of {} layouts that fit ", gpus, done, all);
+  if (done == all) print_error("\n");
+}
+
+void write_scenarios(const PlanOptions& options, const plan::Question& question,
+                     const std::vector<plan::Answer>& answers) {
+  std::vector<const plan::Row*> rows;
+  for (const plan::Answer& answer : answers) {
+    for (const plan::Row& row : answer.best) rows.push_back(&row);
+  }
+  for (const auto& [number, file] : options.written) {
+    if (number < 1 || number > rows.size()) {
+      throw UsageError{
+          fmt::format("--write-scenario {}: the plan has rows 1 to {}", number, rows.size())};
+    }
+    const plan::Row& row = *rows[number - 1];
+    std::string with;
+    for (const std::string& what_if : question.what_ifs)
+      with += fmt::format(" --with \"{}\"", what_if);
+    const std::string command = fmt::format("foretrace simulate {} --machine {}{} --one-of-each",
+                                            file, question.machine_name, with);
+    const std::string text =
+        fmt::format("# {} on {} GPUs: {}.\n# Predicted {:.3g} ms a step: {}\n{}",
+                    question.model_name, row.layout.gpus, describe(row.layout),
+                    row.prediction.seconds * 1e3, command, scenario_text(question, row.layout));
+    write_file(
+        file, [&](std::ostream& out) { out << text; }, Over::Anything);
+    print_out("row {}: {}\n", number, command);
+  }
+}
+
+int run_plan(const PlanOptions& options) {
+  const plan::Question question = question_of(options);
+  std::vector<plan::Answer> answers;
+  for (const std::int64_t gpus : question.gpus) {
+    answers.push_back(plan::search(question, gpus, show_progress));
+  }
+  print_text(text_of(question, answers));
+  for (const fs::path& file : options.outputs) {
+    const auto extension = file.extension();
+    emit({.file = file}, extension == ".html"   ? page_of(question, answers)
+                         : extension == ".json" ? json_of(question, answers)
+                                                : csv_of(question, answers));
+  }
+  write_scenarios(options, question, answers);
+  const bool any =
+      std::ranges::any_of(answers, [](const plan::Answer& answer) { return !answer.best.empty(); });
+  return any ? kDone : kBadAnswer;
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App& command = add_subcommand(
+      app, "plan", "The best layouts of a model's training step, and what limits them",
+      "foretrace plan llama3-70b --machine h100-nvswitch-8 --gpus 64,512 -o plan.html\n"
+      "  foretrace plan config.json --gpus 128 --with nic=0.5x --write-scenario 1 best.yaml");
+  command
+      .add_option("model", options->model,
+                  "A name of scenarios/architectures (llama3-70b), or a config.json of a Hugging "
+                  "Face model")
+      ->required();
+  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+      ->capture_default_str();
+  add_with_option(command, options->with);
+  command.add_option("--gpus", options->gpus, "Numbers of GPUs, with commas between")
+      ->required()
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 20).description(""));
+  command.add_option("--global-batch", options->global_batch, "Sequences of a step")
+      ->check(CLI::Range(1, 1 << 24).description(""))
+      ->capture_default_str();
+  command.add_option("--sequence", options->sequence, "Tokens of a sequence")
+      ->check(CLI::Range(1, 1 << 24).description(""))
+      ->capture_default_str();
+  command.add_option("--parameters", options->parameters, "bfloat16 or float32")
+      ->check(CLI::IsMember({"bfloat16", "float32"}).description(""))
+      ->capture_default_str();
+  command
+      .add_option("--keep", options->keep,
+                  "Only layouts with this tensor, pipeline, micro, sharding or recompute; may be "
+                  "repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--top", options->top, "Rows for each number of GPUs")
+      ->check(CLI::Range(1, 100).description(""))
+      ->capture_default_str();
+  command
+      .add_option("--cost-per-gpu-hour", options->cost,
+                  "In any currency: adds what 10^12 tokens cost")
+      ->check(CLI::PositiveNumber.description(""));
+  command
+      .add_option(
+          "-o,--output", options->outputs,
+          "FILE.html is a page with curves, FILE.json and FILE.csv have every figure; may be "
+          "repeated")
+      ->option_text("FILE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--write-scenario", options->written,
+                  "Write a row's scenario, which simulate predicts and others may change; may be "
+                  "repeated")
+      ->option_text("ROW FILE")
+      ->allow_extra_args(false);
+  command.callback([options, &exit_code] { exit_code = run_plan(*options); });
+}
+
+}  // namespace foretrace

@@ -1,0 +1,172 @@
+#include "sim/plan/predict.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "reports/timeline/span_class.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+#include "sim/simulate.h"
+#include "sim/training/usage.h"
+
+namespace foretrace::plan {
+namespace {
+
+constexpr const char* kFile = "plan";
+
+/// The longest process' last step.
+const RegionSamples& last_step(const Timeline& timeline) {
+  const RegionSamples* longest = nullptr;
+  for (const RegionSamples& region : timeline.regions) {
+    if (region.name != "step") continue;
+    const bool later = longest == nullptr || region.instance > longest->instance;
+    const bool longer = longest != nullptr && region.instance == longest->instance &&
+                        region.samples_ns.front() > longest->samples_ns.front();
+    if (later || longer) longest = &region;
+  }
+  if (longest == nullptr) throw UsageError{"no step ended"};
+  return *longest;
+}
+
+bool is_transfer(const OpRow& op) {
+  return op.kind.find("send") != std::string::npos || op.kind.find("recv") != std::string::npos;
+}
+
+using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// How much of `whole` lies outside of `others`; both by any order.
+std::int64_t outside(Times whole, Times others) {
+  const auto merge = [](Times& times) {
+    std::ranges::sort(times);
+    Times merged;
+    for (const auto& time : times) {
+      if (merged.empty() || time.first > merged.back().second) {
+        merged.push_back(time);
+      } else {
+        merged.back().second = std::max(merged.back().second, time.second);
+      }
+    }
+    std::int64_t length = 0;
+    for (const auto& [begin, end] : merged) length += end - begin;
+    times = std::move(merged);
+    return length;
+  };
+  const std::int64_t of_others = merge(others);
+  whole.insert(whole.end(), others.begin(), others.end());
+  return merge(whole) - of_others;
+}
+
+/// Mean over processes of the share of their last step in which only transfers between stages run.
+double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t window_ns) {
+  std::vector<std::uint32_t> processes;
+  for (const RegionSamples& region : timeline.regions) {
+    if (region.name == "step" && region.instance == instance) processes.push_back(region.process);
+  }
+  double sum = 0;
+  for (const std::uint32_t process : processes) {
+    std::int64_t last = 0;
+    Times transfers, others;
+    for (const Span& span : timeline.spans) {
+      if (timeline.lanes[span.lane].process == process) last = std::max(last, span.end_ns);
+    }
+    for (const Span& span : timeline.spans) {
+      const Lane& lane = timeline.lanes[span.lane];
+      if (lane.process != process || lane.device == kNoDevice || span.end_ns <= last - window_ns) {
+        continue;
+      }
+      const SpanClass kind = class_of(timeline.ops[span.op], lane);
+      if (kind == SpanClass::Order) continue;
+      auto& to = is_transfer(timeline.ops[span.op]) ? transfers : others;
+      to.emplace_back(std::max(span.begin_ns, last - window_ns), span.end_ns);
+    }
+    sum += static_cast<double>(outside(std::move(transfers), std::move(others)));
+  }
+  return sum / static_cast<double>(window_ns) / static_cast<double>(processes.size());
+}
+
+/// Seconds between the last two micro-batches on the last stage, from one product of the head to
+/// the next.
+double between_passes(const Timeline& timeline) {
+  std::vector<std::int64_t> begins;
+  for (const Span& span : timeline.spans) {
+    if (span.part > 0 && timeline.ops[span.op].label == "head") begins.push_back(span.begin_ns);
+  }
+  if (begins.size() < 2) return 0;
+  std::ranges::sort(begins);
+  return static_cast<double>(begins.back() - begins[begins.size() - 2]) * 1e-9;
+}
+
+/// `text` as it is simulated: one rank of each kind.
+ExpandedScenario expanded(const std::string& text) {
+  auto training = read_training(text, kFile, {}, training::Ranks::OneOfEach);
+  FORETRACE_CHECK(training.has_value(), "a layout's scenario has a training step");
+  return std::move(*training);
+}
+
+Timeline simulated(const std::string& text, const Machine& machine) {
+  const Program program = read_expanded(expanded(text).text, kFile);
+  return simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+}
+
+}  // namespace
+
+std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
+  // What lies in memory at its peak is there when the pipeline is full; tokens and labels are of
+  // all micro-batches.
+  const std::int64_t passes = std::min(layout.passes, settled_passes(layout));
+  try {
+    const ExpandedScenario training = expanded(scenario_text(question, layout, passes));
+    training::Expansion expansion = training.expansion;
+    expansion.memory[static_cast<std::size_t>(training::Part::Buffers)] +=
+        2 * 8 * question.sequence * layout.micro_batch * (layout.passes - passes);
+    const sim::MemoryVerdict verdict = sim::memory_verdict(expansion, question.machine);
+    return Fit{verdict.bytes, verdict.fits, verdict.is_tight};
+  } catch (const UsageError&) {
+    return std::nullopt;
+  }
+}
+
+std::int64_t settled_passes(const Layout& layout) { return layout.pipeline + 2; }
+
+Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
+                   std::int64_t most_passes) {
+  const std::int64_t passes = std::min(layout.passes, most_passes);
+  const bool all = passes == layout.passes;
+  const Timeline timeline = simulated(
+      scenario_text(question, layout, all ? std::nullopt : std::optional{passes}), machine);
+  const RegionSamples& step = last_step(timeline);
+  const auto usage = sim::usage_of(timeline);
+  FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");
+  Prediction prediction;
+  prediction.simulated_passes = passes;
+  prediction.next_pass = between_passes(timeline);
+  prediction.seconds = usage->seconds;
+  if (!all) {
+    prediction.seconds += static_cast<double>(layout.passes - passes) * prediction.next_pass;
+  }
+  prediction.low = step.low_factor;
+  prediction.high = step.high_factor;
+  prediction.computing = usage->computing;
+  prediction.exposed = usage->exposed;
+  prediction.idle = usage->idle;
+  if (layout.pipeline > 1) {
+    prediction.bubble = bubble_of(timeline, step.instance, step.samples_ns.front());
+  }
+  return prediction;
+}
+
+std::vector<double> numbers_of(const Prediction& p) {
+  return {p.seconds,  p.low,  p.high,   p.computing,
+          p.exposed,  p.idle, p.bubble, static_cast<double>(p.simulated_passes),
+          p.next_pass};
+}
+
+std::optional<Prediction> prediction_from(const std::vector<double>& numbers) {
+  if (numbers.empty()) return std::nullopt;
+  return Prediction{numbers[0], numbers[1], numbers[2], numbers[3],
+                    numbers[4], numbers[5], numbers[6], static_cast<std::int64_t>(numbers[7]),
+                    numbers[8]};
+}
+
+}  // namespace foretrace::plan

@@ -1,0 +1,46 @@
+// One layout's step, predicted: does it fit, how long does it take, where does the time go.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/plan/layout.h"
+
+namespace foretrace::plan {
+
+struct Prediction {
+  double seconds = 0;
+  double low = 0, high = 0;           ///< factors of it: the band
+  double computing = 0, exposed = 0;  ///< shares of the slowest process' step
+  double idle = 0;                    ///< its GPU waits for its host thread
+  double bubble = 0;                  ///< only sends and receives run: mean over the stages
+  std::int64_t simulated_passes = 0;  ///< fewer than the layout has: the rest is like the last
+  double next_pass = 0;               ///< seconds that a further micro-batch would add
+};
+
+/// Device memory of a process, without a machine.
+struct Fit {
+  double bytes = 0;
+  bool fits = false;
+  bool is_tight = false;
+};
+
+/// Empty when the reader refuses the layout.
+std::optional<Fit> fit_of(const Question& question, const Layout& layout);
+
+/// Micro-batches after which each further one adds the same: the pipeline is full, and gradients
+/// are added to what others left.
+std::int64_t settled_passes(const Layout& layout);
+
+/// With at most so many micro-batches simulated; each further one takes what the last of them
+/// added. Of each kind of rank one is simulated. Makes an engine: one for each process. Throws
+/// UsageError for what does not run on `machine`.
+Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
+                   std::int64_t most_passes);
+
+/// As a child sends it (engine/children.h), and back; empty for nothing.
+std::vector<double> numbers_of(const Prediction& prediction);
+std::optional<Prediction> prediction_from(const std::vector<double>& numbers);
+
+}  // namespace foretrace::plan

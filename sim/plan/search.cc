@@ -1,0 +1,216 @@
+#include "sim/plan/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <thread>
+
+#include "models/what_if/what_if.h"
+#include "scenarios/text/errors.h"
+#include "sim/engine/children.h"
+
+namespace foretrace::plan {
+namespace {
+
+struct Faster {
+  const char* what;
+  const char* limits;
+  const char* words;
+};
+
+/// What the rows ask by themselves: each twice as fast.
+constexpr std::array kFaster{
+    Faster{"host=2x", "the host", "half the host's time for a call: CUDA graphs, a compiled step"},
+    Faster{"gemm=2x", "arithmetic", "twice the arithmetic"},
+    Faster{"hbm=2x", "device memory", "twice the memory bandwidth, or fewer pointwise kernels"},
+    Faster{"nvlink=2x", "NVLink", "twice the NVLink bandwidth, or its transfers behind kernels"},
+    Faster{"nic=2x", "the network", "twice the NICs' bandwidth, or its transfers behind kernels"}};
+
+/// What cannot be predicted is nothing: that layout is left out.
+Job predicted(const Question& question, const Layout& layout, std::int64_t passes,
+              std::string what_if = {}) {
+  return [&question, layout, passes, what_if = std::move(what_if)] {
+    try {
+      Machine machine = question.machine;
+      if (!what_if.empty()) apply_what_ifs(machine, {what_if});
+      return numbers_of(predict(question, machine, layout, passes));
+    } catch (const UsageError&) {
+      return std::vector<double>{};
+    }
+  };
+}
+
+class Search {
+ public:
+  Search(const Question& question, std::int64_t gpus, const Progress& progress)
+      : question_{question}, progress_{progress} {
+    answer_.gpus = gpus;
+  }
+
+  Answer run() {
+    find_fitting();
+    simulate_all();
+    simulate_whole();
+    find_remedies();
+    for (Row& row : rows_) count(row);
+    answer_.best = std::move(rows_);
+    return std::move(answer_);
+  }
+
+ private:
+  void find_fitting() {
+    const std::vector<Layout> all = layouts(question_, answer_.gpus);
+    constexpr std::size_t kOfAChild = 6;
+    std::vector<Job> jobs;
+    for (std::size_t begin = 0; begin < all.size(); begin += kOfAChild) {
+      jobs.emplace_back([this, &all, begin] {
+        std::vector<double> numbers;
+        for (std::size_t i = begin; i < std::min(begin + kOfAChild, all.size()); ++i) {
+          const auto fit = fit_of(question_, all[i]);
+          numbers.insert(numbers.end(),
+                         {fit ? 1.0 : 0.0, fit ? fit->bytes : 0, fit && fit->fits ? 1.0 : 0.0,
+                          fit && fit->is_tight ? 1.0 : 0.0});
+        }
+        return numbers;
+      });
+    }
+    std::size_t at = 0;
+    answer_.least_bytes = std::numeric_limits<double>::max();
+    for (const auto& numbers : run_in_children(jobs)) {
+      for (std::size_t i = 0; i < numbers.size(); i += 4, ++at) {
+        if (numbers[i] == 0) continue;
+        ++answer_.valid;
+        answer_.least_bytes = std::min(answer_.least_bytes, numbers[i + 1]);
+        if (numbers[i + 2] == 0) continue;
+        ++answer_.fitting;
+        Row row;
+        row.layout = all[at];
+        row.fit = {numbers[i + 1], true, numbers[i + 3] != 0};
+        row.bound = lower_bound(question_, row.layout);
+        rows_.push_back(row);
+      }
+    }
+    std::ranges::stable_sort(rows_, {}, &Row::bound);
+  }
+
+  /// In the order of their lower bounds, until none that is left can be among the best.
+  void simulate_all() {
+    const std::size_t wave = std::size_t{4} * std::max(1U, std::thread::hardware_concurrency());
+    std::vector<Row> known;
+    for (std::size_t begin = 0; begin < rows_.size(); begin += wave) {
+      if (known.size() >= question_.top &&
+          rows_[begin].bound > known[question_.top - 1].prediction.seconds) {
+        break;
+      }
+      std::vector<Job> jobs;
+      const std::size_t end = std::min(begin + wave, rows_.size());
+      for (std::size_t i = begin; i < end; ++i) {
+        const Layout& layout = rows_[i].layout;
+        jobs.push_back(predicted(question_, layout, settled_passes(layout)));
+      }
+      const auto numbers = run_in_children(jobs);
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto prediction = prediction_from(numbers[i - begin]);
+        if (!prediction) continue;
+        rows_[i].prediction = *prediction;
+        known.push_back(rows_[i]);
+      }
+      answer_.simulated = known.size();
+      sort(known);
+      progress_(answer_.gpus, end, rows_.size());
+    }
+    rows_ = std::move(known);
+    rows_.resize(std::min(rows_.size(), question_.top));
+  }
+
+  /// What is printed is what `simulate` prints of the scenario, where that ends in some seconds.
+  void simulate_whole() {
+    constexpr std::int64_t kMostLayerPasses = 12'000;
+    std::vector<Job> jobs;
+    for (const Row& row : rows_) {
+      const std::int64_t most = kMostLayerPasses / question_.architecture.layers;
+      const bool whole = row.layout.passes <= std::max(most, settled_passes(row.layout));
+      jobs.push_back(
+          predicted(question_, row.layout, whole ? row.layout.passes : settled_passes(row.layout)));
+    }
+    const auto numbers = run_in_children(jobs);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (const auto prediction = prediction_from(numbers[i])) rows_[i].prediction = *prediction;
+    }
+    sort(rows_);
+  }
+
+  void find_remedies() {
+    std::vector<Job> jobs;
+    for (const Row& row : rows_) {
+      const std::int64_t passes = settled_passes(row.layout);
+      jobs.push_back(predicted(question_, row.layout, passes));
+      for (const Faster& faster : kFaster) {
+        jobs.push_back(predicted(question_, row.layout, passes, faster.what));
+      }
+    }
+    const auto numbers = run_in_children(jobs);
+    std::size_t at = 0;
+    for (Row& row : rows_) {
+      const auto now = prediction_from(numbers[at++]);
+      for (const Faster& faster : kFaster) {
+        const auto then = prediction_from(numbers[at++]);
+        if (!now || !then) continue;
+        row.remedies.push_back(
+            {faster.what, faster.limits, faster.words, 1 - then->seconds / now->seconds});
+      }
+      if (now && row.layout.pipeline > 1) add_larger_batch(row, *now);
+      std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
+    }
+  }
+
+  /// Twice the micro-batches fill a pipeline better: time for each token.
+  void add_larger_batch(Row& row, const Prediction& now) const {
+    const double further = static_cast<double>(row.layout.passes) * now.next_pass;
+    row.remedies.push_back(
+        {fmt::format("global batch {}", 2 * question_.global_batch), "the pipeline's idle ends",
+         fmt::format("twice the micro-batches (global batch {})", 2 * question_.global_batch),
+         1 - (now.seconds + further) / (2 * now.seconds)});
+  }
+
+  void count(Row& row) const {
+    constexpr double kTokens = 1e12;
+    constexpr double kHour = 3600;
+    const auto gpus = static_cast<double>(row.layout.gpus);
+    const auto tokens = static_cast<double>(question_.global_batch * question_.sequence);
+    training::TrainingStep step;
+    step.model = question_.architecture;
+    step.sequence = question_.sequence;
+    step.micro_batch = question_.global_batch;
+    const double seconds = row.prediction.seconds;
+    row.tokens_per_gpu_second = tokens / seconds / gpus;
+    row.mfu = training::model_flops(step) / seconds / gpus / peak_of(question_.machine);
+    row.gpu_hours = kTokens / row.tokens_per_gpu_second / kHour;
+    if (question_.cost_per_gpu_hour) row.cost = row.gpu_hours * *question_.cost_per_gpu_hour;
+  }
+
+  static void sort(std::vector<Row>& rows) {
+    std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.prediction.seconds; });
+  }
+
+  const Question& question_;
+  const Progress& progress_;
+  Answer answer_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+Answer search(const Question& question, std::int64_t gpus, const Progress& progress) {
+  if (layouts(question, gpus).empty()) {
+    throw UsageError{fmt::format(
+        "no layout of {} GPUs divides {} sequences and the model evenly\n  hint: another "
+        "--global-batch, or other --gpus",
+        gpus, question.global_batch)};
+  }
+  return Search{question, gpus, progress}.run();
+}
+
+}  // namespace foretrace::plan

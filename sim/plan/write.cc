@@ -1,0 +1,225 @@
+#include "sim/plan/write.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/table/text_table.h"
+
+namespace foretrace::plan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
+std::string seconds_text(double seconds) { return format_time(seconds * 1e9); }
+
+const Remedy* best_remedy(const Row& row) {
+  return row.remedies.empty() ? nullptr : &row.remedies.front();
+}
+
+std::string machine_of(const Question& question) { return question.machine.name; }
+
+/// Each value of a row once, for CSV and JSON.
+Json values_of(const Question& question, const Row& row, std::size_t number) {
+  const Layout& layout = row.layout;
+  const Prediction& p = row.prediction;
+  Json values{{"row", number},
+              {"model", question.model_name},
+              {"machine", machine_of(question)},
+              {"gpus", layout.gpus}};
+  for (const auto& [name, value] : choices_of(layout)) values[name] = value;
+  for (const char* name : {"tensor", "pipeline", "micro"}) {
+    values[name] = std::stoll(values[name].get<std::string>());
+  }
+  values["data"] = layout.data;
+  values["passes"] = layout.passes;
+  values["reduce_every_pass"] = layout.reduce_every_pass;
+  values["step_s"] = p.seconds;
+  values["low_s"] = p.seconds * p.low;
+  values["high_s"] = p.seconds * p.high;
+  values["lower_bound_s"] = row.bound;
+  values["simulated_passes"] = p.simulated_passes;
+  values["tokens_per_s_per_gpu"] = row.tokens_per_gpu_second;
+  values["mfu"] = row.mfu;
+  values["memory_gb"] = row.fit.bytes * 1e-9;
+  values["memory_is_tight"] = row.fit.is_tight;
+  values["computing"] = p.computing;
+  values["exposed"] = p.exposed;
+  values["bubble"] = p.bubble;
+  values["host_bound"] = p.idle;
+  const Remedy* const remedy = best_remedy(row);
+  values["limited_by"] = remedy != nullptr ? remedy->limits : "";
+  values["remedy"] = remedy != nullptr ? remedy->what : "";
+  values["remedy_gain"] = remedy != nullptr ? remedy->gain : 0;
+  values["gpu_hours_per_1e12_tokens"] = row.gpu_hours;
+  if (row.cost) values["cost_per_1e12_tokens"] = *row.cost;
+  return values;
+}
+
+template <class Visit>
+void for_each_row(const std::vector<Answer>& answers, const Visit& visit) {
+  std::size_t number = 0;
+  for (const Answer& answer : answers) {
+    for (const Row& row : answer.best) visit(row, ++number);
+  }
+}
+
+}  // namespace
+
+std::vector<Column> columns_of(const Question& question) {
+  std::vector<Column> columns{{"row"},      {"GPUs"},       {"layout", false},
+                              {"step"},     {"band"},       {"tokens/s/GPU"},
+                              {"MFU"},      {"memory"},     {"exposed"},
+                              {"bubble"},   {"host-bound"}, {"limited by", false},
+                              {"GPU-hours"}};
+  if (question.cost_per_gpu_hour) columns.push_back({"cost"});
+  return columns;
+}
+
+std::vector<std::string> cells_of(const Question& question, const Row& row, std::size_t number) {
+  const Prediction& p = row.prediction;
+  const Remedy* const remedy = best_remedy(row);
+  std::vector<std::string> cells{
+      std::to_string(number),
+      format_count(static_cast<std::uint64_t>(row.layout.gpus)),
+      describe(row.layout),
+      seconds_text(p.seconds),
+      seconds_text(p.seconds * p.low) + " .. " + seconds_text(p.seconds * p.high),
+      fmt::format("{:.0f}", row.tokens_per_gpu_second),
+      fmt::format("{:.1f} %", 100 * row.mfu),
+      fmt::format("{:.1f} GB{}", row.fit.bytes * 1e-9, row.fit.is_tight ? " (tight)" : ""),
+      percent(p.exposed),
+      percent(p.bubble),
+      percent(p.idle),
+      remedy != nullptr ? remedy->limits : "-",
+      format_count(static_cast<std::uint64_t>(row.gpu_hours))};
+  if (question.cost_per_gpu_hour) {
+    cells.push_back(row.cost ? format_count(static_cast<std::uint64_t>(*row.cost)) : "-");
+  }
+  return cells;
+}
+
+std::string remedy_of(const Row& row) {
+  std::string text;
+  for (const Remedy& remedy : row.remedies) {
+    if (remedy.gain < 0.005) break;
+    text += fmt::format("{}{} ({}): {} less time", text.empty() ? "" : "; ", remedy.words,
+                        remedy.what, percent(remedy.gain));
+    if (text.size() > 160) break;
+  }
+  return text.empty() ? "none of the what-ifs helps" : text;
+}
+
+std::string headline_of(const Question& question, const std::vector<Answer>& answers) {
+  std::string text;
+  for (const Answer& answer : answers) {
+    if (!text.empty()) text += " ";
+    if (answer.best.empty()) {
+      text += fmt::format(
+          "{} on {} GPUs of {}: no layout fits (the smallest needs {:.1f} GB of a GPU).",
+          question.model_name, answer.gpus, machine_of(question), answer.least_bytes * 1e-9);
+      continue;
+    }
+    const Row& best = answer.best.front();
+    text += fmt::format(
+        "{} on {} GPUs of {}: {} a step, {:.0f} tokens/s for each GPU, MFU {:.1f} %, limited by "
+        "{}.",
+        question.model_name, answer.gpus, machine_of(question),
+        seconds_text(best.prediction.seconds), best.tokens_per_gpu_second, 100 * best.mfu,
+        best.remedies.empty() ? "-" : best.remedies.front().limits);
+  }
+  return text;
+}
+
+std::string meaning_of(const Question& question, const std::vector<Answer>& answers) {
+  std::string text = fmt::format(
+      "Steps of {} sequences of {} tokens, parameters and moments {}, PyTorch's eager mode. ",
+      question.global_batch, question.sequence,
+      question.float32_parameters ? "float32" : "bfloat16");
+  for (const Answer& answer : answers) {
+    text += fmt::format("{} GPUs: {} valid layouts, {} of them fit, {} were simulated. ",
+                        answer.gpus, answer.valid, answer.fitting, answer.simulated);
+  }
+  text += fmt::format(
+      "Not simulated is what cannot be among the best: its arithmetic at the peak with the "
+      "pipeline's idle ends takes longer than theirs. MFU: 6 FLOPs for each token and parameter of "
+      "a product, attention's causal half, nothing that is computed again, over products.half.peak "
+      "of the machine, {:.0f} TFLOP/s for each GPU. Exposed: only NCCL runs. Bubble: only "
+      "transfers "
+      "between pipeline stages run, mean over the stages (part of exposed). Host-bound: the GPU "
+      "waits for its host thread. Limited by: of host, arithmetic, memory, NVLink and network that "
+      "whose doubling saves most. GPU-hours{}: for 10^12 tokens.",
+      peak_of(question.machine) * 1e-12, question.cost_per_gpu_hour ? ", cost" : "");
+  return text;
+}
+
+std::string text_of(const Question& question, const std::vector<Answer>& answers) {
+  TextTable table;
+  for (const Column& column : columns_of(question)) {
+    table.column(column.name, column.is_number ? TextTable::Align::Right : TextTable::Align::Left);
+  }
+  std::string remedies, cut;
+  for_each_row(answers, [&](const Row& row, std::size_t number) {
+    table.row(cells_of(question, row, number));
+    remedies += fmt::format("row {}: {}\n", number, remedy_of(row));
+    if (row.prediction.simulated_passes < row.layout.passes) {
+      cut += fmt::format("row {}: {} of {} micro-batches simulated, each further one as the last\n",
+                         number, row.prediction.simulated_passes, row.layout.passes);
+    }
+  });
+  return headline_of(question, answers) + "\n\n" + (table.empty() ? "" : table.markdown() + "\n") +
+         remedies + cut + (remedies.empty() ? "" : "\n") + meaning_of(question, answers) + "\n";
+}
+
+std::string csv_of(const Question& question, const std::vector<Answer>& answers) {
+  std::string text;
+  for_each_row(answers, [&](const Row& row, std::size_t number) {
+    const Json values = values_of(question, row, number);
+    std::string head, line;
+    for (const auto& [name, value] : values.items()) {
+      head += (head.empty() ? "" : ",") + csv_cell(name);
+      line += (line.empty() ? "" : ",") +
+              csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+    }
+    if (number == 1) text += head + "\n";
+    text += line + "\n";
+  });
+  return text;
+}
+
+std::string json_of(const Question& question, const std::vector<Answer>& answers) {
+  Json rows = Json::array();
+  for_each_row(answers, [&](const Row& row, std::size_t number) {
+    Json values = values_of(question, row, number);
+    Json remedies = Json::array();
+    for (const Remedy& remedy : row.remedies) {
+      remedies.push_back({{"what", remedy.what}, {"limits", remedy.limits}, {"gain", remedy.gain}});
+    }
+    values["remedies"] = std::move(remedies);
+    values["scenario"] = scenario_text(question, row.layout);
+    rows.push_back(std::move(values));
+  });
+  Json counts = Json::array();
+  for (const Answer& answer : answers) {
+    counts.push_back({{"gpus", answer.gpus},
+                      {"valid", answer.valid},
+                      {"fitting", answer.fitting},
+                      {"simulated", answer.simulated}});
+  }
+  const Json all{{"kind", "foretrace plan"},
+                 {"schema_version", 1},
+                 {"producer", "foretrace " FORETRACE_VERSION},
+                 {"model", question.model_name},
+                 {"machine", machine_of(question)},
+                 {"what_ifs", question.what_ifs},
+                 {"sequence", question.sequence},
+                 {"global_batch", question.global_batch},
+                 {"peak_flops", peak_of(question.machine)},
+                 {"meaning", meaning_of(question, answers)},
+                 {"searched", counts},
+                 {"rows", rows}};
+  return all.dump(1) + "\n";
+}
+
+}  // namespace foretrace::plan

@@ -1,0 +1,34 @@
+// A plan's answers as a table, CSV, JSON, a page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/plan/search.h"
+
+namespace foretrace::plan {
+
+/// For people: a table, what would help each row, and what the figures are.
+std::string text_of(const Question& question, const std::vector<Answer>& answers);
+/// A line for each row; shares and efficiencies as fractions.
+std::string csv_of(const Question& question, const std::vector<Answer>& answers);
+std::string json_of(const Question& question, const std::vector<Answer>& answers);
+/// One self-contained HTML file, with curves over the number of GPUs where there are several.
+std::string page_of(const Question& question, const std::vector<Answer>& answers);
+
+/// "llama3-70b on 512 GPUs: 12.3 s a step ..." of the best row of each number of GPUs.
+std::string headline_of(const Question& question, const std::vector<Answer>& answers);
+/// What the figures are counted by: the peak, the rule, what was searched and left out.
+std::string meaning_of(const Question& question, const std::vector<Answer>& answers);
+
+struct Column {
+  std::string name;  ///< "tokens/s/GPU"
+  bool is_number = true;
+};
+/// The table of text and page; rows are numbered from 1 over all numbers of GPUs.
+std::vector<Column> columns_of(const Question& question);
+std::vector<std::string> cells_of(const Question& question, const Row& row, std::size_t number);
+/// "the host: half ... saves 21 %"
+std::string remedy_of(const Row& row);
+
+}  // namespace foretrace::plan

@@ -1,0 +1,72 @@
+// foretrace plan as a user runs it, on a model small enough to search in a moment.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kTwoLayers = R"({"model_type": "llama", "num_hidden_layers": 2,
+ "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 4,
+ "intermediate_size": 4096, "vocab_size": 8192, "tie_word_embeddings": false})";
+
+const std::string kPlan = "foretrace plan config.json --global-batch 32 --sequence 512 ";
+
+TEST(PlanCommand, WritesARowThatSimulateReproduces) {
+  const Scratch scratch;
+  scratch.write("config.json", kTwoLayers);
+  const Ran ran = scratch.run(
+      kPlan +
+      "--gpus 8,16 --keep recompute=none --keep micro=2 --keep sharding=zero1 --keep pipeline=1 "
+      "--top 1 --cost-per-gpu-hour 2.5 -o p.html -o p.json -o p.csv --write-scenario 1 best.yaml");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("MFU: 6 FLOPs for each token and parameter"));
+  EXPECT_THAT(ran.out, HasSubstr("products.half.peak"));
+  const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));
+  ASSERT_EQ(plan["rows"].size(), 2u);
+  const auto& best = plan["rows"][0];
+  EXPECT_GT(best["step_s"], plan["rows"][1]["step_s"]) << "twice the GPUs";
+  EXPECT_EQ(plan["searched"][0]["simulated"], 3) << "tensor 1, 2 and 4";
+  EXPECT_LE(best["lower_bound_s"], best["step_s"]);
+  EXPECT_LT(best["low_s"], best["step_s"]);
+  EXPECT_EQ(best["simulated_passes"], best["passes"]);
+  EXPECT_EQ(best["tensor"].get<int>() * best["pipeline"].get<int>() * best["data"].get<int>(), 8);
+  EXPECT_NEAR(best["cost_per_1e12_tokens"].get<double>(),
+              2.5 * best["gpu_hours_per_1e12_tokens"].get<double>(), 1e-3);
+  EXPECT_EQ(best["remedy"], "host=2x") << "a model this small is bound by its calls";
+
+  const Ran simulated =
+      scratch.run("foretrace simulate best.yaml --machine h100-nvswitch-8 --one-of-each");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  const auto at = simulated.out.find("step: ");
+  EXPECT_NEAR(std::stod(simulated.out.substr(at + 6)), best["step_s"].get<double>() * 1e3,
+              best["step_s"].get<double>() * 6)
+      << "three digits of it";
+
+  EXPECT_THAT(read_file(scratch.path() / "p.html"), HasSubstr("<svg"));
+  const std::string csv = read_file(scratch.path() / "p.csv");
+  EXPECT_THAT(csv, testing::StartsWith("row,model,machine,gpus,"));
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+}
+
+TEST(PlanCommand, SaysWhatIsWrong) {
+  const Scratch scratch;
+  scratch.write("config.json", kTwoLayers);
+  EXPECT_THAT(scratch.run(kPlan + "--gpus 7 --keep tensor=2").err,
+              HasSubstr("no layout of 7 GPUs divides 32 sequences"));
+  const Ran keep = scratch.run(kPlan + "--gpus 8 --keep tensors=2");
+  EXPECT_EQ(keep.exit_code, 2);
+  EXPECT_THAT(keep.err, HasSubstr("pipeline, recompute, sharding, tensor"));
+  const Ran model = scratch.run("foretrace plan llama3-70 --gpus 8");
+  EXPECT_EQ(model.exit_code, 2);
+  EXPECT_THAT(model.err, HasSubstr("llama3-70b"));
+}
+
+}  // namespace
+}  // namespace foretrace::test
