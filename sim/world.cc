@@ -7,6 +7,7 @@
 #include <set>
 
 #include "models/cost/host_work.h"
+#include "models/nccl/topology/machine.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "sim/host/warm_state.h"
@@ -26,12 +27,14 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       program_{program},
       machine_{machine},
       runs_{std::move(runs)},
-      recorder_{recorder} {
+      recorder_{recorder},
+      faults_{faults_of(program, machine)} {
   if (fidelity == Fidelity::Chunk) {
     network_ = std::make_unique<ChunkNetwork>(engine, program.processes * program.devices);
   }
   add_links();
-  for (std::size_t gpu = 0; gpu < gpu_links_.size(); ++gpu) {
+  add_fabric();
+  for (std::uint32_t gpu = 0; gpu < gpu_links_.size(); ++gpu) {
     const GpuLinks& links = gpu_links_[gpu];
     if (!runs_[gpu / program.devices]) {
       gpus_.emplace_back();
@@ -40,7 +43,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     gpus_.push_back(std::make_unique<Device>(
         engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                              machine.count(Param::CopyEngines), links.nccl_memory,
-                             clock_times(machine, program.warmup > 0)}));
+                             clock_times(machine, program.warmup > 0),
+                             1 / share_of(MachineFault::Part::Gpu, gpu), jitter_of(gpu), gpu}));
   }
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
@@ -124,7 +128,44 @@ std::uint32_t World::gpu_index(std::uint32_t process, std::uint32_t device) cons
 }
 
 std::uint32_t World::node_of(std::uint32_t gpu) const {
-  return gpu / (program_.processes * program_.devices / program_.nodes);
+  return node_of_process(program_, gpu / program_.devices);
+}
+
+/// Its node, and which of the node's GPUs it is.
+Nic World::place_of(std::uint32_t gpu) const {
+  const std::uint32_t process = gpu / program_.devices;
+  return {node_of_process(program_, process),
+          place_in_node(program_, process) * program_.devices + gpu % program_.devices};
+}
+
+double World::share_of(MachineFault::Part part, std::uint32_t gpu) const {
+  const Nic place = place_of(gpu);
+  double share = 1;
+  for (const MachineFault& fault : faults_) {
+    if (fault.part == part && fault.is_of(place.node, place.index)) share *= fault.share;
+  }
+  return share;
+}
+
+double World::jitter_of(std::uint32_t gpu) const {
+  const Nic place = place_of(gpu);
+  double jitter = 0;
+  for (const MachineFault& fault : faults_) {
+    const bool is_of = fault.part == MachineFault::Part::Gpu && fault.is_of(place.node, place.index);
+    if (is_of) jitter = std::max(jitter, fault.jitter);
+  }
+  return jitter;
+}
+
+/// Between nodes that have something to say to each other.
+void World::add_fabric() {
+  const auto& fabric = program_.fabric ? program_.fabric : machine_.fabric;
+  if (!fabric || program_.nodes == 1 || program_.communicators.empty()) return;
+  const std::uint32_t gpus = std::max(machine_.gpus_per_node, 1U);
+  const FabricNodes nodes{program_.nodes, gpus, machine_.node.nics.value_or(gpus),
+                          nccl::nic_bytes_per_second(machine_)};
+  fabric_ = std::make_unique<NetworkLinks>(engine_, FabricLinks{nodes, *fabric, faults_},
+                                           network_.get());
 }
 
 /// The cores, the memory and the storage of a host. Copies to and from GPUs go through the memory
@@ -206,8 +247,12 @@ void World::add_links() {
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
     GpuLinks& links = gpu_links_.emplace_back();
     if (!runs_[g / program_.devices]) continue;
-    links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink);
-    links.nvlink_out = engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink);
+    const double share = share_of(MachineFault::Part::Link, g);
+    const Bandwidth port = Bandwidth::gigabytes_per_second(nvlink.bytes_per_second() * share * 1e-9);
+    links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), share < 1 ? port : nvlink);
+    links.nvlink_out =
+        engine_.add_link(fmt::format("gpu{}.nvlink_out", g), share < 1 ? port : nvlink);
+    if (network_ != nullptr && share < 1) network_->narrow(g, share);
     if (copies) {
       links.pcie = PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
                              engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
@@ -236,12 +281,15 @@ std::size_t World::paths_at_most() const {
   constexpr std::size_t kOfAGpu = 16;  // to and from its host at several rates, and NCCL's memory
   const std::size_t devices = program_.devices;
   const auto processes = static_cast<std::size_t>(std::ranges::count(runs_, true));
+  const bool has_fabric = program_.fabric || machine_.fabric;
   std::size_t paths = processes * devices * (kOfAGpu + 2 * devices);
   paths += program_.nodes * (1 + 2 * team_caps_.size());
   for (const Communicator& communicator : program_.communicators) {
     const auto ranks = static_cast<std::size_t>(std::ranges::count_if(
         communicator.members, [&](const RankPlace& place) { return runs_[place.process]; }));
-    if (ranks > 0) paths += 2 + (pairs ? 2 * ranks * (ranks - 1) : 0);
+    const std::size_t ways = has_fabric ? 64 : 0;  // unlike loads of its rings, trees, exchanges
+    const std::size_t of_pair = has_fabric ? 6 : 2;
+    if (ranks > 0) paths += 2 + ways + (pairs ? of_pair * ranks * (ranks - 1) : 0);
   }
   return paths;
 }
@@ -349,6 +397,16 @@ void World::add_communicators(Engine& engine) {
       });
     if (warm && captured.contains(static_cast<std::uint32_t>(communicators_.size()))) {
       comm->set_captured();
+    }
+    std::vector<Nic> places;
+    for (const RankPlace& place : declared.members) {
+      places.push_back(place_of(gpu_index(place.process, place.device)));
+    }
+    comm->set_places(places);
+    const nccl::Tuning& tuning = tuning_of(declared);
+    if (fabric_ != nullptr && tuning.topology.nodes > 1) {
+      comm->set_fabric(
+          std::make_unique<CommNetwork>(*fabric_, places, tuning.topology.has_nvlink()));
     }
     if (network_ != nullptr) {
       std::vector<std::uint32_t> gpus;

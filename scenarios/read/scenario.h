@@ -31,6 +31,10 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
 /// not text, or wrong; prints the warnings to stderr.
 Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters = {});
 
+/// The program's placement, fabric and faults as a scenario has them, a key a line; empty where it
+/// has none.
+std::string network_text(const Program& program);
+
 /// A file with `training_step:`: the scenario that it reads as, and what follows from it without a
 /// machine.
 struct ExpandedScenario {

@@ -19,7 +19,7 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
       program_{program},
       declared_{declared},
       process_{world.process(process)},
-      lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
+      lane_{recorder.add_lane({LaneKind::HostThread, node_of_process(program, process),
                                process, kNoDevice, declared.name})},
       slot_{process_.in_call_until.size()} {
   const auto blocking = program.environment.find("CUDA_LAUNCH_BLOCKING");

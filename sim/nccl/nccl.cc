@@ -43,6 +43,10 @@ Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint3
       missing_{ranks.size()},
       cost_{std::move(cost)},
       path_{path} {
+  if (path.network != nullptr) {  // the wire and the network are busy side by side
+    const Duration wire = at_rate(cost_.wire_bytes, path.wire_rate);
+    cost_.latency += wire + path.network->latency - std::max(wire, cost_.network);
+  }
   parties_.reserve(ranks.size());
   for (const std::uint32_t rank : ranks) parties_.push_back({rank});
 }
@@ -65,7 +69,8 @@ void Transfer::began(std::size_t party) {
   --missing_;
   if (!mismatch_.empty()) return;
   if (network_ != nullptr) {
-    network_->begin(chunks_, static_cast<std::uint32_t>(party));
+    network_->begin(chunks_, position_.empty() ? static_cast<std::uint32_t>(party)
+                                               : position_[party]);
     return;
   }
   const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
@@ -94,12 +99,25 @@ void Transfer::leave() {
 }
 
 void Transfer::fire(std::uint64_t what) {
-  if (what == kLatencyOver && cost_.wire_bytes.count > 0) {
-    engine_.start_flow(path_.wire, cost_.wire_bytes, *this, kArrived);
-    return;
-  }
+  if (what == kLatencyOver) start_flows();
+  if (what == kArrived) --flows_;
+  if (flows_ > 0) return;
   has_arrived_ = true;
   end_begun();
+}
+
+/// Through the ports and, between nodes, each kind of link of the network: over with the last.
+void Transfer::start_flows() {
+  const auto start = [this](PathId path, Bytes size) {
+    if (size.count == 0) return;
+    ++flows_;
+    engine_.start_flow(path, size, *this, kArrived);
+  };
+  start(path_.wire, cost_.wire_bytes);
+  if (path_.network == nullptr) return;
+  for (const NetworkFlow& flow : path_.network->flows) {
+    start(flow.path, path_.network->bytes(flow, cost_.network));
+  }
 }
 
 /// Over for all whose kernels run. The last launch takes this transfer with it.
@@ -113,13 +131,19 @@ void Transfer::end_begun() {
 }
 
 void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
-                          const std::vector<std::uint32_t>& gpus) {
+                          const std::vector<std::uint32_t>& gpus,
+                          const std::vector<std::uint32_t>& order) {
   network_ = &network;
+  order_ = order;
+  position_.resize(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
   chunks_ = network.add(program, gpus, *this);
 }
 
 /// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
-void Transfer::rank_over(std::uint32_t party) { parties_[party].launch->transfer_over(); }
+void Transfer::rank_over(std::uint32_t rank) {
+  parties_[order_.empty() ? rank : order_[rank]].launch->transfer_over();
+}
 
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
                    const nccl::Tuning& tuning, bool warm, std::vector<std::uint32_t> running)
@@ -136,6 +160,24 @@ NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& d
   for (std::uint32_t rank = 0; rank < ranks(); ++rank) rank_of_[declared.members[rank]] = rank;
 }
 
+void NcclComm::set_places(const std::vector<Nic>& places) {
+  std::map<std::uint32_t, std::uint32_t> first;  // rank of each node
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
+    nodes_.push_back(places[rank].node);
+    first.try_emplace(places[rank].node, rank);
+  }
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) order_.push_back(rank);
+  std::ranges::stable_sort(order_, {}, [&](std::uint32_t rank) { return first.at(nodes_[rank]); });
+  if (std::ranges::is_sorted(order_)) order_.clear();
+}
+
+TransferPath NcclComm::through_fabric(TransferPath path, const NetworkRoute* route) const {
+  if (route == nullptr || route->flows.empty()) return path;
+  path.network = route;
+  path.wire_rate = machine_.rate(Param::NvlinkBandwidth);
+  return path;
+}
+
 std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
@@ -150,8 +192,15 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     const nccl::Cost cost =
         alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
+    const double rounds = op.kind == CollectiveKind::AllReduce ? 2 : 1;
+    const NetworkRoute* const route =
+        fabric_ == nullptr
+            ? nullptr
+            : &fabric_->of(traffic_of(op.kind, cost.choice.algorithm),
+                           static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)), rounds);
+    const TransferPath path = through_fabric(all_, route);
     collectives_.push_back(
-        {std::make_shared<Transfer>(engine_, key, running_, cost, all_), of_kernel, 0});
+        {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
     }
@@ -240,8 +289,7 @@ Duration NcclComm::mixing_time() const {
 }
 
 nccl::Peer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
-  const std::uint32_t per_node = tuning_.topology.gpus_per_node;
-  return from / per_node == to / per_node ? nccl::Peer::SameNode : nccl::Peer::OtherNode;
+  return nodes_[from] == nodes_[to] ? nccl::Peer::SameNode : nccl::Peer::OtherNode;
 }
 
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
@@ -266,8 +314,12 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
   nccl::Cost cost = nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to));
   cost.latency += ahead;
-  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost,
-                                             from == to ? all_ : pair_path_(from, to));
+  const TransferPath path =
+      from == to ? all_
+                 : through_fabric(pair_path_(from, to),
+                                  fabric_ == nullptr ? nullptr : &fabric_->between(from, to));
+  auto transfer =
+      std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
   wait_behind(*transfer);
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
@@ -288,19 +340,36 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
   if (ranks() < 2) return;
   const nccl::Slices slices =
       nccl::collective_slices(machine_, tuning_, {op.kind, size, op.type, op.op});
-  const ChunkProgram program =
-      collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
-                         static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));
+  const std::vector<std::uint32_t>& order = order_;
+  const std::uint32_t root_rank = static_cast<std::uint32_t>(std::max<std::int64_t>(0, root));
+  const auto position = std::ranges::find(order, root_rank);
+  ChunkProgram program = collective_program(
+      slices, op.kind, ranks(), tuning_.topology.nodes,
+      order.empty() ? root_rank : static_cast<std::uint32_t>(position - order.begin()));
   if (program.stages.empty()) return;
-  transfer.set_chunks(*network_, program, gpus_);
+  take_ways(program, slices.shape == nccl::Shape::Pairs, order);
+  std::vector<std::uint32_t> gpus = gpus_;
+  for (std::uint32_t i = 0; i < order.size(); ++i) gpus[i] = gpus_[order[i]];
+  transfer.set_chunks(*network_, program, gpus, order);
 }
 
 void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                              bool both_ways) {
   if (from == to) return;  // a copy inside the kernel
-  const ChunkProgram program =
+  ChunkProgram program =
       pair_program(nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
+  take_ways(program, true, {from, to});
   transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
+}
+
+/// `ranks`: of the communicator, that the program's are; empty: the same.
+void NcclComm::take_ways(ChunkProgram& program, bool own_nics,
+                         const std::vector<std::uint32_t>& ranks) {
+  if (fabric_ == nullptr) return;
+  const auto rank_of = [&](std::uint32_t of) { return ranks.empty() ? of : ranks[of]; };
+  for (ChunkLink& link : program.links) {
+    link.way = fabric_->way(rank_of(program.stages[link.from].rank), rank_of(link.to_rank), own_nics);
+  }
 }
 
 Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {
