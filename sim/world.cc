@@ -151,7 +151,8 @@ double World::jitter_of(std::uint32_t gpu) const {
   const Nic place = place_of(gpu);
   double jitter = 0;
   for (const MachineFault& fault : faults_) {
-    const bool is_of = fault.part == MachineFault::Part::Gpu && fault.is_of(place.node, place.index);
+    const bool is_of =
+        fault.part == MachineFault::Part::Gpu && fault.is_of(place.node, place.index);
     if (is_of) jitter = std::max(jitter, fault.jitter);
   }
   return jitter;
@@ -164,8 +165,8 @@ void World::add_fabric() {
   const std::uint32_t gpus = std::max(machine_.gpus_per_node, 1U);
   const FabricNodes nodes{program_.nodes, gpus, machine_.node.nics.value_or(gpus),
                           nccl::nic_bytes_per_second(machine_)};
-  fabric_ = std::make_unique<NetworkLinks>(engine_, FabricLinks{nodes, *fabric, faults_},
-                                           network_.get());
+  fabric_ =
+      std::make_unique<NetworkLinks>(engine_, FabricLinks{nodes, *fabric, faults_}, network_.get());
 }
 
 /// The cores, the memory and the storage of a host. Copies to and from GPUs go through the memory
@@ -248,8 +249,10 @@ void World::add_links() {
     GpuLinks& links = gpu_links_.emplace_back();
     if (!runs_[g / program_.devices]) continue;
     const double share = share_of(MachineFault::Part::Link, g);
-    const Bandwidth port = Bandwidth::gigabytes_per_second(nvlink.bytes_per_second() * share * 1e-9);
-    links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), share < 1 ? port : nvlink);
+    const Bandwidth port =
+        Bandwidth::gigabytes_per_second(nvlink.bytes_per_second() * share * 1e-9);
+    links.nvlink_in =
+        engine_.add_link(fmt::format("gpu{}.nvlink_in", g), share < 1 ? port : nvlink);
     links.nvlink_out =
         engine_.add_link(fmt::format("gpu{}.nvlink_out", g), share < 1 ? port : nvlink);
     if (network_ != nullptr && share < 1) network_->narrow(g, share);

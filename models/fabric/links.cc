@@ -9,8 +9,8 @@
 namespace foretrace {
 namespace {
 
-double share_of(const std::vector<MachineFault>& faults, MachineFault::Part part, std::uint32_t node,
-                std::uint32_t index) {
+double share_of(const std::vector<MachineFault>& faults, MachineFault::Part part,
+                std::uint32_t node, std::uint32_t index) {
   double share = 1;
   for (const MachineFault& fault : faults) {
     if (fault.part == part && fault.is_of(node, index)) share *= fault.share;
@@ -66,8 +66,7 @@ void FabricLinks::add_groups() {
   groups_ = group_of(leaves_ - 1) + 1;
   first_group_ = first_leaf_;
   const double nics = 1.0 * fabric_.leaf_ports * fabric_.group_leaves;
-  const double rate =
-      nics * nodes_.nic_rate / fabric_.oversubscription / std::max(1U, groups_ - 1);
+  const double rate = nics * nodes_.nic_rate / fabric_.oversubscription / std::max(1U, groups_ - 1);
   for (std::uint32_t from = 0; from < groups_; ++from) {
     for (std::uint32_t to = 0; to < groups_; ++to) {
       links_.push_back({fmt::format("group{}.to{}", from, to), rate});
@@ -77,8 +76,8 @@ void FabricLinks::add_groups() {
 
 Nic FabricLinks::living(Nic nic) const {
   for (std::uint32_t i = 0; i < nodes_.nics && is_lost(nic); ++i) {
-    nic.index = (nic.index ^ 1) < nodes_.nics && i == 0 ? nic.index ^ 1
-                                                        : (nic.index + 1) % nodes_.nics;
+    nic.index =
+        (nic.index ^ 1) < nodes_.nics && i == 0 ? nic.index ^ 1 : (nic.index + 1) % nodes_.nics;
   }
   return nic;
 }

@@ -13,8 +13,8 @@ namespace foretrace {
 struct FabricNodes {
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 8;
-  std::uint32_t nics = 8;    ///< of a node
-  double nic_rate = 50e9;    ///< bytes/s of one, one direction
+  std::uint32_t nics = 8;  ///< of a node
+  double nic_rate = 50e9;  ///< bytes/s of one, one direction
 };
 
 struct FabricLink {
@@ -37,7 +37,8 @@ struct FabricWay {
 class FabricLinks {
  public:
   /// Throws UsageError when a node has lost all its NICs.
-  FabricLinks(const FabricNodes& nodes, const Fabric& fabric, const std::vector<MachineFault>& faults);
+  FabricLinks(const FabricNodes& nodes, const Fabric& fabric,
+              const std::vector<MachineFault>& faults);
 
   const FabricNodes& nodes() const { return nodes_; }
   const Fabric& fabric() const { return fabric_; }

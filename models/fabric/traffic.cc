@@ -212,8 +212,7 @@ FabricTraffic CommunicatorTraffic::of(Traffic traffic, Nic root, double rounds) 
   const double latency = fabric_.fabric().leaf_latency;
   if (traffic == Traffic::Ring) {  // the way goes over all of them
     for (std::uint32_t node = 0; node < nodes; ++node) {
-      const FabricWay way =
-          fabric_.way(rails_[node].front(), rails_[(node + 1) % nodes].front());
+      const FabricWay way = fabric_.way(rails_[node].front(), rails_[(node + 1) % nodes].front());
       result.latency += rounds * (way.switches - 1) * latency;
     }
   } else if (traffic == Traffic::Tree) {

@@ -91,14 +91,16 @@ void check_faults(const Program& program, const Machine& machine, std::uint32_t 
     const bool is_nic = fault.part == MachineFault::Part::Nic;
     const std::uint32_t parts = is_nic ? nics : machine.gpus_per_node;
     if (fault.node && *fault.node >= nodes) {
-      problems.push_back({at, fmt::format("a fault of node {}: there are {} nodes", *fault.node, nodes),
+      problems.push_back({at,
+                          fmt::format("a fault of node {}: there are {} nodes", *fault.node, nodes),
                           fmt::format("nodes are numbered 0 to {}", nodes - 1)});
     } else if (fault.part != MachineFault::Part::Leaf && fault.index && *fault.index >= parts) {
       problems.push_back({at,
                           fmt::format("a fault of {} {}: a node of machine '{}' has {}",
                                       is_nic ? "NIC" : "GPU", *fault.index, machine.name, parts),
                           fmt::format("they are numbered 0 to {}", parts - 1)});
-    } else if ((is_nic || fault.part == MachineFault::Part::Leaf) && !program.fabric && !machine.fabric) {
+    } else if ((is_nic || fault.part == MachineFault::Part::Leaf) && !program.fabric &&
+               !machine.fabric) {
       problems.push_back({at, "a fault of the network needs to know the network",
                           "fabric: {kind: none} for full bisection"});
     }

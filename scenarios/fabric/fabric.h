@@ -16,10 +16,10 @@ enum class FabricKind : std::uint8_t {
 
 struct Fabric {
   FabricKind kind = FabricKind::None;
-  std::uint32_t leaf_ports = 64;  ///< NICs that a leaf serves
-  double leaf_latency = 0.6e-6;   ///< seconds of a switch; the first is part of what was measured
-  double oversubscription = 1;    ///< of a leaf's NICs over its links to spines; of a dragonfly's
-                                  ///< group over its links to other groups
+  std::uint32_t leaf_ports = 64;    ///< NICs that a leaf serves
+  double leaf_latency = 0.6e-6;     ///< seconds of a switch; the first is part of what was measured
+  double oversubscription = 1;      ///< of a leaf's NICs over its links to spines; of a dragonfly's
+                                    ///< group over its links to other groups
   std::uint32_t group_leaves = 16;  ///< dragonfly: leaves of a group
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };

@@ -87,9 +87,9 @@ class Values {
     const auto value = values_.value(number, kNumber);
     if (!value) return 1;
     if (*value >= 1 && *value <= kMostOversubscription) return *value;
-    problems_.error(
-        *node, fmt::format("oversubscription: '{}' is not between 1:1 and 1000:1", node->text),
-        "2:1 is twice as much towards the nodes as towards the spines");
+    problems_.error(*node,
+                    fmt::format("oversubscription: '{}' is not between 1:1 and 1000:1", node->text),
+                    "2:1 is twice as much towards the nodes as towards the spines");
     return 1;
   }
 
@@ -132,7 +132,7 @@ MachineFault read_fault(const YamlNode& node, Problems& problems, const FabricVa
   }
   const int given = (share != nullptr) + (jitter != nullptr) + (lost != nullptr);
   if (parts == 1 && (given == 0 || (lost != nullptr && share != nullptr))) {
-    const std::string_view needs = is_gpu               ? "speed: 80% or jitter: 5%"
+    const std::string_view needs = is_gpu              ? "speed: 80% or jitter: 5%"
                                    : fault.part == Nic ? "bandwidth: 50% or lost: true"
                                                        : "bandwidth: 50%";
     problems.error(node, fmt::format("the fault needs {}", needs));
@@ -178,10 +178,13 @@ Fabric read_fabric(const YamlNode& node, Problems& problems, const FabricValues&
     return fabric;
   }
   MapReader map{node, "a fabric", problems};
+  const std::size_t errors = problems.error_count();
   if (const YamlNode* kind = map.required("kind")) {
     fabric.kind = choice(*kind, problems, values, "kind of fabric", kFabricKinds);
   }
-  const bool has_leaves = fabric.kind != FabricKind::None;
+  // What an unknown kind would have is not an error of its own.
+  const bool is_known = problems.error_count() == errors;
+  const bool has_leaves = fabric.kind != FabricKind::None || !is_known;
   if (const YamlNode* leaf = has_leaves ? map.optional("leaf") : nullptr) {
     MapReader keys{*leaf, "a leaf", problems};
     const auto ports = read.count(keys.optional("ports"), "ports", 1, kMostPorts);
@@ -194,7 +197,7 @@ Fabric read_fabric(const YamlNode& node, Problems& problems, const FabricValues&
     fabric.oversubscription = read.oversubscription(keys.optional("oversubscription"));
     keys.finish();
   }
-  if (fabric.kind == FabricKind::Dragonfly) {
+  if (fabric.kind == FabricKind::Dragonfly || !is_known) {
     if (const YamlNode* group = map.optional("group")) {
       MapReader keys{*group, "a group", problems};
       const auto leaves = read.count(keys.optional("leaves"), "leaves", 1, kMostPorts);
@@ -207,7 +210,7 @@ Fabric read_fabric(const YamlNode& node, Problems& problems, const FabricValues&
 }
 
 std::vector<MachineFault> read_faults(const YamlNode& node, Problems& problems,
-                               const FabricValues& values) {
+                                      const FabricValues& values) {
   std::vector<MachineFault> faults;
   if (node.kind != YamlNode::Kind::Sequence) {
     problems.error(node, "'faults' is a list", "[{node: 7, nic: 3, bandwidth: 50%}]");

@@ -24,7 +24,7 @@ FabricValues plain_fabric_values(Problems& problems);
 
 Fabric read_fabric(const YamlNode& node, Problems& problems, const FabricValues& values);
 std::vector<MachineFault> read_faults(const YamlNode& node, Problems& problems,
-                               const FabricValues& values);
+                                      const FabricValues& values);
 Placement read_placement(const YamlNode& node, Problems& problems, const FabricValues& values);
 /// By its name, as an option has it. Throws UsageError.
 Placement parse_placement(const std::string& name);

@@ -131,13 +131,13 @@ struct Program {
   bool nodes_follow = false;    ///< the file says nothing: as many as the machine needs
   std::uint32_t processes = 1;  ///< over all nodes, as many on each
   Placement placement = Placement::Block;
-  std::uint32_t devices = 1;    ///< GPUs per process
-  std::uint32_t warmup = 1;     ///< passes before the measured ones; 0: cold, first-use costs show
+  std::uint32_t devices = 1;  ///< GPUs per process
+  std::uint32_t warmup = 1;   ///< passes before the measured ones; 0: cold, first-use costs show
   std::map<std::string, std::string> environment;  ///< allow-listed; set before the first CUDA call
   std::map<std::string, SourceSpot> environment_spots;  ///< where each variable stands
 
-  std::optional<Fabric> fabric;  ///< in place of the machine's
-  std::vector<MachineFault> faults;     ///< beside the machine's
+  std::optional<Fabric> fabric;      ///< in place of the machine's
+  std::vector<MachineFault> faults;  ///< beside the machine's
 
   std::vector<Stream> streams;
   std::vector<Event> events;

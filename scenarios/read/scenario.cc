@@ -87,6 +87,13 @@ void read_network(Reader& reader, MapReader& map) {
   if (const YamlNode* node = map.optional("faults")) {
     program.faults = read_faults(*node, reader.problems, values);
   }
+  if (program.nodes_follow) return;
+  for (const MachineFault& fault : program.faults) {
+    if (fault.node.value_or(0) < program.nodes) continue;
+    reader.problems.add(fault.line, fault.column, Severity::Error,
+                        fmt::format("a fault of node {}: there are {}", *fault.node, program.nodes),
+                        fmt::format("nodes are numbered 0 to {}", program.nodes - 1));
+  }
 }
 
 /// `rule: documented` with its `source:`, or `rule: observed`; `tags: [A3, overlap]`.

@@ -96,7 +96,7 @@ class ChunkNetwork final : Handler {
   struct Port {
     ChunkTime out_free = 0, in_free = 0;
     double slowness = 1;
-    double share = 1;  ///< of its bandwidth that is left
+    double share = 1;                                 ///< of its bandwidth that is left
     std::uint32_t first = kNowhere, last = kNowhere;  ///< stages that wait to send
   };
   struct Slot {

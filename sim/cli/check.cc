@@ -38,16 +38,11 @@ void print_line(const Program& program) {
 }
 
 nlohmann::ordered_json to_json(const Program& program) {
-  return {{"file", program.file},
-          {"ok", true},
-          {"name", program.name},
-          {"summary", program.summary},
-          {"nodes", program.nodes},
-          {"network", network_text(program)},
-          {"processes", program.processes},
-          {"devices_per_process", program.devices},
-          {"operations", program.op_count},
-          {"hash", program.hash}};
+  return {{"file", program.file},           {"ok", true},
+          {"name", program.name},           {"summary", program.summary},
+          {"nodes", program.nodes},         {"network", network_text(program)},
+          {"processes", program.processes}, {"devices_per_process", program.devices},
+          {"operations", program.op_count}, {"hash", program.hash}};
 }
 
 /// Whether the program comes to its end. Prints what is doubtful; that it never ends is an error.

@@ -137,7 +137,7 @@ class Device final : Handler {
   std::vector<Job> jobs_;
   std::uint64_t next_version_ = 0;
   std::uint64_t started_ = 0;  ///< kernels
-  double memory_use_ = 0;  ///< that NCCL's link was set for
+  double memory_use_ = 0;      ///< that NCCL's link was set for
   std::vector<CopyEngine> copy_engines_;
   Queue<ExclusiveCopy> exclusive_copies_;
 };

@@ -69,8 +69,8 @@ void Transfer::began(std::size_t party) {
   --missing_;
   if (!mismatch_.empty()) return;
   if (network_ != nullptr) {
-    network_->begin(chunks_, position_.empty() ? static_cast<std::uint32_t>(party)
-                                               : position_[party]);
+    network_->begin(chunks_,
+                    position_.empty() ? static_cast<std::uint32_t>(party) : position_[party]);
     return;
   }
   const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
@@ -318,8 +318,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
       from == to ? all_
                  : through_fabric(pair_path_(from, to),
                                   fabric_ == nullptr ? nullptr : &fabric_->between(from, to));
-  auto transfer =
-      std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
+  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
   wait_behind(*transfer);
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
@@ -368,7 +367,8 @@ void NcclComm::take_ways(ChunkProgram& program, bool own_nics,
   if (fabric_ == nullptr) return;
   const auto rank_of = [&](std::uint32_t of) { return ranks.empty() ? of : ranks[of]; };
   for (ChunkLink& link : program.links) {
-    link.way = fabric_->way(rank_of(program.stages[link.from].rank), rank_of(link.to_rank), own_nics);
+    link.way =
+        fabric_->way(rank_of(program.stages[link.from].rank), rank_of(link.to_rank), own_nics);
   }
 }
 

@@ -25,8 +25,7 @@ std::vector<NodePart> parts_of(const std::vector<Nic>& gpus) {
 NetworkLinks::NetworkLinks(Engine& engine, FabricLinks fabric, ChunkNetwork* chunks)
     : engine_{engine}, fabric_{std::move(fabric)}, chunks_{chunks} {
   for (const FabricLink& link : fabric_.links()) {
-    links_.push_back(
-        engine.add_link(link.name, Bandwidth::gigabytes_per_second(link.rate * 1e-9)));
+    links_.push_back(engine.add_link(link.name, Bandwidth::gigabytes_per_second(link.rate * 1e-9)));
   }
 }
 

@@ -12,7 +12,7 @@ namespace foretrace::nccl {
 /// One operation as its ranks run it once all of them have arrived: `latency`, then `wire_bytes`
 /// through every NVLink port that takes part.
 struct Cost {
-  Choice choice;  ///< channels of the whole kernel
+  Choice choice;       ///< channels of the whole kernel
   Duration network{};  ///< of the latency and the wire: that the NICs of each node are busy
   Duration latency;
   Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: what NCCL

@@ -74,7 +74,8 @@ class HopTime {
   /// Of these the NICs are busy; with flags the proxies may be what is slow.
   double busy_seconds(double bytes) const {
     const double with_flags = choice_.protocol == LL ? 2 * bytes : bytes;
-    return std::min(network_seconds(bytes), network_.seconds(with_flags, choice_.algorithm, Simple));
+    return std::min(network_seconds(bytes),
+                    network_.seconds(with_flags, choice_.algorithm, Simple));
   }
   /// Of trees inside a node: the network's defaults stand in between nodes only.
   double tree_param(const ProtocolParams& params) const {

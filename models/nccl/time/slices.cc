@@ -100,7 +100,8 @@ Work work_of(Reading& read, const CollectiveTime& time, Shape shape, double send
   const Terms& terms = time.terms;
   Work work;
   work.fixed = terms.fixed_seconds;
-  // A node of a tree sends up once and down twice in one tree, up once in the other: a quarter each.
+  // A node of a tree sends up once and down twice in one tree, up once in the other: a quarter
+  // each.
   work.nic = terms.network_seconds / (shape == Shape::Tree ? 4 : 1);
   if (time.model == Model::Ring) {
     work.latency = terms.step_seconds * terms.steps;
@@ -185,8 +186,7 @@ Slices collective_slices(const Machine& machine, const Tuning& tuning, const Cal
 Slices send_recv_slices(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
                         Peer peer) {
   Reading read{machine};
-  return pairs(read, tuning, send_recv_time(read, tuning, size, both_ways, peer), size, 1,
-               false);
+  return pairs(read, tuning, send_recv_time(read, tuning, size, both_ways, peer), size, 1, false);
 }
 
 }  // namespace foretrace::nccl
