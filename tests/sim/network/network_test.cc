@@ -33,7 +33,7 @@ Case ring(std::string network) {
 Case exchange(std::string network) {
   return {std::move(network),
           "nccl_all_to_all",
-          "send_buffer: x, recv_buffer: y, size: 8MiB, type: float32",
+          "send_buffer: x, recv_buffer: y, size: 64MiB, type: float32",
           "",
           4,
           ""};
