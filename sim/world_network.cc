@@ -4,6 +4,7 @@
 
 #include "models/nccl/topology/machine.h"
 #include "scenarios/program/program_walk.h"
+#include "sim/host/warm_state.h"
 #include "sim/world.h"
 
 namespace foretrace::sim {
