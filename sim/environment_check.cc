@@ -44,10 +44,11 @@ class RefusalFinder {
   }
 
   nccl::Tuning tuning_of(std::uint32_t communicator) const {
-    const std::uint32_t per_node = program_.processes / program_.nodes;
     std::set<std::uint32_t> nodes;
     const auto& members = program_.communicators[communicator].members;
-    for (const RankPlace& place : members) nodes.insert(place.process / per_node);
+    for (const RankPlace& place : members) {
+      nodes.insert(node_of_process(program_, place.process));
+    }
     return nccl::tuning_for(machine_, static_cast<std::uint32_t>(members.size()),
                             static_cast<std::uint32_t>(nodes.size()), program_.environment);
   }
@@ -96,7 +97,9 @@ Diagnostics unmodelled_settings(const Program& program) {
 Diagnostics refused_collectives(const Program& program, const Machine& machine) {
   const bool can_refuse =
       program.environment.contains("NCCL_ALGO") || program.environment.contains("NCCL_PROTO");
-  return can_refuse ? RefusalFinder{program, machine}.find() : Diagnostics{};
+  if (!can_refuse) return {};
+  const auto spread = spread_over_nodes(program, machine);
+  return RefusalFinder{spread ? *spread : program, machine}.find();
 }
 
 }  // namespace foretrace

@@ -56,6 +56,9 @@ std::vector<bool> running(const Program& program, Simulated simulated) {
 
 Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
                   Simulated simulated) {
+  if (const auto spread = spread_over_nodes(program, machine)) {
+    return simulate(*spread, machine, fidelity, simulated);
+  }
   const std::vector<bool> runs = running(program, simulated);
   if (const Diagnostics problems = too_large_to_simulate(program, runs); !problems.empty()) {
     throw UsageError{render(problems, "")};

@@ -26,12 +26,14 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       program_{program},
       machine_{machine},
       runs_{std::move(runs)},
-      recorder_{recorder} {
+      recorder_{recorder},
+      faults_{faults_of(program, machine)} {
   if (fidelity == Fidelity::Chunk) {
     network_ = std::make_unique<ChunkNetwork>(engine, program.processes * program.devices);
   }
   add_links();
-  for (std::size_t gpu = 0; gpu < gpu_links_.size(); ++gpu) {
+  add_fabric();
+  for (std::uint32_t gpu = 0; gpu < gpu_links_.size(); ++gpu) {
     const GpuLinks& links = gpu_links_[gpu];
     if (!runs_[gpu / program.devices]) {
       gpus_.emplace_back();
@@ -40,7 +42,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
     gpus_.push_back(std::make_unique<Device>(
         engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                              machine.count(Param::CopyEngines), links.nccl_memory,
-                             clock_times(machine, program.warmup > 0)}));
+                             clock_times(machine, program.warmup > 0),
+                             1 / share_of(MachineFault::Part::Gpu, gpu), jitter_of(gpu), gpu}));
   }
   barriers_.resize(program.barriers.size());
   for (std::uint32_t p = 0; p < program.processes; ++p) {
@@ -124,7 +127,7 @@ std::uint32_t World::gpu_index(std::uint32_t process, std::uint32_t device) cons
 }
 
 std::uint32_t World::node_of(std::uint32_t gpu) const {
-  return gpu / (program_.processes * program_.devices / program_.nodes);
+  return node_of_process(program_, gpu / program_.devices);
 }
 
 /// The cores, the memory and the storage of a host. Copies to and from GPUs go through the memory
@@ -206,8 +209,14 @@ void World::add_links() {
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
     GpuLinks& links = gpu_links_.emplace_back();
     if (!runs_[g / program_.devices]) continue;
-    links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), nvlink);
-    links.nvlink_out = engine_.add_link(fmt::format("gpu{}.nvlink_out", g), nvlink);
+    const double share = share_of(MachineFault::Part::Link, g);
+    const Bandwidth port =
+        Bandwidth::gigabytes_per_second(nvlink.bytes_per_second() * share * 1e-9);
+    links.nvlink_in =
+        engine_.add_link(fmt::format("gpu{}.nvlink_in", g), share < 1 ? port : nvlink);
+    links.nvlink_out =
+        engine_.add_link(fmt::format("gpu{}.nvlink_out", g), share < 1 ? port : nvlink);
+    if (network_ != nullptr && share < 1) network_->narrow(g, share);
     if (copies) {
       links.pcie = PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
                              engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
@@ -236,12 +245,15 @@ std::size_t World::paths_at_most() const {
   constexpr std::size_t kOfAGpu = 16;  // to and from its host at several rates, and NCCL's memory
   const std::size_t devices = program_.devices;
   const auto processes = static_cast<std::size_t>(std::ranges::count(runs_, true));
+  const bool has_fabric = program_.fabric || machine_.fabric;
   std::size_t paths = processes * devices * (kOfAGpu + 2 * devices);
   paths += program_.nodes * (1 + 2 * team_caps_.size());
   for (const Communicator& communicator : program_.communicators) {
     const auto ranks = static_cast<std::size_t>(std::ranges::count_if(
         communicator.members, [&](const RankPlace& place) { return runs_[place.process]; }));
-    if (ranks > 0) paths += 2 + (pairs ? 2 * ranks * (ranks - 1) : 0);
+    const std::size_t ways = has_fabric ? 64 : 0;  // unlike loads of its rings, trees, exchanges
+    const std::size_t of_pair = has_fabric ? 6 : 2;
+    if (ranks > 0) paths += 2 + ways + (pairs ? of_pair * ranks * (ranks - 1) : 0);
   }
   return paths;
 }
@@ -286,79 +298,6 @@ ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::u
   if (network_ == nullptr || !direct) return {};
   return {network_.get(), gpu_index(process.index, from), gpu_index(process.index, to),
           machine_.rate(Param::P2pShare), machine_.rate(Param::NvlinkBandwidth)};
-}
-
-const nccl::Tuning& World::tuning_of(const Communicator& communicator) {
-  std::set<std::uint32_t> nodes;
-  for (const RankPlace& place : communicator.members) {
-    nodes.insert(node_of(gpu_index(place.process, place.device)));
-  }
-  const std::pair key{static_cast<std::uint32_t>(communicator.members.size()),
-                      static_cast<std::uint32_t>(nodes.size())};
-  const auto known = tunings_.find(key);
-  if (known != tunings_.end()) return known->second;
-  return tunings_
-      .emplace(key, nccl::tuning_for(machine_, key.first, key.second, program_.environment))
-      .first->second;
-}
-
-void World::add_communicators(Engine& engine) {
-  const bool warm = program_.warmup > 0;
-  const std::set<std::uint32_t> captured = captured_communicators(program_);
-  for (const Communicator& declared : program_.communicators) {
-    std::vector<std::uint32_t> running;
-    for (std::uint32_t rank = 0; rank < declared.members.size(); ++rank) {
-      if (runs_[declared.members[rank].process]) running.push_back(rank);
-    }
-    auto comm =
-        std::make_unique<NcclComm>(engine, machine_, declared, tuning_of(declared), warm, running);
-    const auto links = [this, &declared](std::uint32_t rank) -> const GpuLinks& {
-      const RankPlace& place = declared.members[rank];
-      return gpu_links_[gpu_index(place.process, place.device)];
-    };
-    const Duration memory_least = machine_.has(Param::NcclMemorySlowdown)
-                                      ? machine_.time(Param::NcclMemoryLeast)
-                                      : Duration{0};
-    const auto path_of = [&engine, memory_least](const std::vector<LinkId>& ports,
-                                                 const std::vector<NcclMemory>& memories) {
-      std::vector<LinkId> shared;
-      for (const NcclMemory& memory : memories) shared.push_back(memory.link);
-      std::vector<LinkId> all = ports;
-      all.insert(all.end(), shared.begin(), shared.end());
-      TransferPath path{engine.path(all), std::nullopt};
-      if (!shared.empty()) {
-        path.memory = {engine.path(shared), memories.front().idle, memory_least};
-      }
-      return path;
-    };
-    std::vector<LinkId> ports;
-    std::vector<NcclMemory> memories;
-    for (const std::uint32_t rank : running) {
-      const GpuLinks& gpu = links(rank);
-      ports.insert(ports.end(), {gpu.nvlink_out, gpu.nvlink_in});
-      if (gpu.nccl_memory) memories.push_back(*gpu.nccl_memory);
-    }
-    // Pairs are many and few of them talk: their paths are made when they do.
-    if (!running.empty())
-      comm->set_paths(path_of(ports, memories), [=](std::uint32_t from, std::uint32_t to) {
-        std::vector<NcclMemory> of_pair;
-        for (const std::uint32_t rank : {from, to}) {
-          if (links(rank).nccl_memory) of_pair.push_back(*links(rank).nccl_memory);
-        }
-        return path_of({links(from).nvlink_out, links(to).nvlink_in}, of_pair);
-      });
-    if (warm && captured.contains(static_cast<std::uint32_t>(communicators_.size()))) {
-      comm->set_captured();
-    }
-    if (network_ != nullptr) {
-      std::vector<std::uint32_t> gpus;
-      for (const RankPlace& place : declared.members) {
-        gpus.push_back(gpu_index(place.process, place.device));
-      }
-      comm->set_network(*network_, std::move(gpus));
-    }
-    communicators_.push_back(std::move(comm));
-  }
 }
 
 }  // namespace foretrace::sim

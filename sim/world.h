@@ -134,6 +134,10 @@ class World {
   const PcieLinks& pcie(std::uint32_t gpu) const;
   std::uint32_t gpu_index(std::uint32_t process, std::uint32_t device) const;
   std::uint32_t node_of(std::uint32_t gpu) const;
+  Nic place_of(std::uint32_t gpu) const;
+  double share_of(MachineFault::Part part, std::uint32_t gpu) const;
+  double jitter_of(std::uint32_t gpu) const;
+  void add_fabric();
   std::unique_ptr<StreamQueue> make_stream(Process& process, const Stream& declared,
                                            std::uint32_t lane);
   void share_hardware_queues(Process& process);
@@ -158,7 +162,9 @@ class World {
   std::deque<Process> processes_;
   std::vector<BarrierState> barriers_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, nccl::Tuning> tunings_;  ///< by ranks and nodes
+  std::vector<MachineFault> faults_;
   std::unique_ptr<ChunkNetwork> network_;  ///< chunk fidelity only
+  std::unique_ptr<NetworkLinks> fabric_;   ///< where the machine or the program says it
   std::vector<std::unique_ptr<NcclComm>> communicators_;
 };
 

@@ -112,9 +112,8 @@ class SpanBuilder {
     const auto [known, is_new] = lanes_.try_emplace(
         {kind, device, name}, static_cast<std::uint32_t>(built_.timeline.lanes.size()));
     if (is_new) {
-      const std::uint32_t per_node = std::max(1U, program_.processes / program_.nodes);
       built_.timeline.lanes.push_back(
-          {kind, pass_.process / per_node, pass_.process, device, name});
+          {kind, node_of_process(program_, pass_.process), pass_.process, device, name});
     }
     return known->second;
   }

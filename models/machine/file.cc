@@ -8,6 +8,7 @@
 
 #include "models/machine/machine.h"
 #include "models/machine/value_text.h"
+#include "scenarios/fabric/read.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
@@ -45,6 +46,13 @@ class MachineReader {
       machine_.nccl_version = version->text;
     }
     if (const YamlNode* node = map.required("node")) read_node(*node);
+    const FabricValues plain = plain_fabric_values(problems_);
+    if (const YamlNode* fabric = map.optional("fabric")) {
+      machine_.fabric = read_fabric(*fabric, problems_, plain);
+    }
+    if (const YamlNode* faults = map.optional("faults")) {
+      machine_.faults = read_faults(*faults, problems_, plain);
+    }
     if (!machine_.based_on.empty()) inherit();
     if (const YamlNode* sources = map.optional("sources")) {
       sources_node_ = sources;

@@ -14,6 +14,7 @@
 #include "models/machine/node_facts.h"
 #include "models/machine/source.h"
 #include "reports/timeline/timeline.h"
+#include "scenarios/fabric/fabric.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/values/units.h"
@@ -62,6 +63,8 @@ class Machine {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
   std::string gpu_name;
+  std::optional<Fabric> fabric;  ///< none: each operation has the network between nodes to itself
+  std::vector<MachineFault> faults;
   NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
   std::string nccl_version;  ///< whose rules choose algorithm and protocol
 
@@ -115,6 +118,16 @@ std::string class_counts(const Machine& machine);
 
 /// So many nodes hold `gpus` GPUs when they are filled in order.
 std::uint32_t nodes_for(std::uint64_t gpus, const Machine& machine);
+
+/// The nodes that `program` runs on: those that it says or, where it says nothing, as many as it
+/// fills, with as many processes on each.
+std::uint32_t nodes_of(const Program& program, const Machine& machine);
+
+/// The program on nodes_of(), where that is not what it says itself.
+std::optional<Program> spread_over_nodes(const Program& program, const Machine& machine);
+
+/// The machine's faults and the program's.
+std::vector<MachineFault> faults_of(const Program& program, const Machine& machine);
 
 /// Errors when a node of `machine` is too small for `program`: GPUs, device memory, host memory.
 Diagnostics check_fits(const Program& program, const Machine& machine);

@@ -7,6 +7,7 @@
 
 #include "models/machine/machine.h"
 #include "models/machine/value_text.h"
+#include "scenarios/fabric/text.h"
 
 namespace foretrace {
 namespace {
@@ -82,6 +83,11 @@ void emit(YAML::Emitter& out, const ParamInfo& parameter, const ParamValue& valu
   out << YAML::EndMap;
 }
 
+/// A key whose value is YAML already.
+void write_text(YAML::Emitter& out, const char* key, const std::string& yaml) {
+  out << YAML::Key << key << YAML::Value << YAML::Flow << YAML::Load(yaml);
+}
+
 }  // namespace
 
 std::string machine_text(const Machine& machine) {
@@ -98,6 +104,8 @@ std::string machine_text(const Machine& machine) {
     out << YAML::Key << key << YAML::Value << text;
   }
   out << YAML::EndMap;
+  if (machine.fabric) write_text(out, "fabric", fabric_text(*machine.fabric));
+  if (!machine.faults.empty()) write_text(out, "faults", faults_text(machine.faults));
   if (!machine.nccl_version.empty()) {
     out << YAML::Key << "nccl_version" << YAML::Value << machine.nccl_version;
   }

@@ -3,6 +3,7 @@
 // of the scenario text, so they cannot disagree about a scenario.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/fabric/fabric.h"
 #include "scenarios/program/ops.h"
 #include "scenarios/text/diagnostic.h"
 
@@ -126,11 +128,16 @@ struct Program {
   std::string source;   ///< of a documented rule: the document and its section
   std::vector<std::string> tags;  ///< what the scenario belongs to, for tables
   std::uint32_t nodes = 1;
-  std::uint32_t processes = 1;  ///< over all nodes; process p runs on node p / (processes / nodes)
-  std::uint32_t devices = 1;    ///< GPUs per process
-  std::uint32_t warmup = 1;     ///< passes before the measured ones; 0: cold, first-use costs show
+  bool nodes_follow = false;    ///< the file says nothing: as many as the machine needs
+  std::uint32_t processes = 1;  ///< over all nodes, as many on each
+  Placement placement = Placement::Block;
+  std::uint32_t devices = 1;  ///< GPUs per process
+  std::uint32_t warmup = 1;   ///< passes before the measured ones; 0: cold, first-use costs show
   std::map<std::string, std::string> environment;  ///< allow-listed; set before the first CUDA call
   std::map<std::string, SourceSpot> environment_spots;  ///< where each variable stands
+
+  std::optional<Fabric> fabric;      ///< in place of the machine's
+  std::vector<MachineFault> faults;  ///< beside the machine's
 
   std::vector<Stream> streams;
   std::vector<Event> events;
@@ -146,6 +153,16 @@ struct Program {
   std::uint32_t op_count = 0;  ///< OpIds are 0 ... op_count-1
   std::string hash;  ///< of everything that decides what is run; not of names of files or lines
 };
+
+/// Where a process runs, and which of its node's processes it is.
+inline std::uint32_t node_of_process(const Program& program, std::uint32_t process) {
+  const std::uint32_t per_node = std::max(1U, program.processes / program.nodes);
+  return program.placement == Placement::Block ? process / per_node : process % program.nodes;
+}
+inline std::uint32_t place_in_node(const Program& program, std::uint32_t process) {
+  const std::uint32_t per_node = std::max(1U, program.processes / program.nodes);
+  return program.placement == Placement::Block ? process % per_node : process / program.nodes;
+}
 
 /// What an executor must know of an operation before it runs: filled once, indexed by OpId.
 struct OpInfo {

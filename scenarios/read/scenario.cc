@@ -11,12 +11,15 @@
 #include <stdexcept>
 
 #include "scenarios/check/check.h"
+#include "scenarios/fabric/read.h"
+#include "scenarios/fabric/text.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/plain_yaml.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/training_step/read.h"
+#include "scenarios/values/quantity.h"
 
 namespace foretrace {
 namespace {
@@ -44,6 +47,7 @@ std::uint32_t read_count(Reader& reader, MapReader& map, std::string_view key, s
 void read_who_runs(Reader& reader, MapReader& map) {
   constexpr std::int64_t kMostPasses = 1'000'000;
   Program& program = reader.program;
+  program.nodes_follow = !map.has("nodes");
   program.nodes = read_count(reader, map, "nodes", 1, kMostProcesses);
   reader.constants["nodes"] = program.nodes;
   program.processes = read_count(reader, map, "processes", 1, kMostProcesses);
@@ -63,6 +67,34 @@ void read_who_runs(Reader& reader, MapReader& map) {
     const YamlNode* node = map.has("processes") ? map.optional("processes") : &map.node();
     reader.problems.error(*node, fmt::format("{} processes cannot be spread evenly over {} nodes",
                                              program.processes, program.nodes));
+  }
+}
+
+/// Values of `fabric:` and `faults:` as anywhere in a scenario: with parameters.
+void read_network(Reader& reader, MapReader& map) {
+  const FabricValues values{
+      [&reader](const YamlNode& node, Unit unit) -> std::optional<double> {
+        const auto quantity = read_quantity(reader, node);
+        if (!quantity) return {};
+        return fabric_value(*quantity, unit, node, reader.problems);
+      },
+      [&reader](const YamlNode& node) { return read_word(reader, node, "this"); }};
+  Program& program = reader.program;
+  if (const YamlNode* node = map.optional("placement")) {
+    program.placement = read_placement(*node, reader.problems, values);
+  }
+  if (const YamlNode* node = map.optional("fabric")) {
+    program.fabric = read_fabric(*node, reader.problems, values);
+  }
+  if (const YamlNode* node = map.optional("faults")) {
+    program.faults = read_faults(*node, reader.problems, values);
+  }
+  if (program.nodes_follow) return;
+  for (const MachineFault& fault : program.faults) {
+    if (fault.node.value_or(0) < program.nodes) continue;
+    reader.problems.add(fault.line, fault.column, Severity::Error,
+                        fmt::format("a fault of node {}: there are {}", *fault.node, program.nodes),
+                        fmt::format("nodes are numbered 0 to {}", program.nodes - 1));
   }
 }
 
@@ -128,6 +160,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   read_standing(reader, map);
   read_parameters(reader, map.optional("parameters"), parameters);
   read_who_runs(reader, map);
+  read_network(reader, map);
   const auto step = training::read_training_step(reader, *map.required("training_step"));
   map.finish();
   warn_of_unused_parameters(reader);
@@ -138,7 +171,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
       fmt::format("# {}\nschema_version: 1\nname: {}\n",
                   program.summary.empty() ? program.name : program.summary, program.name);
   if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
-  text += expansion.text;
+  text += network_text(program) + expansion.text;
   return {step, std::move(text), std::move(expansion)};
 }
 
@@ -160,6 +193,7 @@ void read_document(Reader& reader, const YamlNode& root, const ParameterValues& 
   read_standing(reader, map);
   read_parameters(reader, map.optional("parameters"), parameters);
   read_who_runs(reader, map);
+  read_network(reader, map);
   read_environment(reader, map.optional("environment"));
   read_streams(reader, map.optional("streams"));
   read_events(reader, map.optional("events"));
@@ -191,7 +225,9 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   if (reader.problems.error_count() == 0 && has_training_step(root)) {
     const Expanded expanded = expand_training_step(reader, root, parameters, training::Ranks::All);
     if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
-    return read_scenario(expanded.text, file, {});
+    auto read = read_scenario(expanded.text, file, {});
+    if (read) read->program.nodes_follow = reader.program.nodes_follow;
+    return read;
   }
   if (reader.problems.error_count() == 0) read_document(reader, root, parameters);
   if (reader.problems.error_count() == 0) complete_program(reader.program, reader.problems);
@@ -228,6 +264,16 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
   return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
                           std::move(*expanded.expansion)};
+}
+
+std::string network_text(const Program& program) {
+  std::string text;
+  if (program.placement != Placement::Block) {
+    text += fmt::format("placement: {}\n", placement_text(program.placement));
+  }
+  if (program.fabric) text += fmt::format("fabric: {}\n", fabric_text(*program.fabric));
+  if (!program.faults.empty()) text += fmt::format("faults: {}\n", faults_text(program.faults));
+  return text;
 }
 
 Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters) {

@@ -34,6 +34,9 @@ Program load_scenario(const std::filesystem::path& file, const ParameterValues& 
 /// A text that training::expand() wrote, with its head: read in a tenth of the time, and not
 /// searched for mistakes, which it has none of.
 Program read_expanded(std::string_view text, const std::string& file);
+/// The program's placement, fabric and faults as a scenario has them, a key a line; empty where it
+/// has none.
+std::string network_text(const Program& program);
 
 /// A file with `training_step:`: the scenario that it reads as, and what follows from it without a
 /// machine.

@@ -61,7 +61,8 @@ ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
                                         0,
                                         0,
                                         0,
-                                        !ends && link.to_rank == program.stages[link.from].rank};
+                                        !ends && link.to_rank == program.stages[link.from].rank,
+                                        link.way};
   }
   std::uint32_t edge = operation.first_edge;
   for (std::uint32_t i = 0; i < operation.stages; ++i) {
@@ -275,6 +276,26 @@ void ChunkNetwork::port_free(std::uint32_t index) {
   if (port.first != kNowhere) push(port.out_free, kPortFree, index);
 }
 
+std::uint32_t ChunkNetwork::add_way(ChunkWay way) {
+  for (const ChunkWay::Part& part : way.links) {
+    if (part.link >= way_free_.size()) way_free_.resize(part.link + 1);
+  }
+  ways_.push_back(std::move(way));
+  return static_cast<std::uint32_t>(ways_.size() - 1);
+}
+
+/// When the last of the way's links has moved a turn; each serves them as they come.
+ChunkTime ChunkNetwork::through_way(const ChunkWay& way, const ChunkPass& pass) {
+  ChunkTime finish = 0;
+  const double turn = static_cast<double>(pass.nic) / pass.turns;
+  for (const ChunkWay::Part& part : way.links) {
+    ChunkTime& free = way_free_[part.link];
+    free = std::max(free, now_) + std::llround(turn * part.times);
+    finish = std::max(finish, free);
+  }
+  return finish;
+}
+
 /// One turn: bytes enter the receiver's port as they leave the sender's, when it is free for them.
 void ChunkNetwork::serve(std::uint32_t index) {
   Stage& stage = stages_[index];
@@ -285,12 +306,15 @@ void ChunkNetwork::serve(std::uint32_t index) {
   }
   const Operation& operation = operations_[stage.operation];
   const ChunkPass& pass = pass_of(operation, stage);
-  const ChunkTime turn = pass.turns == 1 ? pass.port : pass.port / pass.turns;
+  ChunkTime turn = pass.turns == 1 ? pass.port : pass.port / pass.turns;
   Port& source = ports_[stage.port];
   Port& target = ports_[link.to_port];
+  const double share = std::min(source.share, target.share);
+  if (share < 1) turn = std::llround(static_cast<double>(turn) / share);
   source.out_free = now_ + turn;
   target.in_free = std::max(target.in_free, now_) + turn;
   ChunkTime finish = target.in_free;
+  if (link.way != kNowhere) finish = std::max(finish, through_way(ways_[link.way], pass));
   const double slowness = std::max(source.slowness, target.slowness);
   if (slowness > 1 && operation.by_kernel) {
     const ChunkTime more = std::llround(static_cast<double>(turn) * (slowness - 1));
@@ -314,7 +338,8 @@ void ChunkNetwork::send(std::uint32_t index, ChunkTime begin, ChunkTime finish) 
   if (link.to == kNowhere) {
     ++link.taken;
   } else {
-    slots_[link.first_slot + link.send_slot] = {operation.ring ? end : begin, end};
+    const ChunkTime more = link.way == kNowhere ? 0 : ways_[link.way].latency;
+    slots_[link.first_slot + link.send_slot] = {(operation.ring ? end : begin) + more, end + more};
     if (++link.send_slot == link.window) link.send_slot = 0;
   }
   ++link.sent;

@@ -43,6 +43,17 @@ class BlockPool {
   std::map<std::size_t, std::vector<std::uint32_t>> free_;  ///< by count
 };
 
+/// What lies between two nodes: how much longer the way is than through one switch, and the links,
+/// with how many times a NIC's time a slice takes each.
+struct ChunkWay {
+  struct Part {
+    std::uint32_t link;
+    double times;
+  };
+  ChunkTime latency = 0;
+  std::vector<Part> links;
+};
+
 class ChunkNetwork final : Handler {
  public:
   /// Told when all stages of a rank are through.
@@ -66,6 +77,11 @@ class ChunkNetwork final : Handler {
   /// From now on `rank`, which has stages, does its part. Once for each.
   void begin(OperationId operation, std::uint32_t rank);
 
+  /// A way that links of programs may take; its number.
+  std::uint32_t add_way(ChunkWay way);
+  /// A GPU has lost NVLinks: it moves `share` of what others do.
+  void narrow(std::uint32_t gpu, double share) { ports_[gpu].share = share; }
+
   /// From now on NCCL's slices out of and into this GPU take so many times as long. The ports are
   /// free as early as before: it is the GPU's memory that keeps them waiting.
   void slow(std::uint32_t gpu, double times) { ports_[gpu].slowness = times; }
@@ -80,6 +96,7 @@ class ChunkNetwork final : Handler {
   struct Port {
     ChunkTime out_free = 0, in_free = 0;
     double slowness = 1;
+    double share = 1;                                 ///< of its bandwidth that is left
     std::uint32_t first = kNowhere, last = kNowhere;  ///< stages that wait to send
   };
   struct Slot {
@@ -92,6 +109,7 @@ class ChunkNetwork final : Handler {
     std::uint32_t sent, taken;           ///< slices
     std::uint32_t send_slot, take_slot;  ///< the next ones
     bool local;                          ///< within a rank: no port
+    std::uint32_t way;                   ///< between nodes, in ways_
   };
   struct Stage {
     ChunkTime free = 0;       ///< when its channels are done with what came before
@@ -141,6 +159,7 @@ class ChunkNetwork final : Handler {
   void ask(std::uint32_t index);
   void port_free(std::uint32_t index);
   void serve(std::uint32_t index);
+  ChunkTime through_way(const ChunkWay& way, const ChunkPass& pass);
   void send(std::uint32_t index, ChunkTime begin, ChunkTime finish);
   void through(std::uint32_t index);
   void remove(std::uint32_t operation);
@@ -156,6 +175,8 @@ class ChunkNetwork final : Handler {
   BlockPool<Link> links_;
   BlockPool<std::uint32_t> edges_;
   BlockPool<Slot> slots_;
+  std::vector<ChunkWay> ways_;
+  std::vector<ChunkTime> way_free_;  ///< by link of the ways
   std::vector<Operation> operations_;
   std::vector<std::uint32_t> free_operations_;
   std::uint64_t version_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/fabric/traffic.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/values/units.h"
 
@@ -31,7 +32,8 @@ ChunkPass pass_of(const nccl::Pass& pass, double share, double turn_seconds) {
           picoseconds(pass.before_seconds),
           picoseconds(pass.work_seconds),
           picoseconds(pass.port_seconds * share),
-          picoseconds(pass.receive_seconds)};
+          picoseconds(pass.receive_seconds),
+          picoseconds(pass.nic_seconds)};
 }
 
 /// All but the graph. `share`: of the bytes, that one of several lanes moves.
@@ -71,19 +73,6 @@ void add_chain(ChunkProgram& program, CollectiveKind kind, std::uint32_t ranks,
   for (std::uint32_t hop = 0; hop + 1 < ranks; ++hop) {
     connect(program, (first + hop) % ranks, (first + hop + 1) % ranks);
   }
-}
-
-/// nccl src/graph/trees.cc: a node's parent in the binary tree over nodes; the second tree is the
-/// first one mirrored or, with an odd number of nodes, shifted by one.
-std::uint32_t parent_node(std::uint32_t node, std::uint32_t nodes, bool second) {
-  if (second) {
-    if (nodes % 2 == 0) return nodes - 1 - parent_node(nodes - 1 - node, nodes, false);
-    return (parent_node((node + nodes - 1) % nodes, nodes, false) + 1) % nodes;
-  }
-  if (node == 0) return 0;
-  const std::uint32_t bit = node & (~node + 1);
-  const std::uint32_t up = (node ^ bit) | bit << 1;
-  return up < nodes ? up : node ^ bit;
 }
 
 /// The parent of each rank: within a node a chain to its first rank. The root is its own parent.

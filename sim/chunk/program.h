@@ -17,6 +17,7 @@ struct ChunkLink {
   std::uint32_t from = kNowhere;  ///< stage
   std::uint32_t to = kNowhere;    ///< stage; nowhere: whoever takes the slices is always ready
   std::uint32_t to_rank = 0;
+  std::uint32_t way = kNowhere;  ///< ChunkNetwork::add_way: what lies between the nodes
 };
 
 /// A role of a rank: takes a slice from each of its inputs, then sends one to each of its outputs.
@@ -31,6 +32,7 @@ struct ChunkPass {
   std::uint32_t slices = 1;
   std::uint32_t turns = 1;  ///< pieces in which a slice takes the port
   ChunkTime before = 0, work = 0, port = 0, receive = 0;
+  ChunkTime nic = 0;  ///< of each link of a way
 };
 
 struct ChunkProgram {

@@ -29,18 +29,20 @@ std::string count(std::uint64_t n, std::string_view noun) {
 void print_line(const Program& program) {
   print_out("ok: {}, {}, {} each, {}, hash {}\n", program.name, count(program.processes, "process"),
             count(program.devices, "device"), count(program.op_count, "operation"), program.hash);
+  const std::string text = network_text(program);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    print_out("    {}\n", text.substr(at, end - at));
+    at = end + 1;
+  }
 }
 
 nlohmann::ordered_json to_json(const Program& program) {
-  return {{"file", program.file},
-          {"ok", true},
-          {"name", program.name},
-          {"summary", program.summary},
-          {"nodes", program.nodes},
-          {"processes", program.processes},
-          {"devices_per_process", program.devices},
-          {"operations", program.op_count},
-          {"hash", program.hash}};
+  return {{"file", program.file},           {"ok", true},
+          {"name", program.name},           {"summary", program.summary},
+          {"nodes", program.nodes},         {"network", network_text(program)},
+          {"processes", program.processes}, {"devices_per_process", program.devices},
+          {"operations", program.op_count}, {"hash", program.hash}};
 }
 
 /// Whether the program comes to its end. Prints what is doubtful; that it never ends is an error.

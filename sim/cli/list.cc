@@ -13,6 +13,7 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/fabric/text.h"
 #include "scenarios/program/op_catalogue.h"
 #include "scenarios/program/ops.h"
 #include "scenarios/text/data_directory.h"
@@ -111,6 +112,10 @@ std::vector<std::string> machine_lines() {
   for (const std::string& name : machine_names()) {
     const Machine machine = load_machine(name);
     lines.push_back(fmt::format("{}: {} ({})", name, machine.summary, class_counts(machine)));
+    if (machine.fabric) lines.back() += fmt::format(", fabric {}", fabric_text(*machine.fabric));
+    if (!machine.faults.empty()) {
+      lines.back() += fmt::format(", faults {}", faults_text(machine.faults));
+    }
   }
   return lines;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/fabric/read.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
@@ -34,6 +36,8 @@ struct SimulateOptions {
   std::string frontend = "cuda";
   Fidelity fidelity = Fidelity::Flow;
   bool one_of_each = false;
+  std::optional<std::uint32_t> nodes;
+  std::string placement;
   ParameterValues parameters;
 };
 
@@ -70,13 +74,26 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
   });
 }
 
+/// --nodes and --placement in place of what the scenario says.
+void spread(Program& program, const SimulateOptions& options) {
+  if (!options.placement.empty()) program.placement = parse_placement(options.placement);
+  if (!options.nodes) return;
+  if (*options.nodes == 0 || program.processes % *options.nodes != 0) {
+    throw UsageError{fmt::format("--nodes {}: {} processes cannot be spread evenly over them",
+                                 *options.nodes, program.processes)};
+  }
+  program.nodes = *options.nodes;
+  program.nodes_follow = false;
+}
+
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
   const auto training =
       read_training(text, options.file, options.parameters,
                     options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All);
-  const Program program = training ? read_expanded(training->text, options.file)
-                                   : load_scenario(options.file, options.parameters);
+  Program program = training ? read_expanded(training->text, options.file)
+                             : load_scenario(options.file, options.parameters);
+  spread(program, options);
   const Machine machine = through_frontend(changed_machine(options.machine, options.with),
                                            parse_frontend(options.frontend));
   if (training && !sim::memory_verdict(training->expansion, machine).fits) {
@@ -120,6 +137,13 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command.add_option("-o,--output", options->run,
                      "Directory for predicted.timeline.json and trace.pftrace");
   add_fidelity_option(command, options->fidelity);
+  command.add_option("--nodes", options->nodes,
+                     "Default: the scenario's, else as many as its processes fill");
+  command
+      .add_option("--placement", options->placement,
+                  "block or round_robin: how processes are dealt out over nodes; default: the "
+                  "scenario's, else block")
+      ->option_text("block|round_robin");
   command.add_flag(
       "--one-of-each", options->one_of_each,
       "Of processes with the same threads only the first: the same times where they are "

@@ -8,9 +8,32 @@
 #include "sim/chunk/network.h"
 
 namespace foretrace::sim {
+namespace {
+
+Duration stretched(Duration time, double times) {
+  return Duration{std::llround(static_cast<double>(time.count()) * times)};
+}
+
+}  // namespace
 
 void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priority) {
-  add({.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks});
+  Kernel kernel{.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks};
+  if (const double times = slowness(); times != 1) {
+    kernel.cost.alone = stretched(cost.alone, times);
+    kernel.cost.block_time = stretched(cost.block_time, times);
+    kernel.cost.hbm_bytes_per_second /= times;
+  }
+  add(kernel);
+}
+
+/// Of the next kernel: of a slow GPU, and of one whose kernels are not all alike (splitmix64).
+double Device::slowness() {
+  if (limits_.jitter == 0) return limits_.slowness;
+  std::uint64_t bits = limits_.seed + ++started_ * 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
+  const double uniform = static_cast<double>((bits ^ (bits >> 31)) >> 11) * 0x1p-53;
+  return limits_.slowness * (1 + limits_.jitter * uniform);
 }
 
 void Device::occupy(KernelOwner& owner, std::uint32_t sms, int priority) {
@@ -95,8 +118,8 @@ void Device::slow_down(Kernel& kernel) const {
   cost::KernelCost& cost = kernel.cost;
   if (cost.clock_share == 0) return;
   const double slower = 1 + cost.clock_share * std::max(0.0, clock_.lost(engine_.now()));
-  cost.alone = Duration{std::llround(static_cast<double>(cost.alone.count()) * slower)};
-  cost.block_time = Duration{std::llround(static_cast<double>(cost.block_time.count()) * slower)};
+  cost.alone = stretched(cost.alone, slower);
+  cost.block_time = stretched(cost.block_time, slower);
 }
 
 /// The kernel that would pull it down the most decides.

@@ -45,6 +45,9 @@ struct DeviceLimits {
   std::uint32_t copy_engines = 2;
   std::optional<NcclMemory> nccl_memory;
   ClockTimes clock;
+  double slowness = 1;  ///< of every kernel: 2 takes twice as long
+  double jitter = 0;    ///< at most so much of a kernel's time more, uniformly, by `seed`
+  std::uint64_t seed = 0;
 };
 
 class Device final : Handler {
@@ -118,6 +121,7 @@ class Device final : Handler {
   void wait_for_places(Kernel& kernel) const;
   void share_memory_bandwidth();
   void slow_down(Kernel& kernel) const;
+  double slowness();
   void set_clock();
   void slow_nccl(double memory_use);
   double demand(const Job& job) const;
@@ -132,7 +136,8 @@ class Device final : Handler {
   std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
   std::vector<Job> jobs_;
   std::uint64_t next_version_ = 0;
-  double memory_use_ = 0;  ///< that NCCL's link was set for
+  std::uint64_t started_ = 0;  ///< kernels
+  double memory_use_ = 0;      ///< that NCCL's link was set for
   std::vector<CopyEngine> copy_engines_;
   Queue<ExclusiveCopy> exclusive_copies_;
 };

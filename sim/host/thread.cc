@@ -19,8 +19,8 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
       program_{program},
       declared_{declared},
       process_{world.process(process)},
-      lane_{recorder.add_lane({LaneKind::HostThread, process / (program.processes / program.nodes),
-                               process, kNoDevice, declared.name})},
+      lane_{recorder.add_lane({LaneKind::HostThread, node_of_process(program, process), process,
+                               kNoDevice, declared.name})},
       slot_{process_.in_call_until.size()} {
   const auto blocking = program.environment.find("CUDA_LAUNCH_BLOCKING");
   launches_block_ = blocking != program.environment.end() && blocking->second == "1";

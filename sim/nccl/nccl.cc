@@ -36,91 +36,6 @@ void NcclLaunch::transfer_over() {
   }
 }
 
-Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
-                   nccl::Cost cost, TransferPath path)
-    : engine_{engine},
-      key_{std::move(key)},
-      missing_{ranks.size()},
-      cost_{std::move(cost)},
-      path_{path} {
-  parties_.reserve(ranks.size());
-  for (const std::uint32_t rank : ranks) parties_.push_back({rank});
-}
-
-std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
-  const auto is_free = [&](std::size_t party) {
-    return parties_[party].rank == rank && parties_[party].launch == nullptr;
-  };
-  std::size_t party = 0;
-  if (rank < parties_.size() && is_free(rank)) party = rank;
-  // Else one of a pair; a rank that sends to itself is both.
-  while (party < parties_.size() && !is_free(party)) ++party;
-  FORETRACE_CHECK(party < parties_.size(), "a rank takes part once");
-  parties_[party].launch = &launch;
-  return party;
-}
-
-void Transfer::began(std::size_t party) {
-  parties_[party].begun = true;
-  --missing_;
-  if (!mismatch_.empty()) return;
-  if (network_ != nullptr) {
-    network_->begin(chunks_, static_cast<std::uint32_t>(party));
-    return;
-  }
-  const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
-  if (goes && !std::exchange(has_left_, true)) {
-    leave();
-  } else if (has_arrived_) {  // it lies in the receiver's buffers
-    engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
-  }
-}
-
-std::vector<std::uint32_t> Transfer::missing() const {
-  std::vector<std::uint32_t> ranks;
-  for (const Party& party : parties_) {
-    if (!party.begun) ranks.push_back(party.rank);
-  }
-  return ranks;
-}
-
-void Transfer::leave() {
-  if (!path_.memory || cost_.latency < path_.memory->least) {
-    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
-    return;
-  }
-  const double bytes = to_seconds(cost_.latency) * path_.memory->idle.bytes_per_second();
-  engine_.start_flow(path_.memory->path, {static_cast<std::uint64_t>(bytes)}, *this, kLatencyOver);
-}
-
-void Transfer::fire(std::uint64_t what) {
-  if (what == kLatencyOver && cost_.wire_bytes.count > 0) {
-    engine_.start_flow(path_.wire, cost_.wire_bytes, *this, kArrived);
-    return;
-  }
-  has_arrived_ = true;
-  end_begun();
-}
-
-/// Over for all whose kernels run. The last launch takes this transfer with it.
-void Transfer::end_begun() {
-  std::vector<NcclLaunch*> over;
-  for (Party& party : parties_) {
-    if (party.begun && party.launch != nullptr)
-      over.push_back(std::exchange(party.launch, nullptr));
-  }
-  for (NcclLaunch* launch : over) launch->transfer_over();
-}
-
-void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
-                          const std::vector<std::uint32_t>& gpus) {
-  network_ = &network;
-  chunks_ = network.add(program, gpus, *this);
-}
-
-/// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
-void Transfer::rank_over(std::uint32_t party) { parties_[party].launch->transfer_over(); }
-
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
                    const nccl::Tuning& tuning, bool warm, std::vector<std::uint32_t> running)
     : engine_{engine},
@@ -134,6 +49,24 @@ NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& d
   collectives_connection_ = {"the communicator's first collective", running_, {}, {}};
   initialization_ = {"ncclCommInitRank", running_, {}, {}};
   for (std::uint32_t rank = 0; rank < ranks(); ++rank) rank_of_[declared.members[rank]] = rank;
+}
+
+void NcclComm::set_places(const std::vector<Nic>& places) {
+  std::map<std::uint32_t, std::uint32_t> first;  // rank of each node
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) {
+    nodes_.push_back(places[rank].node);
+    first.try_emplace(places[rank].node, rank);
+  }
+  for (std::uint32_t rank = 0; rank < places.size(); ++rank) order_.push_back(rank);
+  std::ranges::stable_sort(order_, {}, [&](std::uint32_t rank) { return first.at(nodes_[rank]); });
+  if (std::ranges::is_sorted(order_)) order_.clear();
+}
+
+TransferPath NcclComm::through_fabric(TransferPath path, const NetworkRoute* route) const {
+  if (route == nullptr || route->flows.empty()) return path;
+  path.network = route;
+  path.wire_rate = machine_.rate(Param::NvlinkBandwidth);
+  return path;
 }
 
 std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
@@ -150,8 +83,15 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     const nccl::Cost cost =
         alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
+    const double rounds = op.kind == CollectiveKind::AllReduce ? 2 : 1;
+    const NetworkRoute* const route =
+        fabric_ == nullptr
+            ? nullptr
+            : &fabric_->of(traffic_of(op.kind, cost.choice.algorithm),
+                           static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)), rounds);
+    const TransferPath path = through_fabric(all_, route);
     collectives_.push_back(
-        {std::make_shared<Transfer>(engine_, key, running_, cost, all_), of_kernel, 0});
+        {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
     }
@@ -240,8 +180,7 @@ Duration NcclComm::mixing_time() const {
 }
 
 nccl::Peer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
-  const std::uint32_t per_node = tuning_.topology.gpus_per_node;
-  return from / per_node == to / per_node ? nccl::Peer::SameNode : nccl::Peer::OtherNode;
+  return nodes_[from] == nodes_[to] ? nccl::Peer::SameNode : nccl::Peer::OtherNode;
 }
 
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
@@ -266,8 +205,11 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
   nccl::Cost cost = nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to));
   cost.latency += ahead;
-  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost,
-                                             from == to ? all_ : pair_path_(from, to));
+  const TransferPath path =
+      from == to ? all_
+                 : through_fabric(pair_path_(from, to),
+                                  fabric_ == nullptr ? nullptr : &fabric_->between(from, to));
+  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
   wait_behind(*transfer);
   // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
   // before it waits. Half of LL's bytes are flags.
@@ -288,19 +230,37 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
   if (ranks() < 2) return;
   const nccl::Slices slices =
       nccl::collective_slices(machine_, tuning_, {op.kind, size, op.type, op.op});
-  const ChunkProgram program =
-      collective_program(slices, op.kind, ranks(), tuning_.topology.nodes,
-                         static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)));
+  const std::vector<std::uint32_t>& order = order_;
+  const std::uint32_t root_rank = static_cast<std::uint32_t>(std::max<std::int64_t>(0, root));
+  const auto position = std::ranges::find(order, root_rank);
+  ChunkProgram program = collective_program(
+      slices, op.kind, ranks(), tuning_.topology.nodes,
+      order.empty() ? root_rank : static_cast<std::uint32_t>(position - order.begin()));
   if (program.stages.empty()) return;
-  transfer.set_chunks(*network_, program, gpus_);
+  take_ways(program, slices.shape == nccl::Shape::Pairs, order);
+  std::vector<std::uint32_t> gpus = gpus_;
+  for (std::uint32_t i = 0; i < order.size(); ++i) gpus[i] = gpus_[order[i]];
+  transfer.set_chunks(*network_, program, gpus, order);
 }
 
 void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                              bool both_ways) {
   if (from == to) return;  // a copy inside the kernel
-  const ChunkProgram program =
+  ChunkProgram program =
       pair_program(nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
+  take_ways(program, true, {from, to});
   transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
+}
+
+/// `ranks`: of the communicator, that the program's are; empty: the same.
+void NcclComm::take_ways(ChunkProgram& program, bool own_nics,
+                         const std::vector<std::uint32_t>& ranks) {
+  if (fabric_ == nullptr) return;
+  const auto rank_of = [&](std::uint32_t of) { return ranks.empty() ? of : ranks[of]; };
+  for (ChunkLink& link : program.links) {
+    link.way =
+        fabric_->way(rank_of(program.stages[link.from].rank), rank_of(link.to_rank), own_nics);
+  }
 }
 
 Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {

@@ -19,6 +19,7 @@
 #include "sim/device/work.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/queue.h"
+#include "sim/network/network.h"
 
 namespace foretrace::sim {
 
@@ -100,6 +101,8 @@ struct TransferPath {
     Duration least;  ///< less than this beside the wire is too short for others to disturb
   };
   std::optional<Memory> memory;
+  const NetworkRoute* network = nullptr;  ///< between nodes, where the fabric is known
+  double wire_rate = 0;                   ///< bytes/s of the wire; with a network
 };
 
 class Transfer final : Handler, ChunkNetwork::Owner {
@@ -118,8 +121,10 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
 
   /// Runs slice by slice instead: the program's rank i is the party i, on `gpus[i]`.
+  /// `order`, when there is one: it is the party order[i].
   void set_chunks(ChunkNetwork& network, const ChunkProgram& program,
-                  const std::vector<std::uint32_t>& gpus);
+                  const std::vector<std::uint32_t>& gpus,
+                  const std::vector<std::uint32_t>& order = {});
 
   /// A rank called something else in this place: the transfer never starts.
   void mismatch(std::string explanation) { mismatch_ = std::move(explanation); }
@@ -134,8 +139,9 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate };
   void fire(std::uint64_t what) override;
   void leave();
+  void start_flows();
   void end_begun();
-  void rank_over(std::uint32_t party) override;
+  void rank_over(std::uint32_t rank) override;
 
   struct Party {
     std::uint32_t rank;
@@ -151,10 +157,13 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   TransferPath path_;
   std::string mismatch_;
   std::optional<std::uint32_t> buffered_sender_;
+  std::size_t flows_ = 0;  ///< on their way
   bool has_left_ = false;
   bool has_arrived_ = false;
   ChunkNetwork* network_ = nullptr;  ///< chunk fidelity
   ChunkNetwork::OperationId chunks_{};
+  std::vector<std::uint32_t> order_;     ///< party of each of the program's ranks; empty: itself
+  std::vector<std::uint32_t> position_;  ///< the other way around
 };
 
 /// Host threads that connect to each other before the first use of a peer or an algorithm.
@@ -198,6 +207,11 @@ class NcclComm {
     gpus_ = std::move(gpus);
   }
 
+  /// Where each rank is; NCCL's rings visit the nodes one after the other, whatever the ranks are.
+  void set_places(const std::vector<Nic>& places);
+  /// What lies between the nodes, where it is known.
+  void set_fabric(std::unique_ptr<CommNetwork> fabric) { fabric_ = std::move(fabric); }
+
   /// The collective is number `place` of the calls that one kernel runs together.
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
                                             Bytes size, std::int64_t root,
@@ -237,6 +251,8 @@ class NcclComm {
                      bool both_ways);
   Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
   nccl::Peer peer_of(std::uint32_t from, std::uint32_t to) const;
+  TransferPath through_fabric(TransferPath path, const NetworkRoute* route) const;
+  void take_ways(ChunkProgram& program, bool own_nics, const std::vector<std::uint32_t>& ranks);
 
   Engine& engine_;
   const Machine& machine_;
@@ -249,6 +265,9 @@ class NcclComm {
   PairPath pair_path_;
   ChunkNetwork* network_ = nullptr;
   std::vector<std::uint32_t> gpus_;
+  std::vector<std::uint32_t> nodes_;  ///< by rank
+  std::vector<std::uint32_t> order_;  ///< ranks node by node; empty: they are already
+  std::unique_ptr<CommNetwork> fabric_;
 
   std::map<RankPlace, std::uint32_t> rank_of_;
   struct Collective {

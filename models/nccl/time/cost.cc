@@ -7,10 +7,12 @@
 
 namespace foretrace::nccl {
 
-Cost cost_of(const Machine& machine, const Choice& choice, double seconds, double wire_seconds) {
+Cost cost_of(const Machine& machine, const Choice& choice, double seconds, double wire_seconds,
+             double network_seconds) {
   const double wire = std::min(seconds, wire_seconds);
   Cost cost;
   cost.choice = choice;
+  cost.network = seconds_to_duration(std::min(seconds, network_seconds));
   cost.latency = seconds_to_duration(seconds - wire);
   cost.wire_bytes = {
       static_cast<std::uint64_t>(std::llround(wire * machine.rate(Param::NvlinkBandwidth)))};
@@ -22,14 +24,16 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
   const CollectiveTime time = collective_time(read, tuning, call);
   Choice choice = time.choice;
   if (is_send_recv(call.kind)) choice.channels = exchange_channels(tuning, call.size);
-  return cost_of(machine, choice, time.terms.seconds, time.terms.wire_seconds);
+  return cost_of(machine, choice, time.terms.seconds, time.terms.wire_seconds,
+                 time.terms.network_seconds);
 }
 
 Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
                     Peer peer) {
   Reading read{machine};
   const CollectiveTime time = send_recv_time(read, tuning, size, both_ways, peer);
-  return cost_of(machine, time.choice, time.terms.seconds, time.terms.wire_seconds);
+  return cost_of(machine, time.choice, time.terms.seconds, time.terms.wire_seconds,
+                 time.terms.network_seconds);
 }
 
 Duration behind(const Machine& machine, const Cost& cost, Duration ahead) {

@@ -12,14 +12,16 @@ namespace foretrace::nccl {
 /// One operation as its ranks run it once all of them have arrived: `latency`, then `wire_bytes`
 /// through every NVLink port that takes part.
 struct Cost {
-  Choice choice;  ///< channels of the whole kernel
+  Choice choice;       ///< channels of the whole kernel
+  Duration network{};  ///< of the latency and the wire: that the NICs of each node are busy
   Duration latency;
   Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: what NCCL
                      ///< gets through a port counts as all of it
 };
 
 /// The time beside the wire is latency; the rest is traffic that others may slow down.
-Cost cost_of(const Machine& machine, const Choice& choice, double seconds, double wire_seconds);
+Cost cost_of(const Machine& machine, const Choice& choice, double seconds, double wire_seconds,
+             double network_seconds = 0);
 
 Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& call);
 

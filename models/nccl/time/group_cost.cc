@@ -123,7 +123,8 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
     }
     busy.push_back(times.size());
     const CollectiveTime alone = collective_time(read, tuning, call);
-    times.push_back({alone.choice, alone.terms.seconds, alone.terms.wire_seconds});
+    times.push_back(
+        {alone.choice, alone.terms.seconds, alone.terms.wire_seconds, alone.terms.network_seconds});
     const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
     requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1});
   }
@@ -145,7 +146,8 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const Plan& plan = plans[i];
     const double wire = group.wire_seconds(placed[i], placed[i].bytes);
-    times[busy[i]] = {{plan.algorithm, plan.protocol, channels, plan.threads}, beside + wire, wire};
+    times[busy[i]] = {
+        {plan.algorithm, plan.protocol, channels, plan.threads}, beside + wire, wire, 0};
   }
   return times;
 }
@@ -155,7 +157,8 @@ std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
   Reading read{machine};
   std::vector<Cost> costs;
   for (const GroupedTime& time : group_time(read, tuning, calls)) {
-    costs.push_back(cost_of(machine, time.choice, time.seconds, time.wire_seconds));
+    costs.push_back(
+        cost_of(machine, time.choice, time.seconds, time.wire_seconds, time.network_seconds));
   }
   return costs;
 }

@@ -15,7 +15,8 @@ namespace foretrace::nccl {
 struct GroupedTime {
   Choice choice;
   double seconds = 0;
-  double wire_seconds = 0;  ///< of them; what no one can slow down is the rest
+  double wire_seconds = 0;     ///< of them; what no one can slow down is the rest
+  double network_seconds = 0;  ///< that the NICs are busy
 };
 std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
                                     const std::vector<Call>& calls);

@@ -71,15 +71,23 @@ class HopTime {
   double network_seconds(double bytes) const {
     return network_.seconds(bytes, choice_.algorithm, choice_.protocol);
   }
+  /// Of these the NICs are busy; with flags the proxies may be what is slow.
+  double busy_seconds(double bytes) const {
+    const double with_flags = choice_.protocol == LL ? 2 * bytes : bytes;
+    return std::min(network_seconds(bytes),
+                    network_.seconds(with_flags, choice_.algorithm, Simple));
+  }
   /// Of trees inside a node: the network's defaults stand in between nodes only.
   double tree_param(const ProtocolParams& params) const {
     const Param param = params[choice_.protocol];
     return nodes_ == 1 || read_.has(param) ? read_.value(param) : network_.value(param);
   }
 
-  Terms terms_of(double hops, double through_ports, double network, double wire_bytes) const {
+  Terms terms_of(double hops, double through_ports, double network_bytes, double wire_bytes) const {
     Terms terms;
     terms.hop_seconds = hops;
+    const double network = nodes_ == 1 ? 0 : network_seconds(network_bytes);
+    if (nodes_ > 1) terms.network_seconds = busy_seconds(network_bytes);
     if (nodes_ == 1) {
       terms.channel_seconds = through_ports;
     } else if (choice_.algorithm == Algorithm::Ring) {
@@ -112,7 +120,7 @@ class HopTime {
     double hops =
         read_.seconds(ring_.base) + (steps - between + 1) * read_.seconds(ring_.step) * step_share;
     if (nodes_ > 1) hops += shown_seconds(between * hop_seconds(kNetRingStep, part), part, network);
-    return terms_of(hops, port_seconds(wire), network, wire);
+    return terms_of(hops, port_seconds(wire), wire, wire);
   }
 
   /// What shows of the latency of all hops between nodes when Simple passes on parts of this size:
@@ -138,17 +146,17 @@ class HopTime {
                                                      : kSimpleStepBytes;
     const double message = std::min(bytes_ / channels_, chunk);
     double hops = tree_param(kTreeBase) + 2 * (per_node_ - 1) * tree_param(kTreeStep);
-    double network = 0;
     if (nodes_ > 1) {
       hops += 2 * levels() *
               (hop_seconds(kNetTreeStep, message) +
                network_.seconds(message * channels_, choice_.algorithm, choice_.protocol, true));
-      network = network_seconds(2 * bytes_ * (nodes_ - 1) / nodes_);
     }
     const double wire = 2 * bytes_ * (per_node_ - 1) / per_node_;
-    return terms_of(hops, port_seconds(wire), network, wire);
+    return terms_of(hops, port_seconds(wire), tree_bytes(), wire);
   }
 
+  /// Through the NICs of a node, up and down.
+  double tree_bytes() const { return 2 * bytes_ * (nodes_ - 1) / nodes_; }
   double levels() const { return std::bit_width(topology_.nodes) - 1; }
 
   /// What filling a pipeline costs: all of it for large sizes, half of it at `half`.
@@ -162,16 +170,14 @@ class HopTime {
     const double switches = all_reduce ? bytes_ / read_.rate(Param::NcclNvlsShare)
                                        : port_seconds(bytes_ * (per_node_ - 1) / per_node_);
     double hops = read_.seconds(Param::NcclNvlsBase);
-    double network = 0;
     if (nodes_ > 1) {
       hops += 2 * levels() * network_.value(kNetTreeStep[choice_.protocol]);
       hops += network_.value(Param::NcclNvlsTreeFill) * bytes_ /
               (bytes_ + network_.value(Param::NcclNvlsTreeFillSize));
-      network = network_seconds(2 * bytes_ * (nodes_ - 1) / nodes_);
     } else {
       hops += fill_seconds(Param::NcclNvlsFill, Param::NcclNvlsFillSize);
     }
-    return terms_of(hops, switches, network, bytes_);
+    return terms_of(hops, switches, tree_bytes(), bytes_);
   }
 
   /// One GPU in each node, messages that double: as many hops as the number of ranks has bits.
@@ -180,7 +186,7 @@ class HopTime {
     const double count = std::bit_width(topology_.ranks() - 1);
     const double hops =
         read_.seconds(ring_.base) + count * hop_seconds(kNetRingStep, wire / ranks_);
-    return terms_of(hops, port_seconds(wire), network_seconds(wire), wire);
+    return terms_of(hops, port_seconds(wire), wire, wire);
   }
 
   Reading& read_;

@@ -107,6 +107,7 @@ Terms between_nodes(Reading& read, const Network& network, const Topology& topol
     const double rate = pair ? std::min(of_gpu, channels * kNetChannelRate) : of_gpu;
     seconds = (pair ? 1 : elsewhere) * bytes / rate;
   }
+  terms.network_seconds = seconds;
   terms.wire_bytes = pair ? 0 : (per_node - 1) * bytes;
   terms.fixed_seconds = network.exchange_start(bytes, pair ? 1 : elsewhere);
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);

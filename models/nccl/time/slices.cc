@@ -27,6 +27,7 @@ struct Work {
   double channel = 0;  ///< a channel's work on all its data, beside the port
   double extra = 0;    ///< ring: the same before the port
   double port = 0;     ///< of each port and direction
+  double nic = 0;      ///< between nodes, of a NIC: ring: for all steps; else of one sender's data
 };
 
 /// As many equal slices as keep a slice below a port's turn and a step of the buffer. Each is
@@ -42,7 +43,8 @@ void stream(Slices& slices, const Work& work, double per_channel, double buffer)
                  0,
                  work.channel / count,
                  work.port / count,
-                 work.channel / count};
+                 work.channel / count,
+                 work.nic / count};
   slices.window = std::max<std::uint64_t>(1, whole(buffer * count / std::max(per_channel, 1.0)));
   slices.window = std::min(slices.window, whole(count));
 }
@@ -83,6 +85,7 @@ void ring(Slices& slices, const Work& work, const Passes& passes, const ChannelS
     result.before_seconds = (work.latency + work.extra) / (passes.count() * steps * pieces);
     result.work_seconds = work_of_part(part, of_all) / pieces;
     result.port_seconds = work.port * of_all / (slices.steps * pieces);
+    result.nic_seconds = work.nic * of_all / (slices.steps * pieces);
     // LL takes its data out of the lines that came; otherwise they have arrived in place.
     result.receive_seconds = result.before_seconds + (ll ? result.work_seconds : 0);
     return result;
@@ -97,6 +100,9 @@ Work work_of(Reading& read, const CollectiveTime& time, Shape shape, double send
   const Terms& terms = time.terms;
   Work work;
   work.fixed = terms.fixed_seconds;
+  // A node of a tree sends up once and down twice in one tree, up once in the other: a quarter
+  // each.
+  work.nic = terms.network_seconds / (shape == Shape::Tree ? 4 : 1);
   if (time.model == Model::Ring) {
     work.latency = terms.step_seconds * terms.steps;
     work.port = terms.wire_seconds;
@@ -116,13 +122,20 @@ Work work_of(Reading& read, const CollectiveTime& time, Shape shape, double send
   return work;
 }
 
+/// `rooted`: gather and scatter, where the root's NIC is what is busy.
 Slices pairs(Reading& read, const Tuning& tuning, const CollectiveTime& time, Bytes size,
-             std::uint32_t peers) {
+             std::uint32_t peers, bool rooted) {
   const Terms& terms = time.terms;
   Slices slices;
   slices.shape = Shape::Pairs;
   slices.turn_seconds = turn_seconds(read);
-  stream(slices, {terms.fixed_seconds, 0, terms.channel_seconds, 0, terms.port_seconds / peers},
+  // Of a GPU's peers those on other nodes; all of its node's GPUs share the NICs.
+  const Topology& topology = tuning.topology;
+  const double elsewhere = topology.ranks() - topology.gpus_per_node;
+  const double nics = rooted ? 1.0 : 1.0 * topology.nics / topology.gpus_per_node;
+  const double nic = peers > 1 ? terms.network_seconds * nics / elsewhere : terms.network_seconds;
+  stream(slices,
+         {terms.fixed_seconds, 0, terms.channel_seconds, 0, terms.port_seconds / peers, nic},
          static_cast<double>(size.count) / time.choice.channels,
          buffer_payload(tuning, time.choice.protocol));
   return slices;
@@ -133,7 +146,10 @@ Slices pairs(Reading& read, const Tuning& tuning, const CollectiveTime& time, By
 Slices collective_slices(const Machine& machine, const Tuning& tuning, const Call& call) {
   Reading read{machine};
   const CollectiveTime time = collective_time(read, tuning, call);
-  if (is_send_recv(call.kind)) return pairs(read, tuning, time, call.size, tuning.ranks() - 1);
+  if (is_send_recv(call.kind)) {
+    return pairs(read, tuning, time, call.size, tuning.ranks() - 1,
+                 call.kind != CollectiveKind::AllToAll);
+  }
   Slices slices;
   slices.shape = shape_of(call.kind, time.choice.algorithm);
   if (slices.shape == Shape::Whole) return slices;
@@ -170,7 +186,7 @@ Slices collective_slices(const Machine& machine, const Tuning& tuning, const Cal
 Slices send_recv_slices(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
                         Peer peer) {
   Reading read{machine};
-  return pairs(read, tuning, send_recv_time(read, tuning, size, both_ways, peer), size, 1);
+  return pairs(read, tuning, send_recv_time(read, tuning, size, both_ways, peer), size, 1, false);
 }
 
 }  // namespace foretrace::nccl

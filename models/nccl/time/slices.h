@@ -35,6 +35,7 @@ struct Pass {
   double work_seconds = 0;     ///< the channel's, beside the port: a slice is not through sooner
   double port_seconds = 0;     ///< how long the slice takes the sender's and the receiver's port
   double receive_seconds = 0;  ///< of a step that only receives
+  double nic_seconds = 0;      ///< between nodes: of the NICs that it goes through
 };
 
 struct Slices {

@@ -36,6 +36,7 @@ struct Terms {
   double hop_seconds = 0;      ///< hops and price: of all hops on the longest way
   double wire_bytes = 0;       ///< through every port that takes part, one direction
   double wire_seconds = 0;     ///< of these bytes, at what NCCL gets through a port
+  double network_seconds = 0;  ///< that the NICs of each node are busy, alone on the network
   double channel_seconds = 0;  ///< of a channel, on all its data. Rings and chains: what it adds to
                                ///< the wire; LL's chain: its rounds; else all but fixed and hops
   double drift_seconds = 0;    ///< ring, chain: what channels that drift apart add to the wire...

@@ -1,4 +1,5 @@
 // Machine files: read as strictly as scenarios, written so that they read back.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -183,9 +184,54 @@ Program program_of(const std::string& text) {
 
 TEST(CheckFits, RefusesMoreGpusThanTheMachineHas) {
   const Machine machine = load_machine("v100-pcie-4");
-  const Program program = program_of("processes: 5\nthreads: {main: [host_barrier: {}]}\n");
+  const Program program =
+      program_of("nodes: 1\nprocesses: 5\nthreads: {main: [host_barrier: {}]}\n");
   ASSERT_EQ(check_fits(program, machine).size(), 1u);
   EXPECT_THAT(check_fits(program, machine)[0].message, HasSubstr("needs 1 node(s) with 5 GPU(s)"));
+}
+
+TEST(CheckFits, TakesAsManyNodesAsTheProcessesFill) {
+  const Machine machine = load_machine("v100-pcie-4");
+  for (const auto& [processes, nodes] : {std::pair{4, 1U}, {8, 2U}, {6, 2U}, {10, 5U}, {5, 5U}}) {
+    const Program program = program_of(
+        fmt::format("processes: {}\nthreads: {{main: [host_barrier: {{}}]}}\n", processes));
+    EXPECT_EQ(nodes_of(program, machine), nodes) << processes;
+    EXPECT_TRUE(check_fits(program, machine).empty());
+  }
+}
+
+TEST(CheckFits, RefusesFaultsOfPartsThatNodesDoNotHave) {
+  const Machine machine = load_machine("v100-pcie-4");
+  const Program program = program_of(
+      "processes: 8\nfabric: none\nfaults: [{node: 2, nic: 0, lost: true}, {gpu: 4, speed: 50%}]\n"
+      "threads: {main: [host_barrier: {}]}\n");
+  const Diagnostics problems = check_fits(program, machine);
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_THAT(problems[0].message, HasSubstr("a fault of node 2: there are 2 nodes"));
+  EXPECT_THAT(problems[1].message, HasSubstr("a fault of GPU 4"));
+}
+
+TEST(MachineFile, KeepsItsFabricAndItsFaults) {
+  Machine machine = load_machine("h200-nvswitch-8");
+  const std::string text = machine_text(machine);
+  const std::string node = text.substr(0, text.find("sources:"));
+  const std::string with =
+      node +
+      "fabric: {kind: dragonfly, leaf: {ports: 16, latency: 1us}, group: {leaves: 8}, spine: "
+      "{oversubscription: 3:1}}\nfaults: [{node: 7, nic: 3, bandwidth: 50%}, {gpu: all, jitter: "
+      "5%}, {leaf: 2, bandwidth: 25%}]\n" +
+      text.substr(node.size());
+  const auto read = read_machine(with, "m.yaml");
+  ASSERT_TRUE(read.has_value()) << render(read.error(), with);
+  const Fabric fabric{FabricKind::Dragonfly, 16, 1e-6, 3, 8};
+  EXPECT_EQ(read->fabric, fabric);
+  ASSERT_EQ(read->faults.size(), 3u);
+  EXPECT_TRUE(read->faults[0].is_of(7, 3) && !read->faults[0].is_of(7, 2));
+  EXPECT_EQ(read->faults[1].jitter, 0.05);
+  const auto again = read_machine(machine_text(*read), "m.yaml");
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->fabric, fabric);
+  EXPECT_EQ(machine_text(*again), machine_text(*read));
 }
 
 TEST(CheckFits, RefusesMoreMemoryThanADeviceOrANodeHas) {

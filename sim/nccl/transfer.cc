@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "scenarios/text/errors.h"
+#include "sim/nccl/nccl.h"
+
+namespace foretrace::sim {
+
+Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
+                   nccl::Cost cost, TransferPath path)
+    : engine_{engine},
+      key_{std::move(key)},
+      missing_{ranks.size()},
+      cost_{std::move(cost)},
+      path_{path} {
+  if (path.network != nullptr) {  // the wire and the network are busy side by side
+    const Duration wire = at_rate(cost_.wire_bytes, path.wire_rate);
+    cost_.latency += wire + path.network->latency - std::max(wire, cost_.network);
+  }
+  parties_.reserve(ranks.size());
+  for (const std::uint32_t rank : ranks) parties_.push_back({rank});
+}
+
+std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
+  const auto is_free = [&](std::size_t party) {
+    return parties_[party].rank == rank && parties_[party].launch == nullptr;
+  };
+  std::size_t party = 0;
+  if (rank < parties_.size() && is_free(rank)) party = rank;
+  // Else one of a pair; a rank that sends to itself is both.
+  while (party < parties_.size() && !is_free(party)) ++party;
+  FORETRACE_CHECK(party < parties_.size(), "a rank takes part once");
+  parties_[party].launch = &launch;
+  return party;
+}
+
+void Transfer::began(std::size_t party) {
+  parties_[party].begun = true;
+  --missing_;
+  if (!mismatch_.empty()) return;
+  if (network_ != nullptr) {
+    network_->begin(chunks_,
+                    position_.empty() ? static_cast<std::uint32_t>(party) : position_[party]);
+    return;
+  }
+  const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
+  if (goes && !std::exchange(has_left_, true)) {
+    leave();
+  } else if (has_arrived_) {  // it lies in the receiver's buffers
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
+  }
+}
+
+std::vector<std::uint32_t> Transfer::missing() const {
+  std::vector<std::uint32_t> ranks;
+  for (const Party& party : parties_) {
+    if (!party.begun) ranks.push_back(party.rank);
+  }
+  return ranks;
+}
+
+void Transfer::leave() {
+  if (!path_.memory || cost_.latency < path_.memory->least) {
+    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
+    return;
+  }
+  const double bytes = to_seconds(cost_.latency) * path_.memory->idle.bytes_per_second();
+  engine_.start_flow(path_.memory->path, {static_cast<std::uint64_t>(bytes)}, *this, kLatencyOver);
+}
+
+void Transfer::fire(std::uint64_t what) {
+  if (what == kLatencyOver) start_flows();
+  if (what == kArrived) --flows_;
+  if (flows_ > 0) return;
+  has_arrived_ = true;
+  end_begun();
+}
+
+/// Through the ports and, between nodes, each kind of link of the network: over with the last.
+void Transfer::start_flows() {
+  const auto start = [this](PathId path, Bytes size) {
+    if (size.count == 0) return;
+    ++flows_;
+    engine_.start_flow(path, size, *this, kArrived);
+  };
+  start(path_.wire, cost_.wire_bytes);
+  if (path_.network == nullptr) return;
+  for (const NetworkFlow& flow : path_.network->flows) {
+    start(flow.path, path_.network->bytes(flow, cost_.network));
+  }
+}
+
+/// Over for all whose kernels run. The last launch takes this transfer with it.
+void Transfer::end_begun() {
+  std::vector<NcclLaunch*> over;
+  for (Party& party : parties_) {
+    if (party.begun && party.launch != nullptr)
+      over.push_back(std::exchange(party.launch, nullptr));
+  }
+  for (NcclLaunch* launch : over) launch->transfer_over();
+}
+
+void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
+                          const std::vector<std::uint32_t>& gpus,
+                          const std::vector<std::uint32_t>& order) {
+  network_ = &network;
+  order_ = order;
+  position_.resize(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) position_[order[i]] = i;
+  chunks_ = network.add(program, gpus, *this);
+}
+
+/// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
+void Transfer::rank_over(std::uint32_t rank) {
+  parties_[order_.empty() ? rank : order_[rank]].launch->transfer_over();
+}
+
+}  // namespace foretrace::sim
