@@ -75,6 +75,12 @@ struct OpRow {
   int line{};
   std::uint64_t size_bytes{};        ///< 0 when it has none or it varies
   std::vector<std::uint64_t> loops;  ///< times of the repeats around it, outermost first
+  /// Of a region whose reported time is that of one operation: its kind, and its sizes, shape,
+  /// ranks and variant below as if they were the region's.
+  std::string work = {};
+  std::vector<std::uint64_t> sizes = {};  ///< bytes by instance, where they vary with the loops
+  std::vector<std::uint64_t> shape = {};  ///< of a product: m, n, k
+  std::uint32_t ranks = 0;                ///< of a collective: of its communicator
 };
 
 /// A measured interval of one process's host thread; or, with an event_elapsed_time for its
