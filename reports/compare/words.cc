@@ -91,7 +91,8 @@ std::string note_words(const OperationRow& row, const Comparison& comparison) {
     add(waits(row) ? "a wait: what the traced calls before it leave"
                    : "a call under tracing: regions judge host time");
   }
-  if (row.part != 0 && is_far && comparison.ops[row.op].variant.starts_with("p2p")) {
+  if (row.part != 0 && is_far && row.kind.starts_with("memcpy") &&
+      comparison.ops[row.op].variant.starts_with("p2p")) {
     add("staged through the host: the tracer shows one of its pieces");
   }
   if (row.part != 0 && is_far && comparison.ops[row.op].variant.ends_with("pageable")) {

@@ -9,9 +9,11 @@ extern const std::string_view accuracy_mustache;
 extern const std::string_view colours_css;
 extern const std::string_view colours_dark_css;
 extern const std::string_view curves_css;
+extern const std::string_view details_js;
 extern const std::string_view lanes_css;
 extern const std::string_view report_css;
 extern const std::string_view report_js;
 extern const std::string_view report_mustache;
+extern const std::string_view run_mustache;
 
 }  // namespace foretrace::assets

@@ -97,6 +97,21 @@ void set_sizes(OpRow& row, const Expr& size) {
   }
 }
 
+/// Of a record or a wait: the name of its event or stream, when it is the same in every execution.
+std::string waited_name(const Program& program, const OpKind& kind) {
+  const OpFacts facts = op_facts(kind);
+  const auto name = [](const auto& ref, const auto& all) {
+    if (!ref.index.is_constant()) return std::string{};
+    return all[ref.first.value + static_cast<std::size_t>(ref.index.constant())].name;
+  };
+  if (facts.event_recorded != nullptr) return name(*facts.event_recorded, program.events);
+  if (facts.events_waited_for.size() == 1) {
+    return name(*facts.events_waited_for.front(), program.events);
+  }
+  const bool waits_for_stream = facts.waits == HostWaits::ForStream && facts.size == nullptr;
+  return waits_for_stream && facts.stream != nullptr ? name(*facts.stream, program.streams) : "";
+}
+
 /// What is to be known of an operation that moves bytes or multiplies.
 void set_work(OpRow& row, const Program& program, const OpKind& kind) {
   row.variant = variant_of(program, kind);
@@ -183,9 +198,11 @@ std::vector<OpRow> op_rows(const Program& program) {
     }
     if (const auto* region = std::get_if<Region>(&info.op->kind)) {
       row.label = region->name;
+      for_each_op(region->ops, [&](const Op&) { ++row.inside; });
       set_work_of_region(row, program, *region);
     } else {
       set_work(row, program, info.op->kind);
+      if (row.variant.empty()) row.variant = waited_name(program, info.op->kind);
     }
     rows.push_back(std::move(row));
   }

@@ -110,7 +110,8 @@ OpRow read_op(const Json& row) {
                .work = row.value("work", ""),
                .sizes = whole_numbers<std::uint64_t>(row, "sizes"),
                .shape = whole_numbers<std::uint64_t>(row, "shape"),
-               .ranks = whole_or<std::uint32_t>(row, "ranks", 0)};
+               .ranks = whole_or<std::uint32_t>(row, "ranks", 0),
+               .inside = whole_or<std::uint32_t>(row, "inside", 0)};
 }
 
 Lane read_lane(const Json& row) {

@@ -94,6 +94,7 @@ OrderedJson to_json(const OpRow& op, std::size_t id) {
   if (!op.sizes.empty()) row["sizes"] = op.sizes;
   if (!op.shape.empty()) row["shape"] = op.shape;
   if (op.ranks != 0) row["ranks"] = op.ranks;
+  if (op.inside != 0) row["inside"] = op.inside;
   return row;
 }
 
