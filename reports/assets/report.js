@@ -1,7 +1,7 @@
 // Makes the lane pictures zoom and pan, and shows what a span is at once. Without it the pictures
 // still stand, with the browser's own tooltips.
-(() => {
-  const SVG = 'http://www.w3.org/2000/svg', LETTER = 5.4;
+const enliven = (() => {
+  const SVG = 'http://www.w3.org/2000/svg', LETTER = 5.4, KEEP = 700, GUTTER = 112;
   const tip = document.createElement('div');
   tip.id = 'tip';
   document.body.append(tip);
@@ -14,9 +14,9 @@
     parent.append(node);
   }
 
-  function tickStep(length) {
-    const step = 10 ** Math.floor(Math.log10(length / 10));
-    for (const factor of [1, 2, 5, 10]) if (length / (step * factor) <= 10) return step * factor;
+  function tickStep(length, most) {
+    const step = 10 ** Math.floor(Math.log10(length / most));
+    for (const factor of [1, 2, 5, 10]) if (length / (step * factor) <= most) return step * factor;
     return step * 10;
   }
 
@@ -31,7 +31,9 @@
 
   function enliven(picture) {
     const svg = picture.querySelector('svg.lanes');
-    const left = +svg.dataset.left, right = +svg.dataset.right, end = +svg.dataset.end;
+    const wide = {left: +svg.dataset.left, right: +svg.dataset.right, width: svg.viewBox.baseVal.width};
+    const end = +svg.dataset.end, height = svg.viewBox.baseVal.height;
+    let {left, right} = wide;
     const top = +svg.dataset.top, bottom = +svg.dataset.bottom, minimum = Math.min(end, 50);
     const axis = svg.querySelector('.axis'), labels = svg.querySelector('.labels');
     const boxes = [...svg.querySelectorAll('rect[data-b]')].map(rect => ({
@@ -43,7 +45,9 @@
       const title = rect.querySelector('title');
       if (title) { rect.description = title.textContent; title.remove(); }
     }
-    svg.querySelector(':scope > title')?.remove();  // it would show under every tooltip
+    const name = svg.querySelector(':scope > title');
+    svg.setAttribute('aria-label', 'Timeline of ' + (name?.textContent ?? ''));
+    name?.remove();  // it would show under every tooltip
     let from = 0, to = end, queued = false;
 
     function draw() {
@@ -68,11 +72,34 @@
         path.setAttribute('d', `M${x(a)} ${y1} C${x(a)} ${middle} ${x(b)} ${middle} ${x(b)} ${y2}`);
       }
       axis.replaceChildren();
-      const step = tickStep(to - from);
+      const step = tickStep(to - from, Math.max(2, Math.min(10, Math.floor((right - left) / 75))));
       for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
         make(axis, 'line', {class: 'grid', x1: x(at), x2: x(at), y1: top - 6, y2: bottom});
         make(axis, 'text', {class: 'tick', x: x(at), y: top - 11}, tickLabel(at, step));
       }
+    }
+    // On a narrow screen a pixel of the picture is one of the screen: the plot gets narrower, not
+    // its letters; the legend wraps.
+    function fit() {
+      const room = picture.clientWidth, narrow = room < KEEP, width = narrow ? room : wide.width;
+      if (!room || svg.viewBox.baseVal.width === width && !narrow) return;
+      left = narrow ? GUTTER : wide.left;
+      right = narrow ? width - 8 : wide.right;
+      for (const rect of svg.querySelectorAll('rect.band, clipPath rect')) {
+        rect.setAttribute('x', left);
+        rect.setAttribute('width', right - left);
+      }
+      for (const line of svg.querySelectorAll('.rowline')) line.setAttribute('x2', right);
+      for (const side of svg.querySelectorAll('.side')) side.style.display = narrow ? 'none' : '';
+      for (const text of svg.querySelectorAll('.lane, .group')) text.setAttribute('x', narrow ? 8 : 16);
+      let x = narrow ? 8 : left, y = bottom + 10;
+      for (const key of svg.querySelectorAll('.key')) {
+        if (x + +key.dataset.w > right) { x = narrow ? 8 : left; y += 18; }
+        key.setAttribute('transform', `translate(${x} ${y})`);
+        x += +key.dataset.w;
+      }
+      svg.setAttribute('viewBox', `0 0 ${width} ${Math.max(height, y + 20)}`);
+      draw();
     }
     function show(newFrom, newTo) {
       const length = Math.min(Math.max(newTo - newFrom, minimum), end);
@@ -94,32 +121,57 @@
       zoom(Math.exp(event.deltaY * .0025), timeAt(event));
     }, {passive: false});
     svg.addEventListener('dblclick', event => zoom(.4, timeAt(event)));
-    let drag = null;
-    svg.addEventListener('pointerdown', event => {
-      drag = {x: event.clientX, from, to};
-      svg.setPointerCapture(event.pointerId);
-      picture.classList.add('dragging');
-    });
-    svg.addEventListener('pointermove', event => {
-      if (drag) {
-        const frame = svg.getBoundingClientRect();
-        const perPixel = (drag.to - drag.from) / (right - left) * svg.viewBox.baseVal.width / frame.width;
-        const by = (drag.x - event.clientX) * perPixel;
-        show(drag.from + by, drag.to + by);
-      }
-      const text = !drag && event.target.description;
+    const fingers = new Map();
+    let drag = null, pinch = null;
+    function tell(text, event) {
       tip.style.display = text ? 'block' : 'none';
       if (!text) return;
       tip.textContent = text;
       const beside = event.clientX + 16 + tip.offsetWidth > innerWidth ? -tip.offsetWidth - 12 : 16;
       const below = event.clientY + 16 + tip.offsetHeight > innerHeight ? -tip.offsetHeight - 12 : 16;
-      tip.style.left = event.clientX + beside + 'px';
-      tip.style.top = event.clientY + below + 'px';
+      tip.style.left = Math.max(4, event.clientX + beside) + 'px';
+      tip.style.top = Math.max(4, event.clientY + below) + 'px';
+    }
+    const apart = () => { const [a, b] = [...fingers.values()]; return Math.max(24, Math.abs(a.clientX - b.clientX)); };
+    svg.addEventListener('pointerdown', event => {
+      fingers.set(event.pointerId, event);
+      if (fingers.size === 2) {
+        const [a, b] = [...fingers.values()];
+        pinch = {apart: apart(), around: timeAt({clientX: (a.clientX + b.clientX) / 2}), from, to};
+        drag = null;
+        return;
+      }
+      drag = {x: event.clientX, from, to, on: event.target.description, moved: false};
+      svg.setPointerCapture(event.pointerId);
+      picture.classList.add('dragging');
     });
-    const drop = () => { drag = null; picture.classList.remove('dragging'); };
+    svg.addEventListener('pointermove', event => {
+      if (fingers.has(event.pointerId)) fingers.set(event.pointerId, event);
+      if (pinch && fingers.size === 2) {
+        const factor = pinch.apart / apart();
+        show(pinch.around - (pinch.around - pinch.from) * factor, pinch.around + (pinch.to - pinch.around) * factor);
+        return;
+      }
+      if (drag) {
+        const frame = svg.getBoundingClientRect();
+        const perPixel = (drag.to - drag.from) / (right - left) * svg.viewBox.baseVal.width / frame.width;
+        const by = (drag.x - event.clientX) * perPixel;
+        drag.moved ||= Math.abs(drag.x - event.clientX) > 6;
+        show(drag.from + by, drag.to + by);
+      }
+      tell(!drag && event.target.description, event);
+    });
+    function drop(event) {
+      fingers.delete(event.pointerId);
+      if (fingers.size < 2) pinch = null;
+      // A finger does not hover: a tap tells.
+      if (drag && !drag.moved && event.pointerType === 'touch') tell(event.type === 'pointerup' && drag.on, event);
+      drag = null;
+      picture.classList.remove('dragging');
+    }
     svg.addEventListener('pointerup', drop);
     svg.addEventListener('pointercancel', drop);
-    svg.addEventListener('pointerleave', () => { tip.style.display = 'none'; });
+    svg.addEventListener('pointerleave', event => { if (event.pointerType !== 'touch') tip.style.display = 'none'; });
 
     const middle = () => (from + to) / 2, shift = share => show(from + (to - from) * share, to + (to - from) * share);
     const actions = {in: () => zoom(.5, middle()), out: () => zoom(2, middle()), all: () => show(0, end)};
@@ -130,6 +182,10 @@
       if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
     });
     picture.classList.add('live');
+    if (svg.matches('.packed')) draw();
+    new ResizeObserver(fit).observe(picture);
   }
+  addEventListener('scroll', () => { tip.style.display = 'none'; }, {passive: true});
   document.querySelectorAll('.picture').forEach(enliven);
+  return enliven;
 })();

@@ -29,6 +29,18 @@ std::size_t count_not_joined(const Timeline& timeline) {
       timeline.spans, [&](const Span& span) { return !is_joined(timeline.lanes[span.lane]); }));
 }
 
+/// Sizes, shapes and ranks are in newer timelines only: either side may lack them.
+std::vector<OpRow> known_ops(const Timeline& first, const Timeline& second) {
+  std::vector<OpRow> ops = first.ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const OpRow& other = second.ops[i];
+    const bool says_nothing =
+        ops[i].sizes.empty() && ops[i].shape.empty() && ops[i].ranks == 0 && ops[i].work.empty();
+    if (says_nothing && other.loops == ops[i].loops) ops[i] = other;
+  }
+  return ops;
+}
+
 }  // namespace
 
 std::string to_string(Judgement judgement) {
@@ -107,7 +119,8 @@ Comparison compare(const Timeline& first, const Timeline& second, double toleran
   result.regions = compare_regions(first, second, tolerance);
   result.operations = compare_operations(first, second);
   result.overlaps = compare_overlaps(first, second);
-  result.ops = first.ops;
+  result.ops = known_ops(first, second);
+  set_titles(result.regions, result.ops);
   result.not_joined_first = count_not_joined(first);
   result.not_joined_second = count_not_joined(second);
   return result;

@@ -40,9 +40,12 @@ struct ProcessFigure {
 
 struct RegionRow {
   std::string name;  ///< with its loop indices: "step [3]"
+  std::string
+      title;  ///< for readers: with its size instead, where that tells it: "all_reduce 4 MiB"
   std::uint32_t op{};
   std::uint64_t instance{};
   int line{};
+  std::uint64_t size_bytes{};  ///< of the one operation inside; 0: none, or not known
   std::optional<RegionFigure> first, second;
   std::optional<double> low_ns, high_ns;  ///< the first side's band, when it is a prediction
   std::optional<double> error;
@@ -90,7 +93,7 @@ struct Comparison {
   std::vector<RegionRow> regions;
   std::vector<OperationRow> operations;
   std::vector<OverlapRow> overlaps;                     ///< the largest difference in time first
-  std::vector<OpRow> ops;                               ///< by OpId
+  std::vector<OpRow> ops;                               ///< by OpId: of the side that says more
   std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
 
   /// A prediction held against a measurement: only then a region is a fit or a prediction.
@@ -117,6 +120,8 @@ Comparison compare(const Timeline& first, const Timeline& second, double toleran
 /// The region part alone; for harness-sized timelines and tests.
 std::vector<RegionRow> compare_regions(const Timeline& first, const Timeline& second,
                                        double tolerance);
+/// Sizes and titles, of the regions whose operations tell them.
+void set_titles(std::vector<RegionRow>& regions, const std::vector<OpRow>& ops);
 std::vector<OverlapRow> compare_overlaps(const Timeline& first, const Timeline& second);
 std::vector<OperationRow> compare_operations(const Timeline& first, const Timeline& second);
 

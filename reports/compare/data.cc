@@ -38,6 +38,7 @@ Json figure_json(const RegionFigure& figure) {
 
 Json region_json(const RegionRow& row, const std::string& standing) {
   Json json{{"name", row.name}, {"op", row.op}, {"instance", row.instance}, {"line", row.line}};
+  if (row.size_bytes != 0) json["size_bytes"] = row.size_bytes;
   if (row.first) json["first"] = figure_json(*row.first);
   if (row.second) json["second"] = figure_json(*row.second);
   put(json, "low_ns", row.low_ns);
@@ -90,7 +91,8 @@ TextTable csv_table() {
   TextTable table;
   for (const char* column :
        {"scenario", "region", "line", "first_ns", "low_ns", "high_ns", "second_ns", "second_p5_ns",
-        "second_p95_ns", "samples", "starts", "error", "tracing_change", "standing", "verdict"}) {
+        "second_p95_ns", "samples", "starts", "error", "tracing_change", "standing", "verdict",
+        "processes", "size_bytes"}) {
     table.column(column, TextTable::Align::Left);
   }
   return table;
@@ -106,8 +108,8 @@ void add_csv_rows(TextTable& table, const Comparison& c) {
                f ? number(f->median_ns) : "", cell(row.low_ns), cell(row.high_ns),
                s ? number(s->median_ns) : "", s ? number(s->p5_ns) : "", s ? number(s->p95_ns) : "",
                s ? fmt::format("{}", s->samples) : "", s ? fmt::format("{}", s->starts) : "",
-               cell(row.error), cell(row.tracing_change), c.standing(row),
-               to_string(row.judgement)});
+               cell(row.error), cell(row.tracing_change), c.standing(row), to_string(row.judgement),
+               process_words(row), row.size_bytes == 0 ? "" : fmt::format("{}", row.size_bytes)});
   }
 }
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "reports/compare/compare.h"
+#include "reports/compare/rates.h"
+#include "reports/table/text_table.h"
 #include "reports/timeline/statistics.h"
 #include "scenarios/program/program.h"
 
@@ -122,7 +124,7 @@ RegionRow make_row(const RegionKey& key, const OneRegion& first, const OneRegion
   RegionRow row;
   row.op = key.first;
   row.instance = key.second;
-  row.name = display_name(name, key.second, timeline.ops[key.first]);
+  row.name = row.title = display_name(name, key.second, timeline.ops[key.first]);
   row.line = timeline.ops[key.first].line;
   row.first = figure_of(first);
   row.second = figure_of(second);
@@ -142,7 +144,23 @@ RegionRow make_row(const RegionKey& key, const OneRegion& first, const OneRegion
   return row;
 }
 
+/// Whether no two instances are of one size: then the size says which one it is.
+bool are_told_apart_by_size(const OpRow& op) {
+  const std::set<std::uint64_t> sizes(op.sizes.begin(), op.sizes.end());
+  return !op.sizes.empty() && sizes.size() == op.sizes.size();
+}
+
 }  // namespace
+
+void set_titles(std::vector<RegionRow>& regions, const std::vector<OpRow>& ops) {
+  for (RegionRow& row : regions) {
+    const OpRow& op = ops[row.op];
+    row.size_bytes = size_of(op, row.instance);
+    if (op.sizes.empty()) continue;
+    const std::string& name = are_told_apart_by_size(op) ? op.label : row.name + ",";
+    row.title = fmt::format("{} {}", name, format_size(row.size_bytes));
+  }
+}
 
 std::vector<RegionRow> compare_regions(const Timeline& first, const Timeline& second,
                                        double tolerance) {

@@ -21,6 +21,7 @@ TextTable region_table(const std::string& first, const std::string& second, bool
   if (many) table.column("scenario", Left);
   table.column("region", Left);
   table.column("line", Right);
+  table.column("process", Right);
   table.column(first, Right);
   table.column("band", Right);
   table.column(second + " (median)", Right);
@@ -35,8 +36,9 @@ TextTable region_table(const std::string& first, const std::string& second, bool
 
 void add_regions(TextTable& table, const Comparison& comparison, bool many) {
   for (const RegionRow& row : comparison.regions) {
-    std::vector<std::string> cells{row.name,
+    std::vector<std::string> cells{row.title,
                                    fmt::format("{}", row.line),
+                                   process_words(row),
                                    median_words(row.first),
                                    band_words(row),
                                    median_words(row.second),
@@ -62,6 +64,7 @@ std::string operations_text(const Comparison& comparison) {
   table.column(comparison.second_name, Right);
   table.column("error", Right);
   table.column("begin", Right);
+  table.column("achieved", Right);
   table.column("notes", Left);
   for (const OperationRow& row : comparison.operations) {
     table.row({row.label.empty() ? row.kind : row.kind + " " + row.label,
@@ -70,7 +73,7 @@ std::string operations_text(const Comparison& comparison) {
                format_or_dash(row.first_ns, format_time),
                format_or_dash(row.second_ns, format_time),
                format_or_dash(row.error, format_signed_percent), begin_words(row),
-               note_words(row, comparison)});
+               achieved_words(row, comparison), note_words(row, comparison)});
   }
   return table.markdown();
 }
@@ -157,13 +160,14 @@ std::string compare_text(const Comparison& c) {
   TextTable regions = region_table(c.first_name, c.second_name, false);
   add_regions(regions, c, false);
   text += fmt::format(
-      "\nRegions: {}; traced = what tracing changed;\nwithin noise = by less than 1.5 us, or than "
+      "\nRegions: {}; traced = what tracing changed;\nband = how far the parameters' uncertainty "
+      "moves the prediction;\nwithin noise = by less than 1.5 us, or than "
       "half the spread\n\n{}",
       error_words(c), regions.markdown());
   text += fmt::format(
       "\nOperations: median durations in the traced repetition, which lengthens host calls;\nbegin "
       "= {} - {}, from the run's "
-      "begin\n\n{}",
+      "begin; achieved = by the device\n\n{}",
       c.first_name, c.second_name, operations_text(c));
   return text + overlaps_text(c) + "\n" + verdict(c);
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "reports/compare/rates.h"
 #include "reports/table/text_table.h"
 
 namespace foretrace {
@@ -17,7 +18,43 @@ bool waits(const OperationRow& row) {
          row.kind == "host_wait" || row.kind == "host_barrier";
 }
 
+/// The unit once: "598.1 / 612.3 TFLOP/s".
+std::string achieved(const std::optional<AmountOfWork>& work, const std::optional<double>& first_ns,
+                     const std::optional<double>& second_ns) {
+  if (!work) return "-";
+  const std::string first = first_ns ? format_rate(*work, *first_ns) : "";
+  const std::string second = second_ns ? format_rate(*work, *second_ns) : "";
+  if (first.empty() || second.empty()) return first + second + (first == second ? "-" : "");
+  return first.substr(0, first.find(' ')) + " / " + second;
+}
+
 }  // namespace
+
+std::string process_words(const RegionRow& row) {
+  std::string words;
+  for (auto at = row.processes.begin(); at != row.processes.end();) {
+    auto last = at;
+    while (last + 1 != row.processes.end() && (last + 1)->process == last->process + 1) ++last;
+    words += fmt::format("{}{}", words.empty() ? "" : ", ", at->process);
+    if (last != at) words += fmt::format("-{}", last->process);
+    at = last + 1;
+  }
+  return words.empty() ? "-" : words;
+}
+
+std::string achieved_words(const OperationRow& row, const Comparison& comparison) {
+  const OpRow& op = comparison.ops[row.op];
+  if (row.part == 0 || op.kind == "region" || !op.sizes.empty()) return "-";
+  return achieved(amount_of(op, 0), row.first_ns, row.second_ns);
+}
+
+std::string achieved_words(const RegionRow& row, const Comparison& comparison) {
+  const auto median = [](const std::optional<RegionFigure>& figure) {
+    return figure ? std::optional{figure->median_ns} : std::nullopt;
+  };
+  return achieved(amount_of(comparison.ops[row.op], row.instance), median(row.first),
+                  median(row.second));
+}
 
 std::string band_words(const RegionRow& row) {
   if (!row.low_ns || !row.high_ns || *row.low_ns == *row.high_ns) return "-";
@@ -54,7 +91,8 @@ std::string note_words(const OperationRow& row, const Comparison& comparison) {
     add(waits(row) ? "a wait: what the traced calls before it leave"
                    : "a call under tracing: regions judge host time");
   }
-  if (row.part != 0 && is_far && comparison.ops[row.op].variant.starts_with("p2p")) {
+  if (row.part != 0 && is_far && row.kind.starts_with("memcpy") &&
+      comparison.ops[row.op].variant.starts_with("p2p")) {
     add("staged through the host: the tracer shows one of its pieces");
   }
   if (row.part != 0 && is_far && comparison.ops[row.op].variant.ends_with("pageable")) {

@@ -12,6 +12,13 @@ std::string band_words(const RegionRow& row);                          ///< "90.
 std::string spread_words(const std::optional<RegionFigure>& figure);   ///< p5 .. p95
 std::string median_words(const std::optional<RegionFigure>& figure);   ///< "100.0 us"
 std::string samples_words(const std::optional<RegionFigure>& figure);  ///< "20 in 3"
+/// "0", "0-3, 5": the processes that have the region.
+std::string process_words(const RegionRow& row);
+/// What the device achieved, on each side that is there: "598 / 612 TFLOP/s", "55.3 GB/s"; "-" for
+/// other work.
+std::string achieved_words(const OperationRow& row, const Comparison& comparison);
+/// The same of a region that is of one product, copy or collective.
+std::string achieved_words(const RegionRow& row, const Comparison& comparison);
 std::string part_words(const OperationRow& row, const Comparison& comparison);  ///< "host call"
 std::string unmatched_words(const OperationRow& row, const Comparison& comparison);
 /// What a reader must know of the row: spans without a partner, calls under tracing.

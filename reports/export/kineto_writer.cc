@@ -6,11 +6,13 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <set>
 
 #include "reports/export/kineto_names.h"
 #include "reports/timeline/launches.h"
+#include "reports/timeline/region_spans.h"
 #include "reports/timeline/span_class.h"
 
 namespace foretrace {
@@ -39,7 +41,14 @@ class RankWriter {
         devices_per_process_ = std::max(devices_per_process_, lane.device + 1);
       }
     }
-    for (const Flow& launch : launch_flows(timeline)) call_of_[launch.to] = launch.from;
+    for (const Flow& launch : launch_flows(timeline)) {
+      call_of_[launch.to] = launch.from;
+      const Span& call = timeline.spans[launch.from];
+      const OpRow& op = timeline.ops[call.op];
+      if (op.kind == "event_record" && timeline.lanes[call.lane].process == process) {
+        records_[op.variant][call.begin_ns] = launch.to;
+      }
+    }
   }
 
   void write() {
@@ -49,6 +58,7 @@ class RankWriter {
     out_ << head << ",\n \"traceEvents\": [";
     write_names();
     for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) write_span(i);
+    write_regions();
     out_ << "\n ]\n}\n";
   }
 
@@ -145,6 +155,30 @@ class RankWriter {
     json["args"] = {{"correlation", index + 1}, {"op", span.op}, {"line", op.line}};
     if (const auto elapsed = elapsed_ns(timeline_, span)) json["args"]["elapsed_ns"] = *elapsed;
     event(json);
+    write_synchronization(index);
+  }
+
+  /// What the host waits for, as Kineto's CUDA synchronization events have it: on the device's
+  /// process and the stream's row.
+  void write_synchronization(std::uint32_t index) {
+    const Span& span = timeline_.spans[index];
+    const OpRow& op = timeline_.ops[span.op];
+    const bool of_stream = op.kind == "stream_synchronize";
+    if (!of_stream && op.kind != "device_synchronize") return;
+    for (std::uint32_t tid = 0; tid < timeline_.lanes.size(); ++tid) {
+      const Lane& lane = timeline_.lanes[tid];
+      if (lane.process != process_ || lane.kind != LaneKind::Stream) continue;
+      if (of_stream && lane.name != op.variant) continue;
+      Json json = slice(span, "cuda_sync", of_stream ? "Stream Sync" : "Context Sync");
+      json["pid"] = pid_of(lane);
+      json["tid"] = tid;
+      json["args"] = {{"stream", of_stream ? static_cast<std::int64_t>(tid) : -1},
+                      {"correlation", index + 1},
+                      {"device", pid_of(lane)},
+                      {"context", 1}};
+      event(json);
+      return;
+    }
   }
 
   void write_device(std::uint32_t index) {
@@ -162,8 +196,57 @@ class RankWriter {
     }
     json["args"]["op"] = span.op;
     json["args"]["line"] = op.line;
+    if (op.kind == "stream_wait_event") wait_for_record(json["args"], index);
     event(json);
     if (call != call_of_.end()) write_arrow(call->second, index);
+  }
+
+  /// Regions as annotations; the outermost ones of a process are its profiler's steps, which
+  /// Holistic Trace Analysis cuts a trace into. A process without regions is one step.
+  void write_regions() {
+    std::uint32_t step = 0;
+    std::optional<std::uint32_t> lane;  // the process's first thread that has regions
+    for (const RegionSpan& region : region_spans(timeline_)) {
+      if (timeline_.lanes[region.lane].process != process_) continue;
+      if (!lane) lane = region.lane;
+      if (region.depth == 0 && region.lane == *lane) write_step(step++, region);
+      write_annotation(timeline_.ops[region.op].label, region);
+    }
+    if (step != 0) return;
+    RegionSpan whole{.begin_ns = std::numeric_limits<std::int64_t>::max()};
+    for (const Span& span : timeline_.spans) {
+      const Lane& of = timeline_.lanes[span.lane];
+      if (of.process != process_ || of.kind != LaneKind::HostThread) continue;
+      if (span.begin_ns < whole.begin_ns) whole.lane = span.lane;
+      whole.begin_ns = std::min(whole.begin_ns, span.begin_ns);
+      whole.end_ns = std::max(whole.end_ns, span.end_ns);
+    }
+    if (whole.begin_ns < whole.end_ns) write_step(0, whole);
+  }
+
+  void write_step(std::uint32_t number, const RegionSpan& region) {
+    write_annotation(fmt::format("ProfilerStep#{}", number), region);
+  }
+
+  void write_annotation(const std::string& name, const RegionSpan& region) {
+    Json json = slice({.lane = region.lane, .begin_ns = region.begin_ns, .end_ns = region.end_ns},
+                      "user_annotation", name);
+    json["args"] = {{"line", timeline_.ops[region.op].line}};
+    event(json);
+  }
+
+  /// Which cudaEventRecord a wait is for: the last one of the event before it, and its stream.
+  void wait_for_record(Json& args, std::uint32_t wait) const {
+    const auto call = call_of_.find(wait);
+    if (call == call_of_.end()) return;
+    const Span& waiting = timeline_.spans[call->second];
+    const auto of_event = records_.find(timeline_.ops[waiting.op].variant);
+    if (of_event == records_.end()) return;
+    const auto next = of_event->second.upper_bound(waiting.begin_ns);
+    if (next == of_event->second.begin()) return;
+    const std::uint32_t last = std::prev(next)->second;
+    args["wait_on_stream"] = timeline_.spans[last].lane;
+    args["wait_on_cuda_event_record_corr_id"] = call_of_.at(last) + 1;
   }
 
   void write_arrow(std::uint32_t from, std::uint32_t to) {
@@ -189,6 +272,8 @@ class RankWriter {
   std::int64_t zero_ns_;
   std::uint32_t devices_per_process_ = 1;
   std::map<std::uint32_t, std::uint32_t> call_of_;  // device span -> host span
+  /// By event, the device's spans by the time of their call.
+  std::map<std::string, std::map<std::int64_t, std::uint32_t>> records_;
   bool first_ = true;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/timeline/launches.h"
+#include "reports/timeline/region_spans.h"
 #include "reports/timeline/span_class.h"
 
 namespace foretrace {
@@ -125,7 +126,10 @@ void annotate(protozero::pbf_writer& one, const char* name, const std::string& v
 class TimelineWriter {
  public:
   TimelineWriter(Writer& writer, const Timeline& timeline, std::uint64_t& next_arrow)
-      : writer_{writer}, timeline_{timeline}, arrows_{arrows_of(timeline, next_arrow)} {
+      : writer_{writer},
+        timeline_{timeline},
+        arrows_{arrows_of(timeline, next_arrow)},
+        regions_{region_spans(timeline)} {
     zero_ns_ = std::numeric_limits<std::int64_t>::max();
     for (const Span& span : timeline.spans) zero_ns_ = std::min(zero_ns_, span.begin_ns);
   }
@@ -138,7 +142,10 @@ class TimelineWriter {
     for (std::uint32_t i = 0; i < timeline_.spans.size(); ++i) {
       by_lane[timeline_.spans[i].lane].push_back(i);
     }
-    for (const std::uint32_t lane : lanes_in_order()) write_lane(lane, std::move(by_lane[lane]));
+    for (const std::uint32_t lane : lanes_in_order()) {
+      write_regions(lane);
+      write_lane(lane, std::move(by_lane[lane]));
+    }
   }
 
  private:
@@ -168,6 +175,35 @@ class TimelineWriter {
                                  1000 + static_cast<std::int32_t>(lane.device));
     }
     return device;
+  }
+
+  /// The regions of a host thread as a track above it; they nest as their blocks do.
+  void write_regions(std::uint32_t lane) {
+    if (timeline_.lanes[lane].kind != LaneKind::HostThread) return;
+    std::vector<RegionSpan> open;
+    std::uint64_t uuid = 0;
+    const auto close_until = [&](std::int64_t at_ns) {
+      while (!open.empty() && open.back().end_ns <= at_ns) {
+        writer_.add_event(open.back().end_ns - zero_ns_, event::kEnd, uuid,
+                          [](protozero::pbf_writer&) {});
+        open.pop_back();
+      }
+    };
+    for (const RegionSpan& region : regions_) {
+      if (region.lane != lane) continue;
+      const Lane& of = timeline_.lanes[lane];
+      if (uuid == 0) uuid = writer_.add_track(of.name + ": regions", parent_of(of), next_rank_++);
+      close_until(region.begin_ns);
+      const OpRow& op = timeline_.ops[region.op];
+      writer_.add_event(region.begin_ns - zero_ns_, event::kBegin, uuid, [&](auto& one) {
+        annotate(one, "line", static_cast<std::uint64_t>(op.line));
+        annotate(one, "instance", region.instance);
+        one.add_string(event::kCategory, "region");
+        one.add_string(event::kName, op.label);
+      });
+      open.push_back(region);
+    }
+    close_until(std::numeric_limits<std::int64_t>::max());
   }
 
   /// Slices of a track must nest; those that do not (two clocks, a nanosecond of overlap) go to a
@@ -241,6 +277,7 @@ class TimelineWriter {
   Writer& writer_;
   const Timeline& timeline_;
   Arrows arrows_;
+  std::vector<RegionSpan> regions_;
   std::int64_t zero_ns_;
   std::uint64_t root_ = 0;
   std::int32_t next_rank_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "reports/compare/accuracy.h"
@@ -11,15 +12,31 @@
 #include "reports/page/assets.h"
 #include "reports/page/html_rows.h"
 #include "reports/page/lanes_svg.h"
+#include "reports/page/overview.h"
+#include "reports/page/packed.h"
+#include "reports/page/sweeps.h"
 #include "reports/table/text_table.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
 namespace {
 
-// A page of many runs stays small enough to open.
-constexpr LayoutLimits kOneRun{.spans = 10'000, .lanes = 64, .narrow = 0.0005, .until_ns = 0};
-constexpr LayoutLimits kManyRuns{.spans = 3'000, .lanes = 32, .narrow = 0.001, .until_ns = 0};
+/// How much of a run is shown.
+struct Detail {
+  LayoutLimits limits;
+  bool picture = true;
+  bool source = true;
+};
+constexpr Detail kOneRun{
+    {.spans = 10'000, .lanes = 64, .narrow = 0.0005, .until_ns = 0}, true, true};
+// A page of many runs stays small enough to open: what takes most gives way first.
+constexpr std::size_t kDetailsBytes = 1'300'000;
+constexpr std::array<Detail, 5> kManyRuns{
+    {{{.spans = 3'000, .lanes = 32, .narrow = 0.001, .until_ns = 0}, true, true},
+     {{.spans = 400, .lanes = 32, .narrow = 0.003, .until_ns = 0}, true, true},
+     {{.spans = 100, .lanes = 24, .narrow = 0.01, .until_ns = 0}, true, true},
+     {{.spans = 50, .lanes = 16, .narrow = 0.03, .until_ns = 0}, true, false},
+     {{.spans = 1, .lanes = 1, .narrow = 1, .until_ns = 0}, false, false}}};
 
 constexpr std::size_t kShortVersion = 20;
 
@@ -175,78 +192,98 @@ std::string operation_words(const Comparison& c, bool two) {
                              c.second_name);
 }
 
-MustacheData run_data(const ReportRun& run, const std::string& id, const LayoutLimits& limits) {
+/// The pictures of its sweeps, two for each.
+MustacheData sweep_rows(const ReportRun& run, const std::string& id) {
+  MustacheData rows{MustacheData::type::list};
+  std::size_t number = 0;
+  for (const Sweep& sweep : sweeps_of(run.comparison, run.sides.size() == 2)) {
+    const std::string name = fmt::format("{}-sweep{}", id, ++number);
+    MustacheData row;
+    row.set("name", sweep.name);
+    row.set("time", draw_curves(sweep.time, name + "-time"));
+    row.set("rate", draw_curves(sweep.rate, name + "-rate"));
+    rows << row;
+  }
+  return rows;
+}
+
+/// The picture and the words below its heading.
+void set_picture(MustacheData& data, const ReportRun& run, const std::string& id,
+                 const Detail& detail, SvgUse use) {
+  data.set("has_picture", detail.picture);
+  if (!detail.picture) return;
   const Comparison& c = run.comparison;
-  const bool two = run.sides.size() == 2;
+  // A run that was not traced has no lanes of its own.
+  std::vector<Side> sides;
+  std::string note;
+  for (const Side& side : run.sides) {
+    if (!side.timeline->spans.empty()) sides.push_back(side);
+    if (side.timeline->spans.empty()) note = fmt::format("The {} run was not traced. ", side.name);
+  }
+  if (sides.empty()) sides = run.sides;
   const LanesPicture picture =
-      draw_lanes(run.sides, limits, SvgUse::InReport, id + "-lanes", c.first_origin.scenario);
+      draw_lanes(sides, detail.limits, use, id + "-lanes", c.first_origin.scenario);
+  data.set("timeline_words",
+           sides.size() == 2
+               ? fmt::format("Each lane shows {} (pale) above {} (solid), both from their run's "
+                             "begin. Thin lines lead from a host call to its work on the device.",
+                             c.first_name, c.second_name)
+               : std::string{"Thin lines lead from a host call to its work on the device."});
+  data.set("note", note + picture.note);
+  data.set("svg", picture.svg);
+}
+
+/// What is seen of a run before its details are.
+MustacheData heading_data(const ReportRun& run, const std::string& id) {
+  const Comparison& c = run.comparison;
   MustacheData data;
   data.set("id", id);
   data.set("kicker", kicker_of(run));
   data.set("scenario", c.first_origin.scenario);
   data.set("file", c.first_origin.file);
+  data.set("where", run.where);
+  set_verdict(data, run);
+  return data;
+}
+
+MustacheData run_data(const ReportRun& shown, const std::string& id, const Detail& detail,
+                      SvgUse use) {
+  ReportRun run = shown;
+  if (!detail.source) run.source.clear();
+  const Comparison& c = run.comparison;
+  const bool two = run.sides.size() == 2;
+  MustacheData data = heading_data(run, id);
   data.set("first_name", c.first_name);
   data.set("second_name", c.second_name);
   data.set("two", two);
   data.set("range_name", c.first_origin.measured ? "p5 .. p95" : "band");
-  set_verdict(data, run);
   data.set("facts", facts_of(run));
   data.set("outcomes", outcome_rows(run));
   MustacheData worst = worst_operation_rows(run, id);
   data.set("has_worst", !worst.is_empty_list());
   data.set("worst", worst);
-  data.set("timeline_words",
-           two ? fmt::format("Each lane shows {} (pale) above {} (solid), both from their run's "
-                             "begin. Thin lines lead from a host call to its work on the device.",
-                             c.first_name, c.second_name)
-               : std::string{"Thin lines lead from a host call to its work on the device."});
-  data.set("note", picture.note);
-  data.set("svg", picture.svg);
+  set_picture(data, run, id, detail, use);
   data.set("regions", region_rows(run, id));
+  MustacheData sweeps = sweep_rows(run, id);
+  data.set("has_sweeps", !sweeps.is_empty_list());
+  data.set("sweeps", sweeps);
   data.set("region_words", two ? region_words(c) : "");
   data.set("operations", operation_rows(run, id));
   data.set("operation_words", operation_words(c, two));
   data.set("has_source", !run.source.empty());
-  data.set("open_source", limits.spans == kOneRun.spans);
+  data.set("open_source", use == SvgUse::InReport);
   data.set("source", source_rows(run, id));
   return data;
 }
 
-MustacheData accuracy_data(const char* standing, const Accuracy& accuracy) {
-  MustacheData data;
-  data.set("standing", standing);
-  data.set("median", format_percent(accuracy.median_abs_error));
-  data.set("p95", format_percent(accuracy.p95_abs_error));
-  data.set("worst", format_percent(accuracy.worst_abs_error));
-  data.set("regions", fmt::format("{}", accuracy.regions));
-  data.set("share", format_percent(accuracy.share_within));
-  return data;
+std::string render(std::string_view text, MustacheData& data) {
+  kainjow::mustache::mustache tmpl{std::string{text}};
+  FORETRACE_CHECK(tmpl.is_valid(), tmpl.error_message());
+  return tmpl.render(data);
 }
 
-/// All regions of all runs, and the accuracy over them.
-MustacheData overview_data(std::span<const ReportRun> runs) {
-  std::vector<Comparison> comparisons;
-  MustacheData rows{MustacheData::type::list};
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].sides.size() == 2) comparisons.push_back(runs[i].comparison);
-    const MustacheData of_run = region_rows(runs[i], fmt::format("run{}", i + 1));
-    for (const MustacheData& row : of_run.list_value()) rows << row;
-  }
-  MustacheData accuracies{MustacheData::type::list};
-  const Accuracy predictions = accuracy_of(comparisons, Regions::Prediction);
-  const Accuracy fits = accuracy_of(comparisons, Regions::Fit);
-  if (predictions.regions != 0) accuracies << accuracy_data("Predictions", predictions);
-  if (fits.regions != 0) accuracies << accuracy_data("Fit", fits);
-  MustacheData data;
-  data.set("heading", fmt::format("{} runs, {} regions", runs.size(), rows.list_value().size()));
-  data.set("first_name", runs.front().comparison.first_name);
-  data.set("second_name", runs.front().comparison.second_name);
-  data.set("accuracies", accuracies);
-  data.set("rows", rows);
-  return data;
-}
-
-std::string data_json(std::span<const ReportRun> runs) {
+/// `whole`: operations and overlaps, too.
+std::string data_json(std::span<const ReportRun> runs, bool whole) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const ReportRun& run : runs) {
     nlohmann::ordered_json json = to_json(run.comparison);
@@ -255,6 +292,10 @@ std::string data_json(std::span<const ReportRun> runs) {
       for (auto& region : json.at("regions")) {
         for (const char* key : {"verdict", "standing"}) region.erase(key);
       }
+    }
+    if (!whole) {
+      for (const char* key : {"operations", "overlaps"}) json.erase(key);
+      for (auto& region : json.at("regions")) region.erase("processes");
     }
     all.push_back(std::move(json));
   }
@@ -267,9 +308,9 @@ std::string data_json(std::span<const ReportRun> runs) {
 
 }  // namespace
 
-std::string html_report(std::span<const ReportRun> runs) {
+std::string html_report(std::span<const ReportRun> runs, std::span<const UnreadRun> unread) {
   FORETRACE_CHECK(!runs.empty(), "a report is of at least one run");
-  const bool many = runs.size() > 1;
+  const bool many = runs.size() + unread.size() > 1;
   MustacheData page;
   page.set("producer", "foretrace " FORETRACE_VERSION);
   page.set("title", many ? fmt::format("foretrace: {} runs", runs.size())
@@ -277,18 +318,36 @@ std::string html_report(std::span<const ReportRun> runs) {
   page.set("colours_css", std::string{assets::colours_css});
   page.set("colours_dark_css", std::string{assets::colours_dark_css});
   page.set("lanes_css", std::string{assets::lanes_css});
+  page.set("curves_css", std::string{assets::curves_css});
   page.set("report_css", std::string{assets::report_css});
   page.set("report_js", std::string{assets::report_js});
-  page.set("data", data_json(runs));
-  if (many) page.set("overview", overview_data(runs));
+  page.set("details_js", std::string{assets::details_js});
+  const std::string data = data_json(runs, !many);
+  page.set("data", many ? packed_element(data, "data")
+                        : "<script type=\"application/json\" id=\"data\">" + data + "</script>");
+  page.set("data_words", many ? "The regions' figures are in it as JSON, packed: zlib and base64"
+                              : "The figures above are in it as JSON");
+  page.set("many", many);
+  if (many) page.set("overview", overview_data(runs, unread));
   MustacheData sections{MustacheData::type::list};
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    sections << run_data(runs[i], fmt::format("run{}", i + 1), many ? kManyRuns : kOneRun);
+  const std::vector<std::size_t> order = worst_first(runs);
+  const auto packed = [&](std::size_t place, std::size_t level) {
+    const std::size_t i = order[place];
+    MustacheData run = run_data(runs[i], run_id(i), kManyRuns[level], SvgUse::Packed);
+    return packed_element(render(assets::run_mustache, run));
+  };
+  const std::vector<std::string> details =
+      many ? made_within(kDetailsBytes, order.size(), kManyRuns.size(), packed)
+           : std::vector<std::string>{};
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const std::size_t i = order[place];
+    MustacheData section = many ? heading_data(runs[i], run_id(i))
+                                : run_data(runs[i], run_id(i), kOneRun, SvgUse::InReport);
+    section.set("run", many ? details[place] : render(assets::run_mustache, section));
+    sections << section;
   }
   page.set("runs", sections);
-  kainjow::mustache::mustache tmpl{std::string{assets::report_mustache}};
-  FORETRACE_CHECK(tmpl.is_valid(), tmpl.error_message());
-  return tmpl.render(page);
+  return render(assets::report_mustache, page);
 }
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
 #include "reports/page/html_rows.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,22 +30,37 @@ std::string row_anchor(const std::string& run_id, const OperationRow& row) {
   return fmt::format("{}-op{}-{}", run_id, row.op, row.part);
 }
 
-/// The error as a dot between -25 % and +25 %, over the tolerance and the measured spread.
+/// A glyph's axis goes from -25 % to +25 %: the place of an error on it, 0 to 1.
+double place_of_error(double error) { return 0.5 + std::clamp(error / 0.25, -1.0, 1.0) / 2; }
+
+/// A measured spread's ends, as errors against its median.
+std::pair<double, double> spread_of(const RegionFigure& figure) {
+  return {place_of_error(figure.p5_ns / figure.median_ns - 1),
+          place_of_error(figure.p95_ns / figure.median_ns - 1)};
+}
+
+/// The error as a dot, over the tolerance and the measured spread.
 std::string error_glyph(const RegionRow& row, double tolerance) {
   if (!row.error) return {};
-  constexpr double kRange = 0.25, kMiddle = 66, kHalf = 60;
-  const auto x = [](double error) { return kMiddle + std::clamp(error / kRange, -1., 1.) * kHalf; };
-  const double median_ns = row.second->median_ns;
-  const double low = x(row.second->p5_ns / median_ns - 1);
-  const double high = x(row.second->p95_ns / median_ns - 1);
+  const auto x = [](double place) { return 6 + place * 120; };
+  const auto [low, high] = spread_of(*row.second);
   return fmt::format(
       "<svg class=\"glyph\" viewBox=\"0 0 132 18\" aria-hidden=\"true\">"
       "<rect class=\"tolerance\" x=\"{:.1f}\" y=\"1\" width=\"{:.1f}\" height=\"16\"/>"
       "<rect class=\"spread\" x=\"{:.1f}\" y=\"6\" width=\"{:.1f}\" height=\"6\"/>"
-      "<line class=\"zero\" x1=\"66\" x2=\"66\" y1=\"1\" y2=\"17\"/>"
+      "<path class=\"zero\" d=\"M66 1V17\"/>"
       "<circle class=\"dot{}\" cx=\"{:.1f}\" cy=\"9\" r=\"4\"/></svg>",
-      x(-tolerance), x(tolerance) - x(-tolerance), low, std::max(high - low, 1.0),
-      row.judgement == Judgement::Outside ? " out" : "", x(*row.error));
+      x(place_of_error(-tolerance)), (place_of_error(tolerance) - place_of_error(-tolerance)) * 120,
+      x(low), std::max((high - low) * 120, 1.0), row.judgement == Judgement::Outside ? " out" : "",
+      x(place_of_error(*row.error)));
+}
+
+/// The same in a few letters, for the table of all regions: drawn by report.css.
+std::string slim_glyph(const RegionRow& row) {
+  if (!row.error) return {};
+  const auto [low, high] = spread_of(*row.second);
+  return fmt::format("<i class=\"slim\" style=\"--l:{:.0f}%;--w:{:.0f}%;--e:{:.0f}%\"></i>",
+                     low * 100, (high - low) * 100, place_of_error(*row.error) * 100);
 }
 
 const char* tone_of(const RegionRow& row, const ReportRun& run) {
@@ -54,9 +70,14 @@ const char* tone_of(const RegionRow& row, const ReportRun& run) {
 }
 
 std::string facts_of(const OperationRow& row, const ReportRun& run) {
-  const std::string& variant = run.sides.front().timeline->ops[row.op].variant;
+  const OpRow& op = run.comparison.ops[row.op];
   std::string facts = row.size_bytes == 0 ? "" : format_size(row.size_bytes);
-  if (!variant.empty()) facts += (facts.empty() ? "" : ", ") + variant;
+  if (op.shape.size() == 3) facts = fmt::format("{}", fmt::join(op.shape, " x "));
+  if (op.sizes.size() > 1) {
+    const auto [low, high] = std::ranges::minmax(op.sizes);
+    facts = format_size(low) + " .. " + format_size(high);
+  }
+  if (!op.variant.empty()) facts += (facts.empty() ? "" : ", ") + op.variant;
   return facts;
 }
 
@@ -74,10 +95,15 @@ MustacheData operation_row(const OperationRow& row, const ReportRun& run,
   data.set("first", format_or_dash(row.first_ns, format_time));
   data.set("second", format_or_dash(row.second_ns, format_time));
   data.set("error", format_or_dash(row.error, format_signed_percent));
+  data.set("achieved", achieved_words(row, run.comparison));
   return data;
 }
 
 }  // namespace
+
+std::string percent_on_glyph(double error) {
+  return fmt::format("{:.0f}%", place_of_error(error) * 100);
+}
 
 std::string line_anchor(const std::string& run_id, int line, bool has_source) {
   return has_source ? fmt::format("{}-L{}", run_id, line) : run_id;
@@ -90,7 +116,9 @@ MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
     MustacheData data;
     data.set("id", run_id);
     data.set("scenario", c.first_origin.scenario);
-    data.set("name", row.name);
+    data.set("title", row.title);
+    data.set("process", process_words(row));
+    data.set("achieved", achieved_words(row, c));
     data.set("line_id", line_anchor(run_id, row.line, !run.source.empty()));
     data.set("line", fmt::format("{}", row.line));
     data.set("first", median_words(row.first));
@@ -101,6 +129,7 @@ MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
     data.set("error", format_or_dash(row.error, format_signed_percent));
     data.set("traced", format_or_dash(row.tracing_change, format_signed_percent));
     data.set("glyph", error_glyph(row, c.tolerance));
+    data.set("slim_glyph", slim_glyph(row));
     data.set("standing", run.sides.size() < 2 ? "-" : c.standing(row));
     data.set("tone", tone_of(row, run));
     data.set("verdict", run.sides.size() < 2 ? "-" : to_string(row.judgement));

@@ -13,6 +13,9 @@ using MustacheData = kainjow::mustache::data;
 /// Where links to a scenario line lead: the source below, or the run when that is not shown.
 std::string line_anchor(const std::string& run_id, int line, bool has_source);
 
+/// Where an error stands on the axis of a row's glyph: "70%" of its width.
+std::string percent_on_glyph(double error);
+
 MustacheData region_rows(const ReportRun& run, const std::string& run_id);
 MustacheData operation_rows(const ReportRun& run, const std::string& run_id);
 /// The work (kernels, copies, collectives, host computing) whose differences add up to most. Host

@@ -103,10 +103,12 @@ class Picture {
   }
 
   void open(const std::string& title) {
-    put("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lanes\" id=\"{}\" viewBox=\"0 0 {} {}\" "
+    put("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"lanes{}\" id=\"{}\" viewBox=\"0 0 {} "
+        "{}\" "
         "data-left=\"{}\" data-right=\"{}\" data-end=\"{}\" data-top=\"{}\" data-bottom=\"{}\" "
         "role=\"img\"",
-        id_, kWidth, height_, kLeft, kRight, layout_.end_ns, top_ + kAxisHeight, plot_bottom_);
+        use_ == SvgUse::Packed ? " packed" : "", id_, kWidth, height_, kLeft, kRight,
+        layout_.end_ns, top_ + kAxisHeight, plot_bottom_);
     if (use_ == SvgUse::Standalone) put(" width=\"{}\" height=\"{}\"", kWidth, height_);
     put("><title>{}</title>", xml_escaped(title));
     if (use_ == SvgUse::Standalone) {
@@ -179,17 +181,19 @@ class Picture {
     const std::string label = box.count > 1      ? fmt::format("{} spans", box.count)
                               : op.label.empty() ? op.kind
                                                  : op.label;
-    put("<rect class=\"s c-{} {}\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
-        "data-b=\"{}\" data-e=\"{}\" data-l=\"{}\"{}><title>{}</title></rect>",
-        name, side == 0 && sides_.size() == 2 ? "first" : "second", left, y, width, kRowHeight,
-        box.begin_ns, box.end_ns, xml_escaped(label), opacity_of(box),
-        xml_escaped(title(box, side)));
+    const std::string at = use_ == SvgUse::Packed
+                               ? std::string{}
+                               : fmt::format(" x=\"{:.2f}\" width=\"{:.2f}\"", left, width);
+    put("<rect class=\"s c-{} {}\"{} y=\"{}\" height=\"{}\" data-b=\"{}\" data-e=\"{}\" "
+        "data-l=\"{}\"{}><title>{}</title></rect>",
+        name, side == 0 && sides_.size() == 2 ? "first" : "second", at, y, kRowHeight, box.begin_ns,
+        box.end_ns, xml_escaped(label), opacity_of(box), xml_escaped(title(box, side)));
     if (is_textured(box.span_class) && width > 3 && box.count == 1) {
-      put("<rect class=\"texture\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" "
-          "fill=\"url(#{}-{})\" data-b=\"{}\" data-e=\"{}\"/>",
-          left, y, width, kRowHeight, id_, name, box.begin_ns, box.end_ns);
+      put("<rect class=\"texture\"{} y=\"{}\" height=\"{}\" fill=\"url(#{}-{})\" data-b=\"{}\" "
+          "data-e=\"{}\"/>",
+          at, y, kRowHeight, id_, name, box.begin_ns, box.end_ns);
     }
-    if (width > kLetterWidth * static_cast<double>(label.size()) + 6) {
+    if (use_ != SvgUse::Packed && width > kLetterWidth * static_cast<double>(label.size()) + 6) {
       fmt::format_to(
           std::back_inserter(labels_), "<text class=\"label {}\" x=\"{:.2f}\" y=\"{}\">{}</text>",
           label_class(side, box.span_class), left + 4, y + kRowHeight - 4, xml_escaped(label));
@@ -233,12 +237,12 @@ class Picture {
   void draw_arrow(const LaunchArrow& arrow) {
     const double from_y = row_y(arrow.from_lane, arrow.side) + kRowHeight;
     const double to_y = row_y(arrow.to_lane, arrow.side);
-    const double from_x = x(arrow.from_ns);
-    const double to_x = x(arrow.to_ns);
-    const double middle = (from_y + to_y) / 2;
-    put("<path class=\"arrow\" d=\"M{0:.1f} {1} C{0:.1f} {2} {3:.1f} {2} {3:.1f} {4}\" "
-        "data-a=\"{5} {1} {6} {4}\"/>",
-        from_x, from_y, middle, to_x, to_y, arrow.from_ns, arrow.to_ns);
+    put("<path class=\"arrow\" data-a=\"{} {} {} {}\"", arrow.from_ns, from_y, arrow.to_ns, to_y);
+    if (use_ != SvgUse::Packed) {
+      put(" d=\"M{0:.1f} {1} C{0:.1f} {2} {3:.1f} {2} {3:.1f} {4}\"", x(arrow.from_ns), from_y,
+          (from_y + to_y) / 2, x(arrow.to_ns), to_y);
+    }
+    put("/>");
   }
 
   void draw_legend() {
@@ -247,25 +251,28 @@ class Picture {
         {SpanClass::HostWork, "host work"}, {SpanClass::Kernel, "kernel"},
         {SpanClass::Copy, "copy"},          {SpanClass::Nccl, "NCCL"},
         {SpanClass::Order, "event"}};
-    const double y = plot_bottom_ + 10;
     double px = kLeft;
     for (const auto& [span_class, words] : kEntries) {
       if (!seen_[static_cast<std::size_t>(span_class)]) continue;
-      const auto name = name_of(span_class);
-      put("<rect class=\"s c-{} second\" x=\"{}\" y=\"{}\" width=\"16\" height=\"10\"/>", name, px,
-          y);
-      if (is_textured(span_class)) {
-        put("<rect class=\"texture\" x=\"{}\" y=\"{}\" width=\"16\" height=\"10\" "
-            "fill=\"url(#{}-{})\"/>",
-            px, y, id_, name);
-      }
-      put("<text class=\"legend\" x=\"{}\" y=\"{}\">{}</text>", px + 21, y + 9, words);
-      px += 34 + kLetterWidth * static_cast<double>(std::string_view{words}.size()) + 16;
+      draw_key(px, fmt::format("c-{} second", name_of(span_class)), words,
+               is_textured(span_class) ? name_of(span_class) : "");
     }
-    if (sides_.size() != 2) return;
-    put("<rect class=\"s c-kernel first\" x=\"{}\" y=\"{}\" width=\"16\" height=\"10\"/>"
-        "<text class=\"legend\" x=\"{}\" y=\"{}\">pale: {}</text>",
-        px, y, px + 21, y + 9, xml_escaped(sides_[0].name));
+    if (sides_.size() == 2) draw_key(px, "c-kernel first", "pale: " + sides_[0].name, "");
+  }
+
+  /// One entry of the legend at `px`, which moves on; report.js wraps them on narrow screens.
+  void draw_key(double& px, const std::string& classes, const std::string& words,
+                std::string_view texture) {
+    const double width = 50 + kLetterWidth * static_cast<double>(words.size());
+    put("<g class=\"key\" data-w=\"{:.0f}\" transform=\"translate({:.1f} {})\">"
+        "<rect class=\"s {}\" width=\"16\" height=\"10\"/>",
+        width, px, plot_bottom_ + 10, classes);
+    if (!texture.empty()) {
+      put("<rect class=\"texture\" width=\"16\" height=\"10\" fill=\"url(#{}-{})\"/>", id_,
+          texture);
+    }
+    put("<text class=\"legend\" x=\"21\" y=\"9\">{}</text></g>", xml_escaped(words));
+    px += width;
   }
 
   std::span<const Side> sides_;

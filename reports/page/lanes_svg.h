@@ -11,6 +11,7 @@ namespace foretrace {
 
 enum class SvgUse {
   InReport,   ///< styled by the page's CSS
+  Packed,     ///< the same without what report.js makes of it: places, labels, curves of arrows
   Standalone  ///< a file of its own with its style and a light background, e.g. for a README
 };
 

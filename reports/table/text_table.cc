@@ -11,13 +11,6 @@
 namespace foretrace {
 namespace {
 
-/// 0.1234, 1.234, 12.34, 123.4, 1234
-std::string four_digits(double value) {
-  const double size = std::abs(value);
-  const int decimals = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
-  return fmt::format("{:.{}f}", value, decimals);
-}
-
 std::string escape_bars(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -47,6 +40,12 @@ void append_csv(std::string& out, const std::vector<std::string>& cells) {
 }
 
 }  // namespace
+
+std::string four_digits(double value) {
+  const double size = std::abs(value);
+  const int decimals = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+  return fmt::format("{:.{}f}", value, decimals);
+}
 
 std::string format_time(double ns) {
   const double size = std::abs(ns);

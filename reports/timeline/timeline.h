@@ -70,11 +70,19 @@ struct Flow {
 /// What the report must know of an operation without the scenario at hand.
 struct OpRow {
   std::string kind;     ///< "memcpy_async"
-  std::string variant;  ///< of a copy: "h2d pinned", "p2p"; of a kernel or NCCL: its data type
+  std::string variant;  ///< of a copy: "h2d pinned", "p2p"; of a kernel or NCCL: its data type;
+                        ///< of what waits or records: its event's or stream's name
   std::string label;    ///< the scenario's `id`, or a region's name; may be empty
   int line{};
   std::uint64_t size_bytes{};        ///< 0 when it has none or it varies
   std::vector<std::uint64_t> loops;  ///< times of the repeats around it, outermost first
+  /// Of a region whose reported time is that of one operation: its kind, and its sizes, shape,
+  /// ranks and variant below as if they were the region's.
+  std::string work = {};
+  std::vector<std::uint64_t> sizes = {};  ///< bytes by instance, where they vary with the loops
+  std::vector<std::uint64_t> shape = {};  ///< of a product: m, n, k
+  std::uint32_t ranks = 0;                ///< of a collective: of its communicator
+  std::uint32_t inside = 0;               ///< of a region: so many of the next OpIds are inside it
 };
 
 /// A measured interval of one process's host thread; or, with an event_elapsed_time for its

@@ -46,6 +46,17 @@ std::vector<std::uint64_t> instances_of(const std::vector<OpRow>& ops) {
   return all;
 }
 
+Wrong wrong_op(const OpRow& op, std::uint64_t instances) {
+  if (instances > kMostInstances) return "too many loops";
+  if (!op.sizes.empty() && op.sizes.size() != instances) {
+    return fmt::format("{} sizes for {} executions", op.sizes.size(), instances);
+  }
+  const bool is_product = op.shape.size() == 3 && !std::ranges::count(op.shape, 0U);
+  if (!op.shape.empty() && !is_product) return "a shape that is not m, n, k";
+  if (op.ranks >= kMostProcesses) return fmt::format("{} ranks", op.ranks);
+  return std::nullopt;
+}
+
 Wrong wrong_lane(const Lane& lane) {
   if (lane.device != kNoDevice && lane.device >= kMostDevices) {
     return fmt::format("lane '{}' is of device {}: no process has so many", lane.name, lane.device);
@@ -127,7 +138,9 @@ Wrong what_is_wrong(const Timeline& t) {
   if (t.details.empty()) return "'details' is empty";
   const std::vector<std::uint64_t> instances = instances_of(t.ops);
   for (std::size_t i = 0; i < t.ops.size(); ++i) {
-    if (instances[i] > kMostInstances) return fmt::format("op {} has too many loops", i);
+    if (auto wrong = wrong_op(t.ops[i], instances[i])) {
+      return fmt::format("op {} has {}", i, *wrong);
+    }
   }
   for (const Lane& lane : t.lanes) {
     if (auto wrong = wrong_lane(lane)) return wrong;

@@ -106,7 +106,12 @@ OpRow read_op(const Json& row) {
                .label = row.value("label", ""),
                .line = whole<int>(row.at("line")),
                .size_bytes = whole_or<std::uint64_t>(row, "size_bytes", 0),
-               .loops = whole_numbers<std::uint64_t>(row, "loops")};
+               .loops = whole_numbers<std::uint64_t>(row, "loops"),
+               .work = row.value("work", ""),
+               .sizes = whole_numbers<std::uint64_t>(row, "sizes"),
+               .shape = whole_numbers<std::uint64_t>(row, "shape"),
+               .ranks = whole_or<std::uint32_t>(row, "ranks", 0),
+               .inside = whole_or<std::uint32_t>(row, "inside", 0)};
 }
 
 Lane read_lane(const Json& row) {

@@ -90,6 +90,11 @@ OrderedJson to_json(const OpRow& op, std::size_t id) {
   if (!op.label.empty()) row["label"] = op.label;
   if (op.size_bytes != 0) row["size_bytes"] = op.size_bytes;
   if (!op.loops.empty()) row["loops"] = op.loops;
+  if (!op.work.empty()) row["work"] = op.work;
+  if (!op.sizes.empty()) row["sizes"] = op.sizes;
+  if (!op.shape.empty()) row["shape"] = op.shape;
+  if (op.ranks != 0) row["ranks"] = op.ranks;
+  if (op.inside != 0) row["inside"] = op.inside;
   return row;
 }
 

@@ -263,7 +263,7 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   Expanded expanded = expand_training_step(reader, root, parameters, ranks);
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
   return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
-                          std::move(*expanded.expansion)};
+                          std::move(*expanded.expansion), reader.program.nodes_follow};
 }
 
 std::string network_text(const Program& program) {

@@ -44,6 +44,7 @@ struct ExpandedScenario {
   training::TrainingStep step;
   std::string text;
   training::Expansion expansion;
+  bool nodes_follow = false;  ///< as of Program
 };
 
 /// Empty for a file without one. Throws UsageError with the rendered diagnostics.

@@ -104,6 +104,7 @@ Timeline nothing_of(const Timeline& timeline) {
 ReportRun report_run(const Shown& shown, double tolerance) {
   const Timeline& first = shown.first.timeline;
   ReportRun run;
+  run.where = shown.first.file.parent_path().string();
   run.source = source_of(shown.first);
   run.comparison =
       compare(first, shown.second ? shown.second->timeline : nothing_of(first), tolerance);
@@ -130,22 +131,49 @@ fs::path report_file(const ReportOptions& options) {
   return (fs::is_directory(run) ? run : run.parent_path()) / "report.html";
 }
 
+/// The runs that can be read. One alone must be; of several, the others are listed in the page.
+std::vector<Run> load_runs(const std::vector<fs::path>& paths, std::vector<UnreadRun>& unread) {
+  std::vector<Run> loaded;
+  for (const fs::path& path : paths) {
+    try {
+      loaded.push_back(load_run(path));
+    } catch (const UsageError& error) {
+      if (paths.size() == 1) throw;
+      print_error("{}\n", error.what());
+      unread.push_back({path.string(), error.what()});
+    }
+  }
+  if (loaded.empty()) throw UsageError{"none of the runs can be read"};
+  return loaded;
+}
+
 int run_report(const ReportOptions& options) {
   const double tolerance = parse_percent(options.tolerance, "--tolerance");
-  std::vector<Run> loaded;
-  for (const fs::path& path : options.runs) loaded.push_back(load_run(path));
-  const std::vector<Shown> shown = pair_up(std::move(loaded));
+  std::vector<UnreadRun> unread;
+  const std::vector<Shown> shown = pair_up(load_runs(options.runs, unread));
   std::vector<ReportRun> runs;
-  for (const Shown& one : shown) runs.push_back(report_run(one, tolerance));
+  for (const Shown& one : shown) {
+    try {
+      runs.push_back(report_run(one, tolerance));
+    } catch (const UsageError& error) {
+      if (shown.size() == 1) throw;
+      print_error("{}\n", error.what());
+      unread.push_back({one.first.file.parent_path().string(), error.what()});
+    }
+  }
+  if (runs.empty()) throw UsageError{"none of the runs can be compared"};
   if (!options.svg.empty()) {
     if (runs.size() > 1) throw UsageError{"--svg draws one run"};
     write_svg(options, runs.front());
     if (options.output.empty()) return kDone;
   }
   const fs::path file = report_file(options);
-  write_file(file, html_report(runs));
-  print_error("wrote {}\n", file.string());
-  return kDone;
+  const std::string html = html_report(runs, unread);
+  write_file(file, html);
+  print_error("wrote {}: {} run{}, {} KiB{}\n", file.string(), runs.size(),
+              runs.size() == 1 ? "" : "s", html.size() / 1024,
+              unread.empty() ? "" : fmt::format("; {} could not be read", unread.size()));
+  return unread.empty() ? kDone : kWrongUse;
 }
 
 }  // namespace

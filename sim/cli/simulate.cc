@@ -93,9 +93,15 @@ int run_simulate(const SimulateOptions& options) {
                     options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All);
   Program program = training ? read_expanded(training->text, options.file)
                              : load_scenario(options.file, options.parameters);
+  // The kinds of processes were chosen for the nodes that the file says.
+  if (training && !options.one_of_each) program.nodes_follow = training->nodes_follow;
   spread(program, options);
   const Machine machine = through_frontend(changed_machine(options.machine, options.with),
                                            parse_frontend(options.frontend));
+  if (options.one_of_each &&
+      (program.fabric || machine.fabric || !faults_of(program, machine).empty())) {
+    throw UsageError{"--one-of-each: a fabric or faults make alike ranks differ; leave it out"};
+  }
   if (training && !sim::memory_verdict(training->expansion, machine).fits) {
     throw UsageError{sim::describe(training->step, training->expansion, machine, std::nullopt)};
   }

@@ -94,6 +94,62 @@ TEST_F(ExportCommand, SpellsTheRankAsHtaSearchesForIt) {
               HasSubstr("\"rank\": 1,"));  // HTA: "rank":\s+(\d+)
 }
 
+/// Two regions, one inside the other, then a third; a wait for an event and for a stream.
+Timeline with_regions() {
+  TimelineBuilder b{true};
+  const auto outer = b.op("region", 1, "step");
+  b.op("region", 2, "forward");
+  const auto kernel = b.op("gemm", 3);
+  const auto record = b.op("event_record", 4);
+  b.op("region", 5, "tail");
+  const auto wait = b.op("stream_wait_event", 6);
+  const auto sync = b.op("stream_synchronize", 7);
+  b.timeline.ops[outer].inside = 3;
+  b.timeline.ops[outer + 1].inside = 1;
+  b.timeline.ops[outer + 4].inside = 2;
+  b.timeline.ops[record].variant = b.timeline.ops[wait].variant = "ready";
+  b.timeline.ops[sync].variant = "comm";
+  const auto host = b.host();
+  const auto compute = b.stream("compute");
+  const auto comm = b.stream("comm");
+  b.span(kernel, host, 0, 10);
+  b.span(record, host, 10, 20);
+  b.span(wait, host, 30, 40);
+  b.span(sync, host, 40, 100);
+  b.span(kernel, compute, 15, 60, 1);
+  b.span(record, compute, 60, 60, 1);
+  b.span(wait, comm, 35, 60, 1);
+  return b.timeline;
+}
+
+TEST_F(ExportCommand, GivesTheProfilersStepsAndWaitsToHta) {
+  write_timeline(with_regions(), directory_ / kMeasuredFile);
+  EXPECT_EQ(run_export({"kineto"}).exit_code, kDone);
+  const Json trace = rank_file("rank0.pt.trace.json");
+  EXPECT_EQ(find(trace, "name", "ProfilerStep#0").at("dur"), 0.02);
+  EXPECT_EQ(find(trace, "name", "ProfilerStep#1").at("ts"), 0.03);
+  EXPECT_TRUE(find(trace, "name", "ProfilerStep#2").is_null());
+  EXPECT_EQ(find(trace, "name", "forward").at("dur"), 0.01);
+  const Json record = find(trace, "name", "cudaEventRecord");
+  const Json wait = find(trace, "name", "Stream Wait Event");
+  EXPECT_EQ(wait.at("args").at("wait_on_cuda_event_record_corr_id"),
+            record.at("args").at("correlation"));
+  EXPECT_EQ(wait.at("args").at("wait_on_stream"), find(trace, "cat", "kernel").at("tid"));
+  const Json sync = find(trace, "name", "Stream Sync");
+  EXPECT_EQ(sync.at("args").at("stream"), wait.at("tid"));
+  EXPECT_EQ(sync.at("dur"), 0.06);
+}
+
+TEST_F(ExportCommand, ShowsRegionsInATrackOfTheirOwnInPerfetto) {
+  write_timeline(with_regions(), directory_ / kMeasuredFile);
+  run_export({"perfetto"});
+  const std::string bytes = test::read_text(directory_ / "trace.pftrace");
+  EXPECT_THAT(bytes, HasSubstr("main: regions"));
+  EXPECT_LT(bytes.find("\xba\x01\x04step"), bytes.find("\xba\x01\x07"
+                                                       "forward"));
+  EXPECT_THAT(bytes, HasSubstr("tail"));
+}
+
 TEST_F(ExportCommand, WritesOneCsvRowPerSpan) {
   const auto ran = run_export({"csv"});
   EXPECT_THAT(ran.out, HasSubstr("predicted,0,memcpy_async,h2d pinned,\"a,b\",7,0,1,1,0,stream,"

@@ -155,6 +155,61 @@ TEST_F(ReportCommand, PutsATableOfAllRegionsAboveSeveralRuns) {
   EXPECT_EQ(report({at("a"), at("b")}).exit_code, kWrongUse);  // where to?
 }
 
+TEST_F(ReportCommand, PutsTheWorstRunFirstAndListsWhatCannotBeRead) {
+  write("good", false, 10'000);
+  write("good", true, 10'000);
+  write("far", false, 90'000);  // 147 against 67 us
+  write("far", true, 10'000);
+  std::filesystem::create_directories(directory_ / "bad");
+  std::ofstream{directory_ / "bad" / kPredictedFile} << "{\"schema_version\": 1,";
+  const auto ran = report({at("good"), at("bad"), at("far"), "-o", at("all.html")});
+  EXPECT_EQ(ran.exit_code, kWrongUse);
+  EXPECT_THAT(ran.err, HasSubstr("2 runs"));
+  EXPECT_THAT(ran.err, HasSubstr("1 could not be read"));
+  const std::string html = test::read_text(directory_ / "all.html");
+  EXPECT_THAT(html, HasSubstr("1 run fails; it stands first."));
+  EXPECT_THAT(html, HasSubstr("<dt>" + at("bad") + "</dt>"));
+  EXPECT_LT(html.find("class=\"fails\""), html.find("+119.4 %"));
+  EXPECT_LT(html.find("+119.4 %"), html.find("+0.0 %"));
+  EXPECT_LT(html.find("<section class=\"run\" id=\"run2\""),
+            html.find("<section class=\"run\" id=\"run1\""));
+}
+
+TEST_F(ReportCommand, NamesARegionByItsSizeAndDrawsItsBandwidth) {
+  std::ofstream{directory_ / "two_kernels.yaml"} << R"(schema_version: 1
+name: two_kernels
+streams: {copy: {flags: non_blocking}}
+buffers:
+  from: {memory: device, size: 64KiB}
+  to: {memory: device, size: 64KiB}
+threads:
+  main:
+    - repeat:
+        times: 3
+        index: i
+        ops:
+          - region:
+              name: copied
+              ops:
+                - memcpy_async: {dst: to, src: from, size: 4KiB * 4 ** i, stream: copy}
+)";
+  const Program program = load_scenario(directory_ / "two_kernels.yaml");
+  TimelineBuilder b{false};
+  b.timeline.origin = origin_of(program);
+  b.timeline.ops = op_rows(program);
+  for (std::uint32_t process : {0U, 1U, 3U}) {
+    for (std::uint64_t i = 0; i < 3; ++i) b.region(1, "copied", {2'048}, process, i);
+  }
+  std::filesystem::create_directories(directory_ / "run");
+  write_timeline(b.timeline, directory_ / "run" / kPredictedFile);
+  EXPECT_EQ(report({at("run")}).exit_code, kDone);
+  const std::string html = test::read_text(directory_ / "run" / "report.html");
+  EXPECT_THAT(html, HasSubstr("<td class=\"w\">copied 16 KiB</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"n muted\">0-1, 3</td>"));
+  EXPECT_THAT(html, HasSubstr("<h3>copied: memcpy_async, d2d</h3>"));
+  EXPECT_THAT(html, HasSubstr("predicted: 32 GB/s at 64 KiB"));  // 65536 B / 2048 ns
+}
+
 TEST_F(ReportCommand, WritesThePictureAloneAsWellFormedSvg) {
   write("run", false, 12'000);
   write("run", true, 10'000);
