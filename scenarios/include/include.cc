@@ -15,8 +15,8 @@
 namespace foretrace {
 namespace {
 
-constexpr int kDeepest = 16;                   // files within files
-constexpr std::size_t kMostNodes = 1'000'000;  // of all parts together
+constexpr int kDeepest = 16;                 // files within files
+constexpr std::size_t kMostNodes = 300'000;  // of all parts together
 constexpr std::string_view kInclude = "include";
 
 /// What a part may declare; `ops` and `parameters` beside it.

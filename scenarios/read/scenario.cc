@@ -214,10 +214,10 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
                           std::move(*expanded.expansion)};
 }
 
-std::string self_contained(std::string_view text, const std::string& file) {
+std::string self_contained(std::string_view text, const std::string& file, IncludedTexts* parts) {
   Problems problems{file};
   YamlNode root = parse_yaml(text, problems);
-  const bool includes = problems.error_count() == 0 && put_in_parts(root, problems, nullptr);
+  const bool includes = problems.error_count() == 0 && put_in_parts(root, problems, parts);
   if (problems.error_count() > 0) throw UsageError{render(problems.take(), text)};
   if (!includes) return std::string{text};
   const std::string summary = first_comment(text);

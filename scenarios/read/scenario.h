@@ -33,7 +33,8 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
 
 /// `text` with what it includes in the includes' places: a scenario that needs no other file.
 /// Without an include it is `text` itself. Throws UsageError with the rendered diagnostics.
-std::string self_contained(std::string_view text, const std::string& file);
+std::string self_contained(std::string_view text, const std::string& file,
+                           IncludedTexts* parts = nullptr);
 
 /// The same from disk. Throws UsageError with the rendered diagnostics when the file is missing,
 /// not text, or wrong; prints the warnings to stderr.
