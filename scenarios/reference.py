@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE / "reference.md"
 # Of the schema's definitions those that are values of a key, not maps with keys of their own.
 VALUES = ("number", "size", "time", "share", "word", "setting", "name", "reference", "oversubscription", "parameter", "type", "operator")
-OBJECTS = ("stream", "event", "signal", "graph", "buffer", "communicator", "fabric", "machine_fault", "process_group", "thread", "task", "batched")
+OBJECTS = ("stream", "event", "signal", "graph", "buffer", "communicator", "fabric", "machine_fault", "process_group", "include", "thread", "task", "batched")
 
 
 def type_of(schema):

@@ -44,12 +44,17 @@ bool copies_between_gpus(const Program& program) {
                 [](const Op& op) { return std::holds_alternative<EnablePeerAccess>(op.kind); });
 }
 
-std::string why_not(const Program& program, const CalibrationNode& node) {
+std::string why_not(const Program& program, const CalibrationNode& node, bool sweep) {
   const auto processes = static_cast<int>(program.processes);
   const int gpus = processes * static_cast<int>(program.devices);
-  if (gpus > node.gpus) return fmt::format("needs {} GPUs, this node has {}", gpus, node.gpus);
-  if (processes > node.processes) {
-    return fmt::format("needs {} processes: mpirun -n {}", processes, node.gpus);
+  const bool whole_nodes = processes > node.processes && processes % node.processes == 0 &&
+                           program.devices == 1 && processes <= node.processes * node.nodes;
+  if (!(whole_nodes && sweep)) {
+    if (gpus > node.gpus) return fmt::format("needs {} GPUs, this node has {}", gpus, node.gpus);
+    if (processes > node.processes) {
+      return fmt::format("needs {} processes{}: mpirun -n {}", processes,
+                         node.nodes > 1 ? " on one node" : "", node.gpus * node.nodes);
+    }
   }
   if (!node.peer_access && copies_between_gpus(program)) {
     return "no peer access between GPUs 0 and 1";
@@ -62,7 +67,7 @@ std::string why_not(const Program& program, const CalibrationNode& node) {
 }
 
 CalibrationStep make_step(const fs::path& file, const ParameterValues& parameters,
-                          const CalibrationNode& node) {
+                          const CalibrationNode& node, bool sweep) {
   const std::string text = read_text_file(file);
   const auto read = read_scenario(text, file.string(), parameters);
   if (!read) throw UsageError{render(read.error(), text)};
@@ -72,18 +77,18 @@ CalibrationStep make_step(const fs::path& file, const ParameterValues& parameter
   step.name = read->program.name;
   step.processes = static_cast<int>(read->program.processes);
   step.seconds = kScenarioSeconds;
-  step.why_not = why_not(read->program, node);
+  step.sweep = sweep;
+  step.why_not = why_not(read->program, node, sweep);
   return step;
 }
 
 void add_sweeps(std::vector<CalibrationStep>& steps, const std::vector<fs::path>& files, int ranks,
                 const CalibrationNode& node) {
   for (const fs::path& file : files) {
-    CalibrationStep step = make_step(file, sweep_parameters(ranks), node);
+    CalibrationStep step = make_step(file, sweep_parameters(ranks), node, true);
     const bool one_thread = step.processes < ranks;
     if (one_thread && ranks != std::max(2, node.processes)) continue;  // with all GPUs only
     step.folder = fmt::format("{}_ranks", ranks);
-    step.sweep = true;
     step.seconds = sweep_seconds(ranks, one_thread);
     steps.push_back(std::move(step));
   }
@@ -91,11 +96,13 @@ void add_sweeps(std::vector<CalibrationStep>& steps, const std::vector<fs::path>
 
 }  // namespace
 
-std::vector<int> rank_counts(int processes) {
+std::vector<int> rank_counts(int processes, int nodes) {
   std::set<int> counts;
   for (const int ranks : {2, processes / 2, processes}) {
     if (ranks >= 2 && ranks <= processes) counts.insert(ranks);
   }
+  for (int several = 2; several < nodes; several *= 2) counts.insert(several * processes);
+  if (nodes > 1) counts.insert(nodes * processes);
   return {counts.begin(), counts.end()};
 }
 
@@ -114,7 +121,7 @@ std::vector<CalibrationStep> plan_calibration(const fs::path& scenarios,
                                               const CalibrationNode& node) {
   std::vector<CalibrationStep> steps;
   for (const fs::path& file : scenarios_in(scenarios / "calibration")) {
-    steps.push_back(make_step(file, {}, node));
+    steps.push_back(make_step(file, {}, node, false));
   }
   if (steps.empty()) {
     throw UsageError{
@@ -125,7 +132,7 @@ std::vector<CalibrationStep> plan_calibration(const fs::path& scenarios,
   std::ranges::stable_sort(steps, {}, &CalibrationStep::processes);
   std::vector<fs::path> sweeps = scenarios_in(scenarios / "nccl");
   std::erase_if(sweeps, std::not_fn(is_sweep));
-  std::vector<int> counts = rank_counts(node.processes);
+  std::vector<int> counts = rank_counts(node.processes, node.nodes);
   if (counts.empty()) counts = {2};  // in the plan, with the reason why not
   for (const int ranks : counts) add_sweeps(steps, sweeps, ranks, node);
   return steps;

@@ -1,6 +1,7 @@
-// What `foretrace-hw calibrate` measures on a node: every scenario of DIR/calibration, and NCCL's
-// sweeps by size (DIR/nccl) with 2 GPUs, half of them and all of them. What the node cannot run
-// stays in the plan, with the reason.
+// What `foretrace-hw calibrate` measures: on the first node every scenario of DIR/calibration, and
+// NCCL's sweeps by size (DIR/nccl) with 2 GPUs, half of them and all of them; over several nodes
+// the same sweeps with all GPUs of 2, 4, 8, ... and all nodes. What cannot be run here stays in the
+// plan, with the reason.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +15,10 @@ namespace foretrace::hw {
 
 /// What there is to measure on.
 struct CalibrationNode {
-  int processes = 1;  ///< that mpirun started
-  int gpus = 1;
+  int processes = 1;         ///< that mpirun started on each node
+  int gpus = 1;              ///< of each node
   bool peer_access = false;  ///< between GPUs 0 and 1, both ways
+  int nodes = 1;
 };
 
 /// One scenario with one set of parameters.
@@ -36,8 +38,9 @@ struct CalibrationStep {
 std::vector<CalibrationStep> plan_calibration(const std::filesystem::path& scenarios,
                                               const CalibrationNode& node);
 
-/// 2, half and all of `processes`, ascending; none for one process.
-std::vector<int> rank_counts(int processes);
+/// 2, half and all of `processes` of one node, then those of whole nodes, ascending; none for one
+/// process alone.
+std::vector<int> rank_counts(int processes, int nodes = 1);
 /// The parameters of a sweep with so many ranks: every rank's share of the smallest size is a
 /// whole number of 4 B elements, and 256 times `large` fits into the sweeps' 2 GiB buffers.
 ParameterValues sweep_parameters(int ranks);

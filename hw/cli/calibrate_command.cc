@@ -50,17 +50,25 @@ struct CalibrateCommandLine {
 /// What this process sees; the plan is rank 0's.
 CalibrationNode node_seen(const Processes& world) {
   CalibrationNode node;
-  node.processes = world.count();
+  node.processes = world.local_count();
+  node.nodes = world.hosts();
   if (cudaGetDeviceCount(&node.gpus) != cudaSuccess || node.gpus < 1) {
     static_cast<void>(cudaGetLastError());
     throw CannotHereError{"no GPU can be used here (foretrace-hw doctor says more)"};
   }
-  if (!world.one_host()) {
-    throw UsageError{"calibrate measures one node: start all processes on one host"};
+  for (int rank = 0; rank < world.count(); ++rank) {
+    if (world.count() == node.nodes * node.processes &&
+        world.host_of(rank) == rank / node.processes) {
+      continue;
+    }
+    throw UsageError{
+        "calibrate needs as many processes on each node, one node after the other: srun "
+        "--distribution=block, mpirun --map-by ppr:GPUS:node"};
   }
   if (node.processes > node.gpus) {
-    throw CannotHereError{fmt::format("{} processes, but {} GPU{}: mpirun -n {}", node.processes,
-                                      node.gpus, node.gpus == 1 ? "" : "s", node.gpus)};
+    throw CannotHereError{fmt::format("{} processes{}, but {} GPU{}: mpirun -n {}", node.processes,
+                                      node.nodes > 1 ? " on each node" : "", node.gpus,
+                                      node.gpus == 1 ? "" : "s", node.gpus * node.nodes)};
   }
   if (node.gpus > 1) {
     int there = 0;
@@ -135,13 +143,16 @@ class Calibration {
     if (!is_root()) return;
     std::size_t to_measure = 0;
     for (const CalibrationStep& step : steps_) to_measure += step.why_not.empty() ? 1 : 0;
-    say("{} x {}, {} process{}: {} scenarios to measure, about {:.0f} s", node_.gpus,
-        gpu_names(0, 1), node_.processes, node_.processes == 1 ? "" : "es", to_measure,
-        expected_s_);
+    const int processes = node_.processes * node_.nodes;
+    say("{}{} x {}, {} process{}: {} scenarios to measure, about {:.0f} s",
+        node_.nodes > 1 ? fmt::format("{} nodes of ", node_.nodes) : "", node_.gpus,
+        gpu_names(0, 1), processes, processes == 1 ? "" : "es", to_measure, expected_s_);
     if (node_.processes < node_.gpus) {
-      say("NCCL is measured with up to {} of the {} GPUs: mpirun -n {} foretrace-hw calibrate ... "
+      say("NCCL is measured with up to {} of the {} GPUs{}: mpirun -n {} foretrace-hw calibrate "
+          "... "
           "for all of them",
-          node_.processes, node_.gpus, node_.gpus);
+          node_.processes, node_.gpus, node_.nodes > 1 ? " of a node" : "",
+          node_.gpus * node_.nodes);
     }
   }
 
@@ -232,7 +243,7 @@ class Calibration {
   void keep_scenario(const CalibrationStep& step) const {
     try {
       write_file(line_.options.runs / step.where() / fs::path{step.file}.filename(),
-                 read_text_file(step.file), Over::Anything);
+                 self_contained(read_text_file(step.file), step.file), Over::Anything);
     } catch (const std::runtime_error&) {  // the result is there all the same
     }
   }

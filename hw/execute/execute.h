@@ -9,6 +9,7 @@
 
 #include "hw/cuda/graph.h"
 #include "hw/execute/host_functions.h"
+#include "hw/run/host_barriers.h"
 #include "hw/run/objects.h"
 #include "hw/run/pass_barrier.h"
 #include "hw/run/thread_state.h"
@@ -20,7 +21,7 @@ namespace foretrace::hw {
 struct Context {
   const Program& program;
   Objects& objects;
-  SharedState& shared;
+  HostBarriers& barriers;
   Signals& signals;
   ThreadState& state;
   HostFunctions& host_functions;          ///< this host thread's

@@ -37,9 +37,8 @@ void execute(const ReadFile& op, Context& context) {
 }
 
 void execute(const HostBarrier& op, Context& context) {
-  const Barrier& barrier = context.program.barriers[op.barrier.value];
-  context.shared.host_barrier(op.barrier)
-      .arrive_and_wait(static_cast<std::uint32_t>(barrier.parties.size()));
+  context.barriers.arrive_and_wait(
+      op.barrier, static_cast<std::uint32_t>(context.variables.front()), context.thread);
 }
 
 void execute(const HostSignal& op, Context& context) {

@@ -233,7 +233,7 @@ std::filesystem::path hang_file(const std::filesystem::path& run, std::uint32_t 
   return run / fmt::format("hang.{}.json", process);
 }
 
-void write_hang_report(const std::filesystem::path& file, const ProcessReport& report) {
+std::string to_text(const ProcessReport& report) {
   Json threads = Json::array();
   for (const ThreadReport& thread : report.threads) {
     Json calls = Json::array();
@@ -254,13 +254,20 @@ void write_hang_report(const std::filesystem::path& file, const ProcessReport& r
                          {"threads", threads},
                          {"busy_streams", report.busy_streams},
                          {"waiting_host_functions", functions}};
-  write_file(file, document.dump(), Over::Anything);
+  return document.dump();
+}
+
+void write_hang_report(const std::filesystem::path& file, const ProcessReport& report) {
+  write_file(file, to_text(report), Over::Anything);
 }
 
 std::optional<ProcessReport> read_hang_report(const std::filesystem::path& file) {
   const auto text = read_plain_file(file, kLargestText);
-  if (!text) return std::nullopt;
-  const Json document = Json::parse(*text, nullptr, false);
+  return text ? report_from(*text) : std::nullopt;
+}
+
+std::optional<ProcessReport> report_from(const std::string& text) {
+  const Json document = Json::parse(text, nullptr, false);
   if (document.is_discarded()) return std::nullopt;
   ProcessReport report;
   report.process = document.at("process");

@@ -36,7 +36,11 @@ ThreadReport report_of(std::uint32_t thread, const ThreadState& state);
 std::vector<std::string> explain_hang(const Program& program,
                                       const std::vector<ProcessReport>& reports);
 
-/// The reports travel in small files in the run's directory, because the main threads are stuck.
+/// The reports travel as text: between the processes of one host in small files in the run's
+/// directory, because the main threads are stuck.
+std::string to_text(const ProcessReport& report);
+/// Empty when the text is no report.
+std::optional<ProcessReport> report_from(const std::string& text);
 std::filesystem::path hang_file(const std::filesystem::path& run, std::uint32_t process);
 void write_hang_report(const std::filesystem::path& file, const ProcessReport& report);
 std::optional<ProcessReport> read_hang_report(const std::filesystem::path& file);

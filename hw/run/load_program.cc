@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "hw/guard/together.h"
 #include "scenarios/text/text_file.h"
 
@@ -20,17 +22,46 @@ ParameterValues parse_assignments(const std::vector<std::string>& assignments) {
   return values;
 }
 
+namespace {
+
+/// The scenario's nodes are the hosts that the launcher chose. Throws CannotHereError.
+void check_placement(const Program& program, const Processes& processes) {
+  const auto nodes = static_cast<int>(program.nodes);
+  if (nodes > 1 && processes.hosts() != nodes) {
+    throw CannotHereError{fmt::format("{} is for {} nodes, its {} processes are on {}",
+                                      program.file, nodes, processes.count(), processes.hosts())};
+  }
+  for (int rank = 0; nodes > 1 && rank < processes.count(); ++rank) {
+    const int node = rank / (processes.count() / nodes);
+    if (processes.host_of(rank) == node) continue;
+    throw CannotHereError{fmt::format(
+        "{}: process {} is on host {}, the scenario has it on node {}\n  hint: whole nodes one "
+        "after the other: srun --distribution=block, mpirun --map-by ppr:{}:node",
+        program.file, rank, processes.host_of(rank), node, processes.count() / nodes)};
+  }
+  if (!processes.one_host() && !threads_may_call_mpi()) {
+    throw CannotHereError{
+        "this MPI does not let several threads call it (MPI_THREAD_MULTIPLE), which a measurement "
+        "on several hosts needs"};
+  }
+}
+
+}  // namespace
+
 Program load_program(const Processes& world, const std::string& file,
                      const ParameterValues& parameters) {
-  std::string text;
+  std::string sent;
   Program program;
   at_root(world, [&] {
-    program = load_scenario(file, parameters);
-    text = read_text_file(file);
+    IncludedTexts parts;
+    program = load_scenario(file, parameters, &parts);
+    sent = nlohmann::json{{"text", read_text_file(file)}, {"parts", parts}}.dump();
   });
-  text = world.broadcast(text);
+  sent = world.broadcast(sent);
   if (world.rank() != 0) {
-    auto read = read_scenario(text, file, parameters);
+    const auto files = nlohmann::json::parse(sent);
+    auto parts = files.at("parts").get<IncludedTexts>();
+    auto read = read_scenario(files.at("text").get<std::string>(), file, parameters, &parts);
     FORETRACE_CHECK(read.has_value(), "what rank 0 could read, every rank can");
     program = std::move(read->program);
   }
@@ -38,6 +69,7 @@ Program load_program(const Processes& world, const std::string& file,
 }
 
 void check_devices(const Program& program, const Processes& processes) {
+  check_placement(program, processes);
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error != cudaSuccess) {
@@ -65,12 +97,6 @@ void check_devices(const Program& program, const Processes& processes) {
     if (bytes > properties.totalGlobalMem) {
       throw CannotHereError{fmt::format("{}: the buffers of device {} need {} B, the GPU has {} B",
                                         program.file, d, bytes, properties.totalGlobalMem)};
-    }
-  }
-  for (const Barrier& barrier : program.barriers) {
-    if (!processes.one_host() && !barrier.parties.empty()) {
-      throw CannotHereError{
-          fmt::format("{}: a host_barrier between hosts is not possible yet", program.file)};
     }
   }
 }

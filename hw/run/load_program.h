@@ -14,7 +14,7 @@ namespace foretrace::hw {
 /// --set name=value. Throws UsageError.
 ParameterValues parse_assignments(const std::vector<std::string>& assignments);
 
-/// Rank 0 reads, reports what is wrong, and sends the text: the others may not see its disk. All
+/// Rank 0 reads, reports what is wrong, and sends the texts: the others may not see its disk. All
 /// members of `world` call it together and throw alike.
 Program load_program(const Processes& world, const std::string& file,
                      const ParameterValues& parameters);

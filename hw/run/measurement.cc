@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "hw/check/data_check.h"
+#include "hw/guard/host_messages.h"
 #include "hw/guard/together.h"
 #include "hw/node/environment.h"
 #include "hw/run/samples.h"
@@ -43,6 +46,17 @@ Timeline empty_result(const Program& program, const ParameterValues& parameters)
   timeline.ops = op_rows(program);
   if (!parameters.empty()) timeline.origin.versions["parameters"] = text_of(parameters);
   return timeline;
+}
+
+/// What the result says of the clocks of several hosts. Called by all processes.
+std::string words_of_host_clocks(const Processes& processes, std::int64_t bound_ns, double drift,
+                                 std::int64_t late_ns) {
+  const std::int64_t drift_ppb = processes.largest(std::llround(std::abs(drift) * 1e9));
+  const std::int64_t latest_ns = processes.largest(late_ns);
+  return fmt::format(
+      "at most {} ns apart, by the shortest of 64 round trips to each before and after the traced "
+      "pass; corrected for a drift of up to {:.3f} ppm; the last process began {} ns late",
+      bound_ns, static_cast<double>(drift_ppb) * 1e-3, latest_ns);
 }
 
 /// "2026-11-21T02:00:00Z"
@@ -87,13 +101,20 @@ int Measurement::measure_regions() {
   if (program_.warmup > 0 && !data_is_right(run)) return kBadAnswer;
   repeat(run);
   if (program_.warmup == 0 && !data_is_right(run)) return kBadAnswer;
+  // Once for each node, in their order.
+  const auto described =
+      processes_.gather(processes_.local_rank() == 0 ? describe_environment().dump() : "");
   at_root(processes_, [&] {
+    std::vector<nlohmann::json> nodes;
+    for (const std::string& text : described) {
+      if (!text.empty()) nodes.push_back(nlohmann::json::parse(text));
+    }
     files_.add_start({.start = plan_.start,
                       .date = utc_now(),
                       .label = options_.start_label,
                       .environment = {},
                       .gpus = {}},
-                     describe_environment());
+                     nodes);
     files_.write(plan_.traced == 0);
   });
   return kDone;
@@ -155,10 +176,17 @@ void Measurement::trace() {
   auto brackets = launch_brackets(first_ordinal(), devices);
   fill_brackets(brackets, tracer->collect());
   TracedPass pass;
+  ClockOffset before;
   for (int i = 0; i < plan_.traced; ++i) {
     pass = run.traced_pass();
+    before = run.clocks().offset();
     pass.activities = tracer->collect();
   }
+  const std::int64_t late_ns = run.clocks().late_ns();
+  run.clocks().compare();
+  const ClockOffset& after_pass = run.clocks().offset();
+  pass.drift = drift_between(before, after_pass);
+  pass.compared_ns = before.at_ns;
   auto after = launch_brackets(first_ordinal(), devices);
   fill_brackets(after, tracer->collect());
   brackets.insert(brackets.end(), after.begin(), after.end());
@@ -167,7 +195,10 @@ void Measurement::trace() {
   set_traced(built.timeline.regions, program_, run.region_times(), pass.process);
   std::vector<ClockError> errors;
   for (int d = 0; d < devices; ++d) errors.push_back(clock_error(brackets, first_ordinal() + d));
-  const std::int64_t bound = bound_over_processes(processes_, worst(errors));
+  const std::int64_t between_hosts =
+      bound_between_hosts(processes_, bound_between(before, after_pass));
+  const std::int64_t bound = bound_over_processes(processes_, worst(errors)) + between_hosts;
+  const std::string clocks = words_of_host_clocks(processes_, between_hosts, pass.drift, late_ns);
   const std::int64_t unattributed =
       processes_.largest(static_cast<std::int64_t>(built.unattributed));
   const std::int64_t dropped = processes_.largest(static_cast<std::int64_t>(tracer->dropped()));
@@ -177,6 +208,7 @@ void Measurement::trace() {
     for (const std::string& bytes : parts) add_process(all, from_bytes(bytes));
     all.origin.clock_error_bound_ns = bound;
     files_.set_trace(std::move(all));
+    if (!processes_.one_host()) files_.set_version("clock_between_hosts", clocks);
     if (unattributed > 0) {
       files_.set_version("device_records_of_no_operation", std::to_string(unattributed));
     }
@@ -190,6 +222,7 @@ void Measurement::note_machine() {
   // In every process: any of them may have to write the result.
   files_.set_machine(fmt::format("{} x {}", program_.processes * program_.devices, gpus),
                      software_versions());
+  if (!processes_.one_host()) files_.set_version("hosts", std::to_string(processes_.hosts()));
   files_.set_version("clock_error_bound",
                      "tightest of 100 launch-and-wait brackets per GPU around the traced pass");
 }
@@ -207,23 +240,36 @@ RunEnd Measurement::run_end() {
 void Measurement::on_hang(const ProcessReport& report) {
   using namespace std::chrono_literals;
   const auto& directory = files_.files().directory;
+  const bool on_root_host = processes_.host() == 0;
   try {
-    write_hang_report(hang_file(directory, report.process), report);
+    if (on_root_host) write_hang_report(hang_file(directory, report.process), report);
   } catch (const IoError& error) {
     print_error("process {}: {}\n", report.process, error.what());
   }
+  if (!on_root_host) tell_rank_0(Told::Hang, to_text(report));
   if (!is_root()) {
     std::this_thread::sleep_for(2s);  // the others look around before anything is aborted
     return;
   }
+  std::map<std::uint32_t, ProcessReport> told;
+  const auto report_of = [&](std::uint32_t process) -> std::optional<ProcessReport> {
+    if (processes_.host_of(static_cast<int>(process)) == 0) {
+      return read_hang_report(hang_file(directory, process));
+    }
+    while (const auto text = take_told(Told::Hang)) {
+      if (auto other = report_from(*text)) told.insert_or_assign(other->process, std::move(*other));
+    }
+    const auto found = told.find(process);
+    return found == told.end() ? std::nullopt : std::optional{found->second};
+  };
   std::vector<ProcessReport> reports;
   std::vector<std::string> silent;
   const std::int64_t end_ns = now_ns() + std::chrono::nanoseconds{8s}.count();
   for (std::uint32_t p = 0; p < program_.processes; ++p) {
-    auto other = read_hang_report(hang_file(directory, p));
+    auto other = report_of(p);
     while (!other && now_ns() < end_ns) {
       std::this_thread::sleep_for(50ms);
-      other = read_hang_report(hang_file(directory, p));
+      other = report_of(p);
     }
     if (other) {
       reports.push_back(std::move(*other));
@@ -249,6 +295,11 @@ void Measurement::end_hang() {
 }
 
 void Measurement::on_failed_operation(const std::string& what) {
+  if (processes_.host() != 0) {  // what is written here nobody may find: rank 0 writes it
+    using namespace std::chrono_literals;
+    tell_rank_0(Told::Failure, what);
+    std::this_thread::sleep_for(10s);
+  }
   print_error("{}: {}\n", program_.name, what);
   // Rank 0 may be stuck in a call: the process that failed writes the result, with what is on disk.
   try {

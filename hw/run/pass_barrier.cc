@@ -34,7 +34,7 @@ std::int64_t SharedState::wait_for_pass(const Processes& processes) {
   return shared.released_ns.load(std::memory_order_relaxed);
 }
 
-std::uint64_t SharedState::total_progress() const {
+std::uint64_t SharedState::local_progress() const {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < local_processes_; ++i) {
     total += progress_slots()[i].value.load(std::memory_order_relaxed);

@@ -48,6 +48,21 @@ struct alignas(64) BarrierSlot {
   void arrive_and_wait(std::uint32_t parties) {
     arrive_and_wait(parties, [] {});
   }
+
+  /// For one of the parties: waits for `others`, which call follow(), then runs `between` and lets
+  /// all go.
+  template <class Between>
+  void lead(std::uint32_t others, Between between) {
+    spin_until([&] { return arrived.load(std::memory_order_acquire) == others; });
+    arrived.store(0, std::memory_order_relaxed);
+    between();
+    generation.fetch_add(1, std::memory_order_release);
+  }
+  void follow() {
+    const std::uint32_t mine = generation.load(std::memory_order_acquire);
+    arrived.fetch_add(1, std::memory_order_acq_rel);
+    spin_until([&] { return generation.load(std::memory_order_acquire) != mine; });
+  }
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
 static_assert(std::atomic<std::int64_t>::is_always_lock_free, "shared between processes");
@@ -57,7 +72,8 @@ class SharedState {
  public:
   SharedState(const Processes& processes, std::size_t host_barriers);
 
-  /// The moment all processes of a host leave the pass barrier, on clock.h's clock.
+  /// Waits for all processes, on all hosts. The moment that those of a host leave together, on
+  /// clock.h's clock.
   std::int64_t wait_for_pass(const Processes& processes);
 
   BarrierSlot& host_barrier(BarrierId id) { return barriers()[id.value]; }
@@ -66,7 +82,10 @@ class SharedState {
   std::atomic<std::uint64_t>& progress(int local_rank) {
     return progress_slots()[local_rank].value;
   }
-  std::uint64_t total_progress() const;
+  std::uint64_t local_progress() const;
+  /// What is known of the other hosts' (guard/host_messages.h).
+  void set_remote_progress(std::uint64_t sum) { header().remote_progress.store(sum); }
+  std::uint64_t total_progress() const { return local_progress() + header().remote_progress; }
 
   /// True for the first process of the host whose run failed: it writes down why, and ends all.
   bool claim_failure() { return !header().failed.exchange(true); }
@@ -80,6 +99,7 @@ class SharedState {
     BarrierSlot pass;
     alignas(64) std::atomic<std::int64_t> released_ns{0};
     std::atomic<bool> failed{false};
+    std::atomic<std::uint64_t> remote_progress{0};
   };
   static std::size_t bytes(std::size_t local_processes, std::size_t host_barriers);
   Header& header() const;

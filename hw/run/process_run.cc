@@ -71,6 +71,9 @@ ProcessRun::ProcessRun(const Program& program, const Processes& processes, int f
       process_{static_cast<std::uint32_t>(processes.rank())},
       first_ordinal_{first_ordinal},
       shared_{processes, program.barriers.size()},
+      barriers_{program, processes, shared_},
+      clocks_{processes},
+      messages_{processes},
       signals_{std::make_unique<Signals>(program.signals.size())},
       objects_{program, processes, first_ordinal},
       has_fault_{has_fault(program)},
@@ -78,7 +81,7 @@ ProcessRun::ProcessRun(const Program& program, const Processes& processes, int f
   for (const std::uint32_t t : threads_of(program, process_)) {
     states_.push_back(std::make_unique<ThreadState>());
     host_functions_.push_back(std::make_unique<HostFunctions>(*signals_));
-    Context context{program_,  objects_,        shared_,
+    Context context{program_,  objects_,        barriers_,
                     *signals_, *states_.back(), *host_functions_.back(),
                     t,         {process_}};
     threads_.push_back(
@@ -151,6 +154,7 @@ TracedPass ProcessRun::traced_pass() {
   });
   std::ranges::stable_sort(result.host_functions, {}, &DeviceActivity::begin_ns);
   result.process = process_;
+  result.node = static_cast<std::uint32_t>(processes_.host());
   result.first_ordinal = first_ordinal_;
   result.released_ns = released_ns_;
   result.calls.resize(program_.threads.size());
@@ -195,9 +199,14 @@ void ProcessRun::begin_pass() {
   ++passes_;
 }
 
+std::int64_t ProcessRun::leave_together() {
+  const std::int64_t here = shared_.wait_for_pass(processes_);
+  return processes_.one_host() ? here : clocks_.leave_together();
+}
+
 void ProcessRun::run_threads(bool traced) {
   if (workers_.empty()) {
-    released_ns_ = shared_.wait_for_pass(processes_);
+    released_ns_ = leave_together();
     if (!threads_.empty()) run_guarded(0, traced);
     return;
   }
@@ -208,7 +217,7 @@ void ProcessRun::run_threads(bool traced) {
   const std::uint32_t number = woken_.fetch_add(1) + 1;
   woken_.notify_all();
   spin_until([&] { return ready_.load() == count; });
-  released_ns_ = shared_.wait_for_pass(processes_);
+  released_ns_ = leave_together();
   go_.store(number, std::memory_order_release);
   // Asleep: the main thread must not take a core from the host threads it waits for.
   for (std::uint32_t done = done_; done != count; done = done_) done_.wait(done);
@@ -283,6 +292,12 @@ std::uint64_t ProcessRun::publish_progress() {
   std::uint64_t mine = passes_;
   for (const auto& state : states_) mine += state->completed.load(std::memory_order_relaxed);
   shared_.progress(processes_.local_rank()).store(mine, std::memory_order_relaxed);
+  if (const auto heard = messages_.exchange(shared_.local_progress())) {
+    shared_.set_remote_progress(*heard);
+  }
+  if (!processes_.one_host() && process_ == 0) {
+    if (const auto what = take_told(Told::Failure)) fail(*what);
+  }
   return shared_.total_progress();
 }
 

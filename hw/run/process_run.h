@@ -13,10 +13,13 @@
 
 #include "hw/execute/host_thread.h"
 #include "hw/guard/hang_report.h"
+#include "hw/guard/host_messages.h"
 #include "hw/guard/watchdog.h"
+#include "hw/run/host_barriers.h"
 #include "hw/run/objects.h"
 #include "hw/run/pass_barrier.h"
 #include "hw/run/processes.h"
+#include "hw/trace/host_clocks.h"
 #include "hw/trace/span_builder.h"
 #include "scenarios/program/program.h"
 
@@ -58,12 +61,14 @@ class ProcessRun {
   std::vector<RegionTime> region_times() const;  ///< of the last pass
   const std::vector<std::unique_ptr<HostThreadRunner>>& threads() const { return threads_; }
   Objects& objects() { return objects_; }
-  SharedState& shared() { return shared_; }
+  HostClocks& clocks() { return clocks_; }
   /// Where everything is now; from any thread.
   ProcessReport report() const;
 
  private:
   void begin_pass();
+  /// The moment at which all processes of all hosts go, on this host's clock.
+  std::int64_t leave_together();
   void run_threads(bool traced);
   void run_guarded(std::size_t index, bool traced);
   void work(std::size_t index);
@@ -84,6 +89,9 @@ class ProcessRun {
   std::uint32_t process_;
   int first_ordinal_;
   SharedState shared_;
+  HostBarriers barriers_;
+  HostClocks clocks_;
+  HostMessages messages_;
   std::unique_ptr<Signals> signals_;
   std::vector<std::unique_ptr<HostFunctions>> host_functions_;  ///< by thread of threads_
   Objects objects_;

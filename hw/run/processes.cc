@@ -25,6 +25,8 @@ MPI_Comm same_host(MPI_Comm comm) {
   return host;
 }
 
+MPI_Comm guard = MPI_COMM_NULL;
+
 int rank_in(MPI_Comm comm) {
   int rank = 0;
   mpi_check(MPI_Comm_rank(comm, &rank));
@@ -53,7 +55,9 @@ Processes::Processes(Processes&& other) noexcept
       rank_{other.rank_},
       count_{other.count_},
       local_rank_{other.local_rank_},
-      local_count_{other.local_count_} {}
+      local_count_{other.local_count_},
+      hosts_{other.hosts_},
+      host_of_{std::move(other.host_of_)} {}
 
 Processes Processes::of(MPI_Comm comm) {
   Processes result;
@@ -63,7 +67,16 @@ Processes Processes::of(MPI_Comm comm) {
   MPI_Comm host = same_host(comm);
   result.local_rank_ = rank_in(host);
   result.local_count_ = count_in(host);
+  int lowest = result.rank_;  // of this host: its name among the hosts
+  mpi_check(MPI_Bcast(&lowest, 1, MPI_INT, 0, host));
   mpi_check(MPI_Comm_free(&host));
+  std::vector<int> lowest_of(static_cast<std::size_t>(result.count_));
+  mpi_check(MPI_Allgather(&lowest, 1, MPI_INT, lowest_of.data(), 1, MPI_INT, comm));
+  result.hosts_ = 0;
+  for (std::size_t rank = 0; rank < lowest_of.size(); ++rank) {
+    const auto of_lowest = static_cast<std::size_t>(lowest_of[rank]);
+    result.host_of_.push_back(of_lowest == rank ? result.hosts_++ : result.host_of_[of_lowest]);
+  }
   return result;
 }
 
@@ -146,6 +159,14 @@ std::vector<std::string> Processes::gather(const std::string& text) const {
   return result;
 }
 
+MPI_Comm guard_comm() { return guard; }
+
+bool threads_may_call_mpi() {
+  int provided = MPI_THREAD_SINGLE;
+  mpi_check(MPI_Query_thread(&provided));
+  return provided == MPI_THREAD_MULTIPLE;
+}
+
 bool Mpi::started_by_launcher() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"}) {
     if (std::getenv(name) != nullptr) return true;
@@ -159,6 +180,7 @@ Mpi::Mpi() : exceptions_{std::uncaught_exceptions()} {
   // The watchdog's thread may call MPI_Abort while the main thread is in another call.
   mpi_check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided));
   mpi_check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &guard));
   initialised_ = true;
 }
 

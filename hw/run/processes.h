@@ -31,7 +31,13 @@ class Processes {
   int count() const { return count_; }
   int local_rank() const { return local_rank_; }  ///< among the processes of this host
   int local_count() const { return local_count_; }
-  bool one_host() const { return local_count_ == count_; }
+  bool one_host() const { return hosts_ == 1; }
+  int hosts() const { return hosts_; }
+  int host() const { return host_of(rank_); }  ///< of this process
+  /// Hosts are counted in the order of their lowest ranks.
+  int host_of(int rank) const {
+    return host_of_.empty() ? 0 : host_of_[static_cast<std::size_t>(rank)];
+  }
 
   /// The processes with rank < `members`, as a group of their own; the others get a group that
   /// contains only themselves and `member` false.
@@ -58,12 +64,21 @@ class Processes {
   int count_ = 1;
   int local_rank_ = 0;
   int local_count_ = 1;
+  int hosts_ = 1;
+  std::vector<int> host_of_;  ///< by rank
 };
 
 struct Processes::Subset {
   bool member = false;
   Processes processes;
 };
+
+/// Of all processes of the start, for what watchdogs tell each other while the main threads are in
+/// calls of their own; MPI_COMM_NULL without MPI. A rank below `first(members)` is the same in it.
+MPI_Comm guard_comm();
+
+/// Whether any thread may call MPI at any time: what several hosts need (host_barrier, watchdogs).
+bool threads_may_call_mpi();
 
 /// MPI from start to end: initialised when a launcher started this process. The destructor
 /// finalises, unless it runs because of an exception: then other processes may wait for this one

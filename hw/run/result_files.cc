@@ -206,10 +206,15 @@ void ResultFiles::write_outcome(Outcome outcome) {
   std::filesystem::remove(files_.partial());
 }
 
-void ResultFiles::add_start(ProcessStart start, const nlohmann::json& machine) {
+void ResultFiles::add_start(ProcessStart start, const std::vector<nlohmann::json>& nodes) {
   const std::scoped_lock lock{mutex_};
-  start.environment = store_environment(recorded_environment(machine), files_.runs());
-  start.gpus = gpu_states(machine);
+  for (const nlohmann::json& node : nodes) {
+    const std::string key = store_environment(recorded_environment(node), files_.runs());
+    if (start.environment.empty()) start.environment = key;
+    if (nodes.size() > 1) start.environments.push_back(key);
+    const std::vector<GpuState> gpus = gpu_states(node);
+    start.gpus.insert(start.gpus.end(), gpus.begin(), gpus.end());
+  }
   std::erase_if(base_.origin.starts,
                 [&](const ProcessStart& earlier) { return earlier.start == start.start; });
   base_.origin.starts.push_back(std::move(start));

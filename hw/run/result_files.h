@@ -72,9 +72,9 @@ class ResultFiles {
   void write(bool complete);
   /// The end of a run that went wrong; wrong data takes the samples with it.
   void write_outcome(Outcome outcome);
-  /// Notes this process start, on what describe_environment() says, in the result that is written
-  /// next; its `environment` and `gpus` are filled in here.
-  void add_start(ProcessStart start, const nlohmann::json& machine);
+  /// Notes this process start, on what describe_environment() says on each node, in the result that
+  /// is written next; its `environment`, `environments` and `gpus` are filled in here.
+  void add_start(ProcessStart start, const std::vector<nlohmann::json>& nodes);
 
   const RunFiles& files() const { return files_; }
 

@@ -41,13 +41,7 @@ ClockError worst(const std::vector<ClockError>& errors) {
 }
 
 std::int64_t bound_over_processes(const Processes& processes, const ClockError& worst) {
-  const std::int64_t bound =
-      bound_ns({processes.largest(worst.early_ns), processes.largest(worst.late_ns)});
-  if (processes.one_host()) return bound;
-  processes.wait_for_all();
-  const std::int64_t begin_ns = now_ns();
-  processes.wait_for_all();
-  return bound + processes.largest(now_ns() - begin_ns);
+  return bound_ns({processes.largest(worst.early_ns), processes.largest(worst.late_ns)});
 }
 
 std::vector<ClockBracket> launch_brackets(int first_ordinal, int devices) {

@@ -34,8 +34,7 @@ ClockError worst(const std::vector<ClockError>& errors);
 /// The largest possible error between any two clocks: GPUs, and the host's, which is exact.
 inline std::int64_t bound_ns(const ClockError& worst) { return worst.early_ns + worst.late_ns; }
 
-/// The same over all processes; between hosts, whose clocks have nothing in common, plus the time
-/// of the barrier that starts the pass on all of them.
+/// The same over all processes of all hosts; what hosts' clocks add is host_clocks.h's.
 std::int64_t bound_over_processes(const Processes& processes, const ClockError& worst);
 
 /// Launches the kernels, on every device of the process, under a tracer. The host's side only:

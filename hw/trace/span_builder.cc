@@ -1,6 +1,7 @@
 #include "hw/trace/span_builder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -111,18 +112,20 @@ class SpanBuilder {
   std::uint32_t add_lane(LaneKind kind, std::uint32_t device, const std::string& name) {
     const auto [known, is_new] = lanes_.try_emplace(
         {kind, device, name}, static_cast<std::uint32_t>(built_.timeline.lanes.size()));
-    if (is_new) {
-      built_.timeline.lanes.push_back(
-          {kind, node_of_process(program_, pass_.process), pass_.process, device, name});
-    }
+    if (is_new) built_.timeline.lanes.push_back({kind, pass_.node, pass_.process, device, name});
     return known->second;
   }
 
   void add_span(Execution execution, std::uint32_t lane, std::int64_t begin_ns, std::int64_t end_ns,
                 std::uint32_t part, std::uint32_t detail) {
-    built_.timeline.spans.push_back({execution.op, lane, execution.instance,
-                                     begin_ns - pass_.released_ns, end_ns - pass_.released_ns, part,
-                                     detail});
+    built_.timeline.spans.push_back(
+        {execution.op, lane, execution.instance, in_pass(begin_ns), in_pass(end_ns), part, detail});
+  }
+
+  /// Since the pass's start, on rank 0's clock.
+  std::int64_t in_pass(std::int64_t time_ns) const {
+    const auto since = static_cast<double>(time_ns - pass_.compared_ns);
+    return time_ns - pass_.released_ns - (pass_.drift == 0 ? 0 : std::llround(pass_.drift * since));
   }
 
   struct PartKey {

@@ -22,8 +22,11 @@ struct GroupedLaunch {
 /// One process's records of one traced pass.
 struct TracedPass {
   std::uint32_t process{};
+  std::uint32_t node{};  ///< the host that it is on
   int first_ordinal{};
   std::int64_t released_ns{};                ///< the pass's start: times count from here
+  double drift = 0;                          ///< of this host's clock against rank 0's,
+  std::int64_t compared_ns{};                ///< since they were compared (host_clocks.h)
   std::vector<std::vector<HostCall>> calls;  ///< by host thread of the program; empty: not ours
   std::vector<GroupedLaunch> grouped;
   std::vector<DeviceActivity> activities;      ///< ordered by begin

@@ -78,11 +78,15 @@ std::vector<Measured> measured_below(const fs::path& root) {
 void join_environments(const Measured& part, const fs::path& output) {
   for (const auto& environment : part.old_environments) store_environment(environment, output);
   for (const ProcessStart& start : part.timeline.origin.starts) {
-    const auto file = find_environment(part.file, start.environment);
-    const fs::path place = output / "environments" / (start.environment + ".json");
-    if (!file || fs::exists(place)) continue;
-    make_directory(place.parent_path());
-    write_file(place, read_text_file(*file));
+    std::vector<std::string> keys = start.environments;
+    keys.push_back(start.environment);
+    for (const std::string& key : keys) {
+      const auto file = find_environment(part.file, key);
+      const fs::path place = output / "environments" / (key + ".json");
+      if (!file || fs::exists(place)) continue;
+      make_directory(place.parent_path());
+      write_file(place, read_text_file(*file));
+    }
   }
 }
 

@@ -128,6 +128,7 @@ struct ProcessStart {
   std::string label;        ///< the user's note; may be empty
   std::string environment;  ///< KEY of environments/KEY.json, see environments.h
   std::vector<GpuState> gpus;
+  std::vector<std::string> environments{};  ///< of each node where there are several; else empty
   friend bool operator==(const ProcessStart&, const ProcessStart&) = default;
 };
 

@@ -66,7 +66,8 @@ ProcessStart read_start(const Json& row) {
                      .date = row.value("date", ""),
                      .label = row.value("label", ""),
                      .environment = row.value("environment", ""),
-                     .gpus = {}};
+                     .gpus = {},
+                     .environments = row.value("environments", std::vector<std::string>{})};
   for (const Json& gpu : row.value("gpus", Json::array())) {
     start.gpus.push_back(read_gpu_state(gpu));
   }

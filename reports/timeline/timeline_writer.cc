@@ -174,6 +174,7 @@ OrderedJson to_json(const ProcessStart& start) {
   OrderedJson row{{"start", start.start}, {"date", start.date}};
   if (!start.label.empty()) row["label"] = start.label;
   row["environment"] = start.environment;
+  if (!start.environments.empty()) row["environments"] = start.environments;
   row["gpus"] = OrderedJson::array();
   for (const GpuState& gpu : start.gpus) row["gpus"].push_back(to_json(gpu));
   return row;

@@ -10,8 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <mutex>
 #include <ostream>
+#include <set>
 #include <streambuf>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -110,14 +114,48 @@ fs::path behind_links(const fs::path& file) {
   return at;
 }
 
+constexpr std::string_view kTemporaryBegin = ".foretrace-";
+constexpr std::string_view kTemporaryEnd = ".tmp";
+
+/// What a process left that was killed while it wrote: of our names, a day old, and nobody's. A
+/// process that still writes holds a lock on its file.
+void remove_if_left_behind(const fs::path& file) {
+  constexpr std::time_t kDay = 24 * 60 * 60;
+  const OpenedFile opened{::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+  struct stat status {};
+  if (opened.descriptor < 0 || ::fstat(opened.descriptor, &status) != 0) return;
+  const bool is_old = status.st_mtime < std::time(nullptr) - kDay;
+  if (!S_ISREG(status.st_mode) || !is_old || status.st_uid != ::geteuid()) return;
+  if (::flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(file.c_str());
+}
+
+/// Once for each directory that this process writes to.
+void remove_left_behind(const fs::path& directory) {
+  static std::mutex mutex;
+  static std::set<fs::path> seen;
+  const std::scoped_lock lock{mutex};
+  if (!seen.insert(directory).second) return;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator{directory.empty() ? "." : directory, none}) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kTemporaryBegin) && name.ends_with(kTemporaryEnd)) {
+      remove_if_left_behind(entry.path());
+    }
+  }
+}
+
 OpenedFile create_beside(const fs::path& target, const fs::path& file) {
   static std::atomic<unsigned> count{0};
+  remove_left_behind(target.parent_path());
   constexpr int kMostTries = 1000;
   for (int tries = 0;; ++tries) {
-    const fs::path name =
-        target.parent_path() / fmt::format(".foretrace-{}-{}.tmp", ::getpid(), count++);
+    const fs::path name = target.parent_path() / fmt::format("{}{}-{}{}", kTemporaryBegin,
+                                                             ::getpid(), count++, kTemporaryEnd);
     const int made = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (made >= 0) return OpenedFile{made, name};
+    if (made >= 0) {
+      (void)::flock(made, LOCK_SH | LOCK_NB);  // not every file system can
+      return OpenedFile{made, name};
+    }
     if (errno != EEXIST || tries == kMostTries) throw cannot_write(file, errno);
   }
 }

@@ -77,8 +77,8 @@ class TaskGraphReader {
     const YamlNode* id = map.optional("id");
     Task task{{{},
                id == nullptr ? "" : read_word(reader_, *id, "an id"),
-               entry.key.line,
-               entry.key.column,
+               entry.key.place().first,
+               entry.key.place().second,
                {}},
               syntax->read(fields),
               {}};

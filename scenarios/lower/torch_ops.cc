@@ -75,7 +75,8 @@ void read_batched(OpFields& batch, const YamlNode& node, const GroupCall& call, 
   OpFields fields{batch.reader(), map};
   const YamlNode* id = map.optional("id");
   std::string label = id == nullptr ? "" : read_word(batch.reader(), *id, "an id");
-  Lowering inner{batch.program(), out.thread(), {{}, {}, key.line, key.column, {}}, group};
+  Lowering inner{
+      batch.program(), out.thread(), {{}, {}, key.place().first, key.place().second, {}}, group};
   if (key.text == "isend") {
     inner.add(read_transfer<NcclSend>(fields, call), std::move(label));
   } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <tuple>
 
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/reader.h"
@@ -42,8 +43,7 @@ class ExpectationReader {
     MapReader map{entry.value, entry.key.text, reader_.problems};
     Expectation result;
     result.kind = entry.key.text;
-    result.line = entry.key.line;
-    result.column = entry.key.column;
+    std::tie(result.line, result.column) = entry.key.place();
     (this->*kind->read)(map, result);
     read_machines(map, "only_on", result.on);
     read_machines(map, "not_on", result.not_on);

@@ -98,8 +98,8 @@ void read_environment(Reader& reader, const YamlNode* node) {
     if (value.empty()) continue;
     values[name] = &entry.value;
     reader.program.environment[name] = value;
-    reader.program.environment_spots[name] = {reader.problems.file(), entry.key.line,
-                                              entry.key.column};
+    reader.program.environment_spots[name] = {reader.problems.file(), entry.key.place().first,
+                                              entry.key.place().second};
   }
   for (const EnvironmentProblem& wrong : check_environment(reader.program.environment)) {
     reader.problems.error(*values.at(wrong.name), wrong.message, wrong.hint);

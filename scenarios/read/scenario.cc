@@ -217,11 +217,12 @@ std::string digest(const std::string& text) {
 }  // namespace
 
 Checked<ReadProgram> read_scenario(std::string_view text, const std::string& file,
-                                   const ParameterValues& parameters) {
+                                   const ParameterValues& parameters, IncludedTexts* parts) {
   Reader reader{file};
   reader.program.file = file;
   reader.program.summary = first_comment(text);
-  const YamlNode root = parse_yaml(text, reader.problems);
+  YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() == 0) put_in_parts(root, reader.problems, parts);
   if (reader.problems.error_count() == 0 && has_training_step(root)) {
     const Expanded expanded = expand_training_step(reader, root, parameters, training::Ranks::All);
     if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
@@ -276,9 +277,20 @@ std::string network_text(const Program& program) {
   return text;
 }
 
-Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters) {
+std::string self_contained(std::string_view text, const std::string& file, IncludedTexts* parts) {
+  Problems problems{file};
+  YamlNode root = parse_yaml(text, problems);
+  const bool includes = problems.error_count() == 0 && put_in_parts(root, problems, parts);
+  if (problems.error_count() > 0) throw UsageError{render(problems.take(), text)};
+  if (!includes) return std::string{text};
+  const std::string summary = first_comment(text);
+  return (summary.empty() ? "" : "# " + summary + "\n") + yaml_text(root);
+}
+
+Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters,
+                      IncludedTexts* parts) {
   const std::string text = read_text_file(file);
-  auto read = read_scenario(text, file.string(), parameters);
+  auto read = read_scenario(text, file.string(), parameters, parts);
   if (!read) throw UsageError{render(read.error(), text)};
   if (!read->warnings.empty()) print_error("{}", render(read->warnings, text));
   return std::move(read->program);

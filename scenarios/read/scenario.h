@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/include/include.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/training_step/expand.h"
@@ -23,13 +24,22 @@ struct ReadProgram {
   Diagnostics warnings;
 };
 
-/// Reads, expands and checks `text`. `file` is the name diagnostics show.
+/// Reads, expands and checks `text`. `file` is the name diagnostics show, and what includes are
+/// relative to; `parts` are the texts that they find, kept there or, when it is not empty, taken
+/// from there instead of the disk.
 Checked<ReadProgram> read_scenario(std::string_view text, const std::string& file,
-                                   const ParameterValues& parameters = {});
+                                   const ParameterValues& parameters = {},
+                                   IncludedTexts* parts = nullptr);
+
+/// `text` with what it includes in the includes' places: a scenario that needs no other file.
+/// Without an include it is `text` itself. Throws UsageError with the rendered diagnostics.
+std::string self_contained(std::string_view text, const std::string& file,
+                           IncludedTexts* parts = nullptr);
 
 /// The same from disk. Throws UsageError with the rendered diagnostics when the file is missing,
 /// not text, or wrong; prints the warnings to stderr.
-Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters = {});
+Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters = {},
+                      IncludedTexts* parts = nullptr);
 
 /// A text that training::expand() wrote, with its head: read in a tenth of the time, and not
 /// searched for mistakes, which it has none of.

@@ -1,4 +1,5 @@
-// `threads:` and the blocks inside: repeat, for_each, when, region, nccl_group, graph_capture.
+// `threads:` and the blocks inside: repeat, for_each, when, region, nccl_group, graph_capture. Of
+// `include` there is nothing left here (scenarios/include).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -202,8 +203,8 @@ class ThreadReader {
     const YamlNode* id = map.optional("id");
     Op op{{},
           id == nullptr ? "" : read_word(reader_, *id, "an id"),
-          entry.key.line,
-          entry.key.column,
+          entry.key.place().first,
+          entry.key.place().second,
           HostBarrier{}};
     if (is_lowered) {
       OpFields fields{reader_, map};
@@ -332,6 +333,8 @@ constexpr std::array kBlocks{
     BlockSyntax{"for_each", "index in ops", "the same for each index below a number: in: devices"},
     BlockSyntax{"when", "condition ops [otherwise]",
                 "only in processes for which it holds: condition: process == 0"},
+    BlockSyntax{"include", "file [with]",
+                "in its place the operations of another file, with values for its parameters"},
     BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
     BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
     BlockSyntax{"graph_capture", "graph stream ops", "what is queued inside becomes a CUDA graph"},

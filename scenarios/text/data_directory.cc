@@ -2,6 +2,7 @@
 
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 
@@ -60,6 +61,18 @@ const fs::path& data_directory() {
       (named == nullptr ? std::string{} : std::string{"; FORETRACE_DATA="} + named + " has none") +
       "\n  hint: they lie above the program or in share/foretrace beside it; set FORETRACE_DATA to "
       "the directory that has models/machines and scenarios"};
+}
+
+std::vector<fs::path> shipped_scenarios() {
+  std::vector<fs::path> found;
+  std::error_code none;
+  if (found_data().empty()) return found;
+  for (const auto& entry : fs::recursive_directory_iterator{found_data() / "scenarios", none}) {
+    if (entry.path().extension() != ".yaml") continue;
+    found.push_back(entry.path().lexically_relative(found_data()));
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 fs::path shipped_file(const fs::path& file) {

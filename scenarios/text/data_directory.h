@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 namespace foretrace {
 
@@ -14,5 +15,8 @@ const std::filesystem::path& data_directory();
 /// Of a file or directory that a user names: `file` itself where it is, else the shipped one of
 /// that name ("scenarios/examples/prefetch_two_streams.yaml" from anywhere), else `file`.
 std::filesystem::path shipped_file(const std::filesystem::path& file);
+
+/// The shipped scenarios, by their names in the repository; none without data_directory().
+std::vector<std::filesystem::path> shipped_scenarios();
 
 }  // namespace foretrace

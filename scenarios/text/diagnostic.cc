@@ -47,16 +47,6 @@ Excerpt excerpt_around(std::string_view line, std::size_t column) {
           head.size() + display_width(line.substr(begin, at - begin))};
 }
 
-std::string_view line_of(std::string_view text, int line) {
-  for (int current = 1; current < line; ++current) {
-    const auto newline = text.find('\n');
-    if (newline == std::string_view::npos) return {};
-    text.remove_prefix(newline + 1);
-  }
-  const auto found = text.substr(0, text.find('\n'));
-  return found.ends_with('\r') ? found.substr(0, found.size() - 1) : found;
-}
-
 /// Levenshtein's distance, with a swap of neighbours counted as one edit.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
@@ -78,6 +68,16 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::string_view line_of(std::string_view text, int line) {
+  for (int current = 1; current < line; ++current) {
+    const auto newline = text.find('\n');
+    if (newline == std::string_view::npos) return {};
+    text.remove_prefix(newline + 1);
+  }
+  const auto found = text.substr(0, text.find('\n'));
+  return found.ends_with('\r') ? found.substr(0, found.size() - 1) : found;
+}
+
 std::string render(const Diagnostic& diagnostic, std::string_view source_line) {
   const SourceSpot& at = diagnostic.at;
   std::string text = at.line > 0 ? fmt::format("{}:{}:{}: ", at.file, at.line, at.column)
@@ -89,6 +89,9 @@ std::string render(const Diagnostic& diagnostic, std::string_view source_line) {
     text += fmt::format("  {}\n  {:>{}}\n", excerpt.text, "^", excerpt.caret + 1);
   }
   if (!diagnostic.hint.empty()) text += fmt::format("  hint: {}\n", diagnostic.hint);
+  for (const SourceSpot& from : diagnostic.included_from) {
+    text += fmt::format("  included from {}:{}:{}\n", from.file, from.line, from.column);
+  }
   return text;
 }
 
@@ -96,11 +99,13 @@ std::string render(const Diagnostics& diagnostics, std::string_view source_text)
   std::vector<const Diagnostic*> sorted;
   for (const Diagnostic& diagnostic : diagnostics) sorted.push_back(&diagnostic);
   std::ranges::stable_sort(sorted, {}, [](const Diagnostic* d) {
-    return std::pair{d->at.line, d->at.column};
+    return std::pair{outermost(*d).line, outermost(*d).column};
   });
   std::string text;
   for (std::size_t i = 0; i < std::min(sorted.size(), kShownDiagnostics); ++i) {
-    text += render(*sorted[i], line_of(source_text, sorted[i]->at.line));
+    const Diagnostic& one = *sorted[i];
+    text += render(one, one.included_from.empty() ? line_of(source_text, one.at.line)
+                                                  : std::string_view{one.line_text});
   }
   if (sorted.size() > kShownDiagnostics) {
     text += fmt::format("... and {} more\n", sorted.size() - kShownDiagnostics);

@@ -26,6 +26,8 @@ struct Diagnostic {
   std::string message;
   std::string hint;  ///< May be empty: "did you mean 'stream'?"
   Severity severity = Severity::Error;
+  std::vector<SourceSpot> included_from{};  ///< of an included file: who includes it, and so on
+  std::string line_text{};                  ///< of an included file: the line that `at` names
 };
 
 using Diagnostics = std::vector<Diagnostic>;
@@ -39,8 +41,17 @@ using Checked = tl::expected<T, Diagnostics>;
 /// cut around the caret.
 std::string render(const Diagnostic& diagnostic, std::string_view source_line);
 
-/// All of them, in the order of the file, each with its line taken from `source_text`.
+/// All of them, in the order of the file, each with its line taken from `source_text`, or from
+/// where it was included.
 std::string render(const Diagnostics& diagnostics, std::string_view source_text);
+
+/// Where in the scenario's own file it is: at the include, for what stands in another.
+inline const SourceSpot& outermost(const Diagnostic& diagnostic) {
+  return diagnostic.included_from.empty() ? diagnostic.at : diagnostic.included_from.back();
+}
+
+/// The line's text, of a text with lines from 1 on; empty where there is none.
+std::string_view line_of(std::string_view text, int line);
 
 /// "did you mean 'stream'?" when one of `known` is close to `given`; otherwise the choices, if few.
 std::string suggest(std::string_view given, const std::vector<std::string>& known);

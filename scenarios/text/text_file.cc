@@ -9,11 +9,14 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <tuple>
+#include <vector>
 
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/diagnostic.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -25,6 +28,8 @@ using FileIdentity = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
 FileIdentity identity_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
 }
+
+constexpr const char* kNoSuchFile = "there is no such file";
 
 struct InputFiles {
   std::mutex mutex;
@@ -45,7 +50,7 @@ std::string why_not_plain(mode_t mode) {
 }
 
 std::string why_not_opened() {
-  if (errno == ENOENT || errno == ENOTDIR) return "there is no such file";
+  if (errno == ENOENT || errno == ENOTDIR) return kNoSuchFile;
   return fmt::format("the file cannot be read: {}", std::strerror(errno));
 }
 
@@ -86,10 +91,39 @@ tl::expected<std::string, std::string> read_plain_file(const std::filesystem::pa
   return text;
 }
 
+std::string similar_file(const std::filesystem::path& file) {
+  constexpr std::size_t kMostLooked = 5000;
+  std::error_code none;
+  std::map<std::string, std::filesystem::path> by_name;
+  const auto look = [&](const std::filesystem::path& found) {
+    if (found.extension() == file.extension()) by_name.try_emplace(found.filename(), found);
+  };
+  const std::filesystem::path beside = file.has_parent_path() ? file.parent_path() : ".";
+  for (const auto& entry : std::filesystem::directory_iterator{beside, none}) {
+    if (by_name.size() < kMostLooked && entry.is_regular_file(none)) {
+      look(file.parent_path() / entry.path().filename());
+    }
+  }
+  if (file.is_relative()) {
+    for (const std::filesystem::path& shipped : shipped_scenarios()) look(shipped);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, path] : by_name) names.push_back(name);
+  const std::string hint = suggest(file.filename().string(), names);
+  for (const auto& [name, path] : by_name) {
+    if (hint == fmt::format("did you mean '{}'?", name)) {
+      return fmt::format("did you mean '{}'?", path.string());
+    }
+  }
+  return {};
+}
+
 std::string read_text_file(const std::filesystem::path& file, std::size_t most) {
   auto text = read_plain_file(file, most);
-  if (!text) throw UsageError{fmt::format("{}: error: {}\n", file.string(), text.error())};
-  return *std::move(text);
+  if (text) return *std::move(text);
+  const std::string hint = text.error() == kNoSuchFile ? similar_file(file) : "";
+  throw UsageError{fmt::format("{}: error: {}\n{}", file.string(), text.error(),
+                               hint.empty() ? "" : fmt::format("  hint: {}\n", hint))};
 }
 
 bool is_input(const std::filesystem::path& file) {

@@ -20,6 +20,10 @@ tl::expected<std::string, std::string> read_plain_file(const std::filesystem::pa
 /// The same; throws UsageError naming the file.
 std::string read_text_file(const std::filesystem::path& file, std::size_t most = kLargestText);
 
+/// For a file that is not there: "did you mean 'scenarios/streams/small_kernels.yaml'?", one of its
+/// directory or a shipped scenario with a name like it; empty when there is none.
+std::string similar_file(const std::filesystem::path& file);
+
 /// Whether this process has read the file, by this name or another, as it is now.
 bool is_input(const std::filesystem::path& file);
 

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "scenarios/text/diagnostic.h"
@@ -17,12 +19,21 @@ struct YamlEntry;
 struct YamlNode {
   enum class Kind : std::uint8_t { Null, Scalar, Sequence, Map };
   Kind kind = Kind::Null;
-  bool quoted = false;  ///< Scalar: its text begins one column later than the node
-  int line{};           ///< 1-based, of the first character
+  bool quoted = false;     ///< Scalar: its text begins one column later than the node
+  bool is_filled = false;  ///< Scalar: its text is not the file's: parameters of a part are in it
+  std::uint16_t source{};  ///< the file that it is from: Problems::add_source; 0 the file itself
+  int line{};              ///< 1-based, of the first character
   int column{};
+  int include_line{};  ///< of another file: the include in the file itself that brought it
+  int include_column{};
   std::string text;                ///< Scalar
   std::vector<YamlNode> items;     ///< Sequence
   std::vector<YamlEntry> entries;  ///< Map, in the order of the file
+
+  /// Line and column in the file itself.
+  std::pair<int, int> place() const {
+    return source == 0 ? std::pair{line, column} : std::pair{include_line, include_column};
+  }
 };
 struct YamlEntry {
   YamlNode key;  ///< always a Scalar
@@ -40,6 +51,17 @@ class Problems {
   void warning(const YamlNode& at, std::string message, std::string hint = {});
   void add(int line, int column, Severity severity, std::string message, std::string hint = {});
 
+  /// A file that `include`, a node of the file itself or of an earlier source, brings in. Returns
+  /// its number; 0 when there are too many.
+  std::uint16_t add_source(std::string file, std::shared_ptr<const std::string> text,
+                           const YamlNode& include);
+  /// The file that a node is from, as diagnostics name it.
+  const std::string& file_of(const YamlNode& node) const;
+  /// Whether `file` includes the node, over any number of files.
+  bool is_within(const YamlNode& node, const std::string& file) const;
+  /// How many files are around the node's.
+  int depth_of(const YamlNode& node) const;
+
   std::size_t error_count() const { return error_count_; }
   std::size_t count() const { return all_.size(); }  ///< errors and warnings
   /// Further ones are counted only: nobody reads the thousandth.
@@ -50,8 +72,17 @@ class Problems {
 
  private:
   static constexpr std::size_t kMostKept = 1000;
+  struct Source {
+    std::string file;
+    std::shared_ptr<const std::string> text;
+    SourceSpot included_at;
+    std::uint16_t included_by;  ///< its source
+  };
+  void add(const YamlNode& at, int offset, Severity severity, std::string message,
+           std::string hint);
 
   std::string file_;
+  std::vector<Source> sources_;  ///< source 1 first
   Diagnostics all_;
   std::size_t error_count_ = 0;
 };

@@ -30,15 +30,9 @@ struct ListOptions {
 };
 
 std::vector<std::string> scenario_files() {
+  data_directory();  // throws when there is none
   std::vector<std::string> files;
-  const auto& root = data_directory();
-  std::error_code none;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator{root / "scenarios", none}) {
-    if (entry.path().extension() != ".yaml") continue;
-    files.push_back(std::filesystem::relative(entry.path(), root).string());
-  }
-  std::ranges::sort(files);
+  for (const std::filesystem::path& file : shipped_scenarios()) files.push_back(file.string());
   return files;
 }
 

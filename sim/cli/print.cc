@@ -24,14 +24,16 @@ struct PrintOptions {
 void add_print_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<PrintOptions>();
   CLI::App& command = add_subcommand(
-      app, "print", "Write the scenario that a training step reads as, operation by operation",
+      app, "print",
+      "Write the scenario that a file reads as: a training step operation by operation, "
+      "includes put in",
       "foretrace print scenarios/training/llama3_8b_fsdp.yaml > expanded.yaml");
-  command.add_option("file", options->file, "Scenario file with a training_step")->required();
+  command.add_option("file", options->file, "Scenario file")->required();
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] {
     const std::string text = read_text_file(options->file);
     const auto expanded = read_training(text, options->file, options->parameters);
-    print_out("{}", expanded ? expanded->text : text);
+    print_out("{}", expanded ? expanded->text : self_contained(text, options->file));
     exit_code = kDone;
   });
 }

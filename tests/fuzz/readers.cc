@@ -41,10 +41,20 @@ void require_shown(const Diagnostics& problems, std::string_view text) {
   require(!problems.empty() && !render(problems, text).empty());
 }
 
+/// What follows the line "# part.yml" is the text of a part of that name. Written in one file the
+/// scenario is the same program.
 void read_as_scenario(std::string_view bytes) {
-  const auto read = read_scenario(bytes, "fuzz.yaml");
-  if (!read) return require_shown(read.error(), bytes);
-  static_cast<void>(render(read->warnings, bytes));
+  constexpr std::string_view kPart = "\n# part.yml\n";
+  const std::size_t end = std::min(bytes.find(kPart), bytes.size());
+  const std::string_view text = bytes.substr(0, end);
+  IncludedTexts parts{{"part.yml", std::string{bytes.substr(std::min(end + 1, bytes.size()))}}};
+  const auto read = read_scenario(text, "fuzz.yaml", {}, &parts);
+  if (!read) return require_shown(read.error(), text);
+  static_cast<void>(render(read->warnings, text));
+  if (end != bytes.size()) {
+    const auto again = read_scenario(self_contained(text, "fuzz.yaml", &parts), "again.yaml");
+    require(again.has_value() && again->program.hash == read->program.hash);
+  }
   static_cast<void>(too_large_to_simulate(read->program));
 }
 

@@ -77,8 +77,8 @@ class ProgressLine {
 };
 
 int run_sweep(const SweepOptions& options) {
-  const sweep::Sweep sweep{options.file, read_text_file(options.file), axes_of(options),
-                           options.fidelity};
+  const sweep::Sweep sweep{options.file, self_contained(read_text_file(options.file), options.file),
+                           axes_of(options), options.fidelity};
   check_machines(sweep.axes);
   const std::vector<sweep::Point> points = sweep::points_of(sweep.axes);
   const sweep::Share share = sweep::share_of_environment();

@@ -65,15 +65,9 @@ class FakeCalibration : public FakeGpu {
 
   Ended calibrate(int processes, const std::string& more = "",
                   const std::string& environment = "") const {
-    const std::string launcher =
-        processes == 0 ? ""
-                       : fmt::format(
-                             "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} "
-                             "--bind-to none --oversubscribe -n {}",
-                             FORETRACE_MPIEXEC, processes);
     return run_shell(fmt::format("{} {} {} calibrate --scenarios {} -o {} --repetitions 8 {}",
-                                 environment, launcher, FORETRACE_HW_FAKE, directory_.string(),
-                                 (directory_ / "runs").string(), more));
+                                 environment, launcher(processes), FORETRACE_HW_FAKE,
+                                 directory_.string(), (directory_ / "runs").string(), more));
   }
 
   nlohmann::json step(const std::string& where) const {
@@ -145,6 +139,17 @@ TEST_F(FakeCalibration, AProcessThatDiesEndsTheStartAndTheNextGoesOnBehindIt) {
   const Ended again = calibrate(2);
   EXPECT_EQ(again.exit_code, 1) << again.output;
   EXPECT_THAT(again.output, HasSubstr("failed 2_ranks/sweep: the start ended while it was"));
+}
+
+TEST_F(FakeCalibration, OnTwoHostsItSweepsWholeNodes) {
+  add("calibration", "pair", kTwoProcesses);
+  const Ended ended =
+      on_hosts("one:1,two:1", 2, "calibrate --repetitions 8 --scenarios " + directory_.string());
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, AllOf(HasSubstr("2 nodes of 4 x"), HasSubstr("3 scenarios measured"),
+                                  HasSubstr("skipped pair: needs 2 processes on one node")));
+  EXPECT_THAT(result("2_ranks/sweep").regions, SizeIs(2 * 3));
+  EXPECT_EQ(result("2_ranks/sweep").origin.versions.at("hosts"), "2");
 }
 
 TEST_F(FakeCalibration, RefusesMoreProcessesThanGpus) {

@@ -54,6 +54,19 @@ TEST_F(FakeGpu, TwoProcessesBothCountAndAnExtraOneIdles) {
   EXPECT_THAT(timeline.lanes, SizeIs(2));
 }
 
+TEST_F(FakeGpu, AScenarioOfPartsIsSentToAllProcesses) {
+  std::ofstream{directory_ / "wait.yml"} << "ops: [{device_synchronize: {}}]";
+  const Ended ended = measure(scenario("parts", R"(
+processes: 2
+threads:
+  main: [{region: {name: wait, ops: [{include: {file: wait.yml}}]}}]
+)") + " --repetitions 2",
+                              2);
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(result("parts").regions, SizeIs(2));
+  EXPECT_EQ(result("parts").ops.at(1).line, 6) << "where the include stands";
+}
+
 TEST_F(FakeGpu, SeveralFilesInOneStart) {
   const Ended ended = measure(
       scenario("one", kOneProcess) + " " + scenario("two", kTwoProcesses) + " --repetitions 2", 2);

@@ -84,14 +84,25 @@ class FakeGpu : public testing::Test {
   /// `processes` 0: without mpirun.
   Ended measure(const std::string& arguments, int processes = 0,
                 const std::string& environment = "") const {
-    const std::string launcher =
-        processes == 0 ? ""
-                       : fmt::format(
-                             "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} "
-                             "--bind-to none --oversubscribe -n {}",
-                             FORETRACE_MPIEXEC, processes);
-    return run_shell(fmt::format("{} {} {} measure {} -o {}", environment, launcher,
+    return run_shell(fmt::format("{} {} {} measure {} -o {}", environment, launcher(processes),
                                  FORETRACE_HW_FAKE, arguments, (directory_ / "runs").string()));
+  }
+  /// So many processes on each of `hosts`; each is this machine, and they share nothing but files.
+  Ended on_hosts(const std::string& hosts, int processes, const std::string& arguments,
+                 const std::string& environment = "") const {
+    return run_shell(
+        fmt::format("{} {} --mca plm_rsh_agent {} --mca routed direct --mca btl tcp,self --mca "
+                    "mpi_yield_when_idle 1 "
+                    "--host {} {} {} -o {}",
+                    environment, launcher(processes), FORETRACE_SEVERAL_HOSTS, hosts,
+                    FORETRACE_HW_FAKE, arguments, (directory_ / "runs").string()));
+  }
+  static std::string launcher(int processes) {
+    if (processes == 0) return "";
+    return fmt::format(
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --bind-to none "
+        "--oversubscribe -n {}",
+        FORETRACE_MPIEXEC, processes);
   }
 
   std::filesystem::path run(const std::string& name) const { return directory_ / "runs" / name; }

@@ -195,14 +195,16 @@ TEST_F(ResultFilesTest, KeepsTheEnvironmentOfEveryStart) {
     ResultFiles first = files();
     first.open({});
     first.save_samples(samples({1}, 0));
-    first.add_start(start(0), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 33U}}}}});
+    first.add_start(start(0),
+                    {nlohmann::json{{"gpus", {{{"name", "X"}, {"temperature_celsius", 33U}}}}}});
     first.write(true);
   }
   StartRequest append;
   append.when_there = WhenThere::Append;
   ResultFiles second = files();
   second.open(append);
-  second.add_start(start(1), {{"gpus", {{{"name", "X"}, {"temperature_celsius", 44U}}}}});
+  second.add_start(start(1),
+                   {nlohmann::json{{"gpus", {{{"name", "X"}, {"temperature_celsius", 44U}}}}}});
   second.write(true);
   const auto starts = read_timeline(second.files().result()).origin.starts;
   ASSERT_THAT(starts, SizeIs(2));
@@ -227,12 +229,12 @@ TEST_F(ResultFilesTest, KnowsTheStartsOfWhatWasInterruptedBeforeItsTrace) {
   ResultFiles first = files();
   first.open({});
   first.save_samples(samples({1, 2}, 0));
-  first.add_start(start(0), {{"gpus", nlohmann::json::array()}});
+  first.add_start(start(0), {nlohmann::json{{"gpus", nlohmann::json::array()}}});
   first.write(false);
   ResultFiles second = files();
   const StartPlan plan = second.open({});
   EXPECT_EQ(plan.start, 1U);
-  second.add_start(start(1), {{"gpus", nlohmann::json::array()}});
+  second.add_start(start(1), {nlohmann::json{{"gpus", nlohmann::json::array()}}});
   second.write(true);
   EXPECT_THAT(read_timeline(second.files().result()).origin.starts, SizeIs(2));
 }
