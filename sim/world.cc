@@ -18,6 +18,28 @@ Bandwidth rate_of(const Machine& machine, Param param) {
   return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
 }
 
+/// The internal streams of process groups, which only their members make: those that the threads of
+/// a process name, by process.
+std::map<std::uint32_t, std::set<std::uint32_t>> group_streams(const Program& program) {
+  std::map<const foretrace::HostThread*, std::set<std::uint32_t>> named;
+  for_each_op(program, [&](const foretrace::HostThread& thread, const Op& op, Around) {
+    const StreamRef* stream = op_facts(op.kind).stream;
+    if (stream != nullptr) named[&thread].insert(stream->first.value);
+  });
+  std::map<std::uint32_t, std::set<std::uint32_t>> of;
+  for (const auto& [thread, streams] : named) {
+    for (const std::uint32_t process : thread->processes) {
+      for (const std::uint32_t first : streams) {
+        for (std::uint32_t d = 0; d < program.devices; ++d) of[process].insert(first + d);
+      }
+    }
+  }
+  return of;
+}
+
+/// "world.stream(0)": no name of a scenario has a dot.
+bool is_internal(const Stream& stream) { return stream.name.find('.') != std::string::npos; }
+
 }  // namespace
 
 World::World(Engine& engine, const Program& program, const Machine& machine, Recorder& recorder,
@@ -46,6 +68,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
                              1 / share_of(MachineFault::Part::Gpu, gpu), jitter_of(gpu), gpu}));
   }
   barriers_.resize(program.barriers.size());
+  const auto used = group_streams(program);
   for (std::uint32_t p = 0; p < program.processes; ++p) {
     Process& process = processes_.emplace_back(engine, machine, p);
     if (!runs_[p]) continue;
@@ -57,7 +80,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
           {LaneKind::Stream, node_of(gpu_index(p, stream.device)), p, stream.device, stream.name});
       process.streams.push_back(make_stream(process, stream, lane));
     }
-    share_hardware_queues(process);
+    const auto own = used.find(p);
+    share_hardware_queues(process, own == used.end() ? std::set<std::uint32_t>{} : own->second);
     process.events.resize(program.events.size());
     process.signals.resize(program.signals.size());
     for (std::size_t g = 0; g < program.graphs.size(); ++g) {
@@ -97,8 +121,9 @@ StreamQueue& World::per_thread_stream(Process& process, std::uint32_t thread_lan
   return *stream;
 }
 
-/// Streams take the GPU's hardware queues in turn. With enough of them nobody shares.
-void World::share_hardware_queues(Process& process) {
+/// Streams take the GPU's hardware queues in turn. With enough of them nobody shares. Of the
+/// process groups' streams the process makes those that it uses.
+void World::share_hardware_queues(Process& process, const std::set<std::uint32_t>& used) {
   constexpr std::uint32_t kDefaultConnections = 8;  // of CUDA_DEVICE_MAX_CONNECTIONS
   std::uint32_t queues = kDefaultConnections;
   const auto setting = program_.environment.find("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -109,8 +134,10 @@ void World::share_hardware_queues(Process& process) {
   queues = std::clamp(queues, 1U, std::max(1U, machine_.count(Param::HardwareQueues)));
   for (std::uint32_t device = 0; device < program_.devices; ++device) {
     std::vector<StreamQueue*> created;
-    for (const auto& stream : process.streams) {
+    for (std::uint32_t id = 0; id < process.streams.size(); ++id) {
+      const auto& stream = process.streams[id];
       const Stream& declared = stream->declared();
+      if (is_internal(declared) && !used.contains(id)) continue;
       const bool is_default = declared.kind == StreamKind::LegacyDefault ||
                               declared.kind == StreamKind::PerThreadDefault;
       if (declared.device == device && !is_default) created.push_back(stream.get());

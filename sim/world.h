@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -140,7 +141,7 @@ class World {
   void add_fabric();
   std::unique_ptr<StreamQueue> make_stream(Process& process, const Stream& declared,
                                            std::uint32_t lane);
-  void share_hardware_queues(Process& process);
+  void share_hardware_queues(Process& process, const std::set<std::uint32_t>& used);
   void add_links();
   void add_host_links();
   const HostLinks& host_links(const Process& process) const;
