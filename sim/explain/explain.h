@@ -1,0 +1,35 @@
+// Why a run takes as long as it does: its timeline, and the same program without one cause after
+// the other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/timeline/timeline.h"
+#include "scenarios/program/program.h"
+#include "sim/explain/idle.h"
+#include "sim/explain/repair.h"
+
+namespace foretrace::explain {
+
+struct Gain {
+  Cause cause{};
+  double seconds = 0;  ///< of the run without it
+  double gain = 0;     ///< share of the run's time that is saved
+};
+
+struct Explanation {
+  double seconds = 0;       ///< its longest region, all executions; without regions the whole run
+  std::vector<Gain> gains;  ///< what gains most first; causes that cannot be taken away are absent
+};
+
+/// Simulates the program as it is and without each cause, in forked children. Call before any
+/// engine exists in this process. Throws UsageError when the machine cannot run it.
+Explanation explain(const Program& program, const Machine& machine);
+
+/// For people: the causes by what they cost, what each GPU does, the critical path.
+std::string text_of(const Timeline& timeline, const Explanation& explanation);
+std::string json_of(const Timeline& timeline, const Explanation& explanation);
+
+}  // namespace foretrace::explain

@@ -1,0 +1,236 @@
+#include "sim/explain/idle.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "reports/timeline/span_class.h"
+
+namespace foretrace::explain {
+namespace {
+
+using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// Sorted and disjoint.
+Times joined(Times times) {
+  std::ranges::sort(times);
+  Times result;
+  for (const auto& time : times) {
+    if (time.second <= time.first) continue;
+    if (result.empty() || time.first > result.back().second) {
+      result.push_back(time);
+    } else {
+      result.back().second = std::max(result.back().second, time.second);
+    }
+  }
+  return result;
+}
+
+/// `times` without what `taken` covers; both joined.
+Times without(const Times& times, const Times& taken) {
+  Times rest;
+  auto at = taken.begin();
+  for (auto [begin, end] : times) {
+    while (at != taken.end() && at->second <= begin) ++at;
+    for (auto cut = at; cut != taken.end() && cut->first < end; ++cut) {
+      if (cut->first > begin) rest.emplace_back(begin, cut->first);
+      begin = std::max(begin, cut->second);
+    }
+    if (begin < end) rest.emplace_back(begin, end);
+  }
+  return rest;
+}
+
+std::int64_t length(const Times& times) {
+  std::int64_t sum = 0;
+  for (const auto& [begin, end] : times) sum += end - begin;
+  return sum;
+}
+
+bool moves_to_one_peer(const OpRow& op) {
+  return op.kind.find("send") != std::string::npos || op.kind.find("recv") != std::string::npos;
+}
+
+/// What a GPU's spans say of it.
+struct GpuSpans {
+  Times kernels, copies, transfers, late, collectives;
+  std::vector<const Span*> by_begin;
+};
+
+class Reader {
+ public:
+  explicit Reader(const Timeline& timeline) : timeline_{timeline} { read(); }
+
+  std::vector<GpuTime> times() {
+    std::vector<GpuTime> all;
+    for (auto& [key, spans] : gpus_) all.push_back(time_of(key.first, key.second, spans));
+    return all;
+  }
+
+ private:
+  using Call = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  ///< op, instance, process
+
+  const Lane& lane_of(const Span& span) const { return timeline_.lanes[span.lane]; }
+  const OpRow& op_of(const Span& span) const { return timeline_.ops[span.op]; }
+  SpanClass kind_of(const Span& span) const { return class_of(op_of(span), lane_of(span)); }
+
+  void read() {
+    std::vector<const Span*> collectives;
+    for (const Span& span : timeline_.spans) {
+      begin_ = std::min(begin_, span.begin_ns);
+      end_ = std::max(end_, span.end_ns);
+      const Lane& lane = lane_of(span);
+      if (lane.device == kNoDevice) {
+        if (span.part == 0) calls_[{span.op, span.instance, lane.process}] = span.end_ns;
+        if (kind_of(span) == SpanClass::HostWait)
+          waits_[lane.process].emplace_back(span.begin_ns, span.end_ns);
+      } else if (kind_of(span) == SpanClass::Nccl && !moves_to_one_peer(op_of(span))) {
+        collectives.push_back(&span);
+      }
+    }
+    find_last_ranks(std::move(collectives));
+    for (auto& [process, times] : waits_) times = joined(std::move(times));
+    for (const Span& span : timeline_.spans) {
+      const Lane& lane = lane_of(span);
+      if (lane.device == kNoDevice || span.end_ns <= span.begin_ns) continue;
+      GpuSpans& gpu = gpus_[{lane.process, lane.device}];
+      const std::pair time{span.begin_ns, span.end_ns};
+      switch (kind_of(span)) {
+        case SpanClass::Kernel:
+          gpu.kernels.push_back(time);
+          break;
+        case SpanClass::Copy:
+          gpu.copies.push_back(time);
+          break;
+        case SpanClass::Nccl:
+          if (moves_to_one_peer(op_of(span))) {
+            gpu.transfers.push_back(time);
+          } else {
+            const std::int64_t all_here = std::min(span.end_ns, all_here_.at(&span));
+            gpu.late.emplace_back(span.begin_ns, all_here);
+            gpu.collectives.push_back(time);
+          }
+          break;
+        default:
+          continue;
+      }
+      gpu.by_begin.push_back(&span);
+    }
+  }
+
+  /// When the last rank of each collective has begun. Ranks may call it from different lines.
+  void find_last_ranks(std::vector<const Span*> spans) {
+    std::ranges::stable_sort(spans, {}, &Span::begin_ns);
+    std::map<std::tuple<std::string, std::uint64_t, std::uint32_t, std::uint32_t>, std::uint64_t>
+        counts;
+    std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, std::vector<const Span*>>
+        joined;
+    for (const Span* span : spans) {
+      const OpRow& op = op_of(*span);
+      const Lane& lane = lane_of(*span);
+      const std::uint64_t number = counts[{op.kind, op.size_bytes, lane.process, lane.device}]++;
+      joined[{op.kind, op.size_bytes, number}].push_back(span);
+    }
+    for (const auto& [key, ranks] : joined) {
+      for (const Span* span : ranks) all_here_[span] = ranks.back()->begin_ns;
+    }
+  }
+
+  GpuTime time_of(std::uint32_t process, std::uint32_t device, GpuSpans& spans) {
+    GpuTime time{.process = process, .device = device, .ns = end_ - begin_, .by_use = {}};
+    Times taken;
+    const auto take = [&](Use use, const Times& times) {
+      const Times all = joined(times);
+      time.by_use[static_cast<std::size_t>(use)] += length(without(all, taken));
+      Times both = taken;
+      both.insert(both.end(), all.begin(), all.end());
+      taken = joined(std::move(both));
+    };
+    take(Use::Kernel, spans.kernels);
+    take(Use::Copy, spans.copies);
+    take(Use::Bubble, spans.transfers);
+    take(Use::Straggler, spans.late);
+    take(Use::Communication, spans.collectives);
+    std::ranges::sort(spans.by_begin, {}, &Span::begin_ns);
+    for (const auto& [begin, end] : without({{begin_, end_}}, taken)) {
+      split_idle(begin, end, process, spans, time);
+    }
+    return time;
+  }
+
+  /// Nothing runs from `begin` to `end`: who is to blame, by the call of what comes next.
+  void split_idle(std::int64_t begin, std::int64_t end, std::uint32_t process,
+                  const GpuSpans& spans, GpuTime& time) const {
+    const auto add = [&](Use use, std::int64_t ns) {
+      time.by_use[static_cast<std::size_t>(use)] += std::max<std::int64_t>(0, ns);
+    };
+    const auto next = std::ranges::lower_bound(spans.by_begin, end, {}, &Span::begin_ns);
+    const auto waits = waits_.find(process);
+    // Behind its last work a stage of a pipeline waits for the stages behind it.
+    if (next == spans.by_begin.end()) {
+      return add(spans.transfers.empty() ? Use::Host : Use::Bubble, end - begin);
+    }
+    const Span& span = **next;
+    const auto call = calls_.find({span.op, span.instance, process});
+    const std::int64_t queued = call == calls_.end() ? begin : std::clamp(call->second, begin, end);
+    // From a wait of the host that ended in this gap, or just before it, to the next call's end.
+    constexpr std::int64_t kJustBefore = 20'000;  // ns, a call or two
+    const bool after_wait =
+        waits != waits_.end() && std::ranges::any_of(waits->second, [&](const auto& wait) {
+          return wait.second > begin - kJustBefore && wait.second <= queued;
+        });
+    // From the call to the kernel's begin, and between two kernels, the GPU needs some time, too.
+    constexpr std::int64_t kLaunch = 10'000;  // ns
+    const std::int64_t launched = end - queued <= kLaunch ? end : queued;
+    add(after_wait ? Use::Synchronization : Use::Host, launched - begin);
+    add(Use::Dependency, end - launched);
+  }
+
+  const Timeline& timeline_;
+  std::int64_t begin_ = INT64_MAX, end_ = 0;
+  std::map<Call, std::int64_t> calls_;  ///< when each returned
+  std::map<std::uint32_t, Times> waits_;
+  std::map<const Span*, std::int64_t> all_here_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, GpuSpans> gpus_;
+};
+
+}  // namespace
+
+std::string_view name_of(Use use) {
+  constexpr std::array<std::string_view, kUses> kNames{
+      "kernels",           "copies",    "bubble", "straggler", "communication", "synchronization",
+      "launch-bound host", "dependency"};
+  return kNames[static_cast<std::size_t>(use)];
+}
+
+std::vector<GpuTime> gpu_times(const Timeline& timeline) { return Reader{timeline}.times(); }
+
+CriticalPath critical_path(const Timeline& timeline) {
+  std::vector<const Span*> by_end;
+  std::int64_t begin = INT64_MAX;
+  for (const Span& span : timeline.spans) {
+    begin = std::min(begin, span.begin_ns);
+    const SpanClass kind = class_of(timeline.ops[span.op], timeline.lanes[span.lane]);
+    // Who only waits is on nobody's path.
+    if (kind == SpanClass::HostWait || kind == SpanClass::Order) continue;
+    if (span.end_ns > span.begin_ns) by_end.push_back(&span);
+  }
+  CriticalPath path;
+  if (by_end.empty()) return path;
+  std::ranges::sort(by_end, {}, &Span::end_ns);
+  std::int64_t at = by_end.back()->end_ns;
+  path.ns = at - begin;
+  for (auto span = by_end.rbegin(); span != by_end.rend(); ++span) {
+    if ((*span)->end_ns > at) continue;
+    path.nothing_ns += at - (*span)->end_ns;
+    const SpanClass kind = class_of(timeline.ops[(*span)->op], timeline.lanes[(*span)->lane]);
+    path.by_class[static_cast<std::size_t>(kind)] += (*span)->end_ns - (*span)->begin_ns;
+    at = (*span)->begin_ns;
+  }
+  path.nothing_ns += at - begin;
+  return path;
+}
+
+}  // namespace foretrace::explain

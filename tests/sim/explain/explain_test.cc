@@ -1,0 +1,70 @@
+// Six scenarios with a planted cause each, and the same without it.
+#include "sim/explain/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <ostream>
+#include <string>
+
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/data_directory.h"
+#include "sim/simulate.h"
+
+namespace foretrace::explain {
+namespace {
+
+struct Planted {
+  const char* scenario;
+  Cause cause;
+  friend std::ostream& operator<<(std::ostream& out, const Planted& planted) {
+    return out << planted.scenario;
+  }
+};
+
+class PlantedCause : public testing::TestWithParam<Planted> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedCause,
+    testing::Values(Planted{"synchronization_in_the_loop", Cause::Synchronization},
+                    Planted{"pageable_copies", Cause::Copy}, Planted{"straggler", Cause::Straggler},
+                    Planted{"launch_bound", Cause::Host},
+                    Planted{"slow_link", Cause::Communication}, Planted{"bubble", Cause::Bubble}),
+    [](const auto& tested) { return std::string{tested.param.scenario}; });
+
+Program shipped(const std::string& name) {
+  return load_scenario(data_directory() / "scenarios/explain" / (name + ".yaml"));
+}
+
+TEST_P(PlantedCause, IsNamedFirstAndItsGainIsThatOfTheRepairedScenario) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  const std::string name = GetParam().scenario;
+  const Explanation broken = explain(shipped(name), machine);
+  const Explanation repaired = explain(shipped(name + "_repaired"), machine);
+  ASSERT_FALSE(broken.gains.empty());
+  EXPECT_EQ(name_of(broken.gains.front().cause), name_of(GetParam().cause));
+  const double saved = broken.seconds - repaired.seconds;
+  EXPECT_NEAR(broken.seconds - broken.gains.front().seconds, saved, 0.1 * saved);
+  EXPECT_GT(saved, 0.1 * broken.seconds) << "nothing was planted";
+}
+
+TEST(GpuTimes, AddUpToTheRun) {
+  const Timeline timeline = simulate(shipped("straggler"), load_machine("h200-nvswitch-8"));
+  const auto gpus = gpu_times(timeline);
+  ASSERT_EQ(gpus.size(), 2u);
+  const auto share = [](const GpuTime& gpu, Use use) {
+    return static_cast<double>(gpu.by_use[static_cast<std::size_t>(use)]) /
+           static_cast<double>(gpu.ns);
+  };
+  for (const GpuTime& gpu : gpus) {
+    EXPECT_EQ(std::accumulate(gpu.by_use.begin(), gpu.by_use.end(), std::int64_t{0}), gpu.ns);
+  }
+  // 300 us of work and 150 us of waiting in each of its iterations; the other waits for nobody.
+  EXPECT_NEAR(share(gpus[0], Use::Straggler), 0.5 * share(gpus[0], Use::Kernel), 0.02);
+  EXPECT_LT(share(gpus[1], Use::Straggler), 0.01);
+  const CriticalPath path = critical_path(timeline);
+  EXPECT_EQ(std::accumulate(path.by_class.begin(), path.by_class.end(), path.nothing_ns), path.ns);
+}
+
+}  // namespace
+}  // namespace foretrace::explain
