@@ -20,7 +20,7 @@ struct Gain {
 };
 
 struct Explanation {
-  double seconds = 0;       ///< the whole run, simulated
+  double seconds = 0;       ///< its longest region, all executions; without regions the whole run
   std::vector<Gain> gains;  ///< what gains most first; causes that cannot be taken away are absent
 };
 

@@ -7,51 +7,10 @@
 #include <utility>
 
 #include "reports/timeline/span_class.h"
+#include "sim/explain/intervals.h"
 
 namespace foretrace::explain {
 namespace {
-
-using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-/// Sorted and disjoint.
-Times joined(Times times) {
-  std::ranges::sort(times);
-  Times result;
-  for (const auto& time : times) {
-    if (time.second <= time.first) continue;
-    if (result.empty() || time.first > result.back().second) {
-      result.push_back(time);
-    } else {
-      result.back().second = std::max(result.back().second, time.second);
-    }
-  }
-  return result;
-}
-
-/// `times` without what `taken` covers; both joined.
-Times without(const Times& times, const Times& taken) {
-  Times rest;
-  auto at = taken.begin();
-  for (auto [begin, end] : times) {
-    while (at != taken.end() && at->second <= begin) ++at;
-    for (auto cut = at; cut != taken.end() && cut->first < end; ++cut) {
-      if (cut->first > begin) rest.emplace_back(begin, cut->first);
-      begin = std::max(begin, cut->second);
-    }
-    if (begin < end) rest.emplace_back(begin, end);
-  }
-  return rest;
-}
-
-std::int64_t length(const Times& times) {
-  std::int64_t sum = 0;
-  for (const auto& [begin, end] : times) sum += end - begin;
-  return sum;
-}
-
-bool moves_to_one_peer(const OpRow& op) {
-  return op.kind.find("send") != std::string::npos || op.kind.find("recv") != std::string::npos;
-}
 
 /// What a GPU's spans say of it.
 struct GpuSpans {
@@ -168,7 +127,10 @@ class Reader {
     };
     const auto next = std::ranges::lower_bound(spans.by_begin, end, {}, &Span::begin_ns);
     const auto waits = waits_.find(process);
-    if (next == spans.by_begin.end()) return add(Use::Host, end - begin);
+    // Behind its last work a stage of a pipeline waits for the stages behind it.
+    if (next == spans.by_begin.end()) {
+      return add(spans.transfers.empty() ? Use::Host : Use::Bubble, end - begin);
+    }
     const Span& span = **next;
     const auto call = calls_.find({span.op, span.instance, process});
     const std::int64_t queued = call == calls_.end() ? begin : std::clamp(call->second, begin, end);
@@ -194,6 +156,10 @@ class Reader {
 };
 
 }  // namespace
+
+bool moves_to_one_peer(const OpRow& op) {
+  return op.kind.find("send") != std::string::npos || op.kind.find("recv") != std::string::npos;
+}
 
 std::string_view name_of(Use use) {
   constexpr std::array<std::string_view, kUses> kNames{

@@ -26,6 +26,9 @@ enum class Use : std::uint8_t {
 inline constexpr std::size_t kUses = static_cast<std::size_t>(Use::Dependency) + 1;
 std::string_view name_of(Use use);
 
+/// NCCL's sends and receives.
+bool moves_to_one_peer(const OpRow& op);
+
 struct GpuTime {
   std::uint32_t process = 0, device = 0;
   std::int64_t ns = 0;  ///< from the run's first span to its last

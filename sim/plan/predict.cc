@@ -7,6 +7,8 @@
 #include "reports/timeline/span_class.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
+#include "sim/explain/idle.h"
+#include "sim/explain/intervals.h"
 #include "sim/simulate.h"
 #include "sim/training/usage.h"
 
@@ -29,34 +31,6 @@ const RegionSamples& last_step(const Timeline& timeline) {
   return *longest;
 }
 
-bool is_transfer(const OpRow& op) {
-  return op.kind.find("send") != std::string::npos || op.kind.find("recv") != std::string::npos;
-}
-
-using Times = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-/// How much of `whole` lies outside of `others`; both by any order.
-std::int64_t outside(Times whole, Times others) {
-  const auto merge = [](Times& times) {
-    std::ranges::sort(times);
-    Times merged;
-    for (const auto& time : times) {
-      if (merged.empty() || time.first > merged.back().second) {
-        merged.push_back(time);
-      } else {
-        merged.back().second = std::max(merged.back().second, time.second);
-      }
-    }
-    std::int64_t length = 0;
-    for (const auto& [begin, end] : merged) length += end - begin;
-    times = std::move(merged);
-    return length;
-  };
-  const std::int64_t of_others = merge(others);
-  whole.insert(whole.end(), others.begin(), others.end());
-  return merge(whole) - of_others;
-}
-
 /// Mean over processes of the share of their last step in which only transfers between stages run.
 double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t window_ns) {
   std::vector<std::uint32_t> processes;
@@ -66,7 +40,7 @@ double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t 
   double sum = 0;
   for (const std::uint32_t process : processes) {
     std::int64_t last = 0;
-    Times transfers, others;
+    explain::Times transfers, others;
     for (const Span& span : timeline.spans) {
       if (timeline.lanes[span.lane].process == process) last = std::max(last, span.end_ns);
     }
@@ -77,10 +51,11 @@ double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t 
       }
       const SpanClass kind = class_of(timeline.ops[span.op], lane);
       if (kind == SpanClass::Order) continue;
-      auto& to = is_transfer(timeline.ops[span.op]) ? transfers : others;
+      auto& to = explain::moves_to_one_peer(timeline.ops[span.op]) ? transfers : others;
       to.emplace_back(std::max(span.begin_ns, last - window_ns), span.end_ns);
     }
-    sum += static_cast<double>(outside(std::move(transfers), std::move(others)));
+    sum += static_cast<double>(explain::length(explain::without(
+        explain::joined(std::move(transfers)), explain::joined(std::move(others)))));
   }
   return sum / static_cast<double>(window_ns) / static_cast<double>(processes.size());
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <ostream>
 #include <string>
 
 #include "scenarios/read/scenario.h"
@@ -17,6 +18,9 @@ namespace {
 struct Planted {
   const char* scenario;
   Cause cause;
+  friend std::ostream& operator<<(std::ostream& out, const Planted& planted) {
+    return out << planted.scenario;
+  }
 };
 
 class PlantedCause : public testing::TestWithParam<Planted> {};
