@@ -83,4 +83,20 @@ std::optional<double> blind_spread(const Machine& machine, std::span<const Share
   return std::sqrt(squares);
 }
 
+bool is_of_network(Param param) {
+  const std::string_view key = info(param).key;
+  return key.starts_with("nccl.network") || key.starts_with("nccl.tree") ||
+         key.starts_with("nccl.nvls_tree") || key.starts_with("network.");
+}
+
+std::optional<double> network_spread(const Machine& machine, std::span<const Share> shares) {
+  if (!machine.has(Param::BlindNetwork)) return std::nullopt;
+  double decided = 0;
+  for (const auto& [param, share] : shares) {
+    if (is_of_network(param)) decided += std::abs(share);
+  }
+  if (decided < kDecidingShare) return std::nullopt;
+  return std::min(decided, 1.0) * machine.get(Param::BlindNetwork).value;
+}
+
 }  // namespace foretrace

@@ -21,4 +21,11 @@ std::optional<Param> blind_class(Param param);
 /// through a blind round, or a class that decides the time has not.
 std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares);
 
+/// Parameters of NCCL's operations over several nodes.
+bool is_of_network(Param param);
+
+/// How far off the part of a time is that such parameters decide, where the machine file says it
+/// (`blind.network`): what its tables were off that a fit to the others of them did not see.
+std::optional<double> network_spread(const Machine& machine, std::span<const Share> shares);
+
 }  // namespace foretrace

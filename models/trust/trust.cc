@@ -76,11 +76,14 @@ Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) 
   const std::optional<double> shown = blind_spread(machine, shares);
   double squares = shown.value_or(0) * shown.value_or(0);
   auto worst = ParameterClass::Fit;
+  const std::optional<double> between = network_spread(machine, shares);
+  squares += between.value_or(0) * between.value_or(0);
   for (const auto& [param, share] : shares) {
     // A nominal rate that others are given as shares of: what is not known of them is theirs.
     if (param == Param::NvlinkBandwidth) continue;
     const double off = share * uncertainty_of(machine, param, size);
-    if (!shown || is_learned_elsewhere(machine.get(param), size)) squares += off * off;
+    const bool is_told = shown || (between && is_of_network(param));
+    if (!is_told || is_learned_elsewhere(machine.get(param), size)) squares += off * off;
     if (std::abs(share) < kDecidingShare) continue;
     worst = std::max(worst, source_of(machine, param, size));
   }

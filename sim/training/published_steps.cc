@@ -72,6 +72,12 @@ std::string trap_of(const CsvLine& line) {
          "H100";
 }
 
+/// Between A100 nodes: eight NICs of 25 GB/s, as our files of this GPU assume.
+bool has_known_network(const CsvLine& line) {
+  return line.text("gpu").starts_with("A100") &&
+         line.text("network").find("1600 Gb/s") != std::string_view::npos;
+}
+
 /// Why a line is not predicted.
 std::string refusal(const CsvLine& line, const PublishedStep& published) {
   const std::string_view framework = line.text("framework");
@@ -81,7 +87,7 @@ std::string refusal(const CsvLine& line, const PublishedStep& published) {
     return fmt::format("framework: {}", framework.substr(0, framework.find(' ')));
   }
   if (published.machine.empty()) return "no machine file";
-  if (!published.one_node) return "no machine file with its network";
+  if (!published.one_node && !has_known_network(line)) return "no machine file with its network";
   if (published.seconds <= 0) return "no step time";
   const training::TrainingStep& step = published.step;
   if (whole(line, "global_batch") != step.micro_batch * step.passes * step.data) {
@@ -107,6 +113,7 @@ PublishedStep published_step(const CsvLine& line) {
   step.sequence = whole(line, "seq_len");
   step.micro_batch = std::max<std::int64_t>(1, whole(line, "micro_batch"));
   step.data = published.gpus;
+  step.nodes = published.one_node ? 1 : published.gpus / whole(line, "gpus_per_node");
   const std::int64_t batch = whole(line, "global_batch");
   step.passes = std::max<std::int64_t>(1, batch / (step.micro_batch * step.data));
   step.model.layers = whole(line, "layers");

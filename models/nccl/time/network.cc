@@ -109,6 +109,12 @@ double Network::exchange_start(double bytes, double peers) const {
   return asks ? seconds + peers * read_.seconds(Param::NcclNetExchangeAsk) : seconds;
 }
 
+double Network::small_seconds(double bytes, double peers) const {
+  if (!read_.has(Param::NcclNetExchangeSmall)) return 0;
+  const bool small = bytes <= read_.value(Param::NcclNetExchangeSmall);
+  return small ? peers * read_.seconds(Param::NcclNetExchangeSmallPeer) : 0;
+}
+
 double Network::exchange_rate() const {
   return double{topology_.nic_gbps} * 1e9 * value(Param::NcclNetExchangeEfficiency) *
          spread(Param::NcclNetExchangeSpread);

@@ -29,6 +29,8 @@ class Network {
 
   /// Send/recv and what is made of it: before the first bytes leave, with so many peers elsewhere.
   double exchange_start(double bytes, double peers) const;
+  /// What messages of an all-to-all take longer that are so small that larger ones are faster.
+  double small_seconds(double bytes, double peers) const;
   /// What one NIC moves of it, in bytes/s.
   double exchange_rate() const;
 

@@ -110,6 +110,9 @@ Terms between_nodes(Reading& read, const Network& network, const Topology& topol
   terms.network_seconds = seconds;
   terms.wire_bytes = pair ? 0 : (per_node - 1) * bytes;
   terms.fixed_seconds = network.exchange_start(bytes, pair ? 1 : elsewhere);
+  if (exchange == Exchange::AllToAll) {
+    terms.fixed_seconds += network.small_seconds(bytes, elsewhere);
+  }
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.port_seconds = terms.wire_seconds;
   terms.channel_seconds = read.has(Param::NcclOverlap)

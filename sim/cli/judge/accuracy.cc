@@ -30,6 +30,7 @@ struct AccuracyOptions {
   fs::path blind = "reports/blind";
   fs::path measured = "reports/measured";
   std::string machine = "h200-nvswitch-8";
+  std::vector<std::string> with;
   fs::path output;
   MarkedDocument document;
   bool blind_only = false;
@@ -86,7 +87,7 @@ void add_regions(const Program& program, const Timeline& predicted, const Timeli
 std::vector<ShippedRegion> shipped_regions(const AccuracyOptions& options) {
   const MeasuredScenarios measured = load_measured_scenarios(options.measured);
   const auto& programs = measured.programs;
-  const auto predictions = predict_all(programs, load_machine(options.machine));
+  const auto predictions = predict_all(programs, changed_machine(options.machine, options.with));
   std::vector<ShippedRegion> regions;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (!predictions[i]) continue;
@@ -110,6 +111,11 @@ MarkedText blind_figure(const AccuracyOptions& options) {
 
 int run_accuracy(const AccuracyOptions& options) {
   if (options.document.is_given()) return write_or_check(options.document, blind_figure(options));
+  if (options.blind_only && !options.with.empty()) {
+    throw UsageError{
+        "--with changes the predictions of shipped scenarios, which --blind-only leaves out\n"
+        "  hint: blind rounds stay as they were recorded"};
+  }
   const auto rounds = load_blind_rounds(options.blind);
   std::vector<ShippedRegion> shipped;
   if (!options.blind_only) shipped = shipped_regions(options);
@@ -139,6 +145,7 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
   command.add_flag("--blind-only", options->blind_only, "Predict no shipped scenarios: at once");
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
+  add_with_option(command, options->with);
   command
       .add_option("-o,--output", options->output,
                   "FILE.html is a page, anything else Markdown; default: stdout")

@@ -124,6 +124,21 @@ TEST(PairTime, BetweenNodesIsTheSlowerOfNicsAndPort) {
   EXPECT_NEAR(us(Exchange::Gather, 15), 410, 1e-9);
 }
 
+TEST(PairTime, OfAnAllToAllOverNodesIsLongerWhereItsMessagesAreTooSmall) {
+  const Machine machine = test::small_machine({{NcclNetExchangeBase, 20e-6},
+                                               {NcclNetExchangeEfficiency, 0.5},
+                                               {NcclNetExchangeSmall, 128},
+                                               {NcclNetExchangeSmallPeer, 10e-6}});
+  const auto us = [&](Exchange exchange, std::uint64_t bytes) {
+    return time_of(machine, test::nodes_of(2, 8), exchange, {bytes}, 15, Peer::OtherNode)
+               .terms.seconds *
+           1e6;
+  };
+  EXPECT_NEAR(us(Exchange::AllToAll, 128), 100, 0.1) << "10 us for each of eight peers elsewhere";
+  EXPECT_NEAR(us(Exchange::AllToAll, 132), 20, 0.1);
+  EXPECT_NEAR(us(Exchange::Gather, 128), 20, 0.1);
+}
+
 TEST(PairTime, IsARingsLatencyAndThePortWhereTheMachineHasNoTimes) {
   const Machine machine = test::small_machine({});
   const CollectiveTime time = time_of(machine, test::nodes_of(1, 4), Exchange::SendRecv, 1_MiB, 1);

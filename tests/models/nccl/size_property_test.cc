@@ -53,6 +53,8 @@ constexpr std::string_view kUneven =
 constexpr std::array kFalls{
     Fall{"gh200-slingshot-4", "all_reduce", true, 2 << 20, 7.2,
          "boeschf/nccl-benchmark-on-alps-2025, 2 nodes: 1 MiB by LL 921 us, 2 MiB 129 us"},
+    Fall{"a100-slingshot-4", "all_to_all", true, 64 << 10, 2.4,
+         "argonne-lcf/alcf-nccl-tests, 8 nodes: 64 B for each peer 611 us, 256 B 290 us"},
     Fall{"h100-efa-8", "all_reduce", true, 1 << 20, 1.4,
          "awsome-distributed-training, 2 nodes: 64 KiB by LL 135 us, 128 KiB by LL128 109 us"},
     Fall{"", "send_recv", false, 2 << 20, 1.35,

@@ -108,6 +108,19 @@ TEST(Band, OfAClassThatNoBlindRoundShowedIsThatOfItsParameters) {
   EXPECT_NEAR(band_of(machine, kernel, {}).high, 1.07, 1e-9);
 }
 
+TEST(Band, OfAnOperationOverNodesIsWhatTablesShowedThatNobodyFittedTo) {
+  Machine machine;
+  machine.set(Param::NcclNetEfficiency, {0.9, 0.05, Fit, "", ""});
+  machine.set(Param::NcclTreeLlStep, {1e-6, 0.05, Fit, "", ""});
+  machine.set(Param::NcclPortShare, {0.8, 0.1, Fit, "", ""});
+  machine.set(Param::BlindNetwork, {0.3, 0, Published, "", ""});
+  const std::array both{Share{Param::NcclNetEfficiency, -0.5}, Share{Param::NcclTreeLlStep, 0.3},
+                        Share{Param::NcclPortShare, -0.2}};
+  EXPECT_NEAR(band_of(machine, both, {}).high, 1 + std::hypot(0.8 * 0.3, 0.2 * 0.1), 1e-9);
+  const std::array port{Share{Param::NcclPortShare, -1}};
+  EXPECT_NEAR(band_of(machine, port, {}).high, 1.1, 1e-9) << "no network decides it";
+}
+
 TEST(BlindClass, OfEveryParameterIsThatOfTheFirstPrefixThatFits) {
   EXPECT_EQ(blind_class(Param::HostMallocAsync), Param::BlindAllocations);
   EXPECT_EQ(blind_class(Param::HostLaunchGemm), Param::BlindCalls);
