@@ -43,10 +43,15 @@ class RankWriter {
     }
     for (const Flow& launch : launch_flows(timeline)) {
       call_of_[launch.to] = launch.from;
-      const Span& call = timeline.spans[launch.from];
-      const OpRow& op = timeline.ops[call.op];
-      if (op.kind == "event_record" && timeline.lanes[call.lane].process == process) {
-        records_[op.variant][call.begin_ns] = launch.to;
+      has_work_.insert(launch.from);
+    }
+    for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
+      const Span& span = timeline.spans[i];
+      const Lane& lane = timeline.lanes[span.lane];
+      const OpRow& op = timeline.ops[span.op];
+      if (op.kind == "event_record" && lane.kind == LaneKind::HostThread &&
+          lane.process == process) {
+        records_[parts_of(op).event][span.begin_ns] = i;
       }
     }
   }
@@ -163,22 +168,27 @@ class RankWriter {
   void write_synchronization(std::uint32_t index) {
     const Span& span = timeline_.spans[index];
     const OpRow& op = timeline_.ops[span.op];
+    if (op.kind == "stream_wait_event" && !has_work_.contains(index)) write_stream_wait(index);
     const bool of_stream = op.kind == "stream_synchronize";
     if (!of_stream && op.kind != "device_synchronize") return;
+    const auto lane = of_stream ? stream_called(op.variant) : any_stream();
+    if (!lane) return;
+    Json json = slice(span, "cuda_sync", of_stream ? "Stream Sync" : "Context Sync");
+    json["pid"] = pid_of(timeline_.lanes[*lane]);
+    json["tid"] = *lane;
+    json["args"] = {{"stream", of_stream ? static_cast<std::int64_t>(*lane) : -1},
+                    {"correlation", index + 1},
+                    {"device", pid_of(timeline_.lanes[*lane])},
+                    {"context", 1}};
+    event(json);
+  }
+
+  std::optional<std::uint32_t> any_stream() const {
     for (std::uint32_t tid = 0; tid < timeline_.lanes.size(); ++tid) {
       const Lane& lane = timeline_.lanes[tid];
-      if (lane.process != process_ || lane.kind != LaneKind::Stream) continue;
-      if (of_stream && lane.name != op.variant) continue;
-      Json json = slice(span, "cuda_sync", of_stream ? "Stream Sync" : "Context Sync");
-      json["pid"] = pid_of(lane);
-      json["tid"] = tid;
-      json["args"] = {{"stream", of_stream ? static_cast<std::int64_t>(tid) : -1},
-                      {"correlation", index + 1},
-                      {"device", pid_of(lane)},
-                      {"context", 1}};
-      event(json);
-      return;
+      if (lane.process == process_ && lane.kind == LaneKind::Stream) return tid;
     }
+    return std::nullopt;
   }
 
   void write_device(std::uint32_t index) {
@@ -196,7 +206,9 @@ class RankWriter {
     }
     json["args"]["op"] = span.op;
     json["args"]["line"] = op.line;
-    if (op.kind == "stream_wait_event") wait_for_record(json["args"], index);
+    if (op.kind == "stream_wait_event" && call != call_of_.end()) {
+      wait_for_record(json["args"], call->second);
+    }
     event(json);
     if (call != call_of_.end()) write_arrow(call->second, index);
   }
@@ -235,18 +247,51 @@ class RankWriter {
     event(json);
   }
 
-  /// Which cudaEventRecord a wait is for: the last one of the event before it, and its stream.
-  void wait_for_record(Json& args, std::uint32_t wait) const {
-    const auto call = call_of_.find(wait);
-    if (call == call_of_.end()) return;
-    const Span& waiting = timeline_.spans[call->second];
-    const auto of_event = records_.find(timeline_.ops[waiting.op].variant);
+  /// Which cudaEventRecord the wait that `call` asks for is for: the last one of its event before
+  /// it.
+  void wait_for_record(Json& args, std::uint32_t call) const {
+    const Span& waiting = timeline_.spans[call];
+    const auto of_event = records_.find(parts_of(timeline_.ops[waiting.op]).event);
     if (of_event == records_.end()) return;
     const auto next = of_event->second.upper_bound(waiting.begin_ns);
     if (next == of_event->second.begin()) return;
-    const std::uint32_t last = std::prev(next)->second;
-    args["wait_on_stream"] = timeline_.spans[last].lane;
-    args["wait_on_cuda_event_record_corr_id"] = call_of_.at(last) + 1;
+    const std::uint32_t record = std::prev(next)->second;
+    const OpRow& op = timeline_.ops[timeline_.spans[record].op];
+    if (const auto stream = stream_called(parts_of(op).stream)) args["wait_on_stream"] = *stream;
+    args["wait_on_cuda_event_record_corr_id"] = record + 1;
+  }
+
+  /// A stream's wait that the timeline has no span of on its stream.
+  void write_stream_wait(std::uint32_t call) {
+    const Span& span = timeline_.spans[call];
+    const auto stream = stream_called(parts_of(timeline_.ops[span.op]).stream);
+    if (!stream) return;
+    const std::uint32_t pid = pid_of(timeline_.lanes[*stream]);
+    Json json = slice({.lane = *stream, .begin_ns = span.end_ns, .end_ns = span.end_ns},
+                      "cuda_sync", "Stream Wait Event");
+    json["args"] = {
+        {"stream", *stream}, {"correlation", call + 1}, {"device", pid}, {"context", 1}};
+    wait_for_record(json["args"], call);
+    event(json);
+  }
+
+  /// "ready on compute" (OpRow::variant).
+  struct EventAndStream {
+    std::string event, stream;
+  };
+  static EventAndStream parts_of(const OpRow& op) {
+    const auto on = op.variant.find(" on ");
+    if (on == std::string::npos) return {op.variant, {}};
+    return {op.variant.substr(0, on), op.variant.substr(on + 4)};
+  }
+  /// This process's lane of that name.
+  std::optional<std::uint32_t> stream_called(const std::string& name) const {
+    for (std::uint32_t tid = 0; tid < timeline_.lanes.size(); ++tid) {
+      const Lane& lane = timeline_.lanes[tid];
+      if (lane.process == process_ && lane.kind == LaneKind::Stream && lane.name == name)
+        return tid;
+    }
+    return std::nullopt;
   }
 
   void write_arrow(std::uint32_t from, std::uint32_t to) {
@@ -272,7 +317,8 @@ class RankWriter {
   std::int64_t zero_ns_;
   std::uint32_t devices_per_process_ = 1;
   std::map<std::uint32_t, std::uint32_t> call_of_;  // device span -> host span
-  /// By event, the device's spans by the time of their call.
+  std::set<std::uint32_t> has_work_;                // host spans of which a device shows something
+  /// By event: the host spans of its records, by their begin.
   std::map<std::string, std::map<std::int64_t, std::uint32_t>> records_;
   bool first_ = true;
 };

@@ -97,19 +97,27 @@ void set_sizes(OpRow& row, const Expr& size) {
   }
 }
 
-/// Of a record or a wait: the name of its event or stream, when it is the same in every execution.
+/// A member's name, where every execution has the same; else its family's.
+template <class Ref, class All>
+std::string member_name(const Ref& ref, const All& all) {
+  const std::string& first = all[ref.first.value].name;
+  if (!ref.index.is_constant()) return first.substr(0, first.find('('));
+  return all[ref.first.value + static_cast<std::size_t>(ref.index.constant())].name;
+}
+
+/// What a record or a wait is about: "ready on compute" where a stream is told to record or to
+/// wait, "ready" where the host waits for the event, "compute" where it waits for the stream.
 std::string waited_name(const Program& program, const OpKind& kind) {
   const OpFacts facts = op_facts(kind);
-  const auto name = [](const auto& ref, const auto& all) {
-    if (!ref.index.is_constant()) return std::string{};
-    return all[ref.first.value + static_cast<std::size_t>(ref.index.constant())].name;
-  };
-  if (facts.event_recorded != nullptr) return name(*facts.event_recorded, program.events);
+  std::string event;
+  if (facts.event_recorded != nullptr) event = member_name(*facts.event_recorded, program.events);
   if (facts.events_waited_for.size() == 1) {
-    return name(*facts.events_waited_for.front(), program.events);
+    event = member_name(*facts.events_waited_for.front(), program.events);
   }
-  const bool waits_for_stream = facts.waits == HostWaits::ForStream && facts.size == nullptr;
-  return waits_for_stream && facts.stream != nullptr ? name(*facts.stream, program.streams) : "";
+  const bool waits_for_stream = facts.waits == HostWaits::ForStream && size_of(kind) == nullptr;
+  if (facts.stream == nullptr || (event.empty() && !waits_for_stream)) return event;
+  const std::string stream = member_name(*facts.stream, program.streams);
+  return event.empty() ? stream : event + " on " + stream;
 }
 
 /// What is to be known of an operation that moves bytes or multiplies.

@@ -45,6 +45,7 @@ class Reports(unittest.TestCase):
         make_run(f"{at}/far", "collectives/all_reduce.yaml", 2)
         os.mkdir(f"{at}/broken")
         foretrace("report", f"{at}/sweep", "-o", f"{at}/one.html")
+        foretrace("report", f"{at}/far", "-o", f"{at}/small.html")  # axe's time grows with the elements
         foretrace("report", f"{at}/sweep", f"{at}/broken", f"{at}/far", "-o", f"{at}/many.html", code=2)
         cls.page = Page(CHROMIUM)
 
@@ -142,7 +143,7 @@ class Reports(unittest.TestCase):
     def test_has_no_serious_finding_of_axe(self):
         with open(AXE) as file:
             axe = file.read()
-        for name in ("one.html", "many.html"):
+        for name in ("small.html", "many.html"):
             for scheme in ("light", "dark"):
                 self.open(name)
                 self.page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

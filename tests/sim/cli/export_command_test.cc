@@ -107,18 +107,18 @@ Timeline with_regions() {
   b.timeline.ops[outer].inside = 3;
   b.timeline.ops[outer + 1].inside = 1;
   b.timeline.ops[outer + 4].inside = 2;
-  b.timeline.ops[record].variant = b.timeline.ops[wait].variant = "ready";
+  b.timeline.ops[record].variant = "ready on compute";
+  b.timeline.ops[wait].variant = "ready on comm";
   b.timeline.ops[sync].variant = "comm";
   const auto host = b.host();
   const auto compute = b.stream("compute");
-  const auto comm = b.stream("comm");
+  b.stream("comm");
   b.span(kernel, host, 0, 10);
   b.span(record, host, 10, 20);
   b.span(wait, host, 30, 40);
   b.span(sync, host, 40, 100);
   b.span(kernel, compute, 15, 60, 1);
   b.span(record, compute, 60, 60, 1);
-  b.span(wait, comm, 35, 60, 1);
   return b.timeline;
 }
 
@@ -137,6 +137,7 @@ TEST_F(ExportCommand, GivesTheProfilersStepsAndWaitsToHta) {
   EXPECT_EQ(wait.at("args").at("wait_on_stream"), find(trace, "cat", "kernel").at("tid"));
   const Json sync = find(trace, "name", "Stream Sync");
   EXPECT_EQ(sync.at("args").at("stream"), wait.at("tid"));
+  EXPECT_EQ(wait.at("ts"), 0.04);
   EXPECT_EQ(sync.at("dur"), 0.06);
 }
 
