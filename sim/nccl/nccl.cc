@@ -60,6 +60,16 @@ std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
   return party;
 }
 
+void Transfer::set_chain(std::vector<std::size_t> order, bool eager) {
+  chain_ = std::move(order);
+  is_eager_ = eager;
+}
+
+bool Transfer::may_leave(std::size_t party) const {
+  if (buffered_sender_) return parties_[party].rank == *buffered_sender_;
+  return missing_ == 0 || (is_eager_ && party == chain_.front());
+}
+
 void Transfer::began(std::size_t party) {
   parties_[party].begun = true;
   --missing_;
@@ -68,9 +78,14 @@ void Transfer::began(std::size_t party) {
     network_->begin(chunks_, static_cast<std::uint32_t>(party));
     return;
   }
-  const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
-  if (goes && !std::exchange(has_left_, true)) {
+  if (!has_left_ && may_leave(party)) {
+    has_left_ = true;
     leave();
+  } else if (has_arrived_ && !chain_.empty()) {
+    if (chain_[passed_] == party) {  // it reads what lies in its buffers
+      passes_ = std::max(passes_, engine_.now() + cost_.latency);
+      engine_.queue().at(passes_, *this, kPassedOn);
+    }
   } else if (has_arrived_) {  // it lies in the receiver's buffers
     engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
   }
@@ -99,7 +114,22 @@ void Transfer::fire(std::uint64_t what) {
     return;
   }
   has_arrived_ = true;
-  end_begun();
+  if (chain_.empty()) {
+    end_begun();
+  } else {
+    pass_on();
+  }
+}
+
+/// The next one of the chain is over. The last launch takes this transfer with it.
+void Transfer::pass_on() {
+  NcclLaunch* const over = std::exchange(parties_[chain_[passed_]].launch, nullptr);
+  passes_ = engine_.now() + *cost_.hop;
+  const bool is_last = ++passed_ == chain_.size();
+  if (!is_last && mismatch_.empty() && parties_[chain_[passed_]].begun) {
+    engine_.queue().at(passes_, *this, kPassedOn);
+  }
+  over->transfer_over();
 }
 
 /// Over for all whose kernels run. The last launch takes this transfer with it.
@@ -147,14 +177,21 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const bool alone = together.size() < 2 || nccl::is_send_recv(op.kind);
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
-    const nccl::Cost cost =
+    nccl::Cost cost =
         alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
+    if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
+      cost.latency += *cost.hop * (ranks() - 1);
+      cost.hop.reset();
+    }
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, running_, cost, all_), of_kernel, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
+    } else if (cost.hop) {
+      run_as_chain(*collectives_.back().transfer, op, size, root);
     }
+    last_chain_ = cost.hop ? fmt::format("{} {}", key.what, root) : "";
   }
   Collective& collective = collectives_[number - first_];
   const std::shared_ptr<Transfer> transfer = collective.transfer;
@@ -279,6 +316,22 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways);
   mine.push_back(transfer);
   return transfer;
+}
+
+/// Data go from rank to rank, so loops overlap: who is through with one operation begins the next.
+/// nccl src/device/prims_simple.h: a rank fills all steps of its channels' buffers before it waits.
+/// More than they hold waits for all ranks, unless they are only held up by the same chain before.
+void NcclComm::run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size,
+                            std::int64_t root) {
+  const auto first = static_cast<std::size_t>(root) + (op.kind == CollectiveKind::Reduce ? 1 : 0);
+  std::vector<std::size_t> order;
+  for (std::size_t hop = 0; hop < ranks(); ++hop) order.push_back((first + hop) % ranks());
+  const nccl::Choice& choice = transfer.cost().choice;
+  const std::uint64_t room = choice.channels *
+                             tuning_.buffer_bytes[nccl::index_of(choice.protocol)] /
+                             (choice.protocol == nccl::Protocol::LL ? 2 : 1);
+  const bool follows = last_chain_ == fmt::format("{} {}", kind_name(op), root);
+  transfer.set_chain(std::move(order), size.count <= room || follows);
 }
 
 /// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a
