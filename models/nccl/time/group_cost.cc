@@ -131,7 +131,12 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
     }
     busy.push_back(times.size());
     const CollectiveTime alone = collective_time(read, tuning, call);
-    times.push_back({alone.choice, alone.terms.seconds, alone.terms.wire_seconds, {}});
+    GroupedTime time{alone.choice, alone.terms.seconds, alone.terms.wire_seconds, {}};
+    if (alone.model == Model::Ring && is_chain(call.kind)) {
+      time.hop_seconds = alone.terms.step_seconds;
+      time.seconds -= alone.terms.steps * alone.terms.step_seconds;
+    }
+    times.push_back(time);
     const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
     requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1});
   }
