@@ -146,6 +146,7 @@ class World {
   void add_host_links();
   const HostLinks& host_links(const Process& process) const;
   std::size_t paths_at_most() const;
+  void open_to_peers(const Communicator& communicator);
   void add_communicators(Engine& engine);
   const nccl::Tuning& tuning_of(const Communicator& communicator);
   LinkId cap(Param rate) const;

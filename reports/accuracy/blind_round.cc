@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 #include "scenarios/text/csv.h"
 #include "scenarios/text/errors.h"
@@ -16,15 +17,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// "round-12" is 12.
-std::optional<int> round_number(const std::string& name) {
-  constexpr std::string_view prefix = "round-";
-  if (!name.starts_with(prefix)) return std::nullopt;
-  int number = 0;
-  const char* const last = name.data() + name.size();
-  const auto [end, error] = std::from_chars(name.data() + prefix.size(), last, number);
-  if (error != std::errc{} || end != last) return std::nullopt;
-  return number;
+struct RoundName {
+  int gpus, number;
+};
+
+/// "round-12" is 12 on up to two GPUs.
+std::optional<RoundName> round_name(const std::string& name) {
+  for (const auto& [prefix, gpus] :
+       {std::pair{std::string_view{"round-"}, 2}, {"four-gpus-", 4}, {"eight-gpus-", 8}}) {
+    if (!name.starts_with(prefix)) continue;
+    int number = 0;
+    const char* const last = name.data() + name.size();
+    const auto [end, error] = std::from_chars(name.data() + prefix.size(), last, number);
+    if (error == std::errc{} && end == last) return RoundName{gpus, number};
+  }
+  return std::nullopt;
 }
 
 /// "evaluation-h200-nvswitch-8.csv" is of "h200-nvswitch-8".
@@ -65,12 +72,12 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& directory) {
   }
   std::vector<BlindRound> rounds;
   for (const auto& entry : fs::directory_iterator{directory}) {
-    const auto number = round_number(entry.path().filename().string());
-    if (!number || !entry.is_directory()) continue;
+    const auto name = round_name(entry.path().filename().string());
+    if (!name || !entry.is_directory()) continue;
     for (const auto& file : fs::directory_iterator{entry.path()}) {
       const auto machine = machine_of(file.path());
       if (!machine) continue;
-      BlindRound round{*number, *machine, entry.path(), {}};
+      BlindRound round{name->gpus, name->number, *machine, entry.path(), {}};
       for (const CsvLine& line : read_csv(file.path())) {
         if (line.number("counts") != 0) round.regions.push_back(region_of(line));
       }
@@ -83,7 +90,8 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& directory) {
                     "tests/hw/blind/README.md says how a round is made",
                     directory.string())};
   }
-  std::ranges::sort(rounds, {}, [](const BlindRound& r) { return std::tie(r.number, r.machine); });
+  std::ranges::sort(rounds, {},
+                    [](const BlindRound& r) { return std::tie(r.gpus, r.number, r.machine); });
   return rounds;
 }
 

@@ -1,4 +1,5 @@
-// Blind rounds as `tests/hw/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv.
+// Blind rounds as `tests/hw/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv, and those on
+// more than two GPUs: DIR/four-gpus-N, DIR/eight-gpus-N.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +21,20 @@ struct BlindRegion {
 
 /// A round's evaluation on one machine model.
 struct BlindRound {
+  int gpus = 2;  ///< that its programs have at most; 4 and 8: all of them have so many
   int number{};
   std::string machine;
   std::filesystem::path directory;  ///< of the round, with programs/KIND/PROGRAM.yaml
   std::vector<BlindRegion> regions;
+
+  /// "4"; "four-gpus-1"
+  std::string name() const {
+    return gpus > 2 ? directory.filename().string() : std::to_string(number);
+  }
 };
 
-/// By number, then machine. Throws UsageError naming file and line of what it cannot read, and when
-/// there is no evaluation below `directory`.
+/// By GPUs, number, then machine. Throws UsageError naming file and line of what it cannot read,
+/// and when there is no evaluation below `directory`.
 std::vector<BlindRound> load_blind_rounds(const std::filesystem::path& directory);
 
 }  // namespace foretrace

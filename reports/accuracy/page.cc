@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "reports/table/text_table.h"
 #include "scenarios/text/errors.h"
@@ -62,7 +63,7 @@ ErrorFigures figures_of_round(const BlindRound& round) {
 const BlindRound& newest_of(std::span<const BlindRound> rounds, const std::string& machine) {
   const BlindRound* newest = nullptr;
   for (const BlindRound& round : rounds) {
-    if (round.machine == machine) newest = &round;
+    if (round.machine == machine && round.gpus == 2) newest = &round;
   }
   if (newest == nullptr) {
     throw UsageError{fmt::format("no blind round was evaluated on '{}'", machine)};
@@ -76,22 +77,24 @@ fs::path link_to(const fs::path& file, const fs::path& from) {
 }
 
 Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& from) {
-  Section section{"Blind rounds",
-                  "Random programs that nobody had seen while the model was made, predicted and "
-                  "committed before they were measured. Each round has new ones.",
-                  figure_columns("round, machine"),
-                  {}};
+  Section section{
+      "Blind rounds",
+      "Random programs that nobody had seen while the model was made, predicted and "
+      "committed before they were measured. Each round has new ones; those on more than "
+      "two GPUs have a name of their own.",
+      figure_columns("round, machine"),
+      {}};
   for (const BlindRound& round : rounds) {
     const fs::path file = round.directory / fmt::format("evaluation-{}.md", round.machine);
     section.rows.push_back(figure_row(
-        {.text = fmt::format("{}, {}", round.number, round.machine), .link = link_to(file, from)},
+        {.text = fmt::format("{}, {}", round.name(), round.machine), .link = link_to(file, from)},
         figures_of_round(round)));
   }
   return section;
 }
 
 Section round_by_kind(const BlindRound& round) {
-  Section section{fmt::format("Round {} on {}, by kind of program", round.number, round.machine),
+  Section section{fmt::format("Round {} on {}, by kind of program", round.name(), round.machine),
                   "",
                   figure_columns("kind"),
                   {}};
@@ -147,7 +150,7 @@ std::vector<Cell> worst_row(Cell program, const Region& region) {
 }
 
 Section worst_of_round(const BlindRound& round, const fs::path& from) {
-  Section section{fmt::format("Worst ten of round {} on {}", round.number, round.machine),
+  Section section{fmt::format("Worst ten of round {} on {}", round.name(), round.machine),
                   "",
                   worst_columns(),
                   {}};
@@ -213,11 +216,11 @@ AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
   const BlindRound& newest = newest_of(rounds, machine);
   AccuracyPage page{fmt::format("{}, blind round {}).", headline(newest), newest.number), {}};
   page.sections.push_back(rounds_over_time(rounds, from));
-  // The newest round of each machine, the asked one first.
-  std::map<std::string, const BlindRound*> last;
-  for (const BlindRound& round : rounds) last[round.machine] = &round;
+  // The newest round of each machine and number of GPUs, the asked one first.
+  std::map<std::pair<int, std::string>, const BlindRound*> last;
+  for (const BlindRound& round : rounds) last[{round.gpus, round.machine}] = &round;
   std::vector<const BlindRound*> shown{&newest};
-  for (const auto& [name, round] : last) {
+  for (const auto& [key, round] : last) {
     if (round != &newest) shown.push_back(round);
   }
   for (const BlindRound* round : shown) {

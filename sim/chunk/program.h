@@ -40,9 +40,6 @@ struct ChunkProgram {
   /// receives. Otherwise every step takes from all inputs and gives to all outputs.
   bool ring = false;
   std::uint32_t sends = 1;
-  /// All ranks end with the last one. Chains do: broadcasts and reduces one behind the other, too,
-  /// take a step longer for each rank (measured, nccl.broadcast.simple.step), so none runs ahead.
-  bool together = false;
   bool by_kernel = true;  ///< false: a copy engine's, which the GPU's memory does not slow down
   ChunkTime fixed = 0;    ///< from a rank's begin to its first step
   ChunkTime hop = 0;      ///< streams: from a slice's begin here to its begin at the next stage

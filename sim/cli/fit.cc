@@ -21,6 +21,7 @@
 #include "sim/fit/predict.h"
 #include "sim/fit/report.h"
 #include "sim/fit/sources.h"
+#include "sim/fit/verdict.h"
 
 namespace foretrace {
 namespace {
@@ -34,6 +35,7 @@ struct FitOptions {
   std::string from = "calibration";
   std::vector<std::string> hold_out, learn, required, without, only;
   bool judge = false;
+  bool all = false;  ///< every table, not the verdict alone
 };
 
 void check(const FitOptions& options) {
@@ -139,16 +141,21 @@ int run_fit(const FitOptions& options) {
       options.judge ? judge(data, start)
                     : fit(data, start, {options.from, command_of(options)}, options.only);
   const auto classes = classify(data, result.machine);
+  const bool all = options.judge || options.all;
   if (!options.residuals.empty()) {
     write_file(options.residuals, residual_table(data, classes, result, true));
-  } else {
+  } else if (all) {
     print_out("{}\n", residual_table(data, classes, result, false));
   }
-  if (!options.judge) print_out("{}\n", parameter_table(result, start));
-  print_out("{}", class_summary(data, classes, result));
   const DeterminedBy determined =
       result.refused.empty() ? DeterminedBy{} : determined_by(result.machine);
-  print_error("{}", refusal_text(result, determined));
+  if (all) {
+    if (!options.judge) print_out("{}\n", parameter_table(result, start));
+    print_out("{}", class_summary(data, classes, result));
+    print_error("{}", refusal_text(result, determined));
+  } else {
+    print_out("{}", verdict(data, classes, result, determined));
+  }
   if (!options.judge) {
     refuse(options, result, determined);
     write_file(options.output, machine_text(result.machine));
@@ -196,6 +203,9 @@ void add_fit_command(CLI::App& app, int& exit_code) {
                      "Fit only parameters whose key begins so (nccl, host.graph); the others stay");
   command.add_option("--residuals", options->residuals,
                      "Write the residual table to this file, as CSV, instead of printing it");
+  command.add_flag("--all", options->all,
+                   "Print every residual, parameter and what is not determined, instead of the "
+                   "verdict in ten lines");
   command.add_flag("--judge", options->judge, "Fit nothing: how good is the machine model?");
   command.callback([options, &exit_code] { exit_code = run_fit(*options); });
 }

@@ -80,9 +80,13 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const bool alone = together.size() < 2 || nccl::is_send_recv(op.kind);
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
-    const nccl::Cost cost =
+    nccl::Cost cost =
         alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
               : costs_of(together)[place];
+    if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
+      cost.latency += *cost.hop * (ranks() - 1);
+      cost.hop.reset();
+    }
     const double rounds = op.kind == CollectiveKind::AllReduce ? 2 : 1;
     const NetworkRoute* const route =
         fabric_ == nullptr
@@ -94,7 +98,10 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
         {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
     if (network_ != nullptr && alone) {
       run_by_chunks(*collectives_.back().transfer, op, size, root);
+    } else if (cost.hop) {
+      run_as_chain(*collectives_.back().transfer, op, size, root);
     }
+    last_chain_ = cost.hop ? fmt::format("{} {}", key.what, root) : "";
   }
   Collective& collective = collectives_[number - first_];
   const std::shared_ptr<Transfer> transfer = collective.transfer;
@@ -221,6 +228,22 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways);
   mine.push_back(transfer);
   return transfer;
+}
+
+/// Data go from rank to rank, so loops overlap: who is through with one operation begins the next.
+/// nccl src/device/prims_simple.h: a rank fills all steps of its channels' buffers before it waits.
+/// More than they hold waits for all ranks, unless they are only held up by the same chain before.
+void NcclComm::run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size,
+                            std::int64_t root) {
+  const auto first = static_cast<std::size_t>(root) + (op.kind == CollectiveKind::Reduce ? 1 : 0);
+  std::vector<std::size_t> order;
+  for (std::size_t hop = 0; hop < ranks(); ++hop) order.push_back((first + hop) % ranks());
+  const nccl::Choice& choice = transfer.cost().choice;
+  const std::uint64_t room = choice.channels *
+                             tuning_.buffer_bytes[nccl::index_of(choice.protocol)] /
+                             (choice.protocol == nccl::Protocol::LL ? 2 : 1);
+  const bool follows = last_chain_ == fmt::format("{} {}", kind_name(op), root);
+  transfer.set_chain(std::move(order), size.count <= room || follows);
 }
 
 /// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a

@@ -2,7 +2,8 @@
 // is what several launches do together (a collective, or a send with its receive).
 //
 // A launch occupies its SMs from when its stream reaches it; a transfer starts when the last of
-// its ranks has begun; a kernel ends when all transfers of its launch are over.
+// its ranks has begun (a chain's, when its first has); a kernel ends when all transfers of its
+// launch are over.
 #pragma once
 
 #include <functional>
@@ -120,6 +121,11 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   /// sender need not wait for the receiver.
   void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
 
+  /// Ranks pass the data on one after the other, each party `cost.hop` behind the one before it in
+  /// `order`. `eager`: it leaves when the first one has begun, and nobody waits for those that come
+  /// later but whom they pass data on to.
+  void set_chain(std::vector<std::size_t> order, bool eager);
+
   /// Runs slice by slice instead: the program's rank i is the party i, on `gpus[i]`.
   /// `order`, when there is one: it is the party order[i].
   void set_chunks(ChunkNetwork& network, const ChunkProgram& program,
@@ -136,10 +142,12 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   std::vector<std::uint32_t> missing() const;
 
  private:
-  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate };
+  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate, kPassedOn };
   void fire(std::uint64_t what) override;
+  bool may_leave(std::size_t party) const;
   void leave();
   void start_flows();
+  void pass_on();
   void end_begun();
   void rank_over(std::uint32_t rank) override;
 
@@ -157,7 +165,11 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   TransferPath path_;
   std::string mismatch_;
   std::optional<std::uint32_t> buffered_sender_;
-  std::size_t flows_ = 0;  ///< on their way
+  std::size_t flows_ = 0;           ///< on their way
+  std::vector<std::size_t> chain_;  ///< parties in the order of a chain; empty: none
+  std::size_t passed_ = 0;          ///< of them, that are over
+  TimePoint passes_{};              ///< when the next one may be over
+  bool is_eager_ = false;
   bool has_left_ = false;
   bool has_arrived_ = false;
   ChunkNetwork* network_ = nullptr;  ///< chunk fidelity
@@ -246,6 +258,7 @@ class NcclComm {
 
  private:
   const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::Call>& together);
+  void run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                      bool both_ways);
@@ -276,6 +289,7 @@ class NcclComm {
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on
+  std::string last_chain_;         ///< of the newest one, kind and root; empty when it is no chain
   std::vector<nccl::Call> last_together_;
   std::vector<nccl::Cost> last_costs_;
   std::uint64_t first_ = 0;

@@ -33,6 +33,16 @@ std::size_t Transfer::enlist(std::uint32_t rank, NcclLaunch& launch) {
   return party;
 }
 
+void Transfer::set_chain(std::vector<std::size_t> order, bool eager) {
+  chain_ = std::move(order);
+  is_eager_ = eager;
+}
+
+bool Transfer::may_leave(std::size_t party) const {
+  if (buffered_sender_) return parties_[party].rank == *buffered_sender_;
+  return missing_ == 0 || (is_eager_ && party == chain_.front());
+}
+
 void Transfer::began(std::size_t party) {
   parties_[party].begun = true;
   --missing_;
@@ -42,9 +52,14 @@ void Transfer::began(std::size_t party) {
                     position_.empty() ? static_cast<std::uint32_t>(party) : position_[party]);
     return;
   }
-  const bool goes = buffered_sender_ ? parties_[party].rank == *buffered_sender_ : missing_ == 0;
-  if (goes && !std::exchange(has_left_, true)) {
+  if (!has_left_ && may_leave(party)) {
+    has_left_ = true;
     leave();
+  } else if (has_arrived_ && !chain_.empty()) {
+    if (chain_[passed_] == party) {  // it reads what lies in its buffers
+      passes_ = std::max(passes_, engine_.now() + cost_.latency);
+      engine_.queue().at(passes_, *this, kPassedOn);
+    }
   } else if (has_arrived_) {  // it lies in the receiver's buffers
     engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
   }
@@ -72,7 +87,22 @@ void Transfer::fire(std::uint64_t what) {
   if (what == kArrived) --flows_;
   if (flows_ > 0) return;
   has_arrived_ = true;
-  end_begun();
+  if (chain_.empty()) {
+    end_begun();
+  } else {
+    pass_on();
+  }
+}
+
+/// The next one of the chain is over. The last launch takes this transfer with it.
+void Transfer::pass_on() {
+  NcclLaunch* const over = std::exchange(parties_[chain_[passed_]].launch, nullptr);
+  passes_ = engine_.now() + *cost_.hop;
+  const bool is_last = ++passed_ == chain_.size();
+  if (!is_last && mismatch_.empty() && parties_[chain_[passed_]].begun) {
+    engine_.queue().at(passes_, *this, kPassedOn);
+  }
+  over->transfer_over();
 }
 
 /// Through the ports and, between nodes, each kind of link of the network: over with the last.

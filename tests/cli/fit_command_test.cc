@@ -1,6 +1,8 @@
 // foretrace fit and merge as a user meets them, on the measurements in the repository.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -37,7 +39,7 @@ TEST(FitCommand, WritesAMachineFileThatPredicts) {
   const Scratch scratch;
   const Ran ran =
       scratch.run(kThreads +
-                  "--new mine -o mine.yaml --without gpu --without copy --without kernel"
+                  "--new mine -o mine.yaml --all --without gpu --without copy --without kernel"
                   " --without gemm --without nccl");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("host.barrier"), HasSubstr("host.signal")));
@@ -50,6 +52,22 @@ TEST(FitCommand, WritesAMachineFileThatPredicts) {
   const Ran predicts = scratch.run(
       "foretrace simulate scenarios/calibration/threads.yaml --machine mine.yaml -o out");
   EXPECT_EQ(predicts.exit_code, 0) << predicts.err;
+}
+
+TEST(FitCommand, SaysInTenLinesWhatWasLearnedHowWellAndWhatToMeasureNext) {
+  const Scratch scratch;
+  const Ran ran =
+      scratch.run(kThreads + "reports/measured/prefetch_two_streams " + kShipped +
+                  "-o mine.yaml --only host.barrier --without host --without gpu --without copy "
+                  "--without kernel --without gemm --without nccl");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_LE(std::ranges::count(ran.out, '\n'), 10) << ran.out;
+  EXPECT_THAT(
+      ran.out,
+      AllOf(HasSubstr("h200-nvswitch-8: 1 parameters learned of 1 (host 1 of 1), from 2 "
+                      "programs"),
+            HasSubstr("learned from: "), HasSubstr("held out: "), HasSubstr("prefetch_two_streams"),
+            HasSubstr("least sure: host.barrier"), HasSubstr("all tables: --all")));
 }
 
 TEST(FitCommand, RefusesWhenARequiredParameterIsNotDetermined) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/nccl/rules/p2p.h"
+#include "models/nccl/time/ring_time.h"
 
 namespace foretrace::nccl {
 
@@ -24,8 +25,15 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
   const CollectiveTime time = collective_time(read, tuning, call);
   Choice choice = time.choice;
   if (is_send_recv(call.kind)) choice.channels = exchange_channels(tuning, call.size);
-  return cost_of(machine, choice, time.terms.seconds, time.terms.wire_seconds,
-                 time.terms.network_seconds);
+  const Terms& terms = time.terms;
+  if (time.model != Model::Ring || !is_chain(call.kind)) {
+    return cost_of(machine, choice, terms.seconds, terms.wire_seconds, terms.network_seconds);
+  }
+  const double hops = terms.steps * terms.step_seconds;
+  Cost cost =
+      cost_of(machine, choice, terms.seconds - hops, terms.wire_seconds, terms.network_seconds);
+  cost.hop = seconds_to_duration(terms.step_seconds);
+  return cost;
 }
 
 Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/machine/machine.h"
 #include "models/nccl/time/collective_time.h"
@@ -10,13 +11,15 @@
 namespace foretrace::nccl {
 
 /// One operation as its ranks run it once all of them have arrived: `latency`, then `wire_bytes`
-/// through every NVLink port that takes part.
+/// through every NVLink port that takes part. A chain's first rank is through then; each other one
+/// `hop` after the one before it.
 struct Cost {
   Choice choice;       ///< channels of the whole kernel
   Duration network{};  ///< of the latency and the wire: that the NICs of each node are busy
   Duration latency;
   Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: what NCCL
                      ///< gets through a port counts as all of it
+  std::optional<Duration> hop{};  ///< chain: broadcast and reduce
 };
 
 /// The time beside the wire is latency; the rest is traffic that others may slow down.

@@ -57,6 +57,12 @@ class GroupTime {
            (is_generic() ? read_.seconds(Param::NcclGenericKernel) : 0) + busiest;
   }
 
+  /// Of each rank of a chain behind the one before.
+  std::optional<double> hop_seconds(const Placed& call) const {
+    if (!is_chain(call.kind)) return std::nullopt;
+    return planned_time(read_, tuning_, call.kind, call.bytes, call.plan).terms.step_seconds;
+  }
+
  private:
   bool is_generic() const {
     const auto differs = [this](const Placed& call) {
@@ -71,8 +77,9 @@ class GroupTime {
     return planned_time(read_, tuning_, call.kind, bytes, plan);
   }
 
-  /// Every part has steps of its own; what the channels drift apart by grows with all of their
-  /// data. A channel with less than its share of the bytes is on the wire for less of its time.
+  /// Every part has steps of its own, those of a chain apart; what the channels drift apart by
+  /// grows with all of their data. A channel with less than its share of the bytes is on the wire
+  /// for less of its time.
   double channel_seconds(std::uint32_t channel, double wire, double kernel_channels) const {
     double seconds = 0;
     double drift = 0;
@@ -88,6 +95,7 @@ class GroupTime {
       if (bytes.count == 0) continue;
       const Terms part = on_one_channel(call, bytes).terms;
       seconds += part.seconds - part.fixed_seconds;
+      if (is_chain(call.kind)) seconds -= part.steps * part.step_seconds;
       if (call.plan.protocol == Protocol::LL) continue;
       seconds -= part.channel_seconds + wire_seconds(call, bytes);
       own_wire += wire_seconds(call, bytes);
@@ -123,8 +131,16 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
     }
     busy.push_back(times.size());
     const CollectiveTime alone = collective_time(read, tuning, call);
-    times.push_back(
-        {alone.choice, alone.terms.seconds, alone.terms.wire_seconds, alone.terms.network_seconds});
+    GroupedTime time{alone.choice,
+                     alone.terms.seconds,
+                     alone.terms.wire_seconds,
+                     alone.terms.network_seconds,
+                     {}};
+    if (alone.model == Model::Ring && is_chain(call.kind)) {
+      time.hop_seconds = alone.terms.step_seconds;
+      time.seconds -= alone.terms.steps * alone.terms.step_seconds;
+    }
+    times.push_back(time);
     const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
     requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1});
   }
@@ -146,8 +162,11 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const Plan& plan = plans[i];
     const double wire = group.wire_seconds(placed[i], placed[i].bytes);
-    times[busy[i]] = {
-        {plan.algorithm, plan.protocol, channels, plan.threads}, beside + wire, wire, 0};
+    times[busy[i]] = {{plan.algorithm, plan.protocol, channels, plan.threads},
+                      beside + wire,
+                      wire,
+                      0,
+                      group.hop_seconds(placed[i])};
   }
   return times;
 }
@@ -159,6 +178,7 @@ std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
   for (const GroupedTime& time : group_time(read, tuning, calls)) {
     costs.push_back(
         cost_of(machine, time.choice, time.seconds, time.wire_seconds, time.network_seconds));
+    if (time.hop_seconds) costs.back().hop = seconds_to_duration(*time.hop_seconds);
   }
   return costs;
 }

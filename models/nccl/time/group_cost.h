@@ -1,6 +1,7 @@
 // What collectives cost that one kernel runs together: all calls of a group on one communicator.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "models/nccl/time/cost.h"
@@ -15,8 +16,9 @@ namespace foretrace::nccl {
 struct GroupedTime {
   Choice choice;
   double seconds = 0;
-  double wire_seconds = 0;     ///< of them; what no one can slow down is the rest
-  double network_seconds = 0;  ///< that the NICs are busy
+  double wire_seconds = 0;              ///< of them; what no one can slow down is the rest
+  double network_seconds = 0;           ///< that the NICs are busy
+  std::optional<double> hop_seconds{};  ///< chain: of each rank behind the one before, beside them
 };
 std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
                                     const std::vector<Call>& calls);

@@ -41,18 +41,24 @@ void add_ll(Terms& terms, Reading& read, const RingParams& params, const Choice&
     terms.seconds += ll_passes_seconds(read, params, choice, terms.steps, per_channel, ranks);
     return;
   }
-  const double fill = read.value(Param::NcclLlFill);
-  terms.step_seconds = step * std::min(1.0, per_channel / fill);
+  terms.step_seconds = step;
   terms.channel_seconds = rounds_seconds(read, params.slope, choice, per_channel);
   terms.seconds += terms.step_seconds * terms.steps + terms.channel_seconds;
 }
 
-/// Simple and LL128. How much of a step shows: a chain's is filled step by step, a ring hides its
-/// steps' latency behind large parts.
+/// Simple and LL128. How much of a step shows: a ring hides its steps' latency behind large parts.
 double shown_share(Reading& read, double part, bool chain, Protocol protocol) {
-  if (protocol != Protocol::Simple) return 1;
-  if (chain) return std::min(1.0, part / kSimpleStepBytes);
+  if (protocol != Protocol::Simple || chain) return 1;
   return 1 / std::hypot(1.0, part / read.value(Param::NcclHiddenStep));
+}
+
+/// Simple: a rank of a chain passes a step on when all of it has come, at a channel's own rate or,
+/// with many of them, at its share of the port.
+double first_step_seconds(Reading& read, const RingParams& params, double part, double channels) {
+  const double step = std::min(part, kSimpleStepBytes);
+  const double shared = step * channels / read.rate(Param::NcclPortShare);
+  const bool limited = params.channel_rate && read.has(*params.channel_rate);
+  return limited ? std::max(shared, step / read.rate(*params.channel_rate)) : shared;
 }
 
 /// What Simple takes longer when the ranks' parts lie behind each other and do not begin aligned.
@@ -109,6 +115,9 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   const double part = chain ? per_channel : per_channel / ranks;
   const double power = params.power ? read.value(*params.power) : 1;
   terms.step_seconds = read.seconds(params.step) * shown_share(read, part, chain, choice.protocol);
+  if (chain && choice.protocol == Protocol::Simple) {
+    terms.step_seconds += first_step_seconds(read, params, part, choice.channels);
+  }
   terms.drift_seconds = read.seconds(params.slope) * std::pow(part / kRingChunk, power);
   if (read.has(*params.channel_rate)) {
     const double through = chain ? part : terms.steps * part;

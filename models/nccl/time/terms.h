@@ -30,12 +30,12 @@ enum class Model : std::uint8_t {
 /// Once all ranks have arrived, alone on the machine. `seconds` is all of it.
 struct Terms {
   double seconds = 0;
-  double fixed_seconds = 0;    ///< from the kernel's begin until the first data leave
-  double step_seconds = 0;     ///< ring: what shows of a step; chain: of a rank behind the first
-  double steps = 0;            ///< of one pass, the last one's receiving included
-  double hop_seconds = 0;      ///< hops and price: of all hops on the longest way
-  double wire_bytes = 0;       ///< through every port that takes part, one direction
-  double wire_seconds = 0;     ///< of these bytes, at what NCCL gets through a port
+  double fixed_seconds = 0;  ///< from the kernel's begin until the first data leave
+  double step_seconds = 0;   ///< ring: what shows of a step; chain: each rank behind the one before
+  double steps = 0;          ///< of one pass, the last one's receiving included
+  double hop_seconds = 0;    ///< hops and price: of all hops on the longest way
+  double wire_bytes = 0;     ///< through every port that takes part, one direction
+  double wire_seconds = 0;   ///< of these bytes, at what NCCL gets through a port
   double network_seconds = 0;  ///< that the NICs of each node are busy, alone on the network
   double channel_seconds = 0;  ///< of a channel, on all its data. Rings and chains: what it adds to
                                ///< the wire; LL's chain: its rounds; else all but fixed and hops

@@ -103,10 +103,9 @@ TEST_F(RingSimple, IsHeldUpByItsChannelsRateWhereThatIsTheBottleneck) {
 TEST(ChainLl, FillsItsRanksOneBehindTheOther) {
   const Machine machine = test::small_machine(
       {{NcclBroadcastLlBase, 1e-6}, {NcclBroadcastLlStep, 2e-6}, {NcclBroadcastLlRound, 0.1e-6}});
-  // 4 KiB is half of what fills a hop: 3 ranks behind the root * 2 * 0.5; one round.
-  // 1 + 3 + 0.1 = 4.1
-  EXPECT_NEAR(ring_us(machine, Broadcast, ll(1), 4_KiB, 4), 4.1, 1e-9);
-  // 16 KiB fills them: 3 * 2; four rounds. 1 + 6 + 0.4 = 7.4
+  // 3 ranks behind the root * 2; one round. 1 + 6 + 0.1 = 7.1
+  EXPECT_NEAR(ring_us(machine, Broadcast, ll(1), 4_KiB, 4), 7.1, 1e-9);
+  // Four rounds. 1 + 6 + 0.4 = 7.4
   EXPECT_NEAR(ring_us(machine, Broadcast, ll(1), 16_KiB, 4), 7.4, 1e-9);
 }
 
@@ -115,9 +114,12 @@ TEST(ChainSimple, FillsItsRanksStepByStep) {
                                                {NcclReduceSimpleStep, 4e-6},
                                                {NcclReduceSimpleDrift, 16e-6},
                                                {NcclReduceSimplePower, 1}});
-  // 256 KiB, half a step of 512 KiB: 3 ranks * 4 * 0.5 = 6; wire 2.62144; drift 16 / 8 = 2.
-  // 1 + 2.62144 + 6 + 2 = 11.62144
-  EXPECT_NEAR(ring_us(machine, Reduce, simple(1), 256_KiB, 4), 11.62144, 1e-9);
+  // 256 KiB: wire 2.62144; drift 16 / 8 = 2; a rank passes all of it on at once, 4 + 2.62144 behind
+  // the one before. 1 + 2.62144 + 2 + 3 * 6.62144 = 25.48576
+  EXPECT_NEAR(ring_us(machine, Reduce, simple(1), 256_KiB, 4), 25.48576, 1e-9);
+  // 1 MiB in two channels: a step of 512 KiB in each, both through one port: 10.48576 as the wire;
+  // drift 16 / 4. 1 + 10.48576 + 4 + 3 * 14.48576 + the doubling of channels, 0 here
+  EXPECT_NEAR(ring_us(machine, Reduce, simple(2), 1_MiB, 4), 58.94304, 1e-9);
 }
 
 TEST(RingTime, IsNotKnownWhereTheMachineHasNoTimesOrTheChoiceIsNoRing) {

@@ -26,8 +26,9 @@ class BlindRounds : public testing::Test {
  protected:
   BlindRounds() { fs::remove_all(root_); }
   ~BlindRounds() override { fs::remove_all(root_); }
-  void write(int number, const std::string& machine, const std::string& lines) {
-    const fs::path round = root_ / ("round-" + std::to_string(number));
+  void write(int number, const std::string& machine, const std::string& lines,
+             const std::string& name = "round-") {
+    const fs::path round = root_ / (name + std::to_string(number));
     fs::create_directories(round);
     std::ofstream{round / ("evaluation-" + machine + ".csv")} << kColumns << lines;
   }
@@ -101,6 +102,22 @@ TEST_F(BlindRounds, GiveTheSentenceOfTheLastOneOnThatMachine) {
   EXPECT_THAT(sentence, HasSubstr("100 % of the medians inside the predicted band"));
   EXPECT_THAT(sentence, HasSubstr("[blind round 2](round-2/evaluation-m.md)"));
   EXPECT_THROW(blind_sentence(rounds, "nobody", root_), UsageError);
+}
+
+TEST_F(BlindRounds, OfMoreGpusComeLastEachWithTablesOfItsOwnAndGiveNoHeadline) {
+  write(2, "m", "a,collectives,8,step,0,0,60,40,60,100,-0.4,0,3,0.05,1\n", "eight-gpus-");
+  write(7, "m", "a,collectives,4,step,0,0,70,40,60,100,-0.3,0,3,0.05,1\n", "four-gpus-");
+  write(1, "m", "b,training,2,step,0,0,110,90,120,100,0.1,1,3,0.05,1\n");
+  const auto rounds = load_blind_rounds(root_);
+  ASSERT_EQ(rounds.size(), 3U);
+  EXPECT_EQ(rounds[0].name(), "1");
+  EXPECT_EQ(rounds[1].name(), "four-gpus-7");
+  EXPECT_EQ(rounds[2].name(), "eight-gpus-2");
+  const std::string text = accuracy_markdown(accuracy_page(rounds, {}, "m", root_));
+  EXPECT_THAT(text, HasSubstr("median error 10.0 %"));
+  EXPECT_THAT(text, HasSubstr("| [four-gpus-7, m](four-gpus-7/evaluation-m.md) | 1 | 30.0 % |"));
+  EXPECT_THAT(text, HasSubstr("## Round eight-gpus-2 on m, by kind of program"));
+  EXPECT_THAT(text, HasSubstr("| 8 GPUs | 1 | 40.0 % |"));
 }
 
 TEST_F(BlindRounds, StandFirstOnThePageThenPredictionsThenFits) {

@@ -119,8 +119,9 @@ TEST_P(ChunkFidelity, IsWithinThreePercentOfFlowFidelityFromEightBytesToOneGibib
                                       ranks, 1, ranks - 1));
       }
       sizes.push_back(bytes + odd);
-      flows.push_back(to_seconds(cost.latency) + static_cast<double>(cost.wire_bytes.count) /
-                                                     machine.rate(Param::NvlinkBandwidth));
+      flows.push_back(to_seconds(cost.latency + cost.hop.value_or(Duration{0}) * (ranks - 1)) +
+                      static_cast<double>(cost.wire_bytes.count) /
+                          machine.rate(Param::NvlinkBandwidth));
     }
   }
   const std::vector<double> chunks = runner.run();

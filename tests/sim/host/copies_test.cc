@@ -121,5 +121,21 @@ threads:
   EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
 }
 
+TEST(PeerCopies, AreDirectBetweenGpusOfOneProcessThatNcclConnects) {
+  Machine machine = unit_machine();
+  machine.set(Param::P2pStagedBandwidth, {0.5e9, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(R"(
+devices: 2
+streams: {s: {each: device, flags: non_blocking}}
+buffers: {x: {each: device, memory: device, size: 1MB}}
+communicators: {world: {members: all_devices}}
+threads:
+  main:
+    - memcpy_async: {id: direct, stream: s(0), src: x(0), dst: x(1), size: 10000B}
+)",
+                             machine);
+  EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
+}
+
 }  // namespace
 }  // namespace foretrace::test

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/sim/unit_machine.h"
 
@@ -28,6 +29,65 @@ threads:
   EXPECT_LT(us(spans[0].begin_ns), 10) << "rank 0 begins, and waits inside its kernel";
   EXPECT_GE(us(spans[1].begin_ns), 100);
   EXPECT_EQ(spans[0].end_ns, spans[1].end_ns);
+}
+
+/// NCCL's times are those of a ring: a chain of 20 us and 10 us for each round of 128 threads * 8
+/// B, 100 us from rank to rank. 4000 B: 60 us, of which the wire takes 4.
+Machine machine_with_chains() {
+  Machine machine = unit_machine();
+  for (const auto& [param, value] : {std::pair{Param::NcclBroadcastLlBase, 20e-6},
+                                     {Param::NcclBroadcastLlStep, 100e-6},
+                                     {Param::NcclBroadcastLlRound, 10e-6},
+                                     {Param::NcclReduceLlBase, 20e-6},
+                                     {Param::NcclReduceLlStep, 100e-6},
+                                     {Param::NcclReduceLlRound, 10e-6},
+                                     {Param::NcclThreadFloor, 1.0},
+                                     {Param::NcclChannelDoubling, 0.0}}) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "", ""});
+  }
+  return machine;
+}
+
+const std::string kThreeRanks = R"(
+processes: 3
+environment: {NCCL_PROTO: LL, NCCL_ALGO: Ring}
+streams: {s: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 4KB}}
+communicators: {world: {members: all_devices, init: rank}}
+)";
+
+TEST(Chain, OfCallsInARowIsFilledOnce) {
+  const Timeline t = predict(kThreeRanks + R"(
+threads:
+  main:
+    - repeat: {times: 5, ops: [nccl_broadcast: {id: b, comm: world, stream: s, buffer: x, type: float32, root: 1}]}
+)",
+                             machine_with_chains());
+  const auto spans = device_spans(t, "b");
+  ASSERT_EQ(spans.size(), 15u);
+  std::map<std::uint32_t, std::int64_t> last;
+  for (const Span& span : spans) last[span.lane] = std::max(last[span.lane], span.end_ns);
+  std::vector<double> ends;
+  for (const auto& [lane, end] : last) ends.push_back(us(end));
+  ASSERT_EQ(ends.size(), 3u);
+  EXPECT_NEAR(ends[2] - ends[1], 100, 0.1) << "the ranks behind the root, one after the other";
+  EXPECT_NEAR(ends[0] - ends[2], 100, 0.1);
+  EXPECT_NEAR(ends[1], 5 * 60, 2) << "the root waits for nobody";
+}
+
+TEST(Chain, OfAReduceEndsAtItsRootAndPassesALateRankLate) {
+  const Timeline t = predict(kThreeRanks + R"(
+threads:
+  main:
+    - host_compute: {duration: 500us * process}
+    - nccl_reduce: {id: r, comm: world, stream: s, buffer: x, type: float32, root: 0}
+)",
+                             machine_with_chains());
+  const auto spans = device_spans(t, "r");  // in order of begin: ranks 0, 1 and 2
+  ASSERT_EQ(spans.size(), 3u);
+  EXPECT_NEAR(us(spans[1].end_ns - spans[1].begin_ns), 60, 0.1) << "the first of the chain";
+  EXPECT_NEAR(us(spans[2].end_ns - spans[2].begin_ns), 56, 0.1) << "its data lie in its buffers";
+  EXPECT_NEAR(us(spans[0].end_ns - spans[2].end_ns), 100, 0.1) << "the root";
 }
 
 TEST(Collective, WaitsLongerForMemoryThatOtherKernelsUse) {
