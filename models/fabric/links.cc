@@ -63,7 +63,14 @@ void FabricLinks::add_leaves(const std::vector<MachineFault>& faults) {
 
 /// The links of a group to the others, shared out evenly.
 void FabricLinks::add_groups() {
+  constexpr std::uint32_t kMostGroups = 1000;  // a million links between them
   groups_ = group_of(leaves_ - 1) + 1;
+  if (groups_ > kMostGroups) {
+    throw UsageError{
+        fmt::format("fabric: {} groups of a dragonfly are more than {}\n  hint: more "
+                    "ports for a leaf, or more leaves for a group",
+                    groups_, kMostGroups)};
+  }
   first_group_ = first_leaf_;
   const double nics = 1.0 * fabric_.leaf_ports * fabric_.group_leaves;
   const double rate = nics * nodes_.nic_rate / fabric_.oversubscription / std::max(1U, groups_ - 1);

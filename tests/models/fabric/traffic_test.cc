@@ -86,6 +86,8 @@ TEST(FabricTraffic, OfADragonflyGoesOverTheLinkOfTwoGroups) {
   const CommunicatorTraffic ranks{fabric, whole_nodes(8, 1), true};
   const Loads ring = named(fabric, ranks.of(Traffic::Ring, {}, 1));
   EXPECT_DOUBLE_EQ(ring.at("group0.to1"), 1);
+  dragonfly.group_leaves = 1;
+  EXPECT_THROW(FabricLinks({3000, 1, 1, 10e9}, dragonfly, {}), UsageError) << "a group for two";
   EXPECT_NEAR(named(fabric, ranks.of(Traffic::Exchange, {}, 1)).at("group0.to1"), 4 * 4 / 7.0,
               1e-9);
 }

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kColumns =
     "id,framework,params_b,layers,hidden,heads,ffn_hidden,seq_len,vocab,gpu,gpus,gpus_per_node,"
-    "precision,cp,micro_batch,global_batch,recompute,metric,value,notes,quality\n";
+    "network,precision,cp,micro_batch,global_batch,recompute,metric,value,notes,quality\n";
 
 /// 1.3 billion parameters on eight GPUs; the rest of the line.
 std::string line(const std::string& id, const std::string& framework, const std::string& rest) {
@@ -33,7 +33,7 @@ std::vector<PublishedStep> steps_of(const std::string& lines) {
 }
 
 constexpr const char* kGood =
-    "A100-80GB-SXM,8,8,bf16,1,14,448,none,tokens_per_s_per_gpu,20513,mode PURE,A";
+    "A100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,tokens_per_s_per_gpu,20513,mode PURE,A";
 
 TEST(PublishedSteps, TakeTokensForTheStepsTime) {
   const auto steps = steps_of(line("mpt-111", "llm-foundry", kGood));
@@ -48,19 +48,30 @@ TEST(PublishedSteps, TakeTokensForTheStepsTime) {
 TEST(PublishedSteps, SayWhyTheyAreNotPredicted) {
   const auto steps = steps_of(
       line("mpt-1", "llm-foundry",
-           "A100-80GB-SXM,8,8,fp8,1,14,448,none,tokens_per_s_per_gpu,20513,,A") +
-      line("nemo-1", "NeMo / Megatron-Core", "H100-80GB-SXM,8,8,bf16,1,14,448,none,step_s,1.5,,A") +
-      line("mpt-2", "llm-foundry", "A100-80GB-SXM,64,8,bf16,1,1,64,none,step_s,1.5,,A") +
-      line("mpt-3", "llm-foundry", "A100-80GB-SXM,8,8,bf16,1,14,449,none,step_s,1.5,,A"));
+           "A100-80GB-SXM,8,8,not stated,fp8,1,14,448,none,tokens_per_s_per_gpu,20513,,A") +
+      line("nemo-1", "NeMo / Megatron-Core",
+           "H100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,step_s,1.5,,A") +
+      line("mpt-2", "llm-foundry", "A100-80GB-SXM,64,8,not stated,bf16,1,1,64,none,step_s,1.5,,A") +
+      line("mpt-3", "llm-foundry",
+           "A100-80GB-SXM,8,8,not stated,bf16,1,14,449,none,step_s,1.5,,A"));
   EXPECT_EQ(steps[0].refused, "arithmetic below 16 bits");
   EXPECT_EQ(steps[1].refused, "framework: NeMo");
   EXPECT_EQ(steps[2].refused, "no machine file with its network");
   EXPECT_EQ(steps[3].refused, "batch is no multiple");
 }
 
+TEST(PublishedSteps, OfA100NodesArePredictedWhereTheirNetworkIsKnown) {
+  const auto steps =
+      steps_of(line("mpt-2", "llm-foundry",
+                    "A100-80GB-SXM,64,8,1600 Gb/s RoCE per node,bf16,1,1,64,none,step_s,1.5,,A"));
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].step.nodes, 8);
+}
+
 TEST(PublishedSteps, AreMeasuredAgainstOtherSourcesOfTheSameKindOnly) {
   const auto at = [](double seconds) {
-    return "A100-80GB-SXM,8,8,bf16,1,14,448,none,step_s," + std::to_string(seconds) + ",,A";
+    return "A100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,step_s," + std::to_string(seconds) +
+           ",,A";
   };
   const auto steps = steps_of(line("mpt-1", "llm-foundry", at(5)) +
                               line("mpt-2", "llm-foundry", at(1)) + line("vts-1", "other", at(7)));
