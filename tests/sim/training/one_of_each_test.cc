@@ -105,7 +105,7 @@ TEST(OneOfEach, TakesAsLongAsAllForGroupsOfEveryKindBesideEachOther) {
     step.model.layers = layout.pipeline;
     step.steps = 1;
     step.passes = layout.pipeline > 1 ? layout.pipeline + 2 : 1;
-    step.sequence_parallel = layout.data % 2 == 0;
+    step.sequence_parallel = layout.tensor > 1 && layout.data % 2 == 0;
     step.model.tied = layout.data == 4;
     step.sharding = layout.data > 1 ? Sharding::Zero1 : Sharding::None;
     expect_equal(step,
@@ -147,8 +147,8 @@ TEST(PredictStep, TakesPassesThatAreNotSimulatedFromThePeriod) {
   };
   const auto both = run_in_children(
       {[&] { return seconds_of(training::Schedule::OneForwardOneBackward); }, whole});
-  EXPECT_NEAR(both[0][0] / both[1][0], 1, 0.005);
-  EXPECT_NEAR(both[0][1], both[1][1], 0.005);
+  EXPECT_NEAR(both[0][0] / both[1][0], 1, 0.02);
+  EXPECT_NEAR(both[0][1], both[1][1], 0.02);
 }
 
 }  // namespace
