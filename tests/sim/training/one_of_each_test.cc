@@ -93,9 +93,9 @@ struct Layout {
 };
 
 TEST(OneOfEach, TakesAsLongAsAllForGroupsOfEveryKindBesideEachOther) {
-  const std::vector<Layout> layouts{{8, 1, 1, 1, 1}, {2, 1, 4, 1, 1},  {4, 1, 4, 2, 1},
-                                    {2, 4, 1, 1, 4}, {2, 2, 4, 2, 2},  {1, 4, 4, 2, 4},
-                                    {4, 1, 3, 2, 6}, {2, 2, 3, 2, 12}, {8, 1, 8, 8, 1}};
+  const std::vector<Layout> layouts{{8, 1, 1, 1, 1}, {2, 1, 4, 1, 1}, {4, 1, 4, 2, 1},
+                                    {2, 4, 1, 1, 4}, {2, 2, 4, 2, 2}, {1, 4, 4, 2, 4},
+                                    {8, 1, 8, 8, 1}};
   for (const Layout& layout : layouts) {
     TrainingStep step = step_on(layout.tensor * layout.pipeline * layout.data);
     step.tensor = layout.tensor;
