@@ -174,6 +174,7 @@ void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
     fields.number("tensor", step.tensor);
     fields.number("pipeline", step.pipeline);
     fields.flag("sequence", step.sequence_parallel);
+    if (step.tensor == 1) step.sequence_parallel = false;  // nothing to split over
     fields.flag("loss", step.loss_parallel);
     fields.choice<Schedule>(
         "schedule", step.schedule,

