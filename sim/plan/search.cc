@@ -169,10 +169,9 @@ class Search {
   /// Twice the micro-batches fill a pipeline better: time for each token.
   void add_larger_batch(Row& row, const Prediction& now) const {
     const double further = static_cast<double>(row.layout.passes) * now.next_pass;
-    row.remedies.push_back(
-        {fmt::format("global batch {}", 2 * question_.global_batch), "the pipeline's idle ends",
-         fmt::format("twice the micro-batches (global batch {})", 2 * question_.global_batch),
-         1 - (now.seconds + further) / (2 * now.seconds)});
+    row.remedies.push_back({fmt::format("global batch {}", 2 * question_.global_batch),
+                            "the pipeline's idle ends", "twice the micro-batches",
+                            1 - (now.seconds + further) / (2 * now.seconds)});
   }
 
   void count(Row& row) const {

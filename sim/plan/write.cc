@@ -178,9 +178,9 @@ std::string csv_of(const Question& question, const std::vector<Answer>& answers)
     const Json values = values_of(question, row, number);
     std::string head, line;
     for (const auto& [name, value] : values.items()) {
-      head += (head.empty() ? "" : ",") + csv_cell(name);
-      line += (line.empty() ? "" : ",") +
-              csv_cell(value.is_string() ? value.get<std::string>() : value.dump());
+      const std::string text_of_value = value.is_string() ? value.get<std::string>() : value.dump();
+      head += fmt::format("{}{}", head.empty() ? "" : ",", csv_cell(name));
+      line += fmt::format("{}{}", line.empty() ? "" : ",", csv_cell(text_of_value));
     }
     if (number == 1) text += head + "\n";
     text += line + "\n";
