@@ -327,4 +327,22 @@ ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::u
           machine_.rate(Param::P2pShare), machine_.rate(Param::NvlinkBandwidth)};
 }
 
+const cost::KernelCost& World::cost_of(const cost::Product& product) {
+  const auto [known, is_new] = product_costs_.try_emplace(product);
+  if (is_new) {
+    Reading read{machine_};
+    known->second = cost::gemm_cost(read, product);
+  }
+  return known->second;
+}
+
+const std::vector<Share>& World::shares_of(const cost::Product& product) {
+  const auto [known, is_new] = product_shares_.try_emplace(product);
+  if (is_new) {
+    known->second = foretrace::shares_of(
+        machine_, [&](Reading& read) { return to_seconds(cost::gemm_cost(read, product).alone); });
+  }
+  return known->second;
+}
+
 }  // namespace foretrace::sim

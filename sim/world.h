@@ -72,8 +72,6 @@ struct Process final : Context {
   std::vector<Level2> level2;        ///< by device
   std::vector<MemoryPool> pools;     ///< by device
   std::vector<TimePoint> cleared;    ///< by device: until then memory that was freed is cleared
-  /// What products took that were asked for before: to find out what cuBLAS would choose is slow.
-  std::map<cost::Product, cost::KernelCost> product_costs;
   std::uint64_t host_bytes_touched = 0;
 };
 
@@ -84,6 +82,10 @@ class World {
 
   /// Whether a process is simulated; else it does what another one does, when that does it.
   bool runs(std::uint32_t process) const { return runs_[process]; }
+  /// What a product takes, and what decides that: to find out what cuBLAS would choose is slow, so
+  /// it is remembered.
+  const cost::KernelCost& cost_of(const cost::Product& product);
+  const std::vector<Share>& shares_of(const cost::Product& product);
   Process& process(std::uint32_t index) { return processes_[index]; }
   /// The per-thread default stream `id` of a host thread, made at its first use.
   StreamQueue& per_thread_stream(Process& process, std::uint32_t thread_lane, StreamId id);
@@ -158,6 +160,8 @@ class World {
   std::vector<std::unique_ptr<Device>> gpus_;
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
+  std::map<cost::Product, cost::KernelCost> product_costs_;
+  std::map<cost::Product, std::vector<Share>> product_shares_;
   std::map<Param, LinkId> caps_;
   std::map<std::uint32_t, TeamCaps> team_caps_;  ///< by the threads of an operator on the CPU
   Recorder& recorder_;

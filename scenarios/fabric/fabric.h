@@ -45,7 +45,7 @@ struct MachineFault {
 
 /// Which node a process is on.
 enum class Placement : std::uint8_t {
-  Block,      ///< nodes are filled one after the other
+  Nodewise,   ///< block: nodes are filled one after the other
   RoundRobin  ///< process p is on node p modulo the nodes
 };
 

@@ -20,7 +20,7 @@ inline constexpr std::array<std::pair<std::string_view, FabricKind>, 4> kFabricK
      {"fat_tree", FabricKind::FatTree},
      {"dragonfly", FabricKind::Dragonfly}}};
 inline constexpr std::array<std::pair<std::string_view, Placement>, 2> kPlacements{
-    {{"block", Placement::Block}, {"round_robin", Placement::RoundRobin}}};
+    {{"block", Placement::Nodewise}, {"round_robin", Placement::RoundRobin}}};
 
 /// A constant of `unit` in SI; reports what is none.
 std::optional<double> fabric_value(const Quantity& quantity, Unit unit, const YamlNode& node,

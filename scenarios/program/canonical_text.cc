@@ -144,7 +144,7 @@ void append_objects(std::string& out, const Program& program) {
 std::string canonical_text(const Program& program) {
   std::string out = fmt::format("foretrace program 1\nnodes {} processes {} devices {} warmup {}\n",
                                 program.nodes, program.processes, program.devices, program.warmup);
-  if (program.placement != Placement::Block) out += "placement round_robin\n";
+  if (program.placement != Placement::Nodewise) out += "placement round_robin\n";
   for (const auto& [name, value] : program.environment) {
     out += fmt::format("environment {} {}={}\n", value.size(), name, value);
   }

@@ -130,7 +130,7 @@ struct Program {
   std::uint32_t nodes = 1;
   bool nodes_follow = false;    ///< the file says nothing: as many as the machine needs
   std::uint32_t processes = 1;  ///< over all nodes, as many on each
-  Placement placement = Placement::Block;
+  Placement placement = Placement::Nodewise;
   std::uint32_t devices = 1;  ///< GPUs per process
   std::uint32_t warmup = 1;   ///< passes before the measured ones; 0: cold, first-use costs show
   std::map<std::string, std::string> environment;  ///< allow-listed; set before the first CUDA call
@@ -157,11 +157,11 @@ struct Program {
 /// Where a process runs, and which of its node's processes it is.
 inline std::uint32_t node_of_process(const Program& program, std::uint32_t process) {
   const std::uint32_t per_node = std::max(1U, program.processes / program.nodes);
-  return program.placement == Placement::Block ? process / per_node : process % program.nodes;
+  return program.placement == Placement::Nodewise ? process / per_node : process % program.nodes;
 }
 inline std::uint32_t place_in_node(const Program& program, std::uint32_t process) {
   const std::uint32_t per_node = std::max(1U, program.processes / program.nodes);
-  return program.placement == Placement::Block ? process % per_node : process / program.nodes;
+  return program.placement == Placement::Nodewise ? process % per_node : process / program.nodes;
 }
 
 /// What an executor must know of an operation before it runs: filled once, indexed by OpId.

@@ -269,7 +269,7 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
 
 std::string network_text(const Program& program) {
   std::string text;
-  if (program.placement != Placement::Block) {
+  if (program.placement != Placement::Nodewise) {
     text += fmt::format("placement: {}\n", placement_text(program.placement));
   }
   if (program.fabric) text += fmt::format("fabric: {}\n", fabric_text(*program.fabric));

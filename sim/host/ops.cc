@@ -81,18 +81,16 @@ std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
 
 template <class CostOf>
 void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
-  Reading read{machine_};
-  kernel(ref, call, cost_of(read), cost_of);
+  launch(ref, call, [&] { return kernel_work(cost_of); });
 }
 
-template <class CostOf>
-void HostThread::kernel(const StreamRef& ref, cost::Call call, const cost::KernelCost& cost,
-                        const CostOf& cost_of) {
+template <class Work>
+void HostThread::launch(const StreamRef& ref, cost::Call call, const Work& work) {
   StreamQueue& queue = stream(ref);
   if (queue_full(queue)) return;
   call.switches_device = switches_to(queue.declared().device);
   const Priced priced = price(call);
-  push(queue, priced.time, cost::Entry::Kernel, kernel_work(cost, cost_of));
+  push(queue, priced.time, cost::Entry::Kernel, work());
   if (!launches_block_) {
     take(priced);
     return;
@@ -125,15 +123,13 @@ void HostThread::run(const Gemm& op) {
   Reading in_cache{machine_};
   product.cached_eighths = cost::cached_eighths(
       in_cache, std::span{passes}.first(std::min<std::size_t>(2, passes.size())));
-  const auto cost_of = [&](Reading& read) { return cost::gemm_cost(read, product); };
-  const auto [known, is_new] = process_.product_costs.try_emplace(product);
-  if (is_new) {
-    Reading read{machine_};
-    known->second = cost_of(read);
-  }
+  const cost::KernelCost& cost = world_.cost_of(product);
   cost::Call call = begin_call(Param::HostLaunchGemm);
-  call.kernels = known->second.kernels;
-  kernel(op.stream, call, known->second, cost_of);
+  call.kernels = cost.kernels;
+  launch(op.stream, call, [&] {
+    const auto shares = [&] { return world_.shares_of(product); };
+    return KernelWork{cost, recorder_.banded_by(*current_.op, 0, shares)};
+  });
 }
 
 void HostThread::run(const Elementwise& op) {

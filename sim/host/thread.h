@@ -126,18 +126,14 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// `cost_of(Reading&)`: a function of models/cost/kernel.h.
   template <class CostOf>
   void kernel(const StreamRef& stream, cost::Call call, const CostOf& cost_of);
-  /// The same when what it gives is known.
-  template <class CostOf>
-  void kernel(const StreamRef& stream, cost::Call call, const cost::KernelCost& cost,
-              const CostOf& cost_of);
+  /// `work()`: what it makes the device do.
+  template <class Work>
+  void launch(const StreamRef& stream, cost::Call call, const Work& work);
   /// The work of a kernel that takes `cost_of(Reading&)`.
   template <class CostOf>
   KernelWork kernel_work(const CostOf& cost_of) {
     Reading read{machine_};
-    return kernel_work(cost_of(read), cost_of);
-  }
-  template <class CostOf>
-  KernelWork kernel_work(const cost::KernelCost& cost, const CostOf& cost_of) {
+    const cost::KernelCost cost = cost_of(read);
     return {cost, device_detail([&](Reading& again) { return cost_of(again).alone; })};
   }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
