@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "reports/timeline/span_join.h"
+#include "reports/spans/span_join.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {

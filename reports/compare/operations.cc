@@ -2,7 +2,7 @@
 #include <tuple>
 
 #include "reports/compare/compare.h"
-#include "reports/timeline/span_join.h"
+#include "reports/spans/span_join.h"
 #include "reports/timeline/statistics.h"
 
 namespace foretrace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "reports/compare/compare.h"
-#include "reports/timeline/span_join.h"
+#include "reports/spans/span_join.h"
 
 namespace foretrace {
 namespace {

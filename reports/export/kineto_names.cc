@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "reports/timeline/span_class.h"
+#include "reports/spans/span_class.h"
 
 namespace foretrace {
 namespace {

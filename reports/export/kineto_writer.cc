@@ -11,9 +11,9 @@
 #include <set>
 
 #include "reports/export/kineto_names.h"
-#include "reports/timeline/launches.h"
-#include "reports/timeline/region_spans.h"
-#include "reports/timeline/span_class.h"
+#include "reports/spans/launches.h"
+#include "reports/spans/region_spans.h"
+#include "reports/spans/span_class.h"
 
 namespace foretrace {
 namespace {

@@ -9,9 +9,9 @@
 #include <protozero/pbf_writer.hpp>
 #include <vector>
 
-#include "reports/timeline/launches.h"
-#include "reports/timeline/region_spans.h"
-#include "reports/timeline/span_class.h"
+#include "reports/spans/launches.h"
+#include "reports/spans/region_spans.h"
+#include "reports/spans/span_class.h"
 
 namespace foretrace {
 namespace {

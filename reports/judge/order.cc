@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "reports/judge/judges.h"
+#include "reports/spans/labelled_spans.h"
 #include "reports/table/text_table.h"
-#include "reports/timeline/labelled_spans.h"
 
 namespace foretrace {
 namespace {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "reports/judge/judges.h"
+#include "reports/spans/labelled_spans.h"
+#include "reports/spans/span_class.h"
 #include "reports/table/text_table.h"
-#include "reports/timeline/labelled_spans.h"
-#include "reports/timeline/span_class.h"
 
 namespace foretrace {
 namespace {

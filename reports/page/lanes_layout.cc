@@ -5,8 +5,8 @@
 #include <map>
 #include <tuple>
 
-#include "reports/timeline/launches.h"
-#include "reports/timeline/span_join.h"
+#include "reports/spans/launches.h"
+#include "reports/spans/span_join.h"
 
 namespace foretrace {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/timeline/span_class.h"
+#include "reports/spans/span_class.h"
 #include "reports/timeline/timeline.h"
 
 namespace foretrace {

@@ -10,9 +10,9 @@
 
 #include "reports/page/assets.h"
 #include "reports/page/svg_text.h"
+#include "reports/spans/span_join.h"
+#include "reports/spans/span_text.h"
 #include "reports/table/text_table.h"
-#include "reports/timeline/span_join.h"
-#include "reports/timeline/span_text.h"
 
 namespace foretrace {
 namespace {

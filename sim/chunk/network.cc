@@ -35,6 +35,7 @@ ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
   operation.hop = program.hop;
   operation.sends = program.sends;
   operation.ring = program.ring;
+  operation.together = program.together;
   operation.by_kernel = program.by_kernel;
   operation.stages = static_cast<std::uint32_t>(program.stages.size());
   operation.links = static_cast<std::uint32_t>(program.links.size());
@@ -105,9 +106,17 @@ void ChunkNetwork::through(std::uint32_t index) {
   Operation& operation = operations_[id];
   if (--operation.open[rank] > 0) return;
   Owner* owner = operation.owner;
-  if (--operation.open_ranks == 0) remove(id);
+  const bool together = operation.together;
+  const auto ranks = static_cast<std::uint32_t>(operation.open.size());
+  if (--operation.open_ranks == 0) {
+    remove(id);
+  } else if (together) {
+    return;
+  }
   engine_.queue().advance_to(time_point(now_));
-  owner->rank_over(rank);
+  for (std::uint32_t r = together ? 0 : rank; r < (together ? ranks : rank + 1); ++r) {
+    owner->rank_over(r);
+  }
 }
 
 void ChunkNetwork::remove(std::uint32_t id) {

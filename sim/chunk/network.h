@@ -135,6 +135,7 @@ class ChunkNetwork final : Handler {
     ChunkTime fixed = 0, hop = 0;
     std::uint32_t sends = 1;
     bool ring = false;
+    bool together = false;
     bool by_kernel = true;
     std::uint32_t first_stage = 0, stages = 0, first_link = 0, links = 0;
     std::uint32_t first_edge = 0, edges = 0, first_slot = 0;

@@ -170,6 +170,7 @@ ChunkProgram collective_program(const nccl::Slices& slices, CollectiveKind kind,
       ChunkProgram program = timed(slices, ranks);
       add_chain(program, kind, ranks, root);
       program.hop = picoseconds(slices.hop_seconds / (ranks - 1));
+      program.together = nodes > 1;
       return program;
     }
     case nccl::Shape::Tree: {

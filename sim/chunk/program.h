@@ -40,6 +40,9 @@ struct ChunkProgram {
   /// receives. Otherwise every step takes from all inputs and gives to all outputs.
   bool ring = false;
   std::uint32_t sends = 1;
+  /// All ranks end with the last one: chains over several nodes, as their prices at flow fidelity
+  /// have it.
+  bool together = false;
   bool by_kernel = true;  ///< false: a copy engine's, which the GPU's memory does not slow down
   ChunkTime fixed = 0;    ///< from a rank's begin to its first step
   ChunkTime hop = 0;      ///< streams: from a slice's begin here to its begin at the next stage

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "reports/spans/span_class.h"
 #include "reports/table/text_table.h"
-#include "reports/timeline/span_class.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
 #include "sim/simulate.h"

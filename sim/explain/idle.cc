@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "reports/timeline/span_class.h"
+#include "reports/spans/span_class.h"
 #include "sim/explain/intervals.h"
 
 namespace foretrace::explain {

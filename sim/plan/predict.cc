@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "reports/timeline/span_class.h"
+#include "reports/spans/span_class.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/explain/idle.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "reports/timeline/span_class.h"
+#include "reports/spans/span_class.h"
 
 namespace foretrace::sim {
 namespace {

@@ -237,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
               "--with nvlnk=0.5x: 'nvlnk' is nothing that can be changed\n  hint: did you mean "
               "'nvlink'?"},
         Wrong{"WithNoUnit", "nccl-tests all_reduce --processes 8 --with nvlink=3", "expected"},
-        Wrong{"SetTooMany", "simulate scenarios/nccl/all_reduce.yaml --set ranks=9",
+        Wrong{"SetTooMany", "simulate scenarios/nccl/all_reduce.yaml --set ranks=9 --nodes 1",
               "needs 1 node(s) with 9 GPU(s) each"}),
     name_of);
 

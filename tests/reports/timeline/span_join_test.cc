@@ -1,4 +1,4 @@
-#include "reports/timeline/span_join.h"
+#include "reports/spans/span_join.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -217,7 +217,8 @@ TEST(ChunkChain, PassesSlicesOnWhileTheyStillComeIn) {
   ChunkRun run{4};
   const auto p = run.add(broadcast(4, 20, 1), {0, 1, 2, 3}, {0, 0, 0, 0});
   run.run();
-  EXPECT_EQ(run.ends(p), std::vector<ChunkTime>(4, 200 + 3 * 5));
+  EXPECT_EQ(run.ends(p), (std::vector<ChunkTime>{200 + 3 * 5, 200, 200 + 5, 200 + 2 * 5}))
+      << "one behind the other, the root first";
 }
 
 TEST(ChunkChain, HoldsItsSlicesBehindALateRank) {

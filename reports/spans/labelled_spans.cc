@@ -1,4 +1,4 @@
-#include "reports/timeline/labelled_spans.h"
+#include "reports/spans/labelled_spans.h"
 
 #include <algorithm>
 #include <map>

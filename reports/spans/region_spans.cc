@@ -1,4 +1,4 @@
-#include "reports/timeline/region_spans.h"
+#include "reports/spans/region_spans.h"
 
 #include <algorithm>
 #include <map>

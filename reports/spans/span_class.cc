@@ -1,4 +1,4 @@
-#include "reports/timeline/span_class.h"
+#include "reports/spans/span_class.h"
 
 #include <fmt/format.h>
 

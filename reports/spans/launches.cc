@@ -1,4 +1,4 @@
-#include "reports/timeline/launches.h"
+#include "reports/spans/launches.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,11 +1,11 @@
-#include "reports/timeline/span_text.h"
+#include "reports/spans/span_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "reports/spans/span_class.h"
+#include "reports/spans/span_join.h"
 #include "reports/table/text_table.h"
-#include "reports/timeline/span_class.h"
-#include "reports/timeline/span_join.h"
 #include "reports/timeline/statistics.h"
 #include "reports/timeline/timeline_keys.h"
 #include "scenarios/program/program.h"
