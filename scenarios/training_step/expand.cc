@@ -153,8 +153,7 @@ std::int64_t steps_of(const TrainingStep& step) {
   constexpr double kUsual = 400e12;  // flop/s of a GPU
   const double seconds = model_flops(step) / static_cast<double>(step.processes()) / kUsual;
   if (seconds > 10 * kSettled) return 1;
-  return std::clamp(static_cast<std::int64_t>(std::ceil(kSettled / seconds)), std::int64_t{2},
-                    std::int64_t{8});
+  return static_cast<std::int64_t>(std::clamp(std::ceil(kSettled / seconds), 2.0, 8.0));
 }
 
 Expansion expand(const TrainingStep& step, Ranks ranks) {
