@@ -75,6 +75,7 @@ class Range {
     if (begin->unit != end->unit) wrong("begin and end have different units");
     unit_ = begin->unit;
     set_step(step);
+    if (!multiplies_ && (end->constant - begin->constant) / step_ >= kMostPoints) too_many();
     for (Rational at = begin->constant; at <= end->constant; at = next(at)) add(at);
     if (values_.empty()) wrong(fmt::format("'{}' ends before it begins", text));
   }
@@ -83,6 +84,8 @@ class Range {
 
  private:
   [[noreturn]] void wrong(const std::string& problem) const { refuse(flag_, axis_, problem); }
+
+  [[noreturn]] void too_many() const { wrong("more values than a sweep may have points"); }
 
   void set_step(const std::string& text) {
     if (text.empty()) return;
@@ -106,7 +109,7 @@ class Range {
   void add(const Rational& value) {
     const auto text = value_text(value, unit_);
     if (!text) wrong("a range's values are whole bytes, picoseconds or numbers");
-    if (values_.size() >= kMostPoints) wrong("more values than a sweep may have points");
+    if (values_.size() >= kMostPoints) too_many();
     values_.push_back(*text);
   }
 
