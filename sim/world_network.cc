@@ -18,12 +18,7 @@ Nic World::place_of(std::uint32_t gpu) const {
 }
 
 double World::share_of(MachineFault::Part part, std::uint32_t gpu) const {
-  const Nic place = place_of(gpu);
-  double share = 1;
-  for (const MachineFault& fault : faults_) {
-    if (fault.part == part && fault.is_of(place.node, place.index)) share *= fault.share;
-  }
-  return share;
+  return foretrace::share_of(faults_, part, place_of(gpu));
 }
 
 double World::jitter_of(std::uint32_t gpu) const {

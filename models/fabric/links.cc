@@ -7,18 +7,14 @@
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
-namespace {
 
-double share_of(const std::vector<MachineFault>& faults, MachineFault::Part part,
-                std::uint32_t node, std::uint32_t index) {
+double share_of(const std::vector<MachineFault>& faults, MachineFault::Part part, Nic place) {
   double share = 1;
   for (const MachineFault& fault : faults) {
-    if (fault.part == part && fault.is_of(node, index)) share *= fault.share;
+    if (fault.part == part && fault.is_of(place.node, place.index)) share *= fault.share;
   }
   return share;
 }
-
-}  // namespace
 
 FabricLinks::FabricLinks(const FabricNodes& nodes, const Fabric& fabric,
                          const std::vector<MachineFault>& faults)
@@ -41,7 +37,7 @@ void FabricLinks::add_nics(const std::vector<MachineFault>& faults) {
   for (std::uint32_t node = 0; node < nodes_.nodes; ++node) {
     std::uint32_t alive = 0;
     for (std::uint32_t nic = 0; nic < nodes_.nics; ++nic) {
-      const double share = share_of(faults, MachineFault::Part::Nic, node, nic);
+      const double share = share_of(faults, MachineFault::Part::Nic, {node, nic});
       lost_.push_back(share == 0);
       alive += share > 0 ? 1 : 0;
       const double rate = nodes_.nic_rate * (share > 0 ? share : 1);  // nobody uses a lost one
@@ -55,7 +51,7 @@ void FabricLinks::add_nics(const std::vector<MachineFault>& faults) {
 void FabricLinks::add_leaves(const std::vector<MachineFault>& faults) {
   const double rate = fabric_.leaf_ports * nodes_.nic_rate / fabric_.oversubscription;
   for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) {
-    const double share = share_of(faults, MachineFault::Part::Leaf, 0, leaf);
+    const double share = share_of(faults, MachineFault::Part::Leaf, {0, leaf});
     links_.push_back({fmt::format("leaf{}.up", leaf), rate * share});
     links_.push_back({fmt::format("leaf{}.down", leaf), rate * share});
   }

@@ -28,6 +28,10 @@ struct Nic {
   std::uint32_t index = 0;
 };
 
+/// What the faults of such a part leave of its bandwidth or speed. `place`: its node, and which one
+/// of the node it is.
+double share_of(const std::vector<MachineFault>& faults, MachineFault::Part part, Nic place);
+
 /// From one NIC to another.
 struct FabricWay {
   std::vector<std::uint32_t> links;  ///< those of the NICs first and last

@@ -62,6 +62,12 @@ class Search {
  private:
   void find_fitting() {
     const std::vector<Layout> all = layouts(question_, answer_.gpus);
+    if (all.empty()) {
+      throw UsageError{fmt::format(
+          "no layout of {} GPUs divides {} sequences and the model evenly\n  hint: another "
+          "--global-batch, or other --gpus",
+          answer_.gpus, question_.global_batch)};
+    }
     constexpr std::size_t kOfAChild = 6;
     std::vector<Job> jobs;
     for (std::size_t begin = 0; begin < all.size(); begin += kOfAChild) {
@@ -114,7 +120,7 @@ class Search {
       for (std::size_t i = begin; i < end; ++i) {
         const auto prediction = prediction_from(numbers[i - begin]);
         if (!prediction) continue;
-        rows_[i].prediction = *prediction;
+        rows_[i].settled = rows_[i].prediction = *prediction;
         known.push_back(rows_[i]);
       }
       answer_.simulated = known.size();
@@ -128,16 +134,18 @@ class Search {
   /// What is printed is what `simulate` prints of the scenario, where that ends in some seconds.
   void simulate_whole() {
     constexpr std::int64_t kMostLayerPasses = 12'000;
+    const std::int64_t most = kMostLayerPasses / question_.architecture.layers;
+    std::vector<Row*> open;
     std::vector<Job> jobs;
-    for (const Row& row : rows_) {
-      const std::int64_t most = kMostLayerPasses / question_.architecture.layers;
-      const bool whole = row.layout.passes <= std::max(most, settled_passes(row.layout));
-      jobs.push_back(
-          predicted(question_, row.layout, whole ? row.layout.passes : settled_passes(row.layout)));
+    for (Row& row : rows_) {
+      const bool is_whole = row.settled.simulated_passes == row.layout.passes;
+      if (is_whole || row.layout.passes > most) continue;
+      open.push_back(&row);
+      jobs.push_back(predicted(question_, row.layout, row.layout.passes));
     }
     const auto numbers = run_in_children(jobs);
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (const auto prediction = prediction_from(numbers[i])) rows_[i].prediction = *prediction;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (const auto prediction = prediction_from(numbers[i])) open[i]->prediction = *prediction;
     }
     sort(rows_);
   }
@@ -145,23 +153,21 @@ class Search {
   void find_remedies() {
     std::vector<Job> jobs;
     for (const Row& row : rows_) {
-      const std::int64_t passes = settled_passes(row.layout);
-      jobs.push_back(predicted(question_, row.layout, passes));
       for (const Faster& faster : kFaster) {
-        jobs.push_back(predicted(question_, row.layout, passes, faster.what));
+        jobs.push_back(predicted(question_, row.layout, settled_passes(row.layout), faster.what));
       }
     }
     const auto numbers = run_in_children(jobs);
     std::size_t at = 0;
     for (Row& row : rows_) {
-      const auto now = prediction_from(numbers[at++]);
+      const Prediction& now = row.settled;
       for (const Faster& faster : kFaster) {
         const auto then = prediction_from(numbers[at++]);
-        if (!now || !then) continue;
+        if (!then) continue;
         row.remedies.push_back(
-            {faster.what, faster.limits, faster.words, 1 - then->seconds / now->seconds});
+            {faster.what, faster.limits, faster.words, 1 - then->seconds / now.seconds});
       }
-      if (now && row.layout.pipeline > 1) add_larger_batch(row, *now);
+      if (row.layout.pipeline > 1) add_larger_batch(row, now);
       std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
     }
   }
@@ -203,12 +209,6 @@ class Search {
 }  // namespace
 
 Answer search(const Question& question, std::int64_t gpus, const Progress& progress) {
-  if (layouts(question, gpus).empty()) {
-    throw UsageError{fmt::format(
-        "no layout of {} GPUs divides {} sequences and the model evenly\n  hint: another "
-        "--global-batch, or other --gpus",
-        gpus, question.global_batch)};
-  }
   return Search{question, gpus, progress}.run();
 }
 

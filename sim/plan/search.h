@@ -22,7 +22,8 @@ struct Remedy {
 struct Row {
   Layout layout;
   Fit fit;
-  double bound = 0;  ///< seconds, lower_bound()
+  double bound = 0;    ///< seconds, lower_bound()
+  Prediction settled;  ///< with settled_passes(): what remedies are compared with
   Prediction prediction;
   std::vector<Remedy> remedies;  ///< simulated, the best first
   double tokens_per_gpu_second = 0;
