@@ -336,13 +336,13 @@ using AnyOp =
                  NcclCommInit, NcclCommDestroy, NcclCollective, NcclSend, NcclRecv,             //
                  GraphLaunch, Repeat, Region, NcclGroup, GraphCapture>;
 
-/// One operation with its arguments. Its copies and its end are compiled once, in ops.cc: of so many
-/// alternatives they cost every file that holds a Block more than anything else did.
+/// One operation with its arguments. Its copies and its end are compiled once, in ops.cc: of so
+/// many alternatives they cost every file that holds a Block more than anything else did.
 struct OpKind : AnyOp {
   OpKind();
   template <class One>
-    requires(!std::same_as<std::remove_cvref_t<One>, OpKind>)
-  OpKind(One&& one) : AnyOp(std::forward<One>(one)) {}  // NOLINT: as of the variant
+  requires(!std::same_as<std::remove_cvref_t<One>, OpKind>) OpKind(One&& one)
+      : AnyOp(std::forward<One>(one)) {}  // NOLINT: as of the variant
   OpKind(const OpKind& other);
   OpKind(OpKind&& other) noexcept;
   OpKind& operator=(const OpKind& other);

@@ -118,8 +118,7 @@ TEST(CheckCommand, GoesOnAfterAWrongFileAndEndsWithTwo) {
   const Result result = run({"check", "nowhere.yaml", file}, {add_check_command});
   EXPECT_EQ(result.exit_code, kWrongUse);
   EXPECT_TRUE(result.out.starts_with("ok: everything"));
-  EXPECT_TRUE(result.err.starts_with("nowhere.yaml: error: there is no such file\n"))
-      << result.err;
+  EXPECT_TRUE(result.err.starts_with("nowhere.yaml: error: there is no such file\n")) << result.err;
 }
 
 TEST(CheckCommand, SetsParameters) {
