@@ -17,7 +17,7 @@ if [ $# -lt 1 ]; then
   exit 2
 fi
 out=$1
-dir=${2:-$(dirname "$0")/../../scenarios/conformance}
+dir=${2:-$(dirname "$0")/../../../scenarios/conformance}
 harness=${FORETRACE_HW:-foretrace-hw}
 launcher=${MPIEXEC:-mpirun --bind-to none}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
