@@ -5,11 +5,12 @@
 #   tests/hw/causes/causes.sh ROUND OUT      ROUND: reports/blind/round-1
 #   FILES         scenarios of this folder; default: all
 #   LIST          of the programs; default: with_spans.txt, that of round 1
+#   ONLY=programs nothing but the spans of the programs
 #   FORETRACE_HW  the harness to run; default: foretrace-hw
 #   MPIEXEC       default: mpirun --bind-to none
 set -u
 if [ $# -lt 2 ]; then
-  sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 round=$1 out=$2 here=$(dirname "$0")
@@ -36,10 +37,11 @@ files=${FILES:-$(cd "$here" && ls ./*.yaml)}
 causes=$(cd "$here" && grep -L "^processes: 2" $files | sed "s|^|$here/|")
 causes_of_two=$(cd "$here" && grep -l "^processes: 2" $files | sed "s|^|$here/|")
 calls="$here/../../../scenarios/calibration/host_calls.yaml $here/../../../scenarios/calibration/driver.yaml"
-measure 1 5 1 causes_1 $causes $calls
-[ -z "$causes_of_two" ] || measure 2 5 1 causes_of_two_1 $causes_of_two
 measure 1 3 1 programs_1 $(chosen 1)
 measure 2 3 1 programs_2 $(chosen 2)
+[ "${ONLY:-}" != programs ] || exit 0
+measure 1 5 1 causes_1 $causes $calls
+[ -z "$causes_of_two" ] || measure 2 5 1 causes_of_two_1 $causes_of_two
 for start in 2 3; do
   measure 1 5 0 "causes_$start" $causes $calls
   [ -z "$causes_of_two" ] || measure 2 5 0 "causes_of_two_$start" $causes_of_two
