@@ -206,8 +206,9 @@ def _two_gpus():
 def all_configurations():
     """Every configuration, the most valuable first within one and two GPUs."""
     from blind import blind_configurations
+    from second import second_configurations
 
-    return [*_two_gpus(), *_one_gpu(), *_memory(), *_compiled(), *blind_configurations()]
+    return [*_two_gpus(), *_one_gpu(), *_memory(), *_compiled(), *blind_configurations(), *second_configurations()]
 
 
 def shrunk(c):

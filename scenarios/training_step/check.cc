@@ -36,6 +36,7 @@ class Checker {
             "'kv_heads' divides 'heads'");
     }
     pipeline();
+    if (model_.experts > 0 || step_.expert > 1) experts();
     if (step_.sequence_parallel && step_.sequence % step_.tensor != 0) {
       error(fmt::format("sequences of {} tokens cannot be split over {} tensor parallel ranks",
                         step_.sequence, step_.tensor),
@@ -61,6 +62,32 @@ class Checker {
                       step_.tensor),
           "'tensor' may be " +
               degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}));
+  }
+  void experts() {
+    if (model_.experts == 0) {
+      error("'expert' splits experts, of which this model has none", "'expert: 1'");
+      return;
+    }
+    if (model_.top_k < 1 || model_.top_k > model_.experts) {
+      error(fmt::format("a token cannot go to {} of {} experts", model_.top_k, model_.experts),
+            fmt::format("'top_k' from 1 to {}", model_.experts));
+    }
+    if (model_.experts % step_.expert != 0) {
+      error(fmt::format("{} experts do not split over {} processes", model_.experts, step_.expert),
+            "'expert' may be " + degrees_for({model_.experts, step_.data}));
+    }
+    if (step_.data % step_.expert != 0) {
+      error(fmt::format("{} data parallel ranks are not whole groups of {} that share experts",
+                        step_.data, step_.expert),
+            "'expert' may be " + degrees_for({model_.experts, step_.data}));
+    }
+    if (step_.tensor > 1 && !step_.sequence_parallel) {
+      error("experts beside tensor parallelism are expanded with split sequences only",
+            "'parallel: {sequence: true}', as Megatron asks for");
+    }
+    if (model_.shared_ffn % step_.tensor != 0)
+      splits("the shared expert's width", model_.shared_ffn);
+    if (model_.biases) error("experts are expanded without biases only", "'style: llama'");
   }
   void pipeline() {
     if (model_.layers % step_.pipeline != 0) {

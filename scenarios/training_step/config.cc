@@ -45,6 +45,10 @@ class Config {
     const YamlNode* node = find(key);
     return node == nullptr ? otherwise : node->text == "true";
   }
+  bool has_entries(std::string_view key) const {
+    const YamlNode* node = find(key);
+    return node != nullptr && !node->items.empty();
+  }
   std::string word(std::string_view key) const {
     const YamlNode* node = find(key);
     return node == nullptr ? "" : node->text;
@@ -89,6 +93,20 @@ Architecture like_llama(Config& config) {
   return model;
 }
 
+/// Mixtral, OLMoE, Qwen2 MoE and Qwen3 MoE: every layer has experts.
+Architecture like_mixtral(Config& config) {
+  Architecture model = like_llama(config);
+  model.experts = config.needed({"num_local_experts", "num_experts"});
+  model.top_k = config.needed({"num_experts_per_tok"});
+  model.ffn = config.needed({"moe_intermediate_size", "intermediate_size"});
+  model.shared_ffn = config.number({"shared_expert_intermediate_size"}).value_or(0);
+  if (config.number({"decoder_sparse_step"}).value_or(1) != 1 ||
+      config.has_entries("mlp_only_layers")) {
+    config.problem("some layers have experts and some have none: not expanded");
+  }
+  return model;
+}
+
 }  // namespace
 
 Architecture read_config(Reader& reader, const YamlNode& at, const std::string& text,
@@ -103,22 +121,32 @@ Architecture read_config(Reader& reader, const YamlNode& at, const std::string& 
     return {};
   }
   Config config{reader, at, root, file};
-  for (const char* const key : {"num_local_experts", "n_routed_experts", "num_experts"}) {
-    if (config.find(key) != nullptr) {
-      config.problem(fmt::format("'{}': mixtures of experts are not expanded", key));
-      return {};
-    }
-  }
   const std::string kind = config.word("model_type");
-  const std::vector<std::string> llamas{"llama", "mistral", "qwen2", "qwen3", "smollm3", "olmo2"};
-  if (kind != "gpt2" && std::ranges::find(llamas, kind) == llamas.end()) {
-    std::vector<std::string> known = llamas;
-    known.emplace_back("gpt2");
+  using Form = Architecture (*)(Config&);
+  const std::vector<std::pair<std::string, Form>> forms{
+      {"gpt2", like_gpt2},         {"llama", like_llama},      {"mistral", like_llama},
+      {"qwen2", like_llama},       {"qwen3", like_llama},      {"smollm3", like_llama},
+      {"olmo2", like_llama},       {"mixtral", like_mixtral},  {"olmoe", like_mixtral},
+      {"qwen2_moe", like_mixtral}, {"qwen3_moe", like_mixtral}};
+  const auto form = std::ranges::find(forms, kind, [](const auto& one) { return one.first; });
+  if (form == forms.end()) {
+    std::vector<std::string> known;
+    for (const auto& one : forms) known.push_back(one.first);
     reader.problems.error(at, fmt::format("{}: no decoder of model_type '{}' is known", file, kind),
                           suggest(kind, known));
     return {};
   }
-  Architecture model = kind == "gpt2" ? like_gpt2(config) : like_llama(config);
+  if (form->second == &like_llama) {
+    for (const char* const key : {"num_local_experts", "n_routed_experts", "num_experts"}) {
+      if (config.find(key) == nullptr) continue;
+      config.problem(
+          fmt::format("'{}': experts are expanded for model_type mixtral, olmoe, "
+                      "qwen2_moe and qwen3_moe, not for '{}'",
+                      key, kind));
+      return {};
+    }
+  }
+  Architecture model = form->second(config);
   model.name = kind;
   return model;
 }

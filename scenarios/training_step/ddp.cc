@@ -3,6 +3,8 @@
 // become ready, the first one small, each closed by the gradient that fills it.
 #include <fmt/format.h>
 
+#include <array>
+
 #include "scenarios/training_step/layouts.h"
 
 namespace foretrace::training {
@@ -16,14 +18,19 @@ class Replicas : public Layout {
       : step_{step}, out_{out}, memory_{memory}, width_{step.float32_parameters ? 4 : 2} {}
 
   void allocate(const Decoder& decoder) override {
-    held_ = decoder.held_parameters();
-    const std::int64_t sharers = step_.sharding >= Sharding::Zero1 ? step_.data : 1;
-    memory_.allocate(Part::Parameters, held_ * width_);
-    memory_.allocate(Part::Optimizer, 2 * held_ * width_ / sharers);
-    if (step_.sharding == Sharding::None) return;
-    // Measured: the buckets, and in passes of one micro-batch as much again from the forward pass
-    // on.
-    memory_.allocate(Part::Buffers, held_ * width_ * (step_.reduce_every_pass ? 1 : 2));
+    const std::int64_t experts = decoder.held_experts();
+    shares_[0] = {"data_parallel", step_.data, decoder.held_parameters() - experts};
+    shares_[1] = {"expert_data", step_.expert_data(), experts};
+    for (const Share& share : shares_) {
+      const std::int64_t bytes = share.held * width_;
+      const bool splits = step_.sharding >= Sharding::Zero1;
+      memory_.allocate(Part::Parameters, bytes);
+      memory_.allocate(Part::Optimizer, 2 * bytes / (splits ? share.ranks : 1));
+      if (step_.sharding == Sharding::None || share.ranks == 1) continue;
+      // Measured: the buckets, and in passes of one micro-batch as much again from the forward pass
+      // on.
+      memory_.allocate(Part::Buffers, bytes * (step_.reduce_every_pass ? 1 : 2));
+    }
   }
 
   void begin_pass(bool is_first, bool is_last) override {
@@ -32,26 +39,19 @@ class Replicas : public Layout {
     waiting_.clear();
   }
 
-  void gradient(std::int64_t elements) override {
-    if (!reduces_) return;
-    out_.host(FrameworkWork::Reducer);
-    out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
-    waiting_.push_back(elements);
-    filled_ += elements * width_;
-    seen_ += elements;
-    const bool is_first = seen_ * width_ == filled_;
-    const std::int64_t limit = is_first ? kFirstBucket : step_.bucket_bytes;
-    if (filled_ >= limit) reduce();
-  }
+  void gradient(std::int64_t elements) override { into_bucket(shares_[0], elements); }
+  void expert_gradient(std::int64_t elements) override { into_bucket(shares_[1], elements); }
 
   void end_pass() override {
     if (!reduces_) return;
-    if (filled_ > 0) reduce();
+    for (Share& share : shares_) {
+      if (share.filled > 0) reduce(share);
+      share.seen = 0;
+    }
     for (const std::string& work : works_) {
       out_.line(fmt::format("work_wait: {{work: {}}}", work));
     }
     works_.clear();
-    seen_ = 0;
     if (step_.bucket_views) return;
     for (const std::int64_t elements : waiting_) {
       out_.host(FrameworkWork::Reducer);
@@ -62,47 +62,69 @@ class Replicas : public Layout {
 
   void after_update() override {
     if (step_.sharding != Sharding::Zero1 && step_.sharding != Sharding::Zero2) return;
-    const std::int64_t shard = held_ / step_.data * 2;
-    out_.host(FrameworkWork::Collective);
-    out_.needs(shard, shard * step_.data);
-    out_.line(
-        fmt::format("all_gather: {{id: parameters, group: {}, input: part, output: whole, "
-                    "size: {}B, type: bfloat16}}",
-                    out_.group("data_parallel"), shard));
+    for (const Share& share : shares_) {
+      if (share.held == 0 || share.ranks == 1) continue;
+      const std::int64_t shard = share.held / share.ranks * 2;
+      out_.host(FrameworkWork::Collective);
+      out_.needs(shard, shard * share.ranks);
+      out_.line(
+          fmt::format("all_gather: {{id: parameters, group: {}, input: part, output: whole, "
+                      "size: {}B, type: bfloat16}}",
+                      out_.group(share.group), shard));
+    }
   }
 
  private:
-  void reduce() {
+  /// Parameters that the same processes hold, and the bucket that their gradients fill.
+  struct Share {
+    const char* group = "";
+    std::int64_t ranks = 1, held = 0;
+    std::int64_t filled = 0;  ///< bytes
+    std::int64_t seen = 0;    ///< elements of a pass
+  };
+
+  void into_bucket(Share& share, std::int64_t elements) {
+    if (!reduces_ || share.ranks == 1) return;
+    out_.host(FrameworkWork::Reducer);
+    out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
+    waiting_.push_back(elements);
+    share.filled += elements * width_;
+    share.seen += elements;
+    const bool is_first = share.seen * width_ == share.filled;
+    if (share.filled >= (is_first ? kFirstBucket : step_.bucket_bytes)) reduce(share);
+  }
+
+  void reduce(Share& share) {
     const std::string work = fmt::format("bucket_{}", buckets_++);
     const bool scatters = step_.sharding == Sharding::Zero2;
     const char* const type = width_ == 4 ? "float32" : "bfloat16";
     out_.host(FrameworkWork::Collective);
-    const std::string group = out_.group("data_parallel");
+    const std::string group = out_.group(share.group);
     if (scatters) {
-      const std::int64_t part = (filled_ / step_.data + 3) / 4 * 4;
-      out_.needs(part, part * step_.data);
+      const std::int64_t part = (share.filled / share.ranks + 3) / 4 * 4;
+      out_.needs(part, part * share.ranks);
       out_.line(
           fmt::format("reduce_scatter: {{id: reduce, group: {}, input: whole, output: part, "
                       "size: {}B, type: {}, async: true, work: {}}}",
                       group, part, type, work));
     } else {
-      out_.needs(filled_, 0);
+      out_.needs(share.filled, 0);
       out_.line(
           fmt::format("all_reduce: {{id: reduce, group: {}, buffer: part, size: {}B, type: "
                       "{}, async: true, work: {}}}",
-                      group, filled_, type, work));
+                      group, share.filled, type, work));
     }
     works_.push_back(work);
-    filled_ = 0;
+    share.filled = 0;
   }
 
   const TrainingStep& step_;
   Writer& out_;
   Memory& memory_;
-  std::int64_t width_;  ///< bytes of a gradient's element
-  std::int64_t held_ = 0;
+  std::int64_t width_;           ///< bytes of a gradient's element
+  std::array<Share, 2> shares_;  ///< of experts last
   bool reduces_ = false;
-  std::int64_t filled_ = 0, seen_ = 0, buckets_ = 0;
+  std::int64_t buckets_ = 0;
   std::vector<std::int64_t> waiting_;
   std::vector<std::string> works_;
 };

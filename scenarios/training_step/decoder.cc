@@ -1,6 +1,7 @@
 #include "scenarios/training_step/decoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace foretrace::training {
@@ -26,8 +27,18 @@ Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& ou
       kv_{model_.kv_width() / step.tensor},
       ffn_{model_.ffn / step.tensor},
       vocab_{model_.vocab / step.tensor} {
+  experts_ = model_.experts / step.expert;
+  rows_ = static_cast<std::int64_t>(
+      std::ceil(static_cast<double>(norm_tokens_ * model_.top_k) * step.expert_load));
   for (std::int64_t group = 0; group < groups(); ++group) held_ += group_parameters(group);
-  const std::int64_t linears = (model_.joined_qkv ? 2 : 4) + (model_.gated ? 3 : 2);
+  std::int64_t linears = model_.joined_qkv ? 2 : 4;
+  if (model_.experts == 0) {
+    linears += model_.gates();
+  } else {
+    const bool joined = step.expert_products == ExpertProducts::Grouped;
+    linears += 1 + model_.gates() * (joined ? 1 : experts_);
+    if (model_.shared_ffn > 0) linears += model_.gates();
+  }
   const std::int64_t block = linears * (model_.biases ? 2 : 1) + 2 * (model_.rms_norm ? 1 : 2);
   tensors_ = (layers_.end - layers_.begin) * block;
   if (layers_.is_first) tensors_ += model_.positions > 0 ? 2 : 1;
@@ -38,8 +49,13 @@ Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& ou
 std::int64_t Decoder::group_parameters(std::int64_t group) const {
   const std::int64_t norm = model_.hidden * (model_.rms_norm ? 1 : 2);
   if (group + 1 < groups()) {
-    std::int64_t block = model_.hidden * (2 * q_ + 2 * kv_) +
-                         (model_.gated ? 3 : 2) * model_.hidden * ffn_ + 2 * norm;
+    std::int64_t block = model_.hidden * (2 * q_ + 2 * kv_) + 2 * norm;
+    if (model_.experts == 0) {
+      block += model_.gates() * model_.hidden * ffn_;
+    } else {
+      block += model_.hidden * model_.experts + block_experts() +
+               model_.gates() * model_.hidden * model_.shared_ffn / step_.tensor;
+    }
     if (model_.biases) block += q_ + 2 * kv_ + ffn_ * (model_.gated ? 2 : 1) + 2 * model_.hidden;
     return block;
   }
@@ -48,6 +64,14 @@ std::int64_t Decoder::group_parameters(std::int64_t group) const {
   if (layers_.is_last) ends += norm;
   if (layers_.is_last && !(model_.tied && layers_.is_first)) ends += vocab_ * model_.hidden;
   return ends;
+}
+
+std::int64_t Decoder::block_experts() const {
+  return experts_ * model_.gates() * model_.hidden * ffn_;
+}
+
+std::int64_t Decoder::group_experts(std::int64_t group) const {
+  return group + 1 < groups() ? block_experts() : 0;
 }
 
 Memory::Id Decoder::save(std::int64_t bytes) {
@@ -133,12 +157,13 @@ void Decoder::block(std::int64_t group) {
 
 void Decoder::block_forward() {
   attention_part();
-  mlp_part();
+  model_.experts > 0 ? experts_part() : mlp_part();
 }
 
 void Decoder::update() {
-  const std::int64_t sharers = step_.sharding >= Sharding::Zero1 ? step_.data : 1;
-  const std::int64_t elements = held_ / sharers;
+  const bool is_shared = step_.sharding >= Sharding::Zero1;
+  const std::int64_t elements = (held_ - held_experts()) / (is_shared ? step_.data : 1) +
+                                held_experts() / (is_shared ? step_.expert_data() : 1);
   const std::int64_t parameter = step_.float32_parameters ? kSingle : kHalf;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
   out_.host(FrameworkWork::Optimizer);
@@ -165,7 +190,7 @@ void Decoder::pointwise(const char* id, std::int64_t bytes, FrameworkWork work) 
 
 /// A gradient in bfloat16 from the products becomes the parameter's: cast where parameters are
 /// float32, added where one is there.
-void Decoder::give_gradient(std::int64_t elements, bool is_complete) {
+void Decoder::give_gradient(std::int64_t elements, bool is_complete, bool is_expert) {
   const bool sharded = step_.sharding == Sharding::Fsdp;
   if (step_.autocasts()) {
     out_.host(FrameworkWork::Backward);
@@ -178,7 +203,8 @@ void Decoder::give_gradient(std::int64_t elements, bool is_complete) {
   } else if (!sharded) {
     gradients_.push_back(memory_.allocate(Part::Gradients, elements * bytes));
   }
-  if (is_complete) hooks_.gradient(elements);
+  if (!is_complete) return;
+  is_expert ? hooks_.expert_gradient(elements) : hooks_.gradient(elements);
 }
 
 }  // namespace foretrace::training

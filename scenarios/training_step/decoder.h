@@ -24,6 +24,8 @@ class Hooks {
   virtual void after_backward(std::int64_t /*group*/) {}
   /// A parameter's gradient is complete.
   virtual void gradient(std::int64_t /*elements*/) {}
+  /// One of an expert's parameters, which fewer processes hold.
+  virtual void expert_gradient(std::int64_t /*elements*/) {}
 };
 
 /// The layers of one pipeline stage.
@@ -47,8 +49,10 @@ class Decoder {
   void update();
 
   std::int64_t held_parameters() const { return held_; }  ///< on this process, unsharded
+  std::int64_t held_experts() const { return block_experts() * (groups() - 1); }  ///< of those
   std::int64_t held_tensors() const { return tensors_; }
   std::int64_t group_parameters(std::int64_t group) const;  ///< of one FSDP group
+  std::int64_t group_experts(std::int64_t group) const;     ///< of those the experts'
   std::int64_t groups() const { return layers_.end - layers_.begin + 1; }
   std::int64_t stream_bytes() const { return stream_; }  ///< of an element between blocks
 
@@ -59,12 +63,21 @@ class Decoder {
   void block_forward();
   void attention_part();
   void mlp_part();
+  void feed_forward(std::int64_t ffn);
+  void experts_part();
+  void route();
+  void send_rows(FrameworkWork work);
+  void bring_rows(FrameworkWork work);
+  void exchange_rows();
+  void expert_products();
+  void expert_forward(std::int64_t rows, std::int64_t times);
+  void expert_backward(std::int64_t rows, std::int64_t times);
   void core();
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
   void add_row_bias();
   void add_residual();
-  void activation();
+  void activation(std::int64_t rows, std::int64_t ffn);
   void rope(std::int64_t width);
   void embed();
   void head_and_loss();
@@ -72,11 +85,12 @@ class Decoder {
   void enter_tensor_parallel(std::int64_t linears);
   void leave_tensor_parallel();
   void add_input_gradients(std::int64_t count);
-  void give_gradient(std::int64_t elements, bool is_complete);
+  void give_gradient(std::int64_t elements, bool is_complete, bool is_expert = false);
   void give_embedding(std::int64_t elements, std::int64_t width);
   void pointwise(const char* id, std::int64_t bytes, FrameworkWork work);
   void collective(const char* name, std::int64_t bytes);
   Memory::Id save(std::int64_t bytes);
+  std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process
   void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }
   static void run_back(Tape& tape);
 
@@ -90,6 +104,8 @@ class Decoder {
   std::int64_t tokens_;       ///< of a micro-batch
   std::int64_t norm_tokens_;  ///< of those that this process normalises: fewer in sequence parallel
   std::int64_t q_, kv_, ffn_, vocab_;  ///< this process's share
+  std::int64_t rows_ = 0;              ///< copies of tokens that it sends to experts
+  std::int64_t experts_ = 0;           ///< of a layer that it holds
   std::int64_t held_ = 0, tensors_ = 0;
   std::int64_t handed_out_ = 0;  ///< bytes of a pass's logits that stay until the step ends
   bool accumulates_ = false;

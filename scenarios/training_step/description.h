@@ -11,20 +11,26 @@ namespace foretrace::training {
 struct Architecture {
   std::string name;
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
-  std::int64_t positions = 0;  ///< learned positions; 0: rotary ones
-  bool gated = true;           ///< SwiGLU: gate, up and down; else up and down
-  bool rms_norm = true;        ///< else LayerNorm with weight and bias
-  bool biases = false;         ///< of the four linear layers
-  bool joined_qkv = false;     ///< one product for query, key and value
-  bool tied = false;           ///< the head's weight is the embedding
+  std::int64_t positions = 0;   ///< learned positions; 0: rotary ones
+  bool gated = true;            ///< SwiGLU: gate, up and down; else up and down
+  bool rms_norm = true;         ///< else LayerNorm with weight and bias
+  bool biases = false;          ///< of the four linear layers
+  bool joined_qkv = false;      ///< one product for query, key and value
+  bool tied = false;            ///< the head's weight is the embedding
+  std::int64_t experts = 0;     ///< of each layer, `ffn` wide; 0: one feed-forward network
+  std::int64_t top_k = 0;       ///< experts that a token goes to
+  std::int64_t shared_ffn = 0;  ///< width of the expert that every token goes to; 0: none
 
   std::int64_t q_width() const { return heads * head_dim; }
   std::int64_t kv_width() const { return kv_heads * head_dim; }
+  std::int64_t gates() const { return gated ? 3 : 2; }  ///< matrices of a feed-forward network
 };
 
 enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
 enum class Recompute : std::uint8_t { None, Selective, Full };
 enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
+/// Of a process's experts: one kernel for all of them, or one product after the other.
+enum class ExpertProducts : std::uint8_t { Grouped, Loop };
 enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
 
 struct TrainingStep {
@@ -33,6 +39,7 @@ struct TrainingStep {
   std::int64_t micro_batch = 1;  ///< sequences of one process in one pass
   std::int64_t passes = 1;       ///< micro-batches of a process in a step
   std::int64_t tensor = 1, pipeline = 1, data = 1;
+  std::int64_t expert = 1;  ///< data parallel neighbours that share the experts of a layer
   std::int64_t nodes = 1;
   bool sequence_parallel = false;
   bool loss_parallel = false;
@@ -49,9 +56,13 @@ struct TrainingStep {
   std::int64_t bucket_bytes = 25LL << 20;  ///< DDP's
   bool bucket_views = false;               ///< gradients lie in the buckets
   bool reduce_every_pass = false;          ///< accumulation without no_sync, DDP and FSDP
-  std::int64_t steps = 0;                  ///< one after the other; 0: enough for a settled clock
+  ExpertProducts expert_products = ExpertProducts::Grouped;
+  double expert_load = 1;     ///< rows of the fullest process's experts over their even share
+  bool has_capacity = false;  ///< that is what everybody pads to: the host need not know
+  std::int64_t steps = 0;     ///< one after the other; 0: enough for a settled clock
 
   std::int64_t processes() const { return tensor * pipeline * data; }
+  std::int64_t expert_data() const { return data / expert; }  ///< that hold the same experts
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   std::int64_t tokens() const { return sequence * micro_batch; }
 };
@@ -60,7 +71,8 @@ struct TrainingStep {
 std::int64_t parameter_count(const Architecture& model);
 
 /// Arithmetic of a step's products and attention over all GPUs, forward and backward, without what
-/// is recomputed; causal attention counts half of the square. What MFU is counted with.
+/// is recomputed; of experts those that a token goes to; causal attention counts half of the
+/// square. What MFU is counted with.
 double model_flops(const TrainingStep& step);
 
 }  // namespace foretrace::training

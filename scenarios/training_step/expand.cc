@@ -27,7 +27,8 @@ struct Thread {
 
 /// Whether replicas and shards name different groups, and so cannot share a text.
 bool groups_differ(const TrainingStep& step, std::int64_t stage) {
-  return (step.data > 1 && step.tensor > 1) || shares_embedding(step, stage);
+  const bool splits_data = step.tensor > 1 || (step.expert > 1 && step.expert < step.data);
+  return (step.data > 1 && splits_data) || shares_embedding(step, stage);
 }
 
 std::vector<RankClass> rank_classes(const TrainingStep& step, Ranks ranks) {
@@ -54,6 +55,18 @@ std::string tensor_group(const TrainingStep& step, const Place& place) {
 std::string data_group(const TrainingStep& step, const Place& place) {
   return fmt::format("data_parallel_{}", place.stage * step.tensor + place.shard);
 }
+std::string expert_group(const TrainingStep& step, const Place& place) {
+  return fmt::format(
+      "expert_parallel_{}",
+      (place.stage * step.expert_data() + place.replica / step.expert) * step.tensor + place.shard);
+}
+/// Without expert parallelism experts are as any other parameters.
+std::string expert_data_group(const TrainingStep& step, const Place& place) {
+  if (step.expert == 1) return data_group(step, place);
+  return fmt::format(
+      "expert_data_{}",
+      (place.stage * step.expert + place.replica % step.expert) * step.tensor + place.shard);
+}
 std::string embedding_group(const TrainingStep& step, const Place& place) {
   return fmt::format("embedding_{}", place.replica * step.tensor + place.shard);
 }
@@ -70,6 +83,10 @@ std::string process_groups(const TrainingStep& step, const std::vector<RankClass
     const Place& place = one.place;
     if (step.tensor > 1) add(tensor_group(step, place), tensor_ranks(step, place));
     if (step.data > 1) add(data_group(step, place), data_ranks(step, place));
+    if (step.expert > 1) add(expert_group(step, place), expert_ranks(step, place));
+    if (step.expert > 1 && step.expert_data() > 1) {
+      add(expert_data_group(step, place), expert_data_ranks(step, place));
+    }
     if (shares_embedding(step, place.stage)) {
       add(embedding_group(step, place), embedding_ranks(step, place));
     }
@@ -108,6 +125,8 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   Writer out{kIndent, step.tensor};
   out.set_group("tensor_parallel", tensor_group(step, place));
   out.set_group("data_parallel", data_group(step, place));
+  out.set_group("expert_parallel", expert_group(step, place));
+  out.set_group("expert_data", expert_data_group(step, place));
   Memory memory;
   const auto layout = make_layout(step, out, memory);
   Decoder decoder{step, layers_of(step, place.stage), out, memory, *layout};

@@ -1,8 +1,10 @@
 // FSDP2 (torch/distributed/fsdp/_fully_shard): a group of parameters for each block and one for the
 // rest. Shards are copied and gathered on streams of their own, the whole parameters copied out
 // on the current one; backward, the next group is gathered ahead, and gradients are scattered
-// behind each group. FSDP1 (torch/distributed/fsdp/_flat_param.py): a group is one tensor, so
-// nothing is copied out of it; its gradient is a concatenation as FSDP2's copy is.
+// behind each group. A layer's experts, where processes share them, are sharded over those that
+// hold the same ones: gathered and scattered beside the rest of their group (torchtitan's layout).
+// FSDP1 (torch/distributed/fsdp/_flat_param.py): a group is one tensor, so nothing is copied out of
+// it; its gradient is a concatenation as FSDP2's copy is.
 #include <fmt/format.h>
 
 #include <map>
@@ -23,7 +25,11 @@ class FullyShard : public Layout {
   void allocate(const Decoder& decoder) override {
     std::int64_t shards = 0;
     for (std::int64_t group = 0; group < decoder.groups(); ++group) {
-      sizes_.push_back(decoder.group_parameters(group));
+      const std::int64_t all = decoder.group_parameters(group);
+      const std::int64_t experts = step_.expert > 1 ? decoder.group_experts(group) : 0;
+      sizes_.push_back(all);
+      parts_.push_back({{"data_parallel", step_.data, all - experts}});
+      if (experts > 0) parts_.back().push_back({"expert_data", step_.expert_data(), experts});
       shards += share(group);
     }
     const std::int64_t width = step_.float32_parameters ? 4 : kComputeBytes;
@@ -54,6 +60,7 @@ class FullyShard : public Layout {
     if (next >= 0 && whole_[place(next)] == Memory::kNothing) start(next);
   }
 
+  void expert_gradient(std::int64_t elements) override { gradient(elements); }
   void gradient(std::int64_t elements) override {
     if (step_.passes == 1 || step_.reduce_every_pass) return;
     // Unsharded sums in the type that is reduced in: made by the first pass, added to by the
@@ -77,7 +84,7 @@ class FullyShard : public Layout {
     }
     const std::int64_t wide = step_.float32_reduce ? 4 : kComputeBytes;
     const char* const type = step_.float32_reduce ? "float32" : "bfloat16";
-    if (!scattered_.empty()) out_.line(fmt::format("work_wait: {{work: {}}}", scattered_));
+    wait_for_scattered();
     memory_.free(scattering_);
     scattering_ = memory_.allocate(Part::Buffers, sizes_[place(group)] * wide);
     if (!step_.reduce_every_pass || is_first_)
@@ -86,20 +93,22 @@ class FullyShard : public Layout {
     out_.host(FrameworkWork::Shard);
     out_.kernel("join_gradients", KernelKind::ShardCopy,
                 sizes_[place(group)] * (kComputeBytes + wide));
-    out_.host(FrameworkWork::Collective);
-    const std::int64_t part = share(group) * wide;
-    out_.needs(part, part * step_.data);
-    scattered_ = fmt::format("scattered_{}", group);
-    out_.line(
-        fmt::format("reduce_scatter: {{id: scatter, group: {}, input: whole, output: part, "
-                    "size: {}B, type: {}, op: avg, async: true, work: {}}}",
-                    out_.group("data_parallel"), part, type, scattered_));
+    for (const Sharded& one : parts_[place(group)]) {
+      if (one.ranks == 1) continue;
+      out_.host(FrameworkWork::Collective);
+      const std::int64_t part = one.share() * wide;
+      out_.needs(part, part * one.ranks);
+      scattered_.push_back(fmt::format("scattered_{}{}", group, one.suffix()));
+      out_.line(
+          fmt::format("reduce_scatter: {{id: scatter, group: {}, input: whole, output: part, "
+                      "size: {}B, type: {}, op: avg, async: true, work: {}}}",
+                      out_.group(one.group), part, type, scattered_.back()));
+    }
   }
 
   void end_pass() override {
     if (!scatters_ || scattered_.empty()) return;
-    out_.line(fmt::format("work_wait: {{work: {}}}", scattered_));
-    scattered_.clear();
+    wait_for_scattered();
     memory_.free(std::exchange(scattering_, Memory::kNothing));
   }
 
@@ -108,10 +117,28 @@ class FullyShard : public Layout {
   }
 
  private:
+  /// Parameters of a group that are sharded over the same processes.
+  struct Sharded {
+    std::string_view group;
+    std::int64_t ranks = 1, elements = 0;
+
+    std::int64_t share() const { return (elements + ranks - 1) / ranks; }
+    /// Of the names of works.
+    const char* suffix() const { return group == "expert_data" ? "_experts" : ""; }
+  };
+
+  void wait_for_scattered() {
+    for (const std::string& work : std::exchange(scattered_, {})) {
+      out_.line(fmt::format("work_wait: {{work: {}}}", work));
+    }
+  }
+
   static std::size_t place(std::int64_t group) { return static_cast<std::size_t>(group); }
   std::int64_t rest() const { return static_cast<std::int64_t>(sizes_.size()) - 1; }
   std::int64_t share(std::int64_t group) const {
-    return (sizes_[place(group)] + step_.data - 1) / step_.data;
+    std::int64_t all = 0;
+    for (const Sharded& one : parts_[place(group)]) all += one.share();
+    return all;
   }
 
   /// Copies the shard into a buffer and gathers it, ahead of what the current stream does.
@@ -125,20 +152,29 @@ class FullyShard : public Layout {
     }
     out_.kernel("copy_shard", KernelKind::Pointwise, 2 * part);
     out_.on_stream("");
-    out_.host(FrameworkWork::Collective);
-    out_.needs(part, part * step_.data);
-    out_.line(
-        fmt::format("all_gather: {{id: gather, stream: gathering, group: {}, input: part, "
-                    "output: whole, size: {}B, type: bfloat16, async: true, work: "
-                    "gathered_{}}}",
-                    out_.group("data_parallel"), part, group));
-    started_[group] = memory_.allocate(Part::Buffers, part * step_.data);
+    std::int64_t whole = 0;
+    for (const Sharded& one : parts_[place(group)]) {
+      const std::int64_t bytes = one.share() * kComputeBytes;
+      whole += bytes * one.ranks;
+      if (one.ranks == 1) continue;
+      out_.host(FrameworkWork::Collective);
+      out_.needs(bytes, bytes * one.ranks);
+      out_.line(
+          fmt::format("all_gather: {{id: gather, stream: gathering, group: {}, input: part, "
+                      "output: whole, size: {}B, type: bfloat16, async: true, work: "
+                      "gathered_{}{}}}",
+                      out_.group(one.group), bytes, group, one.suffix()));
+    }
+    started_[group] = memory_.allocate(Part::Buffers, whole);
   }
 
   void gather_now(std::int64_t group) {
     if (whole_[place(group)] != Memory::kNothing) return;
     start(group);
-    out_.line(fmt::format("work_wait: {{work: gathered_{}}}", group));
+    for (const Sharded& one : parts_[place(group)]) {
+      if (one.ranks == 1) continue;
+      out_.line(fmt::format("work_wait: {{work: gathered_{}{}}}", group, one.suffix()));
+    }
     if (step_.flat_parameters) {
       whole_[place(group)] = started_[group];
       started_.erase(group);
@@ -158,12 +194,13 @@ class FullyShard : public Layout {
   const TrainingStep& step_;
   Writer& out_;
   Memory& memory_;
-  std::vector<std::int64_t> sizes_;  ///< elements of each group
-  std::vector<Memory::Id> whole_;    ///< where a group is gathered
+  std::vector<std::int64_t> sizes_;          ///< elements of each group
+  std::vector<std::vector<Sharded>> parts_;  ///< of each group
+  std::vector<Memory::Id> whole_;            ///< where a group is gathered
   std::map<std::int64_t, Memory::Id> started_;
   std::vector<Memory::Id> gradients_;
   Memory::Id scattering_ = Memory::kNothing;
-  std::string scattered_;
+  std::vector<std::string> scattered_;  ///< works
   std::int64_t tensors_ = 0;
   bool is_first_ = true, scatters_ = true;
 };

@@ -223,8 +223,8 @@ void Decoder::attention_part() {
   add_residual();
 }
 
-void Decoder::activation() {
-  const std::int64_t bytes = tokens_ * ffn_ * kBf16;
+void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
+  const std::int64_t bytes = rows * ffn * kBf16;
   const bool gated = model_.gated;
   pointwise("activation", 2 * bytes, FrameworkWork::Forward);
   if (gated) pointwise("gate", 3 * bytes, FrameworkWork::Forward);
@@ -243,17 +243,21 @@ void Decoder::activation() {
   });
 }
 
-void Decoder::mlp_part() {
-  norm();
+void Decoder::feed_forward(std::int64_t ffn) {
   enter_tensor_parallel(model_.gated ? 2 : 1);
   if (model_.gated) {
     add_input_gradients(1);
-    linear("gate", model_.hidden, ffn_, true);
+    linear("gate", model_.hidden, ffn, true);
   }
-  linear("up", model_.hidden, ffn_, true);
-  activation();
-  linear("down", ffn_, model_.hidden, false);
+  linear("up", model_.hidden, ffn, true);
+  activation(tokens_, ffn);
+  linear("down", ffn, model_.hidden, false);
   leave_tensor_parallel();
+}
+
+void Decoder::mlp_part() {
+  norm();
+  feed_forward(ffn_);
   add_row_bias();
   add_residual();
 }

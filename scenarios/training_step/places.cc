@@ -69,6 +69,12 @@ class Symmetry {
     }
     for (std::int64_t shard = 0; step_.data > 1 && shard < step_.tensor; ++shard) {
       add(data_ranks(step_, {stage, 0, shard}));
+      for (std::int64_t i = 0; step_.expert > 1 && i < step_.expert_data(); ++i) {
+        add(expert_ranks(step_, {stage, i * step_.expert, shard}));
+      }
+      for (std::int64_t i = 0; step_.expert > 1 && i < step_.expert; ++i) {
+        add(expert_data_ranks(step_, {stage, i, shard}));
+      }
     }
     if (stage > 0 || !shares_embedding(step_, stage)) return;
     for (std::int64_t i = 0; i < step_.data * step_.tensor; ++i) {
@@ -168,6 +174,24 @@ std::vector<std::int64_t> tensor_ranks(const TrainingStep& step, const Place& pl
 std::vector<std::int64_t> data_ranks(const TrainingStep& step, const Place& place) {
   std::vector<std::int64_t> ranks;
   for (std::int64_t replica = 0; replica < step.data; ++replica) {
+    ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
+  }
+  return ranks;
+}
+
+std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& place) {
+  std::vector<std::int64_t> ranks;
+  const std::int64_t first = place.replica / step.expert * step.expert;
+  for (std::int64_t replica = first; replica < first + step.expert; ++replica) {
+    ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
+  }
+  return ranks;
+}
+
+std::vector<std::int64_t> expert_data_ranks(const TrainingStep& step, const Place& place) {
+  std::vector<std::int64_t> ranks;
+  for (std::int64_t replica = place.replica % step.expert; replica < step.data;
+       replica += step.expert) {
     ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
   }
   return ranks;

@@ -19,6 +19,9 @@ std::int64_t process_at(const TrainingStep& step, const Place& place);
 /// Processes of the group of each kind, ascending.
 std::vector<std::int64_t> tensor_ranks(const TrainingStep& step, const Place& place);
 std::vector<std::int64_t> data_ranks(const TrainingStep& step, const Place& place);
+/// Data parallel neighbours that share a layer's experts, and those that hold the same ones.
+std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& place);
+std::vector<std::int64_t> expert_data_ranks(const TrainingStep& step, const Place& place);
 /// The first and the last stage, which hold a tied embedding both.
 std::vector<std::int64_t> embedding_ranks(const TrainingStep& step, const Place& place);
 /// Whether this stage's gradients of a tied embedding are added to another stage's.

@@ -9,6 +9,7 @@
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/values/quantity.h"
 
 namespace foretrace::training {
 namespace {
@@ -63,6 +64,8 @@ Architecture architecture_in_place(Reader& reader, MapReader& map) {
   fields.needed("vocab", model.vocab);
   fields.number("positions", model.positions, 0);
   fields.flag("tied", model.tied);
+  if (fields.number("experts", model.experts)) fields.needed("top_k", model.top_k);
+  fields.number("shared_ffn", model.shared_ffn);
   if (like_gpt) {
     model.gated = model.rms_norm = false;
     model.biases = model.joined_qkv = true;
@@ -173,6 +176,7 @@ void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
   read_block(reader, node, "'parallel'", [&](Fields& fields, MapReader&) {
     fields.number("tensor", step.tensor);
     fields.number("pipeline", step.pipeline);
+    fields.number("expert", step.expert);
     fields.flag("sequence", step.sequence_parallel);
     if (step.tensor == 1) step.sequence_parallel = false;  // nothing to split over
     fields.flag("loss", step.loss_parallel);
@@ -182,10 +186,39 @@ void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
   });
 }
 
+/// How experts are computed, and how evenly tokens go to them.
+void read_experts(Reader& reader, Fields& fields, MapReader& map, TrainingStep& step) {
+  fields.choice<ExpertProducts>(
+      "products", step.expert_products,
+      {{"grouped", ExpertProducts::Grouped}, {"loop", ExpertProducts::Loop}});
+  const YamlNode* const load = map.optional("load");
+  const YamlNode* const capacity = map.optional("capacity");
+  step.has_capacity = capacity != nullptr;
+  const YamlNode* const given = capacity != nullptr ? capacity : load;
+  if (given == nullptr) return;
+  if (load != nullptr && capacity != nullptr) {
+    reader.problems.error(*load, "either 'load' or 'capacity', not both",
+                          "with a capacity rows are padded to it, or dropped");
+    return;
+  }
+  constexpr double kMost = 64;
+  const auto quantity = read_quantity(reader, *given);
+  if (!quantity) return;
+  const auto value = quantity->unit == kNumber ? to_double(*quantity) : std::nullopt;
+  if (!value || *value < 1 || *value > kMost) {
+    reader.problems.error(*given, fmt::format("'{}' is no number from 1 to 64", given->text),
+                          "1.25: a quarter more rows than an even share");
+    return;
+  }
+  step.expert_load = *value;
+}
+
 /// What depends on the framework's way of sharding.
 void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
   read_block(reader, map.optional("precision"), "'precision'",
              [&](Fields& fields, MapReader& m) { read_precision(reader, fields, m, step); });
+  read_block(reader, map.optional("experts"), "'experts'",
+             [&](Fields& fields, MapReader& m) { read_experts(reader, fields, m, step); });
   read_block(reader, map.optional("ddp"), "'ddp'", [&](Fields& fields, MapReader&) {
     fields.size("bucket", step.bucket_bytes);
     fields.flag("views", step.bucket_views);

@@ -13,7 +13,8 @@ namespace foretrace::training {
 /// not divide. The program's processes and nodes are known.
 TrainingStep read_training_step(Reader& reader, const YamlNode& node);
 
-/// A decoder from the text of a config.json: Llama, Mistral, Qwen2, Qwen3, GPT-2 and what is alike.
+/// A decoder from the text of a config.json: Llama, Mistral, Mixtral, Qwen2, Qwen3, GPT-2 and what
+/// is alike.
 /// `at` is where the scenario names it; mistakes are reported there.
 Architecture read_config(Reader& reader, const YamlNode& at, const std::string& text,
                          const std::string& file);

@@ -76,6 +76,17 @@ void add_ways(const Layout& degrees, std::vector<Layout>& all) {
   }
 }
 
+/// Degrees of those that share experts: within a node's GPUs, and powers of two, since all others
+/// are between them.
+std::vector<std::int64_t> expert_degrees(const Question& question, const Layout& degrees) {
+  const std::int64_t experts = question.architecture.experts;
+  std::vector<std::int64_t> all{1};
+  for (std::int64_t i = 2; i * degrees.tensor <= question.machine.gpus_per_node; i *= 2) {
+    if (experts > 0 && experts % i == 0 && degrees.data % i == 0) all.push_back(i);
+  }
+  return all;
+}
+
 bool is_kept(const Question& question, const Layout& layout) {
   const auto choices = choices_of(layout);
   return std::ranges::all_of(question.kept, [&](const auto& kept) {
@@ -93,6 +104,7 @@ training::TrainingStep step_of(const Question& question, const Layout& layout) {
   step.tensor = layout.tensor;
   step.pipeline = layout.pipeline;
   step.data = layout.data;
+  step.expert = layout.expert;
   return step;
 }
 
@@ -106,6 +118,7 @@ std::string describe(const Layout& layout) {
   degree("tensor", layout.tensor);
   degree("pipeline", layout.pipeline);
   degree("data", layout.data);
+  degree("expert", layout.expert);
   text += fmt::format("{}{} x {}; {}", text.empty() ? "" : "; ", layout.passes, layout.micro_batch,
                       word(layout.sharding));
   if (layout.reduce_every_pass) text += ", reduced every pass";
@@ -116,17 +129,16 @@ std::string describe(const Layout& layout) {
 }
 
 std::string short_name(const Layout& layout) {
-  return fmt::format("{}gpus_t{}_p{}_d{}_m{}_{}{}_{}", layout.gpus, layout.tensor, layout.pipeline,
-                     layout.data, layout.micro_batch, word(layout.sharding),
-                     layout.reduce_every_pass ? "_every_pass" : "", word(layout.recompute));
+  return fmt::format(
+      "{}gpus_t{}_p{}_d{}{}_m{}_{}{}_{}", layout.gpus, layout.tensor, layout.pipeline, layout.data,
+      layout.expert > 1 ? fmt::format("_e{}", layout.expert) : "", layout.micro_batch,
+      word(layout.sharding), layout.reduce_every_pass ? "_every_pass" : "", word(layout.recompute));
 }
 
 std::map<std::string, std::string> choices_of(const Layout& layout) {
-  return {{"tensor", std::to_string(layout.tensor)},
-          {"pipeline", std::to_string(layout.pipeline)},
-          {"micro", std::to_string(layout.micro_batch)},
-          {"sharding", word(layout.sharding)},
-          {"recompute", word(layout.recompute)}};
+  return {{"tensor", std::to_string(layout.tensor)}, {"pipeline", std::to_string(layout.pipeline)},
+          {"expert", std::to_string(layout.expert)}, {"micro", std::to_string(layout.micro_batch)},
+          {"sharding", word(layout.sharding)},       {"recompute", word(layout.recompute)}};
 }
 
 std::vector<Layout> layouts(const Question& question, std::int64_t gpus) {
@@ -146,7 +158,10 @@ std::vector<Layout> layouts(const Question& question, std::int64_t gpus) {
                        .micro_batch = micro,
                        .passes = question.global_batch / (micro * data)};
         if (pipeline > 1 && degrees.passes < pipeline) continue;
-        add_ways(degrees, all);
+        for (const std::int64_t expert : expert_degrees(question, degrees)) {
+          degrees.expert = expert;
+          add_ways(degrees, all);
+        }
       }
     }
   }
@@ -166,8 +181,10 @@ std::string scenario_text(const Question& question, const Layout& layout,
                                question.sequence, layout.micro_batch, *passes)
                  : fmt::format("  batch: {{sequence: {}, micro: {}, global: {}}}\n",
                                question.sequence, layout.micro_batch, question.global_batch);
-  text += fmt::format("  parallel: {{tensor: {}, pipeline: {}{}}}\n", layout.tensor,
-                      layout.pipeline, layout.tensor > 1 ? ", sequence: true, loss: true" : "");
+  text +=
+      fmt::format("  parallel: {{tensor: {}, pipeline: {}{}{}}}\n", layout.tensor, layout.pipeline,
+                  layout.expert > 1 ? fmt::format(", expert: {}", layout.expert) : "",
+                  layout.tensor > 1 ? ", sequence: true, loss: true" : "");
   text += fmt::format("  sharding: {}\n", word(layout.sharding));
   if (fsdp && layout.reduce_every_pass) text += "  fsdp: {reduce_every_pass: true}\n";
   text += fmt::format("  precision: {{parameters: {}}}\n",

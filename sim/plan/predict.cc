@@ -10,6 +10,7 @@
 #include "sim/explain/idle.h"
 #include "sim/explain/intervals.h"
 #include "sim/simulate.h"
+#include "sim/training/passes.h"
 #include "sim/training/usage.h"
 
 namespace foretrace::plan {
@@ -60,28 +61,11 @@ double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t 
   return sum / static_cast<double>(window_ns) / static_cast<double>(processes.size());
 }
 
-/// Seconds between the last two micro-batches on the last stage, from one product of the head to
-/// the next.
-double between_passes(const Timeline& timeline) {
-  std::vector<std::int64_t> begins;
-  for (const Span& span : timeline.spans) {
-    if (span.part > 0 && timeline.ops[span.op].label == "head") begins.push_back(span.begin_ns);
-  }
-  if (begins.size() < 2) return 0;
-  std::ranges::sort(begins);
-  return static_cast<double>(begins.back() - begins[begins.size() - 2]) * 1e-9;
-}
-
 /// `text` as it is simulated: one rank of each kind.
 ExpandedScenario expanded(const std::string& text) {
   auto training = read_training(text, kFile, {}, training::Ranks::OneOfEach);
   FORETRACE_CHECK(training.has_value(), "a layout's scenario has a training step");
   return std::move(*training);
-}
-
-Timeline simulated(const std::string& text, const Machine& machine) {
-  const Program program = read_expanded(expanded(text).text, kFile);
-  return simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
 }
 
 }  // namespace
@@ -102,24 +86,29 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
   }
 }
 
-std::int64_t settled_passes(const Layout& layout) { return layout.pipeline + 2; }
+std::int64_t settled_passes(const Layout& layout) { return layout.pipeline + 4; }
 
 Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
                    std::int64_t most_passes) {
   const std::int64_t passes = std::min(layout.passes, most_passes);
   const bool all = passes == layout.passes;
-  const Timeline timeline = simulated(
-      scenario_text(question, layout, all ? std::nullopt : std::optional{passes}), machine);
+  const std::string text =
+      scenario_text(question, layout, all ? std::nullopt : std::optional{passes});
+  const Program program = read_expanded(expanded(text).text, kFile);
+  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
   const RegionSamples& step = last_step(timeline);
-  const auto usage = sim::usage_of(timeline);
+  auto usage = sim::usage_of(timeline);
   FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");
   Prediction prediction;
   prediction.simulated_passes = passes;
-  prediction.next_pass = between_passes(timeline);
-  prediction.seconds = usage->seconds;
-  if (!all) {
-    prediction.seconds += static_cast<double>(layout.passes - passes) * prediction.next_pass;
+  if (const auto next = sim::with_more_passes(*usage, timeline, program, 1)) {
+    prediction.next_pass = next->seconds - usage->seconds;
   }
+  if (!all) {
+    usage = sim::with_more_passes(*usage, timeline, program, layout.passes - passes);
+    FORETRACE_CHECK(usage.has_value(), "settled passes have a loop of three");
+  }
+  prediction.seconds = usage->seconds;
   prediction.low = step.low_factor;
   prediction.high = step.high_factor;
   prediction.computing = usage->computing;

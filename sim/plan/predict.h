@@ -16,7 +16,7 @@ struct Prediction {
   double idle = 0;                    ///< its GPU waits for its host thread
   double bubble = 0;                  ///< only sends and receives run: mean over the stages
   std::int64_t simulated_passes = 0;  ///< fewer than the layout has: the rest is like the last
-  double next_pass = 0;               ///< seconds that a further micro-batch would add
+  double next_pass = 0;  ///< seconds that a further micro-batch would add; 0: not known
 };
 
 /// Device memory of a process, without a machine.

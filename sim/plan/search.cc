@@ -167,7 +167,7 @@ class Search {
         row.remedies.push_back(
             {faster.what, faster.limits, faster.words, 1 - then->seconds / now.seconds});
       }
-      if (row.layout.pipeline > 1) add_larger_batch(row, now);
+      if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
       std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
     }
   }

@@ -29,7 +29,7 @@ Json values_of(const Question& question, const Row& row, std::size_t number) {
               {"machine", machine_of(question)},
               {"gpus", layout.gpus}};
   for (const auto& [name, value] : choices_of(layout)) values[name] = value;
-  for (const char* name : {"tensor", "pipeline", "micro"}) {
+  for (const char* name : {"tensor", "pipeline", "expert", "micro"}) {
     values[name] = std::stoll(values[name].get<std::string>());
   }
   values["data"] = layout.data;

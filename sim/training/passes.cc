@@ -8,17 +8,22 @@
 namespace foretrace::sim {
 namespace {
 
-/// In a loop of passes, the product that is executed most often in this process.
-std::optional<std::uint32_t> product_of_loop(const Program& program, std::uint32_t process) {
-  std::optional<std::uint32_t> found;
+struct LoopProduct {
+  std::uint32_t op = 0, process = 0;
+};
+
+/// The first product of the loop of passes that runs most often: in a pipeline that of the last
+/// stage, which is ahead of nobody. One expert's product after the other is a loop of one pass.
+std::optional<LoopProduct> product_of_loop(const Program& program, const Timeline& timeline) {
+  std::optional<LoopProduct> found;
   std::uint64_t most = 1;
   for_each_op(program, [&](const HostThread& thread, const Op& op, Around around) {
-    if (!std::holds_alternative<Gemm>(op.kind)) return;
-    if (std::ranges::find(thread.processes, process) == thread.processes.end()) return;
+    if (!std::holds_alternative<Gemm>(op.kind) || thread.processes.empty()) return;
+    if (timeline.ops[op.id.value].label.starts_with("expert_")) return;
     const std::uint64_t times = executions(around.subspan(std::min<std::size_t>(1, around.size())));
     if (times <= most) return;
     most = times;
-    found = op.id.value;
+    found = {op.id.value, thread.processes.front()};
   });
   return found;
 }
@@ -26,7 +31,7 @@ std::optional<std::uint32_t> product_of_loop(const Program& program, std::uint32
 }  // namespace
 
 training::TrainingStep with_fewer_passes(const training::TrainingStep& step) {
-  constexpr std::int64_t kLeast = 16;
+  constexpr std::int64_t kLeast = 16;  // without a pipeline, or with a short one
   training::TrainingStep fewer = step;
   if (step.schedule == training::Schedule::GPipe && step.pipeline > 1) return fewer;
   fewer.passes = std::min(step.passes, std::max(kLeast, 4 * step.pipeline));
@@ -36,13 +41,13 @@ training::TrainingStep with_fewer_passes(const training::TrainingStep& step) {
 
 std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline& timeline,
                                           const Program& program, std::int64_t passes) {
-  const auto product = product_of_loop(program, usage.process);
+  const auto product = product_of_loop(program, timeline);
   if (!product) return std::nullopt;
   std::vector<std::int64_t> begins;
   for (const Span& span : timeline.spans) {
     const Lane& lane = timeline.lanes[span.lane];
-    const bool is_on_device = lane.process == usage.process && lane.device != kNoDevice;
-    if (span.op == *product && is_on_device && span.begin_ns >= usage.begin_ns)
+    const bool is_on_device = lane.process == product->process && lane.device != kNoDevice;
+    if (span.op == product->op && is_on_device && span.begin_ns >= usage.begin_ns)
       begins.push_back(span.begin_ns);
   }
   if (begins.size() < 3) return std::nullopt;

@@ -16,7 +16,7 @@ namespace foretrace::sim {
 training::TrainingStep with_fewer_passes(const training::TrainingStep& step);
 
 /// The usage of a step with `passes` more than were simulated, each as long as those of the second
-/// half of the longest loop were on average. Empty where there is no such loop.
+/// half of the longest loop were on average. Empty where no loop has three passes.
 std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline& timeline,
                                           const Program& program, std::int64_t passes);
 

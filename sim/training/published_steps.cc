@@ -143,18 +143,6 @@ double rate_of(const PublishedStep& step) {
   return step.flops / step.seconds / static_cast<double>(step.gpus);
 }
 
-constexpr std::int64_t kWholePasses = 3;  // micro-batches; beyond, each is as the third
-
-/// The step with at most so many micro-batches.
-Job job_of(const PublishedStep& published, std::int64_t passes) {
-  return [&published, passes] {
-    if (!published.refused.empty() || passes == 0) return std::vector<double>{};
-    training::TrainingStep step = published.step;
-    step.passes = std::min(step.passes, passes);
-    return numbers_of(predict_step(step, load_machine(published.machine), published.id));
-  };
-}
-
 }  // namespace
 
 std::vector<PublishedStep> read_published_steps(const std::filesystem::path& file) {
@@ -177,19 +165,15 @@ std::vector<std::optional<PredictedStep>> predict_published(
     const std::vector<PublishedStep>& steps) {
   std::vector<Job> jobs;
   for (const PublishedStep& step : steps) {
-    jobs.push_back(job_of(step, kWholePasses));
-    jobs.push_back(job_of(step, step.step.passes > kWholePasses ? kWholePasses - 1 : 0));
+    jobs.emplace_back([&step] {
+      return step.refused.empty()
+                 ? numbers_of(predict_step(step.step, load_machine(step.machine), step.id))
+                 : std::vector<double>{};
+    });
   }
-  const auto numbers = run_in_children(jobs);
   std::vector<std::optional<PredictedStep>> predicted;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    auto whole_step = step_from(numbers[2 * i]);
-    const auto fewer = step_from(numbers[2 * i + 1]);
-    if (whole_step && fewer && whole_step->fits) {
-      const std::int64_t further = steps[i].step.passes - kWholePasses;
-      whole_step->seconds += static_cast<double>(further) * (whole_step->seconds - fewer->seconds);
-    }
-    predicted.push_back(whole_step);
+  for (const std::vector<double>& numbers : run_in_children(jobs)) {
+    predicted.push_back(step_from(numbers));
   }
   return predicted;
 }

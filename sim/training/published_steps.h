@@ -36,9 +36,8 @@ std::vector<PublishedStep> read_published_steps(const std::filesystem::path& fil
 /// where there are none.
 std::optional<double> yardstick(const PublishedStep& step, const std::vector<PublishedStep>& all);
 
-/// One for each step, empty for those that are refused. Steps of many micro-batches are predicted
-/// with two and with three, and each further one adds the difference. Call before any engine exists
-/// in this process.
+/// One for each step, empty for those that are refused. Call before any engine exists in this
+/// process.
 std::vector<std::optional<PredictedStep>> predict_published(
     const std::vector<PublishedStep>& steps);
 

@@ -134,6 +134,11 @@ std::vector<std::string> remedies(const training::TrainingStep& step,
     }
   };
   if (by_activations) for_activations();
+  const std::int64_t twice = 2 * step.expert;
+  if (step.model.experts > 0 && step.model.experts % twice == 0 && step.data % twice == 0) {
+    all.push_back(fmt::format(
+        "parallel: {{expert: {}}}: each GPU holds half as many experts of a layer", twice));
+  }
   if (step.sharding != training::Sharding::Fsdp && step.data > 1) {
     all.emplace_back("sharding: fsdp: parameters, gradients and moments are split over the ranks");
   }

@@ -175,9 +175,10 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"bfloat16", "float32"}).description(""))
       ->capture_default_str();
   command
-      .add_option("--keep", options->keep,
-                  "Only layouts with this tensor, pipeline, micro, sharding or recompute; may be "
-                  "repeated")
+      .add_option(
+          "--keep", options->keep,
+          "Only layouts with this tensor, pipeline, expert, micro, sharding or recompute; may "
+          "be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command.add_option("--top", options->top, "Rows for each number of GPUs")

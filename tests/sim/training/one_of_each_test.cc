@@ -115,6 +115,19 @@ TEST(OneOfEach, TakesAsLongAsAllForGroupsOfEveryKindBesideEachOther) {
   }
 }
 
+TEST(OneOfEach, TakesAsLongAsAllWhereProcessesShareExperts) {
+  TrainingStep step = step_on(16);
+  step.model.experts = 8;
+  step.model.top_k = 2;
+  for (const Sharding sharding : {Sharding::Zero1, Sharding::Fsdp}) {
+    for (const std::int64_t expert : {2, 4}) {
+      step.sharding = sharding;
+      step.expert = expert;
+      expect_equal(step, fmt::format("experts over {}", expert), 1);
+    }
+  }
+}
+
 TEST(OneOfEach, IsOneProcessForEachStageOnThousandsOfGpus) {
   TrainingStep step = step_on(16384);
   step.tensor = 8;

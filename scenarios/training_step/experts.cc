@@ -1,0 +1,191 @@
+// A layer whose feed-forward network is many experts, of which each token goes to a few:
+// Megatron-LM's order (megatron/core/transformer/moe: router, alltoall token dispatcher, experts).
+// Assumed, since no step of this kind was measured here: the counts of small calls, and that a
+// grouped product is one product over the rows of all experts, each filled up to whole tiles.
+#include <fmt/format.h>
+
+#include "scenarios/training_step/decoder.h"
+
+namespace foretrace::training {
+namespace {
+
+constexpr std::int64_t kRowBytes = 2;    // of an element in bfloat16
+constexpr std::int64_t kScoreBytes = 4;  // of an element in float32
+constexpr std::int64_t kRouting = 12;    // calls: softmax, top-k, normalisation, counts, order
+constexpr std::int64_t kRowTile = 128;   // rows of a grouped product's tile
+
+}  // namespace
+
+/// Scores for each expert, the best of them, and how many rows each expert gets.
+void Decoder::route() {
+  const std::int64_t scores = norm_tokens_ * model_.experts;
+  const std::int64_t weights = model_.hidden * model_.experts;
+  out_.host(FrameworkWork::Linear);
+  out_.product("router", model_.experts, norm_tokens_, model_.hidden);
+  out_.host(FrameworkWork::Forward, kRouting);
+  out_.kernel("router_softmax", KernelKind::Softmax, 2 * scores * kScoreBytes);
+  out_.kernel("router_best", KernelKind::Pointwise, 2 * scores * kScoreBytes);
+  out_.kernel("router_order", KernelKind::Pointwise, 4 * rows_ * kScoreBytes);
+  const Memory::Id saved = save(scores * kScoreBytes + rows_ * 3 * kScoreBytes);
+  on_backward([this, scores, weights, saved] {
+    out_.host(FrameworkWork::Backward, 3);
+    out_.kernel("router_softmax_backward", KernelKind::SoftmaxBackward, 3 * scores * kScoreBytes);
+    out_.host(FrameworkWork::Product);
+    out_.product("router_weights", model_.hidden, model_.experts, norm_tokens_);
+    out_.product("router_inputs", model_.hidden, norm_tokens_, model_.experts);
+    memory_.free(saved);
+    give_gradient(weights, true);
+  });
+  // Where rows are not padded to a capacity the host asks the GPU how many there are.
+  if (step_.has_capacity) return;
+  out_.needs(kScoreBytes, 0);
+  out_.line("read_scalar: {src: part}");
+}
+
+/// Every process of the group sends the others the rows of their experts, evenly.
+void Decoder::exchange_rows() {
+  if (step_.expert == 1) return;
+  const std::int64_t each = rows_ / step_.expert * model_.hidden * kRowBytes;
+  out_.host(FrameworkWork::Collective);
+  out_.needs(each * step_.expert, each * step_.expert);
+  out_.line(
+      fmt::format("all_to_all: {{id: exchange_rows, group: {}, input: part, output: whole, "
+                  "size: {}B, type: bfloat16}}",
+                  out_.group("expert_parallel"), each));
+}
+
+/// A copy of each token for each of its experts, in their order, to those who hold them.
+void Decoder::send_rows(FrameworkWork work) {
+  const std::int64_t bytes = rows_ * model_.hidden * kRowBytes;
+  out_.host(work, 2);
+  out_.kernel("sort_rows", KernelKind::Gather, 2 * bytes);
+  exchange_rows();
+  if (step_.expert > 1 && experts_ > 1) {  // what came from each peer, expert by expert
+    out_.host(work, 2);
+    out_.kernel("sort_rows", KernelKind::Gather, 2 * bytes);
+  }
+  if (step_.tensor > 1) collective("all_gather", bytes);
+}
+
+/// The way back: each token is the sum of its rows.
+void Decoder::bring_rows(FrameworkWork work) {
+  const std::int64_t bytes = rows_ * model_.hidden * kRowBytes;
+  if (step_.tensor > 1) collective("reduce_scatter", bytes);
+  if (step_.expert > 1 && experts_ > 1) {
+    out_.host(work, 2);
+    out_.kernel("sort_rows", KernelKind::Gather, 2 * bytes);
+  }
+  exchange_rows();
+  out_.host(work, 2);
+  out_.kernel("sum_rows", KernelKind::Gather, bytes + norm_tokens_ * model_.hidden * kRowBytes);
+}
+
+void Decoder::expert_forward(std::int64_t rows, std::int64_t times) {
+  const std::int64_t wide = rows * ffn_ * kRowBytes;
+  out_.repeat(times, 1, [&] {
+    if (model_.gated) {
+      out_.host(FrameworkWork::Linear);
+      out_.product("expert_gate", ffn_, rows, model_.hidden);
+    }
+    out_.host(FrameworkWork::Linear);
+    out_.product("expert_up", ffn_, rows, model_.hidden);
+    pointwise("expert_activation", 2 * wide, FrameworkWork::Forward);
+    if (model_.gated) pointwise("expert_product", 3 * wide, FrameworkWork::Forward);
+    out_.host(FrameworkWork::Linear);
+    out_.product("expert_down", model_.hidden, rows, ffn_);
+  });
+}
+
+void Decoder::expert_backward(std::int64_t rows, std::int64_t times) {
+  const std::int64_t wide = rows * ffn_ * kRowBytes;
+  const auto both = [&](const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+    out_.host(FrameworkWork::Product);
+    out_.product(name + "_weights", inputs, outputs, rows);
+    out_.product(name + "_inputs", inputs, rows, outputs);
+  };
+  out_.repeat(times, 1, [&] {
+    both("expert_down", ffn_, model_.hidden);
+    for (int i = 0; i < 2 && model_.gated; ++i) {
+      pointwise("expert_product_backward", 3 * wide, FrameworkWork::Backward);
+    }
+    pointwise("expert_activation_backward", 3 * wide, FrameworkWork::Backward);
+    both("expert_up", model_.hidden, ffn_);
+    if (!model_.gated) return;
+    both("expert_gate", model_.hidden, ffn_);
+    pointwise("expert_add_gradients", 3 * rows * model_.hidden * kRowBytes,
+              FrameworkWork::Backward);
+  });
+}
+
+void Decoder::expert_products() {
+  const bool grouped = step_.expert_products == ExpertProducts::Grouped;
+  const std::int64_t all = rows_ * step_.tensor;  // of the tensor parallel neighbours, too
+  const std::int64_t each = (all + experts_ - 1) / experts_;
+  const std::int64_t rows = grouped ? (each + kRowTile - 1) / kRowTile * kRowTile * experts_ : each;
+  const std::int64_t times = grouped ? 1 : experts_;
+  const std::int64_t tensors = model_.gates() * times;
+  const std::int64_t weights = block_experts() / tensors;
+  Memory::Id copies = Memory::kNothing;
+  if (step_.autocasts()) {
+    out_.repeat(tensors, 1, [&] {
+      out_.host(FrameworkWork::Autocast);
+      out_.kernel("cast_expert", KernelKind::Narrow, weights * (kRowBytes + kScoreBytes));
+    });
+    copies = save(block_experts() * kRowBytes);
+  }
+  expert_forward(rows, times);
+  const Memory::Id inputs = save(all * model_.hidden * kRowBytes);
+  // Gate, its activation, up and their product; else up and its activation.
+  const Memory::Id inner = save((model_.gated ? 4 : 2) * all * ffn_ * kRowBytes);
+  on_backward([this, all, rows, times, tensors, weights, copies, inputs, inner] {
+    const Memory::Id gradients = memory_.allocate(
+        Part::Temporary, (all * model_.hidden + 2 * all * ffn_ + weights) * kRowBytes);
+    expert_backward(rows, times);
+    for (const Memory::Id id : {copies, inputs, inner}) memory_.free(id);
+    for (std::int64_t i = 0; i < tensors; ++i) give_gradient(weights, true, true);
+    memory_.free(gradients);
+  });
+}
+
+void Decoder::experts_part() {
+  norm();
+  // The router, the experts and the shared one read the same input.
+  const std::int64_t elements = norm_tokens_ * model_.hidden;
+  const int readers = model_.shared_ffn > 0 ? 3 : 2;
+  on_backward([this, elements, readers] {
+    for (int i = 1; i < readers; ++i) {
+      pointwise("add_gradients", 3 * elements * stream_, FrameworkWork::Backward);
+    }
+  });
+  Memory::Id copy = Memory::kNothing;
+  if (step_.autocasts()) {
+    out_.host(FrameworkWork::Autocast, 2);
+    out_.kernel("cast_input", KernelKind::Narrow, elements * (kRowBytes + kScoreBytes));
+    copy = save(elements * kRowBytes);
+    on_backward([this, elements, copy] {
+      out_.host(FrameworkWork::Backward);
+      out_.kernel("widen_input_gradient", KernelKind::Widen, elements * (kRowBytes + kScoreBytes));
+      memory_.free(copy);
+    });
+  }
+  route();
+  send_rows(FrameworkWork::Forward);
+  on_backward([this] { bring_rows(FrameworkWork::Backward); });
+  expert_products();
+  bring_rows(FrameworkWork::Forward);
+  const Memory::Id outputs = save(rows_ * model_.hidden * kRowBytes);
+  on_backward([this, outputs] {
+    // Each row's weight, and the weight's gradient.
+    out_.host(FrameworkWork::Backward, 2);
+    out_.kernel("weigh_rows", KernelKind::Pointwise, 3 * rows_ * model_.hidden * kRowBytes);
+    send_rows(FrameworkWork::Backward);
+    memory_.free(outputs);
+  });
+  if (model_.shared_ffn > 0) {
+    feed_forward(model_.shared_ffn / step_.tensor);
+    pointwise("add_shared", 3 * elements * kRowBytes, FrameworkWork::Forward);
+  }
+  add_residual();
+}
+
+}  // namespace foretrace::training
