@@ -68,6 +68,12 @@ struct Process final : Context {
   Execution fault{};                 ///< what lost the context; no op: it is intact
   std::vector<bool> peer_access;     ///< [device * devices + peer]
   std::vector<bool> pinned;          ///< by BufferId: registered by the program
+  /// What ncclCommRegister, or a CUDA graph, gave to a communicator's other ranks.
+  struct Registration {
+    int count = 0;           ///< of the program's calls
+    bool is_mapped = false;  ///< by the peers
+  };
+  std::map<std::pair<CommId, BufferId>, Registration> registrations;
   std::vector<HostRead> host_reads;  ///< by BufferId
   std::vector<Level2> level2;        ///< by device
   std::vector<MemoryPool> pools;     ///< by device

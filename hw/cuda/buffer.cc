@@ -12,6 +12,7 @@
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
+#include "hw/cuda/nccl_check.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::hw {
@@ -48,7 +49,11 @@ void Buffer::allocate() {
   switch (declared_->memory) {
     case MemoryKind::Device:
       use_device(ordinal_);
-      cuda_check(cudaMalloc(&data_, bytes()));
+      if (declared_->by_nccl) {
+        nccl_check(ncclMemAlloc(&data_, bytes()));
+      } else {
+        cuda_check(cudaMalloc(&data_, bytes()));
+      }
       return;
     case MemoryKind::Pinned:
       cuda_check(cudaHostAlloc(&data_, bytes(), cudaHostAllocPortable));
@@ -72,7 +77,11 @@ void Buffer::free() {
   switch (declared_->memory) {
     case MemoryKind::Device:
       use_device(ordinal_);
-      cuda_check(cudaFree(data_));
+      if (declared_->by_nccl) {
+        nccl_check(ncclMemFree(data_));
+      } else {
+        cuda_check(cudaFree(data_));
+      }
       break;
     case MemoryKind::Pinned:
       cuda_check(cudaFreeHost(data_));
@@ -105,7 +114,12 @@ void Buffer::release() {
   if (!holds_memory()) return;
   switch (declared_->memory) {
     case MemoryKind::Device:
-      cuda_ignore(cudaFree(data_));  // unified addressing: the pointer tells its device
+      // Unified addressing: the pointer tells its device.
+      if (declared_->by_nccl) {
+        ncclMemFree(data_);
+      } else {
+        cuda_ignore(cudaFree(data_));
+      }
       break;
     case MemoryKind::Pinned:
       cuda_ignore(cudaFreeHost(data_));

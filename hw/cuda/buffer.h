@@ -10,7 +10,7 @@
 
 namespace foretrace::hw {
 
-/// Device memory is cudaMalloc's, pinned memory cudaHostAlloc's, pageable memory anonymous pages
+/// Device memory is cudaMalloc's or, declared so, ncclMemAlloc's, pinned memory cudaHostAlloc's, pageable memory anonymous pages
 /// as malloc takes them for large blocks.
 class Buffer {
  public:

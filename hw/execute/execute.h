@@ -92,6 +92,8 @@ void execute(const HostRegister&, Context&);
 // NCCL
 void execute(const NcclCommInit&, Context&);
 void execute(const NcclCommDestroy&, Context&);
+void execute(const NcclCommRegister&, Context&);
+void execute(const NcclCommDeregister&, Context&);
 void execute(const NcclCollective&, Context&);
 void execute(const NcclSend&, Context&);
 void execute(const NcclRecv&, Context&);

@@ -210,7 +210,23 @@ void execute(const NcclCommInit& op, Context& context) {
 void execute(const NcclCommDestroy& op, Context& context) {
   const CommId id = op.comm.resolve(context.variables);
   use_device(context.objects.ordinal(context.program.comms[id.value].device));
+  context.objects.registrations().forget(id);
   nccl_check(ncclCommDestroy(context.objects.comm(id).release()));
+}
+
+void execute(const NcclCommRegister& op, Context& context) {
+  const CommId id = op.comm.resolve(context.variables);
+  const BufferId buffer = op.buffer.resolve(context.variables);
+  use_device(context.objects.ordinal(context.program.comms[id.value].device));
+  context.objects.registrations().add(id, context.objects.comm(id).handle(), buffer,
+                                      context.objects.buffer(buffer));
+}
+
+void execute(const NcclCommDeregister& op, Context& context) {
+  const CommId id = op.comm.resolve(context.variables);
+  const BufferId buffer = op.buffer.resolve(context.variables);
+  use_device(context.objects.ordinal(context.program.comms[id.value].device));
+  context.objects.registrations().remove(id, context.objects.comm(id).handle(), buffer);
 }
 
 void execute(const NcclCollective& op, Context& context) {

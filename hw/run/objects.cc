@@ -209,6 +209,10 @@ void Objects::wake_tracer() const {
 void Objects::after_pass() {
   synchronize_devices();
   destroy_graphs();
+  registrations_.remove_all([this](CommId id) {
+    use_device(ordinal(program_.comms[id.value].device));
+    return comm(id).handle();
+  });
   for (Buffer& buffer : buffers_) {
     buffer.unregister_host();
     if (buffer.declared().allocated_by_program || is_fresh(buffer)) buffer.release();

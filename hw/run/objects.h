@@ -18,6 +18,7 @@
 #include "hw/execute/cpu_team.h"
 #include "hw/execute/stored_files.h"
 #include "hw/run/processes.h"
+#include "hw/run/registrations.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace::hw {
@@ -55,6 +56,7 @@ class Objects {
   const ncclUniqueId& comm_id(CommId id) const {
     return comm_ids_[program_.comms[id.value].communicator];
   }
+  Registrations& registrations() { return registrations_; }
   GemmHandles& gemms() { return gemms_; }
   const DeviceLimits& limits(int ordinal) const { return devices_.at(ordinal).limits; }
   SpinClock spin_clock(int ordinal) const { return devices_.at(ordinal).spin_clock; }
@@ -101,6 +103,7 @@ class Objects {
   std::vector<Element> buffer_types_;
   std::vector<Graph> graphs_;
   std::vector<Communicator> comms_;
+  Registrations registrations_;
   std::vector<int> ranks_;  ///< by CommId; -1 where the device is no member
   std::vector<ncclUniqueId> comm_ids_;
   std::map<StreamId, std::unique_ptr<void, FreeDeviceMemory>> scratch_;

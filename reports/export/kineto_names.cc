@@ -34,7 +34,9 @@ const std::map<std::string_view, const char*> kCudaCalls{
     {"free_async", "cudaFreeAsync"},
     {"host_alloc", "cudaHostAlloc"},
     {"host_free", "cudaFreeHost"},
-    {"host_register", "cudaHostRegister"}};
+    {"host_register", "cudaHostRegister"},
+    {"nccl_comm_register", "ncclCommRegister"},
+    {"nccl_comm_deregister", "ncclCommDeregister"}};
 
 /// NCCL's spelling inside its kernels' names.
 const std::map<std::string_view, const char*> kNcclKernels{{"nccl_all_reduce", "AllReduce"},

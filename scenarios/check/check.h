@@ -18,6 +18,10 @@ void check_program(const Program& program, Problems& problems);
 /// Warnings about NCCL operations that wait for each other in vain. Part of check_program.
 void check_nccl_order(const Program& program, Problems& problems);
 
+/// Errors and warnings about ncclCommRegister: what is registered where it cannot be used, freed or
+/// given back wrongly. Part of check_program.
+void check_registrations(const Program& program, Problems& problems);
+
 /// Warnings about host threads and streams that never come to their end, whatever the times are.
 /// `order` is the likely one. Part of check_program.
 void check_hangs(const Program& program, const HappensBefore& order, Problems& problems);

@@ -142,7 +142,8 @@ class OrderWalk {
   /// These take the host's time and order nothing.
   template <
       OneOf<HostCompute, HostFill, HostParallel, ReadFile, FrameworkCall, EnablePeerAccess,
-            EventQuery, EventElapsedTime, StreamQuery, Malloc, HostAlloc, HostFree, HostRegister>
+            EventQuery, EventElapsedTime, StreamQuery, Malloc, HostAlloc, HostFree, HostRegister,
+            NcclCommRegister, NcclCommDeregister>
           Nothing>
   void run(Thread&, const Nothing&) {}
   /// next_operation enters and leaves blocks; a group's end is a call.

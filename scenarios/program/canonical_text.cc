@@ -89,6 +89,8 @@ std::string fields_of(const OpKind& kind) {
           [](const HostRegister& o) { return fields(o.buffer); },
           [](const NcclCommInit& o) { return fields(o.comm) + (o.if_needed ? " if_needed" : ""); },
           [](const NcclCommDestroy& o) { return fields(o.comm); },
+          [](const NcclCommRegister& o) { return fields(o.comm, o.buffer); },
+          [](const NcclCommDeregister& o) { return fields(o.comm, o.buffer); },
           [](const NcclCollective& o) {
             return fields(o.comm, o.stream, o.send, o.recv, o.size, o.type, o.op, o.root);
           },
@@ -124,8 +126,9 @@ void append_objects(std::string& out, const Program& program) {
   }
   for (const Event& e : program.events) out += fmt::format("event {} {}\n", e.device, e.timing);
   for (const Buffer& b : program.buffers) {
-    out += fmt::format("buffer {} {} {} {} {}\n", static_cast<int>(b.memory), b.device,
-                       b.size.count, static_cast<int>(b.contents), b.allocated_by_program);
+    out += fmt::format("buffer {} {} {} {} {}{}\n", static_cast<int>(b.memory), b.device,
+                       b.size.count, static_cast<int>(b.contents), b.allocated_by_program,
+                       b.by_nccl ? " nccl" : "");
   }
   for (const Communicator& c : program.communicators) {
     out += fmt::format("communicator {}", static_cast<int>(c.init));

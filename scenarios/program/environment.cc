@@ -79,6 +79,7 @@ constexpr std::array kRules{
     Rule{"NCCL_GRAPH_MIXING_SUPPORT"},
     Rule{"NCCL_GRAPH_REGISTER"},
     Rule{"NCCL_LOCAL_REGISTER"},
+    Rule{"NCCL_LEGACY_CUDA_REGISTER"},
     Rule{"NCCL_LAUNCH_MODE", Kind::Launch},
     Rule{"NCCL_LAUNCH_ORDER_IMPLICIT"},
     Rule{"NCCL_RUNTIME_CONNECT"},

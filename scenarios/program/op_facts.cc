@@ -68,6 +68,8 @@ struct KindFactsOf {
   KindFacts operator()(const NcclCommDestroy&) const {
     return {kNccl, None, HostWaits::ForDevice, true, true, true};
   }
+  KindFacts operator()(const NcclCommRegister&) const { return {kNccl}; }
+  KindFacts operator()(const NcclCommDeregister&) const { return {kNccl}; }
   KindFacts operator()(const NcclCollective&) const { return nccl(); }
   KindFacts operator()(const NcclSend&) const { return nccl(); }
   KindFacts operator()(const NcclRecv&) const { return nccl(); }
@@ -189,6 +191,8 @@ struct ObjectsOf {
   void operator()(const HostRegister& op) const { facts.memory = &op.buffer; }
   void operator()(const NcclCommInit& op) const { facts.comm = &op.comm; }
   void operator()(const NcclCommDestroy& op) const { facts.comm = &op.comm; }
+  void operator()(const NcclCommRegister& op) const { facts.comm = &op.comm; }
+  void operator()(const NcclCommDeregister& op) const { facts.comm = &op.comm; }
   void operator()(const NcclCollective& op) const {
     nccl(op);
     facts.accesses = {reads(op.send), writes(op.recv)};

@@ -159,6 +159,8 @@ std::string kind_name(const OpKind& kind) {
           [](const HostRegister&) -> std::string { return "host_register"; },
           [](const NcclCommInit&) -> std::string { return "nccl_comm_init"; },
           [](const NcclCommDestroy&) -> std::string { return "nccl_comm_destroy"; },
+          [](const NcclCommRegister&) -> std::string { return "nccl_comm_register"; },
+          [](const NcclCommDeregister&) -> std::string { return "nccl_comm_deregister"; },
           [](const NcclCollective& op) -> std::string { return collective_name(op.kind); },
           [](const NcclSend&) -> std::string { return "nccl_send"; },
           [](const NcclRecv&) -> std::string { return "nccl_recv"; },

@@ -208,10 +208,12 @@ struct DeviceSynchronize {
 
 // ---- memory: a buffer that one of these allocates is not allocated before the run -------------
 
+/// cudaMalloc; ncclMemAlloc where the buffer is of `memory: nccl`.
 struct Malloc {
   BufferRef buffer;
 };
-/// cudaFree: waits for the work of the buffer's device, as measured.
+/// cudaFree: waits for the work of the buffer's device, as measured. ncclMemFree where the buffer
+/// is of `memory: nccl`.
 struct Free {
   BufferRef buffer;
 };
@@ -256,6 +258,19 @@ struct NcclCommInit {
 };
 struct NcclCommDestroy {
   CommRef comm;
+};
+/// ncclCommRegister of the whole buffer for this rank: from here on its peers may read and write it
+/// directly, if NCCL's kernels can and every rank has registered its own. A local call; the peers
+/// map the memory when a NCCL operation first uses it. A buffer may be registered several times.
+struct NcclCommRegister {
+  CommRef comm;
+  BufferRef buffer;
+};
+/// ncclCommDeregister of the latest registration of that buffer by this rank. No operation may be
+/// using it.
+struct NcclCommDeregister {
+  CommRef comm;
+  BufferRef buffer;
 };
 /// Returns once queued, the first use of an algorithm excepted: connections are made then. The
 /// kernel begins when the stream reaches it and ends when all ranks have taken part.
@@ -333,7 +348,8 @@ using AnyOp =
                  EventRecord, StreamWaitEvent, EventSynchronize, EventQuery, EventElapsedTime,  //
                  EventWaitFor, StreamSynchronize, StreamQuery, DeviceSynchronize,               //
                  Malloc, Free, MallocAsync, FreeAsync, HostAlloc, HostFree, HostRegister,       //
-                 NcclCommInit, NcclCommDestroy, NcclCollective, NcclSend, NcclRecv,             //
+                 NcclCommInit, NcclCommDestroy, NcclCommRegister, NcclCommDeregister,           //
+                 NcclCollective, NcclSend, NcclRecv,                                            //
                  GraphLaunch, Repeat, Region, NcclGroup, GraphCapture>;
 
 /// One operation with its arguments. Its copies and its end are compiled once, in ops.cc: of so

@@ -51,6 +51,7 @@ struct Buffer {
   Bytes size;
   Contents contents = Contents::Random;
   bool allocated_by_program = false;  ///< a malloc, malloc_async or host_alloc names it
+  bool by_nccl = false;  ///< device memory of ncclMemAlloc, which NCCL can map into other processes
 };
 
 enum class CommInit : std::uint8_t {

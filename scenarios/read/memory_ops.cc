@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <array>
+#include <utility>
 
 #include "scenarios/read/op_fields.h"
 
@@ -18,18 +21,30 @@ BufferRef allocated(OpFields& fields, unsigned memories) {
   return ref;
 }
 
+/// What cudaMallocAsync's pool holds; ncclMemAlloc's memory does not come from it.
+BufferRef pooled(OpFields& fields, BufferRef ref) {
+  if (fields.is_sound() && fields.buffer_of(ref).by_nccl) {
+    fields.reader().problems.error(
+        fields.where("buffer"),
+        fmt::format("'{}' is of memory: nccl, which no stream's pool gives",
+                    fields.where("buffer").text),
+        "use malloc and free, which call ncclMemAlloc and ncclMemFree for it");
+  }
+  return ref;
+}
+
 constexpr std::array kMemoryOps{
-    OpSyntax{"malloc", "buffer", "cudaMalloc of a declared buffer",
+    OpSyntax{"malloc", "buffer", "cudaMalloc of a declared buffer, ncclMemAlloc of memory: nccl",
              [](OpFields& f) -> OpKind { return Malloc{allocated(f, kDeviceMemory)}; }},
-    OpSyntax{"free", "buffer", "cudaFree",
+    OpSyntax{"free", "buffer", "cudaFree, ncclMemFree of memory: nccl",
              [](OpFields& f) -> OpKind { return Free{f.buffer("buffer", kDeviceMemory)}; }},
     OpSyntax{"malloc_async", "buffer [stream]", "cudaMallocAsync of a declared buffer",
              [](OpFields& f) -> OpKind {
-               return MallocAsync{allocated(f, kDeviceMemory), f.stream()};
+               return MallocAsync{pooled(f, allocated(f, kDeviceMemory)), f.stream()};
              }},
     OpSyntax{"free_async", "buffer [stream]", "cudaFreeAsync",
              [](OpFields& f) -> OpKind {
-               return FreeAsync{f.buffer("buffer", kDeviceMemory), f.stream()};
+               return FreeAsync{pooled(f, f.buffer("buffer", kDeviceMemory)), f.stream()};
              }},
     OpSyntax{"host_alloc", "buffer", "cudaHostAlloc of a declared pinned buffer",
              [](OpFields& f) -> OpKind { return HostAlloc{allocated(f, kPinnedMemory)}; }},

@@ -138,6 +138,12 @@ CommRef initialised_by_op(OpFields& fields) {
   return comm;
 }
 
+/// Both have the same keys, and the buffer lies on the communicator's device.
+template <class Registration>
+OpKind read_registration(OpFields& fields) {
+  return Registration{fields.comm(), fields.buffer("buffer", kDeviceMemory)};
+}
+
 constexpr std::string_view kReducing =
     "comm [stream] (buffer | send_buffer recv_buffer) [size] type [op]";
 constexpr std::string_view kMoving = "comm [stream] (buffer | send_buffer recv_buffer) [size] type";
@@ -150,6 +156,10 @@ constexpr std::array kNcclOps{
              [](OpFields& f) -> OpKind { return NcclCommInit{initialised_by_op(f)}; }},
     OpSyntax{"nccl_comm_destroy", "comm", "ncclCommDestroy",
              [](OpFields& f) -> OpKind { return NcclCommDestroy{f.comm()}; }},
+    OpSyntax{"nccl_comm_register", "comm buffer", "ncclCommRegister: peers may access it directly",
+             read_registration<NcclCommRegister>},
+    OpSyntax{"nccl_comm_deregister", "comm buffer", "ncclCommDeregister",
+             read_registration<NcclCommDeregister>},
     OpSyntax{"nccl_all_reduce", kReducing, "every rank gets the sum", read_collective<AllReduce>},
     OpSyntax{"nccl_broadcast", kRooted, "every rank gets the root's data",
              read_collective<Broadcast>},

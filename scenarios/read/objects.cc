@@ -152,11 +152,18 @@ void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
   MapReader map{value, "a buffer", reader.problems};
   Buffer buffer;
   if (const YamlNode* memory = map.required("memory")) {
-    buffer.memory = read_choice<MemoryKind>(reader, *memory, "kind of memory",
-                                            {{"device", MemoryKind::Device},
-                                             {"pinned", MemoryKind::Pinned},
-                                             {"pageable", MemoryKind::Pageable},
-                                             {"fresh_pageable", MemoryKind::FreshPageable}});
+    struct Memory {
+      MemoryKind kind = MemoryKind::Device;
+      bool by_nccl = false;
+    };
+    const auto read = read_choice<Memory>(reader, *memory, "kind of memory",
+                                          {{"device", {}},
+                                           {"nccl", {MemoryKind::Device, true}},
+                                           {"pinned", {MemoryKind::Pinned}},
+                                           {"pageable", {MemoryKind::Pageable}},
+                                           {"fresh_pageable", {MemoryKind::FreshPageable}}});
+    buffer.memory = read.kind;
+    buffer.by_nccl = read.by_nccl;
   }
   if (const YamlNode* size = map.required("size")) {
     buffer.size.count =

@@ -237,6 +237,9 @@ void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
   add("-G,--cudagraph", plan.graph_launches,
       "Capture the iterations in a CUDA graph and launch it so often; with -g, one graph for the "
       "GPUs of a thread");
+  add("-R,--local_register", plan.local_register,
+      "1: ncclCommRegister of both buffers. With -G NCCL registers them itself "
+      "(NCCL_GRAPH_REGISTER)");
   add("-z,--blocking", plan.blocking,
       "1: wait and barrier after each iteration, 2: wait, 3: as 1, the barrier not timed");
 }
@@ -253,7 +256,6 @@ void add_refused_flags(CLI::App& command) {
       Refused{"-m,--agg_iters", "1", "several operations in one group"},
       Refused{"-a,--average", "1", "other than the mean over the ranks"},
       Refused{"-C,--report_cputime", "0", "the host's time alone"},
-      Refused{"-R,--local_register", "0", "registered buffers"},
       Refused{"-D,--device_implementation", "0", "kernels that call NCCL"},
       Refused{"-y,--stream_null", "0", "the legacy default stream"},
   };

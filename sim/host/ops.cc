@@ -305,7 +305,9 @@ Duration HostThread::trim_pool(std::uint32_t device) {
 }
 
 void HostThread::run(const Malloc& op) {
-  Priced call = sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer);
+  const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemAlloc);
+  Priced call = by_nccl ? sized_call(Param::NcclMemAlloc, Param::NcclMemAllocPerByte, op.buffer)
+                        : sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer);
   call.time += until_cleared(buffer(op.buffer).device);
   take(call);
 }
@@ -313,7 +315,10 @@ void HostThread::run(const Malloc& op) {
 void HostThread::run(const Free& op) {
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
-  const Priced call = sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
+  const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemFree);
+  const Priced call = by_nccl
+                          ? sized_call(Param::NcclMemFree, Param::NcclMemFreePerByte, op.buffer)
+                          : sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
   freed(device, buffer(op.buffer).size);
   block(call, call.time, fmt::format("device {} to end its work (cudaFree)", device));
 }

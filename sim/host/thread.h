@@ -14,6 +14,7 @@
 #include "models/cost/kernel.h"
 #include "models/cost/library.h"
 #include "models/cost/stream.h"
+#include "models/nccl/rules/registration.h"
 #include "sim/world.h"
 
 namespace foretrace::sim {
@@ -183,6 +184,10 @@ class HostThread final : Handler, Waiter, ContextUser {
                                        Duration& call);
   Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);
   void nccl_call();
+  Priced known_call(Param param);
+  nccl::Offer offer(CommId comm, const BufferRef& ref) const;
+  bool goes_directly(std::vector<BufferId>& mapped) const;
+  Duration map_time(const std::vector<BufferId>& buffers);
   void nccl_issue();
   void nccl_connect(const NcclCall& call);
   void nccl_launch_all();
@@ -228,6 +233,8 @@ class HostThread final : Handler, Waiter, ContextUser {
   void run(const HostRegister& op);
   void run(const NcclCommInit& op);
   void run(const NcclCommDestroy& op);
+  void run(const NcclCommRegister& op);
+  void run(const NcclCommDeregister& op);
   void run(const NcclCollective& op);
   void run(const NcclSend& op);
   void run(const NcclRecv& op);
@@ -269,6 +276,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;
+  Duration mapping_{0};  ///< of registered buffers, for them
   std::vector<cost::Call> nccl_host_calls_;  ///< of the launch under way
   bool has_connected_ = false;               ///< for it
 };

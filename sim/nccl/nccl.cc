@@ -73,6 +73,7 @@ std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(plac
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
                                                     Bytes size, std::int64_t root,
+                                                    bool direct,
                                                     const std::vector<nccl::Call>& together,
                                                     std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
@@ -80,9 +81,9 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const bool alone = together.size() < 2 || nccl::is_send_recv(op.kind);
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
-    nccl::Cost cost =
-        alone ? nccl::collective_cost(machine_, tuning_, {op.kind, size, op.type, op.op})
-              : costs_of(together)[place];
+    const nccl::Call call{op.kind, size, op.type, op.op, direct};
+    nccl::Cost cost = alone ? nccl::collective_cost(machine_, tuning_, call)
+                            : costs_of(together)[place];
     if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
       cost.latency += *cost.hop * (ranks() - 1);
       cost.hop.reset();
@@ -97,7 +98,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
     if (network_ != nullptr && alone) {
-      run_by_chunks(*collectives_.back().transfer, op, size, root);
+      run_by_chunks(*collectives_.back().transfer, op, call, root);
     } else if (cost.hop) {
       run_as_chain(*collectives_.back().transfer, op, size, root);
     }
@@ -143,12 +144,12 @@ std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed
   const auto pair = [&](Reading& read, const auto& op) {
     const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
     return nccl::send_recv_time(read, tuning_, op.size.eval(v), timed.both_ways,
-                                peer_of(timed.rank, peer));
+                                peer_of(timed.rank, peer), call.direct);
   };
   const auto alone = [&](Reading& read) {
     if (collective != nullptr) {
       const nccl::Call of{collective->kind, collective->size.eval(v), collective->type,
-                          collective->op};
+                          collective->op, call.direct};
       return nccl::collective_time(read, tuning_, of);
     }
     const auto* const send = std::get_if<NcclSend>(&kind);
@@ -192,7 +193,7 @@ nccl::Peer NcclComm::peer_of(std::uint32_t from, std::uint32_t to) const {
 
 std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint32_t to,
                                                    bool sender, Bytes size, bool both_ways,
-                                                   Duration& ahead) {
+                                                   bool direct, Duration& ahead) {
   const auto wait_behind = [&](const Transfer& transfer) {
     ahead += nccl::behind(machine_, transfer.cost(), ahead);
   };
@@ -210,7 +211,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
     return transfer;
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
-  nccl::Cost cost = nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to));
+  nccl::Cost cost = nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to), direct);
   cost.latency += ahead;
   const TransferPath path =
       from == to ? all_
@@ -224,8 +225,9 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   const std::uint64_t buffer = tuning_.buffer_bytes[nccl::index_of(choice.protocol)];
   const std::uint64_t room =
       choice.channels * (choice.protocol == nccl::Protocol::LL ? buffer / 2 : buffer);
-  if (size.count <= room) transfer->set_buffered(from);
-  if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways);
+  // A sender to a registered buffer waits until its receiver says where that is.
+  if (size.count <= room && !choice.direct) transfer->set_buffered(from);
+  if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways, direct);
   mine.push_back(transfer);
   return transfer;
 }
@@ -243,16 +245,16 @@ void NcclComm::run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes 
                              tuning_.buffer_bytes[nccl::index_of(choice.protocol)] /
                              (choice.protocol == nccl::Protocol::LL ? 2 : 1);
   const bool follows = last_chain_ == fmt::format("{} {}", kind_name(op), root);
-  transfer.set_chain(std::move(order), size.count <= room || follows);
+  const bool fits = size.count <= room && !choice.direct;
+  transfer.set_chain(std::move(order), fits || follows);
 }
 
 /// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a
 /// flow.
-void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size,
+void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, const nccl::Call& call,
                              std::int64_t root) {
   if (ranks() < 2) return;
-  const nccl::Slices slices =
-      nccl::collective_slices(machine_, tuning_, {op.kind, size, op.type, op.op});
+  const nccl::Slices slices = nccl::collective_slices(machine_, tuning_, call);
   const std::vector<std::uint32_t>& order = order_;
   const std::uint32_t root_rank = static_cast<std::uint32_t>(std::max<std::int64_t>(0, root));
   const auto position = std::ranges::find(order, root_rank);
@@ -267,10 +269,11 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes
 }
 
 void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
-                             bool both_ways) {
+                             bool both_ways, bool direct) {
   if (from == to) return;  // a copy inside the kernel
   ChunkProgram program =
-      pair_program(nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to)));
+      pair_program(nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to),
+                                          direct));
   take_ways(program, true, {from, to});
   transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
 }

@@ -31,6 +31,7 @@ class Transfer;
 struct NcclCall {
   Execution execution;
   std::vector<std::int64_t> variables;
+  bool direct = false;  ///< its buffers are registered: see models/nccl/rules/registration.h
 };
 
 class NcclLaunch {
@@ -203,6 +204,7 @@ class NcclComm {
            const nccl::Tuning& tuning, bool warm, std::vector<std::uint32_t> running);
 
   const Communicator& declared() const { return declared_; }
+  const nccl::Settings& settings() const { return tuning_.settings; }
   std::uint32_t ranks() const { return static_cast<std::uint32_t>(declared_.members.size()); }
   std::uint32_t rank_of(RankPlace place) const;
 
@@ -224,14 +226,16 @@ class NcclComm {
   /// What lies between the nodes, where it is known.
   void set_fabric(std::unique_ptr<CommNetwork> fabric) { fabric_ = std::move(fabric); }
 
-  /// The collective is number `place` of the calls that one kernel runs together.
+  /// What the first rank's buffers allow counts for all: NCCL asks that they be alike. The
+  /// collective is number `place` of the calls that one kernel runs together.
   std::shared_ptr<Transfer> join_collective(std::uint32_t rank, const NcclCollective& op,
-                                            Bytes size, std::int64_t root,
+                                            Bytes size, std::int64_t root, bool direct,
                                             const std::vector<nccl::Call>& together,
                                             std::size_t place);
   /// `ahead`: what those of the same group and pair take beside the wire; this one is added to it.
   std::shared_ptr<Transfer> join_send_recv(std::uint32_t from, std::uint32_t to, bool sender,
-                                           Bytes size, bool both_ways, Duration& ahead);
+                                           Bytes size, bool both_ways, bool direct,
+                                           Duration& ahead);
 
   /// `rank` is here for the connection that its operation needs. Null when that was made before;
   /// else the host thread returns at its `ready`, once it is made.
@@ -259,9 +263,10 @@ class NcclComm {
  private:
   const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::Call>& together);
   void run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
-  void run_by_chunks(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
+  void run_by_chunks(Transfer& transfer, const NcclCollective& op, const nccl::Call& call,
+                     std::int64_t root);
   void run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
-                     bool both_ways);
+                     bool both_ways, bool direct);
   Connection* arrive(Connection& connection, std::uint32_t rank, Duration cost);
   nccl::Peer peer_of(std::uint32_t from, std::uint32_t to) const;
   TransferPath through_fabric(TransferPath path, const NetworkRoute* route) const;

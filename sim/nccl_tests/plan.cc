@@ -27,6 +27,8 @@ void check_plan(const NcclTestsPlan& plan, const Machine& machine) {
           "--processes, --nodes, -t and -g must be positive");
   require(plan.iterations > 0, "-n must be positive");
   require(plan.blocking <= 3, fmt::format("-z {}: it is 0, 1, 2 or 3", plan.blocking));
+  require(plan.local_register <= 1,
+          fmt::format("-R {} is not predicted: symmetric memory (0 or 1 is)", plan.local_register));
   require(plan.blocking == 0 || plan.graph_launches == 0,
           "-z waits after each call, and a CUDA graph (-G) cannot hold a wait: give one of them");
   require(plan.processes % plan.nodes == 0,

@@ -24,6 +24,7 @@ struct NcclTestsPlan {
   std::uint32_t iterations = 20;
   std::uint32_t warmup = 1;
   std::uint32_t graph_launches = 0;  ///< -G; 0: calls, no CUDA graph
+  std::uint32_t local_register = 0;  ///< -R; 1: ncclCommRegister of both buffers
   std::uint32_t blocking = 0;        ///< -z; 1: wait and barrier after each call, 2: wait, 3: as 1,
                                      ///< but the barrier is not timed
   Fidelity fidelity = Fidelity::Flow;

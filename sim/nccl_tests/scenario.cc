@@ -19,6 +19,7 @@ class Writer {
     line(0, "threads:");
     for (thread_ = 0; thread_ < plan_.threads; ++thread_) {
       line(1, plan_.threads == 1 ? "main:" : fmt::format("thread_{}:", thread_));
+      if (plan_.local_register == 1) register_buffers();
       std::size_t region = 0;
       for (const NcclTestsSize& size : plan_.sizes) {
         for (const NcclTestsLoop& loop : loops_) measure(size, loop, region++);
@@ -54,7 +55,7 @@ class Writer {
     for (const NcclTestsSize& size : plan_.sizes) largest = std::max(largest, size.bytes);
     line(0, "buffers:");
     for (const char* buffer : {"send", "recv"}) {
-      line(1, fmt::format("{}: {{{}memory: device, size: {}B}}", buffer, each, largest));
+      line(1, fmt::format("{}: {{{}memory: nccl, size: {}B}}", buffer, each, largest));
     }
     line(0, "communicators: {world: {members: all_devices}}");
     if (plan_.graph_launches == 0) return;
@@ -62,6 +63,17 @@ class Writer {
                         plan_.threads * plan_.sizes.size() * loops_.size()));
     if (plan_.gpus == 1) return;
     line(0, fmt::format("events: {{fork: {{count: {}}}, join: {{each: device}}}}", plan_.threads));
+  }
+
+  void register_buffers() {
+    for (const char* buffer : {"send", "recv"}) {
+      const auto one = [&](const std::string& device) {
+        return fmt::format("nccl_comm_register: {{comm: {}, buffer: {}}}", of("world", device),
+                           of(buffer, device));
+      };
+      const bool is_alone = plan_.gpus == 1;
+      step(is_alone ? one(device("0")) : for_each_gpu(one(device("d")), plan_.gpus));
+    }
   }
 
   /// A member of a family that has one object per device.

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Blocking", "-z 4", "-z 4: it is 0, 1, 2 or 3"},
         Wrong{"Aggregated", "-m 4", "-m 4 is not predicted: several operations in one group"},
         Wrong{"OtherAverage", "-a 2", "-a 2 is not predicted"},
-        Wrong{"Registered", "-R 1", "-R 1 is not predicted"},
+        Wrong{"Symmetric", "-R 2", "-R 2 is not predicted: symmetric memory"},
         Wrong{"HostTimeOnly", "-C 1", "-C 1 is not predicted"},
         Wrong{"WhereWithoutCompare", "--where gpu=H200", "--where belongs to --compare"},
         Wrong{"ToleranceWithoutCompare", "--tolerance 3%", "--tolerance belongs to --compare"},

@@ -22,6 +22,7 @@ struct Task {
   std::uint64_t element = 1;
   std::uint64_t count = 0;
   std::uint64_t traffic = 0;
+  bool direct = false;
   Plan plan;
 };
 
@@ -32,7 +33,11 @@ std::uint64_t traffic_per_byte(Function function, std::uint64_t ranks) {
 
 /// All-gather and broadcast only move bytes.
 Task task_of(const Tuning& tuning, const Request& request) {
-  Task task{.function = request.function, .type = request.type, .op = request.op, .plan = {}};
+  Task task{.function = request.function,
+            .type = request.type,
+            .op = request.op,
+            .direct = request.direct,
+            .plan = {}};
   const bool moves = request.function == AllGather || request.function == Broadcast;
   if (moves) std::tie(task.type, task.op) = std::pair{DataType::Int8, RedOp::Sum};
   task.element = size_of(task.type).count;
@@ -68,6 +73,14 @@ void size_kernel(const Tuning& tuning, std::uint64_t bytes, Plan& plan) {
   plan.threads = std::max(threads, 128u);  // finishPlan: the least of any kernel
 }
 
+/// ncclRegisterCollBuffers (src/register/coll_reg.cc): Simple's kernels alone use registered
+/// buffers, and then NCCL takes 16 channels where it would take up to 24.
+void take_direct_way(const Tuning& tuning, Plan& plan) {
+  plan.direct = plan.protocol == Simple && plan.algorithm == Ring && tuning.stays_on_nvlink() &&
+                !tuning.constants->is_rccl;
+  if (plan.direct && plan.max_channels > 16 && plan.max_channels <= 24) plan.max_channels = 16;
+}
+
 /// ncclPrepareTasks: within one kind of operation, those within four times of the smallest are
 /// chosen for as if they were one.
 void choose(const Tuning& tuning, std::vector<Task*>& alike, std::uint32_t pipelined) {
@@ -88,6 +101,7 @@ void choose(const Tuning& tuning, std::vector<Task*>& alike, std::uint32_t pipel
       plan.price_us = best.price_us;
       plan.latency_us = best.latency_us;
       size_kernel(tuning, bytes.count, plan);
+      if (alike[begin]->direct) take_direct_way(tuning, plan);
       if (plan.protocol == LL) alike[begin]->traffic *= 4;
     }
   }

@@ -28,6 +28,7 @@ struct Plan {
   std::uint32_t first_channel = 0;
   std::uint32_t channels = 1;      ///< that take part
   std::uint32_t threads = 512;     ///< of each CTA of the kernel
+  bool direct = false;             ///< ranks write into each other's buffers
   ChannelShare low, middle, high;  ///< of the first channel, those between, the last
 };
 

@@ -41,6 +41,10 @@ constexpr std::array<std::pair<std::string_view, Number>, kNumbers> kNumberNames
     {"NCCL_MAX_P2P_NCHANNELS", MaxP2pChannels},
     {"NCCL_CHUNK_SIZE", ChunkSize},
     {"NCCL_GRAPH_MIXING_SUPPORT", GraphMixing},
+    {"NCCL_GRAPH_REGISTER", GraphRegister},
+    {"NCCL_LOCAL_REGISTER", LocalRegister},
+    {"NCCL_LEGACY_CUDA_REGISTER", LegacyCudaRegister},
+    {"NCCL_CUMEM_ENABLE", CuMem},
 }};
 
 /// The index of `word`, which was checked, among the names of `Enum`'s `count` values.

@@ -43,6 +43,10 @@ enum class Number : std::uint8_t {
   MaxP2pChannels,
   ChunkSize,
   GraphMixing,
+  GraphRegister,
+  LocalRegister,
+  LegacyCudaRegister,
+  CuMem,
   Count_
 };
 inline constexpr std::size_t kNumbers = static_cast<std::size_t>(Number::Count_);

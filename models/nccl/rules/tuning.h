@@ -58,6 +58,7 @@ struct Request {
   DataType type = DataType::Float32;
   RedOp op = RedOp::Sum;
   std::uint32_t pipelined = 1;  ///< operations of the group per channel, rounded up
+  bool direct = false;          ///< the buffers allow it: see registration.h
 };
 
 /// One pair of algorithm and protocol, and what NCCL asks for it.
@@ -82,6 +83,7 @@ struct Choice {
   Protocol protocol = Protocol::Simple;
   std::uint32_t channels = 1;   ///< CTAs of the kernel
   std::uint32_t threads = 512;  ///< per CTA
+  bool direct = false;          ///< straight into registered buffers: see registration.h
 };
 
 }  // namespace foretrace::nccl

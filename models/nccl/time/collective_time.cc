@@ -41,7 +41,7 @@ CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind 
                             const Plan& plan) {
   CollectiveTime time;
   time.plan = plan;
-  time.choice = {plan.algorithm, plan.protocol, plan.channels, plan.threads};
+  time.choice = {plan.algorithm, plan.protocol, plan.channels, plan.threads, plan.direct};
   if (tuning.constants->is_rccl) {  // nothing of it was measured
     time.terms = price_terms(read, tuning, bytes, plan);
     return time;
@@ -64,17 +64,17 @@ CollectiveTime collective_time(Reading& read, const Tuning& tuning, const Call& 
   const std::uint32_t ranks = tuning.ranks();
   if (is_send_recv(call.kind)) {
     const Peer peer = tuning.topology.nodes > 1 ? Peer::OtherNode : Peer::SameNode;
-    return pair_time(read, tuning, exchange_of(call.kind), call.size, ranks - 1, peer);
+    return pair_time(read, tuning, exchange_of(call.kind), call.size, ranks - 1, peer, call.direct);
   }
   const Bytes bytes = vector_bytes(call.kind, call.size, ranks);
-  const Plan plan = plan_of(tuning, {function_of(call.kind), bytes, call.type, call.op, 1});
+  const Plan plan = plan_of(tuning, {function_of(call.kind), bytes, call.type, call.op, 1, call.direct});
   return planned_time(read, tuning, call.kind, bytes, plan);
 }
 
 CollectiveTime send_recv_time(Reading& read, const Tuning& tuning, Bytes size, bool both_ways,
-                              Peer peer) {
+                              Peer peer, bool direct) {
   const Exchange exchange = both_ways ? Exchange::SendRecv : Exchange::OneWay;
-  return pair_time(read, tuning, exchange, size, 1, peer);
+  return pair_time(read, tuning, exchange, size, 1, peer, direct);
 }
 
 Tuning tuning_for(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,

@@ -21,9 +21,10 @@ CollectiveTime collective_time(Reading& read, const Tuning& tuning, const Call& 
 CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind kind, Bytes bytes,
                             const Plan& plan);
 
-/// One send and its receive; `both_ways` when the group sends and receives.
+/// One send and its receive; `both_ways` when the group sends and receives. `direct`: both buffers
+/// are registered.
 CollectiveTime send_recv_time(Reading& read, const Tuning& tuning, Bytes size, bool both_ways,
-                              Peer peer = Peer::SameNode);
+                              Peer peer = Peer::SameNode, bool direct = false);
 
 /// What the scenario's environment and the machine (multicast or not) make NCCL choose for this
 /// many ranks on so many nodes. Throws UsageError.

@@ -37,9 +37,9 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
 }
 
 Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
-                    Peer peer) {
+                    Peer peer, bool direct) {
   Reading read{machine};
-  const CollectiveTime time = send_recv_time(read, tuning, size, both_ways, peer);
+  const CollectiveTime time = send_recv_time(read, tuning, size, both_ways, peer, direct);
   return cost_of(machine, time.choice, time.terms.seconds, time.terms.wire_seconds,
                  time.terms.network_seconds);
 }

@@ -30,7 +30,7 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
 
 /// One send and its receive; `both_ways` when the group sends and receives.
 Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
-                    Peer peer = Peer::SameNode);
+                    Peer peer = Peer::SameNode, bool direct = false);
 
 /// How much later than a transfer the next one of its group from the same sender to the same
 /// receiver begins: channels run them one after another, and hide a part of what is beside the

@@ -142,7 +142,7 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
     }
     times.push_back(time);
     const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
-    requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1});
+    requests.push_back({function_of(call.kind), bytes, call.type, call.op, 1, call.direct});
   }
   if (busy.size() < 2) return times;
   const std::vector<Plan> plans = plan_group(tuning, requests);
@@ -162,7 +162,7 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
   for (std::size_t i = 0; i < busy.size(); ++i) {
     const Plan& plan = plans[i];
     const double wire = group.wire_seconds(placed[i], placed[i].bytes);
-    times[busy[i]] = {{plan.algorithm, plan.protocol, channels, plan.threads},
+    times[busy[i]] = {{plan.algorithm, plan.protocol, channels, plan.threads, plan.direct},
                       beside + wire,
                       wire,
                       0,

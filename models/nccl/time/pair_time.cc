@@ -7,6 +7,7 @@
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/network.h"
 #include "models/nccl/time/overlap.h"
+#include "models/nccl/time/ring_time.h"
 
 namespace foretrace::nccl {
 namespace {
@@ -20,9 +21,9 @@ double drifting_seconds(Reading& read, const PairParams& params, double port_sec
 
 /// Simple, of channels with a rate of their own, beside the ports.
 double rated_seconds(Reading& read, Exchange exchange, const PairParams& params,
-                     double port_seconds, double part) {
-  const double channel = part / read.rate(params.simple_rate) +
-                         std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
+                     double port_seconds, double part, bool direct) {
+  const double last = direct ? 0 : std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
+  const double channel = part / read.rate(params.simple_rate) + last;
   if (exchange == Exchange::OneWay) return std::max(channel, port_seconds);
   if (exchange != Exchange::SendRecv || !read.has(Param::NcclPairOverlap)) {
     return overlapped(read, channel, port_seconds);
@@ -73,10 +74,12 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
     terms.channel_seconds = overlapped(read, part / read.rate(params.ll_rate), terms.port_seconds);
   } else {
     terms.fixed_seconds = read.seconds(params.simple_base);
+    if (choice.direct) terms.fixed_seconds += direct_seconds(read);
     const bool drifts = read.has(params.simple_drift) && read.seconds(params.simple_drift) > 0;
     terms.channel_seconds = drifts
                                 ? drifting_seconds(read, params, terms.port_seconds, part)
-                                : rated_seconds(read, exchange, params, terms.port_seconds, part);
+                                : rated_seconds(read, exchange, params, terms.port_seconds, part,
+                                               choice.direct);
   }
   if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
     terms.channel_seconds += unaligned(exchange) * terms.wire_seconds;
@@ -151,10 +154,12 @@ Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol pr
 }  // namespace
 
 CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
-                         std::uint32_t peers, Peer peer) {
+                         std::uint32_t peers, Peer peer, bool direct) {
   const Transfer transfer = transfer_of(tuning, size, peer);
   CollectiveTime time;
   time.choice = {Algorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
+  time.choice.direct = direct && transfer.protocol == Protocol::Simple &&
+                       peer == Peer::SameNode && tuning.stays_on_nvlink();
   const auto bytes = static_cast<double>(size.count);
   std::optional<Terms> measured;
   if (peer == Peer::OtherNode) {

@@ -11,8 +11,8 @@
 namespace foretrace::nccl {
 
 /// What one rank's kernel does with `peers` others at once, `size` with each. `choice.channels` are
-/// those of one transfer.
+/// those of one transfer. `direct`: the buffers of both sides are registered.
 CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
-                         std::uint32_t peers, Peer peer);
+                         std::uint32_t peers, Peer peer, bool direct = false);
 
 }  // namespace foretrace::nccl

@@ -87,6 +87,10 @@ bool is_chain(CollectiveKind kind) {
   return kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
 }
 
+double direct_seconds(Reading& read) {
+  return read.has(Param::NcclDirectExchange) ? read.seconds(Param::NcclDirectExchange) : 0;
+}
+
 double beyond_wire_seconds(Reading& read, double wire_seconds, double drift_seconds,
                            double limit_seconds) {
   if (limit_seconds <= 0) return drift_seconds;
@@ -106,6 +110,7 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.fixed_seconds = read.seconds(params.base) +
                         read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
+  if (choice.direct) terms.fixed_seconds += direct_seconds(read);
   terms.seconds = terms.fixed_seconds;
   terms.steps = chain ? ranks - 1.0 : kind == CollectiveKind::AllReduce ? 2.0 * ranks - 1 : ranks;
   if (choice.protocol == Protocol::LL) {
@@ -120,7 +125,8 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   }
   terms.drift_seconds = read.seconds(params.slope) * std::pow(part / kRingChunk, power);
   if (read.has(*params.channel_rate)) {
-    const double through = chain ? part : terms.steps * part;
+    // Nobody copies the last step out of a buffer where peers write into each other's.
+    const double through = chain ? part : (terms.steps - (choice.direct ? 1 : 0)) * part;
     terms.limit_seconds = through / read.rate(*params.channel_rate);
   }
   terms.channel_seconds =

@@ -13,6 +13,9 @@ double bus_bytes(CollectiveKind kind, double bytes, double ranks);
 
 bool is_chain(CollectiveKind kind);
 
+/// Registered buffers: before its first byte a rank gets from its peer where to write.
+double direct_seconds(Reading& read);
+
 /// `bytes` is NCCL's nBytes. Empty where the choice is no ring, or the machine file has no times
 /// for it.
 std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice& choice,

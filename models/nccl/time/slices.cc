@@ -184,9 +184,10 @@ Slices collective_slices(const Machine& machine, const Tuning& tuning, const Cal
 }
 
 Slices send_recv_slices(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
-                        Peer peer) {
+                        Peer peer, bool direct) {
   Reading read{machine};
-  return pairs(read, tuning, send_recv_time(read, tuning, size, both_ways, peer), size, 1, false);
+  const CollectiveTime time = send_recv_time(read, tuning, size, both_ways, peer, direct);
+  return pairs(read, tuning, time, size, 1, false);
 }
 
 }  // namespace foretrace::nccl

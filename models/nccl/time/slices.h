@@ -53,6 +53,6 @@ Slices collective_slices(const Machine& machine, const Tuning& tuning, const Cal
 
 /// One send and its receive; as send_recv_cost.
 Slices send_recv_slices(const Machine& machine, const Tuning& tuning, Bytes size, bool both_ways,
-                        Peer peer = Peer::SameNode);
+                        Peer peer = Peer::SameNode, bool direct = false);
 
 }  // namespace foretrace::nccl

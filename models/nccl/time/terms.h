@@ -16,6 +16,7 @@ struct Call {
   Bytes size;
   DataType type = DataType::Float32;
   RedOp op = RedOp::Sum;
+  bool direct = false;  ///< its buffers are registered: see registration.h
   friend bool operator==(const Call&, const Call&) = default;
 };
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <nccl.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct ncclComm {
   MPI_Comm mpi = MPI_COMM_NULL;
   int rank = 0;
   int count = 1;
+  std::vector<void*> registered;
 };
 
 namespace {
@@ -94,7 +96,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int count, ncclUniqueId, int rank) {
-  *comm = new ncclComm{MPI_COMM_NULL, rank, count};
+  *comm = new ncclComm{MPI_COMM_NULL, rank, count, {}};
   if (count == 1) return ncclSuccess;
   // The members are the first processes of the world, as in every test.
   MPI_Group world = MPI_GROUP_NULL;
@@ -114,6 +116,24 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int*) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   if (comm->mpi != MPI_COMM_NULL) MPI_Comm_free(&comm->mpi);
   delete comm;
+  return ncclSuccess;
+}
+ncclResult_t ncclMemAlloc(void** memory, size_t bytes) {
+  return cudaMalloc(memory, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+ncclResult_t ncclMemFree(void* memory) {
+  return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
+}
+// A handle is the buffer: one that was given back is refused.
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t, void** handle) {
+  comm->registered.push_back(buffer);
+  *handle = buffer;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
+  const auto found = std::find(comm->registered.begin(), comm->registered.end(), handle);
+  if (found == comm->registered.end()) return ncclInvalidUsage;
+  comm->registered.erase(found);
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t) { return ncclSuccess; }

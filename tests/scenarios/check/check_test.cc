@@ -158,5 +158,61 @@ TEST(CheckNccl, ACommunicatorOfTheRunNeedsItsInitialisation) {
             "it\n");
 }
 
+/// A process with a communicator `w` of two devices, buffers of both kinds of memory, and `ops`.
+std::string registering(const std::string& ops, const std::string& environment = "") {
+  return "schema_version: 1\nname: a\ndevices: 2\nenvironment: {" + environment +
+         "}\ncommunicators: {w: {members: all_devices}}\n"
+         "buffers: {n: {each: device, memory: nccl, size: 4KiB}, d: {memory: device, size: 4KiB}}\n"
+         "threads:\n  main:\n"
+         "    - for_each: {index: i, in: devices, ops: [nccl_comm_register: {comm: w(i), buffer: "
+         "n(i)}]}\n" +
+         ops;
+}
+
+TEST(CheckRegistrations, AcceptWhatIsGivenBackBeforeItIsFreed) {
+  EXPECT_EQ(problems_of(registering("    - nccl_comm_register: {comm: w(0), buffer: n(0)}\n"
+                                    "    - nccl_comm_deregister: {comm: w(0), buffer: n(0)}\n"
+                                    "    - nccl_comm_deregister: {comm: w(0), buffer: n(0)}\n")),
+            "");
+}
+
+TEST(CheckRegistrations, RefuseWhatNcclWouldRefuseOrPeersWouldMiss) {
+  EXPECT_EQ(problems_of(registering("    - nccl_comm_deregister: {comm: w(0), buffer: n(0)}\n"
+                                    "    - nccl_comm_deregister: {comm: w(0), buffer: n(0)}\n"
+                                    "    - nccl_comm_register: {comm: w(0), buffer: n(1)}\n")),
+            "11:7 error: buffer 'n(0)' is not registered with 'w' here: NCCL refuses this call | "
+            "each nccl_comm_deregister takes back one nccl_comm_register\n"
+            "12:7 error: buffer 'n(1)' is on device 1, and this is the communicator of device 0\n");
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nprocesses: 2\n"
+                        "communicators: {w: {members: all_devices}}\n"
+                        "buffers: {n: {memory: nccl, size: 4KiB}}\nthreads:\n  main:\n"
+                        "    - malloc: {buffer: n}\n"
+                        "    - nccl_comm_register: {comm: w, buffer: n}\n"
+                        "    - free: {buffer: n}\n"),
+            "10:7 error: buffer 'n' is freed here while it is registered with 'w': its peers keep "
+            "it mapped | call nccl_comm_deregister first\n");
+}
+
+TEST(CheckRegistrations, WarnOfWhatChangesNothing) {
+  EXPECT_EQ(problems_of(registering("    - nccl_comm_register: {comm: w(0), buffer: d}\n")),
+            "10:7 warning: NCCL cannot give memory of cudaMalloc to other ranks: registering 'd' "
+            "changes nothing on one node | declare it with memory: nccl\n");
+  EXPECT_EQ(problems_of(registering("", "NCCL_LOCAL_REGISTER: 0")),
+            "9:44 warning: with NCCL_LOCAL_REGISTER=0 NCCL registers nothing here\n");
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nprocesses: 2\n"
+                        "communicators: {w: {members: all_devices}}\n"
+                        "buffers: {n: {memory: nccl, size: 4KiB}}\nthreads:\n  main:\n"
+                        "    process: 0\n    ops:\n"
+                        "    - nccl_comm_register: {comm: w, buffer: n}\n"),
+            "10:7 warning: rank 1 of 'w' registers no buffer, and others do | register the buffers "
+            "of an operation on all ranks: the result is undefined else\n");
+}
+
+TEST(CheckRegistrations, MemoryOfNcclComesFromNoPool) {
+  EXPECT_EQ(problems_of(registering("    - malloc_async: {buffer: n(0), stream: default(0)}\n")),
+            "10:30 error: 'n(0)' is of memory: nccl, which no stream's pool gives | use malloc and "
+            "free, which call ncclMemAlloc and ncclMemFree for it\n");
+}
+
 }  // namespace
 }  // namespace foretrace
