@@ -10,8 +10,8 @@
 
 namespace foretrace::hw {
 
-/// Device memory is cudaMalloc's or, declared so, ncclMemAlloc's, pinned memory cudaHostAlloc's, pageable memory anonymous pages
-/// as malloc takes them for large blocks.
+/// Device memory is cudaMalloc's or, declared so, ncclMemAlloc's, pinned memory cudaHostAlloc's,
+/// pageable memory anonymous pages as malloc takes them for large blocks.
 class Buffer {
  public:
   Buffer(const foretrace::Buffer& declared, int ordinal)

@@ -140,11 +140,10 @@ class OrderWalk {
     nccl_call(thread);
   }
   /// These take the host's time and order nothing.
-  template <
-      OneOf<HostCompute, HostFill, HostParallel, ReadFile, FrameworkCall, EnablePeerAccess,
-            EventQuery, EventElapsedTime, StreamQuery, Malloc, HostAlloc, HostFree, HostRegister,
-            NcclCommRegister, NcclCommDeregister>
-          Nothing>
+  template <OneOf<HostCompute, HostFill, HostParallel, ReadFile, FrameworkCall, EnablePeerAccess,
+                  EventQuery, EventElapsedTime, StreamQuery, Malloc, HostAlloc, HostFree,
+                  HostRegister, NcclCommRegister, NcclCommDeregister>
+                Nothing>
   void run(Thread&, const Nothing&) {}
   /// next_operation enters and leaves blocks; a group's end is a call.
   template <OneOf<Repeat, Region, NcclGroup, GraphCapture> Blocks>

@@ -1,7 +1,7 @@
 // User buffer registration (ncclCommRegister): what is registered where NCCL cannot use it, and
-// what is given back or freed wrongly. Every host thread's calls are walked as far as kMostRegistering
-// allows; where several threads of a process register, their order is not written in the file, and
-// only what does not depend on it is said.
+// what is given back or freed wrongly. Every host thread's calls are walked as far as
+// kMostRegistering allows; where several threads of a process register, their order is not written
+// in the file, and only what does not depend on it is said.
 #include <fmt/format.h>
 
 #include <map>
@@ -64,7 +64,8 @@ class RegistrationCheck {
             remove(op, *gone, v);
           } else if (const auto* destroyed = std::get_if<NcclCommDestroy>(&op.kind)) {
             const CommId comm = destroyed->comm.resolve(v);
-            std::erase_if(in_force_, [&](const auto& one) { return one.first.first == comm.value; });
+            std::erase_if(in_force_,
+                          [&](const auto& one) { return one.first.first == comm.value; });
           } else if (const auto* freed = std::get_if<Free>(&op.kind)) {
             check_free(op, freed->buffer.resolve(v).value);
           }

@@ -126,9 +126,9 @@ void append_objects(std::string& out, const Program& program) {
   }
   for (const Event& e : program.events) out += fmt::format("event {} {}\n", e.device, e.timing);
   for (const Buffer& b : program.buffers) {
-    out += fmt::format("buffer {} {} {} {} {}{}\n", static_cast<int>(b.memory), b.device,
-                       b.size.count, static_cast<int>(b.contents), b.allocated_by_program,
-                       b.by_nccl ? " nccl" : "");
+    out +=
+        fmt::format("buffer {} {} {} {} {}{}\n", static_cast<int>(b.memory), b.device, b.size.count,
+                    static_cast<int>(b.contents), b.allocated_by_program, b.by_nccl ? " nccl" : "");
   }
   for (const Communicator& c : program.communicators) {
     out += fmt::format("communicator {}", static_cast<int>(c.init));

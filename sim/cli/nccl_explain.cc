@@ -30,6 +30,7 @@ struct NcclExplainOptions {
   std::optional<std::uint32_t> nodes;  ///< all nodes
   std::string type = "float32";
   std::string red_op = "sum";
+  bool registered = false;
   std::vector<std::string> environment;
   std::string version;  ///< empty: the machine's
   std::string format = "text";
@@ -127,6 +128,7 @@ std::vector<nccl::Question> questions_of(const NcclExplainOptions& options) {
     question.type_name = options.type;
     question.red_op = parse_red_op(options.red_op);
     question.red_op_name = options.red_op;
+    question.registered = options.registered;
   }
   return questions;
 }
@@ -196,6 +198,9 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       "Over which the ranks are spread; default: as few as hold --ranks, or the machine file's");
   command.add_option("--type", options->type, "float32, bfloat16, ...")->capture_default_str();
   command.add_option("--op", options->red_op, "sum, prod, min, max or avg")->capture_default_str();
+  command.add_flag(
+      "--registered", options->registered,
+      "Buffers of ncclMemAlloc that ncclCommRegister or a CUDA graph registered, not in place");
   command.add_option("--env", options->environment, "A setting, NCCL_PROTO=LL128; repeatable")
       ->allow_extra_args(false);
   command.add_option("--nccl-version", options->version, "2.27 to 2.30; default: the machine's");

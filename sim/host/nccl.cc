@@ -32,82 +32,6 @@ void HostThread::run(const NcclCommDestroy& op) {
   block({}, cost::Wait::Device, fmt::format("device {} to end its work", handle.device));
 }
 
-void HostThread::run(const NcclCommRegister& op) {
-  ++process_.registrations[{op.comm.resolve(variables_), op.buffer.resolve(variables_)}].count;
-  take(known_call(Param::NcclRegister));
-}
-
-/// The peers unmap it with the last registration, and map it anew for the next.
-void HostThread::run(const NcclCommDeregister& op) {
-  const auto at = process_.registrations.find(
-      {op.comm.resolve(variables_), op.buffer.resolve(variables_)});
-  if (at != process_.registrations.end() && --at->second.count == 0) {
-    process_.registrations.erase(at);
-  }
-  take(known_call(Param::NcclRegister));
-}
-
-/// A call that a machine file may not know costs nothing then.
-HostThread::Priced HostThread::known_call(Param param) {
-  return machine_.has(param) ? price(begin_call(param)) : Priced{};
-}
-
-nccl::Offer HostThread::offer(CommId comm, const BufferRef& ref) const {
-  const auto found = process_.registrations.find({comm, ref.resolve(variables_)});
-  const bool registered = found != process_.registrations.end() && found->second.count > 0;
-  const nccl::Settings& settings =
-      world_.communicator(program_.comms[comm.value].communicator).settings();
-  return {nccl::can_map(settings, buffer(ref).by_nccl, program_.devices > 1), registered};
-}
-
-/// Whether the operation under way may go straight into its peers' buffers, as this rank sees it;
-/// notes in `mapped` those that the peers map, or have mapped.
-bool HostThread::goes_directly(std::vector<BufferId>& mapped) const {
-  const CommRef* const ref = nccl_comm(current_.op->kind);
-  const CommId comm = ref->resolve(variables_);
-  const NcclComm& at = world_.communicator(program_.comms[comm.value].communicator);
-  const bool captured = capture_ != nullptr;
-  const auto transfers = [&](const BufferRef& buffer) {
-    mapped.push_back(buffer.resolve(variables_));
-    return nccl::may_transfer_directly(at.settings(), offer(comm, buffer), captured);
-  };
-  if (const auto* send = std::get_if<NcclSend>(&current_.op->kind)) return transfers(send->buffer);
-  if (const auto* recv = std::get_if<NcclRecv>(&current_.op->kind)) return transfers(recv->buffer);
-  const auto& op = std::get<NcclCollective>(current_.op->kind);
-  if (!nccl::is_send_recv(op.kind)) {
-    const bool in_place = op.send.resolve(variables_) == op.recv.resolve(variables_);
-    mapped.push_back(op.recv.resolve(variables_));
-    return nccl::may_write_directly(at.settings(), op.kind, in_place, offer(comm, op.send),
-                                    offer(comm, op.recv), captured);
-  }
-  const std::uint32_t rank = at.rank_of({process_.index, program_.comms[comm.value].device});
-  const bool is_root = op.root.eval(variables_) == rank;
-  const bool receives = op.kind != CollectiveKind::Scatter || !is_root;
-  const bool sends = op.kind != CollectiveKind::Gather || !is_root;
-  bool directly = true;
-  if (op.kind == CollectiveKind::AllToAll || (op.kind == CollectiveKind::Scatter && is_root) ||
-      (op.kind == CollectiveKind::Gather && sends)) {
-    directly = transfers(op.send);
-  }
-  if (op.kind == CollectiveKind::AllToAll || (op.kind == CollectiveKind::Gather && is_root) ||
-      (op.kind == CollectiveKind::Scatter && receives)) {
-    directly = transfers(op.recv) && directly;
-  }
-  return directly;
-}
-
-/// The first operation on a buffer has its peers map it.
-Duration HostThread::map_time(const std::vector<BufferId>& buffers) {
-  Duration time{0};
-  const CommId comm = nccl_comm(current_.op->kind)->resolve(variables_);
-  for (const BufferId buffer : buffers) {
-    bool& is_mapped = process_.registrations[{comm, buffer}].is_mapped;
-    if (std::exchange(is_mapped, true) || !machine_.has(Param::NcclRegisterPeer)) continue;
-    time += machine_.time(Param::NcclRegisterPeer);
-  }
-  return time;
-}
-
 void HostThread::run(const NcclCollective&) { nccl_call(); }
 void HostThread::run(const NcclSend&) { nccl_call(); }
 void HostThread::run(const NcclRecv&) { nccl_call(); }
@@ -180,8 +104,7 @@ std::vector<nccl::Call> HostThread::together_on(const CommHandle& handle,
     if (op == nullptr || nccl::is_send_recv(op->kind)) continue;
     const CommHandle& other = program_.comms[op->comm.resolve(call.variables).value];
     if (other.communicator != handle.communicator || other.device != handle.device) continue;
-    together.push_back(
-        {op->kind, op->size.eval(call.variables), op->type, op->op, call.direct});
+    together.push_back({op->kind, op->size.eval(call.variables), op->type, op->op, call.direct});
   }
   return together;
 }

@@ -276,7 +276,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;
-  Duration mapping_{0};  ///< of registered buffers, for them
+  Duration mapping_{0};                      ///< of registered buffers, for them
   std::vector<cost::Call> nccl_host_calls_;  ///< of the launch under way
   bool has_connected_ = false;               ///< for it
 };

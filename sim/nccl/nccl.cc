@@ -72,8 +72,7 @@ TransferPath NcclComm::through_fabric(TransferPath path, const NetworkRoute* rou
 std::uint32_t NcclComm::rank_of(RankPlace place) const { return rank_of_.at(place); }
 
 std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const NcclCollective& op,
-                                                    Bytes size, std::int64_t root,
-                                                    bool direct,
+                                                    Bytes size, std::int64_t root, bool direct,
                                                     const std::vector<nccl::Call>& together,
                                                     std::size_t place) {
   const std::uint64_t number = next_collective_[rank]++;
@@ -82,8 +81,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
     const nccl::Call call{op.kind, size, op.type, op.op, direct};
-    nccl::Cost cost = alone ? nccl::collective_cost(machine_, tuning_, call)
-                            : costs_of(together)[place];
+    nccl::Cost cost =
+        alone ? nccl::collective_cost(machine_, tuning_, call) : costs_of(together)[place];
     if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
       cost.latency += *cost.hop * (ranks() - 1);
       cost.hop.reset();
@@ -211,7 +210,8 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
     return transfer;
   }
   const TransferKey key{fmt::format("send from rank {} to rank {}", from, to), size.count, -1};
-  nccl::Cost cost = nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to), direct);
+  nccl::Cost cost =
+      nccl::send_recv_cost(machine_, tuning_, size, both_ways, peer_of(from, to), direct);
   cost.latency += ahead;
   const TransferPath path =
       from == to ? all_
@@ -271,9 +271,8 @@ void NcclComm::run_by_chunks(Transfer& transfer, const NcclCollective& op, const
 void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32_t to, Bytes size,
                              bool both_ways, bool direct) {
   if (from == to) return;  // a copy inside the kernel
-  ChunkProgram program =
-      pair_program(nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to),
-                                          direct));
+  ChunkProgram program = pair_program(
+      nccl::send_recv_slices(machine_, tuning_, size, both_ways, peer_of(from, to), direct));
   take_ways(program, true, {from, to});
   transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
 }

@@ -8,6 +8,7 @@
 
 #include "models/nccl/explain/explain_time.h"
 #include "models/nccl/rules/rccl.h"
+#include "models/nccl/rules/registration.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
@@ -84,7 +85,8 @@ std::string call_text(const Question& q) {
 }
 
 std::string heading(const Explanation& e) {
-  return call_text(e.question) + machine_text(e.tuning, e.given);
+  return call_text(e.question) + (e.question.registered ? ", registered buffers" : "") +
+         machine_text(e.tuning, e.given);
 }
 
 bool won(const Explanation& e, const Candidate& candidate) {
@@ -159,6 +161,10 @@ std::string plan_text(const Explanation& e) {
                       e.kernel_channels, e.kernel_threads,
                       e.tuning.bytes_per_thread[index_of(plan.algorithm)][index_of(plan.protocol)],
                       plan.max_channels);
+  if (e.question.registered) {
+    text += plan.direct ? "ranks write straight into the receive buffers\n"
+                        : "the data go through NCCL's buffers, registered or not\n";
+  }
   if (e.tuning.constants->is_rccl) {
     const Request request{function_of(*e.question.kind), e.question.size, e.question.type,
                           e.question.red_op};
@@ -216,12 +222,23 @@ std::uint64_t parts_of(const Question& question, std::uint32_t ranks) {
   return parts;
 }
 
+bool goes_directly(const Question& question, const Tuning& tuning) {
+  constexpr Offer kRegistered{true, true};
+  if (!question.registered) return false;
+  if (!question.kind || is_send_recv(*question.kind)) {
+    return may_transfer_directly(tuning.settings, kRegistered, false);
+  }
+  return may_write_directly(tuning.settings, *question.kind, false, kRegistered, kRegistered,
+                            false);
+}
+
 Explanation explain(const Question& question, Tuning tuning, const Given& given) {
   Explanation e{question, std::move(tuning), given, {}, {}, {}, 1, kP2pThreads, {}};
   const std::uint64_t parts = parts_of(question, e.tuning.ranks());
   if (question.kind && !is_send_recv(*question.kind)) {
-    const Request request{function_of(*question.kind), question.size, question.type,
-                          question.red_op};
+    const Request request{
+        function_of(*question.kind),      question.size, question.type, question.red_op, 1,
+        goes_directly(question, e.tuning)};
     e.candidates = candidates_of(e.tuning, request);
     e.plan = plan_of(e.tuning, request);
     e.kernel_channels = e.plan->channels;

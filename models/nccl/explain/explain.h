@@ -23,6 +23,7 @@ struct Question {
   std::string type_name = "float32";
   RedOp red_op = RedOp::Sum;
   std::string red_op_name = "sum";
+  bool registered = false;  ///< its buffers
 };
 
 /// What was asked for beside the operations.
@@ -87,6 +88,8 @@ std::string explain_csv(const GroupExplanation& explanation);
 /// Parts of the size, one for each rank that has its own; throws UsageError when they are no whole
 /// elements.
 std::uint64_t parts_of(const Question& question, std::uint32_t ranks);
+/// Whether its buffers are registered, and NCCL could use that. LL and LL128 do not.
+bool goes_directly(const Question& question, const Tuning& tuning);
 
 namespace words {
 std::string size_text(std::uint64_t bytes);

@@ -53,8 +53,8 @@ GroupExplanation explain_group(const std::vector<Question>& questions, Tuning tu
     GroupedCall& call = e.calls.emplace_back();
     call.question = question;
     if (question.kind && !is_send_recv(*question.kind)) {
-      requests.push_back(
-          {function_of(*question.kind), question.size, question.type, question.red_op, 1});
+      requests.push_back({function_of(*question.kind), question.size, question.type,
+                          question.red_op, 1, goes_directly(question, e.tuning)});
       continue;
     }
     const Bytes each{question.size.count / parts};

@@ -57,8 +57,10 @@ TimeExplanation explain_time(const Machine& machine, const Question& question,
                              const Tuning& tuning) {
   const Bytes size{question.size.count / parts_of(question, tuning.ranks())};
   const auto time_of = [&](Reading& read) {
-    if (!question.kind) return send_recv_time(read, tuning, size, true);
-    return collective_time(read, tuning, {*question.kind, size, question.type, question.red_op});
+    const bool direct = goes_directly(question, tuning);
+    if (!question.kind) return send_recv_time(read, tuning, size, true, Peer::SameNode, direct);
+    return collective_time(read, tuning,
+                           {*question.kind, size, question.type, question.red_op, direct});
   };
   Reading read{machine};
   TimeExplanation explanation{time_of(read), {}};

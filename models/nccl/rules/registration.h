@@ -14,7 +14,8 @@ struct Offer {
 };
 
 /// Memory of ncclMemAlloc, unless NCCL_CUMEM_ENABLE=0 made that a cudaMalloc. cudaMalloc's memory
-/// with NCCL_LEGACY_CUDA_REGISTER=1, by an older kind of handle that one process cannot open itself.
+/// with NCCL_LEGACY_CUDA_REGISTER=1, by an older kind of handle that one process cannot open
+/// itself.
 bool can_map(const Settings& settings, bool by_nccl, bool one_process);
 
 /// Of a collective that is not made of sends and receives: peers write into what it receives.

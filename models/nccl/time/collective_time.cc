@@ -67,7 +67,8 @@ CollectiveTime collective_time(Reading& read, const Tuning& tuning, const Call& 
     return pair_time(read, tuning, exchange_of(call.kind), call.size, ranks - 1, peer, call.direct);
   }
   const Bytes bytes = vector_bytes(call.kind, call.size, ranks);
-  const Plan plan = plan_of(tuning, {function_of(call.kind), bytes, call.type, call.op, 1, call.direct});
+  const Plan plan =
+      plan_of(tuning, {function_of(call.kind), bytes, call.type, call.op, 1, call.direct});
   return planned_time(read, tuning, call.kind, bytes, plan);
 }
 

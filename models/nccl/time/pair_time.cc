@@ -76,10 +76,9 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
     terms.fixed_seconds = read.seconds(params.simple_base);
     if (choice.direct) terms.fixed_seconds += direct_seconds(read);
     const bool drifts = read.has(params.simple_drift) && read.seconds(params.simple_drift) > 0;
-    terms.channel_seconds = drifts
-                                ? drifting_seconds(read, params, terms.port_seconds, part)
-                                : rated_seconds(read, exchange, params, terms.port_seconds, part,
-                                               choice.direct);
+    terms.channel_seconds =
+        drifts ? drifting_seconds(read, params, terms.port_seconds, part)
+               : rated_seconds(read, exchange, params, terms.port_seconds, part, choice.direct);
   }
   if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
     terms.channel_seconds += unaligned(exchange) * terms.wire_seconds;
@@ -158,8 +157,8 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
   const Transfer transfer = transfer_of(tuning, size, peer);
   CollectiveTime time;
   time.choice = {Algorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
-  time.choice.direct = direct && transfer.protocol == Protocol::Simple &&
-                       peer == Peer::SameNode && tuning.stays_on_nvlink();
+  time.choice.direct = direct && transfer.protocol == Protocol::Simple && peer == Peer::SameNode &&
+                       tuning.stays_on_nvlink();
   const auto bytes = static_cast<double>(size.count);
   std::optional<Terms> measured;
   if (peer == Peer::OtherNode) {

@@ -372,17 +372,18 @@ threads:
 std::string gathering(const std::string& memory, const std::string& ops) {
   return "\nprocesses: 2\nenvironment: {NCCL_PROTO: Simple, NCCL_ALGO: Ring}\n"
          "streams: {s: {flags: non_blocking}}\ngraphs: {g: {}}\n"
-         "buffers: {a: {memory: " + memory + ", size: 64MiB}, b: {memory: " + memory +
+         "buffers: {a: {memory: " +
+         memory + ", size: 64MiB}, b: {memory: " + memory +
          ", size: 128MiB}}\ncommunicators: {world: {members: all_devices, init: rank}}\n"
-         "threads:\n  main:\n" + ops;
+         "threads:\n  main:\n" +
+         ops;
 }
 
 const std::string kGather =
     "nccl_all_gather: {id: ag, comm: world, stream: s, send_buffer: a, recv_buffer: b, type: "
     "float32}";
 const std::string kGraph = "    - graph_capture: {id: capture, graph: g, stream: s, ops: [" +
-                           kGather +
-                           "]}\n    - graph_launch: {id: ag, graph: g, stream: s}\n";
+                           kGather + "]}\n    - graph_launch: {id: ag, graph: g, stream: s}\n";
 
 /// An exchange of addresses takes 500 us, mapping a buffer 20 ms, and registering one 70 us.
 Machine machine_with_registration() {
@@ -409,11 +410,12 @@ TEST(RegisteredBuffers, AreNotThoseOfCudaMallocInAGraph) {
 
 TEST(RegisteredBuffers, AreMappedAtTheFirstCallThatUsesThem) {
   const Timeline t = predict(
-      gathering("nccl",
-                "    - nccl_comm_register: {id: register, comm: world, buffer: a}\n"
-                "    - nccl_comm_register: {comm: world, buffer: b}\n    - repeat: {times: 2, ops: [" +
-                    kGather + "]}\n    - nccl_comm_deregister: {comm: world, buffer: b}\n    - " +
-                    kGather + "\n"),
+      gathering(
+          "nccl",
+          "    - nccl_comm_register: {id: register, comm: world, buffer: a}\n"
+          "    - nccl_comm_register: {comm: world, buffer: b}\n    - repeat: {times: 2, ops: [" +
+              kGather + "]}\n    - nccl_comm_deregister: {comm: world, buffer: b}\n    - " +
+              kGather + "\n"),
       machine_with_registration());
   EXPECT_NEAR(host_us(t, "register"), 70, 5);
   const auto calls = host_spans(t, "ag");  // two ranks, three calls each
