@@ -116,16 +116,16 @@ TEST(OneOfEach, TakesAsLongAsAllForGroupsOfEveryKindBesideEachOther) {
 }
 
 TEST(OneOfEach, TakesAsLongAsAllWhereProcessesShareExperts) {
-  TrainingStep step = step_on(16);
+  TrainingStep step = step_on(8);
+  step.nodes = 1;
   step.model.experts = 8;
   step.model.top_k = 2;
-  for (const Sharding sharding : {Sharding::Zero1, Sharding::Fsdp}) {
-    for (const std::int64_t expert : {2, 4}) {
-      step.sharding = sharding;
-      step.expert = expert;
-      expect_equal(step, fmt::format("experts over {}", expert), 1);
-    }
-  }
+  step.sharding = Sharding::Zero1;
+  step.expert = 4;
+  expect_equal(step, "zero1, experts over 4", 1);
+  step.sharding = Sharding::Fsdp;
+  step.expert = 2;
+  expect_equal(step, "fsdp, experts over 2", 1);
 }
 
 TEST(OneOfEach, IsOneProcessForEachStageOnThousandsOfGpus) {
