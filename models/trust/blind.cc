@@ -51,6 +51,10 @@ constexpr std::array kClasses{
     Class{"nvlink.", Param::BlindCollectives},
 };
 
+bool is_shown(const Machine& machine, Param spread) {
+  return machine.has(spread) && machine.get(spread).trusted_as() == ParameterClass::Fit;
+}
+
 }  // namespace
 
 std::optional<Param> blind_class(Param param) {
@@ -61,10 +65,17 @@ std::optional<Param> blind_class(Param param) {
   return std::nullopt;
 }
 
+std::optional<double> blind_spread(const Machine& machine, Param param) {
+  if (is_of_network(param) && machine.has(Param::BlindNetwork)) {
+    return machine.get(Param::BlindNetwork).value;
+  }
+  const std::optional<Param> spread = blind_class(param);
+  if (!spread || !is_shown(machine, Param::BlindRest) || !is_shown(machine, *spread)) return {};
+  return machine.get(*spread).value;
+}
+
 std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares) {
-  const auto known = [&](Param spread) {
-    return machine.has(spread) && machine.get(spread).trusted_as() == ParameterClass::Fit;
-  };
+  const auto known = [&](Param spread) { return is_shown(machine, spread); };
   if (!known(Param::BlindRest)) return std::nullopt;
   std::map<Param, double> decided;
   for (const auto& [param, share] : shares) {

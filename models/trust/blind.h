@@ -16,6 +16,10 @@ namespace foretrace {
 /// counts and sizes that are no measurements.
 std::optional<Param> blind_class(Param param);
 
+/// How far programs were off by the class of `param`, or by networks; none where no round showed
+/// it.
+std::optional<double> blind_spread(const Machine& machine, Param param);
+
 /// How far a time with these shares is off, relative: the class' spread for each share of the time
 /// that a class decides, in quadrature, and `blind.rest`. None where the machine has not been
 /// through a blind round, or a class that decides the time has not.

@@ -71,6 +71,11 @@ double uncertainty_of(const Machine& machine, Param param, Bytes size) {
   return std::max(kAssumed, spread);
 }
 
+double spread_of(const Machine& machine, Param param) {
+  const std::optional<double> shown = blind_spread(machine, param);
+  return shown ? *shown : uncertainty_of(machine, param, {});
+}
+
 Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) {
   if (shares.empty()) return {};
   const std::optional<double> shown = blind_spread(machine, shares);

@@ -43,6 +43,10 @@ struct Band {
 /// size is not known. The parameter must be there.
 double uncertainty_of(const Machine& machine, Param param, Bytes size);
 
+/// The same in a program that nobody tuned to: what blind rounds showed of its class, or of
+/// networks.
+double spread_of(const Machine& machine, Param param);
+
 /// Where `param` counts as coming from: a fit that was not made for `size` is an assumption.
 ParameterClass source_of(const Machine& machine, Param param, Bytes size);
 

@@ -60,13 +60,6 @@ const WhatIfName* word(std::string_view name) {
   return nullptr;
 }
 
-std::optional<Param> parameter(std::string_view name) {
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    if (info(static_cast<Param>(i)).key == name) return static_cast<Param>(i);
-  }
-  return {};
-}
-
 std::string unknown_hint(const std::string& name) {
   std::vector<std::string> words;
   for (const WhatIfName& known : what_if_names()) words.emplace_back(known.name);
@@ -99,7 +92,7 @@ class WhatIf {
     }
     if (name == "nic") return change_nics();
     if (const WhatIfName* known = word(name)) return change_word(*known);
-    const auto param = parameter(name);
+    const auto param = param_named(name);
     if (!param)
       refuse(text_, fmt::format("'{}' is nothing that can be changed", name), unknown_hint(name));
     if (!machine_.has(*param)) {
@@ -163,6 +156,13 @@ class WhatIf {
 };
 
 }  // namespace
+
+std::optional<Param> param_named(std::string_view key) {
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    if (info(static_cast<Param>(i)).key == key) return static_cast<Param>(i);
+  }
+  return {};
+}
 
 std::vector<Changed> apply_what_ifs(Machine& machine, const std::vector<std::string>& what_ifs) {
   std::vector<Changed> changed;

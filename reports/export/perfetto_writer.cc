@@ -12,6 +12,7 @@
 #include "reports/spans/launches.h"
 #include "reports/spans/region_spans.h"
 #include "reports/spans/span_class.h"
+#include "reports/uses/uses.h"
 
 namespace foretrace {
 namespace {
@@ -39,6 +40,7 @@ constexpr protozero::pbf_tag_type kUint = 3, kString = 6, kName = 10;
 }
 
 constexpr std::uint32_t kOurSequence = 1;
+constexpr std::int32_t kBehindProcesses = 1 << 30;  // the last of its timeline's tracks
 
 /// An end of an arrow at a span.
 struct ArrowEnd {
@@ -146,6 +148,8 @@ class TimelineWriter {
       write_regions(lane);
       write_lane(lane, std::move(by_lane[lane]));
     }
+    write_uses();
+    write_critical_path();
   }
 
  private:
@@ -204,6 +208,42 @@ class TimelineWriter {
       open.push_back(region);
     }
     close_until(std::numeric_limits<std::int64_t>::max());
+  }
+
+  /// What each GPU does or waits for, as a track below its device.
+  void write_uses() {
+    for (const explain::GpuTime& gpu : explain::gpu_times(timeline_)) {
+      const Lane lane{.process = gpu.process, .device = gpu.device};
+      const auto uuid = writer_.add_track("what it waits for", parent_of(lane), next_rank_++);
+      for (const explain::UseTime& time : gpu.times) {
+        write_slice(uuid, time.begin_ns, time.end_ns, "explain",
+                    std::string{explain::name_of(time.use)});
+      }
+    }
+  }
+
+  void write_critical_path() {
+    const explain::CriticalPath path = explain::critical_path(timeline_);
+    if (path.parts.empty()) return;
+    const auto uuid = writer_.add_track("critical path", root_, kBehindProcesses);
+    for (const explain::PathPart& part : path.parts) {
+      if (part.begin_ns == part.end_ns) continue;
+      const std::string name =
+          part.span == nullptr
+              ? std::string{"waiting"}
+              : fmt::format("process {}: {}", timeline_.lanes[part.span->lane].process,
+                            title_of(timeline_.ops[part.span->op]));
+      write_slice(uuid, part.begin_ns, part.end_ns, "explain", name);
+    }
+  }
+
+  void write_slice(std::uint64_t uuid, std::int64_t begin_ns, std::int64_t end_ns,
+                   const char* category, const std::string& name) {
+    writer_.add_event(begin_ns - zero_ns_, event::kBegin, uuid, [&](auto& one) {
+      one.add_string(event::kCategory, category);
+      one.add_string(event::kName, name);
+    });
+    writer_.add_event(end_ns - zero_ns_, event::kEnd, uuid, [](protozero::pbf_writer&) {});
   }
 
   /// Slices of a track must nest; those that do not (two clocks, a nanosecond of overlap) go to a

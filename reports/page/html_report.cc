@@ -15,6 +15,7 @@
 #include "reports/page/overview.h"
 #include "reports/page/packed.h"
 #include "reports/page/sweeps.h"
+#include "reports/page/uses_section.h"
 #include "reports/table/text_table.h"
 #include "scenarios/text/errors.h"
 
@@ -263,6 +264,7 @@ MustacheData run_data(const ReportRun& shown, const std::string& id, const Detai
   data.set("has_worst", !worst.is_empty_list());
   data.set("worst", worst);
   set_picture(data, run, id, detail, use);
+  data.set("uses", uses_section(run));
   data.set("regions", region_rows(run, id));
   MustacheData sweeps = sweep_rows(run, id);
   data.set("has_sweeps", !sweeps.is_empty_list());

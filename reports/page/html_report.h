@@ -11,11 +11,20 @@
 
 namespace foretrace {
 
+/// What a run's time would be without something that slows it down: simulated by foretrace explain.
+struct ReportCause {
+  std::string name, change;
+  double seconds = 0;
+  double gain = 0;  ///< share of the run's time
+};
+
 struct ReportRun {
   Comparison comparison;
-  std::vector<Side> sides;          ///< one or two; with one there is nothing to compare
-  std::vector<std::string> source;  ///< the scenario's lines; empty when they are not at hand
-  std::string where;                ///< the directory or file that it was read from
+  std::vector<Side> sides;               ///< one or two; with one there is nothing to compare
+  std::vector<std::string> source;       ///< the scenario's lines; empty when they are not at hand
+  std::string where;                     ///< the directory or file that it was read from
+  std::vector<ReportCause> causes = {};  ///< what gains most first
+  std::string causes_headline = {};
 };
 
 /// Listed in place of its run.

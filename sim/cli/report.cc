@@ -16,6 +16,7 @@
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/plan/explained.h"
 
 namespace foretrace {
 namespace {
@@ -28,6 +29,8 @@ struct ReportOptions {
   fs::path svg;
   std::int64_t svg_until_ns = 0;
   std::string tolerance = "10%";
+  bool explain = false;
+  ExplainedWith explained_with;
 };
 
 /// One or two timelines of one program.
@@ -113,6 +116,15 @@ ReportRun report_run(const Shown& shown, double tolerance) {
   return run;
 }
 
+void add_causes(ReportRun& run, const Shown& shown, const ExplainedWith& with) {
+  const explain::Explanation why = explained(shown.first, shown.first, with);
+  run.causes_headline = explain::headline_of(why);
+  for (const explain::Gain& gain : why.gains) {
+    run.causes.push_back({std::string{name_of(gain.cause)}, std::string{change_of(gain.cause)},
+                          gain.seconds, gain.gain});
+  }
+}
+
 void write_svg(const ReportOptions& options, const ReportRun& run) {
   const fs::path& file = options.svg;
   LayoutLimits limits;
@@ -154,7 +166,9 @@ int run_report(const ReportOptions& options) {
   std::vector<ReportRun> runs;
   for (const Shown& one : shown) {
     try {
-      runs.push_back(report_run(one, tolerance));
+      ReportRun run = report_run(one, tolerance);
+      if (options.explain) add_causes(run, one, options.explained_with);
+      runs.push_back(std::move(run));
     } catch (const UsageError& error) {
       if (shown.size() == 1) throw;
       print_error("{}\n", error.what());
@@ -204,6 +218,11 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->option_text("TIME");
   command.add_option("--tolerance", options->tolerance, "As for compare (default 10%)")
       ->option_text("PERCENT");
+  command.add_flag("--explain", options->explain,
+                   "Simulate each run without one cause after the other, as foretrace explain "
+                   "does, and say what each costs");
+  command.add_option("-m,--machine", options->explained_with.machine,
+                     "Machine model for --explain; default: that of the run's prediction");
   command.callback([options, &exit_code] { exit_code = run_report(*options); });
 }
 

@@ -54,7 +54,9 @@ std::string gpu_name(const GpuTime& gpu) {
   return fmt::format("process {}, device {}", gpu.process, gpu.device);
 }
 
-std::string headline(const Explanation& explanation) {
+}  // namespace
+
+std::string headline_of(const Explanation& explanation) {
   if (explanation.gains.empty() || explanation.gains.front().gain < kSmallest) {
     return fmt::format("{}: none of the causes costs time; the work itself does",
                        format_time(explanation.seconds * 1e9));
@@ -64,8 +66,6 @@ std::string headline(const Explanation& explanation) {
                      format_time(explanation.seconds * 1e9), name_of(first.cause),
                      format_time(first.seconds * 1e9), format_percent(first.gain));
 }
-
-}  // namespace
 
 Explanation explain(const Program& program, const Machine& machine) {
   std::vector<Job> jobs{
@@ -117,7 +117,7 @@ std::string text_of(const Timeline& timeline, const Explanation& explanation) {
         fmt::format("{} {}, ", name_of(static_cast<SpanClass>(i)),
                     share(static_cast<double>(path.by_class[i]), static_cast<double>(path.ns)));
   }
-  return fmt::format("{}\n\n{}\n{}\ncritical path: {}waiting {}\n", headline(explanation),
+  return fmt::format("{}\n\n{}\n{}\ncritical path: {}waiting {}\n", headline_of(explanation),
                      causes.empty() ? "" : causes.markdown(), gpus.empty() ? "" : gpus.markdown(),
                      on_path,
                      share(static_cast<double>(path.nothing_ns), static_cast<double>(path.ns)));

@@ -7,8 +7,8 @@
 
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
+#include "reports/uses/uses.h"
 #include "scenarios/program/program.h"
-#include "sim/explain/idle.h"
 #include "sim/explain/repair.h"
 
 namespace foretrace::explain {
@@ -28,6 +28,8 @@ struct Explanation {
 /// engine exists in this process. Throws UsageError when the machine cannot run it.
 Explanation explain(const Program& program, const Machine& machine);
 
+/// "8.1 ms, first of all by synchronization: without it 6.7 ms (17.7 % less)"
+std::string headline_of(const Explanation& explanation);
 /// For people: the causes by what they cost, what each GPU does, the critical path.
 std::string text_of(const Timeline& timeline, const Explanation& explanation);
 std::string json_of(const Timeline& timeline, const Explanation& explanation);

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/machine/reading.h"
+#include "models/what_if/what_if.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
@@ -39,13 +40,6 @@ std::vector<fs::path> files_in(const char* folder) {
   }
   std::ranges::sort(files);
   return files;
-}
-
-std::optional<Param> param_named(std::string_view key) {
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    if (info(static_cast<Param>(i)).key == key) return static_cast<Param>(i);
-  }
-  return {};
 }
 
 /// None where the machine cannot run the scenario, or lacks a parameter that it needs.

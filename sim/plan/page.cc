@@ -56,7 +56,8 @@ std::string page_of(const Question& question, const std::vector<Answer>& answers
   Section remedies{.heading = "What would help",
                    .words =
                        "Each simulated: the same layout on a machine of which one thing is "
-                       "twice as fast. Less time for each token.",
+                       "twice as fast, or without a cause that foretrace explain knows. Less time "
+                       "for each token.",
                    .columns = {{.text = "row"},
                                {.text = "what if", .is_number = false},
                                {.text = "what it is", .is_number = false},
@@ -70,26 +71,27 @@ std::string page_of(const Question& question, const std::vector<Answer>& answers
   for (const Column& column : columns) {
     table.columns.push_back({.text = column.name, .is_number = column.is_number});
   }
-  std::size_t number = 0;
-  for (const Answer& answer : answers) {
-    for (const Row& row : answer.best) {
-      ++number;
-      const auto cells = cells_of(question, row, number);
-      std::vector<Section::Cell> line;
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        line.push_back({.text = cells[i], .is_number = columns[i].is_number});
-      }
-      table.rows.push_back(std::move(line));
-      for (const Remedy& remedy : row.remedies) {
-        remedies.rows.push_back({{.text = std::to_string(number)},
-                                 {.text = remedy.what, .is_number = false},
-                                 {.text = remedy.words, .is_number = false},
-                                 {.text = format_percent(remedy.gain)}});
-      }
-      files.rows.push_back({{.text = std::to_string(number)},
-                            {.text = scenario_text(question, row.layout), .is_number = false}});
+  for_each_row(answers, [&](const Row& row, std::size_t number) {
+    const auto cells = cells_of(question, row, number);
+    std::vector<Section::Cell> line;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      line.push_back({.text = cells[i], .is_number = columns[i].is_number});
     }
-  }
+    table.rows.push_back(std::move(line));
+    const auto add = [&](const std::string& what, const std::string& words, double gain) {
+      remedies.rows.push_back({{.text = std::to_string(number)},
+                               {.text = what, .is_number = false},
+                               {.text = words, .is_number = false},
+                               {.text = format_percent(gain)}});
+    };
+    for (const Remedy& remedy : row.remedies) add(remedy.what, remedy.words, remedy.gain);
+    for (const explain::Gain& cause : row.causes) {
+      add("without " + std::string{name_of(cause.cause)}, std::string{change_of(cause.cause)},
+          cause.gain);
+    }
+    files.rows.push_back({{.text = std::to_string(number)},
+                          {.text = scenario_text(question, row.layout), .is_number = false}});
+  });
   Section curves{.heading = "Over the number of GPUs", .words = {}, .columns = {}, .rows = {}};
   curves.svg = curves_of(question, answers);
   SectionPage page{.kicker = "foretrace plan",

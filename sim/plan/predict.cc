@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "reports/spans/span_class.h"
+#include "reports/uses/intervals.h"
+#include "reports/uses/uses.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
-#include "sim/explain/idle.h"
-#include "sim/explain/intervals.h"
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
 #include "sim/training/usage.h"
@@ -68,6 +68,22 @@ ExpandedScenario expanded(const std::string& text) {
   return std::move(*training);
 }
 
+<<<<<<< HEAD
+=======
+Timeline simulated(const std::string& text, Machine machine,
+                   std::optional<explain::Cause> without) {
+  Program program = read_expanded(expanded(text).text, kFile);
+  if (without && !explain::take_away(*without, program, machine)) {
+    throw UsageError{"nothing to take away"};
+  }
+  Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+  if (without && timeline.outcome.kind != Outcome::Kind::Completed) {
+    throw UsageError{"what is left does not end"};
+  }
+  return timeline;
+}
+
+>>>>>>> plan
 }  // namespace
 
 std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
@@ -89,13 +105,19 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
 std::int64_t settled_passes(const Layout& layout) { return layout.pipeline + 4; }
 
 Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
-                   std::int64_t most_passes) {
+                   std::int64_t most_passes, std::optional<explain::Cause> without) {
   const std::int64_t passes = std::min(layout.passes, most_passes);
   const bool all = passes == layout.passes;
+<<<<<<< HEAD
   const std::string text =
       scenario_text(question, layout, all ? std::nullopt : std::optional{passes});
   const Program program = read_expanded(expanded(text).text, kFile);
   const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+=======
+  const Timeline timeline =
+      simulated(scenario_text(question, layout, all ? std::nullopt : std::optional{passes}),
+                machine, without);
+>>>>>>> plan
   const RegionSamples& step = last_step(timeline);
   auto usage = sim::usage_of(timeline);
   FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/explain/repair.h"
 #include "sim/plan/layout.h"
 
 namespace foretrace::plan {
@@ -34,10 +35,11 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout);
 std::int64_t settled_passes(const Layout& layout);
 
 /// With at most so many micro-batches simulated; each further one takes what the last of them
-/// added. Of each kind of rank one is simulated. Makes an engine: one for each process. Throws
-/// UsageError for what does not run on `machine`.
+/// added. Of each kind of rank one is simulated; of the program `without` one cause where that is
+/// given. Makes an engine: one for each process. Throws UsageError for what does not run on
+/// `machine`, or has no such cause.
 Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
-                   std::int64_t most_passes);
+                   std::int64_t most_passes, std::optional<explain::Cause> without = {});
 
 /// As a child sends it (engine/children.h), and back; empty for nothing.
 std::vector<double> numbers_of(const Prediction& prediction);

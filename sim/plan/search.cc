@@ -28,14 +28,18 @@ constexpr std::array kFaster{
     Faster{"nvlink=2x", "NVLink", "twice the NVLink bandwidth, or its transfers behind kernels"},
     Faster{"nic=2x", "the network", "twice the NICs' bandwidth, or its transfers behind kernels"}};
 
+/// What a training step can be without: of explain's causes.
+constexpr std::array kStepCauses{explain::Cause::Host, explain::Cause::Communication,
+                                 explain::Cause::Bubble};
+
 /// What cannot be predicted is nothing: that layout is left out.
 Job predicted(const Question& question, const Layout& layout, std::int64_t passes,
-              std::string what_if = {}) {
-  return [&question, layout, passes, what_if = std::move(what_if)] {
+              std::string what_if = {}, std::optional<explain::Cause> without = {}) {
+  return [&question, layout, passes, what_if = std::move(what_if), without] {
     try {
       Machine machine = question.machine;
       if (!what_if.empty()) apply_what_ifs(machine, {what_if});
-      return numbers_of(predict(question, machine, layout, passes));
+      return numbers_of(predict(question, machine, layout, passes, without));
     } catch (const UsageError&) {
       return std::vector<double>{};
     }
@@ -54,6 +58,7 @@ class Search {
     simulate_all();
     simulate_whole();
     find_remedies();
+    find_causes();
     for (Row& row : rows_) count(row);
     answer_.best = std::move(rows_);
     return std::move(answer_);
@@ -169,6 +174,26 @@ class Search {
       }
       if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
       std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
+    }
+  }
+
+  void find_causes() {
+    std::vector<Job> jobs;
+    for (const Row& row : rows_) {
+      for (const explain::Cause cause : kStepCauses) {
+        jobs.push_back(
+            predicted(question_, row.layout, settled_passes(row.layout), std::string{}, cause));
+      }
+    }
+    const auto numbers = run_in_children(jobs);
+    std::size_t at = 0;
+    for (Row& row : rows_) {
+      for (const explain::Cause cause : kStepCauses) {
+        const auto then = prediction_from(numbers[at++]);
+        if (!then || (cause == explain::Cause::Bubble && row.layout.pipeline == 1)) continue;
+        row.causes.push_back({cause, then->seconds, 1 - then->seconds / row.settled.seconds});
+      }
+      std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/explain/explain.h"
 #include "sim/plan/predict.h"
 
 namespace foretrace::plan {
@@ -25,7 +26,8 @@ struct Row {
   double bound = 0;    ///< seconds, lower_bound()
   Prediction settled;  ///< with settled_passes(): what remedies are compared with
   Prediction prediction;
-  std::vector<Remedy> remedies;  ///< simulated, the best first
+  std::vector<Remedy> remedies;       ///< simulated, the best first
+  std::vector<explain::Gain> causes;  ///< of explain, what costs most first
   double tokens_per_gpu_second = 0;
   double mfu = 0;
   double gpu_hours = 0;        ///< for 10^12 tokens

@@ -11,6 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kLeastGain = 0.005;  // what is printed of gains
+
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 std::string seconds_text(double seconds) { return format_time(seconds * 1e9); }
 
@@ -52,17 +54,12 @@ Json values_of(const Question& question, const Row& row, std::size_t number) {
   values["limited_by"] = remedy != nullptr ? remedy->limits : "";
   values["remedy"] = remedy != nullptr ? remedy->what : "";
   values["remedy_gain"] = remedy != nullptr ? remedy->gain : 0;
+  const bool waits = !row.causes.empty();
+  values["waits_for"] = waits ? std::string{name_of(row.causes.front().cause)} : "";
+  values["waits_for_gain"] = waits ? row.causes.front().gain : 0;
   values["gpu_hours_per_1e12_tokens"] = row.gpu_hours;
   if (row.cost) values["cost_per_1e12_tokens"] = *row.cost;
   return values;
-}
-
-template <class Visit>
-void for_each_row(const std::vector<Answer>& answers, const Visit& visit) {
-  std::size_t number = 0;
-  for (const Answer& answer : answers) {
-    for (const Row& row : answer.best) visit(row, ++number);
-  }
 }
 
 }  // namespace
@@ -103,12 +100,22 @@ std::vector<std::string> cells_of(const Question& question, const Row& row, std:
 std::string remedy_of(const Row& row) {
   std::string text;
   for (const Remedy& remedy : row.remedies) {
-    if (remedy.gain < 0.005) break;
+    if (remedy.gain < kLeastGain) break;
     text += fmt::format("{}{} ({}): {} less time", text.empty() ? "" : "; ", remedy.words,
                         remedy.what, percent(remedy.gain));
     if (text.size() > 160) break;
   }
   return text.empty() ? "none of the what-ifs helps" : text;
+}
+
+std::string waits_of(const Row& row) {
+  std::string text;
+  for (const explain::Gain& cause : row.causes) {
+    if (cause.gain < kLeastGain) break;
+    text += fmt::format("{}without {}: {} less time", text.empty() ? "" : "; ",
+                        name_of(cause.cause), percent(cause.gain));
+  }
+  return text.empty() ? "it waits for nothing that explain can take away" : text;
 }
 
 std::string headline_of(const Question& question, const std::vector<Answer>& answers) {
@@ -149,7 +156,9 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
       "transfers "
       "between pipeline stages run, mean over the stages (part of exposed). Host-bound: the GPU "
       "waits for its host thread. Limited by: of host, arithmetic, memory, NVLink and network that "
-      "whose doubling saves most. GPU-hours{}: for 10^12 tokens.",
+      "whose doubling saves most. Without: explain's causes taken away (calls of the host and "
+      "links "
+      "that take no time, nobody waits for another stage). GPU-hours{}: for 10^12 tokens.",
       peak_of(question.machine) * 1e-12, question.cost_per_gpu_hour ? ", cost" : "");
   return text;
 }
@@ -162,7 +171,8 @@ std::string text_of(const Question& question, const std::vector<Answer>& answers
   std::string remedies, cut;
   for_each_row(answers, [&](const Row& row, std::size_t number) {
     table.row(cells_of(question, row, number));
-    remedies += fmt::format("row {}: {}\n", number, remedy_of(row));
+    remedies +=
+        fmt::format("row {}: {}\nrow {}: {}\n", number, remedy_of(row), number, waits_of(row));
     if (row.prediction.simulated_passes < row.layout.passes) {
       cut += fmt::format("row {}: {} of {} micro-batches simulated, each further one as the last\n",
                          number, row.prediction.simulated_passes, row.layout.passes);
@@ -197,6 +207,13 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
       remedies.push_back({{"what", remedy.what}, {"limits", remedy.limits}, {"gain", remedy.gain}});
     }
     values["remedies"] = std::move(remedies);
+    Json causes = Json::array();
+    for (const explain::Gain& cause : row.causes) {
+      causes.push_back({{"cause", name_of(cause.cause)},
+                        {"with", change_of(cause.cause)},
+                        {"gain", cause.gain}});
+    }
+    values["causes"] = std::move(causes);
     values["scenario"] = scenario_text(question, row.layout);
     rows.push_back(std::move(values));
   });

@@ -25,10 +25,21 @@ struct Column {
   std::string name;  ///< "tokens/s/GPU"
   bool is_number = true;
 };
-/// The table of text and page; rows are numbered from 1 over all numbers of GPUs.
+/// The table of text and page.
 std::vector<Column> columns_of(const Question& question);
 std::vector<std::string> cells_of(const Question& question, const Row& row, std::size_t number);
 /// "the host: half ... saves 21 %"
 std::string remedy_of(const Row& row);
+/// "without communication: 19 % less time; without ..."
+std::string waits_of(const Row& row);
+
+/// Rows are numbered from 1 over all numbers of GPUs.
+template <class Visit>
+void for_each_row(const std::vector<Answer>& answers, const Visit& visit) {
+  std::size_t number = 0;
+  for (const Answer& answer : answers) {
+    for (const Row& row : answer.best) visit(row, ++number);
+  }
+}
 
 }  // namespace foretrace::plan

@@ -36,7 +36,7 @@ Json head_of(const Sweep& sweep, std::size_t points) {
     axes.push_back({{"kind", kind}, {"name", axis.name}, {"values", axis.values}});
   }
   return {{"kind", "foretrace sweep"},
-          {"schema_version", 1},
+          {"schema_version", 2},
           {"producer", "foretrace " FORETRACE_VERSION},
           {"file", sweep.file},
           {"text", digest(sweep.text)},
@@ -111,7 +111,7 @@ void Ledger::append(const Json& row) {
   done_.insert(row.at("point").get<std::size_t>());
 }
 
-std::vector<Json> Ledger::finish() {
+std::vector<Json> Ledger::finish(const Against& against) {
   constexpr std::chrono::milliseconds kLook{200};
   Rows rows;
   std::vector<std::filesystem::path> read;
@@ -122,18 +122,19 @@ std::vector<Json> Ledger::finish() {
     if (rows.size() >= points_) break;
     std::this_thread::sleep_for(kLook);
   }
+  std::vector<Json> all;
+  for (const auto& [point, line] : rows) all.push_back(Json::parse(line));
+  compare(all, against);
   write_file(
       file_,
       [&](std::ostream& out) {
         out << head_ << '\n';
-        for (const auto& [point, line] : rows) out << line << '\n';
+        for (const Json& row : all) out << row.dump() << '\n';
       },
       Over::Anything);
   for (const std::filesystem::path& part : read) {
     if (part != file_) std::filesystem::remove(part);
   }
-  std::vector<Json> all;
-  for (const auto& [point, line] : rows) all.push_back(Json::parse(line));
   return all;
 }
 

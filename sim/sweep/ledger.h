@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reports/timeline/append_file.h"
+#include "sim/sweep/paired.h"
 #include "sim/sweep/point.h"
 #include "sim/sweep/share.h"
 
@@ -27,9 +28,10 @@ class Ledger {
   /// Whose rows are there already, in this file or in another part.
   const std::set<std::size_t>& done() const { return done_; }
   void append(const nlohmann::ordered_json& row);
-  /// Waits for the other parts, puts all rows in the points' order, and returns them without their
-  /// first line. Only in the first process; the others are done when they have appended.
-  std::vector<nlohmann::ordered_json> finish();
+  /// Waits for the other parts, puts all rows in the points' order, compares them, and returns them
+  /// without their first line. Only in the first process; the others are done when they have
+  /// appended.
+  std::vector<nlohmann::ordered_json> finish(const Against& against);
 
  private:
   std::vector<std::filesystem::path> parts() const;

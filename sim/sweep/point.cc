@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "models/trust/trust.h"
 #include "models/what_if/what_if.h"
 #include "scenarios/text/errors.h"
 #include "sim/environment_check.h"
@@ -17,9 +18,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Throws UsageError for what the machine cannot run.
-Timeline simulated(const Sweep& sweep, const Point& point) {
+Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machine) {
   const ParameterValues parameters = point.parameters(sweep.axes);
-  const Machine machine = load_machine_with(point.machine(sweep.axes), point.what_ifs(sweep.axes));
   if (const auto training = read_training(sweep.text, sweep.file, parameters)) {
     const auto verdict = sim::memory_verdict(training->expansion, machine);
     if (!verdict.fits) throw UsageError{"does not fit into a GPU's memory"};
@@ -41,12 +41,27 @@ Timeline simulated(const Sweep& sweep, const Point& point) {
   return timeline;
 }
 
+/// What a region's time is made of, and how far each may be off: what pairs of points share
+/// (paired.h).
+Json decided_by(const RegionSamples& region, const Machine& machine) {
+  Json all = Json::array();
+  for (const auto& [parameter, share] : region.decided_by) {
+    const std::optional<Param> param = param_named(parameter);
+    // A nominal rate that others are given as shares of: what is not known of them is theirs.
+    if (!param || *param == Param::NvlinkBandwidth) continue;
+    all.push_back(
+        {{"parameter", parameter}, {"share", share}, {"spread", spread_of(machine, *param)}});
+  }
+  return all;
+}
+
 /// To the nanosecond, as timelines have it.
 double rounded(double us) { return std::round(us * 1e3) / 1e3; }
 
-Json regions(const Timeline& timeline) {
+Json regions(const Timeline& timeline, const Machine& machine) {
   struct Longest {
-    double us = 0, low = 0, high = 0;
+    double us = 0;
+    const RegionSamples* region = nullptr;
   };
   std::vector<std::string> order;
   std::map<std::string, Longest> longest;
@@ -56,7 +71,7 @@ Json regions(const Timeline& timeline) {
     const auto [at, is_new] = longest.try_emplace(region.name);
     if (is_new) order.push_back(region.name);
     if (us >= at->second.us) {
-      at->second = {us, us * region.low_factor, us * region.high_factor};
+      at->second = {us, &region};
     }
   }
   Json all = Json::array();
@@ -64,8 +79,9 @@ Json regions(const Timeline& timeline) {
     const Longest& of = longest.at(name);
     all.push_back({{"name", name},
                    {"us", rounded(of.us)},
-                   {"low_us", rounded(of.low)},
-                   {"high_us", rounded(of.high)}});
+                   {"low_us", rounded(of.us * of.region->low_factor)},
+                   {"high_us", rounded(of.us * of.region->high_factor)},
+                   {"decided_by", decided_by(*of.region, machine)}});
   }
   return all;
 }
@@ -91,11 +107,13 @@ Json row_of(const Sweep& sweep, const Point& point) {
 Json predict(const Sweep& sweep, const Point& point) {
   Json row = row_of(sweep, point);
   try {
-    const Timeline timeline = simulated(sweep, point);
+    const Machine machine =
+        load_machine_with(point.machine(sweep.axes), point.what_ifs(sweep.axes));
+    const Timeline timeline = simulated(sweep, point, machine);
     std::int64_t end_ns = 0;
     for (const Span& span : timeline.spans) end_ns = std::max(end_ns, span.end_ns);
     row["total_us"] = rounded(static_cast<double>(end_ns) * 1e-3);
-    row["regions"] = regions(timeline);
+    row["regions"] = regions(timeline, machine);
   } catch (const UsageError& error) {
     row["error"] = first_line(error.what());
   }

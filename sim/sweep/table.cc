@@ -7,19 +7,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "reports/table/text_table.h"
+
 namespace foretrace::sweep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using Cells = std::map<std::string, std::string>;
-
-/// RFC 4180: what would end a cell is quoted.
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
-  return quoted + '"';
-}
 
 std::string text_of(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -36,7 +30,9 @@ Cells cells_of(const Json& row, std::vector<std::string>& columns) {
     if (key == "regions") {
       for (const Json& region : value) {
         const std::string name = region.at("name");
-        for (const char* of : {"us", "low_us", "high_us"}) put(name + "." + of, region.at(of));
+        for (const char* of : {"us", "low_us", "high_us", "ratio", "ratio_low", "ratio_high"}) {
+          if (region.contains(of)) put(name + "." + of, region.at(of));
+        }
       }
     } else if (value.is_object()) {
       for (const auto& [name, of] : value.items()) put(name, of);
@@ -54,13 +50,13 @@ std::string csv_of(const std::vector<Json>& rows) {
   std::vector<Cells> lines;
   for (const Json& row : rows) lines.push_back(cells_of(row, columns));
   std::vector<std::string> head;
-  for (const std::string& column : columns) head.push_back(cell(column));
+  for (const std::string& column : columns) head.push_back(csv_cell(column));
   std::string text = fmt::format("{}\n", fmt::join(head, ","));
   for (const Cells& line : lines) {
     std::vector<std::string> cells;
     for (const std::string& column : columns) {
       const auto at = line.find(column);
-      cells.push_back(at == line.end() ? "" : cell(at->second));
+      cells.push_back(at == line.end() ? "" : csv_cell(at->second));
     }
     text += fmt::format("{}\n", fmt::join(cells, ","));
   }

@@ -41,6 +41,10 @@ TEST(PlanCommand, WritesARowThatSimulateReproduces) {
               2.5 * best["gpu_hours_per_1e12_tokens"].get<double>(), 1e-3);
   EXPECT_EQ(best["remedy"], "host=2x") << "a model this small is bound by its calls";
 
+  EXPECT_EQ(best["waits_for"], "launch-bound host") << "explain says the same";
+  EXPECT_GT(best["waits_for_gain"], best["remedy_gain"]) << "no calls at all save more than half";
+  EXPECT_THAT(ran.out, HasSubstr("row 1: without launch-bound host: "));
+
   const Ran simulated =
       scratch.run("foretrace simulate best.yaml --machine h100-nvswitch-8 --one-of-each");
   ASSERT_EQ(simulated.exit_code, 0) << simulated.err;

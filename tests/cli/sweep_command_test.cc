@@ -27,7 +27,8 @@ std::vector<nlohmann::json> rows(const std::string& text) {
 
 TEST(SweepCommand, WritesARowForEveryPointAndATable) {
   const Scratch scratch;
-  const Ran ran = scratch.run(kSmallSweep + "-j 2 -o s.jsonl --csv s.csv");
+  const Ran ran =
+      scratch.run(kSmallSweep + "-j 2 -o s.jsonl --csv s.csv --page s.html --against nvlink=1x");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("6 points, 0 of them failed: s.jsonl"));
   const auto all = rows(read_file(scratch.path() / "s.jsonl"));
@@ -39,6 +40,17 @@ TEST(SweepCommand, WritesARowForEveryPointAndATable) {
     EXPECT_FALSE(all[i]["regions"].empty());
   }
   EXPECT_GT(all[2]["total_us"], all[1]["total_us"]) << "half the NVLink takes longer";
+  // Half the NVLink is half of it however fast it is: the ratio is known better than the times.
+  const auto& large = all[2]["regions"][2];
+  EXPECT_EQ(all[2]["against"], 0);
+  EXPECT_NEAR(large["ratio"].get<double>(), 1.96, 0.05);
+  const auto width = [&](const char* of, const char* high) {
+    return large[high].get<double>() / large[of].get<double>();
+  };
+  EXPECT_LT(width("ratio", "ratio_high") - 1, 0.5 * (width("us", "high_us") - 1));
+  const std::string page = read_file(scratch.path() / "s.html");
+  EXPECT_THAT(page, HasSubstr("<svg"));
+  EXPECT_THAT(page, HasSubstr(">ratio<"));
   const std::string csv = read_file(scratch.path() / "s.csv");
   EXPECT_THAT(csv, testing::StartsWith("point,machine,ranks,nvlink,total_us,"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 7);
@@ -104,6 +116,8 @@ TEST(SweepCommand, RefusesAFileOfAnotherSweepAndMistakesInItsAxes) {
               HasSubstr("did you mean 'nvlink'?"));
   EXPECT_THAT(scratch.run(other + "--machine h200 -o t.jsonl").err, HasSubstr("h200"));
   EXPECT_EQ(scratch.run(other + "--set ranks=2").exit_code, 2);
+  EXPECT_THAT(scratch.run(other + "--set ranks=2 --against rank=2 -o t.jsonl").err,
+              HasSubstr("no axis of that name"));
 }
 
 }  // namespace

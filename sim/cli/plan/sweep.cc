@@ -30,7 +30,8 @@ struct SweepOptions {
   std::vector<std::string> sets, withs;
   Fidelity fidelity = Fidelity::Flow;
   std::optional<std::size_t> jobs;
-  std::filesystem::path rows, csv;
+  std::vector<std::string> against;
+  std::filesystem::path rows, csv, page;
 };
 
 std::vector<sweep::Axis> axes_of(const SweepOptions& options) {
@@ -81,6 +82,7 @@ int run_sweep(const SweepOptions& options) {
                            axes_of(options), options.fidelity};
   check_machines(sweep.axes);
   const std::vector<sweep::Point> points = sweep::points_of(sweep.axes);
+  const sweep::Against against{sweep.axes, options.against};
   const sweep::Share share = sweep::share_of_environment();
   sweep::Ledger ledger{options.rows, sweep, points.size(), share};
   const std::size_t before = ledger.done().size();
@@ -92,8 +94,11 @@ int run_sweep(const SweepOptions& options) {
   sweep::run(sweep, points, share, options.jobs.value_or(share.size > 1 ? 1 : cores), ledger,
              [&](std::size_t done, std::size_t all) { line.show(done, all); });
   if (share.rank > 0) return kDone;
-  const auto rows = ledger.finish();
+  const auto rows = ledger.finish(against);
   if (!options.csv.empty()) write_file(options.csv, sweep::csv_of(rows), Over::Anything);
+  if (!options.page.empty()) {
+    write_file(options.page, sweep::page_of(sweep, rows), Over::Anything);
+  }
   const auto failed =
       std::ranges::count_if(rows, [](const auto& row) { return row.contains("error"); });
   print_out("{} points, {} of them failed: {}\n", rows.size(), failed, options.rows.string());
@@ -130,6 +135,12 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
                   "sweep goes on where it was stopped")
       ->required();
   command.add_option("--csv", options->csv, "The same as a table, when all is done");
+  command.add_option("--page", options->page, "The same as an HTML page with curves")
+      ->option_text("FILE");
+  axes("--against", options->against,
+       "Compare each point with the one that has this value and else its own: nvlink=1x; default: "
+       "with the first point. The ratio's band is narrower than the two times' bands, which share "
+       "the machine");
   command.callback([options, &exit_code] { exit_code = run_sweep(*options); });
 }
 

@@ -66,13 +66,27 @@ TEST(PerfettoWriter, WritesSlicesFromTheRunsBeginWithTheirAnnotations) {
   // 8000 - 1000 and 60000 - 1000
   EXPECT_THAT(text, HasSubstr("  timestamp: 7000\n"));
   EXPECT_THAT(text, HasSubstr("  timestamp: 59000\n"));
-  EXPECT_EQ(count(text, "type: TYPE_SLICE_BEGIN"), 2U);
-  EXPECT_EQ(count(text, "type: TYPE_SLICE_END"), 2U);
+  // The call and its kernel, two slices of what the GPU waits for, three of the critical path.
+  EXPECT_EQ(count(text, "type: TYPE_SLICE_BEGIN"), 2U + 2U + 3U);
+  EXPECT_EQ(count(text, "type: TYPE_SLICE_END"), 2U + 2U + 3U);
   EXPECT_EQ(count(text, "name: \"gemm mm\""), 2U);
   EXPECT_THAT(text, HasSubstr("categories: \"kernel\""));
   EXPECT_THAT(text, HasSubstr("      uint_value: 7\n      name: \"line\"\n"));
   EXPECT_THAT(text, HasSubstr("      uint_value: 4096\n      name: \"size_bytes\"\n"));
   EXPECT_THAT(text, Not(HasSubstr(": 0x")));  // protoc prints fields it does not know as numbers
+}
+
+TEST(PerfettoWriter, ShowsWhatAGpuWaitsForAndTheCriticalPath) {
+  const auto b = one_launch(true);
+  const std::string text = decode({&b.timeline});
+  // Until 8000 the GPU waits for the call that ends at 5000; the path is the call, a launch, the
+  // kernel.
+  EXPECT_EQ(count(text, "name: \"what it waits for\""), 1U);
+  EXPECT_EQ(count(text, "name: \"launch-bound host\""), 1U);
+  EXPECT_EQ(count(text, "name: \"kernels\""), 1U);
+  EXPECT_EQ(count(text, "name: \"critical path\""), 1U);
+  EXPECT_EQ(count(text, "name: \"waiting\""), 1U);
+  EXPECT_EQ(count(text, "name: \"process 0: gemm mm\""), 2U);
 }
 
 TEST(PerfettoWriter, DrawsAnArrowFromTheCallToItsKernel) {
@@ -93,8 +107,7 @@ TEST(PerfettoWriter, NestsAndMovesWhatDoesNotNestToAFurtherTrack) {
   b.span(op, lane, 110, 120, 1, 3);  // fits on the first
   const std::string text = decode({&b.timeline});
   EXPECT_EQ(count(text, "name: \"compute\""), 2U);
-  EXPECT_EQ(count(text, "type: TYPE_SLICE_BEGIN"), 4U);
-  EXPECT_EQ(count(text, "type: TYPE_SLICE_END"), 4U);
+  EXPECT_EQ(count(text, "categories: \"kernel\""), 4U);
 }
 
 }  // namespace

@@ -70,6 +70,21 @@ class ReportCommand : public testing::Test {
   test::TemporaryDirectory directory_;
 };
 
+TEST_F(ReportCommand, SaysWhereTheTimeGoesAndWhatEachCauseCosts) {
+  write("run", false, 10'000);
+  const std::string run = (directory_ / "run").string();
+  const std::string page = (directory_ / "page.html").string();
+  ASSERT_EQ(report({run, "-o", page}).exit_code, 0);
+  EXPECT_THAT(test::read_text(page), HasSubstr("predicted: process 0, device 0</td>"));
+  EXPECT_THAT(test::read_text(page), HasSubstr("--explain adds what the run would take"));
+  // 60 of 67 us are kernels.
+  EXPECT_THAT(test::read_text(page), HasSubstr("<td class=\"n\">89.6 %</td>"));
+  const auto ran = report({run, "--explain", "-o", page});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(test::read_text(page), HasSubstr("calls of the host take no time"));
+  EXPECT_THAT(test::read_text(page), Not(HasSubstr("--explain adds")));
+}
+
 TEST_F(ReportCommand, BeginsWithTheVerdict) {
   const std::string html = page();
   // (69 - 67) / 67 us = +3.0 %

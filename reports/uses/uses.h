@@ -1,4 +1,4 @@
-// Where the time of each GPU goes in a timeline, simulated or measured.
+// Where the time of each GPU goes in a timeline, simulated or measured, and what the run waits for.
 #pragma once
 
 #include <array>
@@ -29,18 +29,31 @@ std::string_view name_of(Use use);
 /// NCCL's sends and receives.
 bool moves_to_one_peer(const OpRow& op);
 
+struct UseTime {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  Use use{};
+};
+
 struct GpuTime {
   std::uint32_t process = 0, device = 0;
   std::int64_t ns = 0;  ///< from the run's first span to its last
   std::array<std::int64_t, kUses> by_use{};
+  std::vector<UseTime> times = {};  ///< all of it, in order, without gaps
 };
 
 /// By process and device, of those that do anything.
 std::vector<GpuTime> gpu_times(const Timeline& timeline);
 
+/// A span, or a time in which there is none.
+struct PathPart {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  const Span* span = nullptr;
+};
+
 /// From the run's end back to its begin, always the span that ended last before the one at hand
 /// began: how long spans of each kind (span_class.h) are on it, and how long nothing is.
 struct CriticalPath {
+  std::vector<PathPart> parts = {};  ///< in order, without gaps
   std::array<std::int64_t, 7> by_class{};
   std::int64_t nothing_ns = 0;
   std::int64_t ns = 0;

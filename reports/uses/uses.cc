@@ -1,4 +1,4 @@
-#include "sim/explain/idle.h"
+#include "reports/uses/uses.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "reports/spans/span_class.h"
-#include "sim/explain/intervals.h"
+#include "reports/uses/intervals.h"
 
 namespace foretrace::explain {
 namespace {
@@ -102,7 +102,7 @@ class Reader {
     Times taken;
     const auto take = [&](Use use, const Times& times) {
       const Times all = joined(times);
-      time.by_use[static_cast<std::size_t>(use)] += length(without(all, taken));
+      for (const auto& [begin, end] : without(all, taken)) add(time, use, begin, end);
       Times both = taken;
       both.insert(both.end(), all.begin(), all.end());
       taken = joined(std::move(both));
@@ -114,22 +114,27 @@ class Reader {
     take(Use::Communication, spans.collectives);
     std::ranges::sort(spans.by_begin, {}, &Span::begin_ns);
     for (const auto& [begin, end] : without({{begin_, end_}}, taken)) {
-      split_idle(begin, end, process, spans, time);
+      split_idle(begin, end, spans, time);
     }
+    std::ranges::sort(time.times, {}, &UseTime::begin_ns);
     return time;
   }
 
+  static void add(GpuTime& time, Use use, std::int64_t begin, std::int64_t end) {
+    if (end <= begin) return;
+    time.by_use[static_cast<std::size_t>(use)] += end - begin;
+    time.times.push_back({begin, end, use});
+  }
+
   /// Nothing runs from `begin` to `end`: who is to blame, by the call of what comes next.
-  void split_idle(std::int64_t begin, std::int64_t end, std::uint32_t process,
-                  const GpuSpans& spans, GpuTime& time) const {
-    const auto add = [&](Use use, std::int64_t ns) {
-      time.by_use[static_cast<std::size_t>(use)] += std::max<std::int64_t>(0, ns);
-    };
+  void split_idle(std::int64_t begin, std::int64_t end, const GpuSpans& spans,
+                  GpuTime& time) const {
+    const std::uint32_t process = time.process;
     const auto next = std::ranges::lower_bound(spans.by_begin, end, {}, &Span::begin_ns);
     const auto waits = waits_.find(process);
     // Behind its last work a stage of a pipeline waits for the stages behind it.
     if (next == spans.by_begin.end()) {
-      return add(spans.transfers.empty() ? Use::Host : Use::Bubble, end - begin);
+      return add(time, spans.transfers.empty() ? Use::Host : Use::Bubble, begin, end);
     }
     const Span& span = **next;
     const auto call = calls_.find({span.op, span.instance, process});
@@ -143,8 +148,8 @@ class Reader {
     // From the call to the kernel's begin, and between two kernels, the GPU needs some time, too.
     constexpr std::int64_t kLaunch = 10'000;  // ns
     const std::int64_t launched = end - queued <= kLaunch ? end : queued;
-    add(after_wait ? Use::Synchronization : Use::Host, launched - begin);
-    add(Use::Dependency, end - launched);
+    add(time, after_wait ? Use::Synchronization : Use::Host, begin, launched);
+    add(time, Use::Dependency, launched, end);
   }
 
   const Timeline& timeline_;
@@ -185,14 +190,21 @@ CriticalPath critical_path(const Timeline& timeline) {
   std::ranges::sort(by_end, {}, &Span::end_ns);
   std::int64_t at = by_end.back()->end_ns;
   path.ns = at - begin;
+  const auto wait_until = [&](std::int64_t end_of_other) {
+    if (at == end_of_other) return;
+    path.nothing_ns += at - end_of_other;
+    path.parts.push_back({end_of_other, at, nullptr});
+  };
   for (auto span = by_end.rbegin(); span != by_end.rend(); ++span) {
     if ((*span)->end_ns > at) continue;
-    path.nothing_ns += at - (*span)->end_ns;
+    wait_until((*span)->end_ns);
     const SpanClass kind = class_of(timeline.ops[(*span)->op], timeline.lanes[(*span)->lane]);
     path.by_class[static_cast<std::size_t>(kind)] += (*span)->end_ns - (*span)->begin_ns;
+    path.parts.push_back({(*span)->begin_ns, (*span)->end_ns, *span});
     at = (*span)->begin_ns;
   }
-  path.nothing_ns += at - begin;
+  wait_until(begin);
+  std::ranges::reverse(path.parts);
   return path;
 }
 

@@ -1,4 +1,4 @@
-#include "sim/explain/intervals.h"
+#include "reports/uses/intervals.h"
 
 #include <algorithm>
 

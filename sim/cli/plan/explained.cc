@@ -1,0 +1,33 @@
+#include "sim/cli/plan/explained.h"
+
+#include "reports/compare/run_scenario.h"
+#include "scenarios/text/errors.h"
+#include "sim/cli/options.h"
+
+namespace foretrace {
+namespace {
+
+/// A measurement does not know the model's name.
+std::string explained_on(const ExplainedWith& with, const Origin& origin) {
+  if (!with.machine.empty()) return with.machine;
+  const std::string& name = origin.machine;
+  if (origin.measured || name.find(" with ") != std::string::npos) {
+    throw UsageError{
+        "which machine model to simulate on is not known from the timeline\n"
+        "  hint: --machine h200-nvswitch-8, and --with what was changed"};
+  }
+  return name;
+}
+
+}  // namespace
+
+explain::Explanation explained(const LoadedTimeline& run, const LoadedTimeline& predicted,
+                               const ExplainedWith& with) {
+  const Program program =
+      load_scenario(with.scenario.empty() ? find_scenario(run) : with.scenario, with.parameters);
+  check_same_program(program, run);
+  const std::string machine = explained_on(with, predicted.timeline.origin);
+  return explain::explain(program, changed_machine(machine, with.with));
+}
+
+}  // namespace foretrace
