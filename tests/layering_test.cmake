@@ -67,7 +67,7 @@ foreach(file IN LISTS files)
   endif()
 endforeach()
 
-# A room that is too full is hard to read.
+# A room that is too full is hard to read, and one that does not say what it is hard to find.
 set(rooms "")
 foreach(file IN LISTS files)
   get_filename_component(room ${file} DIRECTORY)
@@ -82,6 +82,9 @@ foreach(room IN LISTS unique_rooms)
   list(LENGTH here count)
   if(count GREATER most_files_in_a_room)
     string(APPEND violations "  ${room}: ${count} source files; split it\n")
+  endif()
+  if(NOT EXISTS ${ROOT}/${room}/README.md)
+    string(APPEND violations "  ${room}: no README.md\n")
   endif()
 endforeach()
 

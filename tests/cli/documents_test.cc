@@ -3,6 +3,7 @@
 // is the file of that name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <sstream>
 
@@ -65,6 +66,31 @@ TEST(Documents, ShowAScenarioThatPassesCheck) {
   scratch.write("shown.yaml", text.substr(begin, text.find("```", begin) - begin));
   const Ran check = scratch.run("foretrace check shown.yaml");
   EXPECT_EQ(check.exit_code, 0) << check.err;
+}
+
+TEST(Documents, HaveARowForEveryMachineFile) {
+  const fs::path directory = data_directory() / "models/machines";
+  const std::string text = read_file(directory / "README.md");
+  for (const auto& entry : fs::directory_iterator{directory}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string name = entry.path().stem().string();
+    EXPECT_NE(text.find("[" + name + "](" + name + ".yaml)"), std::string::npos) << name;
+  }
+}
+
+TEST(Documents, DeclareNoCommandThatIsNotOffered) {
+  const std::string declared = read_file(data_directory() / "sim/cli/commands.h");
+  const std::string help = Scratch{}.run("foretrace --help").out;
+  const std::regex declaration{"void add_([a-z_]+)_command\\("};
+  std::size_t commands = 0;
+  for (std::sregex_iterator at{declared.begin(), declared.end(), declaration}, end; at != end;
+       ++at) {
+    std::string name = (*at)[1];
+    std::ranges::replace(name, '_', '-');
+    EXPECT_NE(help.find("\n  " + name + " "), std::string::npos) << name;
+    ++commands;
+  }
+  EXPECT_GT(commands, 20U);
 }
 
 TEST(Documents, NameOnlyFilesThatExist) {
