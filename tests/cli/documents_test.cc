@@ -43,10 +43,12 @@ void write_shown_files(const std::string& markdown, const Scratch& scratch) {
 }
 
 class Document : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(All, Document, testing::Values("README.md", "scenarios/README.md"),
-                         [](const auto& tested) {
-                           return std::string{tested.param[0] == 'R' ? "Root" : "Scenarios"};
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, Document, testing::Values("README.md", "scenarios/README.md", "reports/gallery/README.md"),
+    [](const auto& tested) {
+      const std::string name = tested.param;
+      return name[0] == 'R' ? "Root" : name[0] == 's' ? "Scenarios" : "Gallery";
+    });
 
 TEST_P(Document, HasCommandsThatRunAsTheyStand) {
   const auto commands = console_commands(read_file(data_directory() / GetParam()));
@@ -95,7 +97,8 @@ TEST(Documents, DeclareNoCommandThatIsNotOffered) {
 
 TEST(Documents, NameOnlyFilesThatExist) {
   const fs::path root = data_directory();
-  for (const char* document : {"README.md", "CONTRIBUTING.md", "scenarios/README.md"}) {
+  for (const char* document :
+       {"README.md", "CONTRIBUTING.md", "scenarios/README.md", "reports/gallery/README.md"}) {
     const std::string text = read_file(root / document);
     int links = 0;
     // Markdown links: ](target)

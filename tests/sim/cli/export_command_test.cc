@@ -53,7 +53,7 @@ class ExportCommand : public testing::Test {
 
 TEST_F(ExportCommand, WritesEveryFormatThatItOffers) {
   const std::string help = test::run_command(add_export_command, {"export", "--help"}).out;
-  const auto begin = help.find("--to ") + 5;
+  const auto begin = help.find("\n  --to ") + 8;
   std::istringstream formats{help.substr(begin, help.find_first_of(" \n", begin) - begin)};
   std::size_t count = 0;
   for (std::string format; std::getline(formats, format, '|'); ++count) {
