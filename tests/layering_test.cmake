@@ -40,6 +40,21 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
+# A file that no target compiles is forgotten.
+foreach(source IN LISTS sources)
+  string(REGEX REPLACE "^([a-z]+)/.*" "\\1" dir ${source})
+  string(REGEX REPLACE "^[a-z]+/" "" name ${source})
+  if(EXISTS ${ROOT}/${dir}/CMakeLists.txt)
+    if(NOT DEFINED list_of_${dir})
+      file(READ ${ROOT}/${dir}/CMakeLists.txt list_of_${dir})
+    endif()
+    string(FIND "${list_of_${dir}}" "${name}" found)
+    if(found EQUAL -1)
+      string(APPEND violations "  ${source}: not in ${dir}/CMakeLists.txt\n")
+    endif()
+  endif()
+endforeach()
+
 # Only command lines know the parser of command lines.
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/scenarios/*.h ${ROOT}/models/*.cc
      ${ROOT}/models/*.h ${ROOT}/sim/*.cc ${ROOT}/sim/*.h ${ROOT}/reports/*.cc ${ROOT}/reports/*.h

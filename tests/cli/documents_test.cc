@@ -95,6 +95,21 @@ TEST(Documents, DeclareNoCommandThatIsNotOffered) {
   EXPECT_GT(commands, 20U);
 }
 
+TEST(Documents, DeclareNoWriterThatExportDoesNotOffer) {
+  const std::string command = read_file(data_directory() / "sim/cli/export.cc");
+  const std::regex declaration{"void (write_[a-z_]+)\\("};
+  std::size_t writers = 0;
+  for (const auto& entry : fs::directory_iterator{data_directory() / "reports/export"}) {
+    if (entry.path().extension() != ".h") continue;
+    const std::string text = read_file(entry.path());
+    for (std::sregex_iterator at{text.begin(), text.end(), declaration}, end; at != end; ++at) {
+      EXPECT_NE(command.find((*at)[1]), std::string::npos) << (*at)[1];
+      ++writers;
+    }
+  }
+  EXPECT_GE(writers, 3U);
+}
+
 TEST(Documents, NameOnlyFilesThatExist) {
   const fs::path root = data_directory();
   for (const char* document :
