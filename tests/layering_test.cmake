@@ -40,6 +40,21 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
+# A file that no target compiles is forgotten.
+foreach(source IN LISTS sources)
+  string(REGEX REPLACE "^([a-z]+)/.*" "\\1" dir ${source})
+  string(REGEX REPLACE "^[a-z]+/" "" name ${source})
+  if(EXISTS ${ROOT}/${dir}/CMakeLists.txt)
+    if(NOT DEFINED list_of_${dir})
+      file(READ ${ROOT}/${dir}/CMakeLists.txt list_of_${dir})
+    endif()
+    string(FIND "${list_of_${dir}}" "${name}" found)
+    if(found EQUAL -1)
+      string(APPEND violations "  ${source}: not in ${dir}/CMakeLists.txt\n")
+    endif()
+  endif()
+endforeach()
+
 # Only command lines know the parser of command lines.
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/scenarios/*.h ${ROOT}/models/*.cc
      ${ROOT}/models/*.h ${ROOT}/sim/*.cc ${ROOT}/sim/*.h ${ROOT}/reports/*.cc ${ROOT}/reports/*.h
@@ -67,7 +82,7 @@ foreach(file IN LISTS files)
   endif()
 endforeach()
 
-# A room that is too full is hard to read.
+# A room that is too full is hard to read, and one that does not say what it is hard to find.
 set(rooms "")
 foreach(file IN LISTS files)
   get_filename_component(room ${file} DIRECTORY)
@@ -82,6 +97,9 @@ foreach(room IN LISTS unique_rooms)
   list(LENGTH here count)
   if(count GREATER most_files_in_a_room)
     string(APPEND violations "  ${room}: ${count} source files; split it\n")
+  endif()
+  if(NOT EXISTS ${ROOT}/${room}/README.md)
+    string(APPEND violations "  ${room}: no README.md\n")
   endif()
 endforeach()
 

@@ -13,10 +13,10 @@
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
-#include "hw/cuda/kernels.h"
 #include "hw/products/captured_kernels.h"
 #include "hw/products/gpu_sampler.h"
 #include "hw/products/load_times.h"
+#include "hw/products/operand.h"
 #include "hw/products/product_call.h"
 #include "hw/products/shape_error.h"
 #include "scenarios/text/errors.h"
@@ -36,13 +36,6 @@ constexpr std::size_t kMostPerTiming = 1000;
 /// The host runs ahead by this much; 1024 launches fill a stream's queue.
 constexpr double kAheadMs = 8;
 constexpr double kShortestLoadMs = 30;
-/// Rotated operands span more than any L2 there is (H200: 50 MiB, B200: 126 MiB).
-constexpr std::size_t kRotatedBytes = std::size_t{512} << 20;
-constexpr std::size_t kAlignment = 256;  // cudaMalloc's, which cuBLAS' choice depends on
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -51,63 +44,6 @@ double ms_since(Clock::time_point begin) {
 Clock::time_point after(Clock::time_point begin, double ms) {
   return begin +
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
-}
-
-Element element_of(ProductType type) {
-  switch (type) {
-    case ProductType::Float16:
-      return Element::Float16;
-    case ProductType::BFloat16:
-      return Element::BFloat16;
-    case ProductType::Float32:
-    case ProductType::Tf32:
-      return Element::Float32;
-    case ProductType::Float64:
-      return Element::Float64;
-  }
-  return Element::Float64;
-}
-
-/// One operand: memory for `slots` of it, used in turn.
-class Operand {
- public:
-  explicit Operand(std::size_t bytes) : bytes_{bytes} { cuda_check(cudaMalloc(&data_, bytes)); }
-  ~Operand() { cuda_ignore(cudaFree(data_)); }
-  Operand(const Operand&) = delete;
-  Operand& operator=(const Operand&) = delete;
-
-  void use(std::size_t bytes, bool rotated) {
-    step_ = aligned(bytes);
-    slots_ = rotated ? std::max<std::size_t>(1, std::min(bytes_, kRotatedBytes) / step_) : 1;
-  }
-  void* slot(std::size_t i) const { return static_cast<char*>(data_) + i % slots_ * step_; }
-  void fill(cudaStream_t stream, Contents contents, ProductType type, std::uint32_t seed) const {
-    const std::size_t bytes = slots_ * step_;
-    cuda_check(contents == Contents::Zeros
-                   ? cudaMemsetAsync(data_, 0, bytes, stream)
-                   : launch_random_fill(stream, element_of(type), data_, bytes, seed));
-  }
-
- private:
-  void* data_{};
-  std::size_t bytes_;
-  std::size_t step_{};
-  std::size_t slots_ = 1;
-};
-
-struct OperandSizes {
-  std::size_t a{}, b{}, c{};
-};
-
-OperandSizes largest_of(const std::vector<Shape>& shapes, bool rotated) {
-  const std::size_t least = rotated ? kRotatedBytes : kAlignment;
-  OperandSizes sizes{least, least, least};
-  for (const Shape& shape : shapes) {
-    sizes.a = std::max(sizes.a, aligned(shape.a_bytes()));
-    sizes.b = std::max(sizes.b, aligned(shape.b_bytes()));
-    sizes.c = std::max(sizes.c, aligned(shape.c_bytes()));
-  }
-  return sizes;
 }
 
 /// Makes `device` the thread's; throws CannotHereError when it is not there.
@@ -176,7 +112,7 @@ class ProductMeter::Impl {
   Impl(const MeterOptions& options, const std::vector<Shape>& shapes)
       : options_{options},
         properties_{properties_of(options.device)},
-        sizes_{largest_of(shapes, options.rotated)},
+        sizes_{largest_operands(shapes, options.rotated)},
         cublas_{stream_},
         a_{checked(sizes_.a)},
         b_{checked(sizes_.b)},

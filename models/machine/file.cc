@@ -273,8 +273,10 @@ Machine load_machine(const std::string& name_or_path) {
   if (path.extension() != ".yaml") {
     path = machine_directory() / (name_or_path + ".yaml");
     if (!std::filesystem::exists(path)) {
-      throw UsageError{fmt::format("unknown machine '{}'\n  hint: {}", name_or_path,
-                                   suggest(name_or_path, machine_names()))};
+      const std::string nearest = suggest(name_or_path, machine_names());
+      throw UsageError{fmt::format(
+          "unknown machine '{}'\n  hint: {}", name_or_path,
+          nearest.empty() ? "'foretrace list machines' prints those that there are" : nearest)};
     }
   }
   const std::string text = read_text_file(path);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 #include "reports/page/svg_text.h"
@@ -98,7 +97,7 @@ Range widened(Range range, Scale scale) {
   return range;
 }
 
-class ChartPicture {
+class ChartPicture : SvgWriter {
  public:
   explicit ChartPicture(const Chart& chart) : chart_{chart} {
     for (const Curve& curve : chart.curves) {
@@ -132,11 +131,6 @@ class ChartPicture {
   }
 
  private:
-  template <class... Args>
-  void put(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
-  }
-
   bool is_drawn(const CurvePoint& point) const {
     return can_be_drawn(point.x, chart_.x.scale) && can_be_drawn(point.y, chart_.y.scale);
   }
@@ -247,7 +241,6 @@ class ChartPicture {
 
   const Chart& chart_;
   Range x_, y_;
-  std::string out_;
 };
 
 }  // namespace

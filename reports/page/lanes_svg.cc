@@ -31,7 +31,7 @@ std::string tick_label(double ns, double step_ns) {
   return fmt::format("{:g} s", ns / 1e9);
 }
 
-class Picture {
+class Picture : SvgWriter {
  public:
   Picture(std::span<const Side> sides, const LanesLayout& layout, SvgUse use, const std::string& id)
       : sides_{sides}, layout_{layout}, use_{use}, id_{id} {
@@ -63,11 +63,6 @@ class Picture {
   }
 
  private:
-  template <class... Args>
-  void put(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(out_), format, std::forward<Args>(args)...);
-  }
-
   double x(std::int64_t ns) const {
     return kLeft + static_cast<double>(ns) / static_cast<double>(layout_.end_ns) * (kRight - kLeft);
   }
@@ -284,7 +279,6 @@ class Picture {
   std::vector<double> lane_y_;
   std::vector<std::pair<double, std::string>> groups_;
   std::array<bool, kSpanClasses> seen_{};
-  std::string out_;
   std::string labels_;
 };
 

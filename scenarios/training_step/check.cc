@@ -24,6 +24,9 @@ class Checker {
       : reader_{reader}, step_{step}, model_{step.model}, node_{node} {}
 
   void run() {
+    if (const auto problem = what_is_too_large(step_)) {
+      return error(*problem, "is a size in another unit than it should be?");
+    }
     splits("heads", model_.heads);
     if (model_.kv_heads < model_.heads || model_.heads % step_.tensor == 0) {
       splits("key and value heads", model_.kv_heads);

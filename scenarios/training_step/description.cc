@@ -1,5 +1,9 @@
 #include "scenarios/training_step/description.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace foretrace::training {
 namespace {
 
@@ -15,7 +19,31 @@ std::int64_t block_products(const Architecture& model, std::int64_t experts) {
          model.gates() * model.hidden * (experts * model.ffn + model.shared_ffn);
 }
 
+constexpr std::int64_t kMostLayers = 4096;  // each is written out
+constexpr double kMostElements = 1LL
+                                 << 50;    // of a tensor: bytes and sums of a few fit into 64 bits
+constexpr double kMostTokens = 1LL << 50;  // of a step, over all processes
+
 }  // namespace
+
+std::optional<std::string> what_is_too_large(const TrainingStep& step) {
+  const Architecture& model = step.model;
+  if (model.layers > kMostLayers) {
+    return fmt::format("{} layers; at most {} are expanded", model.layers, kMostLayers);
+  }
+  const auto number = [](std::int64_t value) { return static_cast<double>(value); };
+  const double heads = number(std::max(model.heads, model.kv_heads)) * number(model.head_dim);
+  const double widest = std::max({number(model.hidden), 2 * number(model.ffn), 3 * heads});
+  const double tokens = number(step.sequence) * number(step.micro_batch);
+  const double rows = std::max({tokens, number(model.vocab), number(model.positions)});
+  const double largest = std::max({rows * widest, widest * widest, tokens * number(model.vocab),
+                                   tokens * number(step.sequence) * number(model.heads),
+                                   number(model.layers) * number(model.hidden) * widest});
+  if (largest > kMostElements) return fmt::format("a tensor of {:.3g} elements", largest);
+  const double all = tokens * number(step.passes) * number(step.data);
+  if (all > kMostTokens) return fmt::format("{:.3g} tokens in a step", all);
+  return std::nullopt;
+}
 
 std::int64_t parameter_count(const Architecture& model) {
   std::int64_t block = block_products(model, model.experts) + 2 * norm_parameters(model);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace foretrace::training {
@@ -66,6 +67,10 @@ struct TrainingStep {
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   std::int64_t tokens() const { return sequence * micro_batch; }
 };
+
+/// "a tensor of 1e+20 elements", where a step is larger than anything that can be counted in 64
+/// bits or written down; empty for all others. What else must be right is check()'s (read.h).
+std::optional<std::string> what_is_too_large(const TrainingStep& step);
 
 /// Parameters of the whole model; tied weights once.
 std::int64_t parameter_count(const Architecture& model);

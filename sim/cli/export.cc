@@ -1,7 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "reports/compare/run_files.h"
 #include "reports/export/kineto_writer.h"
@@ -70,12 +75,23 @@ void export_csv(const ExportOptions& options, const std::vector<const Timeline*>
   say_written(options.output);
 }
 
+struct Format {
+  const char* name;
+  const char* what;  ///< it is, and where it goes without -o
+  void (*write)(const ExportOptions& options, const std::vector<const Timeline*>& timelines);
+};
+
+/// All of them: what --to takes, and what --help says of it.
+constexpr std::array kFormats{
+    Format{"perfetto", "one file for ui.perfetto.dev, RUN/trace.pftrace", export_perfetto},
+    Format{"kineto", "PyTorch profiler JSON, one file per process (for HTA), in RUN/kineto",
+           export_kineto},
+    Format{"csv", "one row per span, on stdout", export_csv},
+};
+
 int run_export(const ExportOptions& options) {
   const Run loaded = load_run(options.run);
-  const auto timelines = timelines_of(loaded);
-  if (options.to == "perfetto") export_perfetto(options, timelines);
-  if (options.to == "kineto") export_kineto(options, timelines);
-  if (options.to == "csv") export_csv(options, timelines);
+  std::ranges::find(kFormats, options.to, &Format::name)->write(options, timelines_of(loaded));
   return kDone;
 }
 
@@ -90,17 +106,18 @@ void add_export_command(CLI::App& app, int& exit_code) {
   command.add_option("run", options->run, "A run directory or a timeline file")
       ->required()
       ->option_text("RUN/");
-  command
-      .add_option("--to", options->to,
-                  "perfetto: one .pftrace for ui.perfetto.dev; kineto: PyTorch profiler JSON, one "
-                  "file per process (for HTA); csv: one row per span")
+  std::vector<std::string> names, meanings;
+  for (const Format& format : kFormats) {
+    names.emplace_back(format.name);
+    meanings.push_back(fmt::format("{}: {}", format.name, format.what));
+  }
+  command.add_option("--to", options->to, fmt::format("{}", fmt::join(meanings, "; ")))
       ->required()
-      ->check(CLI::IsMember({"perfetto", "kineto", "csv"}).description(""))
-      ->option_text("perfetto|kineto|csv");
+      ->check(CLI::IsMember(names).description(""))
+      ->option_text(fmt::format("{}", fmt::join(names, "|")));
   command
       .add_option("-o,--output", options->output,
-                  "perfetto: default RUN/trace.pftrace; kineto: directory, default RUN/kineto; "
-                  "csv: default stdout")
+                  "A file, or kineto's directory, instead of where it goes by itself")
       ->option_text("PATH");
   command.callback([options, &exit_code] { exit_code = run_export(*options); });
 }

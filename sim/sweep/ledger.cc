@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <thread>
 
@@ -45,9 +46,27 @@ Json head_of(const Sweep& sweep, std::size_t points) {
           {"points", points}};
 }
 
+/// The number of the point that a line is the row of; none for what no sweep has written.
+std::optional<std::size_t> point_of(std::string_view line, std::size_t points) {
+  const Json row = Json::parse(line, nullptr, false);
+  if (!row.is_object() || !row.contains("point")) return {};
+  const Json& point = row["point"];
+  if (!point.is_number_unsigned() || point >= points) return {};
+  const Json regions = row.value("regions", Json::array());
+  for (const Json& region : regions) {
+    if (!region.is_object()) return {};
+    for (const char* of : {"us", "low_us", "high_us"}) {
+      if (!region.contains(of)) return {};
+    }
+    if (!region.contains("name") || !region["name"].is_string()) return {};
+  }
+  return point.get<std::size_t>();
+}
+
 /// Adds a file's whole rows to `rows`; the length of what is whole, 0 where the first line is not.
 /// Throws UsageError for a file that is of something else.
-std::size_t read_rows(const std::filesystem::path& file, const std::string& head, Rows& rows) {
+std::size_t read_rows(const std::filesystem::path& file, const std::string& head,
+                      std::size_t points, Rows& rows) {
   const std::string text = read_text_file(file, kLargestLedger);
   std::size_t whole = 0;
   while (whole < text.size()) {
@@ -56,9 +75,9 @@ std::size_t read_rows(const std::filesystem::path& file, const std::string& head
     const std::string line = text.substr(whole, end - whole);
     if (whole == 0 && line != head) break;
     if (whole > 0) {
-      const Json row = Json::parse(line, nullptr, false);
-      if (!row.is_object() || !row.contains("point")) break;
-      rows.emplace(row["point"].get<std::size_t>(), line);
+      const auto point = point_of(line, points);
+      if (!point) break;
+      rows.emplace(*point, line);
     }
     whole = end + 1;
   }
@@ -80,7 +99,7 @@ Ledger::Ledger(const std::filesystem::path& file, const Sweep& sweep, std::size_
   if (file_.has_parent_path()) make_directory(file_.parent_path());
   Rows rows;
   for (const std::filesystem::path& part : parts()) {
-    const std::size_t whole = read_rows(part, head_, rows);
+    const std::size_t whole = read_rows(part, head_, points_, rows);
     if (part == own_) whole_ = whole;
   }
   for (const auto& [point, line] : rows) done_.insert(point);
@@ -118,7 +137,7 @@ std::vector<Json> Ledger::finish(const Against& against) {
   while (true) {
     rows.clear();
     read = parts();
-    for (const std::filesystem::path& part : read) read_rows(part, head_, rows);
+    for (const std::filesystem::path& part : read) read_rows(part, head_, points_, rows);
     if (rows.size() >= points_) break;
     std::this_thread::sleep_for(kLook);
   }

@@ -15,19 +15,29 @@ namespace {
 
 using MeasuredJson = nlohmann::json;
 
+/// Throws UsageError for what is no count.
+std::int64_t whole(const MeasuredJson& c, const char* key, std::int64_t least = 1) {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  const MeasuredJson& value = c.at(key);
+  const bool is_whole = value.is_number_integer() && value >= least && value <= kMost;
+  if (is_whole) return value.get<std::int64_t>();
+  throw UsageError{
+      fmt::format("'{}' is {}, not a whole number from {} to {}", key, value.dump(), least, kMost)};
+}
+
 training::Architecture model_of(const MeasuredJson& c) {
   training::Architecture model;
   const bool gpt = c.at("style") == "gpt";
   model.name = c.at("style");
-  model.layers = c.at("layers");
-  model.hidden = c.at("hidden");
-  model.heads = c.at("heads");
-  model.kv_heads = c.at("kv_heads");
-  model.head_dim = c.at("head_dim");
-  model.ffn = c.at("ffn");
-  model.vocab = c.at("vocab");
+  model.layers = whole(c, "layers");
+  model.hidden = whole(c, "hidden");
+  model.heads = whole(c, "heads");
+  model.kv_heads = whole(c, "kv_heads");
+  model.head_dim = whole(c, "head_dim");
+  model.ffn = whole(c, "ffn");
+  model.vocab = whole(c, "vocab");
   model.tied = c.at("tied");
-  model.positions = gpt ? c.at("sequence").get<std::int64_t>() : 0;
+  model.positions = gpt ? whole(c, "sequence") : 0;
   model.gated = model.rms_norm = !gpt;
   model.biases = model.joined_qkv = gpt;
   return model;
@@ -36,14 +46,13 @@ training::Architecture model_of(const MeasuredJson& c) {
 training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   training::TrainingStep step;
   step.model = model_of(c);
-  step.sequence = c.at("sequence");
-  step.micro_batch = c.at("micro_batch");
-  step.passes =
-      std::max(c.at("accumulation").get<std::int64_t>(), c.at("microbatches").get<std::int64_t>());
+  step.sequence = whole(c, "sequence");
+  step.micro_batch = whole(c, "micro_batch");
+  step.passes = std::max(whole(c, "accumulation"), whole(c, "microbatches", 0));
   const std::string parallel = c.at("parallel");
   if (parallel == "ddp") step.sharding = training::Sharding::Ddp;
   if (parallel == "fsdp") step.sharding = training::Sharding::Fsdp;
-  const std::int64_t ranks = c.value("processes", std::int64_t{2});
+  const std::int64_t ranks = c.contains("processes") ? whole(c, "processes") : 2;
   if (parallel == "ddp" || parallel == "fsdp") step.data = ranks;
   if (parallel == "tp") step.tensor = ranks;
   if (parallel == "pp") step.pipeline = ranks;
@@ -53,7 +62,7 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   step.loss_parallel = c.at("loss_parallel");
   step.reshard = c.at("reshard_after_forward");
   step.float32_reduce = c.at("reduce_dtype") == "fp32";
-  step.bucket_bytes = c.at("bucket_cap_mb").get<std::int64_t>() << 20;
+  step.bucket_bytes = whole(c, "bucket_cap_mb") << 20;
   step.bucket_views = c.at("gradient_as_bucket_view");
   step.reduce_every_pass = !c.at("no_sync").get<bool>();
   const std::string recompute = c.at("recompute");
@@ -93,6 +102,7 @@ MeasuredStep measured_step(const MeasuredJson& line) {
     take_trace(line.at("ranks"), measured);
   }
   measured.step = step_of(line.at("configuration"), measured.refused);
+  if (const auto problem = training::what_is_too_large(measured.step)) throw UsageError{*problem};
   return measured;
 }
 
@@ -107,6 +117,8 @@ std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file)
     try {
       steps.push_back(measured_step(MeasuredJson::parse(line)));
     } catch (const MeasuredJson::exception& error) {
+      throw UsageError{fmt::format("{}:{}: {}", file.string(), number, error.what())};
+    } catch (const UsageError& error) {
       throw UsageError{fmt::format("{}:{}: {}", file.string(), number, error.what())};
     }
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 #include "models/machine/machine.h"
 #include "reports/timeline/statistics.h"
@@ -30,8 +31,15 @@ std::string machine_of(std::string_view gpu) {
   return found == kMachines.end() ? std::string{} : std::string{found->second};
 }
 
+/// A count; an empty cell is 0.
 std::int64_t whole(const CsvLine& line, std::string_view column) {
-  return static_cast<std::int64_t>(line.number(column));
+  constexpr double kMost = 1e9;
+  const double value = line.number(column);
+  if (value < 0 || value > kMost || value != std::floor(value)) {
+    throw UsageError{fmt::format("{}: {} is {}, not a whole number from 0 to {}", line.where(),
+                                 column, line.text(column), kMost)};
+  }
+  return static_cast<std::int64_t>(value);
 }
 
 double seconds_of(const CsvLine& line, double tokens, double gpus) {
@@ -108,12 +116,13 @@ PublishedStep published_step(const CsvLine& line) {
   published.machine = machine_of(published.gpu);
   published.quality = line.text("quality").empty() ? 'C' : line.text("quality").front();
   published.gpus = std::max<std::int64_t>(1, whole(line, "gpus"));
-  published.one_node = published.gpus <= whole(line, "gpus_per_node");
+  const std::int64_t in_a_node = std::max<std::int64_t>(1, whole(line, "gpus_per_node"));
+  published.one_node = published.gpus <= in_a_node;
   training::TrainingStep& step = published.step;
   step.sequence = whole(line, "seq_len");
   step.micro_batch = std::max<std::int64_t>(1, whole(line, "micro_batch"));
   step.data = published.gpus;
-  step.nodes = published.one_node ? 1 : published.gpus / whole(line, "gpus_per_node");
+  step.nodes = published.one_node ? 1 : published.gpus / in_a_node;
   const std::int64_t batch = whole(line, "global_batch");
   step.passes = std::max<std::int64_t>(1, batch / (step.micro_batch * step.data));
   step.model.layers = whole(line, "layers");
@@ -126,7 +135,10 @@ PublishedStep published_step(const CsvLine& line) {
   const bool full = line.text("recompute").starts_with("full");
   if (full) step.recompute = training::Recompute::Full;
   describe_mpt(line, step);
-  const auto tokens = static_cast<double>(batch * step.sequence);
+  if (const auto problem = training::what_is_too_large(step)) {
+    throw UsageError{fmt::format("{}: {}", line.where(), *problem)};
+  }
+  const auto tokens = static_cast<double>(batch) * static_cast<double>(step.sequence);
   published.seconds = seconds_of(line, tokens, static_cast<double>(published.gpus));
   published.flops = 6 * tokens *
                     (line.number("params_b") * 1e9 +

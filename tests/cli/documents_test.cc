@@ -3,6 +3,7 @@
 // is the file of that name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 #include <sstream>
 
@@ -42,10 +43,12 @@ void write_shown_files(const std::string& markdown, const Scratch& scratch) {
 }
 
 class Document : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(All, Document, testing::Values("README.md", "scenarios/README.md"),
-                         [](const auto& tested) {
-                           return std::string{tested.param[0] == 'R' ? "Root" : "Scenarios"};
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, Document, testing::Values("README.md", "scenarios/README.md", "reports/gallery/README.md"),
+    [](const auto& tested) {
+      const std::string name = tested.param;
+      return name[0] == 'R' ? "Root" : name[0] == 's' ? "Scenarios" : "Gallery";
+    });
 
 TEST_P(Document, HasCommandsThatRunAsTheyStand) {
   const auto commands = console_commands(read_file(data_directory() / GetParam()));
@@ -67,9 +70,50 @@ TEST(Documents, ShowAScenarioThatPassesCheck) {
   EXPECT_EQ(check.exit_code, 0) << check.err;
 }
 
+TEST(Documents, HaveARowForEveryMachineFile) {
+  const fs::path directory = data_directory() / "models/machines";
+  const std::string text = read_file(directory / "README.md");
+  for (const auto& entry : fs::directory_iterator{directory}) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string name = entry.path().stem().string();
+    EXPECT_NE(text.find("[" + name + "](" + name + ".yaml)"), std::string::npos) << name;
+  }
+}
+
+TEST(Documents, DeclareNoCommandThatIsNotOffered) {
+  const std::string declared = read_file(data_directory() / "sim/cli/commands.h");
+  const std::string help = Scratch{}.run("foretrace --help").out;
+  const std::regex declaration{"void add_([a-z_]+)_command\\("};
+  std::size_t commands = 0;
+  for (std::sregex_iterator at{declared.begin(), declared.end(), declaration}, end; at != end;
+       ++at) {
+    std::string name = (*at)[1];
+    std::ranges::replace(name, '_', '-');
+    EXPECT_NE(help.find("\n  " + name + " "), std::string::npos) << name;
+    ++commands;
+  }
+  EXPECT_GT(commands, 20U);
+}
+
+TEST(Documents, DeclareNoWriterThatExportDoesNotOffer) {
+  const std::string command = read_file(data_directory() / "sim/cli/export.cc");
+  const std::regex declaration{"void (write_[a-z_]+)\\("};
+  std::size_t writers = 0;
+  for (const auto& entry : fs::directory_iterator{data_directory() / "reports/export"}) {
+    if (entry.path().extension() != ".h") continue;
+    const std::string text = read_file(entry.path());
+    for (std::sregex_iterator at{text.begin(), text.end(), declaration}, end; at != end; ++at) {
+      EXPECT_NE(command.find((*at)[1]), std::string::npos) << (*at)[1];
+      ++writers;
+    }
+  }
+  EXPECT_GE(writers, 3U);
+}
+
 TEST(Documents, NameOnlyFilesThatExist) {
   const fs::path root = data_directory();
-  for (const char* document : {"README.md", "CONTRIBUTING.md", "scenarios/README.md"}) {
+  for (const char* document :
+       {"README.md", "CONTRIBUTING.md", "scenarios/README.md", "reports/gallery/README.md"}) {
     const std::string text = read_file(root / document);
     int links = 0;
     // Markdown links: ](target)

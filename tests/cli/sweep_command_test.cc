@@ -90,6 +90,16 @@ TEST(SweepCommand, KilledThreeTimesEndsWithTheSameFile) {
   EXPECT_EQ(read_file(scratch.path() / "killed.jsonl"), read_file(scratch.path() / "whole.jsonl"));
 }
 
+TEST(SweepCommand, PredictsAgainWhatARowThatNoSweepWritesStandsFor) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch.run(kSmallSweep + "-j 2 -o whole.jsonl").exit_code, 0);
+  for (const char* row : {R"({"point":"a"})", R"({"point":99})", R"({"point":0,"regions":[1]})"}) {
+    scratch.run("head -1 whole.jsonl > odd.jsonl; echo '" + std::string{row} + "' >> odd.jsonl");
+    ASSERT_EQ(scratch.run(kSmallSweep + "-j 2 -o odd.jsonl --csv odd.csv").exit_code, 0) << row;
+    EXPECT_EQ(read_file(scratch.path() / "odd.jsonl"), read_file(scratch.path() / "whole.jsonl"));
+  }
+}
+
 /// Each process finds its rank where mpirun puts it; the first joins the parts.
 TEST(SweepCommand, OfTwoProcessesEndsWithTheSameFile) {
   const Scratch scratch;

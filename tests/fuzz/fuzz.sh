@@ -10,31 +10,34 @@ runs=${1:-1000000}
 shift || true
 readers=("$@")
 [ ${#readers[@]} -gt 0 ] ||
-  readers=(nccl_tests_csv nccl_tests_log products kineto environment machine timeline scenario arguments)
+  readers=(nccl_tests_csv nccl_tests_log products kineto environment machine timeline scenario arguments
+    training_steps published_steps figures blind_round sweep sweep_rows config nsight marked_document)
 
 sanitize=address,undefined
 target=fuzz_readers
-guide=$PWD/tests/fuzz/coverage.cmake
+guide=(-DCMAKE_PROJECT_foretrace_INCLUDE="$PWD/tests/fuzz/coverage.cmake")
 if "${CXX:-c++}" --version | grep -q clang; then
-  sanitize=fuzzer-no-link,$sanitize target=libfuzzer_readers guide=
+  sanitize=fuzzer-no-link,$sanitize target=libfuzzer_readers guide=()
 fi
 launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g1" \
-  -DCMAKE_PROJECT_foretrace_INCLUDE="$guide" -DFORETRACE_SANITIZE="$sanitize" \
-  -DFORETRACE_HW=OFF -DCMAKE_UNITY_BUILD=ON \
-  "${launcher[@]}" >&2
+  -DFORETRACE_SANITIZE="$sanitize" -DFORETRACE_HW=OFF -DCMAKE_UNITY_BUILD=ON \
+  "${guide[@]}" "${launcher[@]}" >&2
 cmake --build build/fuzz --target "$target" >&2
 
 program=build/fuzz/tests/fuzz/$target
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=0
 export FORETRACE_MACHINES=$PWD/tests/fuzz/machines  # a base that is read in no time
+if [ -d /dev/shm ]; then export TMPDIR=/dev/shm; fi  # of readers that take a file
 longest=1024  # bytes: most of what breaks a reader is short, and a YAML of 4 KiB takes four times as long
 for reader in "${readers[@]}"; do
   seeds=("tests/fuzz/corpus/$reader")
   case $reader in
     scenario) seeds+=(scenarios tests/scenarios/data) ;;
     machine) seeds+=(models/machines) ;;
+    config) seeds+=(scenarios/architectures) ;;
+    nsight) longest=12288 ;;  # the smallest database with its tables has 8 KiB
   esac
   if [ "$target" = fuzz_readers ]; then
     "$program" "$reader" --runs "$runs" --longest "$longest" --last "build/fuzz/$reader.last" "${seeds[@]}"

@@ -147,6 +147,15 @@ constexpr std::array kReaders{
     FuzzedReader{"products", read_as_products},
     FuzzedReader{"kineto", read_as_kineto},
     FuzzedReader{"arguments", read_as_arguments},
+    FuzzedReader{"training_steps", read_as_training_steps},
+    FuzzedReader{"published_steps", read_as_published_steps},
+    FuzzedReader{"figures", read_as_figures},
+    FuzzedReader{"blind_round", read_as_blind_round},
+    FuzzedReader{"sweep", read_as_sweep},
+    FuzzedReader{"sweep_rows", read_as_sweep_rows},
+    FuzzedReader{"config", read_as_config},
+    FuzzedReader{"nsight", read_as_nsight},
+    FuzzedReader{"marked_document", read_as_marked_document},
 };
 
 }  // namespace

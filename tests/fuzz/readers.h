@@ -15,6 +15,19 @@ struct FuzzedReader {
 /// A line of the bytes is an argument. Commands are parsed and not run.
 void read_as_arguments(std::string_view bytes);
 
+// file_readers.cc
+void read_as_training_steps(std::string_view bytes);
+void read_as_published_steps(std::string_view bytes);
+void read_as_figures(std::string_view bytes);
+void read_as_blind_round(std::string_view bytes);
+void read_as_sweep_rows(std::string_view bytes);
+void read_as_nsight(std::string_view bytes);
+void read_as_marked_document(std::string_view bytes);
+
+// question_readers.cc
+void read_as_sweep(std::string_view bytes);
+void read_as_config(std::string_view bytes);
+
 std::span<const FuzzedReader> readers();
 
 /// Null when there is none of this name.

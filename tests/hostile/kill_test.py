@@ -23,6 +23,10 @@ SCENARIO = "scenarios/examples/prefetch_two_streams.yaml"
 MEASURED = "reports/measured/prefetch_two_streams/measured.timeline.json"
 FIT = ("fit reports/measured/calibrate_threads --machine h200-nvswitch-8 -o made.yaml --without gpu --without copy"
        " --without kernel --without gemm --without nccl")
+PLAN = ("plan gpt2 --gpus 2 --sequence 1024 --keep tensor=1 --keep pipeline=1 --keep micro=1 --keep recompute=none"
+        " --top 1 -o made.html -o made.json -o made.csv --write-scenario 1 made.yaml")
+SWEEP = "sweep scenarios/nccl/all_reduce.yaml --set large=1MiB,4MiB"
+TRACE = Path(__file__).parent.parent / "fuzz/corpus/kineto/all_reduce_between_kernels.json"
 ENOUGH_S = 300
 MANY = 200  # moments; with fewer, commands that take seconds are left out
 
@@ -57,6 +61,15 @@ COMMANDS = [
     Command("fit --residuals",
             "fit reports/measured/calibrate_copies --machine h200-nvswitch-8 --judge --residuals made.csv",
             "fit reports/measured/calibrate_copies --machine h100-nvswitch-8 --judge --residuals made.csv", ["made.csv"]),
+    Command("accuracy", "accuracy --blind-only -o made.md", "accuracy --blind-only --blind rounds -o made.md",
+            ["made.md"]),
+    Command("plan", f"{PLAN} --global-batch 8", f"{PLAN} --global-batch 16",
+            ["made.html", "made.json", "made.csv", "made.yaml"], 0.5, slow=True),
+    Command("explain", "explain straggler -o made.md", "explain straggler --format json -o made.md", ["made.md"]),
+    Command("sweep --csv", f"{SWEEP} --set ranks=2 -o made_2.jsonl --csv made.csv",
+            f"{SWEEP} --set ranks=4 -o made_4.jsonl --csv made.csv", ["made.csv"]),
+    Command("import", "import one.json -o made --scenario made.yaml", "import two.json -o made --scenario made.yaml",
+            ["made/measured.timeline.json", "made.yaml"]),
     Command("fit", f"{FIT} --name one", f"{FIT} --name two", ["made.yaml"], 0.5, slow=True),
 ]
 
@@ -181,6 +194,11 @@ def main():
         (scratch / name).symlink_to(root / name)
     to_its_end(program, f"simulate {SCENARIO} --machine h200-nvswitch-8 -o run", scratch)
     shutil.copy(scratch / MEASURED, scratch / "run")
+    to_its_end(program, "simulate scenarios/explain/straggler.yaml -o straggler", scratch)
+    for name in ("one.json", "two.json"):
+        shutil.copy(TRACE, scratch / name)
+    (scratch / "rounds").mkdir()
+    (scratch / "rounds/round-4").symlink_to(root / "reports/blind/round-4")
 
     problems = []
     killed = 0

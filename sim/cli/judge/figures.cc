@@ -12,11 +12,10 @@
 #include "reports/table/text_table.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/csv.h"
 #include "scenarios/text/data_directory.h"
-#include "scenarios/values/quantity.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/predict_all.h"
+#include "sim/cli/judge/published_figures.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -32,53 +31,19 @@ struct FigureOptions {
   OutputOptions output;
 };
 
-struct Figure {
-  std::string set, name, scenario, region;
-  double published_ns = 0;
-  double predicted_ns = 0;
-  bool learned = false;  ///< a parameter that decides it learned from it
-  double error() const { return predicted_ns / published_ns - 1; }
-};
-
-/// A time with its unit, in ns; empty for anything else.
-std::optional<double> time_ns(const std::string& text) {
-  const auto no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' is not a time", name), "", 0}};
-  };
-  const auto parsed = parse_quantity(text, no_names);
-  if (!parsed || parsed->unit != kTime || parsed->constant <= 0) return std::nullopt;
-  return parsed->constant.convert_to<double>() / 1e3;
-}
-
-std::vector<Figure> read_figures(const fs::path& file) {
-  std::vector<Figure> figures;
-  for (const CsvLine& line : read_csv(file)) {
-    const std::string published{line.text("published")};
-    const auto ns = time_ns(published);
-    if (!ns) {
-      throw UsageError{fmt::format("{}: '{}' is no time with a unit\n  hint: as in 0.5062s",
-                                   line.where(), published)};
-    }
-    figures.push_back({std::string{line.text("set")}, std::string{line.text("figure")},
-                       std::string{line.text("scenario")}, std::string{line.text("region")}, *ns});
-  }
-  if (figures.empty()) throw UsageError{fmt::format("{}: there is no figure", file.string())};
-  return figures;
-}
-
 /// Beside the caller, or where foretrace's own files are.
 std::string scenario_file(const std::string& name) { return shipped_file(name).string(); }
 
-void predict(std::vector<Figure>& figures, const FigureOptions& options) {
+void predict(std::vector<PublishedFigure>& figures, const FigureOptions& options) {
   std::vector<std::string> names;
   std::vector<Program> programs;
-  for (const Figure& figure : figures) {
+  for (const PublishedFigure& figure : figures) {
     if (std::ranges::find(names, figure.scenario) != names.end()) continue;
     names.push_back(figure.scenario);
     programs.push_back(load_scenario(scenario_file(figure.scenario), {}));
   }
   const auto predictions = predict_all(programs, changed_machine(options.machine, options.with));
-  for (Figure& figure : figures) {
+  for (PublishedFigure& figure : figures) {
     const auto at = std::ranges::find(names, figure.scenario) - names.begin();
     const auto& prediction = predictions[static_cast<std::size_t>(at)];
     if (!prediction) {
@@ -102,10 +67,11 @@ void predict(std::vector<Figure>& figures, const FigureOptions& options) {
 constexpr double kTie = 0.01;
 
 /// Pairs of one set that are further apart than the tolerance, and come in the other order.
-std::vector<std::string> turned_round(const std::vector<Figure>& figures, double tolerance) {
+std::vector<std::string> turned_round(const std::vector<PublishedFigure>& figures,
+                                      double tolerance) {
   std::vector<std::string> pairs;
-  for (const Figure& a : figures) {
-    for (const Figure& b : figures) {
+  for (const PublishedFigure& a : figures) {
+    for (const PublishedFigure& b : figures) {
       const bool is_less = a.set == b.set && a.published_ns * (1 + tolerance) < b.published_ns;
       if (!is_less || a.predicted_ns <= b.predicted_ns * (1 + kTie)) continue;
       pairs.push_back(
@@ -115,13 +81,13 @@ std::vector<std::string> turned_round(const std::vector<Figure>& figures, double
   return pairs;
 }
 
-TextTable table_of(const std::vector<Figure>& figures, double tolerance) {
+TextTable table_of(const std::vector<PublishedFigure>& figures, double tolerance) {
   using enum TextTable::Align;
   TextTable table;
   for (const char* heading : {"set", "figure", "region"}) table.column(heading, Left);
   for (const char* heading : {"published", "predicted", "error"}) table.column(heading, Right);
   for (const char* heading : {"standing", "verdict"}) table.column(heading, Left);
-  for (const Figure& figure : figures) {
+  for (const PublishedFigure& figure : figures) {
     table.row({figure.set, figure.name, figure.region, format_time(figure.published_ns),
                format_time(figure.predicted_ns), format_signed_percent(figure.error()),
                figure.learned ? "fit" : "prediction",
@@ -130,10 +96,11 @@ TextTable table_of(const std::vector<Figure>& figures, double tolerance) {
   return table;
 }
 
-std::string json_of(const std::vector<Figure>& figures, const std::vector<std::string>& pairs) {
+std::string json_of(const std::vector<PublishedFigure>& figures,
+                    const std::vector<std::string>& pairs) {
   using Json = nlohmann::ordered_json;
   Json rows = Json::array();
-  for (const Figure& figure : figures) {
+  for (const PublishedFigure& figure : figures) {
     rows.push_back({{"set", figure.set},
                     {"figure", figure.name},
                     {"scenario", figure.scenario},
@@ -151,11 +118,11 @@ std::string json_of(const std::vector<Figure>& figures, const std::vector<std::s
 
 int run_figures(const FigureOptions& options) {
   const double tolerance = parse_percent(options.tolerance, "--tolerance");
-  std::vector<Figure> figures = read_figures(options.table);
+  std::vector<PublishedFigure> figures = read_figures(options.table);
   predict(figures, options);
   const std::vector<std::string> pairs = turned_round(figures, tolerance);
   const auto outside = std::ranges::count_if(
-      figures, [&](const Figure& figure) { return std::abs(figure.error()) > tolerance; });
+      figures, [&](const PublishedFigure& figure) { return std::abs(figure.error()) > tolerance; });
   const TextTable table = table_of(figures, tolerance);
   std::string text = table.markdown();
   text += fmt::format("\n{} of {} figures outside {}; {}\n", outside, figures.size(),

@@ -111,7 +111,7 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App& command =
       add_subcommand(app, "sweep", "Predict a scenario for every combination of values",
-                     "foretrace sweep scenarios/nccl/all_reduce.yaml --set size=1MiB..64MiB:x4 "
+                     "foretrace sweep scenarios/nccl/all_reduce.yaml --set large=1MiB..64MiB:x4 "
                      "--set ranks=2,8 --with nvlink=1x,0.5x -o sweep.jsonl --csv sweep.csv");
   command.add_option("file", options->file, "Scenario file")->required();
   command.add_option("-m,--machine", options->machines, "Machine models, with commas between")

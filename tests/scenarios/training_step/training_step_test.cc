@@ -271,6 +271,18 @@ TEST(TrainingStepRefusal, IsReplicasThatAreNotWhole) {
       HasSubstr("3 processes are not whole replicas of 2"));
 }
 
+TEST(TrainingStepRefusal, IsOfSizesThatCannotBeCountedOrWrittenDown) {
+  for (const char* batch : {"{sequence: 1000000000, micro: 1000}", "{sequence: 1000000000}"}) {
+    EXPECT_THAT(problems(scenario(fmt::format("{{{}, batch: {}}}", kModel, batch), 1)),
+                HasSubstr("elements"));
+  }
+  EXPECT_THAT(
+      problems(scenario("{model: {style: gpt, layers: 100000000, hidden: 64, heads: 1, ffn: 64, "
+                        "vocab: 100}, batch: {sequence: 16}}",
+                        1)),
+      HasSubstr("100000000 layers; at most 4096 are expanded"));
+}
+
 TEST(TrainingStepText, IsAScenarioThatReadsTheSame) {
   const std::string text =
       scenario(fmt::format("{{{}, batch: {{sequence: 128}}, sharding: fsdp}}", kModel), 2);

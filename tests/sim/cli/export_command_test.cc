@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "reports/timeline/timeline_json.h"
 #include "sim/cli/commands.h"
@@ -49,6 +50,18 @@ class ExportCommand : public testing::Test {
   }
   test::TemporaryDirectory directory_;
 };
+
+TEST_F(ExportCommand, WritesEveryFormatThatItOffers) {
+  const std::string help = test::run_command(add_export_command, {"export", "--help"}).out;
+  const auto begin = help.find("\n  --to ") + 8;
+  std::istringstream formats{help.substr(begin, help.find_first_of(" \n", begin) - begin)};
+  std::size_t count = 0;
+  for (std::string format; std::getline(formats, format, '|'); ++count) {
+    EXPECT_EQ(run_export({format, "-o", (directory_ / format).string()}).exit_code, kDone);
+    EXPECT_TRUE(std::filesystem::exists(directory_ / format)) << format;
+  }
+  EXPECT_GE(count, 3U) << help;
+}
 
 TEST_F(ExportCommand, WritesBothTimelinesIntoOnePerfettoTrace) {
   const auto ran = run_export({"perfetto"});

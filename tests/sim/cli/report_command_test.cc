@@ -194,6 +194,7 @@ TEST_F(ReportCommand, NamesARegionByItsSizeAndDrawsItsBandwidth) {
   std::ofstream{directory_ / "two_kernels.yaml"} << R"(schema_version: 1
 name: two_kernels
 streams: {copy: {flags: non_blocking}}
+graphs: {g: {}}
 buffers:
   from: {memory: device, size: 64KiB}
   to: {memory: device, size: 64KiB}
@@ -207,6 +208,11 @@ threads:
               name: copied
               ops:
                 - memcpy_async: {dst: to, src: from, size: 4KiB * 4 ** i, stream: copy}
+          - graph_capture:
+              graph: g
+              stream: copy
+              ops: [memcpy_async: {dst: to, src: from, size: 2KiB * 4 ** i, stream: copy}]
+          - region: {name: replayed, ops: [graph_launch: {graph: g, stream: copy}]}
 )";
   const Program program = load_scenario(directory_ / "two_kernels.yaml");
   TimelineBuilder b{false};
@@ -215,6 +221,7 @@ threads:
   for (std::uint32_t process : {0U, 1U, 3U}) {
     for (std::uint64_t i = 0; i < 3; ++i) b.region(1, "copied", {2'048}, process, i);
   }
+  for (std::uint64_t i = 0; i < 3; ++i) b.region(5, "replayed", {2'048}, 0, i);
   std::filesystem::create_directories(directory_ / "run");
   write_timeline(b.timeline, directory_ / "run" / kPredictedFile);
   EXPECT_EQ(report({at("run")}).exit_code, kDone);
@@ -223,6 +230,8 @@ threads:
   EXPECT_THAT(html, HasSubstr("<td class=\"n muted\">0-1, 3</td>"));
   EXPECT_THAT(html, HasSubstr("<h3>copied: memcpy_async, d2d</h3>"));
   EXPECT_THAT(html, HasSubstr("predicted: 32 GB/s at 64 KiB"));  // 65536 B / 2048 ns
+  EXPECT_THAT(html, HasSubstr("<td class=\"w\">replayed 8 KiB</td>")) << "what its graph captured";
+  EXPECT_THAT(html, HasSubstr("<h3>replayed: memcpy_async, d2d</h3>"));
 }
 
 TEST_F(ReportCommand, WritesThePictureAloneAsWellFormedSvg) {

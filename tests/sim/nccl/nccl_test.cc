@@ -10,11 +10,13 @@
 namespace foretrace::test {
 namespace {
 
-const std::string kTwoRanks = R"(
-processes: 2
+const std::string kOneStream = R"(
 streams: {s: {flags: non_blocking}}
-buffers: {x: {memory: device, size: 1MB}}
 communicators: {world: {members: all_devices, init: rank}}
+)";
+const std::string kTwoRanks = kOneStream + R"(
+processes: 2
+buffers: {x: {memory: device, size: 1MB}}
 )";
 
 TEST(Collective, EndsForAllRanksOnceTheLastHasCome) {
@@ -48,12 +50,10 @@ Machine machine_with_chains() {
   return machine;
 }
 
-const std::string kThreeRanks = R"(
+const std::string kThreeRanks = kOneStream + R"(
 processes: 3
 environment: {NCCL_PROTO: LL, NCCL_ALGO: Ring}
-streams: {s: {flags: non_blocking}}
 buffers: {x: {memory: device, size: 4KB}}
-communicators: {world: {members: all_devices, init: rank}}
 )";
 
 TEST(Chain, OfCallsInARowIsFilledOnce) {

@@ -83,6 +83,17 @@ TEST(PublishedSteps, AreMeasuredAgainstOtherSourcesOfTheSameKindOnly) {
 
 TEST(PublishedSteps, NameTheLineThatIsWrong) {
   EXPECT_THROW(steps_of(line("mpt-1", "llm-foundry", "A100,8")), UsageError);
+  for (const char* row : {"A100-80GB-SXM,8,8,,bf16,1,1.5,448,none,step_s,1,,A",
+                          "A100-80GB-SXM,8,8,,bf16,1,900000000,900000000,none,step_s,1,,A",
+                          "A100-80GB-SXM,-8,8,,bf16,1,1,448,none,step_s,1,,A"}) {
+    EXPECT_THROW(steps_of(line("mpt-1", "llm-foundry", row)), UsageError) << row;
+  }
+}
+
+TEST(PublishedSteps, OnNodesOfUnknownSizeAreOnNodesOfOne) {
+  const auto steps =
+      steps_of(line("mpt-1", "llm-foundry", "A100-80GB-SXM,8,0,,bf16,1,1,448,none,step_s,1,,A"));
+  EXPECT_EQ(steps[0].step.nodes, 8);
 }
 
 }  // namespace

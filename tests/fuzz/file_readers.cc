@@ -1,0 +1,137 @@
+// Readers of tables and reports that take a file: the bytes are put into one in TMPDIR.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "reports/accuracy/blind_round.h"
+#include "reports/capture/captured_scenario.h"
+#include "reports/capture/captured_timeline.h"
+#include "reports/capture/nsight.h"
+#include "reports/page/marked_text.h"
+#include "reports/timeline/timeline_check.h"
+#include "scenarios/text/errors.h"
+#include "sim/cli/judge/published_figures.h"
+#include "sim/sweep/ledger.h"
+#include "sim/sweep/table.h"
+#include "sim/training/measured_steps.h"
+#include "sim/training/published_steps.h"
+#include "tests/fuzz/readers.h"
+
+namespace foretrace::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A directory of this process, removed when it ends well.
+class FuzzDirectory {
+ public:
+  FuzzDirectory()
+      : path_{fs::temp_directory_path() / ("foretrace_fuzz_" + std::to_string(::getpid()))} {
+    fs::create_directories(path_);
+  }
+  ~FuzzDirectory() {
+    std::error_code none;
+    fs::remove_all(path_, none);
+  }
+  FuzzDirectory(const FuzzDirectory&) = delete;
+  FuzzDirectory& operator=(const FuzzDirectory&) = delete;
+
+  /// A file in it with these bytes and no others.
+  fs::path file(const fs::path& name, std::string_view bytes) const {
+    const fs::path path = path_ / name;
+    if (name.has_parent_path()) fs::create_directories(path.parent_path());
+    std::ofstream{path, std::ios::binary} << bytes;
+    return path;
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+const FuzzDirectory& directory() {
+  static const FuzzDirectory once;
+  return once;
+}
+
+}  // namespace
+
+void read_as_training_steps(std::string_view bytes) {
+  try {
+    static_cast<void>(sim::read_measured_steps(directory().file("results.jsonl", bytes)));
+  } catch (const UsageError&) {
+  }
+}
+
+/// What is made of them without a simulation, too.
+void read_as_published_steps(std::string_view bytes) {
+  try {
+    const auto steps = sim::read_published_steps(directory().file("training.csv", bytes));
+    for (const sim::PublishedStep& step : steps) static_cast<void>(sim::yardstick(step, steps));
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_figures(std::string_view bytes) {
+  try {
+    static_cast<void>(read_figures(directory().file("figures.csv", bytes)));
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_blind_round(std::string_view bytes) {
+  try {
+    static_cast<void>(directory().file("rounds/round-1/evaluation-fuzz.csv", bytes));
+    static_cast<void>(load_blind_rounds(directory().path() / "rounds"));
+  } catch (const UsageError&) {
+  }
+}
+
+/// The rows of a sweep of 4 points that was stopped, behind their first line; when they are all
+/// there, its table.
+void read_as_sweep_rows(std::string_view bytes) {
+  const sweep::Sweep sweep{"fuzz.yaml", "name: fuzz", {{sweep::Kind::Set, "n", {"1", "2"}}}, {}};
+  constexpr std::size_t kPoints = 2;
+  static const std::string head = [&] {
+    const fs::path file = directory().path() / "head.jsonl";
+    sweep::Ledger{file, sweep, kPoints}.append({{"point", 0}});
+    std::string line;
+    std::ifstream in{file};
+    std::getline(in, line);
+    return line + "\n";
+  }();
+  try {
+    sweep::Ledger ledger{directory().file("rows.jsonl", head + std::string{bytes}), sweep, kPoints};
+    for (const std::size_t point : ledger.done()) {
+      if (point >= kPoints) std::abort();
+    }
+    if (ledger.done().size() == kPoints) static_cast<void>(sweep::csv_of(ledger.finish()));
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_nsight(std::string_view bytes) {
+  capture::Capture all;
+  try {
+    all.processes = capture::read_nsight(directory().file("report.sqlite", bytes), all.names);
+  } catch (const UsageError&) {
+    return;
+  }
+  if (what_is_wrong(capture::timeline_of(all)).has_value()) std::abort();
+}
+
+void read_as_marked_document(std::string_view bytes) {
+  try {
+    const std::string once = with_marked_text(bytes, "fuzz", "generated", "fuzz.md");
+    if (with_marked_text(once, "fuzz", "generated", "fuzz.md") != once) std::abort();
+  } catch (const UsageError&) {
+  }
+}
+
+}  // namespace foretrace::fuzz
