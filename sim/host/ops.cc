@@ -313,9 +313,14 @@ void HostThread::run(const Malloc& op) {
 void HostThread::run(const Free& op) {
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
+  if (pending_wakes_ > 0) {
+    retry_ = true;
+    block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
+    return;
+  }
   const Priced call = sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
   freed(device, buffer(op.buffer).size);
-  block(call, call.time, fmt::format("device {} to end its work (cudaFree)", device));
+  take(call);
 }
 
 void HostThread::run(const MallocAsync& op) {
