@@ -10,8 +10,8 @@ Duration of(Duration time, double share) {
   return Duration{std::llround(static_cast<double>(time.count()) * share)};
 }
 
-/// What calls that queue work take longer when another process does the same: 15 % more in 14
-/// regions of blind rounds 1 to 5 with two processes, 3 % more in 104 with one.
+/// What calls that queue work take longer when another process does the same: 16 % more in 14
+/// regions of blind rounds 1 to 5 with two processes, 2 % more in 118 with one.
 constexpr double kBesideAnother = 0.12;
 
 bool queues_work(Param param) {
