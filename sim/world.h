@@ -63,7 +63,11 @@ struct Process final : Context {
   std::vector<TicketRef> events;  ///< by EventId: the latest recording, or null
   std::vector<Semaphore> signals;
   std::vector<std::unique_ptr<GraphExec>> graphs;  ///< by GraphId
-  std::vector<TimePoint> in_call_until;            ///< of each host thread
+  struct InCall {
+    TimePoint until;
+    std::uint32_t device = 0;
+  };
+  std::vector<InCall> in_call_until;  ///< of each host thread
   std::vector<ContextUser*> users;
   Execution fault{};              ///< what lost the context; no op: it is intact
   std::vector<bool> peer_access;  ///< [device * devices + peer]

@@ -23,6 +23,7 @@ struct Copy {
   Route route{};
   Bytes size;
   bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
+  bool from_core = false;   ///< and small enough for the own cache of the core that copies
   bool to_fresh = false;    ///< into pageable memory whose pages were never touched
 };
 
@@ -41,6 +42,9 @@ inline constexpr std::uint32_t kReadsIntoCache = 2;
 /// Whether a copy that reads `size` of it finds that in the cache. Memory that the host has just
 /// written is as slow as memory.
 bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
+
+/// What a core's own cache holds of it, when an asynchronous copy reads it again and again.
+inline constexpr Bytes kCoreCache{2 << 20};
 
 /// From the call to its return, where it does not wait for the copy: with what the host moves
 /// itself.

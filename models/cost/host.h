@@ -15,7 +15,8 @@ struct Call {
   bool is_inner = false;         ///< made inside a call of torch.distributed, not from Python
   bool is_first = false;         ///< of its kind in the pass
   bool switches_device = false;  ///< for another device than the call before
-  std::uint32_t others = 0;      ///< other host threads of the process that are in a call
+  std::uint32_t others = 0;      ///< other host threads of the process that are in a call there
+  std::uint32_t processes = 0;   ///< other processes of the program
   std::uint32_t kernels = 1;     ///< that it launches
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "reports/table/text_table.h"
@@ -93,6 +94,33 @@ Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& fro
   return section;
 }
 
+std::string count_of_gpus(const std::string& number) {
+  return number + (number == "1" ? " GPU" : " GPUs");
+}
+
+/// Of each machine, and of programs of each number of GPUs, the newest round that has some.
+Section by_number_of_gpus(std::span<const BlindRound> rounds, const fs::path& from) {
+  std::map<std::tuple<std::string, std::size_t, std::string>, const BlindRound*> newest;
+  for (const BlindRound& round : rounds) {  // the newest ones last
+    for (const BlindRegion& region : round.regions) {
+      newest[{round.machine, region.gpus.size(), region.gpus}] = &round;
+    }
+  }
+  Section section{"Blind rounds by number of GPUs",
+                  "The newest round that has programs of so many GPUs.",
+                  figure_columns("GPUs, machine, round"),
+                  {}};
+  for (const auto& [key, round] : newest) {
+    const std::string& gpus = std::get<2>(key);
+    const fs::path file = round->directory / fmt::format("evaluation-{}.md", round->machine);
+    section.rows.push_back(figure_row(
+        {.text = fmt::format("{}, {}, {}", count_of_gpus(gpus), round->machine, round->name()),
+         .link = link_to(file, from)},
+        figures_where(round->regions, [&gpus](const auto& r) { return r.gpus == gpus; })));
+  }
+  return section;
+}
+
 Section round_by_kind(const BlindRound& round) {
   Section section{fmt::format("Round {} on {}, by kind of program", round.name(), round.machine),
                   "",
@@ -106,7 +134,7 @@ Section round_by_kind(const BlindRound& round) {
   section.rows.push_back(figure_row({.text = "all"}, figures_of_round(round)));
   for (const std::string& number : gpus) {
     section.rows.push_back(
-        figure_row({.text = number + (number == "1" ? " GPU" : " GPUs")},
+        figure_row({.text = count_of_gpus(number)},
                    figures_where(round.regions, [&](const auto& r) { return r.gpus == number; })));
   }
   for (const std::string& kind : kinds) {
@@ -216,6 +244,7 @@ AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
   const BlindRound& newest = newest_of(rounds, machine);
   AccuracyPage page{fmt::format("{}, blind round {}).", headline(newest), newest.number), {}};
   page.sections.push_back(rounds_over_time(rounds, from));
+  page.sections.push_back(by_number_of_gpus(rounds, from));
   // The newest round of each machine and number of GPUs, the asked one first.
   std::map<std::pair<int, std::string>, const BlindRound*> last;
   for (const BlindRound& round : rounds) last[{round.gpus, round.machine}] = &round;

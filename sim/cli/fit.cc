@@ -60,8 +60,10 @@ std::vector<std::string> missing_classes(const FitResult& result) {
   for (const Param param : result.fitted) determined[std::string{class_of(param)}] = true;
   const bool one_gpu = result.machine.nodes * result.machine.gpus_per_node == 1;
   std::vector<std::string> missing;
-  for (const char* name : {"host", "gpu", "copy", "kernel", "gemm", "nccl"}) {
-    if (one_gpu && std::string{name} == "nccl") continue;
+  // Where products.* is known, nothing is predicted by gemm.*.
+  const bool by_products = result.machine.has(Param::ProductsStart);
+  for (const std::string name : {"host", "gpu", "copy", "kernel", "gemm", "nccl"}) {
+    if ((one_gpu && name == "nccl") || (by_products && name == "gemm")) continue;
     const auto found = determined.find(name);
     if (found != determined.end() && !found->second) missing.emplace_back(name);
   }

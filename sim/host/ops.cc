@@ -315,11 +315,16 @@ void HostThread::run(const Malloc& op) {
 void HostThread::run(const Free& op) {
   const std::uint32_t device = buffer(op.buffer).device;
   World::for_each_stream(process_, device, [this](StreamQueue& queue) { wait_for_stream(queue); });
+  if (pending_wakes_ > 0) {
+    retry_ = true;
+    block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
+    return;
+  }
   const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemFree);
   const Priced call = by_nccl ? sized_call(Param::NcclMemFree, Param::NcclMemFreePerByte, op.buffer)
                               : sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
   freed(device, buffer(op.buffer).size);
-  block(call, call.time, fmt::format("device {} to end its work (cudaFree)", device));
+  take(call);
 }
 
 void HostThread::run(const MallocAsync& op) {

@@ -204,19 +204,25 @@ cost::Call HostThread::begin_call(Param param) {
   call.is_inner = current_.op->lowered && param != Param::NcclHostCollective;
   const auto kind = static_cast<std::size_t>(param);
   call.is_first = !called_before_[kind];
+  // PyTorch's calls were measured in two processes at once.
+  const bool plain = machine_.has(param) && machine_.call_time(param) == machine_.time(param);
+  if (!call.is_inner && plain) call.processes = program_.processes - 1;
   called_before_[kind] = true;
   auto& until = process_.in_call_until;
   if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;
   const TimePoint now = engine_.now();
-  for (std::size_t i = 0; i < until.size(); ++i) call.others += i != slot_ && until[i] > now;
+  for (std::size_t i = 0; i < until.size(); ++i) {
+    call.others += i != slot_ && until[i].until > now && until[i].device == device_;
+  }
   Reading read{machine_};
-  until[slot_] = now + cost::call_time(read, call);
+  until[slot_] = {now + cost::call_time(read, call), device_};
   return call;
 }
 
 cost::Call HostThread::begin_call(Param param, std::uint32_t device) {
+  const bool switches = switches_to(device);
   cost::Call call = begin_call(param);
-  call.switches_device = switches_to(device);
+  call.switches_device = switches;
   return call;
 }
 

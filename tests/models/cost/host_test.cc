@@ -80,6 +80,15 @@ TEST(CallTime, GrowsByAShareOfItselfForEachOtherThreadThatCalls) {
       << "a machine that says nothing of it";
 }
 
+TEST(CallTime, ThatQueuesWorkIsAnEighthLongerBesideOtherProcesses) {
+  const Machine machine = host_machine();
+  EXPECT_EQ(answer(machine, call_time, Call{.param = HostLaunchKernel, .processes = 1}), 4480_ns);
+  EXPECT_EQ(answer(machine, call_time, Call{.param = HostLaunchKernel, .processes = 7}), 4480_ns);
+  EXPECT_EQ(
+      answer(machine_of({{HostQuery, 3e-6}}), call_time, Call{.param = HostQuery, .processes = 1}),
+      3_us);
+}
+
 TEST(CallTime, OfAnotherDeviceHasASwitchThatNobodyHoldsUp) {
   const Call call{.param = HostLaunchKernel, .switches_device = true, .others = 1};
   EXPECT_EQ(answer(host_machine(), call_time, call), 6_us + 250_ns);
@@ -104,6 +113,10 @@ TEST(SizedCallTime, IsAFixedPartAndBytesOverARate) {
   EXPECT_EQ(answer(allocates, sized_call_time, Call{.param = HostMalloc}, HostMallocPerByte,
                    Bytes{1'000'000}),
             20_us);
+  EXPECT_EQ(answer(allocates, sized_call_time, Call{.param = HostMalloc, .processes = 1},
+                   HostMallocPerByte, Bytes{1'000'000}),
+            25_us)
+      << "half of the fixed part more: one process after the other";
 }
 
 TEST(WakeTime, DependsOnWhatWasWaitedFor) {

@@ -116,6 +116,9 @@ TEST_F(BlindRounds, OfMoreGpusComeLastEachWithTablesOfItsOwnAndGiveNoHeadline) {
   const std::string text = accuracy_markdown(accuracy_page(rounds, {}, "m", root_));
   EXPECT_THAT(text, HasSubstr("median error 10.0 %"));
   EXPECT_THAT(text, HasSubstr("| [four-gpus-7, m](four-gpus-7/evaluation-m.md) | 1 | 30.0 % |"));
+  EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation-m.md) | 1 | 10.0 % |"));
+  EXPECT_LT(text.find("| [2 GPUs, m, 1]"), text.find("| [4 GPUs, m, four-gpus-7]"));
+  EXPECT_LT(text.find("| [4 GPUs, m, four-gpus-7]"), text.find("| [8 GPUs, m, eight-gpus-2]"));
   EXPECT_THAT(text, HasSubstr("## Round eight-gpus-2 on m, by kind of program"));
   EXPECT_THAT(text, HasSubstr("| 8 GPUs | 1 | 40.0 % |"));
 }

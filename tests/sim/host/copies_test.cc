@@ -140,5 +140,54 @@ threads:
   EXPECT_EQ(us(device_spans(t, "direct")[0].end_ns - device_spans(t, "direct")[0].begin_ns), 10);
 }
 
+/// Clears at 1000 bytes per us what was freed; a second thread holds a call up by its own time.
+Machine busy_driver() {
+  Machine machine = unit_machine();
+  machine.set(Param::HostClearBandwidth, {1e9, 0, ParameterClass::Assumed, "", ""});
+  machine.set(Param::HostContention, {1, 0, ParameterClass::Assumed, "", ""});
+  return machine;
+}
+
+TEST(Free, LetsItsMemoryBeClearedOnceTheKernelsHaveEnded) {
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}}
+buffers: {x: {memory: device, size: 300000B}, y: {memory: device, size: 8B}}
+threads:
+  main:
+    - spin: {id: k, stream: a, duration: 500us}
+    - free: {id: f, buffer: x}
+    - malloc: {id: m, buffer: y}
+)",
+                             busy_driver());
+  const double ended = us(device_spans(t, "k")[0].end_ns);
+  EXPECT_GE(us(host_spans(t, "f")[0].end_ns), ended);
+  EXPECT_GE(us(host_spans(t, "m")[0].end_ns), ended + 300) << "300 us to clear 300 kB";
+  EXPECT_LE(us(host_spans(t, "m")[0].end_ns), ended + 310);
+}
+
+/// Of ten launches beside those of another thread, which are for this device.
+double ten_launches_beside(const std::string& device) {
+  const Timeline t = predict(
+      "devices: 2\nstreams: {a: {flags: non_blocking}, b: {flags: non_blocking, device: " + device +
+          R"(}}
+threads:
+  one:
+    - host_barrier: {}
+    - repeat: {times: 10, ops: [{spin: {id: k, stream: a, duration: 1us}}]}
+  two:
+    - host_barrier: {}
+    - repeat: {times: 10, ops: [{spin: {stream: b, duration: 1us}}]}
+)",
+      busy_driver());
+  const auto calls = host_spans(t, "k");
+  return us(calls.back().end_ns - calls.front().begin_ns);
+}
+
+TEST(Calls, OfThreadsForOneGpuHoldEachOtherUp) { EXPECT_GE(ten_launches_beside("0"), 15); }
+
+TEST(Calls, OfThreadsForDifferentGpusDoNotHoldEachOtherUp) {
+  EXPECT_LE(ten_launches_beside("1"), 12);
+}
+
 }  // namespace
 }  // namespace foretrace::test
