@@ -76,6 +76,7 @@ struct Process final : Context {
   struct Registration {
     int count = 0;           ///< of the program's calls
     bool is_mapped = false;  ///< by the peers
+    bool by_graph = false;   ///< kept until the graph goes
   };
   std::map<std::pair<CommId, BufferId>, Registration> registrations;
   std::vector<HostRead> host_reads;  ///< by BufferId

@@ -85,7 +85,7 @@ class RegistrationCheck {
                          buffer.name, buffer.device, handle.device));
       return;
     }
-    const bool one_node = program_.nodes == 1 && !program_.nodes_follow;
+    const bool one_node = program_.nodes == 1;
     if (is_set("NCCL_LOCAL_REGISTER", "0")) {
       report(op, Severity::Warning, "with NCCL_LOCAL_REGISTER=0 NCCL registers nothing here");
     } else if (!buffer.by_nccl && one_node &&

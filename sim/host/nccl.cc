@@ -41,7 +41,7 @@ void HostThread::nccl_call() {
   std::vector<BufferId> mapped;
   const bool direct = goes_directly(mapped);
   nccl_calls_.push_back({current_, variables_, direct});
-  if (direct) mapping_ += map_time(mapped);
+  if (direct) mapping_ += map_time(mapped, nccl_calls_.back());
   if (group_depth_ > 0) {
     passed_ = true;
     return;

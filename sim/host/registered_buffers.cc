@@ -12,11 +12,11 @@ void HostThread::run(const NcclCommRegister& op) {
   take(known_call(Param::NcclRegister));
 }
 
-/// The peers unmap it with the last registration, and map it anew for the next.
+/// The peers unmap it with the last registration, and map it anew for the next; a graph's stays.
 void HostThread::run(const NcclCommDeregister& op) {
   const auto at =
       process_.registrations.find({op.comm.resolve(variables_), op.buffer.resolve(variables_)});
-  if (at != process_.registrations.end() && --at->second.count == 0) {
+  if (at != process_.registrations.end() && --at->second.count == 0 && !at->second.by_graph) {
     process_.registrations.erase(at);
   }
   take(known_call(Param::NcclRegister));
@@ -64,13 +64,19 @@ bool HostThread::goes_directly(std::vector<BufferId>& mapped) const {
   return ((sends && !both) || transfers(op.recv)) && sends_directly;
 }
 
-/// The first operation on a buffer has its peers map it.
-Duration HostThread::map_time(const std::vector<BufferId>& buffers) {
-  Duration time{0};
+/// The first operation that goes straight into a buffer has its peers map it.
+Duration HostThread::map_time(const std::vector<BufferId>& buffers, const NcclCall& call) {
   const CommId comm = nccl_comm(current_.op->kind)->resolve(variables_);
+  const CommHandle& handle = program_.comms[comm.value];
+  NcclComm& communicator = world_.communicator(handle.communicator);
+  if (!communicator.writes_directly(call, communicator.rank_of({process_.index, handle.device}))) {
+    return Duration{0};
+  }
+  Duration time{0};
   for (const BufferId buffer : buffers) {
-    bool& is_mapped = process_.registrations[{comm, buffer}].is_mapped;
-    if (std::exchange(is_mapped, true) || !machine_.has(Param::NcclRegisterPeer)) continue;
+    Process::Registration& one = process_.registrations[{comm, buffer}];
+    one.by_graph = one.by_graph || capture_ != nullptr;
+    if (std::exchange(one.is_mapped, true) || !machine_.has(Param::NcclRegisterPeer)) continue;
     time += machine_.time(Param::NcclRegisterPeer);
   }
   return time;

@@ -187,7 +187,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   Priced known_call(Param param);
   nccl::Offer offer(CommId comm, const BufferRef& ref) const;
   bool goes_directly(std::vector<BufferId>& mapped) const;
-  Duration map_time(const std::vector<BufferId>& buffers);
+  Duration map_time(const std::vector<BufferId>& buffers, const NcclCall& call);
   void nccl_issue();
   void nccl_connect(const NcclCall& call);
   void nccl_launch_all();

@@ -134,25 +134,34 @@ const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::Call>&
   return last_costs_;
 }
 
-std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed) const {
+nccl::CollectiveTime NcclComm::time_alone(Reading& read, const NcclCall& call, std::uint32_t rank,
+                                          bool both_ways) const {
   const Variables v = call.variables;
   const OpKind& kind = call.execution.op->kind;
-  const auto* const collective = std::get_if<NcclCollective>(&kind);
+  if (const auto* const op = std::get_if<NcclCollective>(&kind)) {
+    return nccl::collective_time(read, tuning_,
+                                 {op->kind, op->size.eval(v), op->type, op->op, call.direct});
+  }
+  const auto pair = [&](const auto& op) {
+    const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
+    return nccl::send_recv_time(read, tuning_, op.size.eval(v), both_ways, peer_of(rank, peer),
+                                call.direct);
+  };
+  const auto* const send = std::get_if<NcclSend>(&kind);
+  return send != nullptr ? pair(*send) : pair(std::get<NcclRecv>(kind));
+}
+
+bool NcclComm::writes_directly(const NcclCall& call, std::uint32_t rank) const {
+  Reading read{machine_};
+  return time_alone(read, call, rank, true).choice.direct;
+}
+
+std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed) const {
+  const auto* const collective = std::get_if<NcclCollective>(&call.execution.op->kind);
   const bool grouped =
       collective != nullptr && timed.together.size() > 1 && !nccl::is_send_recv(collective->kind);
-  const auto pair = [&](Reading& read, const auto& op) {
-    const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));
-    return nccl::send_recv_time(read, tuning_, op.size.eval(v), timed.both_ways,
-                                peer_of(timed.rank, peer), call.direct);
-  };
   const auto alone = [&](Reading& read) {
-    if (collective != nullptr) {
-      const nccl::Call of{collective->kind, collective->size.eval(v), collective->type,
-                          collective->op, call.direct};
-      return nccl::collective_time(read, tuning_, of);
-    }
-    const auto* const send = std::get_if<NcclSend>(&kind);
-    return send != nullptr ? pair(read, *send) : pair(read, std::get<NcclRecv>(kind));
+    return time_alone(read, call, timed.rank, timed.both_ways);
   };
   Reading read{machine_};
   if (alone(read).model == nccl::Model::Price) return {};  // no parameter's doing
@@ -245,8 +254,8 @@ void NcclComm::run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes 
                              tuning_.buffer_bytes[nccl::index_of(choice.protocol)] /
                              (choice.protocol == nccl::Protocol::LL ? 2 : 1);
   const bool follows = last_chain_ == fmt::format("{} {}", kind_name(op), root);
-  const bool fits = size.count <= room && !choice.direct;
-  transfer.set_chain(std::move(order), fits || follows);
+  const bool ahead = size.count <= room || follows;
+  transfer.set_chain(std::move(order), ahead && !choice.direct);
 }
 
 /// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a

@@ -244,6 +244,9 @@ class NcclComm {
   Connection* initialize(std::uint32_t rank);
   bool is_initialized() const { return initialization_.made(); }
 
+  /// Whether NCCL's choice for the call, alone, goes straight into the peers' registered buffers.
+  bool writes_directly(const NcclCall& call, std::uint32_t rank) const;
+
   /// How much each parameter is of the call's time on the GPUs.
   std::vector<Share> shares(const NcclCall& call, const NcclTimed& timed) const;
 
@@ -261,6 +264,8 @@ class NcclComm {
   Duration mixing_time() const;
 
  private:
+  nccl::CollectiveTime time_alone(Reading& read, const NcclCall& call, std::uint32_t rank,
+                                  bool both_ways) const;
   const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::Call>& together);
   void run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, const nccl::Call& call,

@@ -48,8 +48,15 @@ void Transfer::began(std::size_t party) {
   --missing_;
   if (!mismatch_.empty()) return;
   if (network_ != nullptr) {
-    network_->begin(chunks_,
-                    position_.empty() ? static_cast<std::uint32_t>(party) : position_[party]);
+    const auto begin = [this](std::size_t one) {
+      network_->begin(chunks_,
+                      position_.empty() ? static_cast<std::uint32_t>(one) : position_[one]);
+    };
+    if (!cost_.choice.direct) {
+      begin(party);
+    } else if (missing_ == 0) {  // before that, nobody knows where to write
+      for (std::size_t one = 0; one < parties_.size(); ++one) begin(one);
+    }
     return;
   }
   if (!has_left_ && may_leave(party)) {

@@ -21,9 +21,9 @@ double drifting_seconds(Reading& read, const PairParams& params, double port_sec
 
 /// Simple, of channels with a rate of their own, beside the ports.
 double rated_seconds(Reading& read, Exchange exchange, const PairParams& params,
-                     double port_seconds, double part, bool direct) {
-  const double last = direct ? 0 : std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
-  const double channel = part / read.rate(params.simple_rate) + last;
+                     double port_seconds, double part) {
+  const double channel = part / read.rate(params.simple_rate) +
+                         std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
   if (exchange == Exchange::OneWay) return std::max(channel, port_seconds);
   if (exchange != Exchange::SendRecv || !read.has(Param::NcclPairOverlap)) {
     return overlapped(read, channel, port_seconds);
@@ -72,13 +72,19 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
                           read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
     terms.port_seconds *= 2;
     terms.channel_seconds = overlapped(read, part / read.rate(params.ll_rate), terms.port_seconds);
+  } else if (is_direct(read, choice)) {  // nobody copies: the ports alone
+    const bool one_way = exchange != Exchange::SendRecv && exchange != Exchange::AllToAll;
+    const double share = one_way ? 1 : read.value(Param::NcclSendRecvPort);
+    terms.fixed_seconds =
+        read.seconds(Param::NcclSendRecvSimpleBase) + read.seconds(Param::NcclDirectExchange);
+    terms.port_seconds = terms.wire_seconds / share;
+    terms.channel_seconds = terms.port_seconds;
   } else {
     terms.fixed_seconds = read.seconds(params.simple_base);
-    if (choice.direct) terms.fixed_seconds += direct_seconds(read);
     const bool drifts = read.has(params.simple_drift) && read.seconds(params.simple_drift) > 0;
-    terms.channel_seconds =
-        drifts ? drifting_seconds(read, params, terms.port_seconds, part)
-               : rated_seconds(read, exchange, params, terms.port_seconds, part, choice.direct);
+    terms.channel_seconds = drifts
+                                ? drifting_seconds(read, params, terms.port_seconds, part)
+                                : rated_seconds(read, exchange, params, terms.port_seconds, part);
   }
   if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
     terms.channel_seconds += unaligned(exchange) * terms.wire_seconds;

@@ -61,6 +61,19 @@ double first_step_seconds(Reading& read, const RingParams& params, double part, 
   return limited ? std::max(shared, step / read.rate(*params.channel_rate)) : shared;
 }
 
+/// Registered buffers: nobody copies the last step out of a buffer, and what a channel writes is
+/// the bottleneck, or the wire.
+void add_direct(Terms& terms, Reading& read, double part, bool chain) {
+  const Param rate = chain ? Param::NcclDirectChainRate : Param::NcclDirectRate;
+  terms.fixed_seconds =
+      read.seconds(Param::NcclDirectBase) + read.seconds(Param::NcclDirectExchange);
+  terms.step_seconds = read.seconds(Param::NcclDirectStep);
+  terms.limit_seconds = (chain ? 1 : terms.steps - 1) * part / read.rate(rate);
+  terms.channel_seconds = std::max(0.0, terms.limit_seconds - terms.wire_seconds);
+  terms.seconds = terms.fixed_seconds + terms.steps * terms.step_seconds + terms.wire_seconds +
+                  terms.channel_seconds;
+}
+
 /// What Simple takes longer when the ranks' parts lie behind each other and do not begin aligned.
 double unaligned_seconds(CollectiveKind kind, Protocol protocol, double part, double wire) {
   if (protocol != Protocol::Simple || is_aligned(part)) return 0;
@@ -87,8 +100,8 @@ bool is_chain(CollectiveKind kind) {
   return kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce;
 }
 
-double direct_seconds(Reading& read) {
-  return read.has(Param::NcclDirectExchange) ? read.seconds(Param::NcclDirectExchange) : 0;
+bool is_direct(const Reading& read, const Choice& choice) {
+  return choice.direct && read.has(Param::NcclDirectExchange);
 }
 
 double beyond_wire_seconds(Reading& read, double wire_seconds, double drift_seconds,
@@ -110,7 +123,6 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.fixed_seconds = read.seconds(params.base) +
                         read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
-  if (choice.direct) terms.fixed_seconds += direct_seconds(read);
   terms.seconds = terms.fixed_seconds;
   terms.steps = chain ? ranks - 1.0 : kind == CollectiveKind::AllReduce ? 2.0 * ranks - 1 : ranks;
   if (choice.protocol == Protocol::LL) {
@@ -118,6 +130,10 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
     return terms;
   }
   const double part = chain ? per_channel : per_channel / ranks;
+  if (is_direct(read, choice)) {
+    add_direct(terms, read, part, chain);
+    return terms;
+  }
   const double power = params.power ? read.value(*params.power) : 1;
   terms.step_seconds = read.seconds(params.step) * shown_share(read, part, chain, choice.protocol);
   if (chain && choice.protocol == Protocol::Simple) {
@@ -125,8 +141,7 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   }
   terms.drift_seconds = read.seconds(params.slope) * std::pow(part / kRingChunk, power);
   if (read.has(*params.channel_rate)) {
-    // Nobody copies the last step out of a buffer where peers write into each other's.
-    const double through = chain ? part : (terms.steps - (choice.direct ? 1 : 0)) * part;
+    const double through = chain ? part : terms.steps * part;
     terms.limit_seconds = through / read.rate(*params.channel_rate);
   }
   terms.channel_seconds =

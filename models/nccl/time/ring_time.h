@@ -13,8 +13,8 @@ double bus_bytes(CollectiveKind kind, double bytes, double ranks);
 
 bool is_chain(CollectiveKind kind);
 
-/// Registered buffers: before its first byte a rank gets from its peer where to write.
-double direct_seconds(Reading& read);
+/// Ranks write straight into registered buffers, and the machine file knows what that takes.
+bool is_direct(const Reading& read, const Choice& choice);
 
 /// `bytes` is NCCL's nBytes. Empty where the choice is no ring, or the machine file has no times
 /// for it.

@@ -225,5 +225,26 @@ threads:
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
 }
 
+TEST_F(FakeGpu, GivesBackWhatAPassLeavesRegisteredBeforeItsMemory) {
+  const Ended ended = measure(scenario("registered", R"(
+processes: 2
+buffers: {x: {memory: nccl, size: 4KiB}, y: {memory: nccl, size: 4KiB}}
+communicators: {world: {members: all_devices, init: rank}}
+threads:
+  main:
+    - malloc: {buffer: y}
+    - nccl_comm_register: {comm: world, buffer: x}
+    - nccl_comm_register: {comm: world, buffer: x}
+    - nccl_comm_register: {comm: world, buffer: y}
+    - nccl_comm_deregister: {comm: world, buffer: x}
+    - region: {name: r, ops: [nccl_all_reduce: {comm: world, send_buffer: x, recv_buffer: y, type: float32}, device_synchronize: {}]}
+)") + " --repetitions 3",
+                              2);
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
+  const Timeline timeline = result("registered");
+  EXPECT_EQ(timeline.outcome.kind, Outcome::Kind::Completed);
+  EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("2 of 2 results"));
+}
+
 }  // namespace
 }  // namespace foretrace::hw

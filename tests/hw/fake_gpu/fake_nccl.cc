@@ -5,7 +5,10 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "tests/hw/fake_gpu/fake_gpu.h"
@@ -66,6 +69,7 @@ MPI_Op mpi_op(ncclRedOp_t op) {
 struct Transfers {
   std::vector<std::function<void(std::vector<MPI_Request>&)>> begin;
 };
+std::multiset<void*> registered_anywhere;
 thread_local int group_depth = 0;
 thread_local Transfers group;
 
@@ -122,11 +126,16 @@ ncclResult_t ncclMemAlloc(void** memory, size_t bytes) {
   return cudaMalloc(memory, bytes) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 ncclResult_t ncclMemFree(void* memory) {
+  if (registered_anywhere.contains(memory)) {
+    std::fputs("ncclMemFree of a registered buffer\n", stderr);
+    std::abort();
+  }
   return cudaFree(memory) == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 // A handle is the buffer: one that was given back is refused.
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t, void** handle) {
   comm->registered.push_back(buffer);
+  registered_anywhere.insert(buffer);
   *handle = buffer;
   return ncclSuccess;
 }
@@ -134,6 +143,7 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
   const auto found = std::find(comm->registered.begin(), comm->registered.end(), handle);
   if (found == comm->registered.end()) return ncclInvalidUsage;
   comm->registered.erase(found);
+  registered_anywhere.extract(handle);  // one of its registrations
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t) { return ncclSuccess; }

@@ -7,6 +7,7 @@
   registration.py measure DIRECTORY OUT        on this machine; FORETRACE_HW, MPIEXEC as in blind/measure.sh
   registration.py judge OUT.csv MEASURED.csv   mean errors by operation and region, as Markdown
   registration.py table OUT MEASURED.csv       the measurements as a table
+  registration.py fit MEASURED.csv             nccl.direct.* of the machine file, from every other size
 
 Memory `device` is cudaMalloc's, which NCCL cannot register on one node, `nccl` ncclMemAlloc's. Regions:
 calls (not registered), graph (of 20 calls; memory `nccl`: registered by NCCL, NCCL_GRAPH_REGISTER=1 is its
@@ -177,8 +178,58 @@ def judge(predicted, measured):
               f"{100 * worst:+.0f} % | {100 * statistics.mean(errors):+.1f} % |")
 
 
+def least_squares(rows, values):
+    """Of rows * unknowns = values, by the normal equations."""
+    size = len(rows[0])
+    matrix = [[sum(r[i] * r[j] for r in rows) for j in range(size)] + [sum(r[i] * v for r, v in zip(rows, values))]
+              for i in range(size)]
+    for i in range(size):
+        pivot = max(range(i, size), key=lambda k: abs(matrix[k][i]))
+        matrix[i], matrix[pivot] = matrix[pivot], matrix[i]
+        for k in range(size):
+            if k != i:
+                factor = matrix[k][i] / matrix[i][i]
+                matrix[k] = [a - factor * b for a, b in zip(matrix[k], matrix[i])]
+    return [matrix[i][size] / matrix[i][i] for i in range(size)]
+
+
+# Where Simple begins; steps of the ring; what a channel of 16 writes, as a share of the vector, into rings and chains.
+RINGS = {"all_gather": (4 << 20, 2, 1 / 32, 0), "all_reduce": (2 << 20, 3, 1 / 16, 0),
+         "broadcast": (2 << 20, 1, 0, 1 / 16)}
+# Where Simple begins; the share of the vector that a peer gets; what both ways get of a port's 371 GB/s.
+PAIRS = {"sendrecv": (1 << 20, 1, 0.9742), "all_to_all": (2 << 20, 0.5, 0.9742), "gather": (2 << 20, 0.5, 1),
+         "scatter": (2 << 20, 0.5, 1)}
+PORT = 371e3  # bytes/us
+PAIR_BASE = 9.0  # us, nccl.send_recv.simple.base
+
+
+def fit(file):
+    """Relative errors, so that every size counts the same. The sizes between are held out."""
+    times = {(o, size): us for (o, memory, region, size), us in read_rows(file).items()
+             if (memory, region) == ("nccl", "graph")}
+    learned = {True: [], False: []}
+    pairs = {True: [], False: []}
+    for (operation, size), us in times.items():
+        every_other = (size // 65536).bit_length() % 2 == 1
+        if operation in RINGS and size >= RINGS[operation][0]:
+            _, steps, ring, chain = RINGS[operation]
+            learned[every_other].append((us, [1, steps, ring * size / 1e3, chain * size / 1e3]))
+        elif operation in PAIRS and size >= PAIRS[operation][0]:
+            _, share, port = PAIRS[operation]
+            pairs[every_other].append((us, share * size / (PORT * port)))
+    found = least_squares([[x / us for x in terms] for us, terms in learned[True]], [1.0] * len(learned[True]))
+    both = least_squares([[1 / us] for us, _ in pairs[True]], [1 - wire / us for us, wire in pairs[True]])[0]
+    exchange = both - PAIR_BASE
+    print(f"nccl.direct.exchange {exchange:.2f} us, base {found[0] - exchange:.2f} us, step {found[1]:.2f} us, "
+          f"channel_bandwidth {1 / found[2]:.2f} GB/s, chain_bandwidth {1 / found[3]:.2f} GB/s")
+    for name, every_other in (("learned from", True), ("held out", False)):
+        errors = [sum(a * b for a, b in zip(found, terms)) / us - 1 for us, terms in learned[every_other]]
+        errors += [(both + wire) / us - 1 for us, wire in pairs[every_other]]
+        print(f"{name}: {len(errors)} points, mean |error| {100 * statistics.mean(map(abs, errors)):.1f} %")
+
+
 def main():
-    commands = {"write": write, "predict": predict, "measure": measure, "table": table, "judge": judge}
+    commands = {"write": write, "predict": predict, "measure": measure, "table": table, "judge": judge, "fit": fit}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     first, *rest = sys.argv[2:]

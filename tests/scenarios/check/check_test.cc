@@ -198,7 +198,7 @@ TEST(CheckRegistrations, WarnOfWhatChangesNothing) {
             "10:7 warning: NCCL cannot give memory of cudaMalloc to other ranks: registering 'd' "
             "changes nothing on one node | declare it with memory: nccl\n");
   EXPECT_EQ(problems_of(registering("", "NCCL_LOCAL_REGISTER: 0")),
-            "9:44 warning: with NCCL_LOCAL_REGISTER=0 NCCL registers nothing here\n");
+            "9:47 warning: with NCCL_LOCAL_REGISTER=0 NCCL registers nothing here\n");
   EXPECT_EQ(problems_of("schema_version: 1\nname: a\nprocesses: 2\n"
                         "communicators: {w: {members: all_devices}}\n"
                         "buffers: {n: {memory: nccl, size: 4KiB}}\nthreads:\n  main:\n"
