@@ -33,11 +33,11 @@ std::optional<LoopProduct> product_of_loop(const Program& program, const Timelin
 training::TrainingStep with_fewer_passes(const training::TrainingStep& step) {
   constexpr std::int64_t kAlone = 6;   // without a pipeline: four of them alike
   constexpr std::int64_t kLeast = 16;  // for short pipelines
-  constexpr std::int64_t kSteady = 8;  // beyond those that fill a pipeline and empty it
+  constexpr std::int64_t kSteady = 8;  // beyond those that fill a pipeline
   training::TrainingStep fewer = step;
   if (step.schedule == training::Schedule::GPipe && step.pipeline > 1) return fewer;
-  fewer.passes = std::min(
-      step.passes, step.pipeline == 1 ? kAlone : std::max(kLeast, 2 * step.pipeline + kSteady));
+  fewer.passes = std::min(step.passes,
+                          step.pipeline == 1 ? kAlone : std::max(kLeast, step.pipeline + kSteady));
   fewer.steps = training::steps_of(step);
   return fewer;
 }
