@@ -170,8 +170,10 @@ class TimelineWriter {
     for (const MemorySample& sample : timeline_.memory) {
       auto& [allocated, reserved] = made[{sample.process, sample.device}];
       if (allocated == 0) {
-        const std::uint64_t device =
-            parent_of({.process = sample.process, .device = sample.device});
+        Lane lane;
+        lane.process = sample.process;
+        lane.device = sample.device;
+        const std::uint64_t device = parent_of(lane);
         allocated = writer_.add_track("memory: allocated", device, next_rank_++, true);
         reserved = writer_.add_track("memory: reserved", device, next_rank_++, true);
       }
