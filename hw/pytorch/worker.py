@@ -101,6 +101,8 @@ class Worker:
         torch.manual_seed(1)
         before = self.memory.allocated()
         step = make_step(c, self.device, self.ranks.rank)
+        gc.collect()
+        self.memory.clear()  # what was left of the step before, and a model that is split once it is built
         return step, {"before": before, "after_model": self.memory.allocated()}
 
     def time_step(self, c):

@@ -11,7 +11,10 @@ std::uint32_t Names::add(std::string_view name) {
   return found->second;
 }
 
-void finish(Process& process) { std::ranges::stable_sort(process.events, {}, &Event::begin); }
+void finish(Process& process) {
+  std::ranges::stable_sort(process.events, {}, &Event::begin);
+  std::ranges::stable_sort(process.memory, {}, &MemoryEvent::at);
+}
 
 std::vector<Window> iterations_of(const Process& process) {
   std::vector<Window> windows;

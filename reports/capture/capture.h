@@ -58,6 +58,13 @@ struct Collective {
   friend auto operator<=>(const Collective&, const Collective&) = default;
 };
 
+/// What PyTorch's allocator holds on a device from a time on (profile_memory=True); bytes.
+struct MemoryEvent {
+  std::int64_t at = 0;
+  std::uint32_t device = 0;
+  std::int64_t allocated = 0, reserved = 0;
+};
+
 struct Process {
   std::int64_t rank = -1;  ///< -1: the trace does not say
   std::string file;
@@ -65,6 +72,7 @@ struct Process {
   std::uint32_t sms = 0;
   std::vector<Event> events;  ///< by begin
   std::vector<Collective> collectives;
+  std::vector<MemoryEvent> memory;  ///< by time
 };
 
 struct Capture {

@@ -107,6 +107,10 @@ class Writer {
       }
       timeline_.spans.push_back(span);
     }
+    for (const MemoryEvent& event : process.memory) {
+      timeline_.memory.push_back(
+          {number, event.device, event.at - origin_ns_, event.allocated, event.reserved});
+    }
     for (const auto& [op, count] : next) instances_[op] = std::max(instances_[op], count);
     const std::vector<Window> windows = iterations_of(process);
     const std::uint32_t step = row("region", "step");

@@ -48,6 +48,7 @@ struct Draft {
   std::int64_t thread = 0;
   std::int64_t stream = -1;
   std::uint64_t correlation = 0, external = 0, device = 0, blocks = 0;
+  std::int64_t device_type = -1, allocated = -1, reserved = -1;  ///< of memory
   Collective collective;
 };
 
@@ -164,7 +165,10 @@ class Tokens {
     }
     if (depth_ != event_depth_ + 1) return;
     if (inner_ == "stream") draft_.stream = value;
-    if (inner_ == "device") draft_.device = size;
+    if (inner_ == "device" || inner_ == "Device Id") draft_.device = size;
+    if (inner_ == "Device Type") draft_.device_type = value;
+    if (inner_ == "Total Allocated") draft_.allocated = value;
+    if (inner_ == "Total Reserved") draft_.reserved = value;
     if (inner_ == "correlation") draft_.correlation = size;
     if (inner_ == "External id") draft_.external = size;
     if (inner_ == "In msg nelems") draft_.collective.input = size;
@@ -219,8 +223,24 @@ class Tokens {
     return found->second;
   }
 
+  /// "[memory]", an instant at which a tensor came or went; those of GPUs only.
+  void take_memory() {
+    constexpr std::int64_t kCuda = 1;  // c10::DeviceType
+    if (draft_.device_type != kCuda || draft_.allocated < 0 || draft_.reserved < 0) return;
+    MemoryEvent event;
+    if (!to_ns(draft_.begin, event.at)) fail(fmt::format("'ts' is '{}'", draft_.begin));
+    if (process_.memory.size() == kMostEvents) {
+      fail(fmt::format("more than {} marks of memory", kMostEvents));
+    }
+    event.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(draft_.device, 1024));
+    event.allocated = draft_.allocated;
+    event.reserved = draft_.reserved;
+    process_.memory.push_back(event);
+  }
+
   void take_event() {
     ++events_;
+    if (draft_.name == "[memory]") return take_memory();
     if (draft_.phase != "X") return;
     if (draft_.name == "record_param_comms" && draft_.external > 0 && draft_.collective.group > 0) {
       by_external_[draft_.external] = collective_of(draft_.collective);

@@ -27,13 +27,17 @@ constexpr protozero::pbf_tag_type kTimestamp = 8, kSequence = 10, kTrackEvent = 
 }
 namespace track {
 constexpr protozero::pbf_tag_type kUuid = 1, kName = 2, kParent = 5, kChildOrdering = 11,
-                                  kRank = 12;
+                                  kCounter = 8, kRank = 12;
 constexpr std::int32_t kExplicit = 3;
 }  // namespace track
+namespace counter {
+constexpr protozero::pbf_tag_type kUnit = 3;
+constexpr std::int32_t kBytes = 3;
+}  // namespace counter
 namespace event {
 constexpr protozero::pbf_tag_type kAnnotation = 4, kType = 9, kTrack = 11, kCategory = 22,
-                                  kName = 23, kFlow = 47, kTerminatingFlow = 48;
-constexpr std::int32_t kBegin = 1, kEnd = 2;
+                                  kName = 23, kValue = 30, kFlow = 47, kTerminatingFlow = 48;
+constexpr std::int32_t kBegin = 1, kEnd = 2, kCounter = 4;
 }  // namespace event
 namespace annotation {
 constexpr protozero::pbf_tag_type kUint = 3, kString = 6, kName = 10;
@@ -70,13 +74,19 @@ class Writer {
  public:
   explicit Writer(std::ostream& out) : out_{out} {}
 
-  std::uint64_t add_track(const std::string& name, std::uint64_t parent, std::int32_t rank) {
+  /// `counts_bytes`: a curve instead of slices.
+  std::uint64_t add_track(const std::string& name, std::uint64_t parent, std::int32_t rank,
+                          bool counts_bytes = false) {
     const std::uint64_t uuid = next_uuid_++;
     write_packet([&](protozero::pbf_writer& packet) {
       protozero::pbf_writer descriptor{packet, packet::kTrackDescriptor};
       descriptor.add_uint64(track::kUuid, uuid);
       descriptor.add_string(track::kName, name);
       if (parent != 0) descriptor.add_uint64(track::kParent, parent);
+      if (counts_bytes) {
+        protozero::pbf_writer unit{descriptor, track::kCounter};
+        unit.add_enum(counter::kUnit, counter::kBytes);
+      }
       descriptor.add_enum(track::kChildOrdering, track::kExplicit);
       descriptor.add_int32(track::kRank, rank);
     });
@@ -150,9 +160,32 @@ class TimelineWriter {
     }
     write_uses();
     write_critical_path();
+    write_memory();
   }
 
  private:
+  /// Behind a device's lanes: two curves, of which the reserve is the upper one.
+  void write_memory() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint64_t, std::uint64_t>> made;
+    const auto add = [&](std::uint64_t uuid, std::int64_t at_ns, std::int64_t bytes) {
+      writer_.add_event(std::max<std::int64_t>(0, at_ns - zero_ns_), event::kCounter, uuid,
+                        [&](auto& one) { one.add_int64(event::kValue, bytes); });
+    };
+    for (const MemorySample& sample : timeline_.memory) {
+      auto& [allocated, reserved] = made[{sample.process, sample.device}];
+      if (allocated == 0) {
+        Lane lane;
+        lane.process = sample.process;
+        lane.device = sample.device;
+        const std::uint64_t device = parent_of(lane);
+        allocated = writer_.add_track("memory: allocated", device, next_rank_++, true);
+        reserved = writer_.add_track("memory: reserved", device, next_rank_++, true);
+      }
+      add(allocated, sample.at_ns, sample.allocated);
+      add(reserved, sample.at_ns, sample.reserved);
+    }
+  }
+
   /// By process; host threads first, then by device; streams, copy engines, SM pools, links.
   std::vector<std::uint32_t> lanes_in_order() const {
     std::vector<std::uint32_t> order(timeline_.lanes.size());

@@ -144,6 +144,16 @@ struct Origin {
   std::vector<ProcessStart> starts;             ///< measured: those that are known
 };
 
+/// What the framework's allocator holds on a device from a time on; bytes.
+struct MemorySample {
+  std::uint32_t process{};
+  std::uint32_t device{};  ///< of the process
+  std::int64_t at_ns{};
+  std::int64_t allocated{};  ///< of tensors
+  std::int64_t reserved{};   ///< taken from the GPU, in use or kept for later
+  friend bool operator==(const MemorySample&, const MemorySample&) = default;
+};
+
 struct Timeline {
   Origin origin;
   Outcome outcome;
@@ -153,6 +163,7 @@ struct Timeline {
   std::vector<SpanDetail> details{SpanDetail{}};
   std::vector<Flow> flows;
   std::vector<RegionSamples> regions;
+  std::vector<MemorySample> memory{};  ///< where it is known; ascending in time for each device
 };
 
 /// What an event_elapsed_time returned in this call: the median over repetitions. None for every

@@ -152,6 +152,16 @@ RegionSamples read_region(const Json& row) {
   return region;
 }
 
+MemorySample read_memory(const Json& row) {
+  constexpr std::size_t kColumns = keys::kMemoryColumns.size();
+  if (!row.is_array() || row.size() != kColumns) {
+    throw Unreadable{
+        fmt::format("a row of 'memory' has {} values for {} columns", row.size(), kColumns)};
+  }
+  return {whole<std::uint32_t>(row[0]), whole<std::uint32_t>(row[1]), whole<std::int64_t>(row[2]),
+          whole<std::int64_t>(row[3]), whole<std::int64_t>(row[4])};
+}
+
 template <class T>
 std::vector<T> read_all(const Json& rows, T (*read)(const Json&)) {
   std::vector<T> all;
@@ -173,6 +183,11 @@ void read_tables(const Json& document, Timeline& timeline) {
   timeline.lanes = read_all(document.at("lanes"), read_lane);
   timeline.details = read_all(document.at("details"), read_detail);
   timeline.regions = read_all(document.at("regions"), read_region);
+  if (!document.contains("memory")) return;
+  if (document.at("memory_columns") != Json(keys::kMemoryColumns)) {
+    throw Unreadable{"'memory_columns' are not process, device, at_ns, allocated, reserved"};
+  }
+  timeline.memory = read_all(document.at("memory"), read_memory);
 }
 
 void check_kind(const Json& document) {

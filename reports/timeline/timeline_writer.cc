@@ -213,6 +213,13 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
   write_numbered(document, "lanes", timeline.lanes);
   document.rows("regions", timeline.regions, append);
   document.rows("details", timeline.details, append);
+  if (!timeline.memory.empty()) {
+    document.value("memory_columns", keys::kMemoryColumns);
+    document.rows("memory", timeline.memory, [](std::string& text, const MemorySample& m) {
+      fmt::format_to(std::back_inserter(text), FMT_COMPILE("[{},{},{},{},{}]"), m.process, m.device,
+                     m.at_ns, m.allocated, m.reserved);
+    });
+  }
   write_spans(document, timeline);
   document.end();
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "scenarios/training_step/places.h"
 #include "scenarios/training_step/schedule.h"
@@ -22,6 +24,7 @@ struct RankClass {
 struct Thread {
   std::string text;
   PartBytes memory{};
+  MemoryCurve curve;
   std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2;
 };
 
@@ -127,7 +130,7 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   out.set_group("data_parallel", data_group(step, place));
   out.set_group("expert_parallel", expert_group(step, place));
   out.set_group("expert_data", expert_data_group(step, place));
-  Memory memory;
+  Memory memory{&out.now()};
   const auto layout = make_layout(step, out, memory);
   Decoder decoder{step, layers_of(step, place.stage), out, memory, *layout};
   layout->allocate(decoder);
@@ -138,9 +141,15 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   decoder.update();
   layout->after_update();
   out.line("device_synchronize: {}");
-  return {out.text(), memory.peak(), out.largest_operand(), out.largest_input(),
+  return {out.text(),
+          memory.peak(),
+          {{}, 0, out.sections(), memory.changes()},
+          out.largest_operand(),
+          out.largest_input(),
           out.largest_output()};
 }
+
+std::int64_t lines_of(std::string_view text) { return std::ranges::count(text, '\n'); }
 
 std::string buffers(const std::vector<Thread>& threads) {
   std::int64_t operand = 2, input = 2, output = 2, total = 0;
@@ -197,6 +206,9 @@ Expansion expand(const TrainingStep& step, Ranks ranks) {
         "              name: step\n"
         "              ops:\n{}",
         steps_of(step), threads.back().text);
+    MemoryCurve& curve = threads.back().curve;
+    curve.processes = one.processes;
+    curve.first_line = lines_of(text) - lines_of(threads.back().text);
     if (sum(threads.back().memory) > sum(expansion.memory))
       expansion.memory = threads.back().memory;
   }
@@ -205,7 +217,13 @@ Expansion expand(const TrainingStep& step, Ranks ranks) {
   if (step.sharding == Sharding::Fsdp) {
     expansion.text += "streams: {gathering: {flags: non_blocking}}\n";
   }
-  expansion.text += buffers(threads) + "threads:\n" + text;
+  expansion.text += buffers(threads) + "threads:\n";
+  const std::int64_t before = lines_of(expansion.text);
+  for (Thread& thread : threads) {
+    thread.curve.first_line += before;
+    expansion.curves.push_back(std::move(thread.curve));
+  }
+  expansion.text += text;
   expansion.parameters = parameter_count(step.model);
   expansion.flops = model_flops(step);
   expansion.tokens = step.tokens() * step.passes * step.data;

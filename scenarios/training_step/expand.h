@@ -15,9 +15,10 @@ struct Expansion {
   std::string text;  ///< the scenario: everything below its `name:`
   /// Largest device memory of a process, by part: that of the stage that needs most.
   PartBytes memory{};
-  std::int64_t parameters = 0;  ///< of the whole model
-  double flops = 0;             ///< model_flops()
-  std::int64_t tokens = 0;      ///< of a step, over all processes
+  std::vector<MemoryCurve> curves;  ///< of each kind of process that the text has
+  std::int64_t parameters = 0;      ///< of the whole model
+  double flops = 0;                 ///< model_flops()
+  std::int64_t tokens = 0;          ///< of a step, over all processes
 };
 
 /// Which processes' threads are written. OneOfEach leaves out those that do the same at the same

@@ -26,10 +26,40 @@ std::string_view part_name(Part part);
 using PartBytes = std::array<std::int64_t, kParts>;
 std::int64_t sum(const PartBytes& bytes);
 
+/// A place in the calls of a host thread: `line` of its operations have been written. What is
+/// written several times, a loop's passes, counts its lines anew in a further group each.
+struct Moment {
+  std::int64_t group = 0, line = 0;
+  friend auto operator<=>(const Moment&, const Moment&) = default;
+};
+
+/// From the operation at `line` on the groups begin at `group`; in a loop one for each of its first
+/// `calls` passes, of which all others are like the last.
+struct Section {
+  std::int64_t line = 0, group = 0, calls = 1;
+};
+
+/// What is allocated in all from a moment on, and the most that was before the next one.
+struct MemoryChange {
+  Moment at;
+  std::int64_t bytes = 0, most = 0;
+};
+
+/// The memory of processes that run the same text, in the order of their calls.
+struct MemoryCurve {
+  std::vector<std::int64_t> processes;
+  std::int64_t first_line = 0;  ///< of the text: where their first operation stands
+  std::vector<Section> sections;
+  std::vector<MemoryChange> changes;
+};
+
 class Memory {
  public:
   using Id = std::size_t;
   static constexpr Id kNothing = 0;
+
+  /// `clock` says when something changes, for changes().
+  explicit Memory(const Moment* clock = nullptr) : clock_{clock} {}
 
   /// `bytes`, rounded up to 512 as the allocator does.
   Id allocate(Part part, std::int64_t bytes);
@@ -38,12 +68,17 @@ class Memory {
 
   const PartBytes& peak() const { return peak_; }
   const PartBytes& now() const { return now_; }
+  const std::vector<MemoryChange>& changes() const { return changes_; }
 
  private:
   struct Block {
     Part part{};
     std::int64_t bytes = 0;
   };
+  void note_change();
+
+  const Moment* clock_;
+  std::vector<MemoryChange> changes_;
   std::vector<Block> blocks_{{}};
   PartBytes now_{}, peak_{};
 };

@@ -13,6 +13,12 @@ void Writer::line(std::string_view text) {
   text_ += "- ";
   text_ += text;
   text_ += '\n';
+  ++now_.line;
+}
+
+void Writer::begin_section(std::int64_t calls) {
+  ++now_.group;
+  sections_.push_back({now_.line, now_.group, calls});
 }
 
 void Writer::repeat(std::int64_t times, std::int64_t calls, const std::function<void()>& write) {
@@ -21,15 +27,21 @@ void Writer::repeat(std::int64_t times, std::int64_t calls, const std::function<
   if (times > 1) {
     line("repeat:");
     text_ += fmt::format("{0}    times: {1}\n{0}    ops:\n", margin_, times);
+    now_.line += 2;
     margin_ += "    ";
   }
+  if (calls > 1) begin_section(calls);
+  const std::int64_t first = now_.line;
   write();
   margin_ = outer;
   const std::size_t end = text_.size();
   for (std::int64_t call = 1; call < calls; ++call) {
+    ++now_.group;
+    now_.line = first;
     write();
     text_.resize(end);
   }
+  if (calls > 1) begin_section(1);
 }
 
 void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k) {

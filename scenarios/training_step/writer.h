@@ -37,6 +37,8 @@ class Writer {
   void on_stream(std::string_view stream) { stream_ = stream; }
 
   const std::string& text() const { return text_; }
+  const Moment& now() const { return now_; }
+  const std::vector<Section>& sections() const { return sections_; }
   /// Group names of this thread's ranks: "tensor_parallel" becomes "tensor_parallel_3".
   void set_group(std::string group, std::string name) { groups_[group] = std::move(name); }
   std::string group(std::string_view name) const;
@@ -48,9 +50,12 @@ class Writer {
 
  private:
   std::string place() const;
+  void begin_section(std::int64_t calls);
 
   std::string margin_, text_, stream_;
   std::int64_t tensor_;
+  Moment now_;
+  std::vector<Section> sections_{{}};
   std::map<std::string, std::string, std::less<>> groups_;
   std::int64_t largest_operand_ = 2, largest_input_ = 2, largest_output_ = 2;
 };

@@ -23,6 +23,8 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
+#include "sim/training/memory_track.h"
+#include "sim/training/passes.h"
 #include "sim/training/usage.h"
 
 namespace foretrace {
@@ -36,6 +38,7 @@ struct SimulateOptions {
   std::string frontend = "cuda";
   Fidelity fidelity = Fidelity::Flow;
   bool one_of_each = false;
+  bool few_passes = false;
   std::optional<std::uint32_t> nodes;
   std::string placement;
   ParameterValues parameters;
@@ -86,11 +89,27 @@ void spread(Program& program, const SimulateOptions& options) {
   program.nodes_follow = false;
 }
 
+/// Of a training step's micro-batches those that are simulated. Returns how many are left out.
+std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks) {
+  const training::TrainingStep fewer = sim::with_fewer_passes(training.step);
+  const std::int64_t left = training.step.passes - fewer.passes;
+  if (left == 0) return 0;
+  training::Expansion expansion = training::expand(fewer, ranks);
+  training.text.resize(training.text.size() - training.expansion.text.size());
+  training.text += expansion.text;
+  training.expansion.text = std::move(expansion.text);
+  training.expansion.curves = std::move(expansion.curves);
+  return left;
+}
+
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
-  const auto training =
-      read_training(text, options.file, options.parameters,
-                    options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All);
+  const auto ranks = options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All;
+  auto training = read_training(text, options.file, options.parameters, ranks);
+  if (options.few_passes && !training) {
+    throw UsageError{"--few-passes: this scenario has no 'training_step'"};
+  }
+  const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
   Program program = training ? read_expanded(training->text, options.file)
                              : load_scenario(options.file, options.parameters);
   // The kinds of processes were chosen for the nodes that the file says.
@@ -112,13 +131,19 @@ int run_simulate(const SimulateOptions& options) {
     throw UsageError{render(problems, text)};
   }
   print_error("{}", render(unmodelled_settings(program), text));
-  const Timeline timeline = simulate(program, machine, options.fidelity,
-                                     options.one_of_each ? Simulated::OneOfEach : Simulated::All);
+  Timeline timeline = simulate(program, machine, options.fidelity,
+                               options.one_of_each ? Simulated::OneOfEach : Simulated::All);
+  if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (!options.run.empty()) write_run(timeline, options.run);
   print_out("{}", region_table(timeline));
   if (training) {
-    print_out("\n{}",
-              sim::describe(training->step, training->expansion, machine, sim::usage_of(timeline)));
+    auto usage = sim::usage_of(timeline);
+    if (usage && left > 0) usage = sim::with_more_passes(*usage, timeline, program, left);
+    if (left > 0) {
+      print_out("\nabove {} of {} micro-batches; below the others, each as long as those alike\n",
+                training->step.passes - left, training->step.passes);
+    }
+    print_out("\n{}", sim::describe(training->step, training->expansion, machine, usage));
   }
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
   return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;
@@ -154,6 +179,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "--one-of-each", options->one_of_each,
       "Of processes with the same threads only the first: the same times where they are "
       "alike in all else, as replicas of a training step are");
+  command.add_flag(
+      "--few-passes", options->few_passes,
+      "Of a training step's many micro-batches some; the others take as long as those that are "
+      "alike: within 2 % of all of them");
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] { exit_code = run_simulate(*options); });
 }

@@ -31,10 +31,13 @@ std::optional<LoopProduct> product_of_loop(const Program& program, const Timelin
 }  // namespace
 
 training::TrainingStep with_fewer_passes(const training::TrainingStep& step) {
-  constexpr std::int64_t kLeast = 16;  // without a pipeline, or with a short one
+  constexpr std::int64_t kAlone = 6;   // without a pipeline: four of them alike
+  constexpr std::int64_t kLeast = 16;  // for short pipelines
+  constexpr std::int64_t kSteady = 8;  // beyond those that fill a pipeline
   training::TrainingStep fewer = step;
   if (step.schedule == training::Schedule::GPipe && step.pipeline > 1) return fewer;
-  fewer.passes = std::min(step.passes, std::max(kLeast, 4 * step.pipeline));
+  fewer.passes = std::min(step.passes,
+                          step.pipeline == 1 ? kAlone : std::max(kLeast, step.pipeline + kSteady));
   fewer.steps = training::steps_of(step);
   return fewer;
 }
@@ -43,6 +46,11 @@ std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline
                                           const Program& program, std::int64_t passes) {
   const auto product = product_of_loop(program, timeline);
   if (!product) return std::nullopt;
+  // Stages end their steps together: of those the one that the others wait for.
+  constexpr double kTogether = 0.999;
+  const auto last_stage = usage_of(timeline, product->process);
+  const bool ends_last = last_stage && last_stage->seconds > kTogether * usage.seconds;
+  const StepUsage& here = ends_last ? *last_stage : usage;
   std::vector<std::int64_t> begins;
   for (const Span& span : timeline.spans) {
     const Lane& lane = timeline.lanes[span.lane];
@@ -54,16 +62,16 @@ std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline
   std::ranges::sort(begins);
   const std::int64_t from = begins[begins.size() / 2], to = begins.back();
   const auto count = static_cast<double>(begins.size() - 1 - begins.size() / 2);
-  const StepUsage steady = usage_between(timeline, usage.process, from, to);
+  const StepUsage steady = usage_between(timeline, here.process, from, to);
   const double more = steady.seconds / count * static_cast<double>(passes);
-  StepUsage all = usage;
-  all.seconds += more;
-  const auto mixed = [&](double here, double there) {
-    return (here * usage.seconds + there * more) / all.seconds;
+  StepUsage all = here;
+  all.seconds = usage.seconds + more;
+  const auto mixed = [&](double simulated, double further) {
+    return (simulated * usage.seconds + further * more) / all.seconds;
   };
-  all.computing = mixed(usage.computing, steady.computing);
-  all.exposed = mixed(usage.exposed, steady.exposed);
-  all.idle = mixed(usage.idle, steady.idle);
+  all.computing = mixed(here.computing, steady.computing);
+  all.exposed = mixed(here.exposed, steady.exposed);
+  all.idle = mixed(here.idle, steady.idle);
   return all;
 }
 

@@ -39,10 +39,10 @@ struct Window {
 };
 
 /// The last step ends where the last span of its process does.
-std::optional<Window> last_step(const Timeline& timeline) {
+std::optional<Window> last_step(const Timeline& timeline, std::optional<std::uint32_t> process) {
   const RegionSamples* slowest = nullptr;
   for (const RegionSamples& region : timeline.regions) {
-    if (region.name != "step") continue;
+    if (region.name != "step" || region.process != process.value_or(region.process)) continue;
     const bool later = slowest == nullptr || region.instance > slowest->instance;
     const bool slower = slowest != nullptr && region.instance == slowest->instance &&
                         region.samples_ns.front() > slowest->samples_ns.front();
@@ -60,8 +60,8 @@ std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e
 
 }  // namespace
 
-std::optional<StepUsage> usage_of(const Timeline& timeline) {
-  const auto window = last_step(timeline);
+std::optional<StepUsage> usage_of(const Timeline& timeline, std::optional<std::uint32_t> process) {
+  const auto window = last_step(timeline, process);
   if (!window) return std::nullopt;
   return usage_between(timeline, window->process, window->time.first, window->time.second);
 }

@@ -21,8 +21,9 @@ struct StepUsage {
   std::int64_t begin_ns = 0;  ///< of its last step
 };
 
-/// Empty where the timeline has no region `step`.
-std::optional<StepUsage> usage_of(const Timeline& timeline);
+/// Empty where the timeline has no region `step`. Of `process`, where it is given, instead.
+std::optional<StepUsage> usage_of(const Timeline& timeline,
+                                  std::optional<std::uint32_t> process = {});
 
 /// What a process's GPU does from one time to another.
 StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,

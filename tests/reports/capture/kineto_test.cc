@@ -1,6 +1,7 @@
 // Traces of PyTorch's profiler: what is read, and what is said of files that are none.
 #include "reports/capture/kineto.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -61,6 +62,22 @@ std::string gzipped(std::string_view text) {
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
+}
+
+TEST(Kineto, TellsTheMemoryOfGpusWhereItWasProfiled) {
+  const auto mark = [](int type, const char* at, int allocated) {
+    return fmt::format(
+        R"json(, {{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": {},
+"args": {{"Total Reserved": 2097152, "Total Allocated": {}, "Bytes": 512, "Addr": 1, "Device Id": 0, "Device Type": {}}}}})json",
+        at, allocated, type);
+  };
+  std::string text{kTrace};
+  const auto end = text.rfind("\n]}");
+  text.insert(end, mark(1, "130.5", 1024) + mark(1, "120.5", 512) + mark(0, "121", 7));
+  const Timeline timeline = timeline_of(captured(text));
+  ASSERT_EQ(timeline.memory.size(), 2u) << "the host's memory is left out";
+  EXPECT_EQ(timeline.memory[0], (MemorySample{0, 0, 20'250, 512, 2097152}));
+  EXPECT_EQ(timeline.memory[1], (MemorySample{0, 0, 30'250, 1024, 2097152}));
 }
 
 TEST(Kineto, KeepsCallsKernelsAndCollectivesInNanoseconds) {

@@ -110,5 +110,19 @@ TEST(PerfettoWriter, NestsAndMovesWhatDoesNotNestToAFurtherTrack) {
   EXPECT_EQ(count(text, "categories: \"kernel\""), 4U);
 }
 
+TEST(PerfettoWriter, DrawsMemoryAsTwoCurvesOfBytesBelowItsDevice) {
+  TimelineBuilder b = one_launch(false);
+  b.timeline.memory = {{0, 0, 1'000, 4096, 2097152}, {0, 0, 3'000, 512, 2097152}};
+  const std::string text = decode({&b.timeline});
+  EXPECT_EQ(count(text, "unit: UNIT_SIZE_BYTES"), 2U);
+  EXPECT_THAT(text, HasSubstr("name: \"memory: allocated\""));
+  EXPECT_THAT(text, HasSubstr("name: \"memory: reserved\""));
+  EXPECT_EQ(count(text, "type: TYPE_COUNTER"), 4U);
+  EXPECT_EQ(count(text, "counter_value: 2097152"), 2U);
+  EXPECT_THAT(text, HasSubstr("timestamp: 2000\n  trusted_packet_sequence_id: 1\n  track_event {\n"
+                              "    type: TYPE_COUNTER"))
+      << "since the run's first span";
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -56,6 +56,7 @@ Timeline full_timeline() {
   region.high_factor = 1.25;
   region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"copy.h2d_latency", 0.25}};
   region.learned_by = {"copy.h2d_bandwidth"};
+  t.memory = {{3, 1, 40, 512, 2 << 20}, {3, 1, 90, 1 << 20, 2 << 20}};
   return t;
 }
 

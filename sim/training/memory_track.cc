@@ -1,0 +1,87 @@
+#include "sim/training/memory_track.h"
+
+#include <algorithm>
+
+namespace foretrace::sim {
+namespace {
+
+using training::MemoryChange;
+using training::MemoryCurve;
+using training::Moment;
+using training::Section;
+
+constexpr std::int64_t kSegment = 2LL << 20;  // bytes: c10's kRoundLarge
+
+/// In which pass of the loop of passes, which is inside the loop of steps.
+std::int64_t pass_of(const Span& span, const OpRow& op) {
+  std::uint64_t inner = 1;
+  for (std::size_t i = 2; i < op.loops.size(); ++i) inner *= op.loops[i];
+  return op.loops.size() < 2 ? 0 : static_cast<std::int64_t>(span.instance / inner % op.loops[1]);
+}
+
+class Track {
+ public:
+  Track(const MemoryCurve& curve, std::uint32_t process) : curve_{curve}, process_{process} {}
+
+  /// A call of the thread, in their order; `line` counts its operations' lines from 0.
+  void call(const Span& span, const OpRow& op, std::int64_t line, std::vector<MemorySample>& out) {
+    const auto section = std::ranges::upper_bound(curve_.sections, line, {}, &Section::line) - 1;
+    const std::int64_t pass = std::min(pass_of(span, op), section->calls - 1);
+    const Moment at{section->group + (section->calls > 1 ? pass : 0), line};
+    const auto next = std::ranges::upper_bound(curve_.changes, at, {}, &MemoryChange::at);
+    if (next == curve_.changes.begin() || next == last_) return;
+    const MemoryChange& now = *(next - 1);
+    std::int64_t most = now.most;
+    for (auto change = last_; change < next; ++change) most = std::max(most, change->most);
+    last_ = next;
+    add(span.begin_ns, most, out);
+    if (most > now.bytes) add(span.end_ns, now.bytes, out);
+  }
+
+ private:
+  void add(std::int64_t at_ns, std::int64_t bytes, std::vector<MemorySample>& out) {
+    reserved_ = std::max(reserved_, (bytes + kSegment - 1) / kSegment * kSegment);
+    out.push_back({process_, 0, at_ns, bytes, reserved_});
+  }
+
+  const MemoryCurve& curve_;
+  std::uint32_t process_;
+  std::vector<MemoryChange>::const_iterator last_ = curve_.changes.end();
+  std::int64_t reserved_ = 0;
+};
+
+}  // namespace
+
+std::vector<MemorySample> memory_track(const Timeline& timeline,
+                                       const training::Expansion& expansion,
+                                       std::string_view text) {
+  const std::string_view before = text.substr(0, text.size() - expansion.text.size());
+  const std::int64_t head = 1 + std::ranges::count(before, '\n');
+  std::vector<std::vector<std::uint32_t>> calls;  // spans of each process's host thread
+  for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
+    const Span& span = timeline.spans[i];
+    const Lane& lane = timeline.lanes[span.lane];
+    if (span.part != 0 || lane.kind != LaneKind::HostThread) continue;
+    if (calls.size() <= lane.process) calls.resize(lane.process + 1);
+    calls[lane.process].push_back(i);
+  }
+  std::vector<MemorySample> samples;
+  for (const MemoryCurve& curve : expansion.curves) {
+    for (const std::int64_t process : curve.processes) {
+      if (static_cast<std::size_t>(process) >= calls.size()) continue;
+      auto& mine = calls[static_cast<std::size_t>(process)];
+      std::ranges::stable_sort(mine, {},
+                               [&](std::uint32_t i) { return timeline.spans[i].begin_ns; });
+      Track track{curve, static_cast<std::uint32_t>(process)};
+      for (const std::uint32_t i : mine) {
+        const Span& span = timeline.spans[i];
+        const OpRow& op = timeline.ops[span.op];
+        const std::int64_t line = op.line - head - curve.first_line;
+        if (line >= 0) track.call(span, op, line, samples);
+      }
+    }
+  }
+  return samples;
+}
+
+}  // namespace foretrace::sim

@@ -1,0 +1,68 @@
+// Training steps as a user asks for them: few of many micro-batches, memory in the run, experts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kStep =
+    "schema_version: 1\nname: a\nprocesses: 2\ntraining_step:\n"
+    "  model: {layers: 1, hidden: 256, heads: 4, ffn: 512, vocab: 1000}\n"
+    "  batch: {sequence: 128, passes: 40}\n  sharding: ddp\n  steps: 1\n";
+
+double step_ms(const Ran& ran) {
+  const auto at = ran.out.find("step: ");
+  EXPECT_NE(at, std::string::npos) << ran.out << ran.err;
+  return std::stod(ran.out.substr(at + 6));
+}
+
+TEST(TrainingCommands, FewPassesTakeAsLongAsAll) {
+  const Scratch scratch;
+  scratch.write("step.yaml", kStep);
+  const Ran all = scratch.run("foretrace simulate step.yaml --one-of-each -o all");
+  const Ran few = scratch.run("foretrace simulate step.yaml --one-of-each --few-passes -o few");
+  EXPECT_THAT(all.out, Not(HasSubstr("micro-batches")));
+  EXPECT_THAT(few.out, HasSubstr("above 6 of 40 micro-batches"));
+  EXPECT_NEAR(step_ms(few) / step_ms(all), 1, 0.02);
+  const auto peak_of = [&](const char* run) {
+    const auto timeline =
+        nlohmann::json::parse(read_file(scratch.path() / run / "predicted.timeline.json"));
+    std::int64_t peak = 0;
+    for (const auto& row : timeline.at("memory")) peak = std::max<std::int64_t>(peak, row[3]);
+    return peak;
+  };
+  EXPECT_NEAR(static_cast<double>(peak_of("few")) / static_cast<double>(peak_of("all")), 1, 0.02)
+      << "tokens of 40 passes";
+  const Ran refused =
+      scratch.run("foretrace simulate scenarios/examples/prefetch_two_streams.yaml --few-passes");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("no 'training_step'"));
+}
+
+TEST(TrainingCommands, PlanSharesExpertsWhereItIsAskedTo) {
+  const Scratch scratch;
+  scratch.write("config.json", R"({"model_type": "mixtral", "num_hidden_layers": 2,
+ "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+ "intermediate_size": 512, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 1024})");
+  const Ran ran = scratch.run(
+      "foretrace plan config.json --global-batch 8 --sequence 128 --gpus 4 --keep expert=4 --keep "
+      "micro=1 --keep recompute=none --keep sharding=zero1 --top 1 -o p.json --write-scenario 1 "
+      "best.yaml");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));
+  EXPECT_EQ(plan["rows"][0]["expert"], 4);
+  EXPECT_THAT(read_file(scratch.path() / "best.yaml"), HasSubstr("expert: 4"));
+}
+
+}  // namespace
+}  // namespace foretrace::test
