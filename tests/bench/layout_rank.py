@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does the simulator rank published layouts of one model as they were measured? BLOOM's trials on 384 A100s.
 
-layout_rank.py TABLE.csv FORETRACE [--machine NAME] [--with nic=0.25x] [--only bloom] [--csv FILE]
+layout_rank.py TABLE.csv FORETRACE [--machine NAME] [--with nic=0.25x] [--only bloom] [--every N] [--csv FILE]
 
 TABLE.csv: columns as in published training tables (id, layers, hidden, heads, gpus, tp, pp, micro_batch, global_batch,
 metric, value, ...). Each layout is simulated with so many micro-batches that its pipeline is full, and with two more; each
@@ -23,12 +23,12 @@ name: trial
 nodes: {nodes}
 processes: {gpus}
 training_step:
-  model: {{style: gpt, layers: {layers}, hidden: {hidden}, heads: {heads}, kv_heads: {heads}, ffn: {ffn}, vocab: {vocab}}}
+  model: {{style: {style}, layers: {layers}, hidden: {hidden}, heads: {heads}, kv_heads: {kv_heads}, ffn: {ffn}, vocab: {vocab}}}
   batch: {{sequence: {sequence}, micro: {micro}, passes: {passes}}}
-  parallel: {{tensor: {tp}, pipeline: {pp}, loss: true}}
+  parallel: {{tensor: {tp}, pipeline: {pp}{split}}}
   sharding: {sharding}
   precision: {{parameters: bfloat16}}
-  recompute: full
+  recompute: {recompute}
   steps: 1
 """
 
@@ -37,15 +37,47 @@ def whole(row, name, otherwise=0):
     return int(float(row[name] or otherwise))
 
 
+def sharding_of(row):
+    word = row["zero_or_fsdp"].split()[0]
+    return {"none": "ddp", "distributed": "zero1"}.get(word, word)
+
+
+def recompute_of(row):
+    return next((word for word in ("full", "selective") if row["recompute"].startswith(word)), "none")
+
+
+def split_of(row):
+    if whole(row, "tp", 1) == 1:
+        return ""
+    return ", loss: true" + (", sequence: true" if row["sequence_parallel"].startswith("yes") else "")
+
+
+def padded_vocabulary(row):
+    """Megatron's --make-vocab-size-divisible-by 128."""
+    each = 128 * whole(row, "tp", 1)
+    return -(-whole(row, "vocab") // each) * each
+
+
+def refusal(row):
+    if "fp8" in row["precision"]:
+        return "arithmetic below 16 bits"
+    if whole(row, "cp", 1) > 1 or whole(row, "vpp", 1) > 1:
+        return "context parallel, or interleaved stages"
+    if not any(name in row["framework"] for name in ("Megatron", "NeMo")):
+        return "framework: " + row["framework"].split()[0]
+    return "" if whole(row, "layers") % whole(row, "pp", 1) == 0 else "layers are no multiple of the stages"
+
+
 def step_seconds(given, row, passes, scratch):
     """None where the layout is refused."""
     gpus, each = whole(row, "gpus"), whole(row, "gpus_per_node", 8)
     file = pathlib.Path(scratch) / f"{row['id']}_{passes}.yaml"
     file.write_text(TEXT.format(
         nodes=gpus // each, gpus=gpus, layers=whole(row, "layers"), hidden=whole(row, "hidden"),
-        heads=whole(row, "heads"), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=whole(row, "vocab"),
+        style="llama" if "llama" in row["model"].lower() else "gpt", heads=whole(row, "heads"),
+        kv_heads=whole(row, "kv_heads", whole(row, "heads")), recompute=recompute_of(row), split=split_of(row), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=padded_vocabulary(row),
         sequence=whole(row, "seq_len"), micro=whole(row, "micro_batch"), passes=passes, tp=whole(row, "tp", 1),
-        pp=whole(row, "pp", 1), sharding=row["zero_or_fsdp"].split()[0]), encoding="utf-8")
+        pp=whole(row, "pp", 1), sharding=sharding_of(row)), encoding="utf-8")
     command = [given.foretrace, "simulate", file, "--machine", given.machine, "--one-of-each"]
     for what_if in given.what_ifs:
         command += ["--with", what_if]
@@ -65,8 +97,8 @@ def seconds_in(text):
 
 def predicted(given, row, scratch):
     pp, micro = whole(row, "pp", 1), whole(row, "micro_batch")
-    if whole(row, "layers") % pp:
-        return None, "layers are no multiple of the stages"
+    if refusal(row):
+        return None, refusal(row)
     passes = whole(row, "global_batch") // (micro * whole(row, "dp", 1))
     few, more = min(passes, pp + 2), min(passes, pp + 4)
     first, why = step_seconds(given, row, few, scratch)
@@ -93,11 +125,13 @@ def main():
     arguments.add_argument("--machine", default="a100-80gb-nvswitch-8")
     arguments.add_argument("--with", dest="what_ifs", action="append", default=[])
     arguments.add_argument("--only", default="bloom")
+    arguments.add_argument("--every", type=int, default=1, help="each n-th row only")
     arguments.add_argument("--csv", type=pathlib.Path)
     given = arguments.parse_args()
     given.foretrace = given.foretrace.resolve()
     lines = [line for line in given.table.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     rows = [row for row in csv.DictReader(lines) if row["id"].startswith(given.only) and row["metric"] == "step_s"]
+    rows = rows[::given.every]
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda row: predicted(given, row, scratch), rows))
     shapes = collections.defaultdict(list)
@@ -118,8 +152,9 @@ def main():
         with given.csv.open("w", encoding="utf-8", newline="") as out:
             csv.writer(out, lineterminator="\n").writerows(table)
     errors = [float(line[11]) for line in table[1:] if line[11]]
-    print(f"{len(errors)} of {len(rows)} rows predicted: median |error| {100 * statistics.median(map(abs, errors)):.1f} %, "
-          f"bias {100 * statistics.fmean(errors):+.1f} %")
+    sizes = sorted(map(abs, errors))
+    print(f"{len(errors)} of {len(rows)} rows predicted: |error| median {100 * statistics.median(sizes):.1f} %, "
+          f"90th percentile {100 * sizes[int(0.9 * (len(sizes) - 1))]:.1f} %, bias {100 * statistics.fmean(errors):+.1f} %")
     for (shape, day), cells in sorted(shapes.items()):
         if len(cells) < 5:
             continue
