@@ -27,11 +27,13 @@ def run(foretrace, *arguments):
     return done.stdout if done.returncode == 0 else None
 
 
-def nccl(operation, nodes, gpus):
-    """Time of 1 GiB over `nodes` nodes of `gpus` GPUs."""
+def nccl(operation, nodes, gpus, algorithm=None):
+    """Time of 1 GiB over `nodes` nodes of `gpus` GPUs; by NCCL's own choice, or this algorithm."""
     def seconds(foretrace, machine, what_if):
         arguments = ["nccl-tests", operation, "--machine", machine, "-b", GIB, "-e", GIB, "--format", "csv"]
         arguments += ["--processes", str(nodes * gpus(machine)), "--nodes", str(nodes)]
+        if algorithm:
+            arguments += ["--env", f"NCCL_ALGO={algorithm}"]
         text = run(foretrace, *arguments, *what_if)
         return float(next(csv.DictReader(io.StringIO(text)))["time_us"]) if text else None
     return seconds
@@ -59,6 +61,9 @@ def gpus_of(machine):
 
 COLUMNS = (
     ("all-reduce", "nvlink", nccl("all_reduce", 1, gpus_of)),
+    ("ring", "nvlink", nccl("all_reduce", 1, gpus_of, "RING")),
+    ("tree", "nvlink", nccl("all_reduce", 1, gpus_of, "TREE")),
+    ("NVLS", "nvlink", nccl("all_reduce", 1, gpus_of, "NVLS")),
     ("all-gather", "nvlink", nccl("all_gather", 1, gpus_of)),
     ("all-to-all", "nvlink", nccl("alltoall", 1, gpus_of)),
     ("peer copies", "nvlink", region("streams/copies_between_gpus", "peer_to_peer")),

@@ -12,6 +12,7 @@
 #include "reports/spans/launches.h"
 #include "reports/spans/region_spans.h"
 #include "reports/spans/span_class.h"
+#include "reports/uses/critical_path.h"
 #include "reports/uses/uses.h"
 
 namespace foretrace {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "reports/table/text_table.h"
+#include "reports/uses/critical_path.h"
 #include "reports/uses/uses.h"
 
 namespace foretrace {

@@ -175,37 +175,4 @@ std::string_view name_of(Use use) {
 
 std::vector<GpuTime> gpu_times(const Timeline& timeline) { return Reader{timeline}.times(); }
 
-CriticalPath critical_path(const Timeline& timeline) {
-  std::vector<const Span*> by_end;
-  std::int64_t begin = INT64_MAX;
-  for (const Span& span : timeline.spans) {
-    begin = std::min(begin, span.begin_ns);
-    const SpanClass kind = class_of(timeline.ops[span.op], timeline.lanes[span.lane]);
-    // Who only waits is on nobody's path.
-    if (kind == SpanClass::HostWait || kind == SpanClass::Order) continue;
-    if (span.end_ns > span.begin_ns) by_end.push_back(&span);
-  }
-  CriticalPath path;
-  if (by_end.empty()) return path;
-  std::ranges::sort(by_end, {}, &Span::end_ns);
-  std::int64_t at = by_end.back()->end_ns;
-  path.ns = at - begin;
-  const auto wait_until = [&](std::int64_t end_of_other) {
-    if (at == end_of_other) return;
-    path.nothing_ns += at - end_of_other;
-    path.parts.push_back({end_of_other, at, nullptr});
-  };
-  for (auto span = by_end.rbegin(); span != by_end.rend(); ++span) {
-    if ((*span)->end_ns > at) continue;
-    wait_until((*span)->end_ns);
-    const SpanClass kind = class_of(timeline.ops[(*span)->op], timeline.lanes[(*span)->lane]);
-    path.by_class[static_cast<std::size_t>(kind)] += (*span)->end_ns - (*span)->begin_ns;
-    path.parts.push_back({(*span)->begin_ns, (*span)->end_ns, *span});
-    at = (*span)->begin_ns;
-  }
-  wait_until(begin);
-  std::ranges::reverse(path.parts);
-  return path;
-}
-
 }  // namespace foretrace::explain

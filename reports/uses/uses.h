@@ -1,4 +1,4 @@
-// Where the time of each GPU goes in a timeline, simulated or measured, and what the run waits for.
+// Where the time of each GPU goes in a timeline, simulated or measured.
 #pragma once
 
 #include <array>
@@ -43,21 +43,5 @@ struct GpuTime {
 
 /// By process and device, of those that do anything.
 std::vector<GpuTime> gpu_times(const Timeline& timeline);
-
-/// A span, or a time in which there is none.
-struct PathPart {
-  std::int64_t begin_ns = 0, end_ns = 0;
-  const Span* span = nullptr;
-};
-
-/// From the run's end back to its begin, always the span that ended last before the one at hand
-/// began: how long spans of each kind (span_class.h) are on it, and how long nothing is.
-struct CriticalPath {
-  std::vector<PathPart> parts = {};  ///< in order, without gaps
-  std::array<std::int64_t, 7> by_class{};
-  std::int64_t nothing_ns = 0;
-  std::int64_t ns = 0;
-};
-CriticalPath critical_path(const Timeline& timeline);
 
 }  // namespace foretrace::explain

@@ -9,6 +9,7 @@
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/training_step/words.h"
 #include "scenarios/values/quantity.h"
 
 namespace foretrace::training {
@@ -252,13 +253,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   }
   if (const YamlNode* batch = map.required("batch")) read_batch(reader, *batch, step);
   step.sharding = step.data > 1 ? Sharding::Ddp : Sharding::None;
-  fields.choice<Sharding>("sharding", step.sharding,
-                          {{"none", Sharding::None},
-                           {"ddp", Sharding::Ddp},
-                           {"zero1", Sharding::Zero1},
-                           {"zero2", Sharding::Zero2},
-                           {"fsdp", Sharding::Fsdp},
-                           {"zero3", Sharding::Fsdp}});
+  fields.choice<Sharding>("sharding", step.sharding, sharding_words());
   if (step.data == 1) step.sharding = Sharding::None;
   fields.flag("reshard_after_forward", step.reshard);
   read_ways(reader, map, step);
@@ -266,9 +261,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.choice<OptimizerKernel>(
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
-  fields.choice<Recompute>(
-      "recompute", step.recompute,
-      {{"none", Recompute::None}, {"selective", Recompute::Selective}, {"full", Recompute::Full}});
+  fields.choice<Recompute>("recompute", step.recompute, recompute_words());
   bool is_eager = true;
   fields.choice<bool>("framework", is_eager, {{"pytorch", true}});
   fields.number("steps", step.steps);

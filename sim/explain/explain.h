@@ -7,6 +7,7 @@
 
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
+#include "reports/uses/critical_path.h"
 #include "reports/uses/uses.h"
 #include "scenarios/program/program.h"
 #include "sim/explain/repair.h"

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "scenarios/training_step/expand.h"
+#include "scenarios/training_step/words.h"
 
 namespace foretrace::plan {
 namespace {
@@ -17,32 +18,12 @@ constexpr std::int64_t kDeepestPipeline = 32;
 constexpr std::array<std::int64_t, 3> kMicroBatches{1, 2, 4};
 constexpr std::array kRecomputes{Recompute::None, Recompute::Selective, Recompute::Full};
 
-const char* word(Sharding sharding) {
-  switch (sharding) {
-    case Sharding::None:
-      return "none";
-    case Sharding::Ddp:
-      return "ddp";
-    case Sharding::Zero1:
-      return "zero1";
-    case Sharding::Zero2:
-      return "zero2";
-    case Sharding::Fsdp:
-      return "fsdp";
-  }
-  return "";
+const std::string& word(Sharding sharding) {
+  return training::word_of(training::sharding_words(), sharding);
 }
 
-const char* word(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::None:
-      return "none";
-    case Recompute::Selective:
-      return "selective";
-    case Recompute::Full:
-      return "full";
-  }
-  return "";
+const std::string& word(Recompute recompute) {
+  return training::word_of(training::recompute_words(), recompute);
 }
 
 std::vector<std::int64_t> divisors(std::int64_t of, std::int64_t most) {

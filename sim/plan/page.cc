@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "reports/page/curves.h"
 #include "reports/page/sections.h"
 #include "reports/table/text_table.h"
@@ -8,25 +10,34 @@
 namespace foretrace::plan {
 namespace {
 
-/// One curve through the best row of each number of GPUs.
+constexpr std::size_t kMostCurves = 4;  // machines of a picture
+
+/// For each machine one curve through the best row of each number of GPUs.
 template <class ValueOf>
 Chart chart_of(const std::vector<Answer>& answers, std::string title, std::string axis,
                bool has_band, const ValueOf& value_of) {
-  Curve curve{.name = "the best layout", .look = Curve::Look::Predicted, .points = {}};
+  std::vector<Curve> curves;
   for (const Answer& answer : answers) {
     if (answer.best.empty()) continue;
+    auto curve = std::ranges::find(curves, answer.machine, &Curve::name);
+    if (curve == curves.end()) {
+      if (curves.size() == kMostCurves) continue;
+      const auto look = static_cast<Curve::Look>(curves.size());
+      curves.push_back({.name = answer.machine, .look = look, .points = {}});
+      curve = std::prev(curves.end());
+    }
     const Row& row = answer.best.front();
     CurvePoint point{.x = static_cast<double>(answer.gpus), .y = value_of(row)};
     if (has_band) {  // of a rate: the slow end of the step is the low one
       point.low = point.y / row.prediction.high;
       point.high = point.y / row.prediction.low;
     }
-    curve.points.push_back(point);
+    curve->points.push_back(point);
   }
   return {.title = std::move(title),
           .x = {.title = "GPUs", .scale = ChartAxis::Scale::Log2},
           .y = {.title = std::move(axis)},
-          .curves = {curve}};
+          .curves = std::move(curves)};
 }
 
 std::string curves_of(const Question& question, const std::vector<Answer>& answers) {
@@ -71,8 +82,8 @@ std::string page_of(const Question& question, const std::vector<Answer>& answers
   for (const Column& column : columns) {
     table.columns.push_back({.text = column.name, .is_number = column.is_number});
   }
-  for_each_row(answers, [&](const Row& row, std::size_t number) {
-    const auto cells = cells_of(question, row, number);
+  for_each_row(answers, [&](const Answer& answer, const Row& row, std::size_t number) {
+    const auto cells = cells_of(question, answer, row, number);
     std::vector<Section::Cell> line;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       line.push_back({.text = cells[i], .is_number = columns[i].is_number});

@@ -51,6 +51,8 @@ class Search {
   Search(const Question& question, std::int64_t gpus, const Progress& progress)
       : question_{question}, progress_{progress} {
     answer_.gpus = gpus;
+    answer_.machine = question.machine.name;
+    answer_.what_ifs = question.what_ifs;
   }
 
   Answer run() {

@@ -36,11 +36,13 @@ struct Row {
 
 struct Answer {
   std::int64_t gpus = 0;
-  std::size_t valid = 0;      ///< layouts that the reader accepts
-  std::size_t fitting = 0;    ///< of them, into the GPUs' memory
-  std::size_t simulated = 0;  ///< of these; the others' lower bound is above the best ones
-  double least_bytes = 0;     ///< of the valid layouts, the smallest peak of a GPU
-  std::vector<Row> best;      ///< the fastest first
+  std::string machine;                ///< its name, with what was changed
+  std::vector<std::string> what_ifs;  ///< of the machine
+  std::size_t valid = 0;              ///< layouts that the reader accepts
+  std::size_t fitting = 0;            ///< of them, into the GPUs' memory
+  std::size_t simulated = 0;          ///< of these; the others' lower bound is above the best ones
+  double least_bytes = 0;             ///< of the valid layouts, the smallest peak of a GPU
+  std::vector<Row> best;              ///< the fastest first
 };
 
 /// After each step of the search: what is done of how much.

@@ -20,15 +20,13 @@ const Remedy* best_remedy(const Row& row) {
   return row.remedies.empty() ? nullptr : &row.remedies.front();
 }
 
-std::string machine_of(const Question& question) { return question.machine.name; }
-
 /// Each value of a row once, for CSV and JSON.
-Json values_of(const Question& question, const Row& row, std::size_t number) {
+Json values_of(const Question& question, const Answer& answer, const Row& row, std::size_t number) {
   const Layout& layout = row.layout;
   const Prediction& p = row.prediction;
   Json values{{"row", number},
               {"model", question.model_name},
-              {"machine", machine_of(question)},
+              {"machine", answer.machine},
               {"gpus", layout.gpus}};
   for (const auto& [name, value] : choices_of(layout)) values[name] = value;
   for (const char* name : {"tensor", "pipeline", "expert", "micro"}) {
@@ -65,21 +63,32 @@ Json values_of(const Question& question, const Row& row, std::size_t number) {
 }  // namespace
 
 std::vector<Column> columns_of(const Question& question) {
-  std::vector<Column> columns{{"row"},      {"GPUs"},       {"layout", false},
-                              {"step"},     {"band"},       {"tokens/s/GPU"},
-                              {"MFU"},      {"memory"},     {"exposed"},
-                              {"bubble"},   {"host-bound"}, {"limited by", false},
+  std::vector<Column> columns{{"row"},
+                              {"GPUs"},
+                              {"machine", false},
+                              {"layout", false},
+                              {"step"},
+                              {"band"},
+                              {"tokens/s/GPU"},
+                              {"MFU"},
+                              {"memory"},
+                              {"exposed"},
+                              {"bubble"},
+                              {"host-bound"},
+                              {"limited by", false},
                               {"GPU-hours"}};
   if (question.cost_per_gpu_hour) columns.push_back({"cost"});
   return columns;
 }
 
-std::vector<std::string> cells_of(const Question& question, const Row& row, std::size_t number) {
+std::vector<std::string> cells_of(const Question& question, const Answer& answer, const Row& row,
+                                  std::size_t number) {
   const Prediction& p = row.prediction;
   const Remedy* const remedy = best_remedy(row);
   std::vector<std::string> cells{
       std::to_string(number),
       format_count(static_cast<std::uint64_t>(row.layout.gpus)),
+      answer.machine,
       describe(row.layout),
       seconds_text(p.seconds),
       seconds_text(p.seconds * p.low) + " .. " + seconds_text(p.seconds * p.high),
@@ -125,15 +134,15 @@ std::string headline_of(const Question& question, const std::vector<Answer>& ans
     if (answer.best.empty()) {
       text += fmt::format(
           "{} on {} GPUs of {}: no layout fits (the smallest needs {:.1f} GB of a GPU).",
-          question.model_name, answer.gpus, machine_of(question), answer.least_bytes * 1e-9);
+          question.model_name, answer.gpus, answer.machine, answer.least_bytes * 1e-9);
       continue;
     }
     const Row& best = answer.best.front();
     text += fmt::format(
         "{} on {} GPUs of {}: {} a step, {:.0f} tokens/s for each GPU, MFU {:.1f} %, limited by "
         "{}.",
-        question.model_name, answer.gpus, machine_of(question),
-        seconds_text(best.prediction.seconds), best.tokens_per_gpu_second, 100 * best.mfu,
+        question.model_name, answer.gpus, answer.machine, seconds_text(best.prediction.seconds),
+        best.tokens_per_gpu_second, 100 * best.mfu,
         best.remedies.empty() ? "-" : best.remedies.front().limits);
   }
   return text;
@@ -145,8 +154,9 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
       question.global_batch, question.sequence,
       question.float32_parameters ? "float32" : "bfloat16");
   for (const Answer& answer : answers) {
-    text += fmt::format("{} GPUs: {} valid layouts, {} of them fit, {} were simulated. ",
-                        answer.gpus, answer.valid, answer.fitting, answer.simulated);
+    text +=
+        fmt::format("{} GPUs of {}: {} valid layouts, {} of them fit, {} were simulated. ",
+                    answer.gpus, answer.machine, answer.valid, answer.fitting, answer.simulated);
   }
   text += fmt::format(
       "Not simulated is what cannot be among the best: its arithmetic at the peak with the "
@@ -169,8 +179,8 @@ std::string text_of(const Question& question, const std::vector<Answer>& answers
     table.column(column.name, column.is_number ? TextTable::Align::Right : TextTable::Align::Left);
   }
   std::string remedies, cut;
-  for_each_row(answers, [&](const Row& row, std::size_t number) {
-    table.row(cells_of(question, row, number));
+  for_each_row(answers, [&](const Answer& answer, const Row& row, std::size_t number) {
+    table.row(cells_of(question, answer, row, number));
     remedies +=
         fmt::format("row {}: {}\nrow {}: {}\n", number, remedy_of(row), number, waits_of(row));
     if (row.prediction.simulated_passes < row.layout.passes) {
@@ -184,8 +194,8 @@ std::string text_of(const Question& question, const std::vector<Answer>& answers
 
 std::string csv_of(const Question& question, const std::vector<Answer>& answers) {
   std::string text;
-  for_each_row(answers, [&](const Row& row, std::size_t number) {
-    const Json values = values_of(question, row, number);
+  for_each_row(answers, [&](const Answer& answer, const Row& row, std::size_t number) {
+    const Json values = values_of(question, answer, row, number);
     std::string head, line;
     for (const auto& [name, value] : values.items()) {
       const std::string text_of_value = value.is_string() ? value.get<std::string>() : value.dump();
@@ -200,8 +210,8 @@ std::string csv_of(const Question& question, const std::vector<Answer>& answers)
 
 std::string json_of(const Question& question, const std::vector<Answer>& answers) {
   Json rows = Json::array();
-  for_each_row(answers, [&](const Row& row, std::size_t number) {
-    Json values = values_of(question, row, number);
+  for_each_row(answers, [&](const Answer& answer, const Row& row, std::size_t number) {
+    Json values = values_of(question, answer, row, number);
     Json remedies = Json::array();
     for (const Remedy& remedy : row.remedies) {
       remedies.push_back({{"what", remedy.what}, {"limits", remedy.limits}, {"gain", remedy.gain}});
@@ -220,6 +230,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
   Json counts = Json::array();
   for (const Answer& answer : answers) {
     counts.push_back({{"gpus", answer.gpus},
+                      {"machine", answer.machine},
                       {"valid", answer.valid},
                       {"fitting", answer.fitting},
                       {"simulated", answer.simulated}});
@@ -228,7 +239,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                  {"schema_version", 1},
                  {"producer", "foretrace " FORETRACE_VERSION},
                  {"model", question.model_name},
-                 {"machine", machine_of(question)},
+                 {"machine", question.machine.name},
                  {"what_ifs", question.what_ifs},
                  {"sequence", question.sequence},
                  {"global_batch", question.global_batch},

@@ -1,4 +1,4 @@
-// A plan's answers as a table, CSV, JSON, a page.
+// A plan's answers as a table, CSV, JSON, a page: of one machine, or also of changed ones.
 #pragma once
 
 #include <string>
@@ -27,18 +27,19 @@ struct Column {
 };
 /// The table of text and page.
 std::vector<Column> columns_of(const Question& question);
-std::vector<std::string> cells_of(const Question& question, const Row& row, std::size_t number);
+std::vector<std::string> cells_of(const Question& question, const Answer& answer, const Row& row,
+                                  std::size_t number);
 /// "the host: half ... saves 21 %"
 std::string remedy_of(const Row& row);
 /// "without communication: 19 % less time; without ..."
 std::string waits_of(const Row& row);
 
-/// Rows are numbered from 1 over all numbers of GPUs.
+/// Rows are numbered from 1 over all answers.
 template <class Visit>
 void for_each_row(const std::vector<Answer>& answers, const Visit& visit) {
   std::size_t number = 0;
   for (const Answer& answer : answers) {
-    for (const Row& row : answer.best) visit(row, ++number);
+    for (const Row& row : answer.best) visit(answer, row, ++number);
   }
 }
 

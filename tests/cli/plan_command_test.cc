@@ -59,6 +59,22 @@ TEST(PlanCommand, WritesARowThatSimulateReproduces) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
 }
 
+TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
+  const Scratch scratch;
+  scratch.write("config.json", kTwoLayers);
+  const Ran ran = scratch.run(
+      kPlan +
+      "--gpus 16 --also nic=0.1x --keep recompute=none --keep micro=2 --keep sharding=zero1 "
+      "--keep pipeline=1 --keep tensor=1 --top 1 -o p.html -o p.csv --write-scenario 2 slow.yaml");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("row 2: foretrace simulate slow.yaml --machine h100-nvswitch-8 "
+                                 "--with \"nic=0.1x\" --one-of-each"));
+  EXPECT_THAT(read_file(scratch.path() / "p.html"), HasSubstr("h100-nvswitch-8 with nic=0.1x"));
+  const std::string csv = read_file(scratch.path() / "p.csv");
+  EXPECT_THAT(csv, HasSubstr("1,config,h100-nvswitch-8,16,"));
+  EXPECT_THAT(csv, HasSubstr("2,config,h100-nvswitch-8 with nic=0.1x,16,"));
+}
+
 TEST(PlanCommand, SaysWhatIsWrong) {
   const Scratch scratch;
   scratch.write("config.json", kTwoLayers);

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct PlanOptions {
   std::string model;
   std::string machine = "h100-nvswitch-8";
-  std::vector<std::string> with, keep;
+  std::vector<std::string> with, also, keep;
   std::vector<std::int64_t> gpus;
   std::int64_t sequence = 8192, global_batch = 1024;
   std::string parameters = "bfloat16";
@@ -69,13 +69,13 @@ std::map<std::string, std::string> kept_of(const std::vector<std::string>& texts
   return kept;
 }
 
-plan::Question question_of(const PlanOptions& options) {
+plan::Question question_of(const PlanOptions& options, const std::vector<std::string>& what_ifs) {
   plan::Question question;
   question.model = model_text(options.model);
   question.model_name = plain_name(options.model);
   question.machine_name = options.machine;
-  question.what_ifs = options.with;
-  question.machine = changed_machine(options.machine, options.with);
+  question.what_ifs = what_ifs;
+  question.machine = changed_machine(options.machine, what_ifs);
   question.gpus = options.gpus;
   question.sequence = options.sequence;
   question.global_batch = options.global_batch;
@@ -101,18 +101,18 @@ void show_progress(std::int64_t gpus, std::size_t done, std::size_t all) {
 
 void write_scenarios(const PlanOptions& options, const plan::Question& question,
                      const std::vector<plan::Answer>& answers) {
-  std::vector<const plan::Row*> rows;
-  for (const plan::Answer& answer : answers) {
-    for (const plan::Row& row : answer.best) rows.push_back(&row);
-  }
+  std::vector<std::pair<const plan::Answer*, const plan::Row*>> rows;
+  plan::for_each_row(answers, [&](const plan::Answer& answer, const plan::Row& row, std::size_t) {
+    rows.emplace_back(&answer, &row);
+  });
   for (const auto& [number, file] : options.written) {
     if (number < 1 || number > rows.size()) {
       throw UsageError{
           fmt::format("--write-scenario {}: the plan has rows 1 to {}", number, rows.size())};
     }
-    const plan::Row& row = *rows[number - 1];
+    const plan::Row& row = *rows[number - 1].second;
     std::string with;
-    for (const std::string& what_if : question.what_ifs)
+    for (const std::string& what_if : rows[number - 1].first->what_ifs)
       with += fmt::format(" --with \"{}\"", what_if);
     const std::string command = fmt::format("foretrace simulate {} --machine {}{} --one-of-each",
                                             file, question.machine_name, with);
@@ -127,10 +127,18 @@ void write_scenarios(const PlanOptions& options, const plan::Question& question,
 }
 
 int run_plan(const PlanOptions& options) {
-  const plan::Question question = question_of(options);
+  const plan::Question question = question_of(options, options.with);
+  std::vector<plan::Question> questions{question};
+  for (const std::string& what_if : options.also) {
+    auto what_ifs = options.with;
+    what_ifs.push_back(what_if);
+    questions.push_back(question_of(options, what_ifs));
+  }
   std::vector<plan::Answer> answers;
-  for (const std::int64_t gpus : question.gpus) {
-    answers.push_back(plan::search(question, gpus, show_progress));
+  for (const plan::Question& one : questions) {
+    for (const std::int64_t gpus : one.gpus) {
+      answers.push_back(plan::search(one, gpus, show_progress));
+    }
   }
   print_text(text_of(question, answers));
   for (const fs::path& file : options.outputs) {
@@ -152,7 +160,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   CLI::App& command = add_subcommand(
       app, "plan", "The best layouts of a model's training step, and what limits them",
       "foretrace plan llama3-70b --machine h100-nvswitch-8 --gpus 64,512 -o plan.html\n"
-      "  foretrace plan config.json --gpus 128 --with nic=0.5x --write-scenario 1 best.yaml");
+      "  foretrace plan config.json --gpus 128 --also nic=0.5x --write-scenario 1 best.yaml");
   command
       .add_option("model", options->model,
                   "A name of scenarios/architectures (llama3-70b), or a config.json of a Hugging "
@@ -161,6 +169,12 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
   add_with_option(command, options->with);
+  command
+      .add_option("--also", options->also,
+                  "Answers the same of the machine changed by this, too, in the same table and "
+                  "page: nic=0.5x; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
   command.add_option("--gpus", options->gpus, "Numbers of GPUs, with commas between")
       ->required()
       ->delimiter(',')

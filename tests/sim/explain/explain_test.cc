@@ -66,5 +66,18 @@ TEST(GpuTimes, AddUpToTheRun) {
   EXPECT_EQ(std::accumulate(path.by_class.begin(), path.by_class.end(), path.nothing_ns), path.ns);
 }
 
+TEST(CriticalPath, IsTheGpusWhereTheHostRunsAheadOfIt) {
+  const Timeline timeline =
+      simulate(shipped("synchronization_in_the_loop_repaired"), load_machine("h200-nvswitch-8"));
+  const CriticalPath path = critical_path(timeline);
+  const auto kernels = path.by_class[static_cast<std::size_t>(SpanClass::Kernel)];
+  EXPECT_GT(kernels, path.ns * 85 / 100) << "6 of 6.7 ms";
+  std::int64_t at = path.parts.front().begin_ns;
+  for (const PathPart& part : path.parts) {
+    EXPECT_EQ(part.begin_ns, at);
+    at = part.end_ns;
+  }
+}
+
 }  // namespace
 }  // namespace foretrace::explain
