@@ -155,6 +155,9 @@ std::string suggest(std::string_view given, const std::vector<std::string>& know
     std::size_t best_distance = std::max<std::size_t>(1, given.size() / 3) + 1;
     for (const std::string& candidate : known) {
       if (candidate.size() > kLongestName) continue;
+      const std::size_t more = candidate.size() > given.size() ? candidate.size() - given.size()
+                                                               : given.size() - candidate.size();
+      if (more >= best_distance) continue;  // each letter more is an edit
       const std::size_t distance = edit_distance(given, candidate);
       if (distance < best_distance) {
         best = candidate;

@@ -43,8 +43,8 @@ for reader in "${readers[@]}"; do
     "$program" "$reader" --runs "$runs" --longest "$longest" --last "build/fuzz/$reader.last" "${seeds[@]}"
   else
     mkdir -p "build/fuzz/kept/$reader"
-    FORETRACE_FUZZ=$reader "$program" -runs="$runs" -timeout=20 -rss_limit_mb=2048 -max_len="$longest" \
+    FORETRACE_FUZZ=$reader "$program" -runs="$runs" -timeout=20 -rss_limit_mb=2048 -max_len="$longest" -entropic=0 \
       -dict=tests/fuzz/scenario.dict -artifact_prefix="build/fuzz/$reader." -print_final_stats=1 \
-      "build/fuzz/kept/$reader" "${seeds[@]}"
+      "build/fuzz/kept/$reader" "${seeds[@]}" 2>&1 | tee "build/fuzz/$reader.log"
   fi
 done
