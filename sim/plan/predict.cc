@@ -68,10 +68,13 @@ ExpandedScenario expanded(const std::string& text) {
   return std::move(*training);
 }
 
-<<<<<<< HEAD
-=======
-Timeline simulated(const std::string& text, Machine machine,
-                   std::optional<explain::Cause> without) {
+struct Simulation {
+  Program program;
+  Timeline timeline;
+};
+
+Simulation simulated(const std::string& text, Machine machine,
+                     std::optional<explain::Cause> without) {
   Program program = read_expanded(expanded(text).text, kFile);
   if (without && !explain::take_away(*without, program, machine)) {
     throw UsageError{"nothing to take away"};
@@ -80,10 +83,9 @@ Timeline simulated(const std::string& text, Machine machine,
   if (without && timeline.outcome.kind != Outcome::Kind::Completed) {
     throw UsageError{"what is left does not end"};
   }
-  return timeline;
+  return {std::move(program), std::move(timeline)};
 }
 
->>>>>>> plan
 }  // namespace
 
 std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
@@ -108,16 +110,9 @@ Prediction predict(const Question& question, const Machine& machine, const Layou
                    std::int64_t most_passes, std::optional<explain::Cause> without) {
   const std::int64_t passes = std::min(layout.passes, most_passes);
   const bool all = passes == layout.passes;
-<<<<<<< HEAD
-  const std::string text =
-      scenario_text(question, layout, all ? std::nullopt : std::optional{passes});
-  const Program program = read_expanded(expanded(text).text, kFile);
-  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
-=======
-  const Timeline timeline =
+  const auto [program, timeline] =
       simulated(scenario_text(question, layout, all ? std::nullopt : std::optional{passes}),
                 machine, without);
->>>>>>> plan
   const RegionSamples& step = last_step(timeline);
   auto usage = sim::usage_of(timeline);
   FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");

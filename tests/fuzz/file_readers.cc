@@ -111,7 +111,8 @@ void read_as_sweep_rows(std::string_view bytes) {
     for (const std::size_t point : ledger.done()) {
       if (point >= kPoints) std::abort();
     }
-    if (ledger.done().size() == kPoints) static_cast<void>(sweep::csv_of(ledger.finish()));
+    if (ledger.done().size() == kPoints)
+      static_cast<void>(sweep::csv_of(ledger.finish({sweep.axes, {}})));
   } catch (const UsageError&) {
   }
 }
