@@ -25,7 +25,7 @@ struct Thread {
   std::string text;
   PartBytes memory{};
   MemoryCurve curve;
-  std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2;
+  std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2, largest_rows = 0;
 };
 
 /// Whether replicas and shards name different groups, and so cannot share a text.
@@ -146,21 +146,28 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
           {{}, 0, out.sections(), memory.changes()},
           out.largest_operand(),
           out.largest_input(),
-          out.largest_output()};
+          out.largest_output(),
+          out.largest_rows()};
 }
 
 std::int64_t lines_of(std::string_view text) { return std::ranges::count(text, '\n'); }
 
 std::string buffers(const std::vector<Thread>& threads) {
-  std::int64_t operand = 2, input = 2, output = 2, total = 0;
+  std::int64_t operand = 2, input = 2, output = 2, rows = 0, total = 0;
   for (const Thread& thread : threads) {
     operand = std::max(operand, thread.largest_operand);
     input = std::max(input, thread.largest_input);
     output = std::max(output, thread.largest_output);
+    rows = std::max(rows, thread.largest_rows);
     total = std::max(total, sum(thread.memory));
   }
   // What operations name is part of what a process holds at its peak.
-  const std::int64_t named = 3 * operand + input + output;
+  const std::int64_t named = 3 * operand + input + output + 2 * rows;
+  const std::string of_rows = rows == 0 ? ""
+                                        : fmt::format(
+                                              "  sent_rows:     {{memory: device, size: {0}B}}\n"
+                                              "  received_rows: {{memory: device, size: {0}B}}\n",
+                                              rows);
   return fmt::format(
       "buffers:                                      # what operations name, and the rest of a "
       "process's peak\n"
@@ -169,8 +176,9 @@ std::string buffers(const std::vector<Thread>& threads) {
       "  result:    {{memory: device, size: {0}B}}\n"
       "  part:      {{memory: device, size: {1}B}}\n"
       "  whole:     {{memory: device, size: {2}B}}\n"
+      "{4}"
       "  other:     {{memory: device, size: {3}B}}\n",
-      operand, input, output, std::max<std::int64_t>(4, total - named));
+      operand, input, output, std::max<std::int64_t>(4, total - named), of_rows);
 }
 
 }  // namespace

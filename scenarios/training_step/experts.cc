@@ -47,10 +47,10 @@ void Decoder::exchange_rows() {
   if (step_.expert == 1) return;
   const std::int64_t each = rows_ / step_.expert * model_.hidden * kRowBytes;
   out_.host(FrameworkWork::Collective);
-  out_.needs(each * step_.expert, each * step_.expert);
+  out_.needs_rows(each * step_.expert);
   out_.line(
-      fmt::format("all_to_all: {{id: exchange_rows, group: {}, input: part, output: whole, "
-                  "size: {}B, type: bfloat16}}",
+      fmt::format("all_to_all: {{id: exchange_rows, group: {}, input: sent_rows, "
+                  "output: received_rows, size: {}B, type: bfloat16}}",
                   out_.group("expert_parallel"), each));
 }
 

@@ -1,6 +1,7 @@
 // The operations of one host thread as a scenario's text, in the order of the calls.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -46,6 +47,9 @@ class Writer {
   void needs(std::int64_t input, std::int64_t output);
   std::int64_t largest_input() const { return largest_input_; }
   std::int64_t largest_output() const { return largest_output_; }
+  /// Rows for experts have buffers of their own: they are exchanged while gradients are reduced.
+  void needs_rows(std::int64_t bytes) { largest_rows_ = std::max(largest_rows_, bytes); }
+  std::int64_t largest_rows() const { return largest_rows_; }
   std::int64_t largest_operand() const { return largest_operand_; }  ///< bytes of a product's
 
  private:
@@ -57,7 +61,7 @@ class Writer {
   Moment now_;
   std::vector<Section> sections_{{}};
   std::map<std::string, std::string, std::less<>> groups_;
-  std::int64_t largest_operand_ = 2, largest_input_ = 2, largest_output_ = 2;
+  std::int64_t largest_operand_ = 2, largest_input_ = 2, largest_output_ = 2, largest_rows_ = 0;
 };
 
 }  // namespace foretrace::training
