@@ -74,7 +74,9 @@ class Ask {
 
  private:
   std::string tests() const {
-    return "foretrace nccl-tests " + op_ + " -b " + size_ + " --processes 8 -n 4 -G 1" + env_;
+    // A graph's operations would go the registered way, which nccl-explain takes when it is asked.
+    return "foretrace nccl-tests " + op_ + " -b " + size_ +
+           " --processes 8 -n 4 -G 1 --env NCCL_GRAPH_REGISTER=0" + env_;
   }
 
   Scratch scratch_;

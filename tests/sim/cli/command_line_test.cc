@@ -107,7 +107,7 @@ TEST(CheckCommand, PrintsOneLineForEachGoodFile) {
   const Result result = run({"check", file}, {add_check_command});
   EXPECT_EQ(result.exit_code, kDone);
   EXPECT_TRUE(
-      result.out.starts_with("ok: everything, 2 processes, 2 devices each, 63 operations, "
+      result.out.starts_with("ok: everything, 2 processes, 2 devices each, 67 operations, "
                              "hash "))
       << result.out;
   EXPECT_EQ(result.err, "");
@@ -136,7 +136,7 @@ TEST(CheckCommand, WritesJson) {
   const std::string file = data_directory().string() + "/tests/scenarios/data/everything.yaml";
   const Result result = run({"check", file, "--format", "json"}, {add_check_command});
   EXPECT_NE(result.out.find("\"schema_version\": 1"), std::string::npos);
-  EXPECT_NE(result.out.find("\"operations\": 63"), std::string::npos);
+  EXPECT_NE(result.out.find("\"operations\": 67"), std::string::npos);
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ threads:
 )");
   ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
   const std::string& text = t.outcome.explanation.front();
-  EXPECT_NE(text.find("process 1, thread receiver, test.yaml:14: stream_synchronize"),
+  EXPECT_NE(text.find("process 1, thread receiver, test.yaml:15: stream_synchronize"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("send from rank 0 to rank 1: rank 0 never called it"), std::string::npos)
