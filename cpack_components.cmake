@@ -1,5 +1,10 @@
 # What cpack puts where, by generator (install.cmake says what the components are).
 if(CPACK_GENERATOR STREQUAL "DEB")
+  find_program(shlibdeps dpkg-shlibdeps)
+  if(NOT shlibdeps)  # CPack would make a package that depends on nothing, and installs where nothing runs
+    message(FATAL_ERROR "no dpkg-shlibdeps, which finds the packages that foretrace needs: install dpkg-dev, "
+                        "or make the tarball alone with 'cpack -G TGZ'")
+  endif()
   # Debian's packages depend on Debian's libraries.
   list(REMOVE_ITEM CPACK_COMPONENTS_ALL bundled)
   # dpkg-shlibdeps asks which package a library is from; a CUDA that no package installed has none.
