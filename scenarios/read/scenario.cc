@@ -44,6 +44,12 @@ std::uint32_t read_count(Reader& reader, MapReader& map, std::string_view key, s
   return static_cast<std::uint32_t>(read_constant(reader, *node, kNumber, low, high));
 }
 
+/// The value of `key`, or the whole document where it is absent or empty.
+const YamlNode& given(MapReader& map, std::string_view key) {
+  const YamlNode* node = map.optional(key);
+  return node != nullptr ? *node : map.node();
+}
+
 void read_who_runs(Reader& reader, MapReader& map) {
   constexpr std::int64_t kMostPasses = 1'000'000;
   Program& program = reader.program;
@@ -56,17 +62,16 @@ void read_who_runs(Reader& reader, MapReader& map) {
   reader.constants["devices"] = program.devices;
   program.warmup = read_count(reader, map, "warmup", 0, kMostPasses);
   if (std::uint64_t{program.processes} * program.devices > kMostRanks) {
-    const YamlNode* node = map.has("devices") ? map.optional("devices") : &map.node();
-    reader.problems.error(*node,
+    reader.problems.error(given(map, "devices"),
                           fmt::format("{} processes with {} devices each are more than {} GPUs",
                                       program.processes, program.devices, kMostRanks));
     program.processes = program.nodes;
     program.devices = 1;
   }
   if (program.processes % program.nodes != 0) {
-    const YamlNode* node = map.has("processes") ? map.optional("processes") : &map.node();
-    reader.problems.error(*node, fmt::format("{} processes cannot be spread evenly over {} nodes",
-                                             program.processes, program.nodes));
+    reader.problems.error(given(map, "processes"),
+                          fmt::format("{} processes cannot be spread evenly over {} nodes",
+                                      program.processes, program.nodes));
   }
 }
 

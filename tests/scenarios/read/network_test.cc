@@ -45,6 +45,11 @@ TEST(NetworkOfAScenario, ReachesTheProgramOfATrainingStep) {
   EXPECT_TRUE(program.nodes_follow);
 }
 
+TEST(NetworkOfAScenario, MayHaveNodesBesideProcessesWithoutAValue) {
+  EXPECT_THAT(problems_of("schema_version: 1\nname: n\nnodes: 3\nprocesses:\n"),
+              HasSubstr("1 processes cannot be spread evenly over 3 nodes"));
+}
+
 TEST(NetworkOfAScenario, PutsProcessesOnNodesInBlocksOrInTurn) {
   Program program = read(of_nodes(""));
   EXPECT_FALSE(program.nodes_follow);
