@@ -12,6 +12,7 @@
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
 #include "sim/training/predict_step.h"
+#include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace {
 namespace {
@@ -21,14 +22,7 @@ using training::TrainingStep;
 
 TrainingStep step_on(std::int64_t processes) {
   TrainingStep step;
-  step.model = {.name = "llama",
-                .layers = 2,
-                .hidden = 2048,
-                .heads = 64,
-                .kv_heads = 64,
-                .head_dim = 32,
-                .ffn = 4096,
-                .vocab = 6400};
+  step.model = training::llama(2, 2048, 64, 64, 4096, 6400);
   step.sequence = 1024;
   step.data = processes;
   step.nodes = processes / 8;
