@@ -18,20 +18,6 @@ namespace {
 
 constexpr const char* kFile = "plan";
 
-/// The longest process' last step.
-const RegionSamples& last_step(const Timeline& timeline) {
-  const RegionSamples* longest = nullptr;
-  for (const RegionSamples& region : timeline.regions) {
-    if (region.name != "step") continue;
-    const bool later = longest == nullptr || region.instance > longest->instance;
-    const bool longer = longest != nullptr && region.instance == longest->instance &&
-                        region.samples_ns.front() > longest->samples_ns.front();
-    if (later || longer) longest = &region;
-  }
-  if (longest == nullptr) throw UsageError{"no step ended"};
-  return *longest;
-}
-
 /// Mean over processes of the share of their last step in which only transfers between stages run.
 double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t window_ns) {
   std::vector<std::uint32_t> processes;
@@ -113,7 +99,8 @@ Prediction predict(const Question& question, const Machine& machine, const Layou
   const auto [program, timeline] =
       simulated(scenario_text(question, layout, all ? std::nullopt : std::optional{passes}),
                 machine, without);
-  const RegionSamples& step = last_step(timeline);
+  const RegionSamples* const step = sim::last_step(timeline);
+  if (step == nullptr) throw UsageError{"no step ended"};
   auto usage = sim::usage_of(timeline);
   FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");
   Prediction prediction;
@@ -126,13 +113,13 @@ Prediction predict(const Question& question, const Machine& machine, const Layou
     FORETRACE_CHECK(usage.has_value(), "settled passes have a loop of three");
   }
   prediction.seconds = usage->seconds;
-  prediction.low = step.low_factor;
-  prediction.high = step.high_factor;
+  prediction.low = step->low_factor;
+  prediction.high = step->high_factor;
   prediction.computing = usage->computing;
   prediction.exposed = usage->exposed;
   prediction.idle = usage->idle;
   if (layout.pipeline > 1) {
-    prediction.bubble = bubble_of(timeline, step.instance, step.samples_ns.front());
+    prediction.bubble = bubble_of(timeline, step->instance, step->samples_ns.front());
   }
   return prediction;
 }
