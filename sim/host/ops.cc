@@ -286,6 +286,13 @@ HostThread::Priced HostThread::sized_call(Param call, Param rate, const BufferRe
                made.is_first);
 }
 
+HostThread::Priced HostThread::memory_call(SizedCall by_cuda, SizedCall by_nccl,
+                                           const BufferRef& memory) {
+  const bool is_nccls = buffer(memory).by_nccl && machine_.has(by_nccl.call);
+  const SizedCall made = is_nccls ? by_nccl : by_cuda;
+  return sized_call(made.call, made.rate, memory);
+}
+
 void HostThread::freed(std::uint32_t device, Bytes size) {
   Reading read{machine_};
   TimePoint& cleared = process_.cleared[device];
@@ -305,9 +312,8 @@ Duration HostThread::trim_pool(std::uint32_t device) {
 }
 
 void HostThread::run(const Malloc& op) {
-  const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemAlloc);
-  Priced call = by_nccl ? sized_call(Param::NcclMemAlloc, Param::NcclMemAllocPerByte, op.buffer)
-                        : sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer);
+  Priced call = memory_call({Param::HostMalloc, Param::HostMallocPerByte},
+                            {Param::NcclMemAlloc, Param::NcclMemAllocPerByte}, op.buffer);
   call.time += until_cleared(buffer(op.buffer).device);
   take(call);
 }
@@ -320,9 +326,8 @@ void HostThread::run(const Free& op) {
     block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
     return;
   }
-  const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemFree);
-  const Priced call = by_nccl ? sized_call(Param::NcclMemFree, Param::NcclMemFreePerByte, op.buffer)
-                              : sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
+  const Priced call = memory_call({Param::HostFree, Param::HostFreePerByte},
+                                  {Param::NcclMemFree, Param::NcclMemFreePerByte}, op.buffer);
   freed(device, buffer(op.buffer).size);
   take(call);
 }

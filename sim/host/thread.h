@@ -113,6 +113,11 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool switches_to(std::uint32_t device);
   /// Of a call whose time grows with a buffer's size.
   Priced sized_call(Param call, Param rate, const BufferRef& memory);
+  struct SizedCall {
+    Param call, rate;
+  };
+  /// The call of CUDA; of NCCL's memory NCCL's, where the machine knows what it costs.
+  Priced memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory);
   bool queue_full(StreamQueue& stream);
   /// Memory of a device is given back, or asked for: until it is cleared.
   void freed(std::uint32_t device, Bytes size);
