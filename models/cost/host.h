@@ -37,9 +37,9 @@ Duration memset_time(Reading& read, const Call& call, Bytes size);
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size);
 
 /// What a change of the GPU's mappings takes longer because `others` processes of the node change
-/// theirs: half of it for each. Pools that grow and shrink took 0.9 of the model's time in programs
-/// of one process, 1.35 in those of two (blind rounds 1 to 3).
-Duration beside_processes(Duration time, std::uint32_t others);
+/// theirs: a share of it for each. Pools that grow and shrink took 0.9 of the model's time in
+/// programs of one process, 1.35 in those of two (blind rounds 1 to 3).
+Duration beside_processes(Reading& read, Duration time, std::uint32_t others);
 
 /// cudaMallocAsync: from what the pool has, or after it has grown by so much.
 Duration malloc_async_time(Reading& read, const Call& call, Bytes grown, std::uint32_t others = 0);
