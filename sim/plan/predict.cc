@@ -90,7 +90,10 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
   }
 }
 
-std::int64_t settled_passes(const Layout& layout) { return layout.pipeline + 4; }
+std::int64_t settled_passes(const Layout& layout) {
+  constexpr std::int64_t kTurns = 6;  // of interleaved stages (sim/training/passes.cc)
+  return layout.interleaved > 1 ? kTurns * layout.pipeline : layout.pipeline + 4;
+}
 
 Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
                    std::int64_t most_passes, std::optional<explain::Cause> without) {
@@ -103,13 +106,15 @@ Prediction predict(const Question& question, const Machine& machine, const Layou
   if (step == nullptr) throw UsageError{"no step ended"};
   auto usage = sim::usage_of(timeline);
   FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");
+  const double turn = layout.interleaved > 1 ? static_cast<double>(layout.pipeline) : 1;
   Prediction prediction;
   prediction.simulated_passes = passes;
-  if (const auto next = sim::with_more_passes(*usage, timeline, program, 1)) {
+  if (const auto next = sim::with_more_turns(*usage, timeline, program, 1 / turn)) {
     prediction.next_pass = next->seconds - usage->seconds;
   }
   if (!all) {
-    usage = sim::with_more_passes(*usage, timeline, program, layout.passes - passes);
+    usage = sim::with_more_turns(*usage, timeline, program,
+                                 static_cast<double>(layout.passes - passes) / turn);
     FORETRACE_CHECK(usage.has_value(), "settled passes have a loop of three");
   }
   prediction.seconds = usage->seconds;
