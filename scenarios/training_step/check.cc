@@ -39,6 +39,10 @@ class Checker {
             "'kv_heads' divides 'heads'");
     }
     pipeline();
+    if (step_.is_megatron() && step_.sharding == Sharding::Fsdp) {
+      error("'framework: megatron' is expanded for whole parameters only",
+            "'sharding: ddp', 'zero1' or 'zero2'");
+    }
     if (model_.experts > 0 || step_.expert > 1) experts();
     if (step_.sequence_parallel && step_.sequence % step_.tensor != 0) {
       error(fmt::format("sequences of {} tokens cannot be split over {} tensor parallel ranks",
@@ -93,7 +97,8 @@ class Checker {
     if (model_.biases) error("experts are expanded without biases only", "'style: llama'");
   }
   void pipeline() {
-    if (model_.layers % step_.pipeline != 0) {
+    if (model_.layers < step_.pipeline ||
+        (model_.layers % step_.pipeline != 0 && !step_.is_megatron())) {
       error(fmt::format("{} layers do not fill {} pipeline stages evenly", model_.layers,
                         step_.pipeline),
             "'pipeline' may be " + degrees_for({model_.layers}));

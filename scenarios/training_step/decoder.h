@@ -73,6 +73,7 @@ class Decoder {
   void expert_forward(std::int64_t rows, std::int64_t times);
   void expert_backward(std::int64_t rows, std::int64_t times);
   void core();
+  void unfused_attention();
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
   void add_row_bias();

@@ -20,7 +20,7 @@ class PipelineStage {
         layout_{layout},
         out_{out},
         bytes_{step.tokens() * step.model.hidden * decoder.stream_bytes() /
-               (step.sequence_parallel ? step.tensor : 1)} {}
+               (step.sequence_parallel || step.is_megatron() ? step.tensor : 1)} {}
 
   void one_forward_one_backward() {
     const std::int64_t ahead = std::min(step_.passes, role_.stages - role_.stage);
@@ -75,10 +75,12 @@ class PipelineStage {
   }
   void forward() {
     out_.host(FrameworkWork::Stage);
+    if (!is_first()) join_parts();
     decoder_.forward(forwards_++);
   }
   void backward() {
     out_.host(FrameworkWork::Stage);
+    if (!is_last()) join_parts();
     layout_.begin_pass(backwards_ == 0, backwards_ + 1 == step_.passes);
     decoder_.backward(backwards_, backwards_ == 0);
     layout_.end_pass();
@@ -89,6 +91,12 @@ class PipelineStage {
     return fmt::format(
         "{0}: {{id: {0}, buffer: {1}, size: {2}B, type: bfloat16, {3}: process {4} {5}}}", call,
         buffer, bytes_, peer, sign, role_.distance);
+  }
+  /// Megatron sends each tensor parallel rank's part of the activations, which are the same on all.
+  void join_parts() {
+    if (step_.is_megatron() && step_.tensor > 1 && !step_.sequence_parallel) {
+      out_.collective("all_gather", "tensor_parallel", bytes_);
+    }
   }
   bool is_first() const { return role_.stage == 0; }
   bool is_last() const { return role_.stage + 1 == role_.stages; }
