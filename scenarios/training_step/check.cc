@@ -40,6 +40,10 @@ class Checker {
             "'kv_heads' divides 'heads'");
     }
     pipeline();
+    if (step_.is_megatron() && step_.sharding == Sharding::Fsdp) {
+      error("'framework: megatron' is expanded for whole parameters only",
+            "'sharding: ddp', 'zero1' or 'zero2'");
+    }
     if (model_.experts > 0 || step_.expert > 1) experts();
     context();
     if (step_.tensor > 1 && step_.autocasts()) {
@@ -64,6 +68,11 @@ class Checker {
               degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}));
   }
   void context() {
+    if (step_.context > 1 && !step_.flash_attention) {
+      error(
+          "context parallel ranks exchange parts of attention, which 'attention: unfused' has not",
+          "'attention: flash', or 'context: 1'");
+    }
     const std::int64_t parts = step_.context > 1 ? 2 * step_.context : 1;
     if (step_.sequence % parts != 0) {
       error(fmt::format("sequences of {} tokens cannot be split over {} context parallel ranks, "
@@ -104,7 +113,8 @@ class Checker {
     if (model_.biases) error("experts are expanded without biases only", "'style: llama'");
   }
   void pipeline() {
-    if (model_.layers % step_.pipeline != 0) {
+    if (model_.layers < step_.pipeline ||
+        (model_.layers % step_.pipeline != 0 && !step_.is_megatron())) {
       error(fmt::format("{} layers do not fill {} pipeline stages evenly", model_.layers,
                         step_.pipeline),
             "'pipeline' may be " + degrees_for({model_.layers}));

@@ -26,8 +26,9 @@ class Replicas : public Layout {
       const std::int64_t bytes = share.held * width_;
       const bool splits = step_.sharding >= Sharding::Zero1;
       memory_.allocate(Part::Parameters, bytes);
-      memory_.allocate(Part::Optimizer, 2 * bytes / (splits ? share.ranks : 1));
-      if (step_.sharding == Sharding::None || share.ranks == 1) continue;
+      const std::int64_t moments = step_.is_megatron() ? 3 * 4 * share.held : 2 * bytes;
+      memory_.allocate(Part::Optimizer, moments / (splits ? share.ranks : 1));
+      if (step_.sharding == Sharding::None || share.ranks == 1 || step_.is_megatron()) continue;
       // Measured: the buckets, and in passes of one micro-batch as much again from the forward pass
       // on.
       memory_.allocate(Part::Buffers, bytes * (step_.reduce_every_pass ? 1 : 2));
@@ -84,6 +85,10 @@ class Replicas : public Layout {
 
   void into_bucket(Share& share, std::int64_t elements) {
     if (!reduces_ || share.ranks == 1) return;
+    if (step_.is_megatron()) {  // gradients lie together, and are reduced behind the last pass
+      share.filled += elements * width_;
+      return;
+    }
     out_.host(FrameworkWork::Reducer);
     out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
     waiting_.push_back(elements);

@@ -267,8 +267,9 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
   fields.choice<Recompute>("recompute", step.recompute, recompute_words());
-  bool is_eager = true;
-  fields.choice<bool>("framework", is_eager, {{"pytorch", true}});
+  fields.choice<Framework>("framework", step.framework,
+                           {{"pytorch", Framework::PyTorch}, {"megatron", Framework::Megatron}});
+  fields.choice<bool>("attention", step.flash_attention, {{"flash", true}, {"unfused", false}});
   fields.number("steps", step.steps);
   map.finish();
   if (step.model.positions > 0)
