@@ -54,24 +54,6 @@ ExpandedScenario expanded(const std::string& text) {
   return std::move(*training);
 }
 
-struct Simulation {
-  Program program;
-  Timeline timeline;
-};
-
-Simulation simulated(const std::string& text, Machine machine,
-                     std::optional<explain::Cause> without) {
-  Program program = read_expanded(expanded(text).text, kFile);
-  if (without && !explain::take_away(*without, program, machine)) {
-    throw UsageError{"nothing to take away"};
-  }
-  Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
-  if (without && timeline.outcome.kind != Outcome::Kind::Completed) {
-    throw UsageError{"what is left does not end"};
-  }
-  return {std::move(program), std::move(timeline)};
-}
-
 }  // namespace
 
 std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
@@ -95,13 +77,24 @@ std::int64_t settled_passes(const Layout& layout) {
   return layout.interleaved > 1 ? kTurns * layout.pipeline : layout.pipeline + 4;
 }
 
-Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
-                   std::int64_t most_passes, std::optional<explain::Cause> without) {
+Trial trial_of(const Question& question, const Layout& layout, std::int64_t most_passes) {
   const std::int64_t passes = std::min(layout.passes, most_passes);
+  const auto written = passes == layout.passes ? std::nullopt : std::optional{passes};
+  const std::string text = scenario_text(question, layout, written);
+  return {layout, passes, read_expanded(expanded(text).text, kFile)};
+}
+
+Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cause> without) {
+  Machine machine = given;
+  auto& [layout, passes, program] = trial;
   const bool all = passes == layout.passes;
-  const auto [program, timeline] =
-      simulated(scenario_text(question, layout, all ? std::nullopt : std::optional{passes}),
-                machine, without);
+  if (without && !explain::take_away(*without, program, machine)) {
+    throw UsageError{"nothing to take away"};
+  }
+  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+  if (without && timeline.outcome.kind != Outcome::Kind::Completed) {
+    throw UsageError{"what is left does not end"};
+  }
   const RegionSamples* const step = sim::last_step(timeline);
   if (step == nullptr) throw UsageError{"no step ended"};
   auto usage = sim::usage_of(timeline);

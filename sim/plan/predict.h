@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "scenarios/program/program.h"
 #include "sim/explain/repair.h"
 #include "sim/plan/layout.h"
 
@@ -34,12 +35,19 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout);
 /// are added to what others left.
 std::int64_t settled_passes(const Layout& layout);
 
-/// With at most so many micro-batches simulated; each further one takes what the last of them
-/// added. Of each kind of rank one is simulated; of the program `without` one cause where that is
-/// given. Makes an engine: one for each process. Throws UsageError for what does not run on
-/// `machine`, or has no such cause.
-Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
-                   std::int64_t most_passes, std::optional<explain::Cause> without = {});
+/// A layout's step with at most so many micro-batches, one rank of each kind: as it is simulated.
+struct Trial {
+  Layout layout;
+  std::int64_t passes = 0;
+  Program program;
+};
+/// Throws UsageError for what the reader refuses.
+Trial trial_of(const Question& question, const Layout& layout, std::int64_t most_passes);
+
+/// Each micro-batch beyond those of the trial takes what the last of them added. Of the program
+/// `without` one cause where that is given. Makes an engine: one for each process. Throws
+/// UsageError for what does not run on `machine`, or has no such cause.
+Prediction predict(const Machine& machine, Trial trial, std::optional<explain::Cause> without = {});
 
 /// As a child sends it (engine/children.h), and back; empty for nothing.
 std::vector<double> numbers_of(const Prediction& prediction);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <thread>
 
 #include "models/what_if/what_if.h"
@@ -33,13 +34,21 @@ constexpr std::array kStepCauses{explain::Cause::Host, explain::Cause::Communica
                                  explain::Cause::Bubble};
 
 /// What cannot be predicted is nothing: that layout is left out.
-Job predicted(const Question& question, const Layout& layout, std::int64_t passes,
-              std::string what_if = {}, std::optional<explain::Cause> without = {}) {
-  return [&question, layout, passes, what_if = std::move(what_if), without] {
+std::vector<double> asked(const Machine& given, const Trial& trial, const std::string& what_if,
+                          std::optional<explain::Cause> without) {
+  try {
+    Machine machine = given;
+    if (!what_if.empty()) apply_what_ifs(machine, {what_if});
+    return numbers_of(predict(machine, trial, without));
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+Job predicted(const Question& question, const Layout& layout, std::int64_t passes) {
+  return [&question, layout, passes] {
     try {
-      Machine machine = question.machine;
-      if (!what_if.empty()) apply_what_ifs(machine, {what_if});
-      return numbers_of(predict(question, machine, layout, passes, without));
+      return numbers_of(predict(question.machine, trial_of(question, layout, passes)));
     } catch (const UsageError&) {
       return std::vector<double>{};
     }
@@ -59,8 +68,7 @@ class Search {
     find_fitting();
     simulate_all();
     simulate_whole();
-    find_remedies();
-    find_causes();
+    ask_about_rows();
     for (Row& row : rows_) count(row);
     answer_.best = std::move(rows_);
     return std::move(answer_);
@@ -157,46 +165,43 @@ class Search {
     sort(rows_);
   }
 
-  void find_remedies() {
-    std::vector<Job> jobs;
-    for (const Row& row : rows_) {
-      for (const Faster& faster : kFaster) {
-        jobs.push_back(predicted(question_, row.layout, settled_passes(row.layout), faster.what));
-      }
-    }
-    const auto numbers = run_in_children(jobs);
-    std::size_t at = 0;
+  /// What makes each row faster, and what it would be without: of one reading of its scenario.
+  void ask_about_rows() {
     for (Row& row : rows_) {
-      const Prediction& now = row.settled;
+      const Trial trial = trial_of(question_, row.layout, settled_passes(row.layout));
+      std::vector<Job> jobs;
       for (const Faster& faster : kFaster) {
-        const auto then = prediction_from(numbers[at++]);
-        if (!then) continue;
-        row.remedies.push_back(
-            {faster.what, faster.limits, faster.words, 1 - then->seconds / now.seconds});
+        jobs.emplace_back([&] { return asked(question_.machine, trial, faster.what, {}); });
       }
-      if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
-      std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
+      for (const explain::Cause cause : kStepCauses) {
+        jobs.emplace_back([&, cause] { return asked(question_.machine, trial, {}, cause); });
+      }
+      const auto numbers = run_in_children(jobs);
+      add_remedies(row, numbers);
+      add_causes(row, std::span{numbers}.subspan(kFaster.size()));
     }
   }
 
-  void find_causes() {
-    std::vector<Job> jobs;
-    for (const Row& row : rows_) {
-      for (const explain::Cause cause : kStepCauses) {
-        jobs.push_back(
-            predicted(question_, row.layout, settled_passes(row.layout), std::string{}, cause));
-      }
+  void add_remedies(Row& row, std::span<const std::vector<double>> numbers) const {
+    const Prediction& now = row.settled;
+    for (std::size_t i = 0; i < kFaster.size(); ++i) {
+      const auto then = prediction_from(numbers[i]);
+      if (!then) continue;
+      row.remedies.push_back(
+          {kFaster[i].what, kFaster[i].limits, kFaster[i].words, 1 - then->seconds / now.seconds});
     }
-    const auto numbers = run_in_children(jobs);
-    std::size_t at = 0;
-    for (Row& row : rows_) {
-      for (const explain::Cause cause : kStepCauses) {
-        const auto then = prediction_from(numbers[at++]);
-        if (!then || (cause == explain::Cause::Bubble && row.layout.pipeline == 1)) continue;
-        row.causes.push_back({cause, then->seconds, 1 - then->seconds / row.settled.seconds});
-      }
-      std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
+    if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
+    std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
+  }
+
+  static void add_causes(Row& row, std::span<const std::vector<double>> numbers) {
+    for (std::size_t i = 0; i < kStepCauses.size(); ++i) {
+      const explain::Cause cause = kStepCauses[i];
+      const auto then = prediction_from(numbers[i]);
+      if (!then || (cause == explain::Cause::Bubble && row.layout.pipeline == 1)) continue;
+      row.causes.push_back({cause, then->seconds, 1 - then->seconds / row.settled.seconds});
     }
+    std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
   }
 
   /// Twice the micro-batches fill a pipeline better: time for each token.

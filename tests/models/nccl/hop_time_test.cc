@@ -122,6 +122,27 @@ TEST_F(RingOfNodes, HidesStepsAndHopsBehindLargeParts) {
               5.472136 + 15 * 0.859919 + 7.8643275, 1e-4);
 }
 
+TEST_F(RingOfNodes, SendsAMessageOfEachChannelAfterTheOtherByLlWhereTheMachineSaysSo) {
+  const auto set = [this](Param param, double value) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "", ""});
+  };
+  set(NcclAllGatherLlBase, 0);
+  set(NcclAllGatherLlStep, 0);
+  set(NcclNetRingLlStep, 20e-6);
+  set(NcclNetRingLlRate, 50e9);
+  set(NetworkEager, 0);
+  set(NetworkRendezvous, 7e-6);
+  const auto us = [&](std::uint32_t channels, Bytes bytes) {
+    const Choice ring{Algorithm::Ring, Protocol::LL, channels, 512};
+    return hop_us(machine, topology, AllGather, ring, bytes);
+  };
+  EXPECT_NEAR(us(4, {1600}), 1.5 * (20 + 7), 0.1);
+  set(NcclNetRingChannel, 10e-6);
+  EXPECT_NEAR(us(1, {1600}), 1.5 * 20, 0.1) << "nobody asks";
+  EXPECT_NEAR(us(4, {1600}), 1.5 * (20 + 3 * 10), 0.1);
+  EXPECT_NEAR(us(4, {400'000'000}), us(1, {400'000'000}), 1e-6) << "hops hide behind bytes";
+}
+
 TEST(HopTime, OfPatHasAsManyHopsAsRanksHaveBits) {
   const Machine machine = test::small_machine({{NcclAllGatherSimpleBase, 1e-6},
                                                {NcclNetRingLlStep, 0},
