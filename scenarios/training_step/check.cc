@@ -46,6 +46,7 @@ class Checker {
       error("tensor parallel is expanded for bfloat16 parameters only",
             "'precision: {parameters: bfloat16}', or 'sharding: fsdp' beside it");
     }
+    framework();
     if (step_.sharding == Sharding::Fsdp && step_.pipeline > 1) {
       error("'fsdp' gathers parameters for every micro-batch of a pipeline: not expanded",
             "'sharding: zero1' or 'pipeline: 1'");
@@ -62,6 +63,21 @@ class Checker {
                       step_.tensor),
           "'tensor' may be " +
               degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}));
+  }
+  void framework() {
+    if (step_.overlaps_tensor && !(step_.is_megatron() && step_.sequence_parallel)) {
+      error("collectives run beside products where Megatron splits sequences",
+            "'framework: megatron' and 'parallel: {sequence: true}'");
+    }
+    if (!step_.is_megatron()) return;
+    if (step_.sharding == Sharding::Fsdp) {
+      error("Megatron's own sharding is expanded, which is that of the optimizer",
+            "'sharding: zero1', or 'framework: pytorch'");
+    }
+    if (step_.float32_parameters || !step_.fused_loss) {
+      error("Megatron computes with bfloat16 parameters beside float32 ones, and a fused loss",
+            "neither 'parameters: float32' nor 'loss: separate'");
+    }
   }
   void context() {
     const std::int64_t parts = step_.context > 1 ? 2 * step_.context : 1;

@@ -35,6 +35,8 @@ enum class Recompute : std::uint8_t { None, Selective, Full };
 enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
 enum class ExpertProducts : std::uint8_t { Grouped, Loop };
+/// Whose habits: PyTorch's eager mode, or Megatron-Core's with Transformer Engine's fused kernels.
+enum class Framework : std::uint8_t { PyTorch, Megatron };
 enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
 
 struct TrainingStep {
@@ -51,6 +53,8 @@ struct TrainingStep {
   std::int64_t nodes = 1;
   bool sequence_parallel = false;
   bool loss_parallel = false;
+  Framework framework = Framework::PyTorch;
+  bool overlaps_tensor = false;  ///< Megatron: tensor parallel's collectives beside products
   Sharding sharding = Sharding::None;
   bool flat_parameters = false;  ///< FSDP1: a group is one tensor, gathered where it is used
   bool fused_loss = false;       ///< logits stay in bfloat16, one kernel in each direction
@@ -73,6 +77,7 @@ struct TrainingStep {
   std::int64_t replicas() const { return data * context; }
   std::int64_t processes() const { return tensor * pipeline * replicas(); }
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
+  bool is_megatron() const { return framework == Framework::Megatron; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
   std::int64_t tokens() const { return part() * micro_batch; }

@@ -74,11 +74,11 @@ class PipelineStage {
     if (count > 0) one_backward();
   }
   void forward() {
-    out_.host(FrameworkWork::Stage);
+    call_of_stage(step_, out_);
     decoder_.forward(forwards_++);
   }
   void backward() {
-    out_.host(FrameworkWork::Stage);
+    call_of_stage(step_, out_);
     layout_.begin_pass(backwards_ == 0, backwards_ + 1 == step_.passes);
     decoder_.backward(backwards_, backwards_ == 0);
     layout_.end_pass();
@@ -126,6 +126,10 @@ std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder) {
          (step.sequence_parallel ? step.tensor : 1);
 }
 
+void call_of_stage(const TrainingStep& step, Writer& out) {
+  if (!step.is_megatron()) out.host(FrameworkWork::Stage);
+}
+
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
   return one_transfer("isend", buffer, "dst", distance, bytes);
 }
@@ -156,6 +160,7 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
       PipelineStage stage{step, role, decoder, layout, out};
       step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
     }
+    if (step.is_megatron()) return;  // its loss is a mean over all micro-batches
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);
     out.kernel("scale_gradients", KernelKind::Pointwise,

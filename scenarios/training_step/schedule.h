@@ -17,6 +17,9 @@ struct StageRole {
 /// Bytes of a micro-batch's activations between two stages.
 std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder);
 
+/// What torch.distributed.pipelining does around a stage's pass.
+void call_of_stage(const TrainingStep& step, Writer& out);
+
 /// Operations of a batch with the process that is so far away.
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer = "part");
 std::string receive_from(std::int64_t distance, std::int64_t bytes,
