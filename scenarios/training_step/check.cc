@@ -65,11 +65,11 @@ class Checker {
               degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}));
   }
   void framework() {
-    if (step_.overlaps_tensor && !(step_.is_megatron() && step_.sequence_parallel)) {
+    if (step_.overlaps_tensor && !(step_.is_megatron_core() && step_.sequence_parallel)) {
       error("collectives run beside products where Megatron splits sequences",
-            "'framework: megatron' and 'parallel: {sequence: true}'");
+            "'framework: megatron-core' and 'parallel: {sequence: true}'");
     }
-    if (!step_.is_megatron()) return;
+    if (!step_.is_megatron_core()) return;
     if (step_.sharding == Sharding::Fsdp) {
       error("Megatron's own sharding is expanded, which is that of the optimizer",
             "'sharding: zero1', or 'framework: pytorch'");

@@ -27,7 +27,7 @@ class Replicas : public Layout {
     shares_[1] = {"expert_data", step_.expert_data(), experts};
     for (const Share& share : shares_) {
       const bool splits = step_.sharding >= Sharding::Zero1;
-      if (step_.is_megatron()) {
+      if (step_.is_megatron_core()) {
         memory_.allocate(Part::Parameters, 2 * share.held);
         memory_.allocate(Part::Gradients, width_ * share.held);
         memory_.allocate(Part::Optimizer, 12 * share.held / (splits ? share.ranks : 1));
@@ -44,7 +44,7 @@ class Replicas : public Layout {
   }
 
   void begin_step() override {
-    if (step_.is_megatron()) gather_parameters(true);
+    if (step_.is_megatron_core()) gather_parameters(true);
   }
 
   void begin_pass(bool /*is_first*/, bool is_last) override {
@@ -73,12 +73,12 @@ class Replicas : public Layout {
   }
 
   void after_update() override {
-    if (!step_.is_megatron()) gather_parameters(false);
+    if (!step_.is_megatron_core()) gather_parameters(false);
   }
 
  private:
   static std::int64_t width_of(const TrainingStep& step) {
-    const bool wide = step.is_megatron() ? step.float32_reduce : step.float32_parameters;
+    const bool wide = step.is_megatron_core() ? step.float32_reduce : step.float32_parameters;
     return wide ? 4 : 2;
   }
 
@@ -116,25 +116,25 @@ class Replicas : public Layout {
 
   void into_bucket(Share& share, std::int64_t elements) {
     if (!reduces_ || share.ranks == 1) return;
-    if (!step_.is_megatron()) {
+    if (!step_.is_megatron_core()) {
       out_.host(FrameworkWork::Reducer);
       out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
       waiting_.push_back(elements);
     }
     share.filled += elements * width_;
     share.seen += elements;
-    const bool is_first = !step_.is_megatron() && share.seen * width_ == share.filled;
+    const bool is_first = !step_.is_megatron_core() && share.seen * width_ == share.filled;
     if (share.filled >= (is_first ? kFirstBucket : step_.bucket_bytes)) reduce(share);
   }
 
   void reduce(Share& share) {
     const std::string work = fmt::format("bucket_{}", buckets_++);
     const bool scatters = step_.sharding == Sharding::Zero2 ||
-                          (step_.is_megatron() && step_.sharding == Sharding::Zero1);
+                          (step_.is_megatron_core() && step_.sharding == Sharding::Zero1);
     const char* const type = width_ == 4 ? "float32" : "bfloat16";
     const std::int64_t bytes = scatters ? (share.filled / share.ranks + 3) / 4 * 4 : share.filled;
     std::string part = "part", whole = "whole";
-    if (step_.is_megatron()) {  // gradients lie in buckets, beside which layers have collectives
+    if (step_.is_megatron_core()) {  // gradients lie in buckets, beside which layers have collectives
       part = fmt::format("{}_part", share.group);
       whole = fmt::format("{}_gradients", share.group);
       out_.needs_own(part, bytes);

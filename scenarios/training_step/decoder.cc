@@ -168,7 +168,7 @@ void Decoder::update() {
   const std::int64_t parameter = step_.float32_parameters ? kSingle : kHalf;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
   out_.host(FrameworkWork::Optimizer);
-  if (step_.is_megatron()) {
+  if (step_.is_megatron_core()) {
     // The norm; then parameter, both moments, gradient in float32, and the parameter in bfloat16.
     out_.kernel("gradient_norm", KernelKind::Pointwise, elements * kSingle);
     for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
@@ -209,7 +209,7 @@ void Decoder::give_gradient(std::int64_t elements, bool is_complete, bool is_exp
   }
   const std::int64_t bytes = step_.autocasts() ? kSingle : kHalf;
   out_.host(FrameworkWork::Accumulate);
-  if (step_.is_megatron()) {
+  if (step_.is_megatron_core()) {
     // The product adds to the gradient, which lives as long as the parameters.
   } else if (accumulates_ && !sharded) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * bytes);

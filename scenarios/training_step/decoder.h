@@ -110,7 +110,7 @@ class Decoder {
   void beside(const char* collective, std::int64_t bytes, bool may_overlap,
               const std::function<void()>& product);
   /// Megatron splits sequences: layers gather their inputs, or scatter what they sum.
-  bool splits_in_layers() const { return step_.is_megatron() && step_.sequence_parallel; }
+  bool splits_in_layers() const { return step_.is_megatron_core() && step_.sequence_parallel; }
   void call_of_dtensor();
   Memory::Id save(std::int64_t bytes);
   std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process

@@ -36,7 +36,7 @@ enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
 enum class ExpertProducts : std::uint8_t { Grouped, Loop };
 /// Whose habits: PyTorch's eager mode, or Megatron-Core's with Transformer Engine's fused kernels.
-enum class Framework : std::uint8_t { PyTorch, Megatron };
+enum class Framework : std::uint8_t { PyTorch, MegatronCore };
 enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
 
 struct TrainingStep {
@@ -77,7 +77,7 @@ struct TrainingStep {
   std::int64_t replicas() const { return data * context; }
   std::int64_t processes() const { return tensor * pipeline * replicas(); }
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
-  bool is_megatron() const { return framework == Framework::Megatron; }
+  bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
   std::int64_t tokens() const { return part() * micro_batch; }

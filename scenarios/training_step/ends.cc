@@ -18,7 +18,7 @@ void Decoder::collective(const char* name, std::int64_t bytes, const char* work)
 }
 
 void Decoder::call_of_dtensor() {
-  if (step_.tensor > 1 && !step_.is_megatron()) out_.host(FrameworkWork::DTensor);
+  if (step_.tensor > 1 && !step_.is_megatron_core()) out_.host(FrameworkWork::DTensor);
 }
 
 /// Overlapped as Transformer Engine's user buffers are: of a product's tiles the first need no more
@@ -114,7 +114,7 @@ void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
   out_.host(FrameworkWork::Accumulate);
   if (accumulates_) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * width);
-  } else if (!step_.is_megatron() && step_.sharding != Sharding::Fsdp) {
+  } else if (!step_.is_megatron_core() && step_.sharding != Sharding::Fsdp) {
     gradients_.push_back(memory_.allocate(Part::Gradients, elements * width));
   }
   hooks_.gradient(elements);

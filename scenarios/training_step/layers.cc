@@ -33,7 +33,7 @@ void Decoder::norm(bool joins_residual) {
       out_.host(FrameworkWork::Accumulate);
       hooks_.gradient(model_.hidden);
     }
-    if (step_.sequence_parallel && !step_.is_megatron()) {  // which adds all of them at the end
+    if (step_.sequence_parallel && !step_.is_megatron_core()) {  // which adds all of them at the end
       collective("all_reduce", model_.hidden * kBf16);
     }
     if (!joins_residual) return;
@@ -123,7 +123,7 @@ void Decoder::add_row_bias() {
   on_backward([this, bytes] {
     out_.host(FrameworkWork::Backward);
     out_.kernel("bias_gradient", KernelKind::ColumnSum, bytes);
-    if (step_.sequence_parallel && !step_.is_megatron()) {  // which adds all of them at the end
+    if (step_.sequence_parallel && !step_.is_megatron_core()) {  // which adds all of them at the end
       collective("all_reduce", model_.hidden * kBf16);
     }
     give_gradient(model_.hidden, true);
@@ -158,7 +158,7 @@ void Decoder::add_residual() {
 /// one kernel.
 void Decoder::rope(std::int64_t width) {
   const std::int64_t bytes = tokens_ * width * kBf16;
-  if (step_.is_megatron()) {
+  if (step_.is_megatron_core()) {
     pointwise("rope", 2 * bytes, FrameworkWork::Forward);
     on_backward([this, bytes] { pointwise("rope", 2 * bytes, FrameworkWork::Backward); });
     return;
@@ -223,12 +223,12 @@ void Decoder::core() {
 
 void Decoder::attention_part() {
   norm();
-  const bool is_joined = model_.joined_qkv || step_.is_megatron();
+  const bool is_joined = model_.joined_qkv || step_.is_megatron_core();
   enter_tensor_parallel(is_joined ? 1 : 3);
   if (is_joined) {
     linear("qkv", model_.hidden, q_ + 2 * kv_, true);
     on_backward([this] {
-      if (step_.is_megatron()) return;  // attention writes them where they belong
+      if (step_.is_megatron_core()) return;  // attention writes them where they belong
       out_.host(FrameworkWork::Backward, 2);
       out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
     });
@@ -272,7 +272,7 @@ void Decoder::attention_part() {
 void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   const std::int64_t bytes = rows * ffn * kBf16;
   const bool gated = model_.gated;
-  if (step_.is_megatron()) {  // one kernel each way, bias and gate in it
+  if (step_.is_megatron_core()) {  // one kernel each way, bias and gate in it
     const std::int64_t inputs = gated ? 2 : 1;
     pointwise("activation", (inputs + 1) * bytes, FrameworkWork::Forward);
     const Memory::Id saved = save((inputs + 1) * bytes);
@@ -302,7 +302,7 @@ void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
 }
 
 void Decoder::feed_forward(std::int64_t ffn) {
-  const bool is_joined = model_.gated && step_.is_megatron();
+  const bool is_joined = model_.gated && step_.is_megatron_core();
   enter_tensor_parallel(model_.gated && !is_joined ? 2 : 1);
   if (model_.gated && !is_joined) {
     add_input_gradients(1);

@@ -246,8 +246,8 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   step.nodes = reader.program.nodes;
   if (const YamlNode* model = map.required("model")) step.model = read_model(reader, *model);
   fields.choice<Framework>("framework", step.framework,
-                           {{"pytorch", Framework::PyTorch}, {"megatron", Framework::Megatron}});
-  if (step.is_megatron()) {
+                           {{"pytorch", Framework::PyTorch}, {"megatron-core", Framework::MegatronCore}});
+  if (step.is_megatron_core()) {
     step.exchange = ContextExchange::SendRecv;
     step.fused_loss = true;
   }

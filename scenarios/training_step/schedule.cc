@@ -127,7 +127,7 @@ std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder) {
 }
 
 void call_of_stage(const TrainingStep& step, Writer& out) {
-  if (!step.is_megatron()) out.host(FrameworkWork::Stage);
+  if (!step.is_megatron_core()) out.host(FrameworkWork::Stage);
 }
 
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
@@ -160,7 +160,7 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
       PipelineStage stage{step, role, decoder, layout, out};
       step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
     }
-    if (step.is_megatron()) return;  // its loss is a mean over all micro-batches
+    if (step.is_megatron_core()) return;  // its loss is a mean over all micro-batches
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);
     out.kernel("scale_gradients", KernelKind::Pointwise,

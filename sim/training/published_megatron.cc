@@ -66,7 +66,7 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   if (!describe_family(line.text("model"), step)) {
     return fmt::format("model: {}", line.text("model"));
   }
-  step.framework = training::Framework::Megatron;
+  step.framework = training::Framework::MegatronCore;
   step.exchange = training::ContextExchange::SendRecv;
   step.fused_loss = true;
   step.tensor = degree("tp");

@@ -157,7 +157,7 @@ TrainingStep megatron_step() {
   step.model.heads = step.model.kv_heads = 8;
   step.tensor = step.data = 2;
   step.sequence_parallel = step.fused_loss = true;
-  step.framework = Framework::Megatron;
+  step.framework = Framework::MegatronCore;
   step.sharding = Sharding::Zero1;
   return step;
 }
@@ -214,7 +214,7 @@ TEST(Megatron, RunsCollectivesBesideProductsWhereAsked) {
 TEST(Megatron, IsRefusedWithPyTorchsSharding) {
   const auto of = [](std::string_view rest) {
     return problems(scenario(
-        fmt::format("{{{}, batch: {{sequence: 128}}, framework: megatron, {}}}", kModel, rest), 2));
+        fmt::format("{{{}, batch: {{sequence: 128}}, framework: megatron-core, {}}}", kModel, rest), 2));
   };
   EXPECT_THAT(of("sharding: fsdp"), HasSubstr("'sharding: zero1', or 'framework: pytorch'"));
   EXPECT_THAT(of("precision: {parameters: float32}"), HasSubstr("neither 'parameters: float32'"));

@@ -93,7 +93,7 @@ TEST(PublishedSteps, OfMegatronCoreHaveItsLayout) {
   EXPECT_EQ(step.model.kv_heads, 8);
   EXPECT_EQ(step.model.vocab, 128256);
   EXPECT_EQ(step.passes, 32);
-  EXPECT_TRUE(step.is_megatron() && step.overlaps_tensor && step.model.gated);
+  EXPECT_TRUE(step.is_megatron_core() && step.overlaps_tensor && step.model.gated);
   EXPECT_FALSE(step.float32_reduce);
   EXPECT_EQ(steps[1].refused, "degrees do not multiply to the GPUs");
   EXPECT_EQ(steps[2].refused, "stages of unequal layers");
