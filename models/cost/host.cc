@@ -40,6 +40,9 @@ Duration call_time(Reading& read, const Call& call) {
       const bool gemm = call.param == Param::HostLaunchGemm;
       time += read.time(gemm ? Param::HostFirstGemm : Param::HostFirstCall);
     }
+    if (call.finds_later_work && read.has(Param::HostQueryLater)) {
+      time += read.time(Param::HostQueryLater);
+    }
     time += contention(read, time, call.others);
     if (call.processes > 0 && queues_work(call.param)) time += of(time, kBesideAnother);
   }

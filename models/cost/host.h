@@ -10,14 +10,15 @@ namespace foretrace::cost {
 
 /// One call, and the circumstances in which a thread makes it.
 struct Call {
-  Param param{};                 ///< what the call takes when it is queued
-  bool is_captured = false;      ///< noted in a CUDA graph instead
-  bool is_inner = false;         ///< made inside a call of torch.distributed, not from Python
-  bool is_first = false;         ///< of its kind in the pass
-  bool switches_device = false;  ///< for another device than the call before
-  std::uint32_t others = 0;      ///< other host threads of the process that are in a call there
-  std::uint32_t processes = 0;   ///< other processes of the program
-  std::uint32_t kernels = 1;     ///< that it launches
+  Param param{};                  ///< what the call takes when it is queued
+  bool is_captured = false;       ///< noted in a CUDA graph instead
+  bool is_inner = false;          ///< made inside a call of torch.distributed, not from Python
+  bool is_first = false;          ///< of its kind in the pass
+  bool switches_device = false;   ///< for another device than the call before
+  bool finds_later_work = false;  ///< asks for an event that has completed, beside later work
+  std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
+  std::uint32_t processes = 0;    ///< other processes of the program
+  std::uint32_t kernels = 1;      ///< that it launches
 };
 
 /// From a call to its return, when it does not wait for anything. The first call of its kind has to

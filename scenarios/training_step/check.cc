@@ -40,6 +40,10 @@ class Checker {
             "'kv_heads' divides 'heads'");
     }
     pipeline();
+    if (step_.is_megatron() && step_.sharding == Sharding::Fsdp) {
+      error("'framework: megatron' is expanded for whole parameters only",
+            "'sharding: ddp', 'zero1' or 'zero2'");
+    }
     if (model_.experts > 0 || step_.expert > 1) experts();
     context();
     if (step_.tensor > 1 && step_.autocasts()) {
@@ -68,6 +72,10 @@ class Checker {
     if (step_.overlaps_tensor && !(step_.is_megatron_core() && step_.sequence_parallel)) {
       error("collectives run beside products where Megatron splits sequences",
             "'framework: megatron-core' and 'parallel: {sequence: true}'");
+    }
+    if (step_.context > 1 && !step_.flash_attention) {
+      error("attention to parts of a sequence needs the kernel's softmax sums",
+            "'attention: flash', or 'context: 1'");
     }
     if (!step_.is_megatron_core()) return;
     if (step_.sharding == Sharding::Fsdp) {
@@ -120,7 +128,8 @@ class Checker {
     if (model_.biases) error("experts are expanded without biases only", "'style: llama'");
   }
   void pipeline() {
-    if (model_.layers % step_.pipeline != 0) {
+    if (model_.layers < step_.pipeline ||
+        (model_.layers % step_.pipeline != 0 && step_.framework == Framework::PyTorch)) {
       error(fmt::format("{} layers do not fill {} pipeline stages evenly", model_.layers,
                         step_.pipeline),
             "'pipeline' may be " + degrees_for({model_.layers}));
@@ -140,7 +149,7 @@ class Checker {
       return;
     }
     const std::int64_t each = step_.model.layers / step_.pipeline;
-    if (step_.model.layers % step_.pipeline == 0 && each % step_.chunks != 0) {
+    if (step_.model.layers % (step_.pipeline * step_.chunks) != 0) {
       error(fmt::format("{} layers of a stage are not {} equal chunks", each, step_.chunks),
             "'virtual' may be " + degrees_for({each}));
     }

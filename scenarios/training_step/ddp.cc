@@ -35,8 +35,9 @@ class Replicas : public Layout {
       }
       const std::int64_t bytes = share.held * width_;
       memory_.allocate(Part::Parameters, bytes);
-      memory_.allocate(Part::Optimizer, 2 * bytes / (splits ? share.ranks : 1));
-      if (step_.sharding == Sharding::None || share.ranks == 1) continue;
+      const std::int64_t moments = step_.is_megatron() ? 3 * 4 * share.held : 2 * bytes;
+      memory_.allocate(Part::Optimizer, moments / (splits ? share.ranks : 1));
+      if (step_.sharding == Sharding::None || share.ranks == 1 || step_.is_megatron()) continue;
       // Measured: the buckets, and in passes of one micro-batch as much again from the forward pass
       // on.
       memory_.allocate(Part::Buffers, bytes * (step_.reduce_every_pass ? 1 : 2));
@@ -116,6 +117,10 @@ class Replicas : public Layout {
 
   void into_bucket(Share& share, std::int64_t elements) {
     if (!reduces_ || share.ranks == 1) return;
+    if (step_.is_megatron()) {  // gradients lie together, and are reduced behind the last pass
+      share.filled += elements * width_;
+      return;
+    }
     if (!step_.is_megatron_core()) {
       out_.host(FrameworkWork::Reducer);
       out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
@@ -134,7 +139,8 @@ class Replicas : public Layout {
     const char* const type = width_ == 4 ? "float32" : "bfloat16";
     const std::int64_t bytes = scatters ? (share.filled / share.ranks + 3) / 4 * 4 : share.filled;
     std::string part = "part", whole = "whole";
-    if (step_.is_megatron_core()) {  // gradients lie in buckets, beside which layers have collectives
+    if (step_.is_megatron_core()) {  // gradients lie in buckets, beside which layers have
+                                     // collectives
       part = fmt::format("{}_part", share.group);
       whole = fmt::format("{}_gradients", share.group);
       out_.needs_own(part, bytes);

@@ -165,7 +165,9 @@ void Decoder::update() {
   const bool is_shared = step_.sharding >= Sharding::Zero1;
   const std::int64_t elements = (held_ - held_experts()) / (is_shared ? step_.replicas() : 1) +
                                 held_experts() / (is_shared ? step_.expert_data() : 1);
-  const std::int64_t parameter = step_.float32_parameters ? kSingle : kHalf;
+  // Megatron's is of float32 copies of the parameters.
+  const bool is_wide = step_.float32_parameters || step_.is_megatron();
+  const std::int64_t parameter = is_wide ? kSingle : kHalf;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
   out_.host(FrameworkWork::Optimizer);
   if (step_.is_megatron_core()) {
@@ -187,8 +189,7 @@ void Decoder::update() {
   const std::int64_t passes = step_.optimizer == OptimizerKernel::Fused ? 7 : 19;
   for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
     const std::int64_t here = std::min(kInOneKernel, elements - done);
-    out_.kernel("adamw",
-                step_.float32_parameters ? KernelKind::Optimizer : KernelKind::OptimizerHalf,
+    out_.kernel("adamw", is_wide ? KernelKind::Optimizer : KernelKind::OptimizerHalf,
                 here * parameter * passes);
   }
   for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);

@@ -89,6 +89,7 @@ class Decoder {
   void gather_keys(std::int64_t bytes);
   void pass_on(std::int64_t bytes, const char* work);
   void core();
+  void unfused_attention();
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
   void add_row_bias();

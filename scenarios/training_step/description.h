@@ -32,11 +32,12 @@ enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
 /// from one neighbour while attention to the part before runs.
 enum class ContextExchange : std::uint8_t { AllGather, SendRecv };
 enum class Recompute : std::uint8_t { None, Selective, Full };
+/// Whose calls: PyTorch's eager ones, Megatron-LM's of 2021 (DeepSpeed's pipeline of it too), or
+/// Megatron-Core's with Transformer Engine's fused kernels.
+enum class Framework : std::uint8_t { PyTorch, Megatron, MegatronCore };
 enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
 enum class ExpertProducts : std::uint8_t { Grouped, Loop };
-/// Whose habits: PyTorch's eager mode, or Megatron-Core's with Transformer Engine's fused kernels.
-enum class Framework : std::uint8_t { PyTorch, MegatronCore };
 enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
 
 struct TrainingStep {
@@ -64,6 +65,7 @@ struct TrainingStep {
   bool float32_reduce = true;  ///< FSDP's reduce-scatter
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
+  bool flash_attention = true;  ///< else two products with a softmax between them
   OptimizerKernel optimizer = OptimizerKernel::Fused;
   std::int64_t bucket_bytes = 25LL << 20;  ///< DDP's
   bool bucket_views = false;               ///< gradients lie in the buckets
@@ -79,6 +81,7 @@ struct TrainingStep {
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
+  bool is_megatron() const { return framework == Framework::Megatron; }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
   std::int64_t tokens() const { return part() * micro_batch; }
 };

@@ -118,9 +118,12 @@ void add_embedding_gradients(const TrainingStep& step, const Place& place, Write
       embedding_group(step, place), bytes, step.float32_parameters ? "float32" : "bfloat16"));
 }
 
+/// Stages that cannot be equal: the first ones have a layer more.
 StageLayers layers_of(const TrainingStep& step, const Place& place) {
   const std::int64_t each = step.model.layers / step.pipeline, stage = place.stage;
-  return {stage * each, (stage + 1) * each, stage == 0, stage + 1 == step.pipeline,
+  const std::int64_t more = step.model.layers % step.pipeline;
+  const auto begin = [&](std::int64_t at) { return at * each + std::min(at, more); };
+  return {begin(stage), begin(stage + 1), stage == 0, stage + 1 == step.pipeline,
           context_neighbours(step, place)};
 }
 

@@ -33,7 +33,8 @@ void Decoder::norm(bool joins_residual) {
       out_.host(FrameworkWork::Accumulate);
       hooks_.gradient(model_.hidden);
     }
-    if (step_.sequence_parallel && !step_.is_megatron_core()) {  // which adds all of them at the end
+    if (step_.sequence_parallel &&
+        !step_.is_megatron_core()) {  // which adds all of them at the end
       collective("all_reduce", model_.hidden * kBf16);
     }
     if (!joins_residual) return;
@@ -64,7 +65,9 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     }
   }
   const std::string name = id;
-  const bool is_needed = !runs_again_ || name != "down";
+  // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
+  const bool is_eager = step_.framework == Framework::PyTorch;
+  const bool is_needed = !runs_again_ || name != "down" || !is_eager;
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
@@ -119,11 +122,13 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
 void Decoder::add_row_bias() {
   if (step_.tensor == 1 || !model_.biases) return;
   const std::int64_t bytes = norm_tokens_ * model_.hidden * kBf16;
-  pointwise("add_bias", 2 * bytes, FrameworkWork::Forward);
+  // Megatron adds bias and residual in one kernel.
+  if (!step_.is_megatron()) pointwise("add_bias", 2 * bytes, FrameworkWork::Forward);
   on_backward([this, bytes] {
     out_.host(FrameworkWork::Backward);
     out_.kernel("bias_gradient", KernelKind::ColumnSum, bytes);
-    if (step_.sequence_parallel && !step_.is_megatron_core()) {  // which adds all of them at the end
+    if (step_.sequence_parallel &&
+        !step_.is_megatron_core()) {  // which adds all of them at the end
       collective("all_reduce", model_.hidden * kBf16);
     }
     give_gradient(model_.hidden, true);
@@ -203,6 +208,36 @@ void Decoder::attend_back(const AttentionPart& part) {
   memory_.free(gradients);
 }
 
+/// Attention without a kernel of its own: the products of all heads, the softmax of the whole
+/// square in one pass over its scores.
+void Decoder::unfused_attention() {
+  using enum KernelKind;
+  const std::int64_t rows = step_.sequence;
+  const std::int64_t batch = step_.micro_batch * q_ / model_.head_dim;  // heads of all sequences
+  const std::int64_t scores = batch * rows * rows * kBf16;
+  const auto product = [this, rows, batch](const char* id, std::int64_t n, std::int64_t k) {
+    out_.host(FrameworkWork::Product);
+    out_.product(id, rows, n * batch, k);
+  };
+  product("scores", rows, model_.head_dim);
+  out_.host(FrameworkWork::Forward);
+  out_.kernel("attention_softmax", Pointwise, 2 * scores);
+  product("mix", model_.head_dim, rows);
+  pointwise("join_heads", 2 * tokens_ * q_ * kBf16, FrameworkWork::Forward);
+  const Memory::Id saved = save(scores + tokens_ * q_ * kBf16);
+  on_backward([this, rows, scores, product, saved] {
+    const Memory::Id gradient = memory_.allocate(Part::Temporary, scores);
+    product("mix_weights", rows, model_.head_dim);
+    product("mix_values", model_.head_dim, rows);
+    out_.host(FrameworkWork::Backward);
+    out_.kernel("attention_softmax_backward", Pointwise, 3 * scores);
+    product("scores_queries", model_.head_dim, rows);
+    product("scores_keys", model_.head_dim, rows);
+    memory_.free(gradient);
+    memory_.free(saved);
+  });
+}
+
 /// Rope and attention itself: what selective recomputation runs again.
 void Decoder::core() {
   const bool rotates = model_.positions == 0;
@@ -210,6 +245,7 @@ void Decoder::core() {
     rope(q_);
     rope(kv_);
   }
+  if (!step_.flash_attention) return unfused_attention();
   const bool is_split = step_.context > 1;
   is_split ? ring_attention() : attend(causal_attention());
   const Memory::Id inputs = save(rotates ? tokens_ * (q_ + kv_) * kBf16 : 0);

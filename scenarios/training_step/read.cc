@@ -246,7 +246,9 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   step.nodes = reader.program.nodes;
   if (const YamlNode* model = map.required("model")) step.model = read_model(reader, *model);
   fields.choice<Framework>("framework", step.framework,
-                           {{"pytorch", Framework::PyTorch}, {"megatron-core", Framework::MegatronCore}});
+                           {{"pytorch", Framework::PyTorch},
+                            {"megatron", Framework::Megatron},
+                            {"megatron-core", Framework::MegatronCore}});
   if (step.is_megatron_core()) {
     step.exchange = ContextExchange::SendRecv;
     step.fused_loss = true;
@@ -275,6 +277,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
   fields.choice<Recompute>("recompute", step.recompute, recompute_words());
+  fields.choice<bool>("attention", step.flash_attention, {{"flash", true}, {"unfused", false}});
   fields.number("steps", step.steps);
   map.finish();
   if (step.model.positions > 0)

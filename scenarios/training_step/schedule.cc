@@ -75,10 +75,12 @@ class PipelineStage {
   }
   void forward() {
     call_of_stage(step_, out_);
+    if (!is_first()) join_parts(step_, bytes_, out_);
     decoder_.forward(forwards_++);
   }
   void backward() {
     call_of_stage(step_, out_);
+    if (!is_last()) join_parts(step_, bytes_, out_);
     layout_.begin_pass(backwards_ == 0, backwards_ + 1 == step_.passes);
     decoder_.backward(backwards_, backwards_ == 0);
     layout_.end_pass();
@@ -123,7 +125,13 @@ std::string one_transfer(const char* call, std::string_view buffer, const char* 
 
 std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder) {
   return step.tokens() * step.model.hidden * decoder.stream_bytes() /
-         (step.sequence_parallel ? step.tensor : 1);
+         (step.sequence_parallel || step.is_megatron() ? step.tensor : 1);
+}
+
+void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out) {
+  if (step.is_megatron() && step.tensor > 1 && !step.sequence_parallel) {
+    out.collective("all_gather", "tensor_parallel", bytes);
+  }
 }
 
 void call_of_stage(const TrainingStep& step, Writer& out) {

@@ -17,6 +17,10 @@ struct StageRole {
 /// Bytes of a micro-batch's activations between two stages.
 std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder);
 
+/// Megatron-LM sends each tensor parallel rank's part of the activations, which are the same on
+/// all.
+void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out);
+
 /// What torch.distributed.pipelining does around a stage's pass.
 void call_of_stage(const TrainingStep& step, Writer& out);
 

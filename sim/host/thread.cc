@@ -175,6 +175,7 @@ void HostThread::returned() {
 }
 
 void HostThread::wait_for_stream(StreamQueue& stream) {
+  stream.seen_to(stream.issued());
   if (stream.pending() == 0) return;
   stream.wait_for_count(stream.issued(), *this);
   ++pending_wakes_;

@@ -150,6 +150,8 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// Returns `fixed` after what it began; `alone`: what it takes when nobody shares.
   void use_node(Priced alone, Param fixed, const char* what);
   void wait_for_event(Ticket* ticket, const std::string& name);
+  /// Asks whether `ticket` is done; null: the event was never recorded.
+  cost::Call query(const TicketRef& ticket);
   bool is_pinned(const BufferRef& ref) const;
   /// A kernel or a copy that is queued now goes through so much of these: what is in between
   /// decides what it finds in the level-2 cache. Memory of other devices, or of the host, is not

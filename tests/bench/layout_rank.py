@@ -29,6 +29,8 @@ training_step:
   sharding: {sharding}
   precision: {{parameters: bfloat16}}
   recompute: {recompute}
+  framework: megatron
+  attention: {attention}
   steps: 1
 """
 
@@ -65,7 +67,7 @@ def refusal(row):
         return "context parallel, or interleaved stages"
     if not any(name in row["framework"] for name in ("Megatron", "NeMo")):
         return "framework: " + row["framework"].split()[0]
-    return "" if whole(row, "layers") % whole(row, "pp", 1) == 0 else "layers are no multiple of the stages"
+    return ""
 
 
 def step_seconds(given, row, passes, scratch):
@@ -75,7 +77,8 @@ def step_seconds(given, row, passes, scratch):
     file.write_text(TEXT.format(
         nodes=gpus // each, gpus=gpus, layers=whole(row, "layers"), hidden=whole(row, "hidden"),
         style="llama" if "llama" in row["model"].lower() else "gpt", heads=whole(row, "heads"),
-        kv_heads=whole(row, "kv_heads", whole(row, "heads")), recompute=recompute_of(row), split=split_of(row), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=padded_vocabulary(row),
+        kv_heads=whole(row, "kv_heads", whole(row, "heads")), recompute=recompute_of(row),
+        attention="flash" if "NeMo" in row["framework"] else "unfused", split=split_of(row), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=padded_vocabulary(row),
         sequence=whole(row, "seq_len"), micro=whole(row, "micro_batch"), passes=passes, tp=whole(row, "tp", 1),
         pp=whole(row, "pp", 1), sharding=sharding_of(row)), encoding="utf-8")
     command = [given.foretrace, "simulate", file, "--machine", given.machine, "--one-of-each"]

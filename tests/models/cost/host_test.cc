@@ -89,6 +89,12 @@ TEST(CallTime, ThatQueuesWorkIsAnEighthLongerBesideOtherProcesses) {
       3_us);
 }
 
+TEST(CallTime, OfAQueryBesideLaterWorkIsLongerWhereTheMachineSaysSo) {
+  const Call call{.param = HostQuery, .finds_later_work = true};
+  EXPECT_EQ(answer(machine_of({{HostQuery, 3e-6}, {HostQueryLater, 2e-6}}), call_time, call), 5_us);
+  EXPECT_EQ(answer(machine_of({{HostQuery, 3e-6}}), call_time, call), 3_us);
+}
+
 TEST(CallTime, OfAnotherDeviceHasASwitchThatNobodyHoldsUp) {
   const Call call{.param = HostLaunchKernel, .switches_device = true, .others = 1};
   EXPECT_EQ(answer(host_machine(), call_time, call), 6_us + 250_ns);

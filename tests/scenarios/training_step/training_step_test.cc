@@ -54,6 +54,45 @@ TEST(TrainingStepExpansion, RunsForwardAgainWhereBlocksAreRecomputed) {
   EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1)) << "only attention runs again";
 }
 
+TEST(TrainingStepExpansion, RunsWholeBlocksAgainAndReducesOnceBehindThemAsMegatron) {
+  TrainingStep step = small_step();
+  step.framework = Framework::Megatron;
+  step.recompute = Recompute::Full;
+  EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1) + 4 * 7);
+  step.data = 2;
+  step.sharding = Sharding::Ddp;
+  step.bucket_bytes = 1 << 20;
+  EXPECT_EQ(count(program_of(step), "nccl_all_reduce"), 1u);
+}
+
+TEST(TrainingStepExpansion, SendsAPartForEachTensorParallelRankAsMegatron) {
+  TrainingStep step = small_step();
+  step.tensor = step.pipeline = 2;
+  step.passes = 4;
+  step.loss_parallel = true;
+  EXPECT_EQ(executed(step, "nccl_all_gather"), 0u);
+  step.framework = Framework::Megatron;
+  EXPECT_EQ(executed(step, "nccl_send"), 8u);
+  EXPECT_EQ(executed(step, "nccl_all_gather"), 8u) << "what came is joined";
+}
+
+TEST(TrainingStepExpansion, HasFourProductsMoreBackwardWithoutAKernelForAttention) {
+  TrainingStep step = small_step();
+  step.flash_attention = false;
+  EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1) + 4 * (2 + 4));
+  step.recompute = Recompute::Selective;
+  EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1) + 4 * (2 + 2 + 4));
+}
+
+TEST(TrainingStepExpansion, GivesTheFirstStagesALayerMoreAsMegatron) {
+  TrainingStep step = small_step();
+  step.framework = Framework::Megatron;
+  step.pipeline = 3;
+  step.passes = 4;
+  // Of four layers two, one and one.
+  EXPECT_EQ(executed(step, "gemm"), 4u * 3 * (4 * 7 + 1));
+}
+
 TEST(TrainingStepExpansion, ReducesInBucketsAndWaitsForAll) {
   TrainingStep step = small_step();
   step.data = 2;
