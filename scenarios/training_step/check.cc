@@ -50,6 +50,7 @@ class Checker {
       error("tensor parallel is expanded for bfloat16 parameters only",
             "'precision: {parameters: bfloat16}', or 'sharding: fsdp' beside it");
     }
+    framework();
     if (step_.sharding == Sharding::Fsdp && step_.pipeline > 1) {
       error("'fsdp' gathers parameters for every micro-batch of a pipeline: not expanded",
             "'sharding: zero1' or 'pipeline: 1'");
@@ -66,6 +67,25 @@ class Checker {
                       step_.tensor),
           "'tensor' may be " +
               degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}));
+  }
+  void framework() {
+    if (step_.overlaps_tensor && !(step_.is_megatron_core() && step_.sequence_parallel)) {
+      error("collectives run beside products where Megatron splits sequences",
+            "'framework: megatron-core' and 'parallel: {sequence: true}'");
+    }
+    if (step_.context > 1 && !step_.flash_attention) {
+      error("attention to parts of a sequence needs the kernel's softmax sums",
+            "'attention: flash', or 'context: 1'");
+    }
+    if (!step_.is_megatron_core()) return;
+    if (step_.sharding == Sharding::Fsdp) {
+      error("Megatron's own sharding is expanded, which is that of the optimizer",
+            "'sharding: zero1', or 'framework: pytorch'");
+    }
+    if (step_.float32_parameters || !step_.fused_loss) {
+      error("Megatron computes with bfloat16 parameters beside float32 ones, and a fused loss",
+            "neither 'parameters: float32' nor 'loss: separate'");
+    }
   }
   void context() {
     if (step_.context > 1 && !step_.flash_attention) {
@@ -114,7 +134,7 @@ class Checker {
   }
   void pipeline() {
     if (model_.layers < step_.pipeline ||
-        (model_.layers % step_.pipeline != 0 && !step_.is_megatron())) {
+        (model_.layers % step_.pipeline != 0 && step_.framework == Framework::PyTorch)) {
       error(fmt::format("{} layers do not fill {} pipeline stages evenly", model_.layers,
                         step_.pipeline),
             "'pipeline' may be " + degrees_for({model_.layers}));
@@ -134,7 +154,7 @@ class Checker {
       return;
     }
     const std::int64_t each = step_.model.layers / step_.pipeline;
-    if (step_.model.layers % step_.pipeline == 0 && each % step_.chunks != 0) {
+    if (step_.model.layers % (step_.pipeline * step_.chunks) != 0) {
       error(fmt::format("{} layers of a stage are not {} equal chunks", each, step_.chunks),
             "'virtual' may be " + degrees_for({each}));
     }

@@ -1,6 +1,9 @@
 // Replicas: none, DistributedDataParallel, and the two forms of ZeRO that keep whole parameters.
 // Buckets as torch/csrc/distributed/c10d/reducer.cpp fills them: in the order in which gradients
 // become ready, the first one small, each closed by the gradient that fills it.
+// Megatron-Core's (core/distributed, distrib_optimizer.py) lie in their buckets from the beginning,
+// in the type that is reduced in; those of a distributed optimizer are scattered, and its
+// parameters gathered in the next step's first forward pass.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,15 +19,21 @@ constexpr std::int64_t kFirstBucket = 1LL << 20;  // bytes; kDefaultFirstBucketB
 class Replicas : public Layout {
  public:
   Replicas(const TrainingStep& step, Writer& out, Memory& memory)
-      : step_{step}, out_{out}, memory_{memory}, width_{step.float32_parameters ? 4 : 2} {}
+      : step_{step}, out_{out}, memory_{memory}, width_{width_of(step)} {}
 
   void allocate(const Decoder& decoder) override {
     const std::int64_t experts = decoder.held_experts();
     shares_[0] = {"data_parallel", step_.replicas(), decoder.held_parameters() - experts};
     shares_[1] = {"expert_data", step_.expert_data(), experts};
     for (const Share& share : shares_) {
-      const std::int64_t bytes = share.held * width_;
       const bool splits = step_.sharding >= Sharding::Zero1;
+      if (step_.is_megatron_core()) {
+        memory_.allocate(Part::Parameters, 2 * share.held);
+        memory_.allocate(Part::Gradients, width_ * share.held);
+        memory_.allocate(Part::Optimizer, 12 * share.held / (splits ? share.ranks : 1));
+        continue;
+      }
+      const std::int64_t bytes = share.held * width_;
       memory_.allocate(Part::Parameters, bytes);
       const std::int64_t moments = step_.is_megatron() ? 3 * 4 * share.held : 2 * bytes;
       memory_.allocate(Part::Optimizer, moments / (splits ? share.ranks : 1));
@@ -33,6 +42,10 @@ class Replicas : public Layout {
       // on.
       memory_.allocate(Part::Buffers, bytes * (step_.reduce_every_pass ? 1 : 2));
     }
+  }
+
+  void begin_step() override {
+    if (step_.is_megatron_core()) gather_parameters(true);
   }
 
   void begin_pass(bool /*is_first*/, bool is_last) override {
@@ -61,20 +74,39 @@ class Replicas : public Layout {
   }
 
   void after_update() override {
+    if (!step_.is_megatron_core()) gather_parameters(false);
+  }
+
+ private:
+  static std::int64_t width_of(const TrainingStep& step) {
+    const bool wide = step.is_megatron_core() ? step.float32_reduce : step.float32_parameters;
+    return wide ? 4 : 2;
+  }
+
+  /// Ahead of the forward pass, or behind the update.
+  void gather_parameters(bool is_ahead) {
     if (step_.sharding != Sharding::Zero1 && step_.sharding != Sharding::Zero2) return;
     for (const Share& share : shares_) {
       if (share.held == 0 || share.ranks == 1) continue;
       const std::int64_t shard = share.held / share.ranks * 2;
       out_.host(FrameworkWork::Collective);
-      out_.needs(shard, shard * share.ranks);
+      std::string part = "part", whole = "whole", rest;
+      if (is_ahead) {
+        part = fmt::format("{}_shard", share.group);
+        whole = fmt::format("{}_parameters", share.group);
+        rest = ", async: true, work: parameters";
+        out_.needs_own(part, shard);
+        out_.needs_own(whole, shard * share.ranks);
+      } else {
+        out_.needs(shard, shard * share.ranks);
+      }
       out_.line(
-          fmt::format("all_gather: {{id: parameters, group: {}, input: part, output: whole, "
-                      "size: {}B, type: bfloat16}}",
-                      out_.group(share.group), shard));
+          fmt::format("all_gather: {{id: parameters, group: {}, input: {}, output: {}, size: {}B, "
+                      "type: bfloat16{}}}",
+                      out_.group(share.group), part, whole, shard, rest));
     }
   }
 
- private:
   /// Parameters that the same processes hold, and the bucket that their gradients fill.
   struct Share {
     const char* group = "";
@@ -89,35 +121,40 @@ class Replicas : public Layout {
       share.filled += elements * width_;
       return;
     }
-    out_.host(FrameworkWork::Reducer);
-    out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
-    waiting_.push_back(elements);
+    if (!step_.is_megatron_core()) {
+      out_.host(FrameworkWork::Reducer);
+      out_.kernel("into_bucket", KernelKind::Pointwise, 2 * elements * width_);
+      waiting_.push_back(elements);
+    }
     share.filled += elements * width_;
     share.seen += elements;
-    const bool is_first = share.seen * width_ == share.filled;
+    const bool is_first = !step_.is_megatron_core() && share.seen * width_ == share.filled;
     if (share.filled >= (is_first ? kFirstBucket : step_.bucket_bytes)) reduce(share);
   }
 
   void reduce(Share& share) {
     const std::string work = fmt::format("bucket_{}", buckets_++);
-    const bool scatters = step_.sharding == Sharding::Zero2;
+    const bool scatters = step_.sharding == Sharding::Zero2 ||
+                          (step_.is_megatron_core() && step_.sharding == Sharding::Zero1);
     const char* const type = width_ == 4 ? "float32" : "bfloat16";
-    out_.host(FrameworkWork::Collective);
-    const std::string group = out_.group(share.group);
-    if (scatters) {
-      const std::int64_t part = (share.filled / share.ranks + 3) / 4 * 4;
-      out_.needs(part, part * share.ranks);
-      out_.line(
-          fmt::format("reduce_scatter: {{id: reduce, group: {}, input: whole, output: part, "
-                      "size: {}B, type: {}, async: true, work: {}}}",
-                      group, part, type, work));
+    const std::int64_t bytes = scatters ? (share.filled / share.ranks + 3) / 4 * 4 : share.filled;
+    std::string part = "part", whole = "whole";
+    if (step_.is_megatron_core()) {  // gradients lie in buckets, beside which layers have
+                                     // collectives
+      part = fmt::format("{}_part", share.group);
+      whole = fmt::format("{}_gradients", share.group);
+      out_.needs_own(part, bytes);
+      if (scatters) out_.needs_own(whole, bytes * share.ranks);
     } else {
-      out_.needs(share.filled, 0);
-      out_.line(
-          fmt::format("all_reduce: {{id: reduce, group: {}, buffer: part, size: {}B, type: "
-                      "{}, async: true, work: {}}}",
-                      group, share.filled, type, work));
+      out_.needs(bytes, scatters ? bytes * share.ranks : 0);
     }
+    const std::string buffers = scatters ? fmt::format("input: {}, output: {}", whole, part)
+                                         : fmt::format("buffer: {}", part);
+    out_.host(FrameworkWork::Collective);
+    out_.line(
+        fmt::format("{}: {{id: reduce, group: {}, {}, size: {}B, type: {}, async: true, work: {}}}",
+                    scatters ? "reduce_scatter" : "all_reduce", out_.group(share.group), buffers,
+                    bytes, type, work));
     works_.push_back(work);
     share.filled = 0;
   }

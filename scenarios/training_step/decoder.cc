@@ -170,6 +170,16 @@ void Decoder::update() {
   const std::int64_t parameter = is_wide ? kSingle : kHalf;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
   out_.host(FrameworkWork::Optimizer);
+  if (step_.is_megatron_core()) {
+    // The norm; then parameter, both moments, gradient in float32, and the parameter in bfloat16.
+    out_.kernel("gradient_norm", KernelKind::Pointwise, elements * kSingle);
+    for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
+      const std::int64_t here = std::min(kInOneKernel, elements - done);
+      out_.kernel("adamw", KernelKind::Optimizer, here * (7 * kSingle + kHalf));
+    }
+    for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
+    return;
+  }
   // Sharded parameters are DTensors, whose every operation is dispatched twice.
   const bool wraps = step_.tensor > 1 || step_.sharding == Sharding::Fsdp;
   out_.host(FrameworkWork::Parameter, wraps ? 4 * tensors_ : tensors_);
@@ -200,7 +210,9 @@ void Decoder::give_gradient(std::int64_t elements, bool is_complete, bool is_exp
   }
   const std::int64_t bytes = step_.autocasts() ? kSingle : kHalf;
   out_.host(FrameworkWork::Accumulate);
-  if (accumulates_ && !sharded) {
+  if (step_.is_megatron_core()) {
+    // The product adds to the gradient, which lives as long as the parameters.
+  } else if (accumulates_ && !sharded) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * bytes);
   } else if (!sharded) {
     gradients_.push_back(memory_.allocate(Part::Gradients, elements * bytes));

@@ -100,12 +100,19 @@ class Decoder {
   void head_and_loss();
   void fused_loss();
   void enter_tensor_parallel(std::int64_t linears);
-  void leave_tensor_parallel();
+  /// `is_linear`: behind a product, which has scattered already where splits_in_layers().
+  void leave_tensor_parallel(bool is_linear = true);
   void add_input_gradients(std::int64_t count);
   void give_gradient(std::int64_t elements, bool is_complete, bool is_expert = false);
   void give_embedding(std::int64_t elements, std::int64_t width);
   void pointwise(const char* id, std::int64_t bytes, FrameworkWork work);
-  void collective(const char* name, std::int64_t bytes);
+  void collective(const char* name, std::int64_t bytes, const char* work = "");
+  /// A product with tensor parallel's collective before, behind or, where it may, beside it.
+  void beside(const char* collective, std::int64_t bytes, bool may_overlap,
+              const std::function<void()>& product);
+  /// Megatron splits sequences: layers gather their inputs, or scatter what they sum.
+  bool splits_in_layers() const { return step_.is_megatron_core() && step_.sequence_parallel; }
+  void call_of_dtensor();
   Memory::Id save(std::int64_t bytes);
   std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process
   void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }

@@ -32,8 +32,9 @@ enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
 /// from one neighbour while attention to the part before runs.
 enum class ContextExchange : std::uint8_t { AllGather, SendRecv };
 enum class Recompute : std::uint8_t { None, Selective, Full };
-/// Whose calls: PyTorch's eager ones, or Megatron-LM's (DeepSpeed's pipeline of it too).
-enum class Framework : std::uint8_t { PyTorch, Megatron };
+/// Whose calls: PyTorch's eager ones, Megatron-LM's of 2021 (DeepSpeed's pipeline of it too), or
+/// Megatron-Core's with Transformer Engine's fused kernels.
+enum class Framework : std::uint8_t { PyTorch, Megatron, MegatronCore };
 enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
 enum class ExpertProducts : std::uint8_t { Grouped, Loop };
@@ -53,6 +54,8 @@ struct TrainingStep {
   std::int64_t nodes = 1;
   bool sequence_parallel = false;
   bool loss_parallel = false;
+  Framework framework = Framework::PyTorch;
+  bool overlaps_tensor = false;  ///< Megatron: tensor parallel's collectives beside products
   Sharding sharding = Sharding::None;
   bool flat_parameters = false;  ///< FSDP1: a group is one tensor, gathered where it is used
   bool fused_loss = false;       ///< logits stay in bfloat16, one kernel in each direction
@@ -62,7 +65,6 @@ struct TrainingStep {
   bool float32_reduce = true;  ///< FSDP's reduce-scatter
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
-  Framework framework = Framework::PyTorch;
   bool flash_attention = true;  ///< else two products with a softmax between them
   OptimizerKernel optimizer = OptimizerKernel::Fused;
   std::int64_t bucket_bytes = 25LL << 20;  ///< DDP's
@@ -77,6 +79,7 @@ struct TrainingStep {
   std::int64_t replicas() const { return data * context; }
   std::int64_t processes() const { return tensor * pipeline * replicas(); }
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
+  bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   bool is_megatron() const { return framework == Framework::Megatron; }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process

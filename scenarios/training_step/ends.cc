@@ -12,13 +12,36 @@ constexpr std::int64_t kWide = 4;    // of float32
 }  // namespace
 
 /// The calls of a synchronous collective over the tensor parallel ranks, in bfloat16.
-void Decoder::collective(const char* name, std::int64_t bytes) {
-  out_.host(FrameworkWork::DTensor);
-  out_.collective(name, "tensor_parallel", bytes);
+void Decoder::collective(const char* name, std::int64_t bytes, const char* work) {
+  call_of_dtensor();
+  out_.collective(name, "tensor_parallel", bytes, work);
+}
+
+void Decoder::call_of_dtensor() {
+  if (step_.tensor > 1 && !step_.is_megatron_core()) out_.host(FrameworkWork::DTensor);
+}
+
+/// Overlapped as Transformer Engine's user buffers are: of a product's tiles the first need no more
+/// than the first part, so both begin at once. A gradient's sum, `reduce_scatter_behind`, is ready
+/// before the other product begins.
+void Decoder::beside(const char* name, std::int64_t bytes, bool may_overlap,
+                     const std::function<void()>& product) {
+  const std::string what{name};
+  const bool gathers = what == "all_gather";
+  const char* const call = gathers ? "all_gather" : "reduce_scatter";
+  if (may_overlap) {
+    collective(call, bytes, "beside");
+    product();
+    out_.line("work_wait: {work: beside}");
+    return;
+  }
+  if (gathers) collective(call, bytes);
+  product();
+  if (!gathers) collective(call, bytes);
 }
 
 void Decoder::enter_tensor_parallel(std::int64_t linears) {
-  if (step_.tensor == 1) return;
+  if (step_.tensor == 1 || splits_in_layers()) return;
   const std::int64_t bytes = tokens_ * model_.hidden * kNarrow;
   if (step_.sequence_parallel) {
     collective("all_gather", bytes / step_.tensor);
@@ -34,8 +57,8 @@ void Decoder::enter_tensor_parallel(std::int64_t linears) {
   });
 }
 
-void Decoder::leave_tensor_parallel() {
-  if (step_.tensor == 1) return;
+void Decoder::leave_tensor_parallel(bool is_linear) {
+  if (step_.tensor == 1 || (is_linear && splits_in_layers())) return;
   const std::int64_t bytes = tokens_ * model_.hidden * kNarrow;
   if (!step_.sequence_parallel) {
     collective("all_reduce", bytes);
@@ -62,7 +85,7 @@ void Decoder::embed() {
     out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
     out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
   }
-  if (step_.tensor > 1) leave_tensor_parallel();
+  leave_tensor_parallel(false);
   const Memory::Id result = save(norm_tokens_ * model_.hidden * stream_);
   on_backward([this, elements, table, width, is_shared, places, result] {
     if (places > 0) {
@@ -91,7 +114,7 @@ void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
   out_.host(FrameworkWork::Accumulate);
   if (accumulates_) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * width);
-  } else if (step_.sharding != Sharding::Fsdp) {
+  } else if (!step_.is_megatron_core() && step_.sharding != Sharding::Fsdp) {
     gradients_.push_back(memory_.allocate(Part::Gradients, elements * width));
   }
   hooks_.gradient(elements);

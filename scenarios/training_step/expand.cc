@@ -149,6 +149,7 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   layout->allocate(decoder);
   allocate_rest(step, memory);
   out.host(FrameworkWork::Step);
+  layout->begin_step();
   write_passes(step, {place.stage, step.pipeline, step.replicas() * step.tensor}, decoder, *layout,
                out);
   add_embedding_gradients(step, place, out);

@@ -96,15 +96,15 @@ class InterleavedStage {
 
   void forward() {
     wait("activations", forward_waits_);
-    out_.host(FrameworkWork::Stage);
-    if (!(is_first() && chunk(forwards_) == 0)) join_parts(step_, bytes_, out_);
+    call_of_stage(step_, out_);
+    if (receives(forwards_, true)) join_parts(step_, bytes_, out_);
     decoder_.forward(micro_batch(forwards_), chunk(forwards_));
     hand_on(forwards_++, true, "activations", forward_waits_);
   }
   void backward() {
     wait("gradients", backward_waits_);
-    out_.host(FrameworkWork::Stage);
-    if (!(is_last() && chunk(backwards_) == 0)) join_parts(step_, bytes_, out_);
+    call_of_stage(step_, out_);
+    if (receives(backwards_, false)) join_parts(step_, bytes_, out_);
     const std::int64_t pass = micro_batch(backwards_);
     layout_.begin_pass(pass == 0, pass + 1 == step_.passes);
     decoder_.backward(pass, pass == 0, step_.chunks - 1 - chunk(backwards_));

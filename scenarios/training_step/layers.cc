@@ -33,7 +33,10 @@ void Decoder::norm(bool joins_residual) {
       out_.host(FrameworkWork::Accumulate);
       hooks_.gradient(model_.hidden);
     }
-    if (step_.sequence_parallel) collective("all_reduce", model_.hidden * kBf16);
+    if (step_.sequence_parallel &&
+        !step_.is_megatron_core()) {  // which adds all of them at the end
+      collective("all_reduce", model_.hidden * kBf16);
+    }
     if (!joins_residual) return;
     pointwise("add_residual_gradient", 3 * elements * stream_, FrameworkWork::Backward);
   });
@@ -45,7 +48,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const std::int64_t weights = inputs * outputs;
   const std::int64_t input = tokens_ * inputs;
   out_.host(FrameworkWork::Linear);
-  if (step_.tensor > 1) out_.host(FrameworkWork::DTensor);
+  call_of_dtensor();
   Memory::Id weight_copy = Memory::kNothing, input_copy = Memory::kNothing;
   if (casts) {
     if (model_.biases && outputs != vocab_) {
@@ -63,21 +66,42 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   }
   const std::string name = id;
   // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
-  const bool is_needed = !runs_again_ || name != "down" || step_.is_megatron();
-  if (is_needed) out_.product(id, outputs, tokens_, inputs);
+  const bool is_eager = step_.framework == Framework::PyTorch;
+  const bool is_needed = !runs_again_ || name != "down" || !is_eager;
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
+  const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
+  const auto forward = [&] {
+    if (is_needed) out_.product(id, outputs, tokens_, inputs);
+  };
+  if (splits_in_layers()) {
+    beside(sums_later ? "reduce_scatter" : "all_gather", part, step_.overlaps_tensor, forward);
+  } else {
+    forward();
+  }
   const bool has_bias = model_.biases && outputs != vocab_ && !sums_later;
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
-               input_copy, is_shared, has_bias] {
+               input_copy, is_shared, has_bias, sums_later, part] {
     const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
     const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
     out_.host(FrameworkWork::Product);
-    if (step_.tensor > 1) out_.host(FrameworkWork::DTensor);
-    if (!has_bias) out_.product(name + "_weights", inputs, outputs, tokens_);
-    out_.product(name + "_inputs", inputs, tokens_, outputs);
+    call_of_dtensor();
+    const auto weights_product = [&] { out_.product(name + "_weights", inputs, outputs, tokens_); };
+    const auto inputs_product = [&] { out_.product(name + "_inputs", inputs, tokens_, outputs); };
+    if (splits_in_layers()) {
+      // A column's input is gathered again; a row's gradient is gathered for both products.
+      beside("all_gather", part, !sums_later || step_.overlaps_tensor, inputs_product);
+      if (sums_later) {
+        weights_product();
+      } else {
+        beside("reduce_scatter_behind", part, true, weights_product);
+      }
+    } else {
+      if (!has_bias) weights_product();
+      inputs_product();
+      if (has_bias) weights_product();
+    }
     if (has_bias) {
-      out_.product(name + "_weights", inputs, outputs, tokens_);
       out_.host(FrameworkWork::Backward);
       out_.kernel("bias_gradient", KernelKind::ColumnSum, tokens_ * outputs * kBf16);
     }
@@ -103,7 +127,10 @@ void Decoder::add_row_bias() {
   on_backward([this, bytes] {
     out_.host(FrameworkWork::Backward);
     out_.kernel("bias_gradient", KernelKind::ColumnSum, bytes);
-    if (step_.sequence_parallel) collective("all_reduce", model_.hidden * kBf16);
+    if (step_.sequence_parallel &&
+        !step_.is_megatron_core()) {  // which adds all of them at the end
+      collective("all_reduce", model_.hidden * kBf16);
+    }
     give_gradient(model_.hidden, true);
   });
 }
@@ -132,9 +159,15 @@ void Decoder::add_residual() {
   });
 }
 
-/// mul, neg, cat, mul and add, as modules in Python write it; backward the same five.
+/// mul, neg, cat, mul and add, as modules in Python write it; backward the same five. Megatron's is
+/// one kernel.
 void Decoder::rope(std::int64_t width) {
   const std::int64_t bytes = tokens_ * width * kBf16;
+  if (step_.is_megatron_core()) {
+    pointwise("rope", 2 * bytes, FrameworkWork::Forward);
+    on_backward([this, bytes] { pointwise("rope", 2 * bytes, FrameworkWork::Backward); });
+    return;
+  }
   const auto five = [this, bytes](FrameworkWork work) {
     out_.host(work, 5);
     out_.kernel("rope", KernelKind::Strided, 2 * bytes);
@@ -226,10 +259,12 @@ void Decoder::core() {
 
 void Decoder::attention_part() {
   norm();
-  enter_tensor_parallel(model_.joined_qkv ? 1 : 3);
-  if (model_.joined_qkv) {
+  const bool is_joined = model_.joined_qkv || step_.is_megatron_core();
+  enter_tensor_parallel(is_joined ? 1 : 3);
+  if (is_joined) {
     linear("qkv", model_.hidden, q_ + 2 * kv_, true);
     on_backward([this] {
+      if (step_.is_megatron_core()) return;  // attention writes them where they belong
       out_.host(FrameworkWork::Backward, 2);
       out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
     });
@@ -273,6 +308,18 @@ void Decoder::attention_part() {
 void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   const std::int64_t bytes = rows * ffn * kBf16;
   const bool gated = model_.gated;
+  if (step_.is_megatron_core()) {  // one kernel each way, bias and gate in it
+    const std::int64_t inputs = gated ? 2 : 1;
+    pointwise("activation", (inputs + 1) * bytes, FrameworkWork::Forward);
+    const Memory::Id saved = save((inputs + 1) * bytes);
+    on_backward([this, inputs, bytes, saved] {
+      const Memory::Id gradients = memory_.allocate(Part::Temporary, inputs * bytes);
+      pointwise("activation_backward", (2 * inputs + 1) * bytes, FrameworkWork::Backward);
+      memory_.free(gradients);
+      memory_.free(saved);
+    });
+    return;
+  }
   pointwise("activation", 2 * bytes, FrameworkWork::Forward);
   if (gated) pointwise("gate", 3 * bytes, FrameworkWork::Forward);
   // Gate, its activation, up and their product; else up and its activation.
@@ -291,12 +338,13 @@ void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
 }
 
 void Decoder::feed_forward(std::int64_t ffn) {
-  enter_tensor_parallel(model_.gated ? 2 : 1);
-  if (model_.gated) {
+  const bool is_joined = model_.gated && step_.is_megatron_core();
+  enter_tensor_parallel(model_.gated && !is_joined ? 2 : 1);
+  if (model_.gated && !is_joined) {
     add_input_gradients(1);
     linear("gate", model_.hidden, ffn, true);
   }
-  linear("up", model_.hidden, ffn, true);
+  linear("up", model_.hidden, is_joined ? 2 * ffn : ffn, true);
   activation(tokens_, ffn);
   linear("down", ffn, model_.hidden, false);
   leave_tensor_parallel();

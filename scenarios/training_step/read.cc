@@ -184,6 +184,8 @@ void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
     fields.flag("sequence", step.sequence_parallel);
     if (step.tensor == 1) step.sequence_parallel = false;  // nothing to split over
     fields.flag("loss", step.loss_parallel);
+    fields.flag("overlap", step.overlaps_tensor);
+    if (step.tensor == 1) step.overlaps_tensor = false;
     fields.choice<Schedule>(
         "schedule", step.schedule,
         {{"1f1b", Schedule::OneForwardOneBackward}, {"gpipe", Schedule::GPipe}});
@@ -243,6 +245,14 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   TrainingStep step;
   step.nodes = reader.program.nodes;
   if (const YamlNode* model = map.required("model")) step.model = read_model(reader, *model);
+  fields.choice<Framework>("framework", step.framework,
+                           {{"pytorch", Framework::PyTorch},
+                            {"megatron", Framework::Megatron},
+                            {"megatron-core", Framework::MegatronCore}});
+  if (step.is_megatron_core()) {
+    step.exchange = ContextExchange::SendRecv;
+    step.fused_loss = true;
+  }
   read_parallel(reader, map.optional("parallel"), step);
   const std::int64_t processes = reader.program.processes;
   // What is larger than kLargest divides no number of processes.
@@ -267,8 +277,6 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
       "optimizer", step.optimizer,
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
   fields.choice<Recompute>("recompute", step.recompute, recompute_words());
-  fields.choice<Framework>("framework", step.framework,
-                           {{"pytorch", Framework::PyTorch}, {"megatron", Framework::Megatron}});
   fields.choice<bool>("attention", step.flash_attention, {{"flash", true}, {"unfused", false}});
   fields.number("steps", step.steps);
   map.finish();

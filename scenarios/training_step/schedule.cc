@@ -74,12 +74,12 @@ class PipelineStage {
     if (count > 0) one_backward();
   }
   void forward() {
-    out_.host(FrameworkWork::Stage);
+    call_of_stage(step_, out_);
     if (!is_first()) join_parts(step_, bytes_, out_);
     decoder_.forward(forwards_++);
   }
   void backward() {
-    out_.host(FrameworkWork::Stage);
+    call_of_stage(step_, out_);
     if (!is_last()) join_parts(step_, bytes_, out_);
     layout_.begin_pass(backwards_ == 0, backwards_ + 1 == step_.passes);
     decoder_.backward(backwards_, backwards_ == 0);
@@ -129,8 +129,13 @@ std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder) {
 }
 
 void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out) {
-  if (!step.is_megatron() || step.tensor == 1 || step.sequence_parallel) return;
-  out.collective("all_gather", "tensor_parallel", bytes);
+  if (step.is_megatron() && step.tensor > 1 && !step.sequence_parallel) {
+    out.collective("all_gather", "tensor_parallel", bytes);
+  }
+}
+
+void call_of_stage(const TrainingStep& step, Writer& out) {
+  if (!step.is_megatron_core()) out.host(FrameworkWork::Stage);
 }
 
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
@@ -163,6 +168,7 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
       PipelineStage stage{step, role, decoder, layout, out};
       step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
     }
+    if (step.is_megatron_core()) return;  // its loss is a mean over all micro-batches
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);
     out.kernel("scale_gradients", KernelKind::Pointwise,

@@ -17,9 +17,12 @@ struct StageRole {
 /// Bytes of a micro-batch's activations between two stages.
 std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder);
 
-/// Megatron sends each tensor parallel rank's part of activations that are the same on all: they
-/// are put together again.
+/// Megatron-LM sends each tensor parallel rank's part of the activations, which are the same on
+/// all.
 void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out);
+
+/// What torch.distributed.pipelining does around a stage's pass.
+void call_of_stage(const TrainingStep& step, Writer& out);
 
 /// Operations of a batch with the process that is so far away.
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer = "part");

@@ -82,7 +82,8 @@ void Writer::needs(std::int64_t input, std::int64_t output) {
   largest_output_ = std::max(largest_output_, output);
 }
 
-void Writer::collective(std::string_view name, std::string_view group, std::int64_t bytes) {
+void Writer::collective(std::string_view name, std::string_view group, std::int64_t bytes,
+                        std::string_view work) {
   host(FrameworkWork::Collective);
   if (name == "all_reduce") {
     needs(bytes, 0);
@@ -92,12 +93,21 @@ void Writer::collective(std::string_view name, std::string_view group, std::int6
     return;
   }
   const bool gathers = name == "all_gather";
-  needs(gathers ? bytes : 0, gathers ? bytes * tensor_ : 0);
-  needs(gathers ? 0 : bytes, gathers ? 0 : bytes * tensor_);
+  std::string part = "part", whole = "whole", rest;
+  if (work.empty()) {
+    needs(gathers ? bytes : 0, gathers ? bytes * tensor_ : 0);
+    needs(gathers ? 0 : bytes, gathers ? 0 : bytes * tensor_);
+  } else {
+    part = "tensor_part";
+    whole = "tensor_whole";
+    rest = fmt::format(", async: true, work: {}", work);
+    needs_own(part, bytes);
+    needs_own(whole, bytes * tensor_);
+  }
   line(fmt::format(
-      "{1}: {{id: {0}_{1}, group: {2}, input: {3}, output: {4}, size: {5}B, type: bfloat16}}",
-      group, name, this->group(group), gathers ? "part" : "whole", gathers ? "whole" : "part",
-      bytes));
+      "{1}: {{id: {0}_{1}, group: {2}, input: {3}, output: {4}, size: {5}B, type: bfloat16{6}}}",
+      group, name, this->group(group), gathers ? part : whole, gathers ? whole : part, bytes,
+      rest));
 }
 
 }  // namespace foretrace::training

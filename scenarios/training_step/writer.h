@@ -27,7 +27,9 @@ class Writer {
                  std::int64_t width);
   /// A synchronous collective in bfloat16 on the current stream: "all_reduce" of `bytes`, or what a
   /// rank gives to an all_gather and gets from a reduce_scatter.
-  void collective(std::string_view name, std::string_view group, std::int64_t bytes);
+  /// With `work` asynchronous, between buffers of its own.
+  void collective(std::string_view name, std::string_view group, std::int64_t bytes,
+                  std::string_view work = {});
   void host(FrameworkWork work, std::int64_t count = 1);
   /// Any other operation, as it stands in a scenario behind "- ".
   void line(std::string_view text);

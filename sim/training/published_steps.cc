@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 
 #include "models/machine/machine.h"
 #include "reports/timeline/statistics.h"
@@ -13,6 +12,7 @@
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
 #include "sim/training/predict_step.h"
+#include "sim/training/published_megatron.h"
 
 namespace foretrace::sim {
 namespace {
@@ -20,7 +20,9 @@ namespace {
 /// Which of our machine files stands for a table's GPU, on one node. Tables of the H100 are of
 /// 2023, before cuDNN's attention; those of the A100 were made with PyTorch 1.13 and FlashAttention
 /// in Triton (llm-foundry, scripts/train/benchmarking/submit_benchmarks.py: image, attn_impl).
-std::string machine_of(std::string_view gpu) {
+/// Megatron-Core's H100s are of 2024 and later, and run cuDNN's.
+std::string machine_of(std::string_view gpu, bool is_megatron) {
+  if (is_megatron && gpu == "H100-80GB-SXM") return "h100-nvswitch-8";
   constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMachines{
       {{"A100-40GB-SXM", "a100-nvswitch-8-triton"},
        {"A100-80GB-SXM", "a100-80gb-nvswitch-8-triton"},
@@ -29,17 +31,6 @@ std::string machine_of(std::string_view gpu) {
        {"B200-180GB", "b200-nvswitch-8"}}};
   const auto found = std::ranges::find(kMachines, gpu, [](const auto& pair) { return pair.first; });
   return found == kMachines.end() ? std::string{} : std::string{found->second};
-}
-
-/// A count; an empty cell is 0.
-std::int64_t whole(const CsvLine& line, std::string_view column) {
-  constexpr double kMost = 1e9;
-  const double value = line.number(column);
-  if (value < 0 || value > kMost || value != std::floor(value)) {
-    throw UsageError{fmt::format("{}: {} is {}, not a whole number from 0 to {}", line.where(),
-                                 column, line.text(column), kMost)};
-  }
-  return static_cast<std::int64_t>(value);
 }
 
 double seconds_of(const CsvLine& line, double tokens, double gpus) {
@@ -80,25 +71,29 @@ std::string trap_of(const CsvLine& line) {
          "H100";
 }
 
-/// Between A100 nodes: eight NICs of 25 GB/s, as our files of this GPU assume.
+/// Between A100 nodes eight NICs of 25 GB/s, between H100 nodes of 50 GB/s, as our files assume.
 bool has_known_network(const CsvLine& line) {
-  return line.text("gpu").starts_with("A100") &&
-         line.text("network").find("1600 Gb/s") != std::string_view::npos;
+  const auto is = [&](std::string_view gpu, std::string_view network) {
+    return line.text("gpu").starts_with(gpu) &&
+           line.text("network").find(network) != std::string_view::npos;
+  };
+  return is("A100", "1600 Gb/s") || is("H100", "8x 400 Gb/s");
 }
 
 /// Why a line is not predicted.
-std::string refusal(const CsvLine& line, const PublishedStep& published) {
+std::string refusal(const CsvLine& line, const PublishedStep& published,
+                    const std::string& undescribed) {
   const std::string_view framework = line.text("framework");
   if (published.kind.find("16 bits") == std::string::npos) return "arithmetic below 16 bits";
-  if (line.number("cp") > 1) return "context parallel";
-  if (framework.find("llm-foundry") == std::string_view::npos) {
-    return fmt::format("framework: {}", framework.substr(0, framework.find(' ')));
-  }
+  const bool is_known =
+      is_megatron_core(line) || framework.find("llm-foundry") != std::string_view::npos;
+  if (!is_known) return fmt::format("framework: {}", framework.substr(0, framework.find(' ')));
+  if (!undescribed.empty()) return undescribed;
   if (published.machine.empty()) return "no machine file";
   if (!published.one_node && !has_known_network(line)) return "no machine file with its network";
   if (published.seconds <= 0) return "no step time";
   const training::TrainingStep& step = published.step;
-  if (whole(line, "global_batch") != step.micro_batch * step.passes * step.data) {
+  if (whole_number(line, "global_batch") != step.micro_batch * step.passes * step.data) {
     return "batch is no multiple";
   }
   return {};
@@ -113,28 +108,33 @@ PublishedStep published_step(const CsvLine& line) {
                  published.id, [](unsigned char c) { return std::isdigit(c) != 0 || c == '-'; }) -
              published.id.begin()));
   published.gpu = line.text("gpu");
-  published.machine = machine_of(published.gpu);
+  published.machine = machine_of(published.gpu, is_megatron_core(line));
   published.quality = line.text("quality").empty() ? 'C' : line.text("quality").front();
-  published.gpus = std::max<std::int64_t>(1, whole(line, "gpus"));
-  const std::int64_t in_a_node = std::max<std::int64_t>(1, whole(line, "gpus_per_node"));
+  published.gpus = std::max<std::int64_t>(1, whole_number(line, "gpus"));
+  const std::int64_t in_a_node = std::max<std::int64_t>(1, whole_number(line, "gpus_per_node"));
   published.one_node = published.gpus <= in_a_node;
   training::TrainingStep& step = published.step;
-  step.sequence = whole(line, "seq_len");
-  step.micro_batch = std::max<std::int64_t>(1, whole(line, "micro_batch"));
+  step.sequence = whole_number(line, "seq_len");
+  step.micro_batch = std::max<std::int64_t>(1, whole_number(line, "micro_batch"));
   step.data = published.gpus;
   step.nodes = published.one_node ? 1 : published.gpus / in_a_node;
-  const std::int64_t batch = whole(line, "global_batch");
+  const std::int64_t batch = whole_number(line, "global_batch");
   step.passes = std::max<std::int64_t>(1, batch / (step.micro_batch * step.data));
-  step.model.layers = whole(line, "layers");
-  step.model.hidden = whole(line, "hidden");
-  step.model.heads = std::max<std::int64_t>(1, whole(line, "heads"));
+  step.model.layers = whole_number(line, "layers");
+  step.model.hidden = whole_number(line, "hidden");
+  step.model.heads = std::max<std::int64_t>(1, whole_number(line, "heads"));
   step.model.kv_heads = step.model.heads;
   step.model.head_dim = step.model.hidden / step.model.heads;
-  step.model.ffn = whole(line, "ffn_hidden");
-  step.model.vocab = whole(line, "vocab");
+  step.model.ffn = whole_number(line, "ffn_hidden");
+  step.model.vocab = whole_number(line, "vocab");
   const bool full = line.text("recompute").starts_with("full");
   if (full) step.recompute = training::Recompute::Full;
-  describe_mpt(line, step);
+  std::string undescribed;
+  if (is_megatron_core(line)) {
+    undescribed = describe_megatron(line, step);
+  } else {
+    describe_mpt(line, step);
+  }
   if (const auto problem = training::what_is_too_large(step)) {
     throw UsageError{fmt::format("{}: {}", line.where(), *problem)};
   }
@@ -147,7 +147,7 @@ PublishedStep published_step(const CsvLine& line) {
       fmt::format("{}, {}, {}", published.gpu.substr(0, published.gpu.find('-')),
                   bits_of(line.text("precision")), full ? "full recomputation" : "none or some");
   published.trap = trap_of(line);
-  published.refused = refusal(line, published);
+  published.refused = refusal(line, published, undescribed);
   return published;
 }
 

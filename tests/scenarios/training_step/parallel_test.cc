@@ -1,4 +1,4 @@
-// Context parallel and interleaved stages: what is written of them, and what is refused.
+// Context parallel, interleaved stages and Megatron's habits: what is written, and what is refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -150,6 +150,76 @@ TEST(InterleavedStages, AreRefusedWhereLayersOrMicroBatchesDoNotDivide) {
   EXPECT_THAT(of("batch: {sequence: 128, passes: 4}, parallel: {pipeline: 2, virtual: 2, schedule: "
                  "gpipe}"),
               HasSubstr("'schedule: 1f1b'"));
+}
+
+TrainingStep megatron_step() {
+  TrainingStep step = small_step();
+  step.model.heads = step.model.kv_heads = 8;
+  step.tensor = step.data = 2;
+  step.sequence_parallel = step.fused_loss = true;
+  step.framework = Framework::MegatronCore;
+  step.sharding = Sharding::Zero1;
+  return step;
+}
+
+TEST(Megatron, JoinsProductsAndGathersInputsAgain) {
+  const TrainingStep step = megatron_step();
+  const Program program = program_of(step);
+  EXPECT_EQ(count(program, "gemm"), 4u * 3 * (4 * 4 + 1)) << "of each of four processes";
+  // Each layer: two inputs forward; backward two inputs again and two gradients; the head likewise;
+  // the embedding's gradient; the parameters.
+  EXPECT_EQ(executed(step, "nccl_all_gather"), 4u * (2 + 2 + 2) + 2 + 1 + 1);
+  // Two sums forward, two gradients backward, the head's, the embedding; one bucket of gradients.
+  EXPECT_EQ(executed(step, "nccl_reduce_scatter"), 4u * (2 + 2) + 1 + 1 + 1);
+  TrainingStep eager = step;
+  eager.framework = Framework::PyTorch;
+  EXPECT_LT(3 * executed(step), 2 * executed(eager)) << "fewer kernels and calls";
+}
+
+TEST(Megatron, HoldsEighteenBytesForAParameterAndLessWithADistributedOptimizer) {
+  TrainingStep step = megatron_step();
+  step.tensor = 1;
+  step.sequence_parallel = false;
+  const auto of = [&](Part part) {
+    const Expansion expansion = expand(step);
+    return static_cast<double>(expansion.memory[static_cast<std::size_t>(part)]) /
+           static_cast<double>(expansion.parameters);
+  };
+  step.sharding = Sharding::Ddp;
+  EXPECT_NEAR(of(Part::Parameters), 2, 0.01);
+  EXPECT_NEAR(of(Part::Gradients), 4, 0.01);
+  EXPECT_NEAR(of(Part::Optimizer), 12, 0.01);
+  step.sharding = Sharding::Zero1;
+  EXPECT_NEAR(of(Part::Optimizer), 6, 0.01);
+  step.float32_reduce = false;
+  EXPECT_NEAR(of(Part::Gradients), 2, 0.01);
+}
+
+TEST(Megatron, RunsCollectivesBesideProductsWhereAsked) {
+  TrainingStep step = megatron_step();
+  const auto waits = [&] {
+    const std::string text = expand(step).text;
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find("work: beside}", at)) != std::string::npos; ++at)
+      ++found;
+    return found;
+  };
+  const std::size_t without = waits();
+  step.overlaps_tensor = true;
+  // Forward two inputs and two sums of each layer and the head's input, backward two gradients, of
+  // each of four texts.
+  EXPECT_EQ(waits() - without, 2u * 4 * (4 * 4 + 1 + 4 * 2)) << "collective and wait";
+}
+
+TEST(Megatron, IsRefusedWithPyTorchsSharding) {
+  const auto of = [](std::string_view rest) {
+    return problems(scenario(
+        fmt::format("{{{}, batch: {{sequence: 128}}, framework: megatron-core, {}}}", kModel, rest), 2));
+  };
+  EXPECT_THAT(of("sharding: fsdp"), HasSubstr("'sharding: zero1', or 'framework: pytorch'"));
+  EXPECT_THAT(of("precision: {parameters: float32}"), HasSubstr("neither 'parameters: float32'"));
+  EXPECT_THAT(of("parallel: {tensor: 2, overlap: true}"), HasSubstr("sequence: true"));
+  EXPECT_EQ(of("parallel: {tensor: 2, overlap: true, sequence: true}"), "");
 }
 
 }  // namespace
