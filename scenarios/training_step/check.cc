@@ -88,11 +88,6 @@ class Checker {
     }
   }
   void context() {
-    if (step_.context > 1 && !step_.flash_attention) {
-      error(
-          "context parallel ranks exchange parts of attention, which 'attention: unfused' has not",
-          "'attention: flash', or 'context: 1'");
-    }
     const std::int64_t parts = step_.context > 1 ? 2 * step_.context : 1;
     if (step_.sequence % parts != 0) {
       error(fmt::format("sequences of {} tokens cannot be split over {} context parallel ranks, "
