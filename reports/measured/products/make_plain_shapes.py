@@ -33,7 +33,7 @@ def sizes(rnd, order):
 
 
 def small(rnd):
-    return 8 * rnd.log(4, 160), rnd.log(16, 1500), 8 * rnd.log(4, 160), "small, whole 16 bytes"
+    return 8 * rnd.log(4, 160), rnd.log(16, 1500), 8 * rnd.log(4, 160), "small; whole 16 bytes"
 
 
 def shapes():

@@ -19,7 +19,7 @@ class H200Products : public ::testing::Test {
   std::vector<Error> errors(bool judges) const {
     std::vector<Row> rows = read_table(data_directory() / "reports/measured/products/h200.csv");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
-    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_taste(), rows);
+    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_tastes(), rows);
   }
   static bool half_from_25_us(const Row& row) {
     return row.type == "bfloat16" && row.sustained >= 25e-6;
