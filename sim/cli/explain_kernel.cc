@@ -101,12 +101,12 @@ std::string limit_of(const Times& times) {
 
 std::string choice_line(const Shape& shape, const Choice& choice, const Speeds& speeds) {
   const Times times = time_of(shape, choice.plan, speeds);
+  const std::int64_t resident = std::max<std::int64_t>(1, choice.plan.resident);
   const std::string split = choice.plan.split > 1
                                 ? fmt::format(", k in {} parts{}", choice.plan.split,
                                               choice.plan.inside ? " that its blocks add" : "")
                                 : "";
   const std::string each = resident > 1 ? fmt::format(", {} on an SM", resident) : "";
-  const std::int64_t resident = std::max<std::int64_t>(1, choice.plan.resident);
   const auto at_once = static_cast<double>(times.waves * resident) * speeds.sms;
   return fmt::format("  {:3.0f} %  tile {}x{}{}: {} tiles{}, {} wave{} ({:.0f} % full){}\n",
                      choice.chance * 100, choice.plan.tile_m, choice.plan.tile_n,
