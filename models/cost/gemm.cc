@@ -80,8 +80,8 @@ products::Shape shape_of(const Product& product) {
 /// What a product takes beyond its start is its waves' time.
 void set_blocks(KernelCost& cost, const products::Times& times, double seconds) {
   constexpr std::int64_t kMostBlocks = 1'000'000;  // beyond, single blocks do not matter
-  if (times.tiles > kMostBlocks) return;
-  cost.blocks = static_cast<std::uint32_t>(times.tiles);
+  if (times.blocks > kMostBlocks) return;
+  cost.blocks = static_cast<std::uint32_t>(times.blocks);
   const double in_waves = std::max(0.0, seconds - times.start - times.split);
   cost.block_time = seconds_to_duration(in_waves / static_cast<double>(times.waves));
 }
@@ -99,7 +99,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   const Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
   KernelCost cost;
   cost.alone = std::max(Duration{0}, seconds_to_duration(rested) - between);
-  cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.tiles)));
+  cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.blocks)));
   set_blocks(cost, times, rested);
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
   // cuBLAS' kernels for tensor cores stay on their SMs and take one tile after the other.
@@ -109,7 +109,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.fills_an_sm = family_of(shape) != products::Family::Half;
   double in_parts = 0;
   for (const products::Choice& choice : choices) {
-    if (choice.plan.split > 1) in_parts += choice.chance;
+    if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
   if (in_parts > 0.5) cost.kernels = 2;
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -100,12 +101,16 @@ std::string limit_of(const Times& times) {
 
 std::string choice_line(const Shape& shape, const Choice& choice, const Speeds& speeds) {
   const Times times = time_of(shape, choice.plan, speeds);
-  const std::string split =
-      choice.plan.split > 1 ? fmt::format(", k in {} parts", choice.plan.split) : "";
-  const auto at_once = static_cast<double>(times.waves) * speeds.sms;
-  return fmt::format("  {:3.0f} %  tile {}x{}{}: {} tiles, {} wave{} ({:.0f} % full){}\n",
+  const std::int64_t resident = std::max<std::int64_t>(1, choice.plan.resident);
+  const std::string split = choice.plan.split > 1
+                                ? fmt::format(", k in {} parts{}", choice.plan.split,
+                                              choice.plan.inside ? " that its blocks add" : "")
+                                : "";
+  const std::string each = resident > 1 ? fmt::format(", {} on an SM", resident) : "";
+  const auto at_once = static_cast<double>(times.waves * resident) * speeds.sms;
+  return fmt::format("  {:3.0f} %  tile {}x{}{}: {} tiles{}, {} wave{} ({:.0f} % full){}\n",
                      choice.chance * 100, choice.plan.tile_m, choice.plan.tile_n,
-                     choice.plan.cooperative ? "" : ", one for each warp group", times.tiles,
+                     choice.plan.cooperative ? "" : ", one for each warp group", times.tiles, each,
                      times.waves, times.waves == 1 ? "" : "s",
                      static_cast<double>(times.tiles) / at_once * 100, split);
 }
@@ -150,10 +155,9 @@ int run(const Options& options) {
   Reading read{machine};
   const Speeds speeds = read_speeds(read, family);
   const std::vector<Choice> choices = likely_choices(shape, speeds);
-  print_out("{} {}x{}x{} {}{} on {}: kernel {}, one block on each of {:.0f} SMs\n", options.type,
-            shape.m, shape.n, shape.k, options.transposes,
-            shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "", machine.name,
-            kernel_name(family), speeds.sms);
+  print_out("{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", options.type, shape.m, shape.n,
+            shape.k, options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
+            machine.name, kernel_name(family), speeds.sms);
   if (family == Family::HalfOdd || family == Family::HalfPairs || family == Family::Tf32Odd) {
     print_out("  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n");
   }

@@ -2,8 +2,10 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "sim/fit/solver.h"
 #include "sim/fit_products/taste.h"
@@ -117,23 +119,77 @@ std::vector<Row> those(const std::vector<Row>& rows, const Wanted& wanted) {
 }
 
 /// The sustained time at the clock that was measured with it.
-auto at_measured_clock(const products::Taste& taste, double rested, bool recorded) {
-  return [&taste, rested, recorded](Reading& read, const Row& row) {
+auto at_measured_clock(const products::Tastes& tastes, double rested, bool recorded) {
+  return [&tastes, rested, recorded](Reading& read, const Row& row) {
     const double clock = row.sustained_clock / rested;
-    return std::log(predict_at(read, taste, row, clock, recorded) / row.sustained);
+    return std::log(predict_at(read, tastes, row, clock, recorded) / row.sustained);
   };
 }
 
-void fit_half(Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
+void fit_half(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
   solve({.params = {ProductsStart, ProductsGraphStart, ProductsMemory, ProductsCache,
                     ProductsSplitStart, ProductsSplitRate, ProductsHalfRate, ProductsHalfRateApart,
                     ProductsHalfOperands, ProductsHalfResults},
-         .rows = those(rows, [](const Row& row) { return row.plan.has_value(); }),
-         .residual = at_measured_clock(taste, rested_clock(rows), true)},
+         .rows = those(rows,
+                       [](const Row& row) {
+                         return row.plan && family_of(row.shape) == products::Family::Half;
+                       }),
+         .residual = at_measured_clock(tastes, rested_clock(rows), true)},
         machine);
 }
 
-void fit_others(Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
+constexpr std::array kFloat32Params{ProductsSplitTurn, ProductsResidents, ProductsF32Rate,
+                                    ProductsF32Operands, ProductsF32Results};
+
+/// Long enough that the start does not decide.
+bool teaches_float32(const Row& row) {
+  constexpr double kShort = 15e-6;
+  return row.plan && family_of(row.shape) == products::Family::Float32 &&
+         row.contents == products::Contents::Random && row.sustained > kShort;
+}
+
+/// Has as many tiles as reside on the SMs at once: what its kernel can do at best.
+bool fills_its_sms(const Row& row, const products::Speeds& speeds) {
+  const products::Times times = time_of(row.shape, *row.plan, speeds);
+  return static_cast<double>(times.tiles) >=
+         speeds.sms * static_cast<double>(row.plan->resident) * 0.75;
+}
+
+void fit_float32(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
+  solve({.params = {kFloat32Params.begin(), kFloat32Params.end()},
+         .rows = those(rows, teaches_float32),
+         .residual = at_measured_clock(tastes, rested_clock(rows), true),
+         .spread = 0.05},
+        machine);
+}
+
+/// How much longer each kernel's tiles take than the machine's rates say: half of what the typical
+/// row says where two rows have the kernel, most of it where many have.
+void fit_tiles(Machine& machine, products::Tastes& tastes, const std::vector<Row>& rows) {
+  constexpr int kRounds = 6;
+  constexpr double kRidge = 2;
+  const std::vector<Row> known = those(rows, teaches_float32);
+  for (int round = 0; round < kRounds; ++round) {
+    fit_float32(machine, tastes, rows);
+    Reading read{machine};
+    const products::Speeds speeds = read_speeds(read, products::Family::Float32);
+    const auto residual = at_measured_clock(tastes, rested_clock(rows), true);
+    std::vector<products::Tile>& tiles = tastes.at(products::Family::Float32).tiles;
+    for (products::Tile& tile : tiles) {
+      std::vector<double> sizes;
+      for (const Row& row : known) {
+        const bool mine = tile_of(tastes.at(products::Family::Float32), *row.plan) == &tile;
+        if (mine && fills_its_sms(row, speeds)) sizes.push_back(residual(read, row));
+      }
+      if (sizes.empty()) continue;
+      std::ranges::nth_element(sizes, sizes.begin() + std::ssize(sizes) / 2);
+      const auto count = static_cast<double>(sizes.size());
+      tile.slow *= std::exp(-sizes[sizes.size() / 2] * count / (count + kRidge));
+    }
+  }
+}
+
+void fit_others(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
   using products::Family;
   const std::vector<std::pair<Family, std::vector<Param>>> families{
       {Family::HalfPairs, {ProductsPairsRate, ProductsPairsOperands, ProductsPairsResults}},
@@ -141,7 +197,6 @@ void fit_others(Machine& machine, const products::Taste& taste, const std::vecto
       {Family::Tf32, {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results}},
       {Family::Tf32Turned, {ProductsTurnedRate, ProductsTurnedOperands, ProductsTurnedResults}},
       {Family::Tf32Odd, {ProductsTf32OddRate, ProductsTf32OddOperands, ProductsTf32OddResults}},
-      {Family::Float32, {ProductsF32Rate, ProductsF32Operands, ProductsF32Results}},
       {Family::Float64, {ProductsF64Rate, ProductsF64Operands, ProductsF64Results}}};
   for (const auto& [family, params] : families) {
     solve({.params = params,
@@ -150,7 +205,7 @@ void fit_others(Machine& machine, const products::Taste& taste, const std::vecto
                            return family_of(row.shape) == family &&
                                   row.contents == products::Contents::Random;
                          }),
-           .residual = at_measured_clock(taste, rested_clock(rows), false),
+           .residual = at_measured_clock(tastes, rested_clock(rows), false),
            .spread = 0.05},
           machine);
   }
@@ -177,11 +232,12 @@ void fit_clock(Machine& machine, const std::vector<Row>& rows) {
 
 }  // namespace
 
-Fit fit_machine(const Machine& machine, const products::Taste& taste,
+Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
                 const std::vector<Row>& rows) {
-  Fit result{machine, taste, {}};
-  fit_half(result.machine, taste, rows);
-  fit_others(result.machine, taste, rows);
+  Fit result{machine, tastes, {}};
+  fit_half(result.machine, tastes, rows);
+  fit_float32(result.machine, tastes, rows);
+  fit_others(result.machine, tastes, rows);
   fit_clock(result.machine, rows);
   for (Param param = ProductsStart; param < ProductsLoadTime;
        param = static_cast<Param>(static_cast<int>(param) + 1)) {
@@ -192,10 +248,30 @@ Fit fit_machine(const Machine& machine, const products::Taste& taste,
   return result;
 }
 
-Fit fit(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows) {
+Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
+  using products::Family;
   Machine first = machine;
-  fit_half(first, taste, rows);  // with recorded plans: needs no taste
-  return fit_machine(first, fit_taste(first, taste, rows), rows);
+  products::Tastes learned = tastes;
+  fit_half(first, tastes, rows);  // with recorded plans: needs no taste
+  learned[Family::Half] = fit_taste(first, Family::Half, tastes.at(Family::Half), rows);
+  return fit_machine(first, fit_float32_kernels(first, learned, rows).tastes, rows);
+}
+
+Fit fit_float32_kernels(const Machine& machine, const products::Tastes& tastes,
+                        const std::vector<Row>& rows) {
+  constexpr products::Family kFamily = products::Family::Float32;
+  Fit result{machine, tastes, {kFloat32Params.begin(), kFloat32Params.end()}};
+  result.tastes[kFamily] = recorded_tiles(kFamily, rows);
+  fit_tiles(result.machine, result.tastes, rows);
+  result.tastes[kFamily] = fit_taste(result.machine, kFamily, result.tastes[kFamily], rows);
+  return result;
+}
+
+Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
+                        const std::vector<Row>& rows) {
+  Fit result{machine, tastes, {kFloat32Params.begin(), kFloat32Params.end()}};
+  fit_float32(result.machine, tastes, rows);
+  return result;
 }
 
 }  // namespace foretrace::fit_products

@@ -10,14 +10,23 @@ namespace foretrace::fit_products {
 
 struct Fit {
   Machine machine;
-  products::Taste taste;
+  products::Tastes tastes;
   std::vector<Param> fitted;
 };
 
 /// The rested clock is the highest in the table. Rows that judge are for the caller to leave out.
-Fit fit(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows);
+Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows);
 
-/// The same with a given taste: another GPU, the same library.
-Fit fit_machine(const Machine& machine, const products::Taste& taste, const std::vector<Row>& rows);
+/// Only float32's kernels, speeds and taste; the rest stays.
+Fit fit_float32_kernels(const Machine& machine, const products::Tastes& tastes,
+                        const std::vector<Row>& rows);
+
+/// The same with given tastes: another GPU, the same library.
+Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
+                        const std::vector<Row>& rows);
+
+/// All of it with given tastes.
+Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
+                const std::vector<Row>& rows);
 
 }  // namespace foretrace::fit_products

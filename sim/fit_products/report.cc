@@ -48,13 +48,13 @@ std::string value_text(Param param, double value) {
 
 }  // namespace
 
-std::vector<Error> errors_of(const Machine& machine, const products::Taste& taste,
+std::vector<Error> errors_of(const Machine& machine, const products::Tastes& tastes,
                              const std::vector<Row>& rows) {
   std::vector<Error> errors;
   Reading read{machine};
   for (const Row& row : rows) {
-    errors.push_back({row, predict(read, taste, row, kBurstLoad) / row.burst - 1,
-                      predict(read, taste, row, 1) / row.sustained - 1});
+    errors.push_back({row, predict(read, tastes, row, kBurstLoad) / row.burst - 1,
+                      predict(read, tastes, row, 1) / row.sustained - 1});
   }
   return errors;
 }
@@ -67,7 +67,7 @@ std::vector<Error> cross_validated(const std::vector<Row>& rows,
     std::vector<Row> mine;
     for (const Row& row : rows) (fold_of(row.shape) == fold ? mine : others).push_back(row);
     const Fit result = fit(others);
-    const auto found = errors_of(result.machine, result.taste, mine);
+    const auto found = errors_of(result.machine, result.tastes, mine);
     errors.insert(errors.end(), found.begin(), found.end());
   }
   return errors;
@@ -138,15 +138,21 @@ std::string parameters_text(const Fit& fit) {
   return text;
 }
 
-std::string taste_text(const products::Taste& taste) {
+std::string taste_text(const products::Tastes& tastes) {
   std::string text;
-  for (const products::Tile& tile : taste.tiles) {
-    text += fmt::format("      {{{}, {}, {}, {:.2f}}},\n", tile.m, tile.n, tile.cooperative,
-                        tile.liked);
+  for (const auto& [family, taste] : tastes) {
+    const char* name = family == products::Family::Half ? "Half" : "Float32";
+    text += fmt::format("      {{Family::{},\n       {{{{\n", name);
+    for (const products::Tile& tile : taste.tiles) {
+      text += fmt::format("         {{{}, {}, {}, {:.2f}", tile.m, tile.n, tile.cooperative,
+                          tile.liked);
+      if (tile.resident > 0)
+        text += fmt::format(", {}, {:.3f}, {}", tile.resident, tile.slow, tile.padded);
+      text += "},\n";
+    }
+    text += fmt::format("       }},\n        {{{:.3f}}}}}}},\n", fmt::join(taste.weights, ", "));
   }
-  const products::Weights& weights = taste.weights;
-  return text + fmt::format("  }}, {{{:.2f}, {:.2f}, {:.2f}, {:.2f}, {:.3f}}}\n", weights.time,
-                            weights.waves, weights.split, weights.parts, weights.orientation);
+  return text;
 }
 
 }  // namespace foretrace::fit_products

@@ -14,7 +14,7 @@ struct Error {
   Row row;
   double burst = 0, sustained = 0;
 };
-std::vector<Error> errors_of(const Machine& machine, const products::Taste& taste,
+std::vector<Error> errors_of(const Machine& machine, const products::Tastes& tastes,
                              const std::vector<Row>& rows);
 
 /// Every row predicted by a fit of the four fifths of the shapes that it does not belong to.
@@ -33,6 +33,6 @@ std::string errors_text(const std::vector<Error>& errors);
 /// Lines of a machine file.
 std::string parameters_text(const Fit& fit);
 /// What models/cost/products/taste.cc has between its braces.
-std::string taste_text(const products::Taste& taste);
+std::string taste_text(const products::Tastes& tastes);
 
 }  // namespace foretrace::fit_products

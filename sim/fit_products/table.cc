@@ -22,18 +22,65 @@ products::Arithmetic arithmetic_of(const CsvLine& line) {
   throw UsageError{fmt::format("{}: unknown type '{}'", line.where(), type)};
 }
 
-/// "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT": the third part is the tile.
-std::optional<products::Plan> plan_of(std::string_view kernel, std::int64_t split) {
-  if (!kernel.starts_with("nvjet_")) return std::nullopt;
+/// "256x128" at `at`, and what follows; none if no two numbers are there.
+std::optional<std::pair<std::int64_t, std::int64_t>> sides(std::string_view name, std::size_t at) {
+  std::pair<std::int64_t, std::int64_t> result;
+  const char* const end = name.data() + name.size();
+  if (at >= name.size()) return std::nullopt;
+  const auto rows = std::from_chars(name.data() + at, end, result.first);
+  if (rows.ec != std::errc{} || rows.ptr == end || *rows.ptr != 'x') return std::nullopt;
+  if (std::from_chars(rows.ptr + 1, end, result.second).ec != std::errc{}) return std::nullopt;
+  return result;
+}
+
+/// The tile of "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT": the third part, rows first.
+std::optional<products::Plan> nvjet_plan(std::string_view kernel) {
   std::size_t at = 0;
   for (int part = 0; part < 3; ++part) at = kernel.find('_', at) + 1;
-  products::Plan plan;
-  const char* const end = kernel.data() + kernel.size();
-  const auto rows = std::from_chars(kernel.data() + at, end, plan.tile_m);
-  if (rows.ec != std::errc{} || rows.ptr == end || *rows.ptr != 'x') return std::nullopt;
-  if (std::from_chars(rows.ptr + 1, end, plan.tile_n).ec != std::errc{}) return std::nullopt;
-  plan.cooperative = kernel.find("_coop") != std::string_view::npos;
-  plan.split = std::max<std::int64_t>(1, split);
+  const auto tile = sides(kernel, at);
+  if (!tile) return std::nullopt;
+  return products::Plan{.tile_m = tile->first,
+                        .tile_n = tile->second,
+                        .cooperative = kernel.find("_coop") != std::string_view::npos};
+}
+
+/// "sm80_xmma_gemm_..._tilesize128x64x8_..." has the columns first (its grid says so),
+/// "cutlass_80_simt_sgemm_128x64_8x5_nn_align1" the rows.
+std::optional<products::Plan> float32_plan(std::string_view kernel) {
+  constexpr std::string_view kTilesize = "tilesize";
+  if (const std::size_t at = kernel.find(kTilesize); at != std::string_view::npos) {
+    const auto tile = sides(kernel, at + kTilesize.size());
+    if (!tile) return std::nullopt;
+    return products::Plan{.tile_m = tile->second, .tile_n = tile->first, .cooperative = true};
+  }
+  if (kernel.find("cutlass_") == std::string_view::npos) return std::nullopt;
+  std::size_t at = kernel.find("gemm_");
+  while (at != std::string_view::npos && (at = kernel.find('_', at)) != std::string_view::npos) {
+    if (const auto tile = sides(kernel, ++at)) {
+      return products::Plan{
+          .tile_m = tile->first, .tile_n = tile->second, .cooperative = true, .padded = true};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<products::Plan> plan_of(const CsvLine& line, const products::Shape& shape) {
+  const std::string_view kernel = line.text("kernel");
+  const auto count = [&](std::string_view column) {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(line.number(column)));
+  };
+  if (kernel.starts_with("nvjet_")) {
+    auto plan = nvjet_plan(kernel);
+    if (plan) plan->split = count("lt_split_k");
+    return plan;
+  }
+  if (shape.arithmetic != products::Arithmetic::Float32) return std::nullopt;
+  auto plan = float32_plan(kernel);
+  if (plan) {
+    plan->resident = count("blocks_per_sm");
+    plan->split = shape.batch > 1 ? 1 : count("grid_z");
+    plan->inside = plan->split > 1 && count("kernels") == 1;
+  }
   return plan;
 }
 
@@ -58,7 +105,7 @@ Row row_of(const CsvLine& line) {
   row.burst = line.number("burst_us") * 1e-6;
   row.sustained = line.number("sustained_us") * 1e-6;
   row.sustained_clock = line.number("sustained_sm_clock_mhz") * 1e6;
-  row.plan = plan_of(line.text("kernel"), count("lt_split_k"));
+  row.plan = plan_of(line, row.shape);
   row.type = line.text("type");
   row.purpose = line.text("family");
   row.judges = line.text("part") == "judge";

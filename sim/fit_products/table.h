@@ -14,14 +14,15 @@ namespace foretrace::fit_products {
 struct Row {
   products::Shape shape;
   products::Contents contents{};
-  bool in_graph = false;               ///< timed as nodes of a CUDA graph
-  double burst = 0;                    ///< s, from one product's begin to the next one's
-  double sustained = 0;                ///< s
-  double sustained_clock = 0;          ///< Hz; 0 when NVML said nothing
-  std::optional<products::Plan> plan;  ///< recorded; kernels of the nvjet family only
-  std::string type;                    ///< bfloat16, float16, tf32, float32, float64
-  std::string purpose;                 ///< training, random, skinny, ladder, attention
-  bool judges = false;                 ///< held out of every fit
+  bool in_graph = false;       ///< timed as nodes of a CUDA graph
+  double burst = 0;            ///< s, from one product's begin to the next one's
+  double sustained = 0;        ///< s
+  double sustained_clock = 0;  ///< Hz; 0 when NVML said nothing
+  /// Recorded; kernels of the nvjet family and float32's.
+  std::optional<products::Plan> plan;
+  std::string type;     ///< bfloat16, float16, tf32, float32, float64
+  std::string purpose;  ///< training, random, skinny, ladder, attention
+  bool judges = false;  ///< held out of every fit
 };
 
 /// Throws UsageError naming the file and the line.

@@ -4,51 +4,54 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 
 namespace foretrace::fit_products {
 namespace {
 
-constexpr Eigen::Index kWeights = 5;
+constexpr Eigen::Index kWeights = products::kTraits;
 /// Squares of what is liked cost this much: a tile that was chosen once is hardly liked.
 constexpr double kTileRidge = 0.1;
 constexpr double kWeightRidge = 1e-3;
 
 /// One product: what it could get, and what it got.
 struct Decision {
-  Eigen::MatrixXd known;  ///< a row for each plan: the five weighted numbers
+  Eigen::MatrixXd known;  ///< a row for each plan: its traits
   std::vector<Eigen::Index> tile;
   Eigen::Index chosen{};
 };
 
 bool alike(const products::Plan& one, const products::Plan& other) {
-  if (one.tile_m != other.tile_m || one.tile_n != other.tile_n) return false;
-  if ((one.split > 1) != (other.split > 1)) return false;
+  if ((one.split > 1) != (other.split > 1) || one.inside != other.inside) return false;
   const auto ratio = static_cast<double>(one.split) / static_cast<double>(other.split);
   return std::abs(std::log(ratio)) < 0.2;
 }
 
+double apart(const products::Plan& one, const products::Plan& other) {
+  return std::abs(std::log(static_cast<double>(one.split) / static_cast<double>(other.split)));
+}
+
 std::optional<Decision> decision(const Row& row, const products::Speeds& speeds,
                                  const products::Taste& taste) {
-  const auto plans = plans_for(row.shape, products::Family::Half, speeds, taste);
-  const auto chosen =
-      std::ranges::find_if(plans, [&](const auto& plan) { return alike(plan, *row.plan); });
-  if (chosen == plans.end()) return std::nullopt;
+  const products::Tile* const tile = tile_of(taste, *row.plan);
+  if (tile == nullptr) return std::nullopt;
+  const auto plans = plans_for(row.shape, speeds, taste);
   Decision decision;
-  decision.chosen = chosen - plans.begin();
+  decision.chosen = -1;
   decision.known.resize(static_cast<Eigen::Index>(plans.size()), kWeights);
-  const double tall = std::log(static_cast<double>(row.shape.m) / static_cast<double>(row.shape.n));
-  for (const products::Plan& plan : plans) {
-    const products::Times times = time_of(row.shape, plan, speeds);
-    const double tile_tall =
-        std::log(static_cast<double>(plan.tile_m) / static_cast<double>(plan.tile_n));
-    decision.known.row(static_cast<Eigen::Index>(decision.tile.size())) << -std::log(times.total),
-        -std::log(static_cast<double>(times.waves)), plan.split > 1 ? 1.0 : 0.0,
-        std::log(static_cast<double>(plan.split)), tile_tall * tall;
-    const auto tile = std::ranges::find_if(taste.tiles, [&](const products::Tile& known) {
-      return known.m == plan.tile_m && known.n == plan.tile_n;
-    });
-    decision.tile.push_back(tile - taste.tiles.begin());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const products::Traits traits = products::traits(row.shape, plans[i], speeds);
+    const auto at = static_cast<Eigen::Index>(i);
+    decision.known.row(at) = Eigen::Map<const Eigen::RowVectorXd>(traits.data(), kWeights);
+    const products::Tile* const mine = tile_of(taste, plans[i]);
+    decision.tile.push_back(mine - taste.tiles.data());
+    if (mine != tile || !alike(plans[i], *row.plan)) continue;
+    const auto chosen = static_cast<std::size_t>(decision.chosen);
+    if (decision.chosen < 0 || apart(plans[i], *row.plan) < apart(plans[chosen], *row.plan)) {
+      decision.chosen = at;
+    }
   }
+  if (decision.chosen < 0) return std::nullopt;
   return decision;
 }
 
@@ -87,14 +90,15 @@ double loss(const std::vector<Decision>& decisions, const Eigen::VectorXd& value
 
 }  // namespace
 
-products::Taste fit_taste(const Machine& machine, const products::Taste& taste,
-                          const std::vector<Row>& rows) {
+products::Taste fit_taste(const Machine& machine, products::Family family,
+                          const products::Taste& taste, const std::vector<Row>& rows) {
   Reading read{machine};
-  const products::Speeds speeds = read_speeds(read, products::Family::Half);
+  const products::Speeds speeds = read_speeds(read, family);
   std::vector<Decision> decisions;
   for (const Row& row : rows) {  // both contents get the same kernel: once is enough
     if (!row.plan || row.contents != products::Contents::Zeros) continue;
-    if (family_of(row.shape) != products::Family::Half) continue;
+    if (family_of(row.shape) != family) continue;
+    if (!is_known(row.shape, {{family, taste}})) continue;
     if (auto known = decision(row, speeds, taste)) decisions.push_back(std::move(*known));
   }
   Eigen::VectorXd values = Eigen::VectorXd::Zero(kWeights + std::ssize(taste.tiles));
@@ -116,11 +120,30 @@ products::Taste fit_taste(const Machine& machine, const products::Taste& taste,
     if (before - best < 1e-4) break;
   }
   products::Taste result = taste;
-  result.weights = {values[0], values[1], values[2], values[3], values[4]};
+  std::copy_n(values.data(), products::kTraits, result.weights.begin());
   for (std::size_t i = 0; i < result.tiles.size(); ++i) {
     result.tiles[i].liked = values[kWeights + static_cast<Eigen::Index>(i)];
   }
   return result;
+}
+
+products::Taste recorded_tiles(products::Family family, const std::vector<Row>& rows) {
+  products::Taste taste{.tiles = {}, .weights = {}};
+  for (const Row& row : rows) {
+    if (!row.plan || family_of(row.shape) != family || tile_of(taste, *row.plan) != nullptr) {
+      continue;
+    }
+    taste.tiles.push_back({.m = row.plan->tile_m,
+                           .n = row.plan->tile_n,
+                           .cooperative = true,
+                           .liked = 0,
+                           .resident = row.plan->resident,
+                           .padded = row.plan->padded});
+  }
+  std::ranges::sort(taste.tiles, {}, [](const products::Tile& tile) {
+    return std::tuple{tile.padded, tile.m, tile.n, tile.resident};
+  });
+  return taste;
 }
 
 }  // namespace foretrace::fit_products

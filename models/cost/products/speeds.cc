@@ -61,7 +61,9 @@ Speeds read_speeds(Reading& read, Family family) {
       .memory = read.rate(ProductsMemory),
       .split_start = read.seconds(ProductsSplitStart),
       .split_rate = read.rate(ProductsSplitRate),
-      .peak = read.rate(params.peak)};
+      .split_turn = read.has(ProductsSplitTurn) ? read.seconds(ProductsSplitTurn) : 0,
+      .peak = read.rate(params.peak),
+      .residents = read.has(ProductsResidents) ? read.value(ProductsResidents) : 0};
 }
 
 }  // namespace foretrace::products

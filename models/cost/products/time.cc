@@ -24,22 +24,59 @@ double cached_share(double bytes, double cache_size) {
   return 1 / (1 + cubed * cubed);
 }
 
+/// CUTLASS' threadblock swizzle.
+std::int64_t padded(std::int64_t rows) {
+  const std::int64_t group = rows >= 6 ? 8 : rows >= 3 ? 4 : rows;
+  return parts(rows, group) * group;
+}
+
+struct Waves {
+  std::int64_t count = 0, blocks = 0;
+  double tiles =
+      0;  ///< that the fullest SM computes, at the rate of an SM that has all it can have
+};
+
+/// Tiles go to the SM that has the fewest. With few of the blocks that it could have, an SM hides
+/// less of its latencies.
+Waves waves_of(std::int64_t tiles, std::int64_t rows, const Plan& plan, const Speeds& speeds) {
+  const auto sms = static_cast<std::int64_t>(speeds.sms);
+  const std::int64_t resident = std::max<std::int64_t>(1, plan.resident);
+  const std::int64_t full = tiles / (sms * resident);
+  const std::int64_t left = tiles - full * sms * resident;
+  const auto all = static_cast<double>(resident);
+  Waves waves{.count = full, .blocks = full * sms, .tiles = static_cast<double>(full) * all};
+  if (left > 0) {
+    std::int64_t launched = left;
+    if (plan.padded && full == 0) launched = tiles / rows * padded(rows);
+    const auto last = static_cast<double>(std::min(parts(launched, sms), resident));
+    waves.tiles += last * std::pow(all / last, speeds.residents);
+    waves.blocks += std::min(left, sms);
+    ++waves.count;
+  }
+  return waves;
+}
+
 }  // namespace
 
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock,
               bool in_graph) {
-  constexpr std::int64_t kDepth = 64;  // k is walked in steps of this
+  constexpr std::int64_t kDepth = 64;  // k is walked in steps of this by nvjet
+  constexpr std::int64_t kFill = 32;   // older kernels' first loads, until all stages are full
   Times times;
   times.tiles =
       parts(shape.m, plan.tile_m) * parts(shape.n, plan.tile_n) * shape.batch * plan.split;
-  times.waves = parts(times.tiles, static_cast<std::int64_t>(speeds.sms));
-  const auto waves = static_cast<double>(times.waves);
-  const auto depth = static_cast<double>(parts(parts(shape.k, plan.split), kDepth) * kDepth);
+  const Waves waves = waves_of(times.tiles, parts(shape.m, plan.tile_m), plan, speeds);
+  times.waves = waves.count;
+  times.blocks = waves.blocks;
+  const std::int64_t part = parts(shape.k, plan.split);
+  const auto depth =
+      static_cast<double>(plan.resident > 0 ? part + kFill : parts(part, kDepth) * kDepth);
   const auto rows = static_cast<double>(plan.tile_m);
   const auto columns = static_cast<double>(plan.tile_n);
   const double element = element_bytes(shape.arithmetic);
   const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
-  const double at_once = waves * speeds.sms / clock;  // all SMs' rates, and their clock
+  // All SMs' rates, and their clock.
+  const double at_once = waves.tiles * speeds.sms / clock * plan.slow;
   times.arithmetic = at_once * 2 * rows * columns * depth /
                      (plan.cooperative ? speeds.arithmetic : speeds.arithmetic_apart);
   times.operands = at_once * (rows + columns) * depth * element / speeds.operands;
@@ -47,7 +84,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   const double bytes = least_bytes(shape);
   const double cached = std::min(shape.cached, cached_share(bytes, speeds.cache_size));
   times.memory = bytes / (cached * speeds.cache + (1 - cached) * speeds.memory);
-  if (plan.split > 1) {
+  if (plan.split > 1 && plan.inside) {
+    times.split = speeds.split_turn * static_cast<double>(plan.split);
+  } else if (plan.split > 1) {
     constexpr double kPartBytes = 4;  // parts are float32
     const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
     times.split = speeds.split_start +

@@ -1,9 +1,11 @@
 // How long a product takes that is computed in a given way.
 //
-// A kernel's blocks stay on their SMs and compute tile after tile: time goes in waves of one tile
-// per SM. A tile is k steps of arithmetic and of loading operands, which do not overlap entirely,
-// and the store of its result. Beside it all operands pass the memory once. All of this is at the
-// rested clock; under load the SMs' part takes longer.
+// nvjet's blocks stay on their SMs and compute tile after tile: time goes in waves of one tile per
+// SM. Older kernels have a block for each tile, and several of them reside on an SM at once: time
+// goes in waves of so many tiles per SM, and the last wave is as long as what is left for the
+// fullest SM. A tile is k steps of arithmetic and of loading operands, which do not overlap
+// entirely, and the store of its result. Beside it all operands pass the memory once. All of this
+// is at the rested clock; under load the SMs' part takes longer.
 #pragma once
 
 #include "models/cost/products/product.h"
@@ -14,7 +16,13 @@ namespace foretrace::products {
 struct Plan {
   std::int64_t tile_m = 0, tile_n = 0;
   bool cooperative = false;  ///< both warp groups of a block work on one tile; else each on its own
-  std::int64_t split = 1;    ///< parts of k, summed afterwards by a kernel of its own
+  std::int64_t split = 1;    ///< parts of k, summed afterwards
+  bool inside = false;       ///< summed by the blocks themselves, not by a kernel of its own
+  std::int64_t resident = 0;  ///< tiles that an SM has at once; 0: persistent blocks, one tile each
+  double slow = 1;            ///< how much longer a tile takes than its rates say
+  /// CUTLASS' grids have whole groups of 2, 4 or 8 tiles along m. Blocks without a tile end at
+  /// once, but two that have one may share an SM while others are idle.
+  bool padded = false;
 };
 
 /// What the machine contributes. Rates are those of all SMs at the rested clock, per second.
@@ -31,7 +39,9 @@ struct Speeds {
   double memory = 1;            ///< bytes/s when they do not
   double split_start = 0;       ///< s, for the kernel that sums
   double split_rate = 1;        ///< bytes/s of parts that are summed
+  double split_turn = 0;        ///< s, for each part that blocks add themselves, in turn
   double peak = 1;              ///< flop/s that the arithmetic units can do
+  double residents = 0;         ///< an SM with l of R resident blocks does (l/R)^this of its rate
 };
 Speeds read_speeds(Reading& read, Family family);
 /// Whether the machine has what read_speeds() reads.
@@ -42,6 +52,7 @@ struct Times {
   double total = 0;  ///< s; less than the sum: memory and SMs work at once
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
+  std::int64_t blocks = 0;  ///< waves' SMs: what one of them has at once counts as one
 };
 /// At `clock` times the rested clock.
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock = 1,

@@ -64,6 +64,45 @@ TEST(ProductTime, OfPartsOfKIsShorterAndPaysTheirSum) {
   EXPECT_NEAR(us(time_of(shape, {128, 128, true, 4}, speeds).total), 20.97 + 5.62, 0.01);
 }
 
+TEST(ProductTime, OfSeveralTilesOnAnSmEndsWithTheFullestSm) {
+  // A part of k of 608 and 32 to fill the stages: a tile takes the 20.97 us of 640.
+  Speeds speeds = four_sms();
+  const Plan plan{.tile_m = 128, .tile_n = 128, .cooperative = true, .resident = 2};
+  const auto of_tiles = [&](std::int64_t tiles) {
+    return time_of({.m = 128 * tiles, .n = 128, .k = 608}, plan, speeds);
+  };
+  EXPECT_EQ(of_tiles(8).waves, 1);
+  EXPECT_EQ(of_tiles(8).blocks, 4) << "an SM's two tiles count as one";
+  EXPECT_NEAR(us(of_tiles(8).total), 2 * 20.97, 0.01);
+  EXPECT_NEAR(us(of_tiles(9).total), 3 * 20.97, 0.01) << "one SM has a third tile";
+  speeds.residents = 1;
+  EXPECT_NEAR(us(of_tiles(9).total), 4 * 20.97, 0.02) << "alone, at half the rate";
+  Plan slow = plan;
+  slow.slow = 1.5;
+  EXPECT_NEAR(us(time_of({.m = 1024, .n = 128, .k = 608}, slow, speeds).total), 3 * 20.97, 0.01);
+}
+
+TEST(ProductTime, OfPaddedGridsHasTwoTilesOnAnSmWhileOthersAreIdle) {
+  // Five rows of tiles are launched as eight: on six SMs, two of them have two blocks.
+  Speeds speeds = four_sms();
+  speeds.sms = 6;
+  speeds.arithmetic = 6e12;
+  Plan plan{.tile_m = 128, .tile_n = 128, .cooperative = true, .resident = 2};
+  const Shape shape{.m = 640, .n = 128, .k = 608};
+  EXPECT_NEAR(us(time_of(shape, plan, speeds).total), 20.97, 0.01);
+  plan.padded = true;
+  EXPECT_NEAR(us(time_of(shape, plan, speeds).total), 2 * 20.97, 0.01);
+}
+
+TEST(ProductTime, OfPartsThatBlocksAddTakesATurnForEach) {
+  // k in four parts of 608 on four SMs, and 4 x 1.5 us.
+  Speeds speeds = four_sms();
+  speeds.split_turn = 1.5e-6;
+  const Plan plan{
+      .tile_m = 128, .tile_n = 128, .cooperative = true, .split = 4, .inside = true, .resident = 1};
+  EXPECT_NEAR(us(time_of({.m = 128, .n = 128, .k = 2432}, plan, speeds).total), 20.97 + 6, 0.01);
+}
+
 TEST(ProductTime, IsBoundByMemoryWhenThatTakesLonger) {
   // 1024 x 64 and 64 x 1024 in, 1024 x 1024 out, 2 bytes each: 2.36 MB, well beyond a cache of
   // 0.1 MB, at 1 GB/s.
@@ -134,6 +173,19 @@ TEST_F(H200, TakesTheRecordedTileOfALargeProduct) {
   double sum = 0;
   for (const Choice& choice : choices) sum += choice.chance;
   EXPECT_NEAR(sum, 1, 1e-9);
+}
+
+TEST_F(H200, KnowsWhatFloat32GetsUnlessASideIsThin) {
+  // An H200 took cutlass_80_simt_sgemm_256x128 for it.
+  const Shape shape{.m = 3072, .n = 9216, .k = 512, .arithmetic = Arithmetic::Float32};
+  EXPECT_TRUE(is_known(shape, recorded_tastes()));
+  const auto choices = likely_choices(shape, read_speeds(read_, Family::Float32));
+  EXPECT_EQ(choices.front().plan.tile_m, 256);
+  EXPECT_EQ(choices.front().plan.tile_n, 128);
+  EXPECT_EQ(choices.front().plan.split, 1);
+  const Shape thin{.m = 3, .n = 4395, .k = 3968, .arithmetic = Arithmetic::Float32};
+  EXPECT_FALSE(is_known(thin, recorded_tastes()));
+  EXPECT_GT(seconds(thin), 30e-6);
 }
 
 TEST_F(H200, SplitsALongKOfFewTiles) {

@@ -19,7 +19,7 @@ class H200Products : public ::testing::Test {
   std::vector<Error> errors(bool judges) const {
     std::vector<Row> rows = read_table(data_directory() / "reports/measured/products/h200.csv");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
-    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_taste(), rows);
+    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_tastes(), rows);
   }
   static bool half_from_25_us(const Row& row) {
     return row.type == "bfloat16" && row.sustained >= 25e-6;
@@ -65,6 +65,37 @@ TEST_F(H200Products, GetTheRecordedTileInMostCases) {
   }
   EXPECT_GT(all, 300U);
   EXPECT_GT(static_cast<double>(right), 0.6 * static_cast<double>(all));
+}
+
+TEST(Float32Products, AreNearWhatWasMeasured) {
+  for (const bool judges : {false, true}) {
+    std::vector<Row> rows =
+        read_table(data_directory() / "reports/measured/products/plain_h200.csv");
+    std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
+    const Machine machine = load_machine("h200-nvswitch-8");
+    const Summary all =
+        summary(errors_of(machine, products::recorded_tastes(), rows), [](const Row& row) {
+          return row.type == "float32" && row.sustained > 60e-6 &&
+                 std::min(row.shape.m, row.shape.n) >= 32;
+        });
+    EXPECT_GT(all.rows, judges ? 15U : 35U);
+    EXPECT_LT(all.median, 0.08);
+    EXPECT_LT(all.percentile_90, 0.18);
+  }
+}
+
+TEST(Float32Products, HaveTheTileThatTheGridSays) {
+  // "tilesize256x128" has 256 columns: 2819 x 2560 ran as 10 x 23 blocks.
+  for (const Row& row : read_table(data_directory() / "reports/measured/products/more_h200.csv")) {
+    if (row.shape.m != 2819 || row.shape.n != 2560) continue;
+    ASSERT_TRUE(row.plan);
+    EXPECT_EQ(row.plan->tile_m, 128);
+    EXPECT_EQ(row.plan->tile_n, 256);
+    EXPECT_EQ(row.plan->resident, 1);
+    EXPECT_FALSE(row.plan->padded);
+    return;
+  }
+  FAIL() << "no such row";
 }
 
 TEST(ProductTable, NamesTheLineOfANumberThatIsNone) {
