@@ -21,7 +21,8 @@ struct KernelCost {
   Duration block_time{};
   double pair_loss = 0;         ///< SMs it cannot use beside each one that a NCCL kernel holds
   std::uint32_t kernels = 1;    ///< that one call launches
-  bool keeps_its_sms = false;   ///< from wave to wave, whoever is more urgent
+  Duration then{};              ///< of the second one, which waits for SMs of its own
+  bool keeps_its_sms = false;   ///< one block on each SM for all waves, whoever is more urgent
   bool waits_for_data = false;  ///< a memory-bound kernel
   Duration drain{};             ///< what a more urgent kernel waits for the end of a block
   /// Its blocks take all registers of an SM: beside a memory-bound kernel, whose small blocks
