@@ -256,9 +256,9 @@ void World::add_links() {
                            machine_.get(Param::NcclMemorySlowdown).value};
     }
   }
-  for (const Param rate :
-       {Param::PageableH2dBandwidth, Param::PageableH2dCached, Param::PageableD2hBandwidth,
-        Param::FreshD2hBandwidth, Param::P2pShare, Param::P2pStagedBandwidth}) {
+  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableH2dCached,
+                           Param::PageableH2dCore, Param::PageableD2hBandwidth,
+                           Param::FreshD2hBandwidth, Param::P2pShare, Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;
     caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(machine_, rate),
                                          LinkSharing::PerFlow));

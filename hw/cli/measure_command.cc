@@ -32,10 +32,7 @@ struct MeasureCommandLine {
 };
 
 std::chrono::nanoseconds parse_timeout(const std::string& text) {
-  const auto no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' is not a time", name), "write 30s", 0}};
-  };
-  const auto parsed = parse_quantity(text, no_names);
+  const auto parsed = parse_constant(text);
   if (!parsed) throw UsageError{"--timeout: " + parsed.error().message};
   if (parsed->unit != kTime || parsed->constant <= 0) {
     throw UsageError{"--timeout: a positive time with a unit is needed, as 30s"};

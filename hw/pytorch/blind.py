@@ -22,10 +22,15 @@ MODELS = {
 }
 
 
+def blind_configuration(family, blind, settings, gpus, model, sequence, micro_batch, note, options):
+    """One of blind round `blind`: `settings` are the model's, `options` this configuration's own."""
+    name = f"{family}{gpus}_{model}_s{sequence}_b{micro_batch}" + (f"_{note}" if note else "")
+    settings = dict(precision="amp", blind=blind, processes=max(2, gpus)) | settings | options
+    return Configuration(id=name, family=f"{family}{gpus}", sequence=sequence, micro_batch=micro_batch, **settings)
+
+
 def _make(gpus, model, sequence, micro_batch, note="", **options):
-    name = f"blind{gpus}_{model}_s{sequence}_b{micro_batch}" + (f"_{note}" if note else "")
-    settings = dict(precision="amp", blind=1, processes=max(2, gpus)) | MODELS[model] | options
-    return Configuration(id=name, family=f"blind{gpus}", sequence=sequence, micro_batch=micro_batch, **settings)
+    return blind_configuration("blind", 1, MODELS[model], gpus, model, sequence, micro_batch, note, options)
 
 
 def _one():

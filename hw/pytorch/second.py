@@ -4,7 +4,8 @@ Families `second1` and `second2` are for so many GPUs: train.py --family second2
 them before is in reports/measured/pytorch_steps/blind-2. Needs no PyTorch.
 """
 
-from configurations import Configuration, _gpt, _llama
+from blind import blind_configuration
+from configurations import _gpt, _llama
 
 # OLMo 1B, StableLM 2 1.6B, Qwen3 0.6B, Cerebras-GPT 590M, OPT 1.3B; blocks of Llama 3.2 3B, Llama 2 7B, Yi 6B,
 # Phi-3 mini (heads of 96), Qwen2.5 14B and 32B, GPT-3 13B. Vocabularies as published, rounded up to 64, or
@@ -27,9 +28,7 @@ MODELS = {
 
 
 def _make(gpus, model, sequence, micro_batch, note="", **options):
-    name = f"second{gpus}_{model}_s{sequence}_b{micro_batch}" + (f"_{note}" if note else "")
-    settings = dict(precision="amp", blind=2, processes=max(2, gpus)) | MODELS[model] | options
-    return Configuration(id=name, family=f"second{gpus}", sequence=sequence, micro_batch=micro_batch, **settings)
+    return blind_configuration("second", 2, MODELS[model], gpus, model, sequence, micro_batch, note, options)
 
 
 def _one():

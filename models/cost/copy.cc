@@ -39,6 +39,10 @@ bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size) {
          memory.touched <= read.size(HostCache).count;
 }
 
+bool is_in_core(Reading& read, Bytes size) {
+  return read.has(PageableH2dCore) && read.has(CoreCache) && size <= read.size(CoreCache);
+}
+
 Param copy_call(Route route) {
   switch (route) {
     case Route::PageableToDevice:
@@ -79,13 +83,11 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       return {read.time(H2dLatency), copy.size, H2dBandwidth};
     case Route::DeviceToPinned:
       return {read.time(D2hLatency), copy.size, D2hBandwidth};
-    case Route::PageableToDevice: {
-      // 15.1 GB/s instead of 13.0, and soon after each other: 19 regions of blind rounds 1 to 5.
-      constexpr double kFromCore = 0.83;
-      const double bytes = static_cast<double>(copy.size.count) * (copy.from_core ? kFromCore : 1);
-      return {read.time(H2dLatency), Bytes{static_cast<std::uint64_t>(bytes)},
-              copy.from_cache ? PageableH2dCached : PageableH2dBandwidth};
-    }
+    case Route::PageableToDevice:
+      return {read.time(H2dLatency), copy.size,
+              copy.from_core    ? PageableH2dCore
+              : copy.from_cache ? PageableH2dCached
+                                : PageableH2dBandwidth};
     case Route::PeerDirect:
       return {read.time(P2pLatency), copy.size, P2pShare};
     case Route::PeerStaged:

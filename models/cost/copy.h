@@ -43,8 +43,8 @@ inline constexpr std::uint32_t kReadsIntoCache = 2;
 /// written is as slow as memory.
 bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
 
-/// What a core's own cache holds of it, when an asynchronous copy reads it again and again.
-inline constexpr Bytes kCoreCache{2 << 20};
+/// Whether the own cache of the core that copies holds `size` of what is in the cache.
+bool is_in_core(Reading& read, Bytes size);
 
 /// From the call to its return, where it does not wait for the copy: with what the host moves
 /// itself.

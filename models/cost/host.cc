@@ -10,10 +10,6 @@ Duration of(Duration time, double share) {
   return Duration{std::llround(static_cast<double>(time.count()) * share)};
 }
 
-/// What calls that queue work take longer when another process does the same: 16 % more in 14
-/// regions of blind rounds 1 to 5 with two processes, 2 % more in 118 with one.
-constexpr double kBesideAnother = 0.12;
-
 bool queues_work(Param param) {
   using enum Param;
   return param == HostLaunchKernel || param == HostLaunchGemm || param == HostMemcpyAsync ||
@@ -40,8 +36,13 @@ Duration call_time(Reading& read, const Call& call) {
       const bool gemm = call.param == Param::HostLaunchGemm;
       time += read.time(gemm ? Param::HostFirstGemm : Param::HostFirstCall);
     }
+    if (call.finds_later_work && read.has(Param::HostQueryLater)) {
+      time += read.time(Param::HostQueryLater);
+    }
     time += contention(read, time, call.others);
-    if (call.processes > 0 && queues_work(call.param)) time += of(time, kBesideAnother);
+    if (call.processes > 0 && queues_work(call.param) && read.has(Param::HostBesideProcess)) {
+      time += of(time, read.value(Param::HostBesideProcess));
+    }
   }
   return call.switches_device ? time + read.time(Param::HostSetDevice) : time;
 }
@@ -58,7 +59,7 @@ Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size
   Duration time = call_time(read, call);
   // The driver of the node gives out memory and takes it back one process after the other.
   if (call.param == HostMalloc || call.param == HostFree) {
-    time = beside_processes(time, call.processes);
+    time = beside_processes(read, time, call.processes);
   }
   time += at_rate(size, read.rate(rate));
   const auto least = [&](Param param) {
@@ -69,21 +70,24 @@ Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size
   return time;
 }
 
-Duration beside_processes(Duration time, std::uint32_t others) { return time + time / 2 * others; }
+Duration beside_processes(Reading& read, Duration time, std::uint32_t others) {
+  if (others == 0 || !read.has(Param::HostMallocBesideProcess)) return time;
+  return time + of(time, read.value(Param::HostMallocBesideProcess)) * others;
+}
 
 Duration malloc_async_time(Reading& read, const Call& call, Bytes grown, std::uint32_t others) {
   const Duration time = call_time(read, call);
   if (grown.count == 0 || !read.has(Param::HostPoolGrow)) return time;
   const Duration growing =
       read.time(Param::HostPoolGrow) + at_rate(grown, read.rate(Param::HostPoolGrowBandwidth));
-  return time + beside_processes(growing, others);
+  return time + beside_processes(read, growing, others);
 }
 
 Duration pool_trim_time(Reading& read, Bytes given_back, std::uint32_t others) {
   if (given_back.count == 0 || !read.has(Param::HostPoolTrim)) return Duration{0};
-  return beside_processes(
-      read.time(Param::HostPoolTrim) + at_rate(given_back, read.rate(Param::HostPoolTrimBandwidth)),
-      others);
+  const Duration trimming =
+      read.time(Param::HostPoolTrim) + at_rate(given_back, read.rate(Param::HostPoolTrimBandwidth));
+  return beside_processes(read, trimming, others);
 }
 
 Duration clear_time(Reading& read, Bytes freed) {

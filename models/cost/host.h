@@ -10,14 +10,15 @@ namespace foretrace::cost {
 
 /// One call, and the circumstances in which a thread makes it.
 struct Call {
-  Param param{};                 ///< what the call takes when it is queued
-  bool is_captured = false;      ///< noted in a CUDA graph instead
-  bool is_inner = false;         ///< made inside a call of torch.distributed, not from Python
-  bool is_first = false;         ///< of its kind in the pass
-  bool switches_device = false;  ///< for another device than the call before
-  std::uint32_t others = 0;      ///< other host threads of the process that are in a call there
-  std::uint32_t processes = 0;   ///< other processes of the program
-  std::uint32_t kernels = 1;     ///< that it launches
+  Param param{};                  ///< what the call takes when it is queued
+  bool is_captured = false;       ///< noted in a CUDA graph instead
+  bool is_inner = false;          ///< made inside a call of torch.distributed, not from Python
+  bool is_first = false;          ///< of its kind in the pass
+  bool switches_device = false;   ///< for another device than the call before
+  bool finds_later_work = false;  ///< asks for an event that has completed, beside later work
+  std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
+  std::uint32_t processes = 0;    ///< other processes of the program
+  std::uint32_t kernels = 1;      ///< that it launches
 };
 
 /// From a call to its return, when it does not wait for anything. The first call of its kind has to
@@ -37,9 +38,9 @@ Duration memset_time(Reading& read, const Call& call, Bytes size);
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size);
 
 /// What a change of the GPU's mappings takes longer because `others` processes of the node change
-/// theirs: half of it for each. Pools that grow and shrink took 0.9 of the model's time in programs
-/// of one process, 1.35 in those of two (blind rounds 1 to 3).
-Duration beside_processes(Duration time, std::uint32_t others);
+/// theirs: a share of it for each. Pools that grow and shrink took 0.9 of the model's time in
+/// programs of one process, 1.35 in those of two (blind rounds 1 to 3).
+Duration beside_processes(Reading& read, Duration time, std::uint32_t others);
 
 /// cudaMallocAsync: from what the pool has, or after it has grown by so much.
 Duration malloc_async_time(Reading& read, const Call& call, Bytes grown, std::uint32_t others = 0);

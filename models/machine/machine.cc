@@ -28,6 +28,13 @@ Bytes sum_of(const Program& program, auto&& counts) {
 
 const ParamInfo& info(Param param) { return kCatalogue[static_cast<std::size_t>(param)]; }
 
+std::optional<Param> param_named(std::string_view key) {
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    if (info(static_cast<Param>(i)).key == key) return static_cast<Param>(i);
+  }
+  return {};
+}
+
 const ParamValue& Machine::get(Param param) const {
   const auto& value = values_[index(param)];
   if (!value) {

@@ -39,6 +39,9 @@ struct ParamInfo {
 };
 const ParamInfo& info(Param param);
 
+/// "copy.h2d_bandwidth"; none for what is no parameter's key.
+std::optional<Param> param_named(std::string_view key);
+
 /// A parameter's value in SI base units (seconds, bytes, bytes/s, flop/s) and how far to trust it.
 struct ParamValue {
   double value{};
@@ -78,6 +81,8 @@ class Machine {
     const auto& replaced = calls_[index(param)];
     return replaced ? seconds_to_duration(replaced->value) : time(param);
   }
+  /// Whether the program's calls of this kind go through something slower.
+  bool is_replaced(Param param) const { return calls_[index(param)].has_value(); }
   void replace_call(Param param, ParamValue value) { calls_[index(param)] = std::move(value); }
 
   Duration time(Param param) const { return seconds_to_duration(get(param).value); }

@@ -54,10 +54,7 @@ std::optional<std::uint32_t> read_count(MapReader& map, std::string_view key, st
 std::optional<double> read_rate(MapReader& map, std::string_view key) {
   const YamlNode* const node = map.optional(key);
   if (node == nullptr) return {};
-  const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-  };
-  const Parsed<Quantity> parsed = parse_quantity(node->text, no_names);
+  const Parsed<Quantity> parsed = parse_constant(node->text);
   if (parsed && parsed->unit == kRate && parsed->constant > 0) {
     return parsed->constant.convert_to<double>() * 1e12;  // from bytes per picosecond
   }

@@ -16,10 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kClasses{"fit", "datasheet", "published", "assumed"};
 
 std::optional<std::uint64_t> bytes_in(std::string_view text) {
-  const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-  };
-  const Parsed<Quantity> parsed = parse_quantity(std::string{text}, no_names);
+  const Parsed<Quantity> parsed = parse_constant(text);
   if (!parsed || parsed->unit != kSize || parsed->constant < 0) return {};
   return parsed->constant.convert_to<std::uint64_t>();
 }

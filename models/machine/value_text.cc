@@ -76,12 +76,9 @@ std::string scaled(double value, std::initializer_list<Scale> scales) {
 }  // namespace
 
 Parsed<double> parse_value(std::string_view text, ParamUnit unit) {
-  const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-  };
   const bool flops = unit == ParamUnit::FlopRate;
   const Parsed<Quantity> parsed =
-      parse_quantity(flops ? without_flop_unit(std::string{text}) : std::string{text}, no_names);
+      parse_constant(flops ? without_flop_unit(std::string{text}) : std::string{text});
   if (!parsed) return tl::unexpected{parsed.error()};
   const Unit expected = facts_of(unit).written;
   if (parsed->unit == expected) return to_si(*parsed, expected);

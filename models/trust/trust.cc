@@ -19,10 +19,7 @@ constexpr double kAssumed = 0.5;
 constexpr double kMost = 1.0;  // a factor of two
 
 std::optional<double> bytes_in(std::string_view text) {
-  const NameLookup no_names = [](std::string_view) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{"no name means anything here", {}, 0}};
-  };
-  const Parsed<Quantity> parsed = parse_quantity(std::string{text}, no_names);
+  const Parsed<Quantity> parsed = parse_constant(text);
   if (!parsed || parsed->unit != kSize) return std::nullopt;
   return parsed->constant.convert_to<double>();
 }

@@ -157,13 +157,6 @@ class WhatIf {
 
 }  // namespace
 
-std::optional<Param> param_named(std::string_view key) {
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    if (info(static_cast<Param>(i)).key == key) return static_cast<Param>(i);
-  }
-  return {};
-}
-
 std::vector<Changed> apply_what_ifs(Machine& machine, const std::vector<std::string>& what_ifs) {
   std::vector<Changed> changed;
   for (const std::string& text : what_ifs) WhatIf{machine, text, changed}.apply();

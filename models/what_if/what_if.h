@@ -1,9 +1,7 @@
 // What if the machine were another: `--with nvlink=0.5x --with nccl.gap=2us`.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -16,9 +14,6 @@ struct Changed {
   std::string from;  ///< "55 GB/s"
   std::string to;
 };
-
-/// "copy.h2d_bandwidth"; none for what is no parameter's key.
-std::optional<Param> param_named(std::string_view key);
 
 /// Changes `machine` by "NAME=VALUE", in order. NAME is a word (names.h) or a parameter's key;
 /// VALUE is a factor (0.5x, *0.5, /2, 50%) or, with a unit, a value (200 GB/s). Speeds of a word

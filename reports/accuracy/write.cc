@@ -12,11 +12,13 @@ constexpr std::string_view kMeaning =
     "predicted band, which is meant to hold 80 %. Noise: median over regions of (slowest - fastest "
     "start) / median: no model can be nearer.";
 
-std::string escaped_bars(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
+std::string escaped_bars(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
   }
-  return text;
+  return escaped;
 }
 
 std::string markdown_row(const std::vector<Section::Cell>& cells) {

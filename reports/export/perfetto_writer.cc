@@ -247,7 +247,7 @@ class TimelineWriter {
   /// What each GPU does or waits for, as a track below its device.
   void write_uses() {
     for (const explain::GpuTime& gpu : explain::gpu_times(timeline_)) {
-      const Lane lane{.process = gpu.process, .device = gpu.device};
+      const Lane lane{.process = gpu.process, .device = gpu.device, .name = {}};
       const auto uuid = writer_.add_track("what it waits for", parent_of(lane), next_rank_++);
       for (const explain::UseTime& time : gpu.times) {
         write_slice(uuid, time.begin_ns, time.end_ns, "explain",

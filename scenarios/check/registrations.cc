@@ -65,7 +65,7 @@ class RegistrationCheck {
           } else if (const auto* destroyed = std::get_if<NcclCommDestroy>(&op.kind)) {
             const CommId comm = destroyed->comm.resolve(v);
             std::erase_if(in_force_,
-                          [&](const auto& one) { return one.first.first == comm.value; });
+                          [&](const auto& entry) { return entry.first.first == comm.value; });
           } else if (const auto* freed = std::get_if<Free>(&op.kind)) {
             check_free(op, freed->buffer.resolve(v).value);
           }

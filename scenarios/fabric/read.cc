@@ -148,10 +148,7 @@ MachineFault read_fault(const YamlNode& node, Problems& problems, const FabricVa
 
 FabricValues plain_fabric_values(Problems& problems) {
   const auto value = [&problems](const YamlNode& node, Unit unit) -> std::optional<double> {
-    const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-      return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-    };
-    const Parsed<Quantity> parsed = parse_quantity(node.text, no_names);
+    const Parsed<Quantity> parsed = parse_constant(node.text);
     if (!parsed) {
       problems.error(node, parsed.error().message, parsed.error().hint, parsed.error().offset);
       return {};

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "scenarios/training_step/read.h"
 
@@ -40,11 +41,7 @@ class Checker {
     }
     pipeline();
     if (model_.experts > 0 || step_.expert > 1) experts();
-    if (step_.sequence_parallel && step_.sequence % step_.tensor != 0) {
-      error(fmt::format("sequences of {} tokens cannot be split over {} tensor parallel ranks",
-                        step_.sequence, step_.tensor),
-            fmt::format("'sequence' as a multiple of {}", step_.tensor));
-    }
+    context();
     if (step_.tensor > 1 && step_.autocasts()) {
       error("tensor parallel is expanded for bfloat16 parameters only",
             "'precision: {parameters: bfloat16}', or 'sharding: fsdp' beside it");
@@ -66,6 +63,20 @@ class Checker {
           "'tensor' may be " +
               degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}));
   }
+  void context() {
+    const std::int64_t parts = step_.context > 1 ? 2 * step_.context : 1;
+    if (step_.sequence % parts != 0) {
+      error(fmt::format("sequences of {} tokens cannot be split over {} context parallel ranks, "
+                        "two parts for each",
+                        step_.sequence, step_.context),
+            fmt::format("'sequence' as a multiple of {}", parts));
+    } else if (step_.sequence_parallel && step_.part() % step_.tensor != 0) {
+      error(fmt::format("{} tokens of a sequence cannot be split over {} tensor parallel ranks",
+                        step_.part(), step_.tensor),
+            fmt::format("'sequence' as a multiple of {}",
+                        std::lcm(parts, step_.context * step_.tensor)));
+    }
+  }
   void experts() {
     if (model_.experts == 0) {
       error("'expert' splits experts, of which this model has none", "'expert: 1'");
@@ -77,12 +88,12 @@ class Checker {
     }
     if (model_.experts % step_.expert != 0) {
       error(fmt::format("{} experts do not split over {} processes", model_.experts, step_.expert),
-            "'expert' may be " + degrees_for({model_.experts, step_.data}));
+            "'expert' may be " + degrees_for({model_.experts, step_.replicas()}));
     }
-    if (step_.data % step_.expert != 0) {
+    if (step_.replicas() % step_.expert != 0) {
       error(fmt::format("{} data parallel ranks are not whole groups of {} that share experts",
-                        step_.data, step_.expert),
-            "'expert' may be " + degrees_for({model_.experts, step_.data}));
+                        step_.replicas(), step_.expert),
+            "'expert' may be " + degrees_for({model_.experts, step_.replicas()}));
     }
     if (step_.tensor > 1 && !step_.sequence_parallel) {
       error("experts beside tensor parallelism are expanded with split sequences only",
@@ -98,10 +109,29 @@ class Checker {
                         step_.pipeline),
             "'pipeline' may be " + degrees_for({model_.layers}));
     }
+    if (step_.chunks > 1) chunks();
     if (step_.pipeline > 1 && step_.passes < step_.pipeline) {
       error(fmt::format("{} micro-batches leave stages of a pipeline of {} idle", step_.passes,
                         step_.pipeline),
             fmt::format("'passes' of at least {}", step_.pipeline));
+    }
+  }
+
+  void chunks() {
+    if (step_.pipeline == 1 || step_.schedule == Schedule::GPipe) {
+      error("'virtual' interleaves the stages of a pipeline's 1f1b schedule",
+            "'pipeline' of at least 2, 'schedule: 1f1b', or no 'virtual'");
+      return;
+    }
+    const std::int64_t each = step_.model.layers / step_.pipeline;
+    if (step_.model.layers % step_.pipeline == 0 && each % step_.chunks != 0) {
+      error(fmt::format("{} layers of a stage are not {} equal chunks", each, step_.chunks),
+            "'virtual' may be " + degrees_for({each}));
+    }
+    if (step_.passes % step_.pipeline != 0) {
+      error(fmt::format("{} micro-batches do not go through {} interleaved stages in whole turns",
+                        step_.passes, step_.pipeline),
+            fmt::format("'passes' as a multiple of {}", step_.pipeline));
     }
   }
 

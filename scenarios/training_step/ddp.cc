@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "scenarios/training_step/layouts.h"
 
@@ -19,7 +20,7 @@ class Replicas : public Layout {
 
   void allocate(const Decoder& decoder) override {
     const std::int64_t experts = decoder.held_experts();
-    shares_[0] = {"data_parallel", step_.data, decoder.held_parameters() - experts};
+    shares_[0] = {"data_parallel", step_.replicas(), decoder.held_parameters() - experts};
     shares_[1] = {"expert_data", step_.expert_data(), experts};
     for (const Share& share : shares_) {
       const std::int64_t bytes = share.held * width_;
@@ -33,10 +34,8 @@ class Replicas : public Layout {
     }
   }
 
-  void begin_pass(bool is_first, bool is_last) override {
-    if (is_first) buckets_ = 0;
+  void begin_pass(bool /*is_first*/, bool is_last) override {
     reduces_ = step_.sharding != Sharding::None && (is_last || step_.reduce_every_pass);
-    waiting_.clear();
   }
 
   void gradient(std::int64_t elements) override { into_bucket(shares_[0], elements); }
@@ -52,12 +51,12 @@ class Replicas : public Layout {
       out_.line(fmt::format("work_wait: {{work: {}}}", work));
     }
     works_.clear();
-    if (step_.bucket_views) return;
-    for (const std::int64_t elements : waiting_) {
+    buckets_ = 0;
+    for (const std::int64_t elements : std::exchange(waiting_, {})) {
+      if (step_.bucket_views) continue;
       out_.host(FrameworkWork::Reducer);
       out_.kernel("out_of_bucket", KernelKind::Pointwise, 2 * elements * width_);
     }
-    waiting_.clear();
   }
 
   void after_update() override {

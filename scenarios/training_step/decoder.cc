@@ -88,36 +88,37 @@ void Decoder::run_back(Tape& tape) {
   }
 }
 
-void Decoder::forward(std::int64_t pass) {
-  tape_ = &tapes_[pass];
-  const std::int64_t rest = groups() - 1;
+void Decoder::forward(std::int64_t pass, std::int64_t chunk) {
+  tape_ = &tapes_[pass * step_.chunks + chunk];
+  const std::int64_t rest = groups() - 1, each = rest / step_.chunks;
   hooks_.before_forward(rest);
   on_backward([this, rest] { hooks_.after_backward(rest); });
-  if (layers_.is_first) {
+  if (layers_.is_first && chunk == 0) {
     embed();
   } else {
     const Memory::Id received = save(stream_ * norm_tokens_ * model_.hidden);
     on_backward([this, received] { memory_.free(received); });
   }
-  for (std::int64_t group = 0; group < rest; ++group) block(group);
-  if (layers_.is_last) head_and_loss();
+  for (std::int64_t group = chunk * each; group < (chunk + 1) * each; ++group) block(group);
+  if (layers_.is_last && chunk + 1 == step_.chunks) head_and_loss();
   hooks_.after_forward(rest);
 }
 
-void Decoder::backward(std::int64_t pass, bool is_first) {
+void Decoder::backward(std::int64_t pass, bool is_first, std::int64_t chunk) {
   accumulates_ = !is_first;
   hooks_.before_backward(groups() - 1);
   const Memory::Id gradient =
       memory_.allocate(Part::Temporary, stream_ * norm_tokens_ * model_.hidden);
-  tape_ = &tapes_[pass];
+  const auto tape = tapes_.find(pass * step_.chunks + chunk);
+  tape_ = &tape->second;
   run_back(*tape_);
-  tapes_.erase(pass);
+  tapes_.erase(tape);
   memory_.free(gradient);
 }
 
 void Decoder::skip(std::int64_t passes) {
   std::map<std::int64_t, Tape> moved;
-  for (auto& [pass, tape] : tapes_) moved.emplace(pass + passes, std::move(tape));
+  for (auto& [at, tape] : tapes_) moved.emplace(at + passes * step_.chunks, std::move(tape));
   tapes_ = std::move(moved);
   for (std::int64_t pass = 0; pass < passes && handed_out_ > 0; ++pass) {
     gradients_.push_back(memory_.allocate(Part::Temporary, handed_out_));
@@ -162,7 +163,7 @@ void Decoder::block_forward() {
 
 void Decoder::update() {
   const bool is_shared = step_.sharding >= Sharding::Zero1;
-  const std::int64_t elements = (held_ - held_experts()) / (is_shared ? step_.data : 1) +
+  const std::int64_t elements = (held_ - held_experts()) / (is_shared ? step_.replicas() : 1) +
                                 held_experts() / (is_shared ? step_.expert_data() : 1);
   const std::int64_t parameter = step_.float32_parameters ? kSingle : kHalf;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block

@@ -9,6 +9,7 @@
 
 #include "scenarios/training_step/description.h"
 #include "scenarios/training_step/memory.h"
+#include "scenarios/training_step/places.h"
 #include "scenarios/training_step/writer.h"
 
 namespace foretrace::training {
@@ -32,6 +33,7 @@ class Hooks {
 struct StageLayers {
   std::int64_t begin = 0, end = 0;
   bool is_first = true, is_last = true;
+  ContextNeighbours ring;
 };
 
 class Decoder {
@@ -39,10 +41,11 @@ class Decoder {
   Decoder(const TrainingStep& step, const StageLayers& layers, Writer& out, Memory& memory,
           Hooks& hooks);
 
-  /// `pass` numbers the micro-batches: their activations live until backward(pass).
-  void forward(std::int64_t pass);
+  /// `pass` numbers the micro-batches: their activations live until backward(pass). Of a stage of
+  /// several chunks only the layers of one.
+  void forward(std::int64_t pass, std::int64_t chunk = 0);
   /// `is_first`: gradients are stored; else they are added to what is there.
-  void backward(std::int64_t pass, bool is_first);
+  void backward(std::int64_t pass, bool is_first, std::int64_t chunk = 0);
   /// As if so many passes had gone forward and backward since: those under way are numbered on.
   void skip(std::int64_t passes);
   /// The optimizer over what this process holds, then gradients are freed.
@@ -72,6 +75,19 @@ class Decoder {
   void expert_products();
   void expert_forward(std::int64_t rows, std::int64_t times);
   void expert_backward(std::int64_t rows, std::int64_t times);
+  /// Attention of some of this process's tokens to some keys.
+  struct AttentionPart {
+    std::int64_t queries = 0, keys = 0;  ///< tokens
+    std::int64_t forward_flops = 0, backward_flops = 0;
+  };
+  AttentionPart causal_attention() const;
+  AttentionPart ring_part(std::int64_t distance) const;
+  void attend(const AttentionPart& part);
+  void attend_back(const AttentionPart& part);
+  void ring_attention();
+  void ring_attention_back();
+  void gather_keys(std::int64_t bytes);
+  void pass_on(std::int64_t bytes, const char* work);
   void core();
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
@@ -114,7 +130,7 @@ class Decoder {
   bool keeps_ = true;             ///< the forward pass saves for the backward one
   std::vector<Memory::Id> unsaved_;
   std::vector<Memory::Id> gradients_;
-  std::map<std::int64_t, Tape> tapes_;
+  std::map<std::int64_t, Tape> tapes_;  ///< of each pass's chunks
   Tape* tape_ = nullptr;
 };
 

@@ -58,7 +58,7 @@ std::int64_t parameter_count(const Architecture& model) {
 
 double model_flops(const TrainingStep& step) {
   const Architecture& model = step.model;
-  const auto tokens = static_cast<double>(step.tokens() * step.passes * step.data);
+  const auto tokens = static_cast<double>(step.tokens() * step.passes * step.replicas());
   const auto products = static_cast<double>(model.layers * block_products(model, model.top_k) +
                                             model.vocab * model.hidden);
   const auto attention = 2.0 * static_cast<double>(model.layers * model.q_width()) *

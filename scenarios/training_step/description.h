@@ -28,6 +28,9 @@ struct Architecture {
 };
 
 enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
+/// How context parallel neighbours come by each other's keys and values: all at once, or a part
+/// from one neighbour while attention to the part before runs.
+enum class ContextExchange : std::uint8_t { AllGather, SendRecv };
 enum class Recompute : std::uint8_t { None, Selective, Full };
 enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
@@ -39,8 +42,12 @@ struct TrainingStep {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 1;  ///< sequences of one process in one pass
   std::int64_t passes = 1;       ///< micro-batches of a process in a step
-  std::int64_t tensor = 1, pipeline = 1, data = 1;
-  std::int64_t expert = 1;  ///< data parallel neighbours that share the experts of a layer
+  std::int64_t tensor = 1, pipeline = 1;
+  std::int64_t data = 1;     ///< that have different sequences
+  std::int64_t context = 1;  ///< neighbours that split each sequence
+  ContextExchange exchange = ContextExchange::AllGather;
+  std::int64_t chunks = 1;  ///< of a pipeline stage: virtual stages, interleaved
+  std::int64_t expert = 1;  ///< neighbours of replicas() that share the experts of a layer
   std::int64_t nodes = 1;
   bool sequence_parallel = false;
   bool loss_parallel = false;
@@ -62,10 +69,13 @@ struct TrainingStep {
   bool has_capacity = false;  ///< that is what everybody pads to: the host need not know
   std::int64_t steps = 0;     ///< one after the other; 0: enough for a settled clock
 
-  std::int64_t processes() const { return tensor * pipeline * data; }
-  std::int64_t expert_data() const { return data / expert; }  ///< that hold the same experts
+  /// Processes that hold the same parameters: gradients are reduced over them.
+  std::int64_t replicas() const { return data * context; }
+  std::int64_t processes() const { return tensor * pipeline * replicas(); }
+  std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
-  std::int64_t tokens() const { return sequence * micro_batch; }
+  std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
+  std::int64_t tokens() const { return part() * micro_batch; }
 };
 
 /// "a tensor of 1e+20 elements", where a step is larger than anything that can be counted in 64

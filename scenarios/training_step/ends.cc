@@ -52,15 +52,15 @@ void Decoder::embed() {
   const bool is_shared = model_.tied && layers_.is_last;
   out_.host(FrameworkWork::Forward);
   out_.kernel("embedding", KernelKind::Gather, 2 * elements * width);
-  const std::int64_t places = model_.positions > 0 ? step_.sequence * model_.hidden : 0;
+  const std::int64_t places = model_.positions > 0 ? step_.part() * model_.hidden : 0;
   if (places > 0) {
     out_.host(FrameworkWork::Forward, 2);
     out_.kernel("positions", KernelKind::Gather, 2 * places * width);
     out_.kernel("add_positions", KernelKind::Pointwise, 2 * elements * width);
   } else {
     out_.host(FrameworkWork::Forward, 2);
-    out_.kernel("rope_table", KernelKind::Narrow, step_.sequence * model_.head_dim * 6);
-    out_.kernel("rope_table", KernelKind::Narrow, step_.sequence * model_.head_dim * 6);
+    out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
+    out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
   }
   if (step_.tensor > 1) leave_tensor_parallel();
   const Memory::Id result = save(norm_tokens_ * model_.hidden * stream_);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,13 +26,14 @@ struct Thread {
   std::string text;
   PartBytes memory{};
   MemoryCurve curve;
-  std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2, largest_rows = 0;
+  std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2;
+  std::map<std::string, std::int64_t> own_buffers;
 };
 
 /// Whether replicas and shards name different groups, and so cannot share a text.
 bool groups_differ(const TrainingStep& step, std::int64_t stage) {
-  const bool splits_data = step.tensor > 1 || (step.expert > 1 && step.expert < step.data);
-  return (step.data > 1 && splits_data) || shares_embedding(step, stage);
+  const bool splits_data = step.tensor > 1 || (step.expert > 1 && step.expert < step.replicas());
+  return (step.replicas() > 1 && splits_data) || step.context > 1 || shares_embedding(step, stage);
 }
 
 std::vector<RankClass> rank_classes(const TrainingStep& step, Ranks ranks) {
@@ -53,10 +55,15 @@ std::vector<RankClass> rank_classes(const TrainingStep& step, Ranks ranks) {
 }
 
 std::string tensor_group(const TrainingStep& step, const Place& place) {
-  return fmt::format("tensor_parallel_{}", place.stage * step.data + place.replica);
+  return fmt::format("tensor_parallel_{}", place.stage * step.replicas() + place.replica);
 }
 std::string data_group(const TrainingStep& step, const Place& place) {
   return fmt::format("data_parallel_{}", place.stage * step.tensor + place.shard);
+}
+std::string context_group(const TrainingStep& step, const Place& place) {
+  return fmt::format(
+      "context_parallel_{}",
+      (place.stage * step.data + place.replica / step.context) * step.tensor + place.shard);
 }
 std::string expert_group(const TrainingStep& step, const Place& place) {
   return fmt::format(
@@ -85,7 +92,8 @@ std::string process_groups(const TrainingStep& step, const std::vector<RankClass
   for (const RankClass& one : classes) {
     const Place& place = one.place;
     if (step.tensor > 1) add(tensor_group(step, place), tensor_ranks(step, place));
-    if (step.data > 1) add(data_group(step, place), data_ranks(step, place));
+    if (step.replicas() > 1) add(data_group(step, place), data_ranks(step, place));
+    if (step.context > 1) add(context_group(step, place), context_ranks(step, place));
     if (step.expert > 1) add(expert_group(step, place), expert_ranks(step, place));
     if (step.expert > 1 && step.expert_data() > 1) {
       add(expert_data_group(step, place), expert_data_ranks(step, place));
@@ -110,9 +118,10 @@ void add_embedding_gradients(const TrainingStep& step, const Place& place, Write
       embedding_group(step, place), bytes, step.float32_parameters ? "float32" : "bfloat16"));
 }
 
-StageLayers layers_of(const TrainingStep& step, std::int64_t stage) {
-  const std::int64_t each = step.model.layers / step.pipeline;
-  return {stage * each, (stage + 1) * each, stage == 0, stage + 1 == step.pipeline};
+StageLayers layers_of(const TrainingStep& step, const Place& place) {
+  const std::int64_t each = step.model.layers / step.pipeline, stage = place.stage;
+  return {stage * each, (stage + 1) * each, stage == 0, stage + 1 == step.pipeline,
+          context_neighbours(step, place)};
 }
 
 /// The workspaces of cuBLAS on GPUs with TMA, one for the thread that runs the backward pass; and
@@ -128,15 +137,17 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   Writer out{kIndent, step.tensor};
   out.set_group("tensor_parallel", tensor_group(step, place));
   out.set_group("data_parallel", data_group(step, place));
+  out.set_group("context_parallel", context_group(step, place));
   out.set_group("expert_parallel", expert_group(step, place));
   out.set_group("expert_data", expert_data_group(step, place));
   Memory memory{&out.now()};
   const auto layout = make_layout(step, out, memory);
-  Decoder decoder{step, layers_of(step, place.stage), out, memory, *layout};
+  Decoder decoder{step, layers_of(step, place), out, memory, *layout};
   layout->allocate(decoder);
   allocate_rest(step, memory);
   out.host(FrameworkWork::Step);
-  write_passes(step, {place.stage, step.pipeline, step.data * step.tensor}, decoder, *layout, out);
+  write_passes(step, {place.stage, step.pipeline, step.replicas() * step.tensor}, decoder, *layout,
+               out);
   add_embedding_gradients(step, place, out);
   decoder.update();
   layout->after_update();
@@ -147,27 +158,28 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
           out.largest_operand(),
           out.largest_input(),
           out.largest_output(),
-          out.largest_rows()};
+          out.own_buffers()};
 }
 
 std::int64_t lines_of(std::string_view text) { return std::ranges::count(text, '\n'); }
 
 std::string buffers(const std::vector<Thread>& threads) {
-  std::int64_t operand = 2, input = 2, output = 2, rows = 0, total = 0;
+  std::int64_t operand = 2, input = 2, output = 2, total = 0;
+  std::map<std::string, std::int64_t> own;
   for (const Thread& thread : threads) {
     operand = std::max(operand, thread.largest_operand);
     input = std::max(input, thread.largest_input);
     output = std::max(output, thread.largest_output);
-    rows = std::max(rows, thread.largest_rows);
+    for (const auto& [name, bytes] : thread.own_buffers) own[name] = std::max(own[name], bytes);
     total = std::max(total, sum(thread.memory));
   }
   // What operations name is part of what a process holds at its peak.
-  const std::int64_t named = 3 * operand + input + output + 2 * rows;
-  const std::string of_rows = rows == 0 ? ""
-                                        : fmt::format(
-                                              "  sent_rows:     {{memory: device, size: {0}B}}\n"
-                                              "  received_rows: {{memory: device, size: {0}B}}\n",
-                                              rows);
+  std::int64_t named = 3 * operand + input + output;
+  std::string of_own;
+  for (const auto& [name, bytes] : own) {
+    named += bytes;
+    of_own += fmt::format("  {}: {{memory: device, size: {}B}}\n", name, bytes);
+  }
   return fmt::format(
       "buffers:                                      # what operations name, and the rest of a "
       "process's peak\n"
@@ -178,7 +190,7 @@ std::string buffers(const std::vector<Thread>& threads) {
       "  whole:     {{memory: device, size: {2}B}}\n"
       "{4}"
       "  other:     {{memory: device, size: {3}B}}\n",
-      operand, input, output, std::max<std::int64_t>(4, total - named), of_rows);
+      operand, input, output, std::max<std::int64_t>(4, total - named), of_own);
 }
 
 }  // namespace
@@ -234,7 +246,7 @@ Expansion expand(const TrainingStep& step, Ranks ranks) {
   expansion.text += text;
   expansion.parameters = parameter_count(step.model);
   expansion.flops = model_flops(step);
-  expansion.tokens = step.tokens() * step.passes * step.data;
+  expansion.tokens = step.tokens() * step.passes * step.replicas();
   return expansion;
 }
 

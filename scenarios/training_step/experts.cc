@@ -47,7 +47,8 @@ void Decoder::exchange_rows() {
   if (step_.expert == 1) return;
   const std::int64_t each = rows_ / step_.expert * model_.hidden * kRowBytes;
   out_.host(FrameworkWork::Collective);
-  out_.needs_rows(each * step_.expert);
+  out_.needs_own("sent_rows", each * step_.expert);
+  out_.needs_own("received_rows", each * step_.expert);
   out_.line(
       fmt::format("all_to_all: {{id: exchange_rows, group: {}, input: sent_rows, "
                   "output: received_rows, size: {}B, type: bfloat16}}",

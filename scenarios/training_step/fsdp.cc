@@ -28,7 +28,7 @@ class FullyShard : public Layout {
       const std::int64_t all = decoder.group_parameters(group);
       const std::int64_t experts = step_.expert > 1 ? decoder.group_experts(group) : 0;
       sizes_.push_back(all);
-      parts_.push_back({{"data_parallel", step_.data, all - experts}});
+      parts_.push_back({{"data_parallel", step_.replicas(), all - experts}});
       if (experts > 0) parts_.back().push_back({"expert_data", step_.expert_data(), experts});
       shards += share(group);
     }

@@ -145,6 +145,34 @@ void Decoder::rope(std::int64_t width) {
   on_backward([five] { five(FrameworkWork::Backward); });
 }
 
+Decoder::AttentionPart Decoder::causal_attention() const {
+  const std::int64_t square = 4 * step_.micro_batch * q_ * step_.part();
+  return {tokens_, tokens_, square * (step_.part() + 3 * kTile / 2) / 2,
+          square * (step_.part() + 2 * kTile) / 4 * 5};
+}
+
+void Decoder::attend(const AttentionPart& part) {
+  out_.host(FrameworkWork::Attention);
+  out_.attention("attention", KernelKind::AttentionForward, part.forward_flops,
+                 2 * (part.queries * q_ + part.keys * kv_) * kBf16, model_.head_dim);
+}
+
+void Decoder::attend_back(const AttentionPart& part) {
+  const std::int64_t queries = part.queries * q_, keys = part.keys * q_;
+  const Memory::Id gradients =
+      memory_.allocate(Part::Temporary, (queries + 2 * keys) * kBf16 + queries * kF32);
+  out_.host(FrameworkWork::AttentionBackward);
+  out_.kernel("attention_dot", KernelKind::Pointwise, 2 * queries * kBf16);
+  out_.attention("attention_backward", KernelKind::AttentionBackward, part.backward_flops,
+                 4 * (queries + part.keys * kv_) * kBf16, model_.head_dim);
+  out_.kernel("attention_narrow", KernelKind::Pointwise, queries * (kBf16 + kF32));
+  if (kv_ < q_) {  // the heads of a group are added
+    out_.kernel("attention_heads", KernelKind::Pointwise, (keys + part.keys * kv_) * kBf16);
+    out_.kernel("attention_heads", KernelKind::Pointwise, (keys + part.keys * kv_) * kBf16);
+  }
+  memory_.free(gradients);
+}
+
 /// Rope and attention itself: what selective recomputation runs again.
 void Decoder::core() {
   const bool rotates = model_.positions == 0;
@@ -152,26 +180,12 @@ void Decoder::core() {
     rope(q_);
     rope(kv_);
   }
-  const std::int64_t square = 4 * step_.micro_batch * q_ * step_.sequence;
-  const std::int64_t moved = tokens_ * (2 * q_ + 2 * kv_) * kBf16;
-  out_.host(FrameworkWork::Attention);
-  out_.attention("attention", KernelKind::AttentionForward,
-                 square * (step_.sequence + 3 * kTile / 2) / 2, moved, model_.head_dim);
+  const bool is_split = step_.context > 1;
+  is_split ? ring_attention() : attend(causal_attention());
   const Memory::Id inputs = save(rotates ? tokens_ * (q_ + kv_) * kBf16 : 0);
   const Memory::Id result = save(tokens_ * q_ * kBf16 + tokens_ * q_ / model_.head_dim * kF32);
-  on_backward([this, square, moved, inputs, result] {
-    const Memory::Id gradients =
-        memory_.allocate(Part::Temporary, tokens_ * ((q_ + 2 * q_) * kBf16 + q_ * kF32));
-    out_.host(FrameworkWork::AttentionBackward);
-    out_.kernel("attention_dot", KernelKind::Pointwise, 2 * tokens_ * q_ * kBf16);
-    out_.attention("attention_backward", KernelKind::AttentionBackward,
-                   square * (step_.sequence + 2 * kTile) / 4 * 5, 2 * moved, model_.head_dim);
-    out_.kernel("attention_narrow", KernelKind::Pointwise, tokens_ * q_ * (kBf16 + kF32));
-    if (kv_ < q_) {  // the heads of a group are added
-      out_.kernel("attention_heads", KernelKind::Pointwise, tokens_ * (q_ + kv_) * kBf16);
-      out_.kernel("attention_heads", KernelKind::Pointwise, tokens_ * (q_ + kv_) * kBf16);
-    }
-    memory_.free(gradients);
+  on_backward([this, is_split, inputs, result] {
+    is_split ? ring_attention_back() : attend_back(causal_attention());
     memory_.free(inputs);
     memory_.free(result);
   });

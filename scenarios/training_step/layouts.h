@@ -14,6 +14,7 @@ namespace foretrace::training {
 /// Hooks, and what is called once in a step.
 class Layout : public Hooks {
  public:
+  /// Before a backward pass; of several chunks the first or last one of each.
   virtual void begin_pass(bool /*is_first*/, bool /*is_last*/) {}
   /// Behind a backward pass; behind the last one gradients are complete for the optimizer.
   virtual void end_pass() {}

@@ -64,11 +64,14 @@ class Symmetry {
   }
   void add_groups(std::int64_t stage) {
     groups_of_.resize(colours_.size());
-    for (std::int64_t replica = 0; step_.tensor > 1 && replica < step_.data; ++replica) {
+    for (std::int64_t replica = 0; step_.tensor > 1 && replica < step_.replicas(); ++replica) {
       add(tensor_ranks(step_, {stage, replica, 0}));
     }
-    for (std::int64_t shard = 0; step_.data > 1 && shard < step_.tensor; ++shard) {
+    for (std::int64_t shard = 0; step_.replicas() > 1 && shard < step_.tensor; ++shard) {
       add(data_ranks(step_, {stage, 0, shard}));
+      for (std::int64_t i = 0; step_.context > 1 && i < step_.data; ++i) {
+        add(context_ranks(step_, {stage, i * step_.context, shard}));
+      }
       for (std::int64_t i = 0; step_.expert > 1 && i < step_.expert_data(); ++i) {
         add(expert_ranks(step_, {stage, i * step_.expert, shard}));
       }
@@ -77,15 +80,24 @@ class Symmetry {
       }
     }
     if (stage > 0 || !shares_embedding(step_, stage)) return;
-    for (std::int64_t i = 0; i < step_.data * step_.tensor; ++i) {
+    for (std::int64_t i = 0; i < step_.replicas() * step_.tensor; ++i) {
       add(embedding_ranks(step_, place_of(step_, i)));
     }
   }
   std::vector<std::int64_t> peers(std::int64_t process) const {
-    const std::int64_t distance = step_.data * step_.tensor;
+    const std::int64_t distance = step_.replicas() * step_.tensor;
     std::vector<std::int64_t> result;
     if (process >= distance) result.push_back(process - distance);
     if (process + distance < step_.processes()) result.push_back(process + distance);
+    if (step_.chunks > 1) {  // the last stage sends to the first
+      const std::int64_t all = step_.processes();
+      if (process < distance) result.push_back(process + all - distance);
+      if (process + distance >= all) result.push_back(process + distance - all);
+    }
+    if (step_.context > 1) {
+      const ContextNeighbours ring = context_neighbours(step_, place_of(step_, process));
+      result.insert(result.end(), {ring.previous, ring.next});
+    }
     return result;
   }
   /// How many of a group's members each node has, in ascending order.
@@ -116,7 +128,8 @@ class Symmetry {
     }
     std::vector<Signature> signatures;
     for (std::int64_t process = 0; process < step_.processes(); ++process) {
-      Signature signature{place_of(step_, process).stage};
+      const Place place = place_of(step_, process);
+      Signature signature{place.stage, place.replica % step_.context};
       for (const std::size_t group : groups_of_[at(process)]) signature.push_back(kinds[group]);
       for (const std::int64_t peer : peers(process)) {
         signature.push_back(node(peer) == node(process) ? -1 : -2);
@@ -157,12 +170,12 @@ class Symmetry {
 }  // namespace
 
 Place place_of(const TrainingStep& step, std::int64_t process) {
-  return {process / step.tensor / step.data, process / step.tensor % step.data,
+  return {process / step.tensor / step.replicas(), process / step.tensor % step.replicas(),
           process % step.tensor};
 }
 
 std::int64_t process_at(const TrainingStep& step, const Place& place) {
-  return (place.stage * step.data + place.replica) * step.tensor + place.shard;
+  return (place.stage * step.replicas() + place.replica) * step.tensor + place.shard;
 }
 
 std::vector<std::int64_t> tensor_ranks(const TrainingStep& step, const Place& place) {
@@ -173,10 +186,27 @@ std::vector<std::int64_t> tensor_ranks(const TrainingStep& step, const Place& pl
 
 std::vector<std::int64_t> data_ranks(const TrainingStep& step, const Place& place) {
   std::vector<std::int64_t> ranks;
-  for (std::int64_t replica = 0; replica < step.data; ++replica) {
+  for (std::int64_t replica = 0; replica < step.replicas(); ++replica) {
     ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
   }
   return ranks;
+}
+
+std::vector<std::int64_t> context_ranks(const TrainingStep& step, const Place& place) {
+  std::vector<std::int64_t> ranks;
+  const std::int64_t first = place.replica / step.context * step.context;
+  for (std::int64_t replica = first; replica < first + step.context; ++replica) {
+    ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
+  }
+  return ranks;
+}
+
+ContextNeighbours context_neighbours(const TrainingStep& step, const Place& place) {
+  const std::vector<std::int64_t> ring = context_ranks(step, place);
+  const auto size = ring.size();
+  const auto position = static_cast<std::size_t>(place.replica % step.context);
+  return {static_cast<std::int64_t>(position), ring[(position + size - 1) % size],
+          ring[(position + 1) % size]};
 }
 
 std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& place) {
@@ -190,7 +220,7 @@ std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& pl
 
 std::vector<std::int64_t> expert_data_ranks(const TrainingStep& step, const Place& place) {
   std::vector<std::int64_t> ranks;
-  for (std::int64_t replica = place.replica % step.expert; replica < step.data;
+  for (std::int64_t replica = place.replica % step.expert; replica < step.replicas();
        replica += step.expert) {
     ranks.push_back(process_at(step, {place.stage, replica, place.shard}));
   }

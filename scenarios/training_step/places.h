@@ -9,9 +9,11 @@
 
 namespace foretrace::training {
 
-/// Ranks in Megatron's order: tensor parallel neighbours first, then data, then pipeline.
+/// Ranks in Megatron's order: tensor parallel neighbours first, then context, data, pipeline.
 struct Place {
-  std::int64_t stage = 0, replica = 0, shard = 0;
+  std::int64_t stage = 0;
+  std::int64_t replica = 0;  ///< of TrainingStep::replicas()
+  std::int64_t shard = 0;
 };
 Place place_of(const TrainingStep& step, std::int64_t process);
 std::int64_t process_at(const TrainingStep& step, const Place& place);
@@ -19,7 +21,14 @@ std::int64_t process_at(const TrainingStep& step, const Place& place);
 /// Processes of the group of each kind, ascending.
 std::vector<std::int64_t> tensor_ranks(const TrainingStep& step, const Place& place);
 std::vector<std::int64_t> data_ranks(const TrainingStep& step, const Place& place);
-/// Data parallel neighbours that share a layer's experts, and those that hold the same ones.
+/// Neighbours that split a sequence: `replica` counts them before those with other sequences.
+std::vector<std::int64_t> context_ranks(const TrainingStep& step, const Place& place);
+struct ContextNeighbours {
+  std::int64_t position = 0;            ///< in the ring
+  std::int64_t previous = 0, next = 0;  ///< processes
+};
+ContextNeighbours context_neighbours(const TrainingStep& step, const Place& place);
+/// Neighbours that share a layer's experts, and those that hold the same ones.
 std::vector<std::int64_t> expert_ranks(const TrainingStep& step, const Place& place);
 std::vector<std::int64_t> expert_data_ranks(const TrainingStep& step, const Place& place);
 /// The first and the last stage, which hold a tied embedding both.

@@ -176,7 +176,10 @@ void read_precision(Reader& reader, Fields& fields, MapReader& map, TrainingStep
 void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
   read_block(reader, node, "'parallel'", [&](Fields& fields, MapReader&) {
     fields.number("tensor", step.tensor);
+    fields.number("context", step.context);
+    fields.choice<ContextExchange>("exchange", step.exchange, exchange_words());
     fields.number("pipeline", step.pipeline);
+    fields.number("virtual", step.chunks);
     fields.number("expert", step.expert);
     fields.flag("sequence", step.sequence_parallel);
     if (step.tensor == 1) step.sequence_parallel = false;  // nothing to split over
@@ -242,19 +245,21 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   if (const YamlNode* model = map.required("model")) step.model = read_model(reader, *model);
   read_parallel(reader, map.optional("parallel"), step);
   const std::int64_t processes = reader.program.processes;
-  const std::int64_t degrees = step.tensor * step.pipeline;
+  // What is larger than kLargest divides no number of processes.
+  const std::int64_t degrees = std::min(step.tensor * step.pipeline, kLargest) * step.context;
   step.data = std::max<std::int64_t>(1, processes / degrees);
   if (processes % degrees != 0) {
     reader.problems.error(
         node,
-        fmt::format("{} processes are not whole replicas of {} (tensor {} x pipeline {})",
-                    processes, degrees, step.tensor, step.pipeline),
+        fmt::format(
+            "{} processes are not whole replicas of {} (tensor {} x context {} x pipeline {})",
+            processes, degrees, step.tensor, step.context, step.pipeline),
         fmt::format("'processes' must be a multiple of {}", degrees));
   }
   if (const YamlNode* batch = map.required("batch")) read_batch(reader, *batch, step);
-  step.sharding = step.data > 1 ? Sharding::Ddp : Sharding::None;
+  step.sharding = step.replicas() > 1 ? Sharding::Ddp : Sharding::None;
   fields.choice<Sharding>("sharding", step.sharding, sharding_words());
-  if (step.data == 1) step.sharding = Sharding::None;
+  if (step.replicas() == 1) step.sharding = Sharding::None;
   fields.flag("reshard_after_forward", step.reshard);
   read_ways(reader, map, step);
   fields.choice<bool>("loss", step.fused_loss, {{"separate", false}, {"fused", true}});

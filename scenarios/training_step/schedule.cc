@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 namespace foretrace::training {
@@ -19,8 +20,7 @@ class PipelineStage {
         decoder_{decoder},
         layout_{layout},
         out_{out},
-        bytes_{step.tokens() * step.model.hidden * decoder.stream_bytes() /
-               (step.sequence_parallel ? step.tensor : 1)} {}
+        bytes_{bytes_between(step, decoder)} {}
 
   void one_forward_one_backward() {
     const std::int64_t ahead = std::min(step_.passes, role_.stages - role_.stage);
@@ -85,33 +85,22 @@ class PipelineStage {
     ++backwards_;
   }
 
-  std::string one(const char* call, const char* buffer, const char* peer, char sign) const {
-    return fmt::format(
-        "{0}: {{id: {0}, buffer: {1}, size: {2}B, type: bfloat16, {3}: process {4} {5}}}", call,
-        buffer, bytes_, peer, sign, role_.distance);
-  }
   bool is_first() const { return role_.stage == 0; }
   bool is_last() const { return role_.stage + 1 == role_.stages; }
-  std::string sends_activations() const {
-    return is_last() ? "" : one("isend", "part", "dst", '+');
-  }
+  std::string sends_activations() const { return is_last() ? "" : send_to(role_.distance, bytes_); }
   std::string receives_activations() const {
-    return is_first() ? "" : one("irecv", "whole", "src", '-');
+    return is_first() ? "" : receive_from(-role_.distance, bytes_);
   }
-  std::string sends_gradients() const { return is_first() ? "" : one("isend", "part", "dst", '-'); }
+  std::string sends_gradients() const { return is_first() ? "" : send_to(-role_.distance, bytes_); }
   std::string receives_gradients() const {
-    return is_last() ? "" : one("irecv", "whole", "src", '+');
+    return is_last() ? "" : receive_from(role_.distance, bytes_);
   }
 
   void transfer(const std::string& first, const std::string& second, bool waits = true) {
-    if (first.empty() && second.empty()) return;
-    const bool both = !first.empty() && !second.empty();
-    const std::string work = waits ? "moved" : "sent";
-    out_.needs(bytes_, bytes_);
-    out_.host(FrameworkWork::Collective, both ? 2 : 1);
-    out_.line(fmt::format("batch_isend_irecv: {{group: pipeline, work: {}, ops: [{{{}}}{}]}}", work,
-                          first.empty() ? second : first, both ? ", {" + second + "}" : ""));
-    if (waits) out_.line(fmt::format("work_wait: {{work: {}}}", work));
+    const char* const work = waits ? "moved" : "sent";
+    const bool is_any = write_transfers({first, second}, work, out_);
+    if (is_any) out_.needs(bytes_, bytes_);
+    if (is_any && waits) out_.line(fmt::format("work_wait: {{work: {}}}", work));
   }
 
   const TrainingStep& step_;
@@ -119,17 +108,54 @@ class PipelineStage {
   Decoder& decoder_;
   Layout& layout_;
   Writer& out_;
-  std::int64_t bytes_;  ///< of the activations between two stages
+  std::int64_t bytes_;  ///< bytes_between()
   std::int64_t forwards_ = 0, backwards_ = 0;
 };
 
+std::string one_transfer(const char* call, std::string_view buffer, const char* peer,
+                         std::int64_t distance, std::int64_t bytes) {
+  return fmt::format(
+      "{0}: {{id: {0}, buffer: {1}, size: {2}B, type: bfloat16, {3}: process {4} {5}}}", call,
+      buffer, bytes, peer, distance < 0 ? '-' : '+', std::abs(distance));
+}
+
 }  // namespace
+
+std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder) {
+  return step.tokens() * step.model.hidden * decoder.stream_bytes() /
+         (step.sequence_parallel ? step.tensor : 1);
+}
+
+std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
+  return one_transfer("isend", buffer, "dst", distance, bytes);
+}
+
+std::string receive_from(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
+  return one_transfer("irecv", buffer, "src", distance, bytes);
+}
+
+bool write_transfers(const std::vector<std::string>& ops, std::string_view work, Writer& out) {
+  std::string text;
+  std::int64_t count = 0;
+  for (const std::string& op : ops) {
+    if (op.empty()) continue;
+    text += fmt::format("{}{{{}}}", count++ > 0 ? ", " : "", op);
+  }
+  if (count == 0) return false;
+  out.host(FrameworkWork::Collective, count);
+  out.line(fmt::format("batch_isend_irecv: {{group: pipeline, work: {}, ops: [{}]}}", work, text));
+  return true;
+}
 
 void write_passes(const TrainingStep& step, const StageRole& role, Decoder& decoder, Layout& layout,
                   Writer& out) {
   if (role.stages > 1) {
-    PipelineStage stage{step, role, decoder, layout, out};
-    step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
+    if (step.chunks > 1) {
+      write_interleaved(step, role, decoder, layout, out);
+    } else {
+      PipelineStage stage{step, role, decoder, layout, out};
+      step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
+    }
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);
     out.kernel("scale_gradients", KernelKind::Pointwise,

@@ -1,6 +1,10 @@
 // The order of a step's micro-batches on one pipeline stage.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "scenarios/training_step/layouts.h"
 
 namespace foretrace::training {
@@ -9,6 +13,21 @@ struct StageRole {
   std::int64_t stage = 0, stages = 1;
   std::int64_t distance = 1;  ///< processes from a stage to the next
 };
+
+/// Bytes of a micro-batch's activations between two stages.
+std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder);
+
+/// Operations of a batch with the process that is so far away.
+std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer = "part");
+std::string receive_from(std::int64_t distance, std::int64_t bytes,
+                         std::string_view buffer = "whole");
+/// One batch of all that are not empty, waited for by `work`; nothing where there are none. Returns
+/// whether there is one.
+bool write_transfers(const std::vector<std::string>& ops, std::string_view work, Writer& out);
+
+/// The passes of a stage of several chunks (interleaved.cc).
+void write_interleaved(const TrainingStep& step, const StageRole& role, Decoder& decoder,
+                       Layout& layout, Writer& out);
 
 /// All passes of a step, up to complete gradients.
 void write_passes(const TrainingStep& step, const StageRole& role, Decoder& decoder, Layout& layout,

@@ -22,6 +22,12 @@ inline const Words<Sharding>& sharding_words() {
   return kWords;
 }
 
+inline const Words<ContextExchange>& exchange_words() {
+  static const Words<ContextExchange> kWords{{"all_gather", ContextExchange::AllGather},
+                                             {"send_recv", ContextExchange::SendRecv}};
+  return kWords;
+}
+
 inline const Words<Recompute>& recompute_words() {
   static const Words<Recompute> kWords{
       {"none", Recompute::None}, {"selective", Recompute::Selective}, {"full", Recompute::Full}};

@@ -47,9 +47,11 @@ class Writer {
   void needs(std::int64_t input, std::int64_t output);
   std::int64_t largest_input() const { return largest_input_; }
   std::int64_t largest_output() const { return largest_output_; }
-  /// Rows for experts have buffers of their own: they are exchanged while gradients are reduced.
-  void needs_rows(std::int64_t bytes) { largest_rows_ = std::max(largest_rows_, bytes); }
-  std::int64_t largest_rows() const { return largest_rows_; }
+  /// What is exchanged while gradients are reduced or parameters gathered has buffers of its own.
+  void needs_own(const std::string& buffer, std::int64_t bytes) {
+    own_[buffer] = std::max(own_[buffer], bytes);
+  }
+  const std::map<std::string, std::int64_t>& own_buffers() const { return own_; }
   std::int64_t largest_operand() const { return largest_operand_; }  ///< bytes of a product's
 
  private:
@@ -61,7 +63,8 @@ class Writer {
   Moment now_;
   std::vector<Section> sections_{{}};
   std::map<std::string, std::string, std::less<>> groups_;
-  std::int64_t largest_operand_ = 2, largest_input_ = 2, largest_output_ = 2, largest_rows_ = 0;
+  std::map<std::string, std::int64_t> own_;
+  std::int64_t largest_operand_ = 2, largest_input_ = 2, largest_output_ = 2;
 };
 
 }  // namespace foretrace::training

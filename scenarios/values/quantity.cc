@@ -32,6 +32,12 @@ std::string describe(Unit unit) {
   return fmt::format("bytes^{} time^{}", unit.bytes, unit.time);
 }
 
+Parsed<Quantity> parse_constant(std::string_view text) {
+  return parse_quantity(text, [](std::string_view name) -> Parsed<Quantity> {
+    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
+  });
+}
+
 Parsed<Expr> to_expr(const Quantity& quantity, Unit unit) {
   const auto fail = [](std::string message, std::string hint = {}) {
     return tl::unexpected{QuantityError{std::move(message), std::move(hint), 0}};

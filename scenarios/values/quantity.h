@@ -35,6 +35,9 @@ using NameLookup = std::function<Parsed<Quantity>(std::string_view name)>;
 /// The whole `text` is one expression.
 Parsed<Quantity> parse_quantity(std::string_view text, const NameLookup& lookup);
 
+/// The whole `text` is one expression in which no name means anything: its value is a constant.
+Parsed<Quantity> parse_constant(std::string_view text);
+
 /// `x`, `x(i % 2)`, `x(d, k)`: a named object and its indices, plain numbers.
 struct ParsedReference {
   std::string name;

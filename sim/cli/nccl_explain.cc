@@ -74,10 +74,7 @@ Bytes parse_size(const std::string& text) {
   if (!written.empty() && written.find_first_not_of("0123456789") == std::string::npos) {
     written += "B";
   }
-  const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-  };
-  const Parsed<Quantity> parsed = parse_quantity(written, no_names);
+  const Parsed<Quantity> parsed = parse_constant(written);
   if (!parsed) throw UsageError{fmt::format("size {}: {}", text, parsed.error().message)};
   const double value = parsed->unit == kSize ? parsed->constant.convert_to<double>() : -1;
   if (value < 1 || value > 0x1p50 ||

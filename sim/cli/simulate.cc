@@ -138,7 +138,11 @@ int run_simulate(const SimulateOptions& options) {
   print_out("{}", region_table(timeline));
   if (training) {
     auto usage = sim::usage_of(timeline);
-    if (usage && left > 0) usage = sim::with_more_passes(*usage, timeline, program, left);
+    if (usage && left > 0) {
+      usage = sim::with_more_turns(
+          *usage, timeline, program,
+          static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
+    }
     if (left > 0) {
       print_out("\nabove {} of {} micro-batches; below the others, each as long as those alike\n",
                 training->step.passes - left, training->step.passes);

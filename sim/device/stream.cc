@@ -28,6 +28,10 @@ cost::Entry entry_of(const Work::What& what) {
 
 void StreamQueue::push(Work work) {
   ++issued_;
+  if (!std::holds_alternative<RecordWork>(work.what) &&
+      !std::holds_alternative<MarkerWork>(work.what)) {
+    last_work_ = issued_;
+  }
   if (legacy_ != nullptr) work.legacy_count = legacy_->issued();
   if (hardware_queue_ != nullptr) hardware_queue_->push(*this);
   queue_.push_back(std::move(work));

@@ -1,6 +1,7 @@
 // A CUDA stream: a queue of work that the device runs in order, one entry at a time.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -62,6 +63,11 @@ class StreamQueue final : Handler,
   std::uint64_t issued() const { return issued_; }
   std::uint64_t completed() const { return completed_; }
   std::uint64_t pending() const { return issued_ - completed_; }
+
+  /// The host learns that the first `count` entries have ended.
+  void seen_to(std::uint64_t count) { seen_ = std::max(seen_, count); }
+  /// Whether it was given work that the host does not know to have ended.
+  bool has_unseen_work() const { return last_work_ > seen_; }
 
   /// Wakes `waiter` once `count` entries have completed. Only when they have not yet.
   void wait_for_count(std::uint64_t count, Waiter& waiter);
@@ -131,6 +137,8 @@ class StreamQueue final : Handler,
   TimePoint began_{};
   std::uint64_t issued_ = 0;
   std::uint64_t completed_ = 0;
+  std::uint64_t last_work_ = 0;  ///< the last entry that is more than an event or a place in order
+  std::uint64_t seen_ = 0;
   std::vector<std::pair<std::uint64_t, Waiter*>> waiters_;
 };
 

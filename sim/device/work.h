@@ -34,7 +34,8 @@ struct Ticket {
   bool timed = true;        ///< it takes a time stamp
   TimePoint when{};
   Execution record;
-  const StreamQueue* stream{};  ///< where it was recorded
+  StreamQueue* stream{};      ///< where it was recorded
+  std::uint64_t entries = 0;  ///< of the stream, before it
   std::vector<Waiter*> waiters;
   std::uint32_t references = 0;
 

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "models/machine/reading.h"
-#include "models/what_if/what_if.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"

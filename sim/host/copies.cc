@@ -147,7 +147,8 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
   const BufferId id = host.resolve(variables_);
   if (to_device) {
     copy.from_cache = read_from_cache(id, size);
-    copy.from_core = copy.from_cache && !synchronous && size <= cost::kCoreCache;
+    Reading read{machine_};
+    copy.from_core = copy.from_cache && !synchronous && cost::is_in_core(read, size);
   } else {
     copy.to_fresh = buffer(host).memory == MemoryKind::FreshPageable;
     touched(id, size, false);

@@ -186,6 +186,7 @@ void HostThread::run(const EventRecord& op) {
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
+  ticket->entries = queue.issued();
   ticket->timed = program_.events[op.event.resolve(variables_).value].timing;
   process_.events[op.event.resolve(variables_).value] = ticket;
   push(queue, call.time, cost::Entry::NoTime, RecordWork{std::move(ticket)});
@@ -205,6 +206,7 @@ void HostThread::run(const StreamWaitEvent& op) {
 }
 
 void HostThread::wait_for_event(Ticket* ticket, const std::string& name) {
+  if (ticket != nullptr && ticket->stream != nullptr) ticket->stream->seen_to(ticket->entries);
   if (ticket != nullptr && !ticket->done) {
     ticket->waiters.push_back(this);
     pending_wakes_ = 1;
@@ -219,7 +221,21 @@ void HostThread::run(const EventSynchronize& op) {
   wait_for_event(process_.events[id.value].get(), program_.events[id.value].name);
 }
 
-void HostThread::run(const EventQuery&) { take(price(begin_call(Param::HostQuery))); }
+/// An event that has completed tells how far its stream is. The driver looks further while any
+/// stream of the device was given work since (tests/hw/causes/event_queries.yaml).
+cost::Call HostThread::query(const TicketRef& ticket) {
+  cost::Call call = begin_call(Param::HostQuery);
+  if (ticket == nullptr || !ticket->done || ticket->stream == nullptr) return call;
+  ticket->stream->seen_to(ticket->entries);
+  World::for_each_stream(process_, ticket->stream->declared().device, [&](StreamQueue& queue) {
+    call.finds_later_work |= queue.has_unseen_work();
+  });
+  return call;
+}
+
+void HostThread::run(const EventQuery& op) {
+  take(price(query(process_.events[op.event.resolve(variables_).value])));
+}
 void HostThread::run(const StreamQuery&) { take(price(begin_call(Param::HostQuery))); }
 void HostThread::run(const EventElapsedTime& op) {
   const TicketRef& start = process_.events[op.start.resolve(variables_).value];
@@ -235,10 +251,10 @@ void HostThread::run(const EventElapsedTime& op) {
 void HostThread::run(const EventWaitFor& op) {
   const EventId id = op.event.resolve(variables_);
   const TicketRef& ticket = process_.events[id.value];
-  const cost::Call query = begin_call(Param::HostQuery);
+  const cost::Call call = query(ticket);
   const TimePoint now = engine_.now();
   if (ticket == nullptr || ticket->done) {
-    take(price(query));
+    take(price(call));
     return;
   }
   const Duration timeout = op.timeout.eval(variables_);
@@ -249,7 +265,7 @@ void HostThread::run(const EventWaitFor& op) {
   }
   retry_ = true;
   Reading read{machine_};
-  const Duration next = cost::poll_time(read, query, op.poll.eval(variables_));
+  const Duration next = cost::poll_time(read, call, op.poll.eval(variables_));
   engine_.queue().at(now + next, *this, kReturn);
 }
 
@@ -286,6 +302,13 @@ HostThread::Priced HostThread::sized_call(Param call, Param rate, const BufferRe
                made.is_first);
 }
 
+HostThread::Priced HostThread::memory_call(SizedCall by_cuda, SizedCall by_nccl,
+                                           const BufferRef& memory) {
+  const bool is_nccls = buffer(memory).by_nccl && machine_.has(by_nccl.call);
+  const SizedCall made = is_nccls ? by_nccl : by_cuda;
+  return sized_call(made.call, made.rate, memory);
+}
+
 void HostThread::freed(std::uint32_t device, Bytes size) {
   Reading read{machine_};
   TimePoint& cleared = process_.cleared[device];
@@ -305,9 +328,8 @@ Duration HostThread::trim_pool(std::uint32_t device) {
 }
 
 void HostThread::run(const Malloc& op) {
-  const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemAlloc);
-  Priced call = by_nccl ? sized_call(Param::NcclMemAlloc, Param::NcclMemAllocPerByte, op.buffer)
-                        : sized_call(Param::HostMalloc, Param::HostMallocPerByte, op.buffer);
+  Priced call = memory_call({Param::HostMalloc, Param::HostMallocPerByte},
+                            {Param::NcclMemAlloc, Param::NcclMemAllocPerByte}, op.buffer);
   call.time += until_cleared(buffer(op.buffer).device);
   take(call);
 }
@@ -320,9 +342,8 @@ void HostThread::run(const Free& op) {
     block({}, Duration{0}, fmt::format("device {} to end its work (cudaFree)", device));
     return;
   }
-  const bool by_nccl = buffer(op.buffer).by_nccl && machine_.has(Param::NcclMemFree);
-  const Priced call = by_nccl ? sized_call(Param::NcclMemFree, Param::NcclMemFreePerByte, op.buffer)
-                              : sized_call(Param::HostFree, Param::HostFreePerByte, op.buffer);
+  const Priced call = memory_call({Param::HostFree, Param::HostFreePerByte},
+                                  {Param::NcclMemFree, Param::NcclMemFreePerByte}, op.buffer);
   freed(device, buffer(op.buffer).size);
   take(call);
 }

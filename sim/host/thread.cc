@@ -175,6 +175,7 @@ void HostThread::returned() {
 }
 
 void HostThread::wait_for_stream(StreamQueue& stream) {
+  stream.seen_to(stream.issued());
   if (stream.pending() == 0) return;
   stream.wait_for_count(stream.issued(), *this);
   ++pending_wakes_;
@@ -205,8 +206,7 @@ cost::Call HostThread::begin_call(Param param) {
   const auto kind = static_cast<std::size_t>(param);
   call.is_first = !called_before_[kind];
   // PyTorch's calls were measured in two processes at once.
-  const bool plain = machine_.has(param) && machine_.call_time(param) == machine_.time(param);
-  if (!call.is_inner && plain) call.processes = program_.processes - 1;
+  if (!call.is_inner && !machine_.is_replaced(param)) call.processes = program_.processes - 1;
   called_before_[kind] = true;
   auto& until = process_.in_call_until;
   if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;

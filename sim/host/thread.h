@@ -113,6 +113,11 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool switches_to(std::uint32_t device);
   /// Of a call whose time grows with a buffer's size.
   Priced sized_call(Param call, Param rate, const BufferRef& memory);
+  struct SizedCall {
+    Param call, rate;
+  };
+  /// The call of CUDA; of NCCL's memory NCCL's, where the machine knows what it costs.
+  Priced memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory);
   bool queue_full(StreamQueue& stream);
   /// Memory of a device is given back, or asked for: until it is cleared.
   void freed(std::uint32_t device, Bytes size);
@@ -150,6 +155,8 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// Returns `fixed` after what it began; `alone`: what it takes when nobody shares.
   void use_node(Priced alone, Param fixed, const char* what);
   void wait_for_event(Ticket* ticket, const std::string& name);
+  /// Asks whether `ticket` is done; null: the event was never recorded.
+  cost::Call query(const TicketRef& ticket);
   bool is_pinned(const BufferRef& ref) const;
   /// A kernel or a copy that is queued now goes through so much of these: what is in between
   /// decides what it finds in the level-2 cache. Memory of other devices, or of the host, is not

@@ -30,7 +30,9 @@ struct Question {
 
 struct Layout {
   std::int64_t gpus = 1, tensor = 1, pipeline = 1, data = 1;
-  std::int64_t expert = 1;  ///< of the data parallel ranks, those that share a layer's experts
+  std::int64_t context = 1;      ///< neighbours that split each sequence
+  std::int64_t interleaved = 1;  ///< chunks of a pipeline stage
+  std::int64_t expert = 1;       ///< neighbours that share a layer's experts
   std::int64_t micro_batch = 1, passes = 1;
   training::Sharding sharding = training::Sharding::None;
   bool reduce_every_pass = false;  ///< FSDP: gradients are scattered behind every micro-batch
@@ -46,7 +48,9 @@ std::string short_name(const Layout& layout);
 std::map<std::string, std::string> choices_of(const Layout& layout);
 
 /// All that divide evenly. Tensor parallel groups stay within a node and split sequences and the
-/// loss, too; so do groups that share experts; micro-batches are of 1, 2 or 4 sequences; replicas
+/// loss, too; so do groups that share experts; sequences are split where parts of 8192 tokens are
+/// left; stages are interleaved by two or four where there are fewer than eight micro-batches for
+/// each stage; micro-batches are of 1, 2 or 4 sequences; replicas
 /// share the optimizer (zero1), or parameters as well (fsdp). What else must hold is the reader's
 /// to say.
 std::vector<Layout> layouts(const Question& question, std::int64_t gpus);

@@ -18,20 +18,6 @@ namespace {
 
 constexpr const char* kFile = "plan";
 
-/// The longest process' last step.
-const RegionSamples& last_step(const Timeline& timeline) {
-  const RegionSamples* longest = nullptr;
-  for (const RegionSamples& region : timeline.regions) {
-    if (region.name != "step") continue;
-    const bool later = longest == nullptr || region.instance > longest->instance;
-    const bool longer = longest != nullptr && region.instance == longest->instance &&
-                        region.samples_ns.front() > longest->samples_ns.front();
-    if (later || longer) longest = &region;
-  }
-  if (longest == nullptr) throw UsageError{"no step ended"};
-  return *longest;
-}
-
 /// Mean over processes of the share of their last step in which only transfers between stages run.
 double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t window_ns) {
   std::vector<std::uint32_t> processes;
@@ -104,7 +90,10 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
   }
 }
 
-std::int64_t settled_passes(const Layout& layout) { return layout.pipeline + 4; }
+std::int64_t settled_passes(const Layout& layout) {
+  constexpr std::int64_t kTurns = 6;  // of interleaved stages (sim/training/passes.cc)
+  return layout.interleaved > 1 ? kTurns * layout.pipeline : layout.pipeline + 4;
+}
 
 Prediction predict(const Question& question, const Machine& machine, const Layout& layout,
                    std::int64_t most_passes, std::optional<explain::Cause> without) {
@@ -113,26 +102,29 @@ Prediction predict(const Question& question, const Machine& machine, const Layou
   const auto [program, timeline] =
       simulated(scenario_text(question, layout, all ? std::nullopt : std::optional{passes}),
                 machine, without);
-  const RegionSamples& step = last_step(timeline);
+  const RegionSamples* const step = sim::last_step(timeline);
+  if (step == nullptr) throw UsageError{"no step ended"};
   auto usage = sim::usage_of(timeline);
   FORETRACE_CHECK(usage.has_value(), "a step that ended has a usage");
+  const double turn = layout.interleaved > 1 ? static_cast<double>(layout.pipeline) : 1;
   Prediction prediction;
   prediction.simulated_passes = passes;
-  if (const auto next = sim::with_more_passes(*usage, timeline, program, 1)) {
+  if (const auto next = sim::with_more_turns(*usage, timeline, program, 1 / turn)) {
     prediction.next_pass = next->seconds - usage->seconds;
   }
   if (!all) {
-    usage = sim::with_more_passes(*usage, timeline, program, layout.passes - passes);
+    usage = sim::with_more_turns(*usage, timeline, program,
+                                 static_cast<double>(layout.passes - passes) / turn);
     FORETRACE_CHECK(usage.has_value(), "settled passes have a loop of three");
   }
   prediction.seconds = usage->seconds;
-  prediction.low = step.low_factor;
-  prediction.high = step.high_factor;
+  prediction.low = step->low_factor;
+  prediction.high = step->high_factor;
   prediction.computing = usage->computing;
   prediction.exposed = usage->exposed;
   prediction.idle = usage->idle;
   if (layout.pipeline > 1) {
-    prediction.bubble = bubble_of(timeline, step.instance, step.samples_ns.front());
+    prediction.bubble = bubble_of(timeline, step->instance, step->samples_ns.front());
   }
   return prediction;
 }

@@ -29,7 +29,7 @@ Json values_of(const Question& question, const Answer& answer, const Row& row, s
               {"machine", answer.machine},
               {"gpus", layout.gpus}};
   for (const auto& [name, value] : choices_of(layout)) values[name] = value;
-  for (const char* name : {"tensor", "pipeline", "expert", "micro"}) {
+  for (const char* name : {"tensor", "context", "pipeline", "virtual", "expert", "micro"}) {
     values[name] = std::stoll(values[name].get<std::string>());
   }
   values["data"] = layout.data;

@@ -1,3 +1,5 @@
+#include "sim/sweep/page.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include "reports/page/sections.h"
 #include "reports/table/text_table.h"
 #include "scenarios/values/quantity.h"
-#include "sim/sweep/table.h"
 
 namespace foretrace::sweep {
 namespace {
@@ -28,11 +29,8 @@ std::optional<double> number_in(const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   const std::string rest{end};
   if (end != text.c_str() && (rest.empty() || rest == "x")) return value;
-  const NameLookup no_names = [](std::string_view) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{"no name means anything here", {}, 0}};
-  };
-  const auto parsed = parse_quantity(text, no_names);
-  if (!parsed || !parsed->is_constant()) return {};
+  const auto parsed = parse_constant(text);
+  if (!parsed) return {};
   return parsed->constant.convert_to<double>();
 }
 

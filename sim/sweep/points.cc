@@ -34,11 +34,8 @@ std::vector<std::string> split(const std::string& text, char at) {
 
 /// A range's end or step; none where the text is no quantity.
 std::optional<Quantity> quantity(const std::string& text) {
-  const NameLookup no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' means nothing here", name), {}, 0}};
-  };
-  auto parsed = parse_quantity(text, no_names);
-  if (!parsed || !parsed->is_constant()) return {};
+  auto parsed = parse_constant(text);
+  if (!parsed) return {};
   return *parsed;
 }
 

@@ -1,4 +1,4 @@
-// A sweep's rows as a CSV table, a column for each axis and each region; and as a page.
+// A sweep's rows as a CSV table, a column for each axis and each region.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,9 +13,5 @@ namespace foretrace::sweep {
 /// that `against` names in NAME.ratio, the band of that in NAME.ratio_low and NAME.ratio_high. What
 /// a row lacks is empty.
 std::string csv_of(const std::vector<nlohmann::ordered_json>& rows);
-
-/// One self-contained HTML file: for each region a curve over the first axis of numbers, one for
-/// each combination of the others, and all rows with their ratios.
-std::string page_of(const Sweep& sweep, const std::vector<nlohmann::ordered_json>& rows);
 
 }  // namespace foretrace::sweep

@@ -34,16 +34,23 @@ training::TrainingStep with_fewer_passes(const training::TrainingStep& step) {
   constexpr std::int64_t kAlone = 6;   // without a pipeline: four of them alike
   constexpr std::int64_t kLeast = 16;  // for short pipelines
   constexpr std::int64_t kSteady = 8;  // beyond those that fill a pipeline
+  constexpr std::int64_t kTurns = 6;   // of interleaved stages: three of them a loop
   training::TrainingStep fewer = step;
   if (step.schedule == training::Schedule::GPipe && step.pipeline > 1) return fewer;
-  fewer.passes = std::min(step.passes,
-                          step.pipeline == 1 ? kAlone : std::max(kLeast, step.pipeline + kSteady));
+  fewer.passes =
+      std::min(step.passes, step.chunks > 1      ? kTurns * step.pipeline
+                            : step.pipeline == 1 ? kAlone
+                                                 : std::max(kLeast, step.pipeline + kSteady));
   fewer.steps = training::steps_of(step);
   return fewer;
 }
 
-std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline& timeline,
-                                          const Program& program, std::int64_t passes) {
+std::int64_t passes_of_turn(const training::TrainingStep& step) {
+  return step.chunks > 1 ? step.pipeline : 1;
+}
+
+std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline& timeline,
+                                         const Program& program, double turns) {
   const auto product = product_of_loop(program, timeline);
   if (!product) return std::nullopt;
   // Stages end their steps together: of those the one that the others wait for.
@@ -63,7 +70,7 @@ std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline
   const std::int64_t from = begins[begins.size() / 2], to = begins.back();
   const auto count = static_cast<double>(begins.size() - 1 - begins.size() / 2);
   const StepUsage steady = usage_between(timeline, here.process, from, to);
-  const double more = steady.seconds / count * static_cast<double>(passes);
+  const double more = steady.seconds / count * turns;
   StepUsage all = here;
   all.seconds = usage.seconds + more;
   const auto mixed = [&](double simulated, double further) {

@@ -15,9 +15,13 @@ namespace foretrace::sim {
 /// steadily and empty it again.
 training::TrainingStep with_fewer_passes(const training::TrainingStep& step);
 
-/// The usage of a step with `passes` more than were simulated, each as long as those of the second
-/// half of the longest loop were on average. Empty where no loop has three passes.
-std::optional<StepUsage> with_more_passes(const StepUsage& usage, const Timeline& timeline,
-                                          const Program& program, std::int64_t passes);
+/// Micro-batches of a turn of the loop that a step's passes are: interleaved stages take as many at
+/// once as there are stages.
+std::int64_t passes_of_turn(const training::TrainingStep& step);
+
+/// The usage of a step with so many turns more than were simulated, each as long as those of the
+/// second half of the longest loop were on average. Empty where no loop has three.
+std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline& timeline,
+                                         const Program& program, double turns);
 
 }  // namespace foretrace::sim

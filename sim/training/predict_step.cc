@@ -19,13 +19,14 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
   if (!verdict.fits) return predicted;
   const training::TrainingStep fewer = with_fewer_passes(step);
   const std::int64_t left = step.passes - fewer.passes;
+  const double turns = static_cast<double>(left) / static_cast<double>(passes_of_turn(step));
   const std::string text = fmt::format(
       "schema_version: 1\nname: {}\n{}", name,
       left > 0 ? training::expand(fewer, training::Ranks::OneOfEach).text : expansion.text);
   const Program program = read_expanded(text, name);
   const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
   auto usage = usage_of(timeline);
-  if (usage && left > 0) usage = with_more_passes(*usage, timeline, program, left);
+  if (usage && left > 0) usage = with_more_turns(*usage, timeline, program, turns);
   if (usage) {
     predicted.seconds = usage->seconds;
     predicted.computing = usage->computing;

@@ -33,13 +33,11 @@ std::int64_t length(const std::vector<Interval>& spans) {
   return sum;
 }
 
-struct Window {
-  std::uint32_t process = 0;
-  Interval time{};
-};
+std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
 
-/// The last step ends where the last span of its process does.
-std::optional<Window> last_step(const Timeline& timeline, std::optional<std::uint32_t> process) {
+}  // namespace
+
+const RegionSamples* last_step(const Timeline& timeline, std::optional<std::uint32_t> process) {
   const RegionSamples* slowest = nullptr;
   for (const RegionSamples& region : timeline.regions) {
     if (region.name != "step" || region.process != process.value_or(region.process)) continue;
@@ -48,22 +46,17 @@ std::optional<Window> last_step(const Timeline& timeline, std::optional<std::uin
                         region.samples_ns.front() > slowest->samples_ns.front();
     if (later || slower) slowest = &region;
   }
-  if (slowest == nullptr) return std::nullopt;
-  std::int64_t end = 0;
-  for (const Span& span : timeline.spans) {
-    if (timeline.lanes[span.lane].process == slowest->process) end = std::max(end, span.end_ns);
-  }
-  return Window{slowest->process, {end - slowest->samples_ns.front(), end}};
+  return slowest;
 }
 
-std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
-
-}  // namespace
-
 std::optional<StepUsage> usage_of(const Timeline& timeline, std::optional<std::uint32_t> process) {
-  const auto window = last_step(timeline, process);
-  if (!window) return std::nullopt;
-  return usage_between(timeline, window->process, window->time.first, window->time.second);
+  const RegionSamples* const step = last_step(timeline, process);
+  if (step == nullptr) return std::nullopt;
+  std::int64_t end = 0;  // where the last span of its process ends
+  for (const Span& span : timeline.spans) {
+    if (timeline.lanes[span.lane].process == step->process) end = std::max(end, span.end_ns);
+  }
+  return usage_between(timeline, step->process, end - step->samples_ns.front(), end);
 }
 
 StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,

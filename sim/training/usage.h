@@ -21,6 +21,9 @@ struct StepUsage {
   std::int64_t begin_ns = 0;  ///< of its last step
 };
 
+/// The slowest process's last step, or that of `process`; null where no region `step` has ended.
+const RegionSamples* last_step(const Timeline& timeline, std::optional<std::uint32_t> process = {});
+
 /// Empty where the timeline has no region `step`. Of `process`, where it is given, instead.
 std::optional<StepUsage> usage_of(const Timeline& timeline,
                                   std::optional<std::uint32_t> process = {});

@@ -16,15 +16,21 @@ const std::string kTwoLayers = R"({"model_type": "llama", "num_hidden_layers": 2
  "hidden_size": 1024, "num_attention_heads": 16, "num_key_value_heads": 4,
  "intermediate_size": 4096, "vocab_size": 8192, "tie_word_embeddings": false})";
 
-const std::string kPlan = "foretrace plan config.json --global-batch 32 --sequence 512 ";
+Ran plan_two_layers(const Scratch& scratch, const std::string& rest) {
+  scratch.write("config.json", kTwoLayers);
+  return scratch.run("foretrace plan config.json --global-batch 32 --sequence 512 " + rest);
+}
+
+/// One layout for each degree of tensor parallelism.
+const std::string kFew =
+    " --keep recompute=none --keep micro=2 --keep sharding=zero1 --keep pipeline=1 --top 1 "
+    "-o p.html -o p.csv ";
 
 TEST(PlanCommand, WritesARowThatSimulateReproduces) {
   const Scratch scratch;
-  scratch.write("config.json", kTwoLayers);
-  const Ran ran = scratch.run(
-      kPlan +
-      "--gpus 8,16 --keep recompute=none --keep micro=2 --keep sharding=zero1 --keep pipeline=1 "
-      "--top 1 --cost-per-gpu-hour 2.5 -o p.html -o p.json -o p.csv --write-scenario 1 best.yaml");
+  const Ran ran = plan_two_layers(
+      scratch,
+      "--gpus 8,16" + kFew + "--cost-per-gpu-hour 2.5 -o p.json --write-scenario 1 best.yaml");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("MFU: 6 FLOPs for each token and parameter"));
   EXPECT_THAT(ran.out, HasSubstr("products.half.peak"));
@@ -61,11 +67,8 @@ TEST(PlanCommand, WritesARowThatSimulateReproduces) {
 
 TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
   const Scratch scratch;
-  scratch.write("config.json", kTwoLayers);
-  const Ran ran = scratch.run(
-      kPlan +
-      "--gpus 16 --also nic=0.1x --keep recompute=none --keep micro=2 --keep sharding=zero1 "
-      "--keep pipeline=1 --keep tensor=1 --top 1 -o p.html -o p.csv --write-scenario 2 slow.yaml");
+  const Ran ran = plan_two_layers(
+      scratch, "--gpus 16 --also nic=0.1x --keep tensor=1" + kFew + "--write-scenario 2 slow.yaml");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("row 2: foretrace simulate slow.yaml --machine h100-nvswitch-8 "
                                  "--with \"nic=0.1x\" --one-of-each"));
@@ -77,10 +80,9 @@ TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
 
 TEST(PlanCommand, SaysWhatIsWrong) {
   const Scratch scratch;
-  scratch.write("config.json", kTwoLayers);
-  EXPECT_THAT(scratch.run(kPlan + "--gpus 7 --keep tensor=2").err,
+  EXPECT_THAT(plan_two_layers(scratch, "--gpus 7 --keep tensor=2").err,
               HasSubstr("no layout of 7 GPUs divides 32 sequences"));
-  const Ran keep = scratch.run(kPlan + "--gpus 8 --keep tensors=2");
+  const Ran keep = plan_two_layers(scratch, "--gpus 8 --keep tensors=2");
   EXPECT_EQ(keep.exit_code, 2);
   EXPECT_THAT(keep.err, HasSubstr("pipeline, recompute, sharding, tensor"));
   const Ran model = scratch.run("foretrace plan llama3-70 --gpus 8");

@@ -8,10 +8,7 @@
 
 Columns and rules are those of make_shapes.py; a third is held out (judge).
 """
-import hashlib
-import pathlib
-
-from make_shapes import BYTES, COLUMNS, LARGEST_FLOP, Random
+from make_shapes import BYTES, LARGEST_FLOP, shapes, write
 
 HIDDEN = [768, 1024, 1280, 1536, 1600, 2048, 2560, 3072, 4096, 5120]
 
@@ -45,7 +42,7 @@ def packed(rnd, dtype, order):
 
 def small(rnd, dtype, order):
     m, k = (8 * rnd.log(4, 96) for _ in "mk")
-    return (m, rnd.log(16, 768), k, dtype, dtype, "N", "N", 1, 0, "small, whole 16 bytes")
+    return (m, rnd.log(16, 768), k, dtype, dtype, "N", "N", 1, 0, "small; whole 16 bytes")
 
 
 def batch(rnd, dtype, order):
@@ -67,32 +64,11 @@ PLAN = [("bfloat16", packed, 100), ("float16", packed, 36), ("float32", packed, 
         ("float64", batch, 8)]
 
 
-def shapes():
-    rnd = Random(11.5)
-    known = set()
-    for dtype, family, wanted in PLAN:
-        order = made = 0
-        while made < wanted:
-            *shape, note = family(rnd, dtype, order)
-            order += 1
-            m, n, k, _, _, _, _, count, _ = shape
-            key = ",".join(map(str, shape))
-            too_large = 8 * m * n * k * count > LARGEST_FLOP[dtype] or m * n * count * BYTES[dtype] > 2**30
-            aligned = family is packed and dtype != "float32" and not unaligned(m, k, dtype)
-            if too_large or aligned or key in known:
-                continue
-            known.add(key)
-            made += 1
-            held_out = hashlib.sha256(key.encode()).digest()[0] % 3 == 0
-            yield f"{key},{family.__name__},{'judge' if held_out else 'fit'},{note}"
-
-
-def main():
-    lines = list(shapes())
-    path = pathlib.Path(__file__).with_name("more_shapes.csv")
-    path.write_text("\n".join([COLUMNS, *lines]) + "\n")
-    print(f"{len(lines)} products")
+def is_left_out(family, shape):
+    m, n, k, dtype, _, _, _, count, _ = shape
+    too_large = 8 * m * n * k * count > LARGEST_FLOP[dtype] or m * n * count * BYTES[dtype] > 2**30
+    return too_large or (family is packed and dtype != "float32" and not unaligned(m, k, dtype))
 
 
 if __name__ == "__main__":
-    main()
+    write("more_shapes.csv", shapes(PLAN, 11.5, is_left_out))

@@ -166,17 +166,17 @@ PLAN = [  # (type, family, how many)
 ]
 
 
-def shapes():
-    rnd = Random(11)
+def shapes(plan, seed, is_left_out):
+    """The lines of a table: of each (type, family, how many) in `plan`, those that are new and not left out."""
+    rnd = Random(seed)
     known = set()
-    for dtype, family, wanted in PLAN:
+    for dtype, family, wanted in plan:
         order = made = 0
         while made < wanted:
             *shape, note = family(rnd, dtype, order)
             order += 1
-            m, n, k, _, _, _, _, batch, _ = shape
             key = ",".join(map(str, shape))
-            if 2 * m * n * k * batch > LARGEST_FLOP[dtype] or key in known:
+            if is_left_out(family, shape) or key in known:
                 continue
             known.add(key)
             made += 1
@@ -185,12 +185,16 @@ def shapes():
             yield f"{key},{name},{'judge' if held_out else 'fit'},{note}"
 
 
-def main():
-    lines = list(shapes())
-    path = pathlib.Path(__file__).with_name("shapes.csv")
-    path.write_text("\n".join([COLUMNS, *lines]) + "\n")
+def write(name, lines):
+    lines = list(lines)
+    pathlib.Path(__file__).with_name(name).write_text("\n".join([COLUMNS, *lines]) + "\n")
     print(f"{len(lines)} products")
 
 
+def is_too_large(family, shape):
+    m, n, k, dtype, _, _, _, batch, _ = shape
+    return 2 * m * n * k * batch > LARGEST_FLOP[dtype]
+
+
 if __name__ == "__main__":
-    main()
+    write("shapes.csv", shapes(PLAN, 11, is_too_large))

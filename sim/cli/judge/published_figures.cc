@@ -13,10 +13,7 @@ namespace {
 
 /// A time with its unit, in ns; empty for anything else.
 std::optional<double> time_ns(const std::string& text) {
-  const auto no_names = [](std::string_view name) -> Parsed<Quantity> {
-    return tl::unexpected{QuantityError{fmt::format("'{}' is not a time", name), "", 0}};
-  };
-  const auto parsed = parse_quantity(text, no_names);
+  const auto parsed = parse_constant(text);
   if (!parsed || parsed->unit != kTime || parsed->constant <= 0) return std::nullopt;
   return parsed->constant.convert_to<double>() / 1e3;
 }

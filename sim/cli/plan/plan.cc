@@ -191,8 +191,8 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command
       .add_option(
           "--keep", options->keep,
-          "Only layouts with this tensor, pipeline, expert, micro, sharding or recompute; may "
-          "be repeated")
+          "Only layouts with this tensor, context, pipeline, virtual, expert, micro, sharding or "
+          "recompute; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command.add_option("--top", options->top, "Rows for each number of GPUs")

@@ -18,6 +18,7 @@
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/sweep/page.h"
 #include "sim/sweep/run.h"
 #include "sim/sweep/table.h"
 

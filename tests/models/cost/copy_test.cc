@@ -29,6 +29,8 @@ const Machine& copy_machine() {
                                               {PageableH2dBase, 5e-6},
                                               {PageableH2dBandwidth, 10e9},
                                               {PageableH2dCached, 20e9},
+                                              {PageableH2dCore, 25e9},
+                                              {CoreCache, 2'000'000},
                                               {PageableD2hBandwidth, 20e9},
                                               {PageableD2hFirst, 200'000},
                                               {PageableD2hFirstBandwidth, 5e9},
@@ -53,13 +55,15 @@ TEST(CopyTime, OfPageableMemoryDependsOnWhereItsDataAre) {
   EXPECT_EQ(answer(copy_machine(), copy_time,
                    Copy{.route = Route::PageableToDevice, .size = kMegabyte, .from_cache = true}),
             52_us);
-  // 830 kB at 20 GB/s: 41.5 us.
   EXPECT_EQ(answer(copy_machine(), copy_time,
                    Copy{.route = Route::PageableToDevice,
                         .size = kMegabyte,
                         .from_cache = true,
                         .from_core = true}),
-            43'500_ns);
+            42_us);
+  Reading read{copy_machine()};
+  EXPECT_TRUE(is_in_core(read, Bytes{2'000'000}));
+  EXPECT_FALSE(is_in_core(read, Bytes{2'000'001}));
   // The first 200 kB at 5 GB/s on their own are 40 us, the other 800 kB at 20 GB/s 40 us.
   EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::DeviceToPageable, kMegabyte}), 83_us);
   EXPECT_EQ(answer(copy_machine(), copy_time,

@@ -17,6 +17,7 @@ const Machine& host_machine() {
                                               {HostFirstCall, 1e-6},
                                               {HostFirstGemm, 20e-6},
                                               {HostContention, 0.5},
+                                              {HostBesideProcess, 0.12},
                                               {HostSetDevice, 0.25e-6},
                                               {HostCapture, 2e-6},
                                               {HostQuery, 3e-6}});
@@ -46,6 +47,7 @@ TEST(MemsetTime, OfLittleMemoryLaunchesNoKernel) {
 
 TEST(MallocAsyncTime, GrowsWhenThePoolDoes) {
   const Machine machine = machine_of({{HostMallocAsync, 1e-6},
+                                      {HostMallocBesideProcess, 0.5},
                                       {HostPoolGrow, 40e-6},
                                       {HostPoolGrowBandwidth, 1e12},
                                       {HostPoolTrim, 20e-6},
@@ -84,9 +86,14 @@ TEST(CallTime, ThatQueuesWorkIsAnEighthLongerBesideOtherProcesses) {
   const Machine machine = host_machine();
   EXPECT_EQ(answer(machine, call_time, Call{.param = HostLaunchKernel, .processes = 1}), 4480_ns);
   EXPECT_EQ(answer(machine, call_time, Call{.param = HostLaunchKernel, .processes = 7}), 4480_ns);
-  EXPECT_EQ(
-      answer(machine_of({{HostQuery, 3e-6}}), call_time, Call{.param = HostQuery, .processes = 1}),
-      3_us);
+  EXPECT_EQ(answer(machine, call_time, Call{.param = HostQuery, .processes = 1}), 3_us)
+      << "it queues nothing";
+}
+
+TEST(CallTime, OfAQueryBesideLaterWorkIsLongerWhereTheMachineSaysSo) {
+  const Call call{.param = HostQuery, .finds_later_work = true};
+  EXPECT_EQ(answer(machine_of({{HostQuery, 3e-6}, {HostQueryLater, 2e-6}}), call_time, call), 5_us);
+  EXPECT_EQ(answer(machine_of({{HostQuery, 3e-6}}), call_time, call), 3_us);
 }
 
 TEST(CallTime, OfAnotherDeviceHasASwitchThatNobodyHoldsUp) {
@@ -109,7 +116,8 @@ TEST(CallTime, IsPythonsOnlyWhereTheProgramCalls) {
 
 TEST(SizedCallTime, IsAFixedPartAndBytesOverARate) {
   // 10 us and 1 MB at 100 GB/s, which are 10 us more.
-  const Machine allocates = machine_of({{HostMalloc, 10e-6}, {HostMallocPerByte, 100e9}});
+  const Machine allocates =
+      machine_of({{HostMalloc, 10e-6}, {HostMallocPerByte, 100e9}, {HostMallocBesideProcess, 0.5}});
   EXPECT_EQ(answer(allocates, sized_call_time, Call{.param = HostMalloc}, HostMallocPerByte,
                    Bytes{1'000'000}),
             20_us);

@@ -222,5 +222,39 @@ threads:
   EXPECT_GE(t.regions[0].high_factor, 1);
 }
 
+TEST(EventQuery, OfACompletedEventIsLongerUntilTheHostHasSeenLaterWorkEnd) {
+  Machine machine = unit_machine();
+  machine.set(Param::HostQueryLater, {3e-6, 0, ParameterClass::Assumed, "", ""});
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+events: {e: {}, later: {}, after_it: {}}
+threads:
+  main:
+    - spin: {stream: a, duration: 10us}
+    - event_record: {stream: a, event: e}
+    - event_query: {id: pending, event: e}
+    - host_compute: {duration: 20us}
+    - event_record: {stream: a, event: after_it}
+    - event_query: {id: alone, event: e}
+    - spin: {stream: b, duration: 10us}
+    - event_query: {id: beside, event: e}
+    - host_compute: {duration: 20us}
+    - event_query: {id: not_seen, event: e}
+    - event_record: {stream: b, event: later}
+    - event_synchronize: {event: later}
+    - event_query: {id: seen, event: e}
+    - spin: {stream: a, duration: 10us}
+    - device_synchronize: {}
+    - event_query: {id: synchronized, event: e}
+)",
+                             machine);
+  EXPECT_EQ(host_us(t, "pending"), 1);
+  EXPECT_EQ(host_us(t, "alone"), 1) << "a record is no work";
+  EXPECT_EQ(host_us(t, "beside"), 4) << "on whichever stream";
+  EXPECT_EQ(host_us(t, "not_seen"), 4) << "it has ended, and nothing told the host";
+  EXPECT_EQ(host_us(t, "seen"), 1);
+  EXPECT_EQ(host_us(t, "synchronized"), 1);
+}
+
 }  // namespace
 }  // namespace foretrace::test

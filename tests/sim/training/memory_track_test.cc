@@ -8,20 +8,14 @@
 #include "models/machine/machine.h"
 #include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
+#include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace::sim {
 namespace {
 
 training::TrainingStep tracked_step() {
   training::TrainingStep step;
-  step.model = {.name = "llama",
-                .layers = 2,
-                .hidden = 512,
-                .heads = 8,
-                .kv_heads = 8,
-                .head_dim = 64,
-                .ffn = 1024,
-                .vocab = 6400};
+  step.model = training::llama(2, 512, 8, 8, 1024, 6400);
   step.sequence = 512;
   step.steps = 2;
   return step;

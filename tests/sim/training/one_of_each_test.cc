@@ -5,6 +5,7 @@
 #include <map>
 
 #include "models/machine/machine.h"
+#include "models/what_if/what_if.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/training_step/expand.h"
 #include "scenarios/training_step/places.h"
@@ -12,6 +13,7 @@
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
 #include "sim/training/predict_step.h"
+#include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace {
 namespace {
@@ -21,14 +23,7 @@ using training::TrainingStep;
 
 TrainingStep step_on(std::int64_t processes) {
   TrainingStep step;
-  step.model = {.name = "llama",
-                .layers = 2,
-                .hidden = 2048,
-                .heads = 64,
-                .kv_heads = 64,
-                .head_dim = 32,
-                .ffn = 4096,
-                .vocab = 6400};
+  step.model = training::llama(2, 2048, 64, 64, 4096, 6400);
   step.sequence = 1024;
   step.data = processes;
   step.nodes = processes / 8;
@@ -128,6 +123,42 @@ TEST(OneOfEach, TakesAsLongAsAllWhereProcessesShareExperts) {
   expect_equal(step, "fsdp, experts over 2", 1);
 }
 
+TEST(OneOfEach, TakesAsLongAsAllWhereProcessesSplitSequences) {
+  for (const auto exchange :
+       {training::ContextExchange::AllGather, training::ContextExchange::SendRecv}) {
+    TrainingStep step = step_on(8);
+    step.nodes = 1;
+    step.exchange = exchange;
+    step.context = 4;
+    step.data = 2;
+    step.sharding = Sharding::Fsdp;
+    expect_equal(step, "context 4, data 2", 4);
+    step.sharding = Sharding::Zero1;
+    step.tensor = step.context = 2;
+    step.sequence_parallel = true;
+    expect_equal(step, "tensor 2, context 2, data 2", 2);
+    step.nodes = 2;
+    step.tensor = 4;
+    step.context = 4;
+    step.data = 1;
+    step.model.layers = 1;
+    expect_equal(step, "a ring over two nodes", 4);
+  }
+}
+
+TEST(OneOfEach, TakesAsLongAsAllWhereStagesAreInterleaved) {
+  TrainingStep step = step_on(8);
+  step.nodes = 1;
+  step.model.layers = 4;
+  step.model.tied = true;
+  step.pipeline = 2;
+  step.chunks = 2;
+  step.passes = 10;
+  step.data = 4;
+  step.sharding = Sharding::Zero1;
+  expect_equal(step, "pipeline 2, virtual 2", 2);
+}
+
 TEST(OneOfEach, IsOneProcessForEachStageOnThousandsOfGpus) {
   TrainingStep step = step_on(16384);
   step.tensor = 8;
@@ -162,6 +193,61 @@ TEST(PredictStep, TakesPassesThatAreNotSimulatedFromThePeriod) {
       {[&] { return seconds_of(training::Schedule::OneForwardOneBackward); }, whole});
   EXPECT_NEAR(both[0][0] / both[1][0], 1, 0.02);
   EXPECT_NEAR(both[0][1], both[1][1], 0.02);
+}
+
+/// Micro-batches that would go through in the time in which a pipeline's stages are idle.
+double idle_passes(std::int64_t stages, std::int64_t chunks) {
+  TrainingStep step = step_on(stages);
+  step.model.layers = 4;
+  step.model.hidden = 4096;
+  step.model.ffn = 16384;
+  step.sequence = 4096;
+  step.nodes = 1;
+  step.data = 1;
+  step.pipeline = stages;
+  step.chunks = chunks;
+  const auto seconds = [&](std::int64_t passes) {
+    return [step, passes]() mutable {
+      step.passes = passes;
+      Machine machine = load_machine("h100-nvswitch-8");
+      apply_what_ifs(machine, {"host=1000x", "nvlink=100x"});
+      return sim::numbers_of(sim::predict_step(step, machine, "a"));
+    };
+  };
+  const auto both = run_in_children({seconds(4), seconds(8)});
+  const double each = (both[1][0] - both[0][0]) / 4;
+  return both[0][0] / each - 4;
+}
+
+TEST(InterleavedStages, AreIdleAsMegatronsFormulaSays) {
+  // (stages - 1) / chunks micro-batches; the optimizer adds to it, and the first one is shorter:
+  // it adds to no gradients.
+  EXPECT_NEAR(idle_passes(4, 1), 3.0, 0.4);
+  EXPECT_NEAR(idle_passes(2, 2), 0.5, 0.2);
+  EXPECT_NEAR(idle_passes(2, 1) - idle_passes(2, 2), 0.5, 0.15);
+}
+
+TEST(InterleavedStages, TakeTurnsThatAreNotSimulatedFromTheLoop) {
+  TrainingStep step = step_on(2);
+  step.nodes = 1;
+  step.model.layers = 4;
+  step.data = 1;
+  step.pipeline = step.chunks = 2;
+  step.passes = 40;
+  ASSERT_EQ(sim::with_fewer_passes(step).passes, 12);
+  const auto fewer = [&] {
+    return sim::numbers_of(sim::predict_step(step, load_machine("h100-nvswitch-8"), "a"));
+  };
+  const auto whole = [&] {
+    const std::string text =
+        "schema_version: 1\nname: a\n" + training::expand(step, training::Ranks::OneOfEach).text;
+    return std::vector{
+        sim::usage_of(simulate(read_expanded(text, "a"), load_machine("h100-nvswitch-8"),
+                               Fidelity::Flow, Simulated::OneOfEach))
+            ->seconds};
+  };
+  const auto both = run_in_children({fewer, whole});
+  EXPECT_NEAR(both[0][0] / both[1][0], 1, 0.02);
 }
 
 }  // namespace

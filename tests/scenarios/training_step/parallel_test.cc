@@ -1,0 +1,156 @@
+// Context parallel and interleaved stages: what is written of them, and what is refused.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scenarios/training_step/steps.h"
+
+namespace foretrace::training {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TrainingStep split_step(std::int64_t context, ContextExchange exchange) {
+  TrainingStep step = small_step();
+  step.sequence = 1024;
+  step.context = context;
+  step.exchange = exchange;
+  step.sharding = Sharding::Ddp;
+  return step;
+}
+
+/// Sum of the `flops:` of all attention in one process's text, which has them in all others, too.
+double attention_flops(const TrainingStep& step) {
+  const std::string text = expand(step, Ranks::OneOfEach).text;
+  double all = 0;
+  const std::size_t end = text.find("\n  rank_1:");
+  for (std::size_t at = 0; (at = text.find("flops: ", at)) < end; ++at) {
+    all += std::stod(text.substr(at + 7));
+  }
+  return all;
+}
+
+TEST(ContextParallel, SplitsTokensAndFlopsAndCountsEachTokenOnce) {
+  const TrainingStep whole = split_step(1, ContextExchange::AllGather);
+  for (const auto exchange : {ContextExchange::AllGather, ContextExchange::SendRecv}) {
+    const TrainingStep step = split_step(4, exchange);
+    EXPECT_EQ(step.processes(), 4);
+    EXPECT_EQ(expand(step).tokens, expand(whole).tokens);
+    EXPECT_DOUBLE_EQ(expand(step).flops, expand(whole).flops);
+    EXPECT_DOUBLE_EQ(attention_flops(step), attention_flops(whole) / 4);
+    const auto activations = [](const TrainingStep& of) {
+      const Expansion expansion = expand(of);
+      return static_cast<double>(expansion.memory[static_cast<std::size_t>(Part::Activations)]);
+    };
+    EXPECT_NEAR(activations(step), activations(whole) / 4, 0.01 * activations(whole));
+  }
+}
+
+TEST(ContextParallel, PassesKeysRoundAndGradientsBack) {
+  const TrainingStep ring = split_step(4, ContextExchange::SendRecv);
+  // Of each of four layers, on each of four processes: three steps forward, four backward.
+  EXPECT_EQ(executed(ring, "nccl_send"), 4u * 4 * (3 + 4));
+  EXPECT_EQ(executed(ring, "nccl_recv"), 4u * 4 * (3 + 4));
+  EXPECT_EQ(executed(ring, "nccl_all_gather"), 0u);
+  const TrainingStep gathered = split_step(4, ContextExchange::AllGather);
+  EXPECT_EQ(executed(gathered, "nccl_all_gather"), 4u * 4 * 2);
+  EXPECT_EQ(executed(gathered, "nccl_send"), 4u * 4 * 4) << "gradients of keys only";
+}
+
+TEST(ContextParallel, ReducesGradientsOverAllThatHoldTheSameParameters) {
+  TrainingStep step = split_step(2, ContextExchange::AllGather);
+  step.data = 2;
+  step.tensor = 2;
+  step.sequence_parallel = true;
+  const std::string text = expand(step).text;
+  EXPECT_THAT(text, AllOf(HasSubstr("tensor_parallel_0: {ranks: [0, 1]"),
+                          HasSubstr("context_parallel_0: {ranks: [0, 2]"),
+                          HasSubstr("context_parallel_2: {ranks: [4, 6]"),
+                          HasSubstr("data_parallel_0: {ranks: [0, 2, 4, 6]")));
+}
+
+TEST(ContextParallel, IsRefusedWhereSequencesDoNotDivide) {
+  const auto of = [](int processes, std::string_view rest) {
+    return problems(scenario(fmt::format("{{{}, {}}}", kModel, rest), processes));
+  };
+  EXPECT_THAT(of(3, "batch: {sequence: 128}, parallel: {context: 3}"),
+              AllOf(HasSubstr("128 tokens cannot be split over 3 context parallel ranks"),
+                    HasSubstr("a multiple of 6"), HasSubstr("a.yaml:4:"), HasSubstr("^")));
+  EXPECT_THAT(of(8, "batch: {sequence: 36}, parallel: {context: 2, tensor: 4, sequence: true}"),
+              AllOf(HasSubstr("18 tokens of a sequence cannot be split over 4"),
+                    HasSubstr("a multiple of 8")));
+  EXPECT_THAT(of(6, "batch: {sequence: 128}, parallel: {context: 4}"),
+              HasSubstr("6 processes are not whole replicas of 4"));
+  EXPECT_THAT(of(4, "batch: {sequence: 128}, parallel: {context: 4, exchange: ring}"),
+              HasSubstr("send_recv"));
+  EXPECT_THAT(of(1,
+                 "batch: {sequence: 128}, parallel: {tensor: 1000000000, context: 1000000000, "
+                 "pipeline: 1000000000}"),
+              HasSubstr("not whole replicas"));
+}
+
+TrainingStep interleaved_step(std::int64_t stages, std::int64_t chunks, std::int64_t passes) {
+  TrainingStep step = small_step();
+  step.model.layers = 8;
+  step.pipeline = stages;
+  step.chunks = chunks;
+  step.passes = passes;
+  return step;
+}
+
+TEST(InterleavedStages, SendEachMicroBatchAsOftenAsThereAreChunksButOneOnTheWay) {
+  for (const std::int64_t passes : {4, 8, 40}) {
+    const TrainingStep step = interleaved_step(4, 2, passes);
+    const auto all = static_cast<std::uint64_t>(2 * passes * (4 * 2 - 1));
+    EXPECT_EQ(executed(step, "nccl_send"), all) << passes;
+    EXPECT_EQ(executed(step, "nccl_recv"), all) << passes;
+    // As much arithmetic as without chunks.
+    EXPECT_EQ(executed(step, "gemm"), executed(interleaved_step(4, 1, passes), "gemm"));
+  }
+}
+
+TEST(InterleavedStages, AreALoopWhoseLengthDoesNotChangeMemory) {
+  std::vector<std::uint64_t> operations;
+  std::vector<std::int64_t> memory;
+  for (const std::int64_t passes : {32, 36, 40, 44}) {
+    const TrainingStep step = interleaved_step(4, 2, passes);
+    operations.push_back(executed(step));
+    memory.push_back(sum(expand(step).memory));
+  }
+  EXPECT_EQ(operations[2] - operations[1], operations[1] - operations[0]);
+  EXPECT_EQ(operations[3] - operations[2], operations[1] - operations[0]);
+  EXPECT_EQ(memory[3] - memory[2], memory[1] - memory[0]) << "logits and tokens of all passes";
+  EXPECT_EQ(expand(interleaved_step(4, 2, 32)).text.size(),
+            expand(interleaved_step(4, 2, 40)).text.size());
+}
+
+TEST(InterleavedStages, HoldMoreMicroBatchesThanThoseOfOneChunk) {
+  const auto activations = [](std::int64_t chunks) {
+    return expand(interleaved_step(4, chunks, 16))
+        .memory[static_cast<std::size_t>(Part::Activations)];
+  };
+  // Of the first stage: four micro-batches of two layers; or eleven of one layer each.
+  EXPECT_NEAR(static_cast<double>(activations(2)) / static_cast<double>(activations(1)), 11.0 / 8,
+              0.1);
+}
+
+TEST(InterleavedStages, AreRefusedWhereLayersOrMicroBatchesDoNotDivide) {
+  const auto of = [](std::string_view rest) {
+    return problems(scenario(fmt::format("{{{}, {}}}", kModel, rest), 2));
+  };
+  EXPECT_THAT(
+      of("batch: {sequence: 128, passes: 5}, parallel: {pipeline: 2, virtual: 3}"),
+      AllOf(HasSubstr("2 layers of a stage are not 3 equal chunks"),
+            HasSubstr("'virtual' may be 1, 2"),
+            HasSubstr("5 micro-batches do not go through 2 interleaved stages in whole turns"),
+            HasSubstr("a.yaml:4:")));
+  EXPECT_THAT(of("batch: {sequence: 128, passes: 4}, parallel: {virtual: 2}"),
+              HasSubstr("'pipeline' of at least 2"));
+  EXPECT_THAT(of("batch: {sequence: 128, passes: 4}, parallel: {pipeline: 2, virtual: 2, schedule: "
+                 "gpipe}"),
+              HasSubstr("'schedule: 1f1b'"));
+}
+
+}  // namespace
+}  // namespace foretrace::training
