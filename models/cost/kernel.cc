@@ -123,10 +123,21 @@ KernelCost host_memset_cost(Reading& read, Bytes size) {
   return {read.time(Param::KernelBase) + at_rate(size, read.rate(Param::D2hBandwidth)), 1, 0};
 }
 
+std::uint32_t device_copy_kernels(Bytes size) {
+  constexpr std::uint64_t kPage = 4096;
+  constexpr Bytes kLooked{1 << 20};
+  return size >= kLooked && size.count % kPage != 0 ? 2 : 1;
+}
+
 KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to) {
   using enum Param;
   const Pass passes[] = {from, to};
-  return memory_bound(read, D2dLatency, passes, {UnaryCached, D2dBandwidth});
+  KernelCost cost = memory_bound(read, D2dLatency, passes, {UnaryCached, D2dBandwidth});
+  if (device_copy_kernels({static_cast<std::uint64_t>(to.bytes)}) > 1) {
+    cost.alone += read.time(KernelBase);
+    if (read.has(KernelGap)) cost.alone += read.time(KernelGap);
+  }
+  return cost;
 }
 
 }  // namespace foretrace::cost

@@ -79,7 +79,11 @@ KernelCost memset_cost(Reading& read, const Pass& pass);
 /// Host memory is set by a kernel too, across PCIe.
 KernelCost host_memset_cost(Reading& read, Bytes size);
 
-/// A copy inside one device: the driver runs a kernel that reads the one and writes the other.
+/// Kernels that the driver launches for a copy inside one device: one, and one for what is beyond
+/// whole pages of 4 KiB. Below 1 MiB that was not looked for (tests/hw/causes/copies_within.yaml).
+std::uint32_t device_copy_kernels(Bytes size);
+
+/// A copy inside one device: a kernel that reads the one and writes the other.
 KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to);
 
 }  // namespace foretrace::cost
