@@ -111,7 +111,11 @@ KernelCost by_choice(Reading& read, const Product& product) {
   for (const products::Choice& choice : choices) {
     if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
-  if (in_parts > 0.5) cost.kernels = 2;
+  if (in_parts > 0.5) {
+    cost.kernels = 2;
+    cost.then = std::min(cost.alone, seconds_to_duration(times.split));
+    cost.alone -= cost.then;
+  }
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
   cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;
   return cost;

@@ -21,7 +21,8 @@ struct KernelCost {
   Duration block_time{};
   double pair_loss = 0;         ///< SMs it cannot use beside each one that a NCCL kernel holds
   std::uint32_t kernels = 1;    ///< that one call launches
-  bool keeps_its_sms = false;   ///< from wave to wave, whoever is more urgent
+  Duration then{};              ///< of the second one, which waits for SMs of its own
+  bool keeps_its_sms = false;   ///< one block on each SM for all waves, whoever is more urgent
   bool waits_for_data = false;  ///< a memory-bound kernel
   Duration drain{};             ///< what a more urgent kernel waits for the end of a block
   /// Its blocks take all registers of an SM: beside a memory-bound kernel, whose small blocks
@@ -78,7 +79,11 @@ KernelCost memset_cost(Reading& read, const Pass& pass);
 /// Host memory is set by a kernel too, across PCIe.
 KernelCost host_memset_cost(Reading& read, Bytes size);
 
-/// A copy inside one device: the driver runs a kernel that reads the one and writes the other.
+/// Kernels that the driver launches for a copy inside one device: one, and one for what is beyond
+/// whole pages of 4 KiB. Below 1 MiB that was not looked for (tests/hw/causes/copies_within.yaml).
+std::uint32_t device_copy_kernels(Bytes size);
+
+/// A copy inside one device: a kernel that reads the one and writes the other.
 KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to);
 
 }  // namespace foretrace::cost

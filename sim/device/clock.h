@@ -2,10 +2,16 @@
 // milliseconds after they begin, and a pause gives it back.
 #pragma once
 
+#include <cmath>
+
 #include "models/machine/machine.h"
 #include "sim/engine/engine.h"
 
 namespace foretrace::sim {
+
+inline Duration stretched(Duration time, double times) {
+  return Duration{std::llround(static_cast<double>(time.count()) * times)};
+}
 
 /// Times after which 63 % of a change have happened; 0: at once.
 struct ClockTimes {

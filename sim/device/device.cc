@@ -8,19 +8,12 @@
 #include "sim/chunk/network.h"
 
 namespace foretrace::sim {
-namespace {
-
-Duration stretched(Duration time, double times) {
-  return Duration{std::llround(static_cast<double>(time.count()) * times)};
-}
-
-}  // namespace
-
 void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priority) {
   Kernel kernel{.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks};
   if (const double times = slowness(); times != 1) {
     kernel.cost.alone = stretched(cost.alone, times);
     kernel.cost.block_time = stretched(cost.block_time, times);
+    kernel.cost.then = stretched(cost.then, times);
     kernel.cost.hbm_bytes_per_second /= times;
   }
   add(kernel);
@@ -57,6 +50,18 @@ void Device::add(Kernel kernel) {
   share();
 }
 
+/// The kernel that follows in the same call: it takes its turn behind whoever waits.
+void Device::go_on(Kernel& kernel) {
+  cost::KernelCost& cost = kernel.cost;
+  cost.alone = std::exchange(cost.then, Duration{0});
+  cost.blocks = 0;
+  const auto at = std::ranges::find(kernels_, &kernel, [](const auto& each) { return each.get(); });
+  const auto behind = std::find_if(
+      at, kernels_.end(), [&](const auto& other) { return other->priority > kernel.priority; });
+  std::rotate(at, at + 1, behind);
+  share();
+}
+
 void Device::end(Kernel& kernel) {
   KernelOwner* owner = kernel.owner;
   std::erase_if(kernels_, [&](const auto& other) { return other.get() == &kernel; });
@@ -71,10 +76,12 @@ void Device::fire(std::uint64_t version) {
   Kernel& kernel = *at->kernel;
   jobs_.erase(at);
   --kernel.running;
-  if (kernel.blocks_left == 0 && kernel.running == 0) {
-    end(kernel);
-  } else {
+  if (kernel.blocks_left > 0 || kernel.running > 0) {
     share();
+  } else if (kernel.cost.then > Duration{0}) {
+    go_on(kernel);
+  } else {
+    end(kernel);
   }
 }
 
@@ -83,7 +90,7 @@ void Device::share() {
   for (const Job& job : jobs_) {
     if (job.kernel->cost.blocks > 0) free_sms -= job.sms;
   }
-  for (const auto& kernel : kernels_) free_sms -= kernel->held_sms;
+  free_sms -= held_sms();
   std::vector<KernelOwner*> begun;
   for (const auto& kernel : kernels_) {
     std::uint32_t given = 0;
@@ -104,24 +111,6 @@ void Device::share() {
   for (KernelOwner* owner : begun) owner->kernel_began();
 }
 
-/// Clusters of two blocks need both SMs of a pair; NCCL's blocks stand one in a pair.
-std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
-  if (kernel.cost.pair_loss == 0) return free_sms;
-  std::uint32_t held = 0;
-  for (const auto& other : kernels_) held += other->held_sms;
-  const auto lost = static_cast<std::uint32_t>(std::lround(held * kernel.cost.pair_loss));
-  return free_sms - std::min(free_sms, lost);
-}
-
-/// By the clock at its begin; what changes while it runs is the next one's.
-void Device::slow_down(Kernel& kernel) const {
-  cost::KernelCost& cost = kernel.cost;
-  if (cost.clock_share == 0) return;
-  const double slower = 1 + cost.clock_share * std::max(0.0, clock_.lost(engine_.now()));
-  cost.alone = stretched(cost.alone, slower);
-  cost.block_time = stretched(cost.block_time, slower);
-}
-
 /// The kernel that would pull it down the most decides.
 void Device::set_clock() {
   const cost::KernelCost* most = nullptr;
@@ -133,77 +122,6 @@ void Device::set_clock() {
     clock_.towards(engine_.now(), 0);
   } else {
     clock_.towards(engine_.now(), most->lost_clock, most->averages_clock);
-  }
-}
-
-/// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
-std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
-  const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
-  if (sms == 0) return 0;
-  if (!kernel.began) slow_down(kernel);
-  const std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
-  // What a kernel takes beyond its waves it takes at its beginning.
-  const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
-  const Duration start =
-      kernel.began ? Duration{0} : kernel.cost.alone - kernel.cost.block_time * all_waves;
-  jobs_.push_back({.kernel = &kernel,
-                   .sms = sms,
-                   .waves = waves,
-                   .alone = start + kernel.cost.block_time * waves,
-                   .since = engine_.now()});
-  kernel.blocks_left -= sms * waves;
-  ++kernel.running;
-  return sms;
-}
-
-/// A kernel without blocks runs on whatever SMs are left over.
-std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
-  const std::uint32_t sms = std::min(free_sms, kernel.cost.sms);
-  const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
-  if (job != jobs_.end()) {
-    job->sms = sms;
-  } else if (sms > 0) {
-    slow_down(kernel);
-    jobs_.push_back({.kernel = &kernel,
-                     .sms = sms,
-                     .waves = 1,
-                     .alone = kernel.cost.alone,
-                     .since = engine_.now()});
-    ++kernel.running;
-  }
-  return sms;
-}
-
-/// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it takes longer,
-/// by a block of that one whose place it gets, and by its own data, which wait in the same queues.
-void Device::wait_for_places(Kernel& kernel) const {
-  Duration drain{0};
-  for (const Job& job : jobs_) {
-    if (job.kernel->priority <= kernel.priority) continue;
-    const Duration block = job.kernel->cost.drain;
-    const bool until_its_end = kernel.cost.fills_an_sm && block > Duration{0} && job.speed > 0;
-    drain = std::max(drain, until_its_end ? left(job) : block);
-  }
-  if (kernel.held || drain == Duration{0}) return;
-  kernel.cost.alone += kernel.cost.waits_for_data ? drain * 2 : drain;
-}
-
-/// A more urgent kernel has come: the others' later waves go back to be given out in turn.
-void Device::shorten_waves(int priority) {
-  for (Job& job : jobs_) {
-    Kernel& kernel = *job.kernel;
-    if (job.waves == 1 || kernel.priority <= priority || kernel.cost.keeps_its_sms) continue;
-    progress(job);
-    const auto done = static_cast<double>(job.alone.count()) * (1 - job.remaining);
-    const auto wave = static_cast<double>(kernel.cost.block_time.count());
-    const double start = static_cast<double>(job.alone.count()) - wave * job.waves;
-    const auto kept = static_cast<std::uint32_t>(
-        std::clamp(std::ceil((done - start) / wave), 1.0, static_cast<double>(job.waves)));
-    kernel.blocks_left += (job.waves - kept) * job.sms;
-    job.alone -= kernel.cost.block_time * (job.waves - kept);
-    job.waves = kept;
-    job.remaining = 1 - done / static_cast<double>(job.alone.count());
-    job.speed = 0;  // to be set anew
   }
 }
 

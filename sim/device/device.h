@@ -85,6 +85,7 @@ class Device final : Handler {
     bool began = false;
     std::uint32_t held_sms = 0;
     std::uint32_t blocks_left = 0;  ///< not given to an SM yet
+    bool stays = false;             ///< its blocks keep their SMs until they end
     std::uint32_t running = 0;      ///< jobs
   };
   /// What runs: some waves of a kernel's blocks on some SMs, or all of a kernel without blocks.
@@ -113,8 +114,12 @@ class Device final : Handler {
   void fire(std::uint64_t version) override;
   void add(Kernel kernel);
   void end(Kernel& kernel);
+  void go_on(Kernel& kernel);
   void share();
   std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
+  std::uint32_t held_sms() const;
+  void start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
+  std::uint32_t give_to_stay(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
   void shorten_waves(int priority);

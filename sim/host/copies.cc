@@ -42,7 +42,9 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   }
   if (from_device && to_device && from.device == to.device) {
     // A kernel; even cudaMemcpy does not wait for it.
-    const Priced call = price(begin_call(Param::HostMemcpyDevice, queue.declared().device));
+    cost::Call queues = begin_call(Param::HostMemcpyDevice, queue.declared().device);
+    queues.kernels = cost::device_copy_kernels(size);
+    const Priced call = price(queues);
     const UsedMemory memory[] = {used(src, size), used(dst, size)};
     const std::vector<cost::Pass> passes = go_through(from.device, memory);
     push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {

@@ -1,10 +1,11 @@
-// The pool of cudaMallocAsync, one for each device of a process: it grows by pieces, and gives
-// those that nobody uses back at the next synchronization (its release threshold is 0).
+// The pool of cudaMallocAsync, one for each device of a process: a range of addresses that is
+// backed by whole pieces of memory where it is needed, and gives those that nobody uses back at the
+// next synchronization (its release threshold is 0).
 #pragma once
 
 #include <cstdint>
 #include <map>
-#include <vector>
+#include <set>
 
 #include "scenarios/values/units.h"
 
@@ -19,20 +20,22 @@ class MemoryPool {
   Bytes trim();
 
  private:
-  struct Piece {
-    std::uint64_t size = 0;
-    std::map<std::uint64_t, std::uint64_t> used;  ///< end of each part by its begin
+  /// What somebody has, or has freed since the last synchronization: that is taken again as it is,
+  /// but it is no part of the room beside it yet.
+  struct Block {
+    std::uint64_t end = 0;
+    bool freed = false;
   };
-  struct Part {
-    std::uint32_t piece = 0;
-    std::uint64_t begin = 0;
-  };
-  static constexpr std::uint64_t kNoRoom = ~std::uint64_t{0};
-  static std::uint64_t room_in(const Piece& piece, std::uint64_t size);
+  using Blocks = std::map<std::uint64_t, Block>;
 
-  std::map<std::uint32_t, Piece> pieces_;  ///< by number, in the order of their making
-  std::map<std::uint32_t, Part> parts_;    ///< by buffer
-  std::uint32_t next_ = 0;
+  Blocks::iterator freed_block(std::uint64_t size);
+  std::uint64_t begin_of_room(std::uint64_t size) const;
+  std::uint64_t pieces_missing(std::uint64_t begin, std::uint64_t size) const;
+  Bytes back(std::uint64_t begin, std::uint64_t end);
+
+  Blocks blocks_;                                 ///< by their begin
+  std::set<std::uint64_t> pieces_;                ///< numbers of those that back the range
+  std::map<std::uint32_t, std::uint64_t> begin_;  ///< of a buffer's block
 };
 
 }  // namespace foretrace::sim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "scenarios/text/errors.h"
 #include "sim/device/stream.h"
@@ -100,6 +101,9 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
       run_by_chunks(*collectives_.back().transfer, op, call, root);
     } else if (cost.hop) {
       run_as_chain(*collectives_.back().transfer, op, size, root);
+    } else if (alone && running_.size() == ranks() &&
+               (op.kind == CollectiveKind::Scatter || op.kind == CollectiveKind::Gather)) {
+      run_as_star(*collectives_.back().transfer, op, size, root);
     }
     last_chain_ = cost.hop ? fmt::format("{} {}", key.what, root) : "";
   }
@@ -228,34 +232,68 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
                                   fabric_ == nullptr ? nullptr : &fabric_->between(from, to));
   auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
   wait_behind(*transfer);
-  // nccl src/device/prims_ll.h, prims_simple.h: a sender fills all steps of its channels' buffers
-  // before it waits. Half of LL's bytes are flags.
   const nccl::Choice& choice = transfer->cost().choice;
-  const std::uint64_t buffer = tuning_.buffer_bytes[nccl::index_of(choice.protocol)];
-  const std::uint64_t room =
-      choice.channels * (choice.protocol == nccl::Protocol::LL ? buffer / 2 : buffer);
   // A sender to a registered buffer waits until its receiver says where that is.
-  if (size.count <= room && !choice.direct) transfer->set_buffered(from);
+  if (size.count <= room(choice) && !choice.direct) {
+    transfer->set_buffered(from);
+    if (from != to) add_hop(*transfer, size, 0, 1, false);
+  }
   if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways, direct);
   mine.push_back(transfer);
   return transfer;
 }
 
+/// What a sender writes before it waits: all steps of its channels' buffers (nccl
+/// src/device/prims_ll.h, prims_simple.h). Half of LL's bytes are flags.
+std::uint64_t NcclComm::room(const nccl::Choice& choice) const {
+  const std::uint64_t buffer = tuning_.buffer_bytes[nccl::index_of(choice.protocol)];
+  return choice.channels * (choice.protocol == nccl::Protocol::LL ? buffer / 2 : buffer);
+}
+
+/// Between two parties of the transfer. A call begins a step of its own.
+void NcclComm::add_hop(Transfer& transfer, Bytes size, std::size_t from, std::size_t to,
+                       bool in_ring) {
+  constexpr std::uint32_t kSteps = StepWindow<Transfer>::kSteps;
+  const double step = static_cast<double>(room(transfer.cost().choice)) / kSteps;
+  const double steps = std::ceil(static_cast<double>(size.count) / step);
+  const std::pair ranks{transfer.rank_of(from), transfer.rank_of(to)};
+  transfer.add_hop(in_ring ? ring_steps_[ranks] : pair_steps_[ranks],
+                   static_cast<std::uint32_t>(std::clamp(steps, 1.0, double{kSteps})), from, to);
+}
+
+/// A root sends to all others or reads from them, by pairs of calls: who sends does not wait.
+void NcclComm::run_as_star(Transfer& transfer, const NcclCollective& op, Bytes size,
+                           std::int64_t root) {
+  const nccl::Choice& choice = transfer.cost().choice;
+  if (size.count > room(choice) || choice.direct) return;
+  const auto middle = static_cast<std::uint32_t>(root);
+  const bool scatters = op.kind == CollectiveKind::Scatter;
+  if (scatters) {
+    transfer.set_buffered(middle);
+  } else {
+    transfer.set_buffered_for(middle);
+  }
+  for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
+    if (rank == middle) continue;
+    add_hop(transfer, size, scatters ? middle : rank, scatters ? rank : middle, false);
+  }
+}
+
 /// Data go from rank to rank, so loops overlap: who is through with one operation begins the next.
-/// nccl src/device/prims_simple.h: a rank fills all steps of its channels' buffers before it waits.
-/// More than they hold waits for all ranks, unless they are only held up by the same chain before.
+/// More than the buffers hold waits for all ranks, unless they are only held up by the same chain
+/// before.
 void NcclComm::run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size,
                             std::int64_t root) {
   const auto first = static_cast<std::size_t>(root) + (op.kind == CollectiveKind::Reduce ? 1 : 0);
   std::vector<std::size_t> order;
   for (std::size_t hop = 0; hop < ranks(); ++hop) order.push_back((first + hop) % ranks());
   const nccl::Choice& choice = transfer.cost().choice;
-  const std::uint64_t room = choice.channels *
-                             tuning_.buffer_bytes[nccl::index_of(choice.protocol)] /
-                             (choice.protocol == nccl::Protocol::LL ? 2 : 1);
   const bool follows = last_chain_ == fmt::format("{} {}", kind_name(op), root);
-  const bool ahead = size.count <= room || follows;
-  transfer.set_chain(std::move(order), ahead && !choice.direct);
+  const bool ahead = (size.count <= room(choice) || follows) && !choice.direct;
+  for (std::size_t hop = 0; ahead && hop + 1 < order.size(); ++hop) {
+    add_hop(transfer, size, order[hop], order[hop + 1], true);
+  }
+  transfer.set_chain(std::move(order), ahead);
 }
 
 /// What has no slices (NVLS and the like; collectives of one group), or nobody to send to, stays a

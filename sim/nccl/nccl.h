@@ -20,6 +20,7 @@
 #include "sim/device/work.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/queue.h"
+#include "sim/nccl/steps.h"
 #include "sim/network/network.h"
 
 namespace foretrace::sim {
@@ -118,14 +119,24 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   /// That party's kernel runs; with the last one's the transfer starts.
   void began(std::size_t party);
 
-  /// A send that fits into the receiver's buffers: it leaves when its sender has begun, and the
-  /// sender need not wait for the receiver.
+  /// What fits into the receivers' buffers leaves when `sender` has begun, which need not wait for
+  /// them; or, when all go to one `reader`, when the others have.
   void set_buffered(std::uint32_t sender) { buffered_sender_ = sender; }
+  void set_buffered_for(std::uint32_t reader) { buffered_reader_ = reader; }
 
   /// Ranks pass the data on one after the other, each party `cost.hop` behind the one before it in
   /// `order`. `eager`: it leaves when the first one has begun, and nobody waits for those that come
   /// later but whom they pass data on to.
   void set_chain(std::vector<std::size_t> order, bool eager);
+
+  /// `writer` fills so many steps of the buffers that `reader` empties (parties), and does not
+  /// leave before there is room.
+  void add_hop(StepWindow<Transfer>& window, std::uint32_t steps, std::size_t writer,
+               std::size_t reader) {
+    hops_.push_back({&window, steps, writer, reader});
+  }
+  /// There may be room for what waits for it.
+  void room_made();
 
   /// Runs slice by slice instead: the program's rank i is the party i, on `gpus[i]`.
   /// `order`, when there is one: it is the party order[i].
@@ -139,23 +150,34 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   const TransferKey& key() const { return key_; }
   const nccl::Cost& cost() const { return cost_; }
   const std::string& mismatch() const { return mismatch_; }
+  std::uint32_t rank_of(std::size_t party) const { return parties_[party].rank; }
   /// Ranks whose kernels have not begun.
   std::vector<std::uint32_t> missing() const;
 
  private:
-  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate, kPassedOn };
+  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate, kPassedOn, kRoom };
   void fire(std::uint64_t what) override;
   bool may_leave(std::size_t party) const;
   void leave();
   void start_flows();
   void pass_on();
   void end_begun();
+  bool finds_room();
+  void reads(std::size_t party);
   void rank_over(std::uint32_t rank) override;
 
   struct Party {
     std::uint32_t rank;
     NcclLaunch* launch = nullptr;
     bool begun = false;
+  };
+
+  /// What one rank writes into the buffers of another.
+  struct Hop {
+    StepWindow<Transfer>* window;
+    std::uint32_t steps;
+    std::size_t writer, reader;
+    bool written = false;  ///< before its reader came
   };
 
   Engine& engine_;
@@ -165,11 +187,13 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   nccl::Cost cost_;
   TransferPath path_;
   std::string mismatch_;
-  std::optional<std::uint32_t> buffered_sender_;
+  std::optional<std::uint32_t> buffered_sender_, buffered_reader_;
   std::size_t flows_ = 0;           ///< on their way
   std::vector<std::size_t> chain_;  ///< parties in the order of a chain; empty: none
   std::size_t passed_ = 0;          ///< of them, that are over
   TimePoint passes_{};              ///< when the next one may be over
+  std::vector<Hop> hops_;
+  bool waits_for_room_ = false;
   bool is_eager_ = false;
   bool has_left_ = false;
   bool has_arrived_ = false;
@@ -267,6 +291,9 @@ class NcclComm {
   nccl::CollectiveTime time_alone(Reading& read, const NcclCall& call, std::uint32_t rank,
                                   bool both_ways) const;
   const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::Call>& together);
+  std::uint64_t room(const nccl::Choice& choice) const;
+  void add_hop(Transfer& transfer, Bytes size, std::size_t from, std::size_t to, bool in_ring);
+  void run_as_star(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_as_chain(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);
   void run_by_chunks(Transfer& transfer, const NcclCollective& op, const nccl::Call& call,
                      std::int64_t root);
@@ -299,7 +326,9 @@ class NcclComm {
     std::uint32_t joined = 0;
   };
   Queue<Collective> collectives_;  ///< from number first_ on
-  std::string last_chain_;         ///< of the newest one, kind and root; empty when it is no chain
+  using Windows = std::map<std::pair<std::uint32_t, std::uint32_t>, StepWindow<Transfer>>;
+  Windows ring_steps_, pair_steps_;  ///< by who writes and who reads
+  std::string last_chain_;  ///< of the newest one, kind and root; empty when it is no chain
   std::vector<nccl::Call> last_together_;
   std::vector<nccl::Cost> last_costs_;
   std::uint64_t first_ = 0;

@@ -38,14 +38,43 @@ void Transfer::set_chain(std::vector<std::size_t> order, bool eager) {
   is_eager_ = eager;
 }
 
+void Transfer::room_made() {
+  if (std::exchange(waits_for_room_, false)) engine_.queue().at(engine_.now(), *this, kRoom);
+}
+
+/// For what those write that may end their kernels now, and whose readers have not come.
+bool Transfer::finds_room() {
+  for (Hop& hop : hops_) {
+    if (hop.written || parties_[hop.reader].begun || !parties_[hop.writer].begun) continue;
+    if (!chain_.empty() && hop.writer != chain_[passed_]) continue;
+    hop.written = hop.window->write(hop.steps, *this);
+    waits_for_room_ = !hop.written;
+    if (waits_for_room_) return false;
+  }
+  return true;
+}
+
+void Transfer::reads(std::size_t party) {
+  for (Hop& hop : hops_) {
+    if (hop.reader != party) continue;
+    if (std::exchange(hop.written, false)) hop.window->read(hop.steps);
+    hop.window->forget(*this);
+    // Else it ends when its reader has read.
+    if (!chain_.empty() && hop.writer == chain_[passed_]) room_made();
+  }
+}
+
 bool Transfer::may_leave(std::size_t party) const {
   if (buffered_sender_) return parties_[party].rank == *buffered_sender_;
+  if (buffered_reader_)
+    return missing_ == 0 || (missing_ == 1 && !parties_[*buffered_reader_].begun);
   return missing_ == 0 || (is_eager_ && party == chain_.front());
 }
 
 void Transfer::began(std::size_t party) {
   parties_[party].begun = true;
   --missing_;
+  reads(party);
   if (!mismatch_.empty()) return;
   if (network_ != nullptr) {
     const auto begin = [this](std::size_t one) {
@@ -103,6 +132,7 @@ void Transfer::fire(std::uint64_t what) {
 
 /// The next one of the chain is over. The last launch takes this transfer with it.
 void Transfer::pass_on() {
+  if (!finds_room()) return;
   NcclLaunch* const over = std::exchange(parties_[chain_[passed_]].launch, nullptr);
   passes_ = engine_.now() + *cost_.hop;
   const bool is_last = ++passed_ == chain_.size();
@@ -128,6 +158,7 @@ void Transfer::start_flows() {
 
 /// Over for all whose kernels run. The last launch takes this transfer with it.
 void Transfer::end_begun() {
+  if (!finds_room()) return;
   std::vector<NcclLaunch*> over;
   for (Party& party : parties_) {
     if (party.begun && party.launch != nullptr)

@@ -63,11 +63,31 @@ TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
   // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to
   // start.
   EXPECT_NEAR(us(0.4e6, 0.7e6), 1.8, 1e-6);
-  EXPECT_NEAR(us(1e6, 2e6), 7.0, 1e-6);
+  EXPECT_NEAR(us(1e6, 20e6), 7.0, 1e-6);
   // 0.4 MB that other kernels have driven out: 1.6 us, 2 us more to start.
-  EXPECT_NEAR(us(0.4e6, 5e6), 4.6, 1e-6);
-  // As far apart as the cache is large: one half is there. 0.4 + 0.8, and 1 us more to start.
-  EXPECT_NEAR(us(0.4e6, 1e6), 3.2, 1e-6);
+  EXPECT_NEAR(us(0.4e6, 50e6), 4.6, 1e-6);
+  // Once and a half as far apart as the cache is large, give or take a tenth: of
+  // gone = 1 - exp(-1.35 gone) and 1 - exp(-1.65 gone) the mean, 0.469 and 0.668.
+  EXPECT_NEAR(us(0.4e6, 1.5e6), 1.8 + 0.5685 * 2.8, 2e-3);
+}
+
+TEST(DeviceCopyCost, HasASecondKernelForWhatIsNoWholePage) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::KernelBase, 1e-6},
+                                      {Param::KernelGap, 2e-6},
+                                      {Param::MemoryBase, 0},
+                                      {Param::D2dLatency, 0.5e-6},
+                                      {Param::L2Size, 1e9},
+                                      {Param::UnaryCached, 1e12}});
+  const auto us = [&](std::uint64_t bytes) {
+    const Pass pass{static_cast<double>(bytes), 0};
+    return to_us(answer(machine, device_copy_cost, pass, pass).alone);
+  };
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(device_copy_kernels({kMiB}), 1U);
+  EXPECT_EQ(device_copy_kernels({kMiB - 4}), 1U) << "small ones have one in any case";
+  EXPECT_EQ(device_copy_kernels({kMiB + 4}), 2U);
+  EXPECT_NEAR(us(kMiB + 4) - us(kMiB), 3, 1e-4);
 }
 
 TEST(MemsetCost, OfHostMemoryGoesAcrossPcie) {

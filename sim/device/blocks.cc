@@ -1,0 +1,137 @@
+// Which kernel gets which SMs: blocks in turn, blocks that stay, and kernels without blocks.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/device/device.h"
+
+namespace foretrace::sim {
+
+std::uint32_t Device::held_sms() const {
+  std::uint32_t held = 0;
+  for (const auto& kernel : kernels_) held += kernel->held_sms;
+  return held;
+}
+
+/// Clusters of two blocks need both SMs of a pair; NCCL's blocks stand one in a pair. Larger ones
+/// need SMs beside each other: what blocks leave here and there is none, unless they make way for a
+/// more urgent kernel.
+std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
+  // Behind a float32 product that leaves 16 of 132 SMs for a quarter of its time, small nvjet
+  // kernels waited for its end; with 60 they did not (tests/hw/causes/behind_products.yaml).
+  constexpr double kScattered = 0.27;
+  if (kernel.cost.keeps_its_sms && !kernel.began && free_sms < kScattered * limits_.sms &&
+      std::ranges::any_of(jobs_, [&](const Job& job) {
+        return job.kernel->cost.blocks > 0 && !job.kernel->cost.keeps_its_sms &&
+               job.kernel->priority <= kernel.priority;
+      })) {
+    return 0;
+  }
+  if (kernel.cost.pair_loss == 0) return free_sms;
+  const auto lost = static_cast<std::uint32_t>(std::lround(held_sms() * kernel.cost.pair_loss));
+  return free_sms - std::min(free_sms, lost);
+}
+
+/// By the clock at its begin; what changes while it runs is the next one's.
+void Device::slow_down(Kernel& kernel) const {
+  cost::KernelCost& cost = kernel.cost;
+  if (cost.clock_share == 0) return;
+  const double slower = 1 + cost.clock_share * std::max(0.0, clock_.lost(engine_.now()));
+  cost.alone = stretched(cost.alone, slower);
+  cost.block_time = stretched(cost.block_time, slower);
+}
+
+/// What a kernel takes beyond its waves it takes at its beginning.
+void Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
+  const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
+  const Duration start =
+      kernel.began ? Duration{0} : kernel.cost.alone - kernel.cost.block_time * all_waves;
+  jobs_.push_back({.kernel = &kernel,
+                   .sms = sms,
+                   .waves = waves,
+                   .alone = start + kernel.cost.block_time * waves,
+                   .since = engine_.now()});
+  ++kernel.running;
+}
+
+/// Blocks that stay: one on each SM computes its share of the tiles and leaves. Nobody else gets
+/// the SM before, and a block that begins late has the same share.
+std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
+  const std::uint32_t blocks = std::min(limits_.sms, kernel.cost.blocks);
+  const std::uint32_t with_one_more = kernel.cost.blocks % blocks;
+  std::uint32_t given = std::min(free_sms, kernel.blocks_left);
+  const std::uint32_t begun = blocks - kernel.blocks_left;
+  const std::uint32_t longer = std::min(given, with_one_more - std::min(with_one_more, begun));
+  if (longer > 0) start_job(kernel, longer, kernel.cost.blocks / blocks + 1);
+  if (given > longer) start_job(kernel, given - longer, kernel.cost.blocks / blocks);
+  kernel.blocks_left -= given;
+  return given;
+}
+
+/// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
+std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
+  const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
+  if (sms == 0) return 0;
+  if (!kernel.began && kernel.running == 0) {
+    slow_down(kernel);
+    kernel.stays = kernel.cost.keeps_its_sms && held_sms() == 0;
+    if (kernel.stays) kernel.blocks_left = std::min(limits_.sms, kernel.cost.blocks);
+  }
+  if (kernel.stays) return give_to_stay(kernel, sms);
+  const std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
+  start_job(kernel, sms, waves);
+  kernel.blocks_left -= sms * waves;
+  return sms;
+}
+
+/// A kernel without blocks runs on whatever SMs are left over.
+std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
+  const std::uint32_t sms = std::min(free_sms, kernel.cost.sms);
+  const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
+  if (job != jobs_.end()) {
+    job->sms = sms;
+  } else if (sms > 0) {
+    slow_down(kernel);
+    jobs_.push_back({.kernel = &kernel,
+                     .sms = sms,
+                     .waves = 1,
+                     .alone = kernel.cost.alone,
+                     .since = engine_.now()});
+    ++kernel.running;
+  }
+  return sms;
+}
+
+/// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it takes longer,
+/// by a block of that one whose place it gets, and by its own data, which wait in the same queues.
+void Device::wait_for_places(Kernel& kernel) const {
+  Duration drain{0};
+  for (const Job& job : jobs_) {
+    if (job.kernel->priority <= kernel.priority) continue;
+    const Duration block = job.kernel->cost.drain;
+    const bool until_its_end = kernel.cost.fills_an_sm && block > Duration{0} && job.speed > 0;
+    drain = std::max(drain, until_its_end ? left(job) : block);
+  }
+  if (kernel.held || drain == Duration{0}) return;
+  kernel.cost.alone += kernel.cost.waits_for_data ? drain * 2 : drain;
+}
+
+/// A more urgent kernel has come: the others' later waves go back to be given out in turn.
+void Device::shorten_waves(int priority) {
+  for (Job& job : jobs_) {
+    Kernel& kernel = *job.kernel;
+    if (job.waves == 1 || kernel.priority <= priority || kernel.cost.keeps_its_sms) continue;
+    progress(job);
+    const auto done = static_cast<double>(job.alone.count()) * (1 - job.remaining);
+    const auto wave = static_cast<double>(kernel.cost.block_time.count());
+    const double start = static_cast<double>(job.alone.count()) - wave * job.waves;
+    const auto kept = static_cast<std::uint32_t>(
+        std::clamp(std::ceil((done - start) / wave), 1.0, static_cast<double>(job.waves)));
+    kernel.blocks_left += (job.waves - kept) * job.sms;
+    job.alone -= kernel.cost.block_time * (job.waves - kept);
+    job.waves = kept;
+    job.remaining = 1 - done / static_cast<double>(job.alone.count());
+    job.speed = 0;  // to be set anew
+  }
+}
+
+}  // namespace foretrace::sim
