@@ -113,7 +113,8 @@ KernelCost by_choice(Reading& read, const Product& product) {
   }
   if (in_parts > 0.5) {
     cost.kernels = 2;
-    cost.then = std::min(cost.alone, seconds_to_duration(times.split));
+    const bool known = choices.front().plan.split > 1 && !choices.front().plan.inside;
+    if (known) cost.then = std::min(cost.alone, seconds_to_duration(times.split));
     cost.alone -= cost.then;
   }
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);

@@ -24,7 +24,6 @@ constexpr std::array<std::array<std::int64_t, 2>, 11> kCommonTiles{{{256, 128},
 constexpr std::array<std::int64_t, 11> kSplits{1, 2, 3, 4, 5, 6, 8, 11, 12, 16, 22};
 constexpr std::array<std::int64_t, 15> kCommonSplits{1,  2,  3,  4,  5,  6,  8,  11,
                                                      12, 16, 22, 32, 44, 66, 132};
-constexpr std::int64_t kPartBytes = 4;  // parts are float32
 
 std::int64_t tiles_of(const Shape& shape, std::int64_t m, std::int64_t n) {
   return ((shape.m + m - 1) / m) * ((shape.n + n - 1) / n) * shape.batch;

@@ -87,10 +87,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
   } else if (plan.split > 1) {
-    constexpr double kPartBytes = 4;  // parts are float32
     const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
     times.split = speeds.split_start +
-                  elements * static_cast<double>(plan.split) * kPartBytes / speeds.split_rate;
+                  elements * static_cast<double>(plan.split * kPartBytes) / speeds.split_rate;
   }
   times.start = in_graph ? speeds.graph_start : speeds.start;
   times.total = times.start + times.split +

@@ -12,6 +12,9 @@
 
 namespace foretrace::products {
 
+/// Of an element of a part of k that is summed afterwards: parts are float32.
+inline constexpr std::int64_t kPartBytes = 4;
+
 /// One way to compute a product.
 struct Plan {
   std::int64_t tile_m = 0, tile_n = 0;
