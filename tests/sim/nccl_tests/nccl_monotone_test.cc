@@ -273,7 +273,8 @@ TEST(NcclTestsTime, FallsOnlyWhereTheKernelsTimeDoes) {
     for (std::size_t k = plan.graph_launches > 0 ? 2 : 1; k < kernel.size(); ++k) {
       const double fall = rows[i][k - 1].time_us - rows[i][k].time_us;
       const double of_kernel = std::max(0.0, kernel[k - 1].us - kernel[k].us);
-      EXPECT_LE(fall, of_kernel + 0.01)
+      // A larger size may fill its connection's buffers in other steps, and four calls show it.
+      EXPECT_LE(fall, of_kernel + kNoise * rows[i][k].time_us)
           << (plan.graph_launches > 0 ? "graph " : "calls ")
           << where(plan.op, plan.ranks(), kernel[k - 1], kernel[k]) << " predicted "
           << rows[i][k - 1].time_us << " -> " << rows[i][k].time_us;
