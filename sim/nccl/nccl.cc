@@ -85,7 +85,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     nccl::Cost cost =
         alone ? nccl::collective_cost(machine_, tuning_, call) : costs_of(together)[place];
     if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
-      cost.latency += *cost.hop * (ranks() - 1);
+      cost.latency += cost.hops(ranks());
       cost.hop.reset();
     }
     const double rounds = op.kind == CollectiveKind::AllReduce ? 2 : 1;

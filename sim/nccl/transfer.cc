@@ -134,8 +134,8 @@ void Transfer::fire(std::uint64_t what) {
 void Transfer::pass_on() {
   if (!finds_room()) return;
   NcclLaunch* const over = std::exchange(parties_[chain_[passed_]].launch, nullptr);
-  passes_ = engine_.now() + *cost_.hop;
   const bool is_last = ++passed_ == chain_.size();
+  passes_ = engine_.now() + (passed_ + 1 < chain_.size() ? *cost_.hop : cost_.last_hop);
   if (!is_last && mismatch_.empty() && parties_[chain_[passed_]].begun) {
     engine_.queue().at(passes_, *this, kPassedOn);
   }

@@ -29,10 +29,10 @@ Cost collective_cost(const Machine& machine, const Tuning& tuning, const Call& c
   if (time.model != Model::Ring || !is_chain(call.kind)) {
     return cost_of(machine, choice, terms.seconds, terms.wire_seconds, terms.network_seconds);
   }
-  const double hops = terms.steps * terms.step_seconds;
-  Cost cost =
-      cost_of(machine, choice, terms.seconds - hops, terms.wire_seconds, terms.network_seconds);
+  Cost cost = cost_of(machine, choice, terms.seconds - terms.chain_seconds(), terms.wire_seconds,
+                      terms.network_seconds);
   cost.hop = seconds_to_duration(terms.step_seconds);
+  cost.last_hop = seconds_to_duration(terms.last_step_seconds);
   return cost;
 }
 

@@ -12,7 +12,7 @@ namespace foretrace::nccl {
 
 /// One operation as its ranks run it once all of them have arrived: `latency`, then `wire_bytes`
 /// through every NVLink port that takes part. A chain's first rank is through then; each other one
-/// `hop` after the one before it.
+/// `hop` after the one before it, the last one `last_hop`.
 struct Cost {
   Choice choice;       ///< channels of the whole kernel
   Duration network{};  ///< of the latency and the wire: that the NICs of each node are busy
@@ -20,6 +20,12 @@ struct Cost {
   Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: what NCCL
                      ///< gets through a port counts as all of it
   std::optional<Duration> hop{};  ///< chain: broadcast and reduce
+  Duration last_hop{};
+
+  /// Of a chain's last rank behind its first.
+  Duration hops(std::uint32_t ranks) const {
+    return hop && ranks > 1 ? *hop * (std::int64_t{ranks} - 2) + last_hop : Duration{0};
+  }
 };
 
 /// The time beside the wire is latency; the rest is traffic that others may slow down.

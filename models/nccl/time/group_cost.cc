@@ -58,9 +58,10 @@ class GroupTime {
   }
 
   /// Of each rank of a chain behind the one before.
-  std::optional<double> hop_seconds(const Placed& call) const {
+  std::optional<Hops> hops(const Placed& call) const {
     if (!is_chain(call.kind)) return std::nullopt;
-    return planned_time(read_, tuning_, call.kind, call.bytes, call.plan).terms.step_seconds;
+    const Terms terms = planned_time(read_, tuning_, call.kind, call.bytes, call.plan).terms;
+    return Hops{terms.step_seconds, terms.last_step_seconds};
   }
 
  private:
@@ -95,7 +96,7 @@ class GroupTime {
       if (bytes.count == 0) continue;
       const Terms part = on_one_channel(call, bytes).terms;
       seconds += part.seconds - part.fixed_seconds;
-      if (is_chain(call.kind)) seconds -= part.steps * part.step_seconds;
+      if (is_chain(call.kind)) seconds -= part.chain_seconds();
       if (call.plan.protocol == Protocol::LL) continue;
       seconds -= part.channel_seconds + wire_seconds(call, bytes);
       own_wire += wire_seconds(call, bytes);
@@ -137,8 +138,8 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
                      alone.terms.network_seconds,
                      {}};
     if (alone.model == Model::Ring && is_chain(call.kind)) {
-      time.hop_seconds = alone.terms.step_seconds;
-      time.seconds -= alone.terms.steps * alone.terms.step_seconds;
+      time.hops = Hops{alone.terms.step_seconds, alone.terms.last_step_seconds};
+      time.seconds -= alone.terms.chain_seconds();
     }
     times.push_back(time);
     const Bytes bytes = vector_bytes(call.kind, call.size, tuning.ranks());
@@ -166,7 +167,7 @@ std::vector<GroupedTime> group_time(Reading& read, const Tuning& tuning,
                       beside + wire,
                       wire,
                       0,
-                      group.hop_seconds(placed[i])};
+                      group.hops(placed[i])};
   }
   return times;
 }
@@ -178,7 +179,9 @@ std::vector<Cost> group_cost(const Machine& machine, const Tuning& tuning,
   for (const GroupedTime& time : group_time(read, tuning, calls)) {
     costs.push_back(
         cost_of(machine, time.choice, time.seconds, time.wire_seconds, time.network_seconds));
-    if (time.hop_seconds) costs.back().hop = seconds_to_duration(*time.hop_seconds);
+    if (!time.hops) continue;
+    costs.back().hop = seconds_to_duration(time.hops->seconds);
+    costs.back().last_hop = seconds_to_duration(time.hops->last_seconds);
   }
   return costs;
 }

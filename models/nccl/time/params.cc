@@ -94,6 +94,13 @@ RingParams ring_params(CollectiveKind kind, Protocol protocol) {
   return ring_row(kind)[index_of(protocol)];
 }
 
+std::optional<Param> last_step_param(CollectiveKind kind, Protocol protocol) {
+  if (protocol != Protocol::Simple) return {};
+  if (kind == CollectiveKind::Broadcast) return NcclBroadcastLast;
+  if (kind == CollectiveKind::Reduce) return NcclReduceLast;
+  return {};
+}
+
 PairParams pair_params(Exchange exchange) {
   switch (exchange) {
     case Exchange::SendRecv:

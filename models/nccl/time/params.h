@@ -19,6 +19,8 @@ struct RingParams {
   std::optional<Param> channel_rate;  ///< Simple and LL128
 };
 RingParams ring_params(CollectiveKind kind, Protocol protocol);
+/// Simple: one channel of a chain's last rank, on the last step.
+std::optional<Param> last_step_param(CollectiveKind kind, Protocol protocol);
 
 /// Of transfers between pairs of ranks on one node.
 struct PairParams {

@@ -42,8 +42,9 @@ void add_ll(Terms& terms, Reading& read, const RingParams& params, const Choice&
     return;
   }
   terms.step_seconds = step;
+  terms.last_step_seconds = step;
   terms.channel_seconds = rounds_seconds(read, params.slope, choice, per_channel);
-  terms.seconds += terms.step_seconds * terms.steps + terms.channel_seconds;
+  terms.seconds += terms.chain_seconds() + terms.channel_seconds;
 }
 
 /// Simple and LL128. How much of a step shows: a ring hides its steps' latency behind large parts.
@@ -61,6 +62,14 @@ double first_step_seconds(Reading& read, const RingParams& params, double part, 
   return limited ? std::max(shared, step / read.rate(*params.channel_rate)) : shared;
 }
 
+/// The last rank of a chain passes nothing on.
+double last_step_seconds(Reading& read, CollectiveKind kind, Protocol protocol, double part,
+                         double step_seconds) {
+  const std::optional<Param> rate = last_step_param(kind, protocol);
+  if (!rate || !read.has(*rate)) return step_seconds;
+  return std::min(step_seconds, std::min(part, kSimpleStepBytes) / read.rate(*rate));
+}
+
 /// Registered buffers: nobody copies the last step out of a buffer, and what a channel writes is
 /// the bottleneck, or the wire.
 void add_direct(Terms& terms, Reading& read, double part, bool chain) {
@@ -68,10 +77,11 @@ void add_direct(Terms& terms, Reading& read, double part, bool chain) {
   terms.fixed_seconds =
       read.seconds(Param::NcclDirectBase) + read.seconds(Param::NcclDirectExchange);
   terms.step_seconds = read.seconds(Param::NcclDirectStep);
+  terms.last_step_seconds = terms.step_seconds;
   terms.limit_seconds = (chain ? 1 : terms.steps - 1) * part / read.rate(rate);
   terms.channel_seconds = std::max(0.0, terms.limit_seconds - terms.wire_seconds);
   terms.seconds = terms.fixed_seconds + terms.steps * terms.step_seconds + terms.wire_seconds +
-                  terms.channel_seconds;
+                  terms.channel_seconds;  // a chain's last step is like the others
 }
 
 /// What Simple takes longer when the ranks' parts lie behind each other and do not begin aligned.
@@ -139,6 +149,10 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   if (chain && choice.protocol == Protocol::Simple) {
     terms.step_seconds += first_step_seconds(read, params, part, choice.channels);
   }
+  if (chain) {
+    terms.last_step_seconds =
+        last_step_seconds(read, kind, choice.protocol, part, terms.step_seconds);
+  }
   terms.drift_seconds = read.seconds(params.slope) * std::pow(part / kRingChunk, power);
   if (read.has(*params.channel_rate)) {
     const double through = chain ? part : terms.steps * part;
@@ -148,8 +162,8 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
       beyond_wire_seconds(read, terms.wire_seconds, terms.drift_seconds, terms.limit_seconds);
   terms.channel_seconds +=
       unaligned_seconds(kind, choice.protocol, all_bytes / ranks, terms.wire_seconds);
-  terms.seconds += terms.wire_seconds;
-  terms.seconds += terms.steps * terms.step_seconds + terms.channel_seconds;
+  terms.seconds += terms.wire_seconds + terms.channel_seconds;
+  terms.seconds += chain ? terms.chain_seconds() : terms.steps * terms.step_seconds;
   return terms;
 }
 

@@ -104,7 +104,7 @@ Work work_of(Reading& read, const CollectiveTime& time, Shape shape, double send
   // each.
   work.nic = terms.network_seconds / (shape == Shape::Tree ? 4 : 1);
   if (time.model == Model::Ring) {
-    work.latency = terms.step_seconds * terms.steps;
+    work.latency = shape == Shape::Chain ? terms.chain_seconds() : terms.step_seconds * terms.steps;
     work.port = terms.wire_seconds;
     const bool ll = time.choice.protocol == Protocol::LL;
     // Beyond the wire: drift. What streams through a chain meets it on the way, not at each rank.

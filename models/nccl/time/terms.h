@@ -34,15 +34,21 @@ struct Terms {
   double fixed_seconds = 0;  ///< from the kernel's begin until the first data leave
   double step_seconds = 0;   ///< ring: what shows of a step; chain: each rank behind the one before
   double steps = 0;          ///< of one pass, the last one's receiving included
-  double hop_seconds = 0;    ///< hops and price: of all hops on the longest way
-  double wire_bytes = 0;     ///< through every port that takes part, one direction
-  double wire_seconds = 0;   ///< of these bytes, at what NCCL gets through a port
-  double network_seconds = 0;  ///< that the NICs of each node are busy, alone on the network
+  double last_step_seconds = 0;  ///< chain: the last rank behind the one before
+  double hop_seconds = 0;        ///< hops and price: of all hops on the longest way
+  double wire_bytes = 0;         ///< through every port that takes part, one direction
+  double wire_seconds = 0;       ///< of these bytes, at what NCCL gets through a port
+  double network_seconds = 0;    ///< that the NICs of each node are busy, alone on the network
   double channel_seconds = 0;  ///< of a channel, on all its data. Rings and chains: what it adds to
                                ///< the wire; LL's chain: its rounds; else all but fixed and hops
   double drift_seconds = 0;    ///< ring, chain: what channels that drift apart add to the wire...
   double limit_seconds = 0;    ///< ... and what a channel took if its own rate were all
   double port_seconds = 0;     ///< pairs: of a port for all peers, flags included
+
+  /// Chain: the last rank behind the first.
+  double chain_seconds() const {
+    return steps < 1 ? 0 : (steps - 1) * step_seconds + last_step_seconds;
+  }
 };
 
 /// What one kernel does for one call.

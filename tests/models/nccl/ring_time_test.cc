@@ -122,6 +122,20 @@ TEST(ChainSimple, FillsItsRanksStepByStep) {
   EXPECT_NEAR(ring_us(machine, Reduce, simple(2), 1_MiB, 4), 58.94304, 1e-9);
 }
 
+TEST(ChainSimple, LastRankOnlyEmptiesItsBuffers) {
+  const Machine machine = test::small_machine({{NcclReduceSimpleBase, 1e-6},
+                                               {NcclReduceSimpleStep, 4e-6},
+                                               {NcclReduceSimpleDrift, 16e-6},
+                                               {NcclReduceSimplePower, 1},
+                                               {NcclReduceLast, 131.072e9}});
+  // 256 KiB as above, 2 ranks behind the first 6.62144 each; the root 256 KiB / 131.072 GB/s = 2.
+  EXPECT_NEAR(ring_us(machine, Reduce, simple(1), 256_KiB, 4), 1 + 2.62144 + 2 + 2 * 6.62144 + 2,
+              1e-9);
+  EXPECT_NEAR(ring_us(machine, Reduce, simple(1), 256_KiB, 2), 1 + 2.62144 + 2 + 2, 1e-9);
+  // Never more of it than one step of 512 KiB: 16 MiB, wire 167.77216, drift 128.
+  EXPECT_NEAR(ring_us(machine, Reduce, simple(1), 16_MiB, 2), 1 + 167.77216 + 128 + 4, 1e-9);
+}
+
 TEST(RingTime, IsNotKnownWhereTheMachineHasNoTimesOrTheChoiceIsNoRing) {
   const Machine machine = test::small_machine({});
   EXPECT_EQ(ring_us(machine, AllReduce, ll(1), 4_KiB, 2), -1);

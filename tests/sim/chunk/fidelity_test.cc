@@ -119,7 +119,7 @@ TEST_P(ChunkFidelity, IsWithinThreePercentOfFlowFidelityFromEightBytesToOneGibib
                                       ranks, 1, ranks - 1));
       }
       sizes.push_back(bytes + odd);
-      flows.push_back(to_seconds(cost.latency + cost.hop.value_or(Duration{0}) * (ranks - 1)) +
+      flows.push_back(to_seconds(cost.latency + cost.hops(ranks)) +
                       static_cast<double>(cost.wire_bytes.count) /
                           machine.rate(Param::NvlinkBandwidth));
     }
