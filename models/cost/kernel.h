@@ -60,6 +60,7 @@ KernelCost gemm_cost(Reading& read, const Product& product);
 struct Pass {
   double bytes = 0;
   double distance = 0;
+  bool reread = false;  ///< kernels have only read the array since it was written
 };
 
 /// What of the array the level-2 cache does not hold any more.
@@ -71,7 +72,8 @@ int cached_eighths(Reading& read, std::span<const Pass> passes);
 /// Goes through these arrays: reads all but the last, which it writes.
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);
 
-/// Reads this array.
+/// Reads this array. What was read before lies in both halves of the level-2 cache, what was
+/// written in one of them.
 KernelCost reduction_cost(Reading& read, const Pass& pass);
 
 KernelCost memset_cost(Reading& read, const Pass& pass);

@@ -14,15 +14,20 @@ bool has_place(std::span<const UsedMemory> memory, const UsedMemory& place) {
 
 }  // namespace
 
-std::vector<double> Level2::use(std::span<const UsedMemory> memory) {
+std::vector<LastUse> Level2::use(std::span<const UsedMemory> memory) {
   std::vector<UsedMemory> own;  // each place once
   double own_bytes = 0;
   for (const UsedMemory& used : memory) {
-    if (has_place(own, used)) continue;
+    const auto same =
+        std::ranges::find_if(own, [&](const auto& other) { return other.same_place(used); });
+    if (same != own.end()) {
+      same->written |= used.written;
+      continue;
+    }
     own.push_back(used);
     own_bytes += used.bytes;
   }
-  std::vector<double> distances(memory.size(), before_);
+  std::vector<LastUse> last(memory.size(), LastUse{before_});
   double since = 0;  // of others' memory
   for (const UsedMemory& place : recent_) {
     if (!has_place(own, place)) {
@@ -31,13 +36,13 @@ std::vector<double> Level2::use(std::span<const UsedMemory> memory) {
     }
     for (std::size_t i = 0; i < memory.size(); ++i) {
       if (!memory[i].same_place(place) || memory[i].bytes > place.bytes) continue;
-      distances[i] = since + own_bytes;
+      last[i] = {since + own_bytes, !place.written};
     }
   }
   std::erase_if(recent_, [&](const UsedMemory& place) { return has_place(own, place); });
   recent_.insert(recent_.begin(), own.begin(), own.end());
   if (recent_.size() > kMostPlaces) recent_.resize(kMostPlaces);
-  return distances;
+  return last;
 }
 
 }  // namespace foretrace::sim

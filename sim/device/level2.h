@@ -13,10 +13,24 @@ struct UsedMemory {
   std::uint32_t buffer{};
   std::uint64_t offset = 0;
   double bytes = 0;
+  bool written = false;  ///< else only read
 
+  UsedMemory write() const {
+    UsedMemory memory = *this;
+    memory.written = true;
+    return memory;
+  }
   bool same_place(const UsedMemory& other) const {
     return buffer == other.buffer && offset == other.offset;
   }
+};
+
+/// Of a kernel's array, what decides how much of it the cache still has, and how fast it gives
+/// that.
+struct LastUse {
+  double distance = 0;     ///< bytes of different memory since it began, the new kernel's included
+  bool only_read = false;  ///< by it and, since the array was written last, by those before
+  friend bool operator==(const LastUse&, const LastUse&) = default;
 };
 
 class Level2 {
@@ -25,9 +39,8 @@ class Level2 {
   /// the warm-up say, went through in all.
   explicit Level2(double before) : before_{before} {}
 
-  /// A kernel or a copy goes through these. Gives for each, in their order, the bytes of different
-  /// memory that were gone through since its last use began, this one's included.
-  std::vector<double> use(std::span<const UsedMemory> memory);
+  /// A kernel or a copy goes through these. Gives the last use of each, in their order.
+  std::vector<LastUse> use(std::span<const UsedMemory> memory);
 
  private:
   double before_;

@@ -37,7 +37,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   }
   if (queue_full(queue)) return;
   if (!(from_device && to_device)) {
-    const UsedMemory memory = used(from_device ? src : dst, size);
+    const UsedMemory memory = from_device ? used(src, size) : used(dst, size).write();
     go_through(from_device ? from.device : to.device, {&memory, 1});
   }
   if (from_device && to_device && from.device == to.device) {
@@ -45,7 +45,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     cost::Call queues = begin_call(Param::HostMemcpyDevice, queue.declared().device);
     queues.kernels = cost::device_copy_kernels(size);
     const Priced call = price(queues);
-    const UsedMemory memory[] = {used(src, size), used(dst, size)};
+    const UsedMemory memory[] = {used(src, size), used(dst, size).write()};
     const std::vector<cost::Pass> passes = go_through(from.device, memory);
     push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
            return cost::device_copy_cost(read, passes[0], passes[1]);
@@ -179,7 +179,7 @@ void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bo
         return on_host ? cost::call_time(read, made) : cost::memset_time(read, made, size);
       },
       made.is_first);
-  const UsedMemory memory = used(dst, size);
+  const UsedMemory memory = used(dst, size).write();
   const cost::Pass pass =
       on_host ? cost::Pass{} : go_through(buffer(dst).device, {&memory, 1}).front();
   push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {

@@ -63,19 +63,27 @@ void HostThread::run(const HostWait& op) {
 
 // ---- kernels -------------------------------------------------------------------------------
 
+namespace {
+
+void add_passes(std::vector<cost::Pass>& passes, std::span<const UsedMemory> memory,
+                const std::vector<LastUse>& last) {
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read});
+  }
+}
+
+}  // namespace
+
 std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
                                                std::span<const UsedMemory> memory) {
   std::vector<cost::Pass> passes;
   if (capture_ != nullptr) {  // it runs later, and again and again
     Level2 alone{0};
     alone.use(memory);
-    const std::vector<double> distances = alone.use(memory);
-    for (std::size_t i = 0; i < memory.size(); ++i)
-      passes.push_back({memory[i].bytes, distances[i]});
-    return passes;
+    add_passes(passes, memory, alone.use(memory));
+  } else {
+    add_passes(passes, memory, process_.level2[device].use(memory));
   }
-  const std::vector<double> distances = process_.level2[device].use(memory);
-  for (std::size_t i = 0; i < memory.size(); ++i) passes.push_back({memory[i].bytes, distances[i]});
   return passes;
 }
 
@@ -118,7 +126,7 @@ void HostThread::run(const Gemm& op) {
   };
   const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
                                matrix(op.b, product.k, product.n),
-                               matrix(op.c, product.m, product.n)};
+                               matrix(op.c, product.m, product.n).write()};
   const auto passes = go_through(stream(op.stream).declared().device, memory);
   Reading in_cache{machine_};
   product.cached_eighths = cost::cached_eighths(
@@ -136,7 +144,7 @@ void HostThread::run(const Elementwise& op) {
   const Bytes size = op.size.eval(variables_);
   std::vector<UsedMemory> memory;
   for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
-  memory.push_back(used(op.dst, size));
+  memory.push_back(used(op.dst, size).write());
   const std::vector<cost::Pass> passes = go_through(stream(op.stream).declared().device, memory);
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
          [&](Reading& read) { return cost::elementwise_cost(read, passes); });

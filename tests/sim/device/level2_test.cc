@@ -6,7 +6,11 @@
 namespace foretrace::sim {
 namespace {
 
-std::vector<double> use(Level2& cache, std::vector<UsedMemory> memory) { return cache.use(memory); }
+std::vector<double> use(Level2& cache, std::vector<UsedMemory> memory) {
+  std::vector<double> distances;
+  for (const LastUse& last : cache.use(memory)) distances.push_back(last.distance);
+  return distances;
+}
 
 TEST(Level2, CountsOtherMemorySinceTheLastUseAndTheKernelsOwn) {
   Level2 cache{1000};
@@ -28,6 +32,20 @@ TEST(Level2, DoesNotFindMoreOfABufferThanWasUsed) {
   use(cache, {{0, 0, 10}});
   EXPECT_EQ(use(cache, {{0, 0, 50}}), std::vector<double>{1000});
   EXPECT_EQ(use(cache, {{0, 16, 10}}), std::vector<double>{1000}) << "another part of it";
+}
+
+TEST(Level2, KnowsWhatWasOnlyReadSinceItWasWritten) {
+  Level2 cache{1000};
+  const UsedMemory read[] = {{0, 0, 10}};
+  const UsedMemory in_place[] = {{0, 0, 10}, {0, 0, 10, true}};
+  const auto only_read = [&](std::span<const UsedMemory> memory) {
+    return cache.use(memory).front().only_read;
+  };
+  EXPECT_FALSE(only_read(read)) << "who knows what was before";
+  EXPECT_TRUE(only_read(read));
+  EXPECT_TRUE(only_read(in_place));
+  EXPECT_FALSE(only_read(read)) << "it was written";
+  EXPECT_TRUE(only_read(read));
 }
 
 }  // namespace
