@@ -42,25 +42,25 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
 
 std::vector<double> numbers_of(const PredictedStep& step) {
   return {step.seconds,
-          step.low,
-          step.high,
           step.computing,
           step.exposed,
           step.idle,
           static_cast<double>(step.peak),
-          step.fits ? 1.0 : 0.0};
+          step.fits ? 1.0 : 0.0,
+          step.low,
+          step.high};
 }
 
 std::optional<PredictedStep> step_from(const std::vector<double>& numbers) {
   if (numbers.empty()) return std::nullopt;
-  return PredictedStep{numbers[0],
-                       numbers[1],
-                       numbers[2],
-                       numbers[3],
-                       numbers[4],
-                       numbers[5],
-                       static_cast<std::int64_t>(numbers[6]),
-                       numbers[7] != 0};
+  return PredictedStep{.seconds = numbers[0],
+                       .low = numbers[6],
+                       .high = numbers[7],
+                       .computing = numbers[1],
+                       .exposed = numbers[2],
+                       .idle = numbers[3],
+                       .peak = static_cast<std::int64_t>(numbers[4]),
+                       .fits = numbers[5] != 0};
 }
 
 }  // namespace foretrace::sim
