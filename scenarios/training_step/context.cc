@@ -14,12 +14,7 @@
 #include "scenarios/training_step/decoder.h"
 
 namespace foretrace::training {
-namespace {
-
-constexpr std::int64_t kRingBytes = 2;  // of an element in bfloat16
-constexpr std::int64_t kSumBytes = 4;   // in float32
-
-}  // namespace
+namespace {}  // namespace
 
 /// Attention to the keys of who is so far back in the ring. Those of processes before this one
 /// have half of their keys behind all queries here; of those after it only the later half of
@@ -46,11 +41,10 @@ void Decoder::pass_on(std::int64_t bytes, const char* work) {
 }
 
 void Decoder::ring_attention() {
-  const std::int64_t keys = 2 * tokens_ * kv_ * kRingBytes;
+  const std::int64_t keys = 2 * tokens_ * kv_ * kBf16;
   const bool gathers = step_.exchange == ContextExchange::AllGather;
   const Memory::Id others = memory_.allocate(Part::Temporary, keys * (gathers ? step_.context : 2));
-  const Memory::Id sums =
-      memory_.allocate(Part::Temporary, tokens_ * q_ * (kRingBytes + kSumBytes));
+  const Memory::Id sums = memory_.allocate(Part::Temporary, tokens_ * q_ * (kBf16 + kF32));
   if (gathers) gather_keys(keys);
   for (std::int64_t i = 0; i < step_.context; ++i) {
     const bool passes_on = !gathers && i + 1 < step_.context;
@@ -58,8 +52,7 @@ void Decoder::ring_attention() {
     const AttentionPart part = ring_part(i);
     attend(part);
     out_.host(FrameworkWork::Forward, 2);
-    out_.kernel("merge_attention", KernelKind::Pointwise,
-                part.queries * q_ * (kRingBytes + 2 * kSumBytes));
+    out_.kernel("merge_attention", KernelKind::Pointwise, part.queries * q_ * (kBf16 + 2 * kF32));
     if (passes_on || (gathers && i == 0)) out_.line("work_wait: {work: keys}");
   }
   memory_.free(others);
@@ -78,15 +71,15 @@ void Decoder::gather_keys(std::int64_t bytes) {
 
 void Decoder::ring_attention_back() {
   const std::int64_t last = step_.context - 1;
-  const std::int64_t elements = 2 * tokens_ * kv_, keys = elements * kRingBytes;
+  const std::int64_t elements = 2 * tokens_ * kv_, keys = elements * kBf16;
   const bool gathers = step_.exchange == ContextExchange::AllGather;
-  const std::int64_t width = gathers ? kSumBytes : kRingBytes;  // of a gradient's element
+  const std::int64_t width = gathers ? kF32 : kBf16;  // of a gradient's element
   const Memory::Id others = memory_.allocate(
       Part::Temporary, keys * (gathers ? step_.context : 2) + 3 * elements * width);
   const Memory::Id sums = memory_.allocate(Part::Temporary, tokens_ * q_ * width);
   const auto add = [&](const char* id, std::int64_t count) {
     out_.host(FrameworkWork::Backward);
-    out_.kernel(id, KernelKind::Pointwise, count * (kRingBytes + 2 * width));
+    out_.kernel(id, KernelKind::Pointwise, count * (kBf16 + 2 * width));
   };
   if (gathers) gather_keys(keys);
   for (std::int64_t i = 0; i <= last; ++i) {

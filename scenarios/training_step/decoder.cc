@@ -5,12 +5,7 @@
 #include <utility>
 
 namespace foretrace::training {
-namespace {
-
-constexpr std::int64_t kHalf = 2;    // bytes of bfloat16
-constexpr std::int64_t kSingle = 4;  // of float32
-
-}  // namespace
+namespace {}  // namespace
 
 Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& out, Memory& memory,
                  Hooks& hooks)
@@ -20,7 +15,7 @@ Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& ou
       out_{out},
       memory_{memory},
       hooks_{hooks},
-      stream_{step.autocasts() ? kSingle : kHalf},
+      stream_{step.autocasts() ? kF32 : kBf16},
       tokens_{step.tokens()},
       norm_tokens_{step.sequence_parallel ? step.tokens() / step.tensor : step.tokens()},
       q_{model_.q_width() / step.tensor},
@@ -167,15 +162,15 @@ void Decoder::update() {
                                 held_experts() / (is_shared ? step_.expert_data() : 1);
   // Megatron's is of float32 copies of the parameters.
   const bool is_wide = step_.float32_parameters || step_.is_megatron();
-  const std::int64_t parameter = is_wide ? kSingle : kHalf;
+  const std::int64_t parameter = is_wide ? kF32 : kBf16;
   constexpr std::int64_t kInOneKernel = 320LL * 65536;  // blocks of a launch, elements of a block
   out_.host(FrameworkWork::Optimizer);
   if (step_.is_megatron_core()) {
     // The norm; then parameter, both moments, gradient in float32, and the parameter in bfloat16.
-    out_.kernel("gradient_norm", KernelKind::Pointwise, elements * kSingle);
+    out_.kernel("gradient_norm", KernelKind::Pointwise, elements * kF32);
     for (std::int64_t done = 0; done < elements; done += kInOneKernel) {
       const std::int64_t here = std::min(kInOneKernel, elements - done);
-      out_.kernel("adamw", KernelKind::Optimizer, here * (7 * kSingle + kHalf));
+      out_.kernel("adamw", KernelKind::Optimizer, here * (7 * kF32 + kBf16));
     }
     for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
     return;
@@ -183,7 +178,7 @@ void Decoder::update() {
   // Sharded parameters are DTensors, whose every operation is dispatched twice.
   const bool wraps = step_.tensor > 1 || step_.sharding == Sharding::Fsdp;
   out_.host(FrameworkWork::Parameter, wraps ? 4 * tensors_ : tensors_);
-  out_.kernel("count_steps", KernelKind::Pointwise, tensors_ * kSingle);
+  out_.kernel("count_steps", KernelKind::Pointwise, tensors_ * kF32);
   // Reads parameter, gradient and both moments, writes all but the gradient. Without the fused
   // kernel every array passes the memory about twice.
   const std::int64_t passes = step_.optimizer == OptimizerKernel::Fused ? 7 : 19;
@@ -206,9 +201,9 @@ void Decoder::give_gradient(std::int64_t elements, bool is_complete, bool is_exp
   const bool sharded = step_.sharding == Sharding::Fsdp;
   if (step_.autocasts()) {
     out_.host(FrameworkWork::Backward);
-    out_.kernel("widen_gradient", KernelKind::Widen, elements * (kHalf + kSingle));
+    out_.kernel("widen_gradient", KernelKind::Widen, elements * (kBf16 + kF32));
   }
-  const std::int64_t bytes = step_.autocasts() ? kSingle : kHalf;
+  const std::int64_t bytes = step_.autocasts() ? kF32 : kBf16;
   out_.host(FrameworkWork::Accumulate);
   if (step_.is_megatron_core()) {
     // The product adds to the gradient, which lives as long as the parameters.

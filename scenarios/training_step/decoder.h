@@ -14,6 +14,9 @@
 
 namespace foretrace::training {
 
+inline constexpr std::int64_t kBf16 = 2;  // bytes of an element
+inline constexpr std::int64_t kF32 = 4;
+
 /// What data parallel and tensor parallel layouts add. The groups of parameters are the blocks, and
 /// behind the last of them the rest: embedding, last norm and head.
 class Hooks {

@@ -4,12 +4,7 @@
 #include "scenarios/training_step/decoder.h"
 
 namespace foretrace::training {
-namespace {
-
-constexpr std::int64_t kNarrow = 2;  // bytes of bfloat16
-constexpr std::int64_t kWide = 4;    // of float32
-
-}  // namespace
+namespace {}  // namespace
 
 /// The calls of a synchronous collective over the tensor parallel ranks, in bfloat16.
 void Decoder::collective(const char* name, std::int64_t bytes, const char* work) {
@@ -42,7 +37,7 @@ void Decoder::beside(const char* name, std::int64_t bytes, bool may_overlap,
 
 void Decoder::enter_tensor_parallel(std::int64_t linears) {
   if (step_.tensor == 1 || splits_in_layers()) return;
-  const std::int64_t bytes = tokens_ * model_.hidden * kNarrow;
+  const std::int64_t bytes = tokens_ * model_.hidden * kBf16;
   if (step_.sequence_parallel) {
     collective("all_gather", bytes / step_.tensor);
     const Memory::Id whole = save(bytes);
@@ -59,7 +54,7 @@ void Decoder::enter_tensor_parallel(std::int64_t linears) {
 
 void Decoder::leave_tensor_parallel(bool is_linear) {
   if (step_.tensor == 1 || (is_linear && splits_in_layers())) return;
-  const std::int64_t bytes = tokens_ * model_.hidden * kNarrow;
+  const std::int64_t bytes = tokens_ * model_.hidden * kBf16;
   if (!step_.sequence_parallel) {
     collective("all_reduce", bytes);
     return;
@@ -71,7 +66,7 @@ void Decoder::leave_tensor_parallel(bool is_linear) {
 void Decoder::embed() {
   const std::int64_t elements = tokens_ * model_.hidden;
   const std::int64_t table = vocab_ * model_.hidden;
-  const std::int64_t width = step_.autocasts() ? kWide : kNarrow;
+  const std::int64_t width = step_.autocasts() ? kF32 : kBf16;
   const bool is_shared = model_.tied && layers_.is_last;
   out_.host(FrameworkWork::Forward);
   out_.kernel("embedding", KernelKind::Gather, 2 * elements * width);
@@ -123,12 +118,12 @@ void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
 /// As flash-attn's CrossEntropyLoss: reads bfloat16, keeps the logits for the backward pass, which
 /// writes their gradient in bfloat16. Tensor parallel ranks exchange maxima and sums.
 void Decoder::fused_loss() {
-  const std::int64_t bytes = tokens_ * vocab_ * kNarrow;
+  const std::int64_t bytes = tokens_ * vocab_ * kBf16;
   const Memory::Id logits = save(bytes);
   out_.host(FrameworkWork::Forward, 2);
   out_.kernel("fused_loss", KernelKind::Softmax, bytes);
   for (int i = 0; i < 2 && step_.tensor > 1; ++i) {
-    out_.collective("all_reduce", "tensor_parallel", tokens_ * kWide);
+    out_.collective("all_reduce", "tensor_parallel", tokens_ * kF32);
   }
   on_backward([this, bytes, logits] {
     const Memory::Id gradient = memory_.allocate(Part::Temporary, bytes);
@@ -151,43 +146,43 @@ void Decoder::head_and_loss() {
     return;
   }
   const bool whole = step_.tensor > 1 && !step_.loss_parallel;
-  if (whole) collective("all_gather", tokens_ * vocab_ * kNarrow);
+  if (whole) collective("all_gather", tokens_ * vocab_ * kBf16);
   const std::int64_t logits = tokens_ * (whole ? model_.vocab : vocab_);
-  const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kNarrow);
-  const Memory::Id wide = memory_.allocate(Part::Temporary, logits * kWide);
-  const Memory::Id logarithms = save(logits * kWide);
+  const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kBf16);
+  const Memory::Id wide = memory_.allocate(Part::Temporary, logits * kF32);
+  const Memory::Id logarithms = save(logits * kF32);
   out_.host(FrameworkWork::Forward, 3);
-  out_.kernel("widen_logits", KernelKind::Widen, logits * (kNarrow + kWide));
+  out_.kernel("widen_logits", KernelKind::Widen, logits * (kBf16 + kF32));
   if (step_.loss_parallel) {  // maximum, difference, exponent, sum, logarithm: kernels of their own
     out_.host(FrameworkWork::Forward, 6);
     for (int i = 0; i < 4; ++i) {
-      out_.kernel("parallel_loss", KernelKind::Pointwise, 2 * logits * kWide);
+      out_.kernel("parallel_loss", KernelKind::Pointwise, 2 * logits * kF32);
     }
-    out_.collective("all_reduce", "tensor_parallel", tokens_ * kWide);
-    out_.collective("all_reduce", "tensor_parallel", tokens_ * kWide);
+    out_.collective("all_reduce", "tensor_parallel", tokens_ * kF32);
+    out_.collective("all_reduce", "tensor_parallel", tokens_ * kF32);
   } else {
-    out_.kernel("softmax", KernelKind::Softmax, 2 * logits * kWide);
+    out_.kernel("softmax", KernelKind::Softmax, 2 * logits * kF32);
   }
-  out_.kernel("loss", KernelKind::Pointwise, tokens_ * kWide);
+  out_.kernel("loss", KernelKind::Pointwise, tokens_ * kF32);
   memory_.free(wide);
   // A pipeline's last stage hands out the logits of all micro-batches at the end of the step.
   if (step_.pipeline > 1) {
     gradients_.push_back(narrow);
-    handed_out_ = logits * kNarrow;
+    handed_out_ = logits * kBf16;
   } else {
     memory_.free(narrow);
   }
   on_backward([this, logits, logarithms] {
-    const Memory::Id incoming = memory_.allocate(Part::Temporary, logits * kWide);
-    const Memory::Id outgoing = memory_.allocate(Part::Temporary, logits * kWide);
+    const Memory::Id incoming = memory_.allocate(Part::Temporary, logits * kF32);
+    const Memory::Id outgoing = memory_.allocate(Part::Temporary, logits * kF32);
     out_.host(FrameworkWork::Backward, 4);
-    out_.kernel("clear_logits", KernelKind::Pointwise, logits * kWide);
-    out_.kernel("loss_backward", KernelKind::Pointwise, tokens_ * kWide);
-    out_.kernel("softmax_backward", KernelKind::SoftmaxBackward, 3 * logits * kWide);
+    out_.kernel("clear_logits", KernelKind::Pointwise, logits * kF32);
+    out_.kernel("loss_backward", KernelKind::Pointwise, tokens_ * kF32);
+    out_.kernel("softmax_backward", KernelKind::SoftmaxBackward, 3 * logits * kF32);
     memory_.free(incoming);
     memory_.free(logarithms);
-    const Memory::Id narrowed = memory_.allocate(Part::Temporary, logits * kNarrow);
-    out_.kernel("narrow_logits", KernelKind::Narrow, logits * (kNarrow + kWide));
+    const Memory::Id narrowed = memory_.allocate(Part::Temporary, logits * kBf16);
+    out_.kernel("narrow_logits", KernelKind::Narrow, logits * (kBf16 + kF32));
     memory_.free(outgoing);
     memory_.free(narrowed);
   });

@@ -9,10 +9,8 @@
 namespace foretrace::training {
 namespace {
 
-constexpr std::int64_t kRowBytes = 2;    // of an element in bfloat16
-constexpr std::int64_t kScoreBytes = 4;  // of an element in float32
-constexpr std::int64_t kRouting = 12;    // calls: softmax, top-k, normalisation, counts, order
-constexpr std::int64_t kRowTile = 128;   // rows of a grouped product's tile
+constexpr std::int64_t kRouting = 12;   // calls: softmax, top-k, normalisation, counts, order
+constexpr std::int64_t kRowTile = 128;  // rows of a grouped product's tile
 
 }  // namespace
 
@@ -23,13 +21,13 @@ void Decoder::route() {
   out_.host(FrameworkWork::Linear);
   out_.product("router", model_.experts, norm_tokens_, model_.hidden);
   out_.host(FrameworkWork::Forward, kRouting);
-  out_.kernel("router_softmax", KernelKind::Softmax, 2 * scores * kScoreBytes);
-  out_.kernel("router_best", KernelKind::Pointwise, 2 * scores * kScoreBytes);
-  out_.kernel("router_order", KernelKind::Pointwise, 4 * rows_ * kScoreBytes);
-  const Memory::Id saved = save(scores * kScoreBytes + rows_ * 3 * kScoreBytes);
+  out_.kernel("router_softmax", KernelKind::Softmax, 2 * scores * kF32);
+  out_.kernel("router_best", KernelKind::Pointwise, 2 * scores * kF32);
+  out_.kernel("router_order", KernelKind::Pointwise, 4 * rows_ * kF32);
+  const Memory::Id saved = save(scores * kF32 + rows_ * 3 * kF32);
   on_backward([this, scores, weights, saved] {
     out_.host(FrameworkWork::Backward, 3);
-    out_.kernel("router_softmax_backward", KernelKind::SoftmaxBackward, 3 * scores * kScoreBytes);
+    out_.kernel("router_softmax_backward", KernelKind::SoftmaxBackward, 3 * scores * kF32);
     out_.host(FrameworkWork::Product);
     out_.product("router_weights", model_.hidden, model_.experts, norm_tokens_);
     out_.product("router_inputs", model_.hidden, norm_tokens_, model_.experts);
@@ -38,14 +36,14 @@ void Decoder::route() {
   });
   // Where rows are not padded to a capacity the host asks the GPU how many there are.
   if (step_.has_capacity) return;
-  out_.needs(kScoreBytes, 0);
+  out_.needs(kF32, 0);
   out_.line("read_scalar: {src: part}");
 }
 
 /// Every process of the group sends the others the rows of their experts, evenly.
 void Decoder::exchange_rows() {
   if (step_.expert == 1) return;
-  const std::int64_t each = rows_ / step_.expert * model_.hidden * kRowBytes;
+  const std::int64_t each = rows_ / step_.expert * model_.hidden * kBf16;
   out_.host(FrameworkWork::Collective);
   out_.needs_own("sent_rows", each * step_.expert);
   out_.needs_own("received_rows", each * step_.expert);
@@ -57,7 +55,7 @@ void Decoder::exchange_rows() {
 
 /// A copy of each token for each of its experts, in their order, to those who hold them.
 void Decoder::send_rows(FrameworkWork work) {
-  const std::int64_t bytes = rows_ * model_.hidden * kRowBytes;
+  const std::int64_t bytes = rows_ * model_.hidden * kBf16;
   out_.host(work, 2);
   out_.kernel("sort_rows", KernelKind::Gather, 2 * bytes);
   exchange_rows();
@@ -70,7 +68,7 @@ void Decoder::send_rows(FrameworkWork work) {
 
 /// The way back: each token is the sum of its rows.
 void Decoder::bring_rows(FrameworkWork work) {
-  const std::int64_t bytes = rows_ * model_.hidden * kRowBytes;
+  const std::int64_t bytes = rows_ * model_.hidden * kBf16;
   if (step_.tensor > 1) collective("reduce_scatter", bytes);
   if (step_.expert > 1 && experts_ > 1) {
     out_.host(work, 2);
@@ -78,11 +76,11 @@ void Decoder::bring_rows(FrameworkWork work) {
   }
   exchange_rows();
   out_.host(work, 2);
-  out_.kernel("sum_rows", KernelKind::Gather, bytes + norm_tokens_ * model_.hidden * kRowBytes);
+  out_.kernel("sum_rows", KernelKind::Gather, bytes + norm_tokens_ * model_.hidden * kBf16);
 }
 
 void Decoder::expert_forward(std::int64_t rows, std::int64_t times) {
-  const std::int64_t wide = rows * ffn_ * kRowBytes;
+  const std::int64_t wide = rows * ffn_ * kBf16;
   out_.repeat(times, 1, [&] {
     if (model_.gated) {
       out_.host(FrameworkWork::Linear);
@@ -98,7 +96,7 @@ void Decoder::expert_forward(std::int64_t rows, std::int64_t times) {
 }
 
 void Decoder::expert_backward(std::int64_t rows, std::int64_t times) {
-  const std::int64_t wide = rows * ffn_ * kRowBytes;
+  const std::int64_t wide = rows * ffn_ * kBf16;
   const auto both = [&](const std::string& name, std::int64_t inputs, std::int64_t outputs) {
     out_.host(FrameworkWork::Product);
     out_.product(name + "_weights", inputs, outputs, rows);
@@ -113,8 +111,7 @@ void Decoder::expert_backward(std::int64_t rows, std::int64_t times) {
     both("expert_up", model_.hidden, ffn_);
     if (!model_.gated) return;
     both("expert_gate", model_.hidden, ffn_);
-    pointwise("expert_add_gradients", 3 * rows * model_.hidden * kRowBytes,
-              FrameworkWork::Backward);
+    pointwise("expert_add_gradients", 3 * rows * model_.hidden * kBf16, FrameworkWork::Backward);
   });
 }
 
@@ -130,17 +127,17 @@ void Decoder::expert_products() {
   if (step_.autocasts()) {
     out_.repeat(tensors, 1, [&] {
       out_.host(FrameworkWork::Autocast);
-      out_.kernel("cast_expert", KernelKind::Narrow, weights * (kRowBytes + kScoreBytes));
+      out_.kernel("cast_expert", KernelKind::Narrow, weights * (kBf16 + kF32));
     });
-    copies = save(block_experts() * kRowBytes);
+    copies = save(block_experts() * kBf16);
   }
   expert_forward(rows, times);
-  const Memory::Id inputs = save(all * model_.hidden * kRowBytes);
+  const Memory::Id inputs = save(all * model_.hidden * kBf16);
   // Gate, its activation, up and their product; else up and its activation.
-  const Memory::Id inner = save((model_.gated ? 4 : 2) * all * ffn_ * kRowBytes);
+  const Memory::Id inner = save((model_.gated ? 4 : 2) * all * ffn_ * kBf16);
   on_backward([this, all, rows, times, tensors, weights, copies, inputs, inner] {
-    const Memory::Id gradients = memory_.allocate(
-        Part::Temporary, (all * model_.hidden + 2 * all * ffn_ + weights) * kRowBytes);
+    const Memory::Id gradients =
+        memory_.allocate(Part::Temporary, (all * model_.hidden + 2 * all * ffn_ + weights) * kBf16);
     expert_backward(rows, times);
     for (const Memory::Id id : {copies, inputs, inner}) memory_.free(id);
     for (std::int64_t i = 0; i < tensors; ++i) give_gradient(weights, true, true);
@@ -161,11 +158,11 @@ void Decoder::experts_part() {
   Memory::Id copy = Memory::kNothing;
   if (step_.autocasts()) {
     out_.host(FrameworkWork::Autocast, 2);
-    out_.kernel("cast_input", KernelKind::Narrow, elements * (kRowBytes + kScoreBytes));
-    copy = save(elements * kRowBytes);
+    out_.kernel("cast_input", KernelKind::Narrow, elements * (kBf16 + kF32));
+    copy = save(elements * kBf16);
     on_backward([this, elements, copy] {
       out_.host(FrameworkWork::Backward);
-      out_.kernel("widen_input_gradient", KernelKind::Widen, elements * (kRowBytes + kScoreBytes));
+      out_.kernel("widen_input_gradient", KernelKind::Widen, elements * (kBf16 + kF32));
       memory_.free(copy);
     });
   }
@@ -174,17 +171,17 @@ void Decoder::experts_part() {
   on_backward([this] { bring_rows(FrameworkWork::Backward); });
   expert_products();
   bring_rows(FrameworkWork::Forward);
-  const Memory::Id outputs = save(rows_ * model_.hidden * kRowBytes);
+  const Memory::Id outputs = save(rows_ * model_.hidden * kBf16);
   on_backward([this, outputs] {
     // Each row's weight, and the weight's gradient.
     out_.host(FrameworkWork::Backward, 2);
-    out_.kernel("weigh_rows", KernelKind::Pointwise, 3 * rows_ * model_.hidden * kRowBytes);
+    out_.kernel("weigh_rows", KernelKind::Pointwise, 3 * rows_ * model_.hidden * kBf16);
     send_rows(FrameworkWork::Backward);
     memory_.free(outputs);
   });
   if (model_.shared_ffn > 0) {
     feed_forward(model_.shared_ffn / step_.tensor);
-    pointwise("add_shared", 3 * elements * kRowBytes, FrameworkWork::Forward);
+    pointwise("add_shared", 3 * elements * kBf16, FrameworkWork::Forward);
   }
   add_residual();
 }

@@ -15,8 +15,6 @@
 namespace foretrace::training {
 namespace {
 
-constexpr std::int64_t kComputeBytes = 2;
-
 class FullyShard : public Layout {
  public:
   FullyShard(const TrainingStep& step, Writer& out, Memory& memory)
@@ -32,7 +30,7 @@ class FullyShard : public Layout {
       if (experts > 0) parts_.back().push_back({"expert_data", step_.expert_data(), experts});
       shards += share(group);
     }
-    const std::int64_t width = step_.float32_parameters ? 4 : kComputeBytes;
+    const std::int64_t width = step_.float32_parameters ? 4 : kBf16;
     memory_.allocate(Part::Parameters, shards * width);
     memory_.allocate(Part::Optimizer, 2 * shards * width);
     whole_.resize(sizes_.size());
@@ -82,7 +80,7 @@ class FullyShard : public Layout {
       if (is_first_) memory_.allocate(Part::Gradients, sizes_[place(group)] * 4);
       return;
     }
-    const std::int64_t wide = step_.float32_reduce ? 4 : kComputeBytes;
+    const std::int64_t wide = step_.float32_reduce ? 4 : kBf16;
     const char* const type = step_.float32_reduce ? "float32" : "bfloat16";
     wait_for_scattered();
     memory_.free(scattering_);
@@ -91,8 +89,7 @@ class FullyShard : public Layout {
       gradients_.push_back(
           memory_.allocate(Part::Gradients, share(group) * (step_.float32_parameters ? 4 : 2)));
     out_.host(FrameworkWork::Shard);
-    out_.kernel("join_gradients", KernelKind::ShardCopy,
-                sizes_[place(group)] * (kComputeBytes + wide));
+    out_.kernel("join_gradients", KernelKind::ShardCopy, sizes_[place(group)] * (kBf16 + wide));
     for (const Sharded& one : parts_[place(group)]) {
       if (one.ranks == 1) continue;
       out_.host(FrameworkWork::Collective);
@@ -144,7 +141,7 @@ class FullyShard : public Layout {
   /// Copies the shard into a buffer and gathers it, ahead of what the current stream does.
   void start(std::int64_t group) {
     if (whole_[place(group)] != Memory::kNothing || started_.contains(group)) return;
-    const std::int64_t part = share(group) * kComputeBytes;
+    const std::int64_t part = share(group) * kBf16;
     out_.host(FrameworkWork::Shard);
     out_.on_stream("gathering");
     if (step_.float32_parameters) {
@@ -154,7 +151,7 @@ class FullyShard : public Layout {
     out_.on_stream("");
     std::int64_t whole = 0;
     for (const Sharded& one : parts_[place(group)]) {
-      const std::int64_t bytes = one.share() * kComputeBytes;
+      const std::int64_t bytes = one.share() * kBf16;
       whole += bytes * one.ranks;
       if (one.ranks == 1) continue;
       out_.host(FrameworkWork::Collective);
@@ -180,9 +177,8 @@ class FullyShard : public Layout {
       started_.erase(group);
       return;
     }
-    whole_[place(group)] = memory_.allocate(Part::Buffers, sizes_[place(group)] * kComputeBytes);
-    out_.kernel("spread_parameters", KernelKind::ShardCopy,
-                2 * sizes_[place(group)] * kComputeBytes);
+    whole_[place(group)] = memory_.allocate(Part::Buffers, sizes_[place(group)] * kBf16);
+    out_.kernel("spread_parameters", KernelKind::ShardCopy, 2 * sizes_[place(group)] * kBf16);
     memory_.free(started_[group]);
     started_.erase(group);
   }

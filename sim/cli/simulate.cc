@@ -25,6 +25,7 @@
 #include "sim/environment_check.h"
 #include "sim/training/memory_track.h"
 #include "sim/training/passes.h"
+#include "sim/training/step_band.h"
 #include "sim/training/usage.h"
 
 namespace foretrace {
@@ -133,11 +134,12 @@ int run_simulate(const SimulateOptions& options) {
   print_error("{}", render(unmodelled_settings(program), text));
   Timeline timeline = simulate(program, machine, options.fidelity,
                                options.one_of_each ? Simulated::OneOfEach : Simulated::All);
+  auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
+  if (usage) sim::set_step_bands(timeline, machine, *usage);
   if (!options.run.empty()) write_run(timeline, options.run);
   print_out("{}", region_table(timeline));
   if (training) {
-    auto usage = sim::usage_of(timeline);
     if (usage && left > 0) {
       usage = sim::with_more_turns(
           *usage, timeline, program,

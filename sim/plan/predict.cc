@@ -11,6 +11,7 @@
 #include "scenarios/text/errors.h"
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
+#include "sim/training/step_band.h"
 #include "sim/training/usage.h"
 
 namespace foretrace::plan {
@@ -111,8 +112,9 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
     FORETRACE_CHECK(usage.has_value(), "settled passes have a loop of three");
   }
   prediction.seconds = usage->seconds;
-  prediction.low = step->low_factor;
-  prediction.high = step->high_factor;
+  const sim::StepBand band = sim::step_band(machine, timeline, *step, *usage);
+  prediction.low = band.low;
+  prediction.high = band.high;
   prediction.computing = usage->computing;
   prediction.exposed = usage->exposed;
   prediction.idle = usage->idle;

@@ -5,6 +5,7 @@
 #include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
+#include "sim/training/step_band.h"
 #include "sim/training/usage.h"
 
 namespace foretrace::sim {
@@ -28,6 +29,9 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
   auto usage = usage_of(timeline);
   if (usage && left > 0) usage = with_more_turns(*usage, timeline, program, turns);
   if (usage) {
+    const StepBand band = step_band(machine, timeline, *last_step(timeline), *usage);
+    predicted.low = band.low;
+    predicted.high = band.high;
     predicted.seconds = usage->seconds;
     predicted.computing = usage->computing;
     predicted.exposed = usage->exposed;
@@ -37,16 +41,26 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
 }
 
 std::vector<double> numbers_of(const PredictedStep& step) {
-  return {
-      step.seconds,         step.computing, step.exposed, step.idle, static_cast<double>(step.peak),
-      step.fits ? 1.0 : 0.0};
+  return {step.seconds,
+          step.computing,
+          step.exposed,
+          step.idle,
+          static_cast<double>(step.peak),
+          step.fits ? 1.0 : 0.0,
+          step.low,
+          step.high};
 }
 
 std::optional<PredictedStep> step_from(const std::vector<double>& numbers) {
   if (numbers.empty()) return std::nullopt;
-  return PredictedStep{
-      numbers[0],     numbers[1], numbers[2], numbers[3], static_cast<std::int64_t>(numbers[4]),
-      numbers[5] != 0};
+  return PredictedStep{.seconds = numbers[0],
+                       .low = numbers[6],
+                       .high = numbers[7],
+                       .computing = numbers[1],
+                       .exposed = numbers[2],
+                       .idle = numbers[3],
+                       .peak = static_cast<std::int64_t>(numbers[4]),
+                       .fits = numbers[5] != 0};
 }
 
 }  // namespace foretrace::sim

@@ -13,6 +13,7 @@ namespace foretrace::sim {
 
 struct PredictedStep {
   double seconds = 0;
+  double low = 1, high = 1;                     ///< factors of it: the band
   double computing = 0, exposed = 0, idle = 0;  ///< shares of it
   std::int64_t peak = 0;                        ///< bytes
   bool fits = true;

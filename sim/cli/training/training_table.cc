@@ -27,11 +27,13 @@ struct TrainingTableOptions {
   std::string only;
 };
 
+constexpr std::size_t kColumns = 14;
 constexpr double kSlowed = 1.1;  // by the profiler: beyond, its step is another one
 
 struct StepErrors {
   std::vector<double> time, memory;
   std::vector<double> exposed, idle;  ///< differences of shares, where the profiler slowed little
+  std::size_t in_band = 0;
 };
 
 /// "18 of 20 within 5 points, worst 7.1, of steps that the profiler slowed by less than 10 %"
@@ -47,28 +49,36 @@ std::string points_of(const std::vector<double>& differences) {
       near, differences.size(), 100 * worst, 100 * (kSlowed - 1));
 }
 
+std::string band_words(const sim::PredictedStep& step) {
+  if (!step.fits) return "-";
+  return fmt::format("{:.1f} .. {:.1f}", step.seconds * step.low * 1e3,
+                     step.seconds * step.high * 1e3);
+}
+
 void add_row(TextTable& table, const sim::MeasuredStep& measured,
              const std::optional<sim::PredictedStep>& predicted, StepErrors& errors) {
   std::vector<std::string> row{measured.id, measured.may_fit ? "fit" : "judge"};
   if (!predicted) {
-    row.insert(row.end(), {"-", "-", measured.refused, "-", "-", "-", "-", "-", "-", "-", "-"});
+    row.insert(row.end(), {"-", "-", measured.refused});
   } else if (!measured.out_of_memory && measured.seconds == 0) {  // not measured yet
     row.insert(
         row.end(),
         {"-", predicted->fits ? fmt::format("{:.2f}", predicted->seconds * 1e3) : "does not fit",
-         "-", "-", "-", fmt::format("{:.0f} %", 100 * predicted->idle), "-",
+         "-", band_words(*predicted), "-", "-", fmt::format("{:.0f} %", 100 * predicted->idle), "-",
          fmt::format("{:.0f} %", 100 * predicted->exposed), "-",
          fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9), "-"});
   } else if (measured.out_of_memory || !predicted->fits) {
     const bool right = measured.out_of_memory == !predicted->fits;
     row.insert(row.end(), {measured.out_of_memory ? "out of memory" : "fits",
-                           predicted->fits ? "fits" : "does not fit", right ? "right" : "wrong",
-                           "-", "-", "-", "-", "-", "-", "-", "-"});
+                           predicted->fits ? "fits" : "does not fit", right ? "right" : "wrong"});
   } else {
     const double error = predicted->seconds / measured.seconds - 1;
     const double memory =
         static_cast<double>(predicted->peak) / static_cast<double>(measured.peak) - 1;
     errors.time.push_back(error);
+    const bool inside = measured.seconds >= predicted->seconds * predicted->low &&
+                        measured.seconds <= predicted->seconds * predicted->high;
+    errors.in_band += inside ? 1 : 0;
     errors.memory.push_back(memory);
     const bool has_trace = measured.traced_seconds > 0;
     if (has_trace && measured.traced_seconds < kSlowed * measured.seconds) {
@@ -82,6 +92,7 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
         row.end(),
         {fmt::format("{:.2f}", measured.seconds * 1e3),
          fmt::format("{:.2f}", predicted->seconds * 1e3), fmt::format("{:+.1f} %", 100 * error),
+         band_words(*predicted) + (inside ? "" : " *"),
          has_trace ? fmt::format("{:.2f}", measured.traced_seconds * 1e3) : "-",
          share(measured.idle), fmt::format("{:.0f} %", 100 * predicted->idle),
          share(measured.exposed), fmt::format("{:.0f} %", 100 * predicted->exposed),
@@ -89,6 +100,7 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
          fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9),
          fmt::format("{:+.1f} %", 100 * memory)});
   }
+  row.resize(kColumns, "-");
   table.row(row);
 }
 
@@ -105,8 +117,8 @@ int run_training_table(const TrainingTableOptions& options) {
   using enum TextTable::Align;
   table.column("step", Left);
   table.column("mark", Left);
-  for (const char* const name : {"ms", "predicted", "error", "traced ms", "idle", "predicted",
-                                 "exposed", "predicted", "GB", "predicted", "error"}) {
+  for (const char* const name : {"ms", "predicted", "error", "band", "traced ms", "idle",
+                                 "predicted", "exposed", "predicted", "GB", "predicted", "error"}) {
     table.column(name, Right);
   }
   StepErrors fit, judge;
@@ -116,6 +128,8 @@ int run_training_table(const TrainingTableOptions& options) {
   print_out("{}\n", table.markdown());
   print_out("time, judging steps: {}\n", summary_of(judge.time));
   print_out("time, fitted steps: {}\n", summary_of(fit.time));
+  print_out("in their band: {} of {} judging steps, {} of {} fitted ones\n", judge.in_band,
+            judge.time.size(), fit.in_band, fit.time.size());
   print_out("memory, judging steps: {}\n", summary_of(judge.memory));
   print_out("memory, fitted steps: {}\n", summary_of(fit.memory));
   for (std::vector<double> StepErrors::*share : {&StepErrors::exposed, &StepErrors::idle}) {

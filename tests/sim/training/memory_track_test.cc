@@ -8,6 +8,7 @@
 #include "models/machine/machine.h"
 #include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
+#include "sim/training/step_band.h"
 #include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace::sim {
@@ -72,6 +73,32 @@ TEST(MemoryTrack, FollowsTheMicroBatchesThatFillAPipeline) {
 
 TEST(MemoryTrack, FollowsAllMicroBatchesForwardBeforeOneGoesBackward) {
   EXPECT_EQ(most_of(training::Schedule::GPipe), 1);
+}
+
+TEST(StepBand, IsNarrowWhereTheGpuDecidesAndWideWhereTheHostDoes) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  Timeline timeline;
+  timeline.lanes.push_back({});
+  RegionSamples step;
+  step.low_factor = 0.5;
+  step.high_factor = 2;
+  const auto high = [&](const Machine& on, double idle, double exposed) {
+    sim::StepUsage usage;
+    usage.idle = idle;
+    usage.exposed = exposed;
+    const sim::StepBand band = sim::step_band(on, timeline, step, usage);
+    EXPECT_DOUBLE_EQ(band.low, 1 / band.high);
+    return band.high;
+  };
+  EXPECT_DOUBLE_EQ(high(machine, 0, 0), 1.05);
+  EXPECT_GT(high(machine, 0, 0.5), 1.05);
+  EXPECT_GT(high(machine, 0.2, 0), high(machine, 0.1, 0));
+  EXPECT_DOUBLE_EQ(high(machine, 0.5, 0), high(machine, 0.9, 0));
+  EXPECT_NEAR(high(machine, 0.9, 0), 1.30, 0.01);
+  // Nobody measured steps there.
+  EXPECT_EQ(high(load_machine("a100-80gb-nvswitch-8"), 0, 0), 2);
+  timeline.lanes.back().node = 1;
+  EXPECT_EQ(high(machine, 0, 0), 2);
 }
 
 }  // namespace
