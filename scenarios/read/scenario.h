@@ -55,6 +55,7 @@ struct ExpandedScenario {
   std::string text;
   training::Expansion expansion;
   bool nodes_follow = false;  ///< as of Program
+  std::map<std::string, SourceSpot> environment_spots;  ///< in the file
 };
 
 /// Empty for a file without one. Throws UsageError with the rendered diagnostics.
