@@ -99,6 +99,8 @@ class Decoder {
   void embed();
   void head_and_loss();
   void fused_loss();
+  void megatron_loss();
+  void split_qkv();
   void enter_tensor_parallel(std::int64_t linears);
   /// `is_linear`: behind a product, which has scattered already where splits_in_layers().
   void leave_tensor_parallel(bool is_linear = true);

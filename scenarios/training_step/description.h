@@ -81,6 +81,7 @@ struct TrainingStep {
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
+  bool is_eager() const { return framework == Framework::PyTorch; }
   bool is_megatron() const { return framework == Framework::Megatron; }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
   std::int64_t tokens() const { return part() * micro_batch; }

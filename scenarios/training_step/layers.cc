@@ -66,8 +66,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   }
   const std::string name = id;
   // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
-  const bool is_eager = step_.framework == Framework::PyTorch;
-  const bool is_needed = !runs_again_ || name != "down" || !is_eager;
+  const bool is_needed = !runs_again_ || name != "down" || !step_.is_eager();
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
@@ -257,17 +256,25 @@ void Decoder::core() {
   });
 }
 
+/// Views of the joined product, whose gradients are joined. Where heads share keys Megatron-Core's
+/// SelfAttention.get_query_key_value_tensors copies the queries, which lie apart.
+void Decoder::split_qkv() {
+  if (step_.is_megatron_core() && kv_ < q_) {
+    pointwise("join_heads", 2 * tokens_ * q_ * kBf16, FrameworkWork::Forward);
+  }
+  on_backward([this] {
+    out_.host(FrameworkWork::Backward, 2);
+    out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
+  });
+}
+
 void Decoder::attention_part() {
   norm();
   const bool is_joined = model_.joined_qkv || step_.is_megatron_core();
   enter_tensor_parallel(is_joined ? 1 : 3);
   if (is_joined) {
     linear("qkv", model_.hidden, q_ + 2 * kv_, true);
-    on_backward([this] {
-      if (step_.is_megatron_core()) return;  // attention writes them where they belong
-      out_.host(FrameworkWork::Backward, 2);
-      out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
-    });
+    split_qkv();
   } else {
     add_input_gradients(2);
     linear("query", model_.hidden, q_, true);

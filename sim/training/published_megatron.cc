@@ -76,7 +76,11 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   step.data = degree("dp");
   step.sequence_parallel = step.tensor > 1 && says(line, "sequence_parallel", "yes");
   step.overlaps_tensor = step.sequence_parallel && says(line, "overlap_options", "tp_comm_overlap");
-  step.float32_reduce = !says(line, "overlap_options", "grad_sync bf16");
+  // Each file of dgxc-benchmarking v24.11.1 has `grad_sync_dtype: bf16`; later ones run the
+  // performance mode of NeMo's recipes, which sets `grad_reduce_in_fp32 = False`.
+  const bool is_narrow =
+      line.text("id").starts_with("dgxc-") || says(line, "overlap_options", "grad_sync bf16");
+  step.float32_reduce = !is_narrow;
   if (step.replicas() > 1) {
     step.sharding = says(line, "zero_or_fsdp", "distributed") ? training::Sharding::Zero1
                                                               : training::Sharding::Ddp;
