@@ -54,7 +54,7 @@ struct ExpandedScenario {
   training::TrainingStep step;
   std::string text;
   training::Expansion expansion;
-  bool nodes_follow = false;  ///< as of Program
+  bool nodes_follow = false;                            ///< as of Program
   std::map<std::string, SourceSpot> environment_spots;  ///< in the file
 };
 
