@@ -119,6 +119,7 @@ class Decoder {
   std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process
   void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }
   static void run_back(Tape& tape);
+  std::int64_t first_of_chunk(std::int64_t chunk) const;
 
   const TrainingStep& step_;
   const Architecture& model_;

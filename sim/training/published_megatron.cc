@@ -33,7 +33,8 @@ bool describe_family(std::string_view name, training::TrainingStep& step) {
 /// Why the layout is not whole; else empty. What the reader of a scenario asks, too.
 std::string what_does_not_divide(const training::TrainingStep& step, std::int64_t gpus) {
   if (step.processes() != gpus) return "degrees do not multiply to the GPUs";
-  if (step.model.layers % (step.pipeline * step.chunks) != 0) return "stages of unequal layers";
+  if (step.model.layers % (step.pipeline * step.chunks) != 0 && !step.ends_are_layers())
+    return "stages of unequal layers";
   if (step.pipeline > 1 && step.chunks > 1 && step.passes % step.pipeline != 0)
     return "micro-batches in no whole turns";
   if (step.pipeline > 1 && step.passes < step.pipeline) return "fewer micro-batches than stages";

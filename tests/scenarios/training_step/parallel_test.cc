@@ -198,6 +198,30 @@ TEST(Megatron, WidensLogitsAndCopiesQueriesWhereHeadsShareKeys) {
   EXPECT_EQ(times(step, "join_heads"), 4u);
 }
 
+TEST(Megatron, CountsEmbeddingAndLossAsLayersWhereThatFillsTheStages) {
+  TrainingStep step = small_step();
+  step.model.kv_heads = 8;
+  step.framework = Framework::MegatronCore;
+  step.fused_loss = true;
+  step.passes = 4;
+  step.pipeline = 2;
+  const auto products = [&](std::int64_t layers, std::int64_t chunks) {
+    step.model.layers = layers;
+    step.chunks = chunks;
+    const std::string text = expand(step, Ranks::OneOfEach).text;
+    const std::size_t second = text.find("  rank_1:");
+    std::pair<std::size_t, std::size_t> found{};
+    for (std::size_t at = 0; (at = text.find("{id: qkv,", at)) != std::string::npos; ++at) {
+      ++(at < second ? found.first : found.second);
+    }
+    return found;
+  };
+  const auto [first, second] = products(6, 4);  // 8 places: embedding + 0, 1, 1, 1; 1, 1, 1, loss
+  EXPECT_EQ(first, second);
+  EXPECT_GT(first, 0u);
+  EXPECT_EQ(executed(step, "gemm"), 4u * (6 * 4 * 3 + 3));
+}
+
 TEST(Megatron, SendsTheLastGradientBeforeItWaitsForReducedOnes) {
   TrainingStep step = small_step();
   step.model.kv_heads = 8;
