@@ -156,6 +156,16 @@ struct Expanded {
   std::optional<training::Expansion> expansion;
 };
 
+/// A line for each variable: their values may have commas.
+std::string environment_text(const Program& program) {
+  if (program.environment.empty()) return {};
+  std::string text = "environment:\n";
+  for (const auto& [name, value] : program.environment) {
+    text += fmt::format("  {}: {}\n", name, value);
+  }
+  return text;
+}
+
 /// A file with `training_step:` has no threads of its own: what it reads as is a scenario's text.
 Expanded expand_training_step(Reader& reader, const YamlNode& root,
                               const ParameterValues& parameters, training::Ranks ranks) {
@@ -166,6 +176,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   read_parameters(reader, map.optional("parameters"), parameters);
   read_who_runs(reader, map);
   read_network(reader, map);
+  read_environment(reader, map.optional("environment"));
   const auto step = training::read_training_step(reader, *map.required("training_step"));
   map.finish();
   warn_of_unused_parameters(reader);
@@ -176,7 +187,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
       fmt::format("# {}\nschema_version: 1\nname: {}\n",
                   program.summary.empty() ? program.name : program.summary, program.name);
   if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
-  text += network_text(program) + expansion.text;
+  text += network_text(program) + environment_text(program) + expansion.text;
   return {step, std::move(text), std::move(expansion)};
 }
 
@@ -232,7 +243,10 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
     const Expanded expanded = expand_training_step(reader, root, parameters, training::Ranks::All);
     if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
     auto read = read_scenario(expanded.text, file, {});
-    if (read) read->program.nodes_follow = reader.program.nodes_follow;
+    if (read) {
+      read->program.nodes_follow = reader.program.nodes_follow;
+      read->program.environment_spots = std::move(reader.program.environment_spots);
+    }
     return read;
   }
   if (reader.problems.error_count() == 0) read_document(reader, root, parameters);
@@ -269,7 +283,8 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   Expanded expanded = expand_training_step(reader, root, parameters, ranks);
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
   return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
-                          std::move(*expanded.expansion), reader.program.nodes_follow};
+                          std::move(*expanded.expansion), reader.program.nodes_follow,
+                          std::move(reader.program.environment_spots)};
 }
 
 std::string network_text(const Program& program) {

@@ -54,7 +54,8 @@ struct ExpandedScenario {
   training::TrainingStep step;
   std::string text;
   training::Expansion expansion;
-  bool nodes_follow = false;  ///< as of Program
+  bool nodes_follow = false;                            ///< as of Program
+  std::map<std::string, SourceSpot> environment_spots;  ///< in the file
 };
 
 /// Empty for a file without one. Throws UsageError with the rendered diagnostics.

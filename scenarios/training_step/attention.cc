@@ -109,17 +109,25 @@ void Decoder::core() {
   });
 }
 
+/// Views of the joined product, whose gradients are joined. Where heads share keys Megatron-Core's
+/// SelfAttention.get_query_key_value_tensors copies the queries, which lie apart.
+void Decoder::split_qkv() {
+  if (step_.is_megatron_core() && kv_ < q_) {
+    pointwise("join_heads", 2 * tokens_ * q_ * kBf16, FrameworkWork::Forward);
+  }
+  on_backward([this] {
+    out_.host(FrameworkWork::Backward, 2);
+    out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
+  });
+}
+
 void Decoder::attention_part() {
   norm();
   const bool is_joined = model_.joined_qkv || step_.is_megatron_core();
   enter_tensor_parallel(is_joined ? 1 : 3);
   if (is_joined) {
     linear("qkv", model_.hidden, q_ + 2 * kv_, true);
-    on_backward([this] {
-      if (step_.is_megatron_core()) return;  // attention writes them where they belong
-      out_.host(FrameworkWork::Backward, 2);
-      out_.kernel("join_gradients", KernelKind::Pointwise, 2 * tokens_ * (q_ + 2 * kv_) * kBf16);
-    });
+    split_qkv();
   } else {
     add_input_gradients(2);
     linear("query", model_.hidden, q_, true);

@@ -149,7 +149,7 @@ class Checker {
       return;
     }
     const std::int64_t each = step_.model.layers / step_.pipeline;
-    if (step_.model.layers % (step_.pipeline * step_.chunks) != 0) {
+    if (step_.model.layers % (step_.pipeline * step_.chunks) != 0 && !step_.ends_are_layers()) {
       error(fmt::format("{} layers of a stage are not {} equal chunks", each, step_.chunks),
             "'virtual' may be " + degrees_for({each}));
     }

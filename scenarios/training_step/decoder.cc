@@ -83,9 +83,17 @@ void Decoder::run_back(Tape& tape) {
   }
 }
 
+/// Of this stage's layers; of the chunk behind the last one their count.
+std::int64_t Decoder::first_of_chunk(std::int64_t chunk) const {
+  const std::int64_t layers = groups() - 1;
+  if (!step_.ends_are_layers()) return chunk * (layers / step_.chunks);
+  const std::int64_t each = (model_.layers + 2) / (step_.pipeline * step_.chunks);
+  return std::clamp<std::int64_t>(chunk * each - (layers_.is_first ? 1 : 0), 0, layers);
+}
+
 void Decoder::forward(std::int64_t pass, std::int64_t chunk) {
   tape_ = &tapes_[pass * step_.chunks + chunk];
-  const std::int64_t rest = groups() - 1, each = rest / step_.chunks;
+  const std::int64_t rest = groups() - 1;
   hooks_.before_forward(rest);
   on_backward([this, rest] { hooks_.after_backward(rest); });
   if (layers_.is_first && chunk == 0) {
@@ -94,7 +102,9 @@ void Decoder::forward(std::int64_t pass, std::int64_t chunk) {
     const Memory::Id received = save(stream_ * norm_tokens_ * model_.hidden);
     on_backward([this, received] { memory_.free(received); });
   }
-  for (std::int64_t group = chunk * each; group < (chunk + 1) * each; ++group) block(group);
+  for (std::int64_t group = first_of_chunk(chunk); group < first_of_chunk(chunk + 1); ++group) {
+    block(group);
+  }
   if (layers_.is_last && chunk + 1 == step_.chunks) head_and_loss();
   hooks_.after_forward(rest);
 }

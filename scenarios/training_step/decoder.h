@@ -102,6 +102,8 @@ class Decoder {
   void embed();
   void head_and_loss();
   void fused_loss();
+  void megatron_loss();
+  void split_qkv();
   void enter_tensor_parallel(std::int64_t linears);
   /// `is_linear`: behind a product, which has scattered already where splits_in_layers().
   void leave_tensor_parallel(bool is_linear = true);
@@ -120,6 +122,7 @@ class Decoder {
   std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process
   void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }
   static void run_back(Tape& tape);
+  std::int64_t first_of_chunk(std::int64_t chunk) const;
 
   const TrainingStep& step_;
   const Architecture& model_;

@@ -81,7 +81,16 @@ struct TrainingStep {
   std::int64_t expert_data() const { return replicas() / expert; }  ///< with the same experts
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
+  bool is_eager() const { return framework == Framework::PyTorch; }
   bool is_megatron() const { return framework == Framework::Megatron; }
+  /// Whether the embedding and the loss fill a layer's place each, since layers alone do not fill
+  /// the chunks of all stages: Megatron's account_for_embedding_in_pipeline_split and its twin for
+  /// the loss, DeepSpeed's partition by `type:transformer|embedding`.
+  bool ends_are_layers() const {
+    const std::int64_t places = pipeline * chunks;
+    return !is_eager() && places > 1 && model.layers % places != 0 &&
+           (model.layers + 2) % places == 0;
+  }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
   std::int64_t tokens() const { return part() * micro_batch; }
 };

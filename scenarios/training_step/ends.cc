@@ -13,7 +13,7 @@ void Decoder::collective(const char* name, std::int64_t bytes, const char* work)
 }
 
 void Decoder::call_of_dtensor() {
-  if (step_.tensor > 1 && !step_.is_megatron_core()) out_.host(FrameworkWork::DTensor);
+  if (step_.tensor > 1 && step_.is_eager()) out_.host(FrameworkWork::DTensor);
 }
 
 /// Overlapped as Transformer Engine's user buffers are: of a product's tiles the first need no more
@@ -115,6 +115,33 @@ void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
   hooks_.gradient(elements);
 }
 
+/// Megatron-Core's fused_vocab_parallel_cross_entropy (core/fusions/fused_cross_entropy.py): logits
+/// are widened beside their maximum; subtracted, exponents and sums in place; divided, which is
+/// what the backward pass multiplies by the loss's gradient and narrows. Two sums over tensor
+/// parallel ranks.
+void Decoder::megatron_loss() {
+  const std::int64_t logits = tokens_ * vocab_;
+  const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kNarrow);
+  const Memory::Id softmax = save(logits * kWide);
+  out_.host(FrameworkWork::Forward, 3);
+  out_.kernel("largest_logit", KernelKind::Pointwise, logits * (kNarrow + kWide));
+  const auto add_over_ranks = [this](std::int64_t values) {
+    if (step_.tensor > 1) out_.collective("all_reduce", "tensor_parallel", values * kWide);
+  };
+  add_over_ranks(tokens_);
+  out_.kernel("exponents", KernelKind::Pointwise, 2 * logits * kWide);
+  add_over_ranks(2 * tokens_);
+  out_.kernel("softmax", KernelKind::Pointwise, 2 * logits * kWide);
+  memory_.free(narrow);
+  on_backward([this, logits, softmax] {
+    const Memory::Id gradient = memory_.allocate(Part::Temporary, logits * kNarrow);
+    out_.host(FrameworkWork::Backward, 2);
+    out_.kernel("logit_gradients", KernelKind::Pointwise, logits * (2 * kWide + kNarrow));
+    memory_.free(softmax);
+    memory_.free(gradient);
+  });
+}
+
 /// As flash-attn's CrossEntropyLoss: reads bfloat16, keeps the logits for the backward pass, which
 /// writes their gradient in bfloat16. Tensor parallel ranks exchange maxima and sums.
 void Decoder::fused_loss() {
@@ -142,7 +169,7 @@ void Decoder::head_and_loss() {
   linear("head", model_.hidden, vocab_, true);
   shares_gradient_ = false;
   if (step_.fused_loss) {
-    fused_loss();
+    step_.is_megatron_core() ? megatron_loss() : fused_loss();
     return;
   }
   const bool whole = step_.tensor > 1 && !step_.loss_parallel;

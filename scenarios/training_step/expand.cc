@@ -118,11 +118,16 @@ void add_embedding_gradients(const TrainingStep& step, const Place& place, Write
       embedding_group(step, place), bytes, step.float32_parameters ? "float32" : "bfloat16"));
 }
 
-/// Stages that cannot be equal: the first ones have a layer more.
+/// Stages that cannot be equal: the first and last one have a layer less, where that fills them, or
+/// the first ones a layer more.
 StageLayers layers_of(const TrainingStep& step, const Place& place) {
-  const std::int64_t each = step.model.layers / step.pipeline, stage = place.stage;
-  const std::int64_t more = step.model.layers % step.pipeline;
-  const auto begin = [&](std::int64_t at) { return at * each + std::min(at, more); };
+  const std::int64_t layers = step.model.layers, stage = place.stage;
+  const std::int64_t each = (layers + (step.ends_are_layers() ? 2 : 0)) / step.pipeline;
+  const std::int64_t more = layers % step.pipeline;
+  const auto begin = [&](std::int64_t at) {
+    if (step.ends_are_layers()) return std::clamp<std::int64_t>(at * each - 1, 0, layers);
+    return at * each + std::min(at, more);
+  };
   return {begin(stage), begin(stage + 1), stage == 0, stage + 1 == step.pipeline,
           context_neighbours(step, place)};
 }

@@ -45,6 +45,7 @@ class InterleavedStage {
     }
     alternate(all_ - forwards_);
     while (backwards_ < all_) backward();
+    reduce_behind(step_, layout_);
   }
 
  private:
@@ -108,7 +109,8 @@ class InterleavedStage {
     const std::int64_t pass = micro_batch(backwards_);
     layout_.begin_pass(pass == 0, pass + 1 == step_.passes);
     decoder_.backward(pass, pass == 0, step_.chunks - 1 - chunk(backwards_));
-    if (step_.reduce_every_pass || backwards_ + 1 == all_) layout_.end_pass();
+    const bool waits = step_.reduce_every_pass || backwards_ + 1 == all_;
+    if (waits && !reduces_behind(step_)) layout_.end_pass();
     hand_on(backwards_++, false, "gradients", backward_waits_);
   }
   void alternate(std::int64_t count) {

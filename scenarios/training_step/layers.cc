@@ -59,8 +59,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   }
   const std::string name = id;
   // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
-  const bool is_eager = step_.framework == Framework::PyTorch;
-  const bool is_needed = !runs_again_ || name != "down" || !is_eager;
+  const bool is_needed = !runs_again_ || name != "down" || !step_.is_eager();
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;

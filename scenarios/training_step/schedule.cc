@@ -50,6 +50,7 @@ class PipelineStage {
     backward();
     transfer(sends_gradients(), "", false);
     last_backwards(step_.passes - backwards_);
+    reduce_behind(step_, layout_);
   }
 
   void gpipe() {
@@ -60,6 +61,7 @@ class PipelineStage {
     });
     one_backward();
     last_backwards(step_.passes - 1);
+    reduce_behind(step_, layout_);
   }
 
  private:
@@ -83,7 +85,7 @@ class PipelineStage {
     if (!is_last()) join_parts(step_, bytes_, out_);
     layout_.begin_pass(backwards_ == 0, backwards_ + 1 == step_.passes);
     decoder_.backward(backwards_, backwards_ == 0);
-    layout_.end_pass();
+    if (!reduces_behind(step_)) layout_.end_pass();
     ++backwards_;
   }
 
@@ -135,7 +137,15 @@ void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out) {
 }
 
 void call_of_stage(const TrainingStep& step, Writer& out) {
-  if (!step.is_megatron_core()) out.host(FrameworkWork::Stage);
+  if (step.is_eager()) out.host(FrameworkWork::Stage);
+}
+
+bool reduces_behind(const TrainingStep& step) {
+  return !step.is_eager() && !step.reduce_every_pass;
+}
+
+void reduce_behind(const TrainingStep& step, Layout& layout) {
+  if (reduces_behind(step)) layout.end_pass();
 }
 
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
@@ -168,7 +178,7 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
       PipelineStage stage{step, role, decoder, layout, out};
       step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
     }
-    if (step.is_megatron_core()) return;  // its loss is a mean over all micro-batches
+    if (!step.is_eager()) return;  // Megatron divides the loss by the number of micro-batches
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);
     out.kernel("scale_gradients", KernelKind::Pointwise,

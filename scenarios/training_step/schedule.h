@@ -24,6 +24,12 @@ void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out);
 /// What torch.distributed.pipelining does around a stage's pass.
 void call_of_stage(const TrainingStep& step, Writer& out);
 
+/// Megatron waits for the reduced gradients behind a step's last transfer (Megatron-Core's
+/// finalize_model_grads, DeepSpeed's _exec_reduce_grads): the stage before need not wait for them.
+/// DistributedDataParallel waits at the end of the backward pass, before its gradient is sent.
+bool reduces_behind(const TrainingStep& step);
+void reduce_behind(const TrainingStep& step, Layout& layout);
+
 /// Operations of a batch with the process that is so far away.
 std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer = "part");
 std::string receive_from(std::int64_t distance, std::int64_t bytes,

@@ -115,6 +115,7 @@ int run_simulate(const SimulateOptions& options) {
                              : load_scenario(options.file, options.parameters);
   // The kinds of processes were chosen for the nodes that the file says.
   if (training && !options.one_of_each) program.nodes_follow = training->nodes_follow;
+  if (training) program.environment_spots = training->environment_spots;
   spread(program, options);
   const Machine machine = through_frontend(changed_machine(options.machine, options.with),
                                            parse_frontend(options.frontend));

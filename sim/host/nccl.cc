@@ -253,6 +253,7 @@ void HostThread::nccl_launch_all() {
     const Duration visible = kernel.issued + cost::launch_latency(read, cost::Entry::Nccl);
     kernel.stream->push({kernel.execution, engine_.now() + visible, 0, 1, NcclWork{kernel.launch}});
     comm.last(rank) = {kernel.stream, kernel.stream->issued()};
+    if (launches_block_) wait_for_stream(*kernel.stream);
   }
   // What NCCL's host side does for single channels and operations is a fixed part here.
   const bool connected = std::exchange(has_connected_, false);
@@ -263,13 +264,20 @@ void HostThread::nccl_launch_all() {
   };
   const Duration rest = call - calls_time(plain) - cold_time(plain);
   const bool is_first = std::ranges::any_of(nccl_host_calls_, &cost::Call::is_first);
-  take({call, price(
-                  [&](Reading& read) {
-                    const Duration time = rest + calls_time(read) + cold_time(read);
-                    return connected ? time + read.time(Param::NcclConnect) : time;
-                  },
-                  is_first)
-                  .detail});
+  const Priced priced{call, price(
+                                [&](Reading& read) {
+                                  const Duration time = rest + calls_time(read) + cold_time(read);
+                                  return connected ? time + read.time(Param::NcclConnect) : time;
+                                },
+                                is_first)
+                                .detail};
+  if (!launches_block_) {
+    take(priced);
+    return;
+  }
+  // Of a thread with several devices the first kernel would never end, and the program hang: not
+  // modelled.
+  block(priced, cost::Wait::Device, "NCCL's kernel (CUDA_LAUNCH_BLOCKING)");
 }
 
 }  // namespace foretrace::sim

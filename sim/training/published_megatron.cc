@@ -33,7 +33,8 @@ bool describe_family(std::string_view name, training::TrainingStep& step) {
 /// Why the layout is not whole; else empty. What the reader of a scenario asks, too.
 std::string what_does_not_divide(const training::TrainingStep& step, std::int64_t gpus) {
   if (step.processes() != gpus) return "degrees do not multiply to the GPUs";
-  if (step.model.layers % (step.pipeline * step.chunks) != 0) return "stages of unequal layers";
+  if (step.model.layers % (step.pipeline * step.chunks) != 0 && !step.ends_are_layers())
+    return "stages of unequal layers";
   if (step.pipeline > 1 && step.chunks > 1 && step.passes % step.pipeline != 0)
     return "micro-batches in no whole turns";
   if (step.pipeline > 1 && step.passes < step.pipeline) return "fewer micro-batches than stages";
@@ -76,7 +77,11 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   step.data = degree("dp");
   step.sequence_parallel = step.tensor > 1 && says(line, "sequence_parallel", "yes");
   step.overlaps_tensor = step.sequence_parallel && says(line, "overlap_options", "tp_comm_overlap");
-  step.float32_reduce = !says(line, "overlap_options", "grad_sync bf16");
+  // Each file of dgxc-benchmarking v24.11.1 has `grad_sync_dtype: bf16`; later ones run the
+  // performance mode of NeMo's recipes, which sets `grad_reduce_in_fp32 = False`.
+  const bool is_narrow =
+      line.text("id").starts_with("dgxc-") || says(line, "overlap_options", "grad_sync bf16");
+  step.float32_reduce = !is_narrow;
   if (step.replicas() > 1) {
     step.sharding = says(line, "zero_or_fsdp", "distributed") ? training::Sharding::Zero1
                                                               : training::Sharding::Ddp;

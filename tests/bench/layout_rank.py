@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does the simulator rank published layouts of one model as they were measured? BLOOM's trials on 384 A100s.
 
-layout_rank.py TABLE.csv FORETRACE [--machine NAME] [--with nic=0.25x] [--only bloom] [--every N] [--csv FILE]
+layout_rank.py TABLE.csv FORETRACE [--machine NAME] [--with nic=0.25x] [--blocking] [--only bloom] [--every N] [--csv FILE]
 
 TABLE.csv: columns as in published training tables (id, layers, hidden, heads, gpus, tp, pp, micro_batch, global_batch,
 metric, value, ...). Each layout is simulated with so many micro-batches that its pipeline is full, and with two more; each
@@ -22,7 +22,7 @@ TEXT = """schema_version: 1
 name: trial
 nodes: {nodes}
 processes: {gpus}
-training_step:
+{environment}training_step:
   model: {{style: {style}, layers: {layers}, hidden: {hidden}, heads: {heads}, kv_heads: {kv_heads}, ffn: {ffn}, vocab: {vocab}}}
   batch: {{sequence: {sequence}, micro: {micro}, passes: {passes}}}
   parallel: {{tensor: {tp}, pipeline: {pp}{split}}}
@@ -75,7 +75,7 @@ def step_seconds(given, row, passes, scratch):
     gpus, each = whole(row, "gpus"), whole(row, "gpus_per_node", 8)
     file = pathlib.Path(scratch) / f"{row['id']}_{passes}.yaml"
     file.write_text(TEXT.format(
-        nodes=gpus // each, gpus=gpus, layers=whole(row, "layers"), hidden=whole(row, "hidden"),
+        nodes=gpus // each, gpus=gpus, environment=given.environment, layers=whole(row, "layers"), hidden=whole(row, "hidden"),
         style="llama" if "llama" in row["model"].lower() else "gpt", heads=whole(row, "heads"),
         kv_heads=whole(row, "kv_heads", whole(row, "heads")), recompute=recompute_of(row),
         attention="flash" if "NeMo" in row["framework"] else "unfused", split=split_of(row), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=padded_vocabulary(row),
@@ -127,11 +127,13 @@ def main():
     arguments.add_argument("foretrace", type=pathlib.Path)
     arguments.add_argument("--machine", default="a100-80gb-nvswitch-8")
     arguments.add_argument("--with", dest="what_ifs", action="append", default=[])
+    arguments.add_argument("--blocking", action="store_true", help="CUDA_LAUNCH_BLOCKING=1, as BLOOM's trials ran")
     arguments.add_argument("--only", default="bloom")
     arguments.add_argument("--every", type=int, default=1, help="each n-th row only")
     arguments.add_argument("--csv", type=pathlib.Path)
     given = arguments.parse_args()
     given.foretrace = given.foretrace.resolve()
+    given.environment = "environment: {CUDA_LAUNCH_BLOCKING: 1}\n" if given.blocking else ""
     lines = [line for line in given.table.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     rows = [row for row in csv.DictReader(lines) if row["id"].startswith(given.only) and row["metric"] == "step_s"]
     rows = rows[::given.every]

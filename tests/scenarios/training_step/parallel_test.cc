@@ -176,6 +176,85 @@ TEST(Megatron, JoinsProductsAndGathersInputsAgain) {
   EXPECT_LT(3 * executed(step), 2 * executed(eager)) << "fewer kernels and calls";
 }
 
+std::size_t times(const TrainingStep& step, std::string_view word) {
+  const std::string text = expand(step, Ranks::OneOfEach).text;
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
+TEST(Megatron, WidensLogitsAndCopiesQueriesWhereHeadsShareKeys) {
+  TrainingStep step = megatron_step();
+  const std::int64_t logits = step.tokens() * step.model.vocab / step.tensor;
+  const auto kernel = [](std::string_view id, std::int64_t bytes) {
+    return fmt::format("{{id: {}, kernel: pointwise, size: {}B}}", id, bytes);
+  };
+  EXPECT_EQ(times(step, kernel("largest_logit", 6 * logits)), 1u);
+  EXPECT_EQ(times(step, kernel("exponents", 8 * logits)), 1u);
+  EXPECT_EQ(times(step, kernel("logit_gradients", 10 * logits)), 1u);
+  EXPECT_EQ(times(step, "join_heads"), 0u);
+  EXPECT_EQ(times(step, "join_gradients"), 4u) << "a layer";
+  step.model.kv_heads = 2;
+  EXPECT_EQ(times(step, "join_heads"), 4u);
+}
+
+TEST(Megatron, CountsEmbeddingAndLossAsLayersWhereThatFillsTheStages) {
+  TrainingStep step = small_step();
+  step.model.kv_heads = 8;
+  step.framework = Framework::MegatronCore;
+  step.fused_loss = true;
+  step.passes = 4;
+  step.pipeline = 2;
+  const auto products = [&](std::int64_t layers, std::int64_t chunks) {
+    step.model.layers = layers;
+    step.chunks = chunks;
+    const std::string text = expand(step, Ranks::OneOfEach).text;
+    const std::size_t second = text.find("  rank_1:");
+    std::pair<std::size_t, std::size_t> found{};
+    for (std::size_t at = 0; (at = text.find("{id: qkv,", at)) != std::string::npos; ++at) {
+      ++(at < second ? found.first : found.second);
+    }
+    return found;
+  };
+  const auto [first, second] = products(6, 4);  // 8 places: embedding + 0, 1, 1, 1; 1, 1, 1, loss
+  EXPECT_EQ(first, second);
+  EXPECT_GT(first, 0u);
+  EXPECT_EQ(executed(step, "gemm"), 4u * (6 * 4 * 3 + 3));
+}
+
+TEST(Megatron, SendsTheLastGradientBeforeItWaitsForReducedOnes) {
+  TrainingStep step = small_step();
+  step.model.kv_heads = 8;
+  step.passes = 4;
+  step.data = step.pipeline = 2;
+  step.sharding = Sharding::Zero1;
+  const auto sends_first = [&](Framework framework, std::int64_t chunks) {
+    step.framework = framework;
+    step.chunks = chunks;
+    step.fused_loss = framework == Framework::MegatronCore;
+    const std::string text = expand(step, Ranks::OneOfEach).text;
+    return text.rfind("isend:") < text.rfind("work_wait: {work: bucket_");  // of the last stage
+  };
+  EXPECT_TRUE(sends_first(Framework::Megatron, 1));
+  EXPECT_TRUE(sends_first(Framework::MegatronCore, 1));
+  EXPECT_TRUE(sends_first(Framework::MegatronCore, 2));
+  EXPECT_FALSE(sends_first(Framework::PyTorch, 1)) << "DDP's backward pass ends with them";
+}
+
+TEST(Megatron, PaysForNeitherDtensorsNorPyTorchsStages) {
+  TrainingStep step = small_step();
+  step.model.kv_heads = 8;
+  step.passes = 4;
+  step.tensor = step.pipeline = 2;
+  const auto pays = [&](Framework framework) {
+    step.framework = framework;
+    return std::pair{times(step, "work: dtensor"), times(step, "work: stage")};
+  };
+  EXPECT_EQ(pays(Framework::Megatron), std::pair(std::size_t{0}, std::size_t{0}));
+  EXPECT_GT(pays(Framework::PyTorch).first, 0u);
+  EXPECT_GT(pays(Framework::PyTorch).second, 0u);
+}
+
 TEST(Megatron, HoldsEighteenBytesForAParameterAndLessWithADistributedOptimizer) {
   TrainingStep step = megatron_step();
   step.tensor = 1;
@@ -214,7 +293,8 @@ TEST(Megatron, RunsCollectivesBesideProductsWhereAsked) {
 TEST(Megatron, IsRefusedWithPyTorchsSharding) {
   const auto of = [](std::string_view rest) {
     return problems(scenario(
-        fmt::format("{{{}, batch: {{sequence: 128}}, framework: megatron-core, {}}}", kModel, rest), 2));
+        fmt::format("{{{}, batch: {{sequence: 128}}, framework: megatron-core, {}}}", kModel, rest),
+        2));
   };
   EXPECT_THAT(of("sharding: fsdp"), HasSubstr("'sharding: zero1', or 'framework: pytorch'"));
   EXPECT_THAT(of("precision: {parameters: float32}"), HasSubstr("neither 'parameters: float32'"));

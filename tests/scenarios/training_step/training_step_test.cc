@@ -334,5 +334,16 @@ TEST(TrainingStepText, IsAScenarioThatReadsTheSame) {
   EXPECT_FALSE(read_training(expanded->text, "b.yaml")) << "it has no training_step any more";
 }
 
+TEST(TrainingStepText, KeepsTheEnvironmentAndWhereItStands) {
+  const std::string text = scenario(fmt::format("{{{}, batch: {{sequence: 128}}}}", kModel)) +
+                           "environment: {CUDA_LAUNCH_BLOCKING: 1, NCCL_ALGO: \"ring,tree\"}\n";
+  const auto read = read_scenario(text, "a.yaml");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->program.environment.at("CUDA_LAUNCH_BLOCKING"), "1");
+  EXPECT_EQ(read->program.environment.at("NCCL_ALGO"), "ring,tree");
+  EXPECT_EQ(read->program.environment_spots.at("CUDA_LAUNCH_BLOCKING").line, 5);
+  EXPECT_EQ(read_training(text, "a.yaml")->environment_spots.at("NCCL_ALGO").line, 5);
+}
+
 }  // namespace
 }  // namespace foretrace::training
