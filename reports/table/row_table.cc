@@ -16,10 +16,10 @@
 namespace foretrace {
 namespace {
 
-using Rows = std::map<std::string, std::vector<const ScenarioResult*>>;  // by tag
+using RowsByTag = std::map<std::string, std::vector<const ScenarioResult*>>;  // by tag
 
-Rows rows_of(std::span<const ScenarioResult> results) {
-  Rows rows;
+RowsByTag rows_of(std::span<const ScenarioResult> results) {
+  RowsByTag rows;
   for (const ScenarioResult& result : results) {
     for (const std::string& tag : result.program.tags) {
       if (is_row_tag(tag)) rows[tag].push_back(&result);
