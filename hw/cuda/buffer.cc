@@ -135,7 +135,7 @@ void Buffer::release() {
 
 void fill(Buffer& buffer, Element type, std::uint32_t seed) {
   if (!buffer.holds_memory() || buffer.bytes() == 0) return;
-  const bool zeros = buffer.declared().contents == Contents::Zeros;
+  const bool zeros = buffer.declared().contents == foretrace::Contents::Zeros;
   if (buffer.on_device()) {
     use_device(buffer.ordinal());
     cuda_check(

@@ -3,18 +3,19 @@
 
 #include <cuda_runtime_api.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
+
+#include "hw/guard/call_site.h"
 
 namespace foretrace::hw {
 
 /// A CUDA runtime call failed. what() holds the call site, the code and its text.
 class CudaError : public std::runtime_error {
  public:
-  CudaError(cudaError_t code, const std::source_location& where)
-      : std::runtime_error{std::string{where.file_name()} + ":" + std::to_string(where.line()) +
-                           ": " + cudaGetErrorName(code) + ": " + cudaGetErrorString(code)},
+  CudaError(cudaError_t code, const CallSite& where)
+      : std::runtime_error{where.text() + ": " + cudaGetErrorName(code) + ": " +
+                           cudaGetErrorString(code)},
         code_{code} {}
   cudaError_t code() const { return code_; }
 
@@ -23,8 +24,7 @@ class CudaError : public std::runtime_error {
 };
 
 /// cuda_check(cudaStreamSynchronize(stream));
-inline void cuda_check(cudaError_t code,
-                       std::source_location where = std::source_location::current()) {
+inline void cuda_check(cudaError_t code, CallSite where = CallSite::current()) {
   if (code == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());  // forget it, so the next check is about the next call
   throw CudaError{code, where};

@@ -1,20 +1,18 @@
 #include "hw/cuda/gemm.h"
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
 
 #include "hw/cuda/cuda_check.h"
+#include "hw/guard/call_site.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::hw {
 namespace {
 
-void cublas_check(cublasStatus_t status,
-                  std::source_location where = std::source_location::current()) {
+void cublas_check(cublasStatus_t status, CallSite where = CallSite::current()) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw std::runtime_error{std::string{where.file_name()} + ":" + std::to_string(where.line()) +
-                           ": cuBLAS: " + cublasGetStatusString(status)};
+  throw std::runtime_error{where.text() + ": cuBLAS: " + cublasGetStatusString(status)};
 }
 
 /// cuBLAS recommends 32 MiB on Hopper (cublasSetWorkspace); older GPUs need less.

@@ -4,18 +4,18 @@
 #include <mpi.h>
 
 #include <array>
-#include <source_location>
 #include <stdexcept>
 #include <string>
+
+#include "hw/guard/call_site.h"
 
 namespace foretrace::hw {
 
 /// An MPI call failed. what() holds the call site and MPI's text.
 class MpiError : public std::runtime_error {
  public:
-  MpiError(int code, const std::source_location& where)
-      : std::runtime_error{std::string{where.file_name()} + ":" + std::to_string(where.line()) +
-                           ": MPI: " + text_of(code)} {}
+  MpiError(int code, const CallSite& where)
+      : std::runtime_error{where.text() + ": MPI: " + text_of(code)} {}
 
  private:
   static std::string text_of(int code) {
@@ -26,7 +26,7 @@ class MpiError : public std::runtime_error {
   }
 };
 
-inline void mpi_check(int code, std::source_location where = std::source_location::current()) {
+inline void mpi_check(int code, CallSite where = CallSite::current()) {
   if (code != MPI_SUCCESS) throw MpiError{code, where};
 }
 

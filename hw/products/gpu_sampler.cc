@@ -10,7 +10,7 @@ namespace foretrace::hw {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds{3};
-constexpr int kClockSm = 1;              // NVML_CLOCK_SM
+constexpr int kNvmlClockSm = 1;          // NVML_CLOCK_SM
 constexpr unsigned kPowerInstant = 186;  // NVML_FI_DEV_POWER_INSTANT: not the average over 1 s
 constexpr int kValueIsUnsignedInt = 1;   // NVML_VALUE_TYPE_UNSIGNED_INT
 
@@ -93,7 +93,7 @@ GpuSample GpuSampler::read() const {
   GpuSample sample;
   unsigned mhz = 0;
   const auto clock = reinterpret_cast<int (*)(void*, int, unsigned*)>(clock_);
-  if (clock != nullptr && clock(device_, kClockSm, &mhz) == 0) sample.sm_clock_mhz = mhz;
+  if (clock != nullptr && clock(device_, kNvmlClockSm, &mhz) == 0) sample.sm_clock_mhz = mhz;
   FieldValue instant;
   instant.field = kPowerInstant;
   const auto fields = reinterpret_cast<int (*)(void*, int, FieldValue*)>(fields_);

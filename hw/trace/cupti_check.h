@@ -3,18 +3,18 @@
 
 #include <cupti.h>
 
-#include <source_location>
 #include <stdexcept>
 #include <string>
+
+#include "hw/guard/call_site.h"
 
 namespace foretrace::hw {
 
 /// A CUPTI call failed. what() holds the call site and CUPTI's text.
 class CuptiError : public std::runtime_error {
  public:
-  CuptiError(CUptiResult code, const std::source_location& where)
-      : std::runtime_error{std::string{where.file_name()} + ":" + std::to_string(where.line()) +
-                           ": CUPTI: " + text_of(code)} {}
+  CuptiError(CUptiResult code, const CallSite& where)
+      : std::runtime_error{where.text() + ": CUPTI: " + text_of(code)} {}
 
   static std::string text_of(CUptiResult code) {
     const char* text = nullptr;
@@ -23,8 +23,7 @@ class CuptiError : public std::runtime_error {
   }
 };
 
-inline void cupti_check(CUptiResult code,
-                        std::source_location where = std::source_location::current()) {
+inline void cupti_check(CUptiResult code, CallSite where = CallSite::current()) {
   if (code != CUPTI_SUCCESS) throw CuptiError{code, where};
 }
 

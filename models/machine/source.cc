@@ -13,9 +13,9 @@
 namespace foretrace {
 namespace {
 
-constexpr std::array<std::string_view, 4> kClasses{"fit", "datasheet", "published", "assumed"};
+constexpr std::array<std::string_view, 4> kClassWords{"fit", "datasheet", "published", "assumed"};
 
-std::optional<std::uint64_t> bytes_in(std::string_view text) {
+std::optional<std::uint64_t> exact_bytes_in(std::string_view text) {
   const Parsed<Quantity> parsed = parse_constant(text);
   if (!parsed || parsed->unit != kSize || parsed->constant < 0) return {};
   return parsed->constant.convert_to<std::uint64_t>();
@@ -25,8 +25,8 @@ std::optional<ByteRange> read_sizes(const YamlNode& node, Problems& problems) {
   const std::string_view text = node.text;
   const std::size_t dots = text.find("..");
   if (dots != text.npos) {
-    const auto least = bytes_in(text.substr(0, dots));
-    const auto most = bytes_in(text.substr(dots + 2));
+    const auto least = exact_bytes_in(text.substr(0, dots));
+    const auto most = exact_bytes_in(text.substr(dots + 2));
     if (least && most && *least <= *most) return ByteRange{*least, *most};
   }
   problems.error(node, fmt::format("'{}' is no range of sizes", text), "write it as 64B..2GiB");
@@ -75,10 +75,10 @@ LearnedFrom read_learned_from(const YamlNode& node, Problems& problems) {
 }
 
 ParameterClass read_class(const YamlNode& node, Problems& problems) {
-  const auto* const found = std::ranges::find(kClasses, node.text);
-  if (found != kClasses.end()) return static_cast<ParameterClass>(found - kClasses.begin());
+  const auto* const found = std::ranges::find(kClassWords, node.text);
+  if (found != kClassWords.end()) return static_cast<ParameterClass>(found - kClassWords.begin());
   problems.error(node, fmt::format("unknown class '{}'", node.text),
-                 suggest(node.text, {kClasses.begin(), kClasses.end()}));
+                 suggest(node.text, {kClassWords.begin(), kClassWords.end()}));
   return ParameterClass::Assumed;
 }
 
@@ -124,7 +124,7 @@ bool learned_from(const Source& source, const RegionFacts& region) {
 }
 
 std::string_view class_name(ParameterClass kind) {
-  return kClasses[static_cast<std::size_t>(kind)];
+  return kClassWords[static_cast<std::size_t>(kind)];
 }
 
 std::vector<std::shared_ptr<const Source>> read_sources(const YamlNode& node, Problems& problems) {

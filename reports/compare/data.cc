@@ -113,7 +113,7 @@ void add_csv_rows(TextTable& table, const Comparison& c) {
   }
 }
 
-std::string dump(const Json& json) {
+std::string dump_pretty(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -152,7 +152,7 @@ nlohmann::ordered_json to_json(const Comparison& c) {
   return json;
 }
 
-std::string compare_json(const Comparison& comparison) { return dump(to_json(comparison)); }
+std::string compare_json(const Comparison& comparison) { return dump_pretty(to_json(comparison)); }
 
 std::string compare_csv(const Comparison& comparison) {
   TextTable table = csv_table();
@@ -171,7 +171,7 @@ std::string batch_json(std::span<const Comparison> comparisons,
   for (const Comparison& comparison : comparisons) {
     json["comparisons"].push_back(to_json(comparison));
   }
-  return dump(json);
+  return dump_pretty(json);
 }
 
 std::string batch_csv(std::span<const Comparison> comparisons) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint32_t kNone = 0xffffffff;
 
 /// From the first span's begin to the last one's end; a group or a graph has several.
-struct Interval {
+struct SpanOfNode {
   std::int64_t begin_ns = std::numeric_limits<std::int64_t>::max();
   std::int64_t end_ns = std::numeric_limits<std::int64_t>::min();
   bool is_empty() const { return begin_ns > end_ns; }
@@ -70,7 +70,7 @@ class OrderChecker {
     for (const Span& span : timeline_.spans) {
       const std::uint32_t node = node_of(span);
       if (node == kNone) continue;
-      Interval& interval = intervals_[node];
+      SpanOfNode& interval = intervals_[node];
       interval.begin_ns = std::min(interval.begin_ns, span.begin_ns);
       interval.end_ns = std::max(interval.end_ns, span.end_ns);
     }
@@ -123,16 +123,16 @@ class OrderChecker {
 
   /// On every lane of the timeline, whoever issued what.
   void check_neighbours() {
-    std::map<std::uint32_t, std::map<std::uint32_t, Interval>> lanes;
+    std::map<std::uint32_t, std::map<std::uint32_t, SpanOfNode>> lanes;
     for (const Span& span : timeline_.spans) {
       const std::uint32_t node = node_of(span);
       if (node == kNone || shares_its_lane(node)) continue;
-      Interval& interval = lanes[span.lane][node];
+      SpanOfNode& interval = lanes[span.lane][node];
       interval.begin_ns = std::min(interval.begin_ns, span.begin_ns);
       interval.end_ns = std::max(interval.end_ns, span.end_ns);
     }
     for (const auto& [lane, nodes] : lanes) {
-      std::vector<std::pair<Interval, std::uint32_t>> sorted;
+      std::vector<std::pair<SpanOfNode, std::uint32_t>> sorted;
       for (const auto& [node, interval] : nodes) sorted.emplace_back(interval, node);
       std::ranges::sort(sorted, [](const auto& a, const auto& b) {
         return std::tie(a.first.begin_ns, a.first.end_ns) <
@@ -159,7 +159,7 @@ class OrderChecker {
   const HappensBefore& order_;
   const Timeline& timeline_;
   std::map<Key, std::uint32_t> nodes_;
-  std::vector<Interval> intervals_;                         ///< by node
+  std::vector<SpanOfNode> intervals_;                       ///< by node
   std::vector<std::vector<std::uint32_t>> last_with_span_;  ///< by lane and position
   OrderCheck check_;
 };

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 /// Host rows: above any device ordinal, so that process ids and devices do not meet.
 constexpr std::uint32_t kHostPid = 1000;
 
-std::string dump(const Json& value) {
+std::string dump_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -97,7 +97,7 @@ class RankWriter {
   }
 
   void event(const Json& json) {
-    out_ << (first_ ? "\n  " : ",\n  ") << dump(json);
+    out_ << (first_ ? "\n  " : ",\n  ") << dump_line(json);
     first_ = false;
   }
 

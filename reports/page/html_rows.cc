@@ -12,7 +12,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kWorst = 6;
+constexpr std::size_t kWorstRegions = 6;
 
 SpanClass class_of_row(const OperationRow& row) {
   Lane lane;
@@ -162,7 +162,7 @@ MustacheData worst_operation_rows(const ReportRun& run, const std::string& run_i
   std::ranges::stable_sort(worst, std::greater{}, [](const OperationRow* row) {
     return std::abs(row->total_difference_ns);
   });
-  worst.resize(std::min(worst.size(), kWorst));
+  worst.resize(std::min(worst.size(), kWorstRegions));
   MustacheData rows{MustacheData::type::list};
   for (const OperationRow* row : worst) {
     MustacheData data = operation_row(*row, run, run_id);

@@ -24,7 +24,7 @@ std::string facts_of(const OpRow& op, const SpanDetail& detail) {
   return fmt::format("{}", fmt::join(facts, ", "));
 }
 
-double duration_ns(const Span& span) { return static_cast<double>(span.end_ns - span.begin_ns); }
+double shown_ns(const Span& span) { return static_cast<double>(span.end_ns - span.begin_ns); }
 
 }  // namespace
 
@@ -48,12 +48,12 @@ std::string describe_span(const Timeline& timeline, std::uint32_t index, std::in
   if (!op.loops.empty()) {
     text += fmt::format(" [{}]", fmt::join(loop_indices(span.instance, op.loops), ","));
   }
-  text += fmt::format("\n{}: {}, begins at {}", side, format_time(duration_ns(span)),
+  text += fmt::format("\n{}: {}, begins at {}", side, format_time(shown_ns(span)),
                       format_time(static_cast<double>(begin_ns)));
   if (partner != nullptr) {
-    text += fmt::format("\n{}: {}", partner_side, format_time(duration_ns(*partner)));
-    const double first = duration_ns(is_first ? span : *partner);
-    const double second = duration_ns(is_first ? *partner : span);
+    text += fmt::format("\n{}: {}", partner_side, format_time(shown_ns(*partner)));
+    const double first = shown_ns(is_first ? span : *partner);
+    const double second = shown_ns(is_first ? *partner : span);
     if (second > 0) {
       text += fmt::format(", error {}", format_signed_percent(relative_difference(first, second)));
     }
@@ -61,8 +61,8 @@ std::string describe_span(const Timeline& timeline, std::uint32_t index, std::in
   const SpanDetail& detail = timeline.details[span.detail];
   if (const auto facts = facts_of(op, detail); !facts.empty()) text += "\n" + facts;
   if (detail.low_factor != detail.high_factor) {
-    text += fmt::format("\nband {} .. {}", format_time(duration_ns(span) * detail.low_factor),
-                        format_time(duration_ns(span) * detail.high_factor));
+    text += fmt::format("\nband {} .. {}", format_time(shown_ns(span) * detail.low_factor),
+                        format_time(shown_ns(span) * detail.high_factor));
     if (detail.parameters != ParameterClass::Fit) {
       text += fmt::format(", {} parameters",
                           keys::kParameterClasses[static_cast<std::size_t>(detail.parameters)]);

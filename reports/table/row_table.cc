@@ -16,10 +16,12 @@
 namespace foretrace {
 namespace {
 
-using Rows = std::map<std::string, std::vector<const ScenarioResult*>>;  // by tag
+using Json = nlohmann::ordered_json;
 
-Rows rows_of(std::span<const ScenarioResult> results) {
-  Rows rows;
+using RowsByTag = std::map<std::string, std::vector<const ScenarioResult*>>;  // by tag
+
+RowsByTag rows_of(std::span<const ScenarioResult> results) {
+  RowsByTag rows;
   for (const ScenarioResult& result : results) {
     for (const std::string& tag : result.program.tags) {
       if (is_row_tag(tag)) rows[tag].push_back(&result);
@@ -128,7 +130,6 @@ std::string row_text(std::span<const ScenarioResult> results) {
 std::string row_csv(std::span<const ScenarioResult> results) { return table_of(results).csv(); }
 
 std::string row_json(std::span<const ScenarioResult> results) {
-  using Json = nlohmann::ordered_json;
   Json rows = Json::array();
   for (const auto& [tag, scenarios] : rows_of(results)) {
     Json row{{"row", tag}, {"scenarios", Json::array()}};

@@ -10,6 +10,8 @@
 namespace foretrace {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string standing(const Program& program) {
   return program.source.empty() ? program.rule : program.rule + ": " + program.source;
 }
@@ -73,7 +75,6 @@ std::string rule_csv(std::span<const ScenarioResult> results) {
 }
 
 std::string rule_json(std::span<const ScenarioResult> results) {
-  using Json = nlohmann::ordered_json;
   Json rules = Json::array();
   for (const ScenarioResult& result : results) {
     const Program& program = result.program;

@@ -14,7 +14,7 @@ namespace {
 
 // Iterations looked at per operation. Indices repeat after a few, so this is enough in practice;
 // what lies beyond is left to the executors.
-constexpr std::uint64_t kMostAssignments = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostChecked = std::uint64_t{1} << 20;
 
 /// Calls `visit(op, domain)` for every operation, with the variables in force there.
 template <class Visit>
@@ -31,7 +31,7 @@ void walk(const Program& program, const Visit& visit) {
 /// Calls `visit` with the ids that `ref` takes.
 template <class Tag, class Visit>
 void for_each_target(const Ref<Tag>& ref, const VariableDomain& domain, const Visit& visit) {
-  for_each_assignment(domain, {&ref.index}, kMostAssignments, [&](Variables v) {
+  for_each_assignment(domain, {&ref.index}, kMostChecked, [&](Variables v) {
     visit(ref.resolve(v).value);
     return true;
   });
@@ -67,24 +67,22 @@ void place_events(Program& program, Problems& problems) {
     if (facts.event_recorded == nullptr) return;
     const EventRef& recorded = *facts.event_recorded;
     const StreamRef& stream = *facts.stream;
-    for_each_assignment(
-        domain, {&recorded.index, &stream.index}, kMostAssignments, [&](Variables v) {
-          const std::uint32_t id = recorded.resolve(v).value;
-          const std::uint32_t device = program.streams[stream.resolve(v).value].device;
-          Event& event = program.events[id];
-          const Op* first = recorded_by[id];
-          if (first != nullptr && event.device != device) {
-            report(
-                problems, op, Severity::Error,
-                fmt::format("event '{}' is recorded on device {} here, and on device {} in line {}",
-                            event.name, device, event.device, first->line),
-                "an event belongs to one device: declare one event for each");
-            return false;
-          }
-          event.device = device;
-          if (first == nullptr) recorded_by[id] = &op;
-          return true;
-        });
+    for_each_assignment(domain, {&recorded.index, &stream.index}, kMostChecked, [&](Variables v) {
+      const std::uint32_t id = recorded.resolve(v).value;
+      const std::uint32_t device = program.streams[stream.resolve(v).value].device;
+      Event& event = program.events[id];
+      const Op* first = recorded_by[id];
+      if (first != nullptr && event.device != device) {
+        report(problems, op, Severity::Error,
+               fmt::format("event '{}' is recorded on device {} here, and on device {} in line {}",
+                           event.name, device, event.device, first->line),
+               "an event belongs to one device: declare one event for each");
+        return false;
+      }
+      event.device = device;
+      if (first == nullptr) recorded_by[id] = &op;
+      return true;
+    });
   });
 }
 
@@ -146,17 +144,16 @@ void check_kernel_devices(const Program& program, Problems& problems) {
     if (has_peer_access && !is_nccl) return;
     for (const BufferAccess& access : facts.accesses) {
       const BufferRef* buffer = access.buffer;
-      for_each_assignment(
-          domain, {&stream->index, &buffer->index}, kMostAssignments, [&](Variables v) {
-            const Stream& s = program.streams[stream->resolve(v).value];
-            const Buffer& b = program.buffers[buffer->resolve(v).value];
-            if (s.device == b.device) return true;
-            report(problems, op, Severity::Error,
-                   fmt::format("stream '{}' is on device {}, and buffer '{}' on device {}", s.name,
-                               s.device, b.name, b.device),
-                   is_nccl ? "" : "copy it first, or enable_peer_access");
-            return false;
-          });
+      for_each_assignment(domain, {&stream->index, &buffer->index}, kMostChecked, [&](Variables v) {
+        const Stream& s = program.streams[stream->resolve(v).value];
+        const Buffer& b = program.buffers[buffer->resolve(v).value];
+        if (s.device == b.device) return true;
+        report(problems, op, Severity::Error,
+               fmt::format("stream '{}' is on device {}, and buffer '{}' on device {}", s.name,
+                           s.device, b.name, b.device),
+               is_nccl ? "" : "copy it first, or enable_peer_access");
+        return false;
+      });
     }
   });
 }
@@ -176,7 +173,7 @@ void check_comm_devices(const Program& program, Problems& problems) {
     static const Expr kProcess = *Expr::from_postfix({{Expr::Op::Variable, 0}});
     std::vector<const Expr*> indices{&comm->index, &kProcess};
     if (stream != nullptr) indices.push_back(&stream->index);
-    for_each_assignment(domain, indices, kMostAssignments, [&](Variables v) {
+    for_each_assignment(domain, indices, kMostChecked, [&](Variables v) {
       const CommHandle& handle = program.comms[comm->resolve(v).value];
       const Communicator& communicator = program.communicators[handle.communicator];
       const RankPlace place{static_cast<std::uint32_t>(v[0]), handle.device};

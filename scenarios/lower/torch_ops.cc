@@ -137,9 +137,9 @@ void read_barrier(OpFields& fields, Lowering& out) {
   out.add(StreamSynchronize{call.current}, out.label());
 }
 
-constexpr std::string_view kReducing =
+constexpr std::string_view kTorchReducing =
     "group [stream] (buffer | input output) [size] type [op] [async] [work]";
-constexpr std::string_view kMoving =
+constexpr std::string_view kTorchMoving =
     "group [stream] (buffer | input output) [size] type [async] [work]";
 constexpr std::string_view kFromRoot =
     "group [stream] (buffer | input output) [size] type (root | src) [async] [work]";
@@ -147,7 +147,7 @@ constexpr std::string_view kToRoot =
     "group [stream] (buffer | input output) [size] type (root | dst) [async] [work]";
 
 constexpr std::array kTorchOps{
-    LoweredSyntax{"all_reduce", kReducing, "torch: every rank gets the sum",
+    LoweredSyntax{"all_reduce", kTorchReducing, "torch: every rank gets the sum",
                   read_collective<AllReduce>},
     LoweredSyntax{"broadcast", kFromRoot, "torch: every rank gets the root's data",
                   read_collective<Broadcast>},
@@ -155,11 +155,11 @@ constexpr std::array kTorchOps{
         "reduce",
         "group [stream] (buffer | input output) [size] type [op] (root | dst) [async] [work]",
         "torch: the root gets the sum", read_collective<Reduce>},
-    LoweredSyntax{"all_gather", kMoving, "torch: every rank gets every rank's part",
+    LoweredSyntax{"all_gather", kTorchMoving, "torch: every rank gets every rank's part",
                   read_collective<AllGather>},
-    LoweredSyntax{"reduce_scatter", kReducing, "torch: every rank gets its part of the sum",
+    LoweredSyntax{"reduce_scatter", kTorchReducing, "torch: every rank gets its part of the sum",
                   read_collective<ReduceScatter>},
-    LoweredSyntax{"all_to_all", kMoving, "torch: every rank sends a part to every rank",
+    LoweredSyntax{"all_to_all", kTorchMoving, "torch: every rank sends a part to every rank",
                   read_collective<AllToAll>},
     LoweredSyntax{"gather", kToRoot, "torch: the root gets every rank's part",
                   read_collective<Gather>},

@@ -9,7 +9,7 @@ namespace foretrace {
 namespace {
 
 /// What memcpy and memcpy_async share.
-struct Copy {
+struct CopyFields {
   BufferRef src, dst;
   BytesExpr src_offset, dst_offset, size;
 };
@@ -19,12 +19,12 @@ Expr read_offset(OpFields& fields, std::string_view key) {
   return node == nullptr ? Expr{} : read_expr(fields.reader(), *node, kSize);
 }
 
-Copy read_copy(OpFields& fields) {
-  Copy copy{.src = fields.buffer("src", kAnyMemory),
-            .dst = fields.buffer("dst", kAnyMemory),
-            .src_offset = {read_offset(fields, "src_offset")},
-            .dst_offset = {read_offset(fields, "dst_offset")},
-            .size = {}};
+CopyFields read_copy(OpFields& fields) {
+  CopyFields copy{.src = fields.buffer("src", kAnyMemory),
+                  .dst = fields.buffer("dst", kAnyMemory),
+                  .src_offset = {read_offset(fields, "src_offset")},
+                  .dst_offset = {read_offset(fields, "dst_offset")},
+                  .size = {}};
   const std::uint64_t src = fields.buffer_of(copy.src).size.count;
   const std::uint64_t dst = fields.buffer_of(copy.dst).size.count;
   const bool same_size =
@@ -43,13 +43,13 @@ Copy read_copy(OpFields& fields) {
 
 OpKind read_memcpy_async(OpFields& fields) {
   StreamRef stream = fields.stream();
-  Copy copy = read_copy(fields);
+  CopyFields copy = read_copy(fields);
   return MemcpyAsync{std::move(stream),          std::move(copy.src),        std::move(copy.dst),
                      std::move(copy.src_offset), std::move(copy.dst_offset), std::move(copy.size)};
 }
 
 OpKind read_memcpy(OpFields& fields) {
-  Copy copy = read_copy(fields);
+  CopyFields copy = read_copy(fields);
   return Memcpy{std::move(copy.src), std::move(copy.dst), std::move(copy.src_offset),
                 std::move(copy.dst_offset), std::move(copy.size)};
 }

@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-using Op = Expr::Op;
+using ExprOp = Expr::Op;
 using Interval = Expr::Interval;
 
 constexpr std::size_t kDeepestStack = 64;
@@ -40,39 +40,39 @@ std::optional<std::int64_t> power(std::int64_t base, std::int64_t exponent) {
 }
 
 /// Empty on overflow, division by zero, negative exponent.
-std::optional<std::int64_t> apply(Op op, std::int64_t a, std::int64_t b) {
+std::optional<std::int64_t> apply(ExprOp op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   switch (op) {
-    case Op::Add:
+    case ExprOp::Add:
       return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional{result};
-    case Op::Sub:
+    case ExprOp::Sub:
       return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional{result};
-    case Op::Mul:
+    case ExprOp::Mul:
       return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional{result};
-    case Op::Div:
+    case ExprOp::Div:
       if (b == 0 || (a == kMin && b == -1)) return std::nullopt;
       return floor_div(a, b);
-    case Op::Mod:
+    case ExprOp::Mod:
       if (b == 0) return std::nullopt;
       return b == -1 ? 0 : floor_mod(a, b);
-    case Op::Pow:
+    case ExprOp::Pow:
       return power(a, b);
-    case Op::Min:
+    case ExprOp::Min:
       return std::min(a, b);
-    case Op::Max:
+    case ExprOp::Max:
       return std::max(a, b);
-    case Op::Less:
+    case ExprOp::Less:
       return a < b ? 1 : 0;
-    case Op::LessEqual:
+    case ExprOp::LessEqual:
       return a <= b ? 1 : 0;
-    case Op::Equal:
+    case ExprOp::Equal:
       return a == b ? 1 : 0;
-    case Op::NotEqual:
+    case ExprOp::NotEqual:
       return a != b ? 1 : 0;
-    case Op::Constant:
-    case Op::Variable:
-    case Op::Neg:
-    case Op::Select:
+    case ExprOp::Constant:
+    case ExprOp::Variable:
+    case ExprOp::Neg:
+    case ExprOp::Select:
       break;
   }
   return std::nullopt;
@@ -84,15 +84,15 @@ std::optional<std::int64_t> evaluate(const std::vector<Expr::Instruction>& code,
   std::array<std::int64_t, kDeepestStack> stack;  // NOLINT: written before it is read
   std::size_t top = 0;
   for (const auto& [op, value] : code) {
-    if (op == Op::Constant) {
+    if (op == ExprOp::Constant) {
       stack[top++] = value;
-    } else if (op == Op::Variable) {
+    } else if (op == ExprOp::Variable) {
       stack[top++] = variables[static_cast<std::size_t>(value)];
-    } else if (op == Op::Neg) {
-      const auto result = apply(Op::Sub, 0, stack[top - 1]);
+    } else if (op == ExprOp::Neg) {
+      const auto result = apply(ExprOp::Sub, 0, stack[top - 1]);
       if (!result) return std::nullopt;
       stack[top - 1] = *result;
-    } else if (op == Op::Select) {
+    } else if (op == ExprOp::Select) {
       top -= 2;
       stack[top - 1] = stack[top - 1] != 0 ? stack[top] : stack[top + 1];
     } else {
@@ -105,7 +105,7 @@ std::optional<std::int64_t> evaluate(const std::vector<Expr::Instruction>& code,
 }
 
 /// Of a monotone operator the extremes lie at the corners.
-std::optional<Interval> corners(Op op, Interval a, Interval b) {
+std::optional<Interval> corners(ExprOp op, Interval a, Interval b) {
   Interval result{kMax, kMin};
   for (const std::int64_t x : {a.low, a.high}) {
     for (const std::int64_t y : {b.low, b.high}) {
@@ -128,10 +128,10 @@ std::optional<Interval> mod_bounds(Interval a, Interval b) {
 
 std::optional<Interval> pow_bounds(Interval base, Interval exponent) {
   if (exponent.low < 0) return std::nullopt;
-  auto result = corners(Op::Pow, base, exponent);
+  auto result = corners(ExprOp::Pow, base, exponent);
   if (!result || base.low >= 0) return result;
   // A negative base: parity decides the sign, and an exponent of 0 gives 1.
-  const auto largest = apply(Op::Pow, std::max(kMin + 1, base.low), exponent.high);
+  const auto largest = apply(ExprOp::Pow, std::max(kMin + 1, base.low), exponent.high);
   if (!largest || *largest == kMin) return std::nullopt;
   const std::int64_t magnitude = std::max({*largest < 0 ? -*largest : *largest, std::int64_t{1},
                                            result->high, -std::max(kMin + 1, result->low)});
@@ -139,16 +139,16 @@ std::optional<Interval> pow_bounds(Interval base, Interval exponent) {
 }
 
 /// 0 ... 1, or the one of them that it always is.
-Interval comparison_bounds(Op op, Interval a, Interval b) {
+Interval comparison_bounds(ExprOp op, Interval a, Interval b) {
   switch (op) {
-    case Op::Less:
+    case ExprOp::Less:
       return {a.high < b.low ? 1 : 0, a.low < b.high ? 1 : 0};
-    case Op::LessEqual:
+    case ExprOp::LessEqual:
       return {a.high <= b.low ? 1 : 0, a.low <= b.high ? 1 : 0};
-    case Op::Equal:
+    case ExprOp::Equal:
       return {a.low == a.high && a == b ? 1 : 0, a.low <= b.high && b.low <= a.high ? 1 : 0};
     default: {
-      const Interval equal = comparison_bounds(Op::Equal, a, b);
+      const Interval equal = comparison_bounds(ExprOp::Equal, a, b);
       return {1 - equal.high, 1 - equal.low};
     }
   }
@@ -160,47 +160,47 @@ Interval select_bounds(Interval condition, Interval then, Interval otherwise) {
   return {std::min(then.low, otherwise.low), std::max(then.high, otherwise.high)};
 }
 
-std::optional<Interval> bounds_of(Op op, Interval a, Interval b) {
+std::optional<Interval> bounds_of(ExprOp op, Interval a, Interval b) {
   switch (op) {
-    case Op::Add: {
+    case ExprOp::Add: {
       const auto low = apply(op, a.low, b.low);
       const auto high = apply(op, a.high, b.high);
       return low && high ? std::optional{Interval{*low, *high}} : std::nullopt;
     }
-    case Op::Sub: {
+    case ExprOp::Sub: {
       const auto low = apply(op, a.low, b.high);
       const auto high = apply(op, a.high, b.low);
       return low && high ? std::optional{Interval{*low, *high}} : std::nullopt;
     }
-    case Op::Mul:
+    case ExprOp::Mul:
       return corners(op, a, b);
-    case Op::Div:
+    case ExprOp::Div:
       return b.low <= 0 && b.high >= 0 ? std::nullopt : corners(op, a, b);
-    case Op::Mod:
+    case ExprOp::Mod:
       return mod_bounds(a, b);
-    case Op::Pow:
+    case ExprOp::Pow:
       return pow_bounds(a, b);
-    case Op::Min:
+    case ExprOp::Min:
       return Interval{std::min(a.low, b.low), std::min(a.high, b.high)};
-    case Op::Max:
+    case ExprOp::Max:
       return Interval{std::max(a.low, b.low), std::max(a.high, b.high)};
-    case Op::Less:
-    case Op::LessEqual:
-    case Op::Equal:
-    case Op::NotEqual:
+    case ExprOp::Less:
+    case ExprOp::LessEqual:
+    case ExprOp::Equal:
+    case ExprOp::NotEqual:
       return comparison_bounds(op, a, b);
-    case Op::Constant:
-    case Op::Variable:
-    case Op::Neg:
-    case Op::Select:
+    case ExprOp::Constant:
+    case ExprOp::Variable:
+    case ExprOp::Neg:
+    case ExprOp::Select:
       break;
   }
   return std::nullopt;
 }
 
-std::size_t operands_of(Op op) {
-  if (op == Op::Constant || op == Op::Variable) return 0;
-  return op == Op::Neg ? 1 : op == Op::Select ? 3 : 2;
+std::size_t operands_of(ExprOp op) {
+  if (op == ExprOp::Constant || op == ExprOp::Variable) return 0;
+  return op == ExprOp::Neg ? 1 : op == ExprOp::Select ? 3 : 2;
 }
 
 }  // namespace
@@ -212,7 +212,7 @@ std::optional<Expr> Expr::from_postfix(std::vector<Instruction> code) {
     FORETRACE_CHECK(depth >= operands_of(step.op), "postfix code finds its operands");
     depth = depth - operands_of(step.op) + 1;
     if (depth > kDeepestStack) return std::nullopt;
-    names_variable = names_variable || step.op == Op::Variable;
+    names_variable = names_variable || step.op == ExprOp::Variable;
   }
   FORETRACE_CHECK(depth == 1, "postfix code leaves one value");
   Expr result;
@@ -239,15 +239,15 @@ std::optional<Interval> Expr::bounds(std::span<const Interval> variable_ranges) 
   if (code_.empty()) return Interval{value_, value_};
   std::vector<Interval> stack;
   for (const auto& [op, value] : code_) {
-    if (op == Op::Constant) {
+    if (op == ExprOp::Constant) {
       stack.push_back({value, value});
-    } else if (op == Op::Variable) {
+    } else if (op == ExprOp::Variable) {
       stack.push_back(variable_ranges[static_cast<std::size_t>(value)]);
-    } else if (op == Op::Neg) {
-      const auto negated = bounds_of(Op::Sub, {0, 0}, stack.back());
+    } else if (op == ExprOp::Neg) {
+      const auto negated = bounds_of(ExprOp::Sub, {0, 0}, stack.back());
       if (!negated) return std::nullopt;
       stack.back() = *negated;
-    } else if (op == Op::Select) {
+    } else if (op == ExprOp::Select) {
       const Interval otherwise = stack.back();
       stack.pop_back();
       const Interval then = stack.back();
@@ -266,29 +266,29 @@ std::optional<Interval> Expr::bounds(std::span<const Interval> variable_ranges) 
 
 std::string Expr::to_string() const {
   if (code_.empty()) return std::to_string(value_);
-  const auto sign = [](Op op) {
+  const auto sign = [](ExprOp op) {
     switch (op) {
-      case Op::Add:
+      case ExprOp::Add:
         return "+";
-      case Op::Sub:
+      case ExprOp::Sub:
         return "-";
-      case Op::Mul:
+      case ExprOp::Mul:
         return "*";
-      case Op::Div:
+      case ExprOp::Div:
         return "/";
-      case Op::Mod:
+      case ExprOp::Mod:
         return "%";
-      case Op::Min:
+      case ExprOp::Min:
         return "min";
-      case Op::Max:
+      case ExprOp::Max:
         return "max";
-      case Op::Less:
+      case ExprOp::Less:
         return "<";
-      case Op::LessEqual:
+      case ExprOp::LessEqual:
         return "<=";
-      case Op::Equal:
+      case ExprOp::Equal:
         return "==";
-      case Op::NotEqual:
+      case ExprOp::NotEqual:
         return "!=";
       default:
         return "**";
@@ -296,13 +296,13 @@ std::string Expr::to_string() const {
   };
   std::vector<std::string> stack;
   for (const auto& [op, value] : code_) {
-    if (op == Op::Constant) {
+    if (op == ExprOp::Constant) {
       stack.push_back(std::to_string(value));
-    } else if (op == Op::Variable) {
+    } else if (op == ExprOp::Variable) {
       stack.push_back(fmt::format("v{}", value));
-    } else if (op == Op::Neg) {
+    } else if (op == ExprOp::Neg) {
       stack.back() = fmt::format("(-({}))", stack.back());
-    } else if (op == Op::Select) {
+    } else if (op == ExprOp::Select) {
       const std::string otherwise = std::move(stack.back());
       stack.pop_back();
       const std::string then = std::move(stack.back());

@@ -11,7 +11,7 @@ constexpr int kLargestExponent = 1024;
 constexpr std::size_t kMostBits = 4096;  // of a fraction: 9 ** 999 ** 999 would fill the memory
 constexpr int kHighestPower = 16;        // of a unit
 
-using Op = Expr::Op;
+using ExprOp = Expr::Op;
 
 /// Nobody needs the hundredth power of a second.
 std::optional<Unit> possible(Unit unit) {
@@ -19,20 +19,20 @@ std::optional<Unit> possible(Unit unit) {
   return small ? std::optional{unit} : std::nullopt;
 }
 
-std::optional<Unit> unit_of(Op op, const Quantity& left, const Quantity& right) {
+std::optional<Unit> unit_of(ExprOp op, const Quantity& left, const Quantity& right) {
   const Unit a = left.unit;
   const Unit b = right.unit;
   switch (op) {
-    case Op::Mul:
+    case ExprOp::Mul:
       return possible(Unit{a.bytes + b.bytes, a.time + b.time});
-    case Op::Div:
+    case ExprOp::Div:
       return possible(Unit{a.bytes - b.bytes, a.time - b.time});
-    case Op::Less:
-    case Op::LessEqual:
-    case Op::Equal:
-    case Op::NotEqual:
+    case ExprOp::Less:
+    case ExprOp::LessEqual:
+    case ExprOp::Equal:
+    case ExprOp::NotEqual:
       return a == b ? std::optional{kNumber} : std::nullopt;
-    case Op::Pow:
+    case ExprOp::Pow:
       // size ** n would have a unit that depends on n; nobody has asked for one yet.
       return a == kNumber && b == kNumber ? std::optional{kNumber} : std::nullopt;
     default:
@@ -44,34 +44,34 @@ std::size_t bits_of(const Rational& value) {
   return msb(abs(numerator(value)) + 1) + msb(denominator(value));
 }
 
-std::optional<Rational> fold(Op op, const Rational& a, const Rational& b) {
+std::optional<Rational> fold(ExprOp op, const Rational& a, const Rational& b) {
   switch (op) {
-    case Op::Add:
+    case ExprOp::Add:
       return a + b;
-    case Op::Sub:
+    case ExprOp::Sub:
       return a - b;
-    case Op::Mul:
+    case ExprOp::Mul:
       return a * b;
-    case Op::Div:
+    case ExprOp::Div:
       return b == 0 ? std::nullopt : std::optional<Rational>{a / b};
-    case Op::Mod: {
+    case ExprOp::Mod: {
       if (b == 0) return std::nullopt;
       const Rational quotient = a / b;
       auto whole = numerator(quotient) / denominator(quotient);  // towards zero
       if (quotient < 0 && Rational{whole} != quotient) --whole;  // down, as Expr does
       return Rational{a - b * Rational{whole}};
     }
-    case Op::Min:
+    case ExprOp::Min:
       return a < b ? a : b;
-    case Op::Max:
+    case ExprOp::Max:
       return a < b ? b : a;
-    case Op::Less:
+    case ExprOp::Less:
       return Rational{a < b ? 1 : 0};
-    case Op::LessEqual:
+    case ExprOp::LessEqual:
       return Rational{a <= b ? 1 : 0};
-    case Op::Equal:
+    case ExprOp::Equal:
       return Rational{a == b ? 1 : 0};
-    case Op::NotEqual:
+    case ExprOp::NotEqual:
       return Rational{a != b ? 1 : 0};
     default:
       break;
@@ -83,8 +83,8 @@ std::optional<Rational> fold(Op op, const Rational& a, const Rational& b) {
   return b < 0 ? Rational{1 / result} : result;
 }
 
-std::string why_not_foldable(Op op, const Rational& right) {
-  if (op == Op::Div || op == Op::Mod) return "division by zero";
+std::string why_not_foldable(ExprOp op, const Rational& right) {
+  if (op == ExprOp::Div || op == ExprOp::Mod) return "division by zero";
   return denominator(right) != 1 ? "the exponent must be whole" : "the power is out of range";
 }
 
@@ -99,16 +99,17 @@ std::optional<QuantityError> append(const Token& sign, Quantity& result, const Q
     whole.error().offset = sign.offset;
     return whole.error();
   }
-  result.code.push_back({Op::Constant, whole->constant()});
+  result.code.push_back({ExprOp::Constant, whole->constant()});
   return std::nullopt;
 }
 
-Parsed<Quantity> combine_code(const Token& sign, Op op, Unit unit, Quantity left, Quantity right) {
+Parsed<Quantity> combine_code(const Token& sign, ExprOp op, Unit unit, Quantity left,
+                              Quantity right) {
   Quantity result{unit, {}, {}};
   for (const Quantity* side : {&left, &right}) {
     if (auto problem = append(sign, result, *side)) return tl::unexpected{*problem};
   }
-  if ((op == Op::Div || op == Op::Mod) && right.is_constant() && right.constant == 0) {
+  if ((op == ExprOp::Div || op == ExprOp::Mod) && right.is_constant() && right.constant == 0) {
     return fail_at(sign, "division by zero");
   }
   result.code.push_back({op});
@@ -121,7 +122,7 @@ tl::unexpected<QuantityError> fail_at(const Token& at, std::string message, std:
   return tl::unexpected{QuantityError{std::move(message), std::move(hint), at.offset}};
 }
 
-Parsed<Quantity> combine(const Token& sign, Op op, Quantity left, Parsed<Quantity> right) {
+Parsed<Quantity> combine(const Token& sign, ExprOp op, Quantity left, Parsed<Quantity> right) {
   if (!right) return right;
   const auto unit = unit_of(op, left, *right);
   if (!unit) {
@@ -139,7 +140,7 @@ Parsed<Quantity> combine(const Token& sign, Op op, Quantity left, Parsed<Quantit
   return combine_code(sign, op, *unit, std::move(left), std::move(*right));
 }
 
-Parsed<Quantity> truth(const Token& at, Quantity value, Op op) {
+Parsed<Quantity> truth(const Token& at, Quantity value, ExprOp op) {
   if (value.unit != kNumber) {
     return fail_at(at,
                    fmt::format("a condition is needed here, and this is {}", describe(value.unit)),
@@ -161,7 +162,7 @@ Parsed<Quantity> selection(const Token& name, std::vector<Quantity> arguments) {
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     if (auto problem = append(name, result, arguments[i])) return tl::unexpected{*problem};
   }
-  result.code.push_back({Op::Select});
+  result.code.push_back({ExprOp::Select});
   return result;
 }
 

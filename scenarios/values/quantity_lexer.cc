@@ -47,8 +47,8 @@ constexpr std::array kUnits{
     UnitName{"TB/s", kRate, 1'000'000'000'000, kPicosecondsPerSecond},
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_number_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 class Scanner {
@@ -84,10 +84,10 @@ class Scanner {
     const std::size_t begin = position_;
     const char c = at(position_);
     if (position_ >= text_.size()) return make(TokenKind::End, begin);
-    if (is_digit(c) || (c == '.' && is_digit(at(position_ + 1)))) return number();
-    if (is_letter(c) || (c == '$' && is_letter(at(position_ + 1)))) {
+    if (is_number_digit(c) || (c == '.' && is_number_digit(at(position_ + 1)))) return number();
+    if (is_word_letter(c) || (c == '$' && is_word_letter(at(position_ + 1)))) {
       ++position_;
-      while (is_letter(at(position_)) || is_digit(at(position_))) ++position_;
+      while (is_word_letter(at(position_)) || is_number_digit(at(position_))) ++position_;
       return make(TokenKind::Name, begin);
     }
     constexpr std::array<std::string_view, 5> kPairs{"**", "<=", ">=", "==", "!="};
@@ -105,7 +105,7 @@ class Scanner {
 
   std::string take_digits() {
     const std::size_t begin = position_;
-    while (is_digit(at(position_))) ++position_;
+    while (is_number_digit(at(position_))) ++position_;
     return std::string{text_.substr(begin, position_ - begin)};
   }
 
@@ -122,7 +122,7 @@ class Scanner {
     }
     if (digits.size() > kMostDigits) return bad(begin, "a number with too many digits");
     const bool has_sign = at(position_ + 1) == '-' || at(position_ + 1) == '+';
-    if (at(position_) == 'e' && is_digit(at(position_ + (has_sign ? 2 : 1)))) {
+    if (at(position_) == 'e' && is_number_digit(at(position_ + (has_sign ? 2 : 1)))) {
       const bool negative = at(position_ + 1) == '-';
       position_ += has_sign ? 2 : 1;
       const std::string power = take_digits();
@@ -145,14 +145,14 @@ class Scanner {
       return finish_number(begin, Rational{value / 100}, kNumber);
     }
     skip_spaces();
-    if (!is_letter(at(position_))) {
+    if (!is_word_letter(at(position_))) {
       position_ = after_number;
       return finish_number(begin, std::move(value), kNumber);
     }
     const std::size_t unit_begin = position_;
-    while (is_letter(at(position_)) || is_digit(at(position_))) ++position_;
+    while (is_word_letter(at(position_)) || is_number_digit(at(position_))) ++position_;
     const bool is_rate = at(position_) == '/' && at(position_ + 1) == 's' &&
-                         !is_letter(at(position_ + 2)) && !is_digit(at(position_ + 2));
+                         !is_word_letter(at(position_ + 2)) && !is_number_digit(at(position_ + 2));
     if (is_rate) position_ += 2;
     const auto name = text_.substr(unit_begin, position_ - unit_begin);
     if (name == "and" || name == "or") {  // "i < 3 and ...": no unit
@@ -170,7 +170,7 @@ class Scanner {
     std::size_t after = position_ + 1;
     while (is_space(at(after))) ++after;
     const char c = at(after);
-    return !(is_digit(c) || is_letter(c) || c == '$' || c == '(' || c == '.');
+    return !(is_number_digit(c) || is_word_letter(c) || c == '$' || c == '(' || c == '.');
   }
 
   Token finish_number(std::size_t begin, Rational value, Unit unit) const {

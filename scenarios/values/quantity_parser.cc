@@ -7,10 +7,10 @@
 namespace foretrace {
 namespace {
 
-constexpr int kDeepestNesting = 24;  // of parentheses and signs; an Expr's stack holds 64
+constexpr int kDeepestParentheses = 24;  // of parentheses and signs; an Expr's stack holds 64
 constexpr std::size_t kLongestText = 1000;
 
-using Op = Expr::Op;
+using ExprOp = Expr::Op;
 
 /// Recursive descent, as Python has it: or > and > not > comparison > sum > product > sign > power
 /// > operand, all but the power from the left. A condition is a number: 1 where it holds, else 0.
@@ -63,7 +63,7 @@ class Parser {
     while (left) {
       const Token word = lexer_.peek();
       if (!take_word("or")) break;
-      left = both(word, Op::Max, std::move(*left), all_of());
+      left = both(word, ExprOp::Max, std::move(*left), all_of());
     }
     return left;
   }
@@ -73,12 +73,13 @@ class Parser {
     while (left) {
       const Token word = lexer_.peek();
       if (!take_word("and")) break;
-      left = both(word, Op::Min, std::move(*left), negation());
+      left = both(word, ExprOp::Min, std::move(*left), negation());
     }
     return left;
   }
 
-  static Parsed<Quantity> both(const Token& word, Op op, Quantity left, Parsed<Quantity> right) {
+  static Parsed<Quantity> both(const Token& word, ExprOp op, Quantity left,
+                               Parsed<Quantity> right) {
     if (!right) return right;
     auto first = truth(word, std::move(left));
     if (!first) return first;
@@ -88,10 +89,10 @@ class Parser {
   Parsed<Quantity> negation() {
     const Token word = lexer_.peek();
     if (!take_word("not")) return comparison();
-    if (++nesting_ > kDeepestNesting) return fail_at(word, "nested too deeply");
+    if (++nesting_ > kDeepestParentheses) return fail_at(word, "nested too deeply");
     auto operand = negation();
     --nesting_;
-    return operand ? truth(word, std::move(*operand), Op::Equal) : operand;
+    return operand ? truth(word, std::move(*operand), ExprOp::Equal) : operand;
   }
 
   Parsed<Quantity> comparison() {
@@ -105,10 +106,10 @@ class Parser {
       return fail_at(next, "two comparisons in a row", "write a < b and b < c");
     }
     if (sign.text == ">" || sign.text == ">=") std::swap(*left, *right);
-    const Op op = sign.text == "=="       ? Op::Equal
-                  : sign.text == "!="     ? Op::NotEqual
-                  : sign.text.size() == 2 ? Op::LessEqual
-                                          : Op::Less;
+    const ExprOp op = sign.text == "=="       ? ExprOp::Equal
+                      : sign.text == "!="     ? ExprOp::NotEqual
+                      : sign.text.size() == 2 ? ExprOp::LessEqual
+                                              : ExprOp::Less;
     return combine(sign, op, std::move(*left), std::move(right));
   }
 
@@ -123,7 +124,7 @@ class Parser {
     auto left = product();
     while (left) {
       const Token sign = lexer_.peek();
-      const Op op = sign.text == "+" ? Op::Add : Op::Sub;
+      const ExprOp op = sign.text == "+" ? ExprOp::Add : ExprOp::Sub;
       if (!lexer_.take_symbol("+") && !lexer_.take_symbol("-")) break;
       left = combine(sign, op, std::move(*left), product());
     }
@@ -134,7 +135,9 @@ class Parser {
     auto left = signed_operand();
     while (left) {
       const Token sign = lexer_.peek();
-      const Op op = sign.text == "*" ? Op::Mul : sign.text == "/" ? Op::Div : Op::Mod;
+      const ExprOp op = sign.text == "*"   ? ExprOp::Mul
+                        : sign.text == "/" ? ExprOp::Div
+                                           : ExprOp::Mod;
       if (!lexer_.take_symbol("*") && !lexer_.take_symbol("/") && !lexer_.take_symbol("%")) break;
       left = combine(sign, op, std::move(*left), signed_operand());
     }
@@ -144,14 +147,14 @@ class Parser {
   Parsed<Quantity> signed_operand() {
     const Token sign = lexer_.peek();
     if (lexer_.take_symbol("-")) {
-      if (++nesting_ > kDeepestNesting) return fail_at(sign, "nested too deeply");
+      if (++nesting_ > kDeepestParentheses) return fail_at(sign, "nested too deeply");
       auto operand = signed_operand();
       --nesting_;
       if (!operand) return operand;
       if (operand->is_constant()) {
         operand->constant = -operand->constant;
       } else {
-        operand->code.push_back({Op::Neg});
+        operand->code.push_back({ExprOp::Neg});
       }
       return operand;
     }
@@ -162,10 +165,10 @@ class Parser {
     auto base = operand();
     const Token sign = lexer_.peek();
     if (!base || !lexer_.take_symbol("**")) return base;
-    if (++nesting_ > kDeepestNesting) return fail_at(sign, "nested too deeply");
+    if (++nesting_ > kDeepestParentheses) return fail_at(sign, "nested too deeply");
     auto exponent = signed_operand();
     --nesting_;
-    return combine(sign, Op::Pow, std::move(*base), std::move(exponent));
+    return combine(sign, ExprOp::Pow, std::move(*base), std::move(exponent));
   }
 
   Parsed<Quantity> operand() {
@@ -182,7 +185,7 @@ class Parser {
       return found;
     }
     if (lexer_.take_symbol("(")) {
-      if (++nesting_ > kDeepestNesting) return fail_at(token, "nested too deeply");
+      if (++nesting_ > kDeepestParentheses) return fail_at(token, "nested too deeply");
       auto inner = condition();
       --nesting_;
       if (inner && !lexer_.take_symbol(")")) return fail_at(lexer_.peek(), "')' is missing");
@@ -198,7 +201,7 @@ class Parser {
   /// min(a, b, ...), max(a, b, ...), if(condition, a, b).
   Parsed<Quantity> function(const Token& name) {
     lexer_.take_symbol("(");
-    if (++nesting_ > kDeepestNesting) return fail_at(name, "nested too deeply");
+    if (++nesting_ > kDeepestParentheses) return fail_at(name, "nested too deeply");
     std::vector<Quantity> arguments;
     do {
       auto argument = condition();
@@ -214,7 +217,7 @@ class Parser {
     if (arguments.size() < 2) return fail_at(name, fmt::format("{} takes two or more", name.text));
     Parsed<Quantity> result{std::move(arguments.front())};
     for (std::size_t i = 1; result && i < arguments.size(); ++i) {
-      result = combine(name, name.text == "min" ? Op::Min : Op::Max, std::move(*result),
+      result = combine(name, name.text == "min" ? ExprOp::Min : ExprOp::Max, std::move(*result),
                        std::move(arguments[i]));
     }
     return result;

@@ -17,7 +17,7 @@ struct LoopProduct {
 std::optional<LoopProduct> product_of_loop(const Program& program, const Timeline& timeline) {
   std::optional<LoopProduct> found;
   std::uint64_t most = 1;
-  for_each_op(program, [&](const HostThread& thread, const Op& op, Around around) {
+  for_each_op(program, [&](const foretrace::HostThread& thread, const Op& op, Around around) {
     if (!std::holds_alternative<Gemm>(op.kind) || thread.processes.empty()) return;
     if (timeline.ops[op.id.value].label.starts_with("expert_")) return;
     const std::uint64_t times = executions(around.subspan(std::min<std::size_t>(1, around.size())));

@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-namespace foretrace::testing {
+namespace foretrace::reading_test {
 
 std::string scenario_with(std::string_view ops) {
   std::string text = R"(# What it shows.
@@ -51,4 +51,4 @@ std::string problems_of(const std::string& text, const ParameterValues& paramete
   return all;
 }
 
-}  // namespace foretrace::testing
+}  // namespace foretrace::reading_test

@@ -6,7 +6,7 @@
 
 #include "scenarios/read/scenario.h"
 
-namespace foretrace::testing {
+namespace foretrace::reading_test {
 
 /// A scenario of one process with two devices, a stream s, events e and e2(0..1), device buffers
 /// x and y of 1 MiB, pinned buffer host of 1 MiB, pageable buffer page of 1 MiB, and `ops` as its
@@ -21,4 +21,4 @@ Program read(const std::string& text, const ParameterValues& parameters = {});
 /// Everything wrong with `text`, one per line: "12:5 error: unknown key 'strem' ... | the hint".
 std::string problems_of(const std::string& text, const ParameterValues& parameters = {});
 
-}  // namespace foretrace::testing
+}  // namespace foretrace::reading_test

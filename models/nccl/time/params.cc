@@ -8,52 +8,62 @@
 namespace foretrace::nccl {
 namespace {
 
-using enum Param;
-
 /// By protocol: LL, LL128, Simple.
 using RingRow = PerProtocol<RingParams>;
 
 constexpr RingRow kAllReduceRing{
-    {{NcclAllReduceLlBase, NcclAllReduceLlStep, NcclAllReduceLlRound, {}, {}},
-     {NcclAllReduceLl128Base,
-      NcclAllReduceLl128Step,
-      NcclAllReduceLl128Drift,
+    {{Param::NcclAllReduceLlBase, Param::NcclAllReduceLlStep, Param::NcclAllReduceLlRound, {}, {}},
+     {Param::NcclAllReduceLl128Base,
+      Param::NcclAllReduceLl128Step,
+      Param::NcclAllReduceLl128Drift,
       {},
-      NcclAllReduceChannelRate},
-     {NcclAllReduceSimpleBase, NcclAllReduceSimpleStep, NcclAllReduceSimpleDrift,
-      NcclAllReduceSimplePower, NcclAllReduceChannelRate}}};
+      Param::NcclAllReduceChannelRate},
+     {Param::NcclAllReduceSimpleBase, Param::NcclAllReduceSimpleStep,
+      Param::NcclAllReduceSimpleDrift, Param::NcclAllReduceSimplePower,
+      Param::NcclAllReduceChannelRate}}};
 constexpr RingRow kAllGatherRing{
-    {{NcclAllGatherLlBase, NcclAllGatherLlStep, NcclAllGatherLlRound, {}, {}},
-     {NcclAllGatherLl128Base,
-      NcclAllGatherLl128Step,
-      NcclAllGatherLl128Drift,
+    {{Param::NcclAllGatherLlBase, Param::NcclAllGatherLlStep, Param::NcclAllGatherLlRound, {}, {}},
+     {Param::NcclAllGatherLl128Base,
+      Param::NcclAllGatherLl128Step,
+      Param::NcclAllGatherLl128Drift,
       {},
-      NcclAllGatherChannelRate},
-     {NcclAllGatherSimpleBase, NcclAllGatherSimpleStep, NcclAllGatherSimpleDrift,
-      NcclAllGatherSimplePower, NcclAllGatherChannelRate}}};
+      Param::NcclAllGatherChannelRate},
+     {Param::NcclAllGatherSimpleBase, Param::NcclAllGatherSimpleStep,
+      Param::NcclAllGatherSimpleDrift, Param::NcclAllGatherSimplePower,
+      Param::NcclAllGatherChannelRate}}};
 constexpr RingRow kReduceScatterRing{
-    {{NcclReduceScatterLlBase, NcclReduceScatterLlStep, NcclReduceScatterLlRound, {}, {}},
-     {NcclReduceScatterLl128Base,
-      NcclReduceScatterLl128Step,
-      NcclReduceScatterLl128Drift,
+    {{Param::NcclReduceScatterLlBase,
+      Param::NcclReduceScatterLlStep,
+      Param::NcclReduceScatterLlRound,
       {},
-      NcclReduceScatterChannelRate},
-     {NcclReduceScatterSimpleBase, NcclReduceScatterSimpleStep, NcclReduceScatterSimpleDrift,
-      NcclReduceScatterSimplePower, NcclReduceScatterChannelRate}}};
+      {}},
+     {Param::NcclReduceScatterLl128Base,
+      Param::NcclReduceScatterLl128Step,
+      Param::NcclReduceScatterLl128Drift,
+      {},
+      Param::NcclReduceScatterChannelRate},
+     {Param::NcclReduceScatterSimpleBase, Param::NcclReduceScatterSimpleStep,
+      Param::NcclReduceScatterSimpleDrift, Param::NcclReduceScatterSimplePower,
+      Param::NcclReduceScatterChannelRate}}};
 constexpr RingRow kBroadcastChain{
-    {{NcclBroadcastLlBase, NcclBroadcastLlStep, NcclBroadcastLlRound, {}, {}},
-     {NcclBroadcastLl128Base,
-      NcclBroadcastLl128Step,
-      NcclBroadcastLl128Drift,
+    {{Param::NcclBroadcastLlBase, Param::NcclBroadcastLlStep, Param::NcclBroadcastLlRound, {}, {}},
+     {Param::NcclBroadcastLl128Base,
+      Param::NcclBroadcastLl128Step,
+      Param::NcclBroadcastLl128Drift,
       {},
-      NcclBroadcastChannelRate},
-     {NcclBroadcastSimpleBase, NcclBroadcastSimpleStep, NcclBroadcastSimpleDrift,
-      NcclBroadcastSimplePower, NcclBroadcastChannelRate}}};
+      Param::NcclBroadcastChannelRate},
+     {Param::NcclBroadcastSimpleBase, Param::NcclBroadcastSimpleStep,
+      Param::NcclBroadcastSimpleDrift, Param::NcclBroadcastSimplePower,
+      Param::NcclBroadcastChannelRate}}};
 constexpr RingRow kReduceChain{
-    {{NcclReduceLlBase, NcclReduceLlStep, NcclReduceLlRound, {}, {}},
-     {NcclReduceLl128Base, NcclReduceLl128Step, NcclReduceLl128Drift, {}, NcclReduceChannelRate},
-     {NcclReduceSimpleBase, NcclReduceSimpleStep, NcclReduceSimpleDrift, NcclReduceSimplePower,
-      NcclReduceChannelRate}}};
+    {{Param::NcclReduceLlBase, Param::NcclReduceLlStep, Param::NcclReduceLlRound, {}, {}},
+     {Param::NcclReduceLl128Base,
+      Param::NcclReduceLl128Step,
+      Param::NcclReduceLl128Drift,
+      {},
+      Param::NcclReduceChannelRate},
+     {Param::NcclReduceSimpleBase, Param::NcclReduceSimpleStep, Param::NcclReduceSimpleDrift,
+      Param::NcclReduceSimplePower, Param::NcclReduceChannelRate}}};
 
 const RingRow& ring_row(CollectiveKind kind) {
   switch (kind) {
@@ -75,18 +85,22 @@ const RingRow& ring_row(CollectiveKind kind) {
   FORETRACE_CHECK(false, "all_to_all, gather and scatter are made of sends and receives");
 }
 
-constexpr PairParams kSendRecvPairs{
-    NcclSendRecvLlBase,     NcclSendRecvLlRate, NcclSendRecvSimpleBase, NcclSendRecvSimpleRate,
-    NcclSendRecvSimpleLast, NcclSendRecvPort,   NcclSendRecvSimpleDrift};
-constexpr PairParams kAllToAllPairs{
-    NcclAllToAllLlBase,     NcclAllToAllLlRate, NcclAllToAllSimpleBase, NcclAllToAllSimpleRate,
-    NcclAllToAllSimpleLast, NcclAllToAllPort,   NcclAllToAllSimpleDrift};
-constexpr PairParams kGatherPairs{NcclGatherLlBase,     NcclGatherLlRate,     NcclGatherSimpleBase,
-                                  NcclGatherSimpleRate, NcclGatherSimpleLast, NcclGatherPort,
-                                  NcclGatherSimpleDrift};
-constexpr PairParams kScatterPairs{
-    NcclScatterLlBase,     NcclScatterLlRate, NcclScatterSimpleBase, NcclScatterSimpleRate,
-    NcclScatterSimpleLast, NcclScatterPort,   NcclScatterSimpleDrift};
+constexpr PairParams kSendRecvPairs{Param::NcclSendRecvLlBase,     Param::NcclSendRecvLlRate,
+                                    Param::NcclSendRecvSimpleBase, Param::NcclSendRecvSimpleRate,
+                                    Param::NcclSendRecvSimpleLast, Param::NcclSendRecvPort,
+                                    Param::NcclSendRecvSimpleDrift};
+constexpr PairParams kAllToAllPairs{Param::NcclAllToAllLlBase,     Param::NcclAllToAllLlRate,
+                                    Param::NcclAllToAllSimpleBase, Param::NcclAllToAllSimpleRate,
+                                    Param::NcclAllToAllSimpleLast, Param::NcclAllToAllPort,
+                                    Param::NcclAllToAllSimpleDrift};
+constexpr PairParams kGatherPairs{Param::NcclGatherLlBase,     Param::NcclGatherLlRate,
+                                  Param::NcclGatherSimpleBase, Param::NcclGatherSimpleRate,
+                                  Param::NcclGatherSimpleLast, Param::NcclGatherPort,
+                                  Param::NcclGatherSimpleDrift};
+constexpr PairParams kScatterPairs{Param::NcclScatterLlBase,     Param::NcclScatterLlRate,
+                                   Param::NcclScatterSimpleBase, Param::NcclScatterSimpleRate,
+                                   Param::NcclScatterSimpleLast, Param::NcclScatterPort,
+                                   Param::NcclScatterSimpleDrift};
 
 }  // namespace
 

@@ -25,7 +25,7 @@ struct OrderCommandOptions {
   OutputOptions output;
 };
 
-struct Checked {
+struct CheckedRun {
   std::filesystem::path file;
   std::string scenario;
   bool is_measured{};
@@ -34,7 +34,7 @@ struct Checked {
 };
 
 void check_run(const OrderCommandOptions& options, const std::filesystem::path& path,
-               std::vector<Checked>& all) {
+               std::vector<CheckedRun>& all) {
   const Run run = load_run(path);
   const LoadedTimeline& any = run.predicted ? *run.predicted : *run.measured;
   const Program program = load_scenario(
@@ -44,7 +44,7 @@ void check_run(const OrderCommandOptions& options, const std::filesystem::path& 
     if (!*loaded) continue;
     check_same_program(program, **loaded);
     const Timeline& timeline = (*loaded)->timeline;
-    Checked& checked = all.emplace_back();
+    CheckedRun& checked = all.emplace_back();
     checked.file = (*loaded)->file;
     checked.scenario = program.name;
     checked.is_measured = timeline.origin.measured;
@@ -55,14 +55,14 @@ void check_run(const OrderCommandOptions& options, const std::filesystem::path& 
   }
 }
 
-TextTable table_of(const std::vector<Checked>& all) {
+TextTable table_of(const std::vector<CheckedRun>& all) {
   TextTable table;
   table.column("scenario", TextTable::Align::Left);
   table.column("timeline", TextTable::Align::Left);
   for (const char* heading : {"spans", "in order", "undecided", "neighbours", "violations"}) {
     table.column(heading, TextTable::Align::Right);
   }
-  for (const Checked& c : all) {
+  for (const CheckedRun& c : all) {
     table.row({c.scenario, c.is_measured ? "measured" : "predicted", format_count(c.check.spans),
                format_count(c.check.held), format_count(c.check.undecided),
                format_count(c.check.neighbours), format_count(c.check.violations.size())});
@@ -70,9 +70,9 @@ TextTable table_of(const std::vector<Checked>& all) {
   return table;
 }
 
-std::string text_of(const std::vector<Checked>& all) {
+std::string text_of(const std::vector<CheckedRun>& all) {
   std::string text = table_of(all).markdown();
-  for (const Checked& c : all) {
+  for (const CheckedRun& c : all) {
     if (!c.check.is_complete) {
       text += fmt::format("\n{}: only its first {} operations were followed.\n", c.file.string(),
                           format_count(kMostOperations));
@@ -89,10 +89,10 @@ std::string text_of(const std::vector<Checked>& all) {
   return text;
 }
 
-std::string json_of(const std::vector<Checked>& all) {
+std::string json_of(const std::vector<CheckedRun>& all) {
   using Json = nlohmann::ordered_json;
   Json json{{"schema_version", 1}, {"kind", "order"}, {"timelines", Json::array()}};
-  for (const Checked& c : all) {
+  for (const CheckedRun& c : all) {
     Json row{{"file", c.file.string()},
              {"scenario", c.scenario},
              {"origin", c.is_measured ? "measured" : "predicted"},
@@ -114,7 +114,7 @@ std::string json_of(const std::vector<Checked>& all) {
   return json.dump(2) + "\n";
 }
 
-std::string render(const std::vector<Checked>& all, OutputFormat format) {
+std::string render(const std::vector<CheckedRun>& all, OutputFormat format) {
   switch (format) {
     case OutputFormat::Json:
       return json_of(all);
@@ -127,11 +127,11 @@ std::string render(const std::vector<Checked>& all, OutputFormat format) {
 }
 
 int run_order(const OrderCommandOptions& options) {
-  std::vector<Checked> all;
+  std::vector<CheckedRun> all;
   for (const auto& path : options.runs) check_run(options, path, all);
   emit(options.output, render(all, options.output.format));
   const bool is_broken =
-      std::ranges::any_of(all, [](const Checked& c) { return !c.violations.empty(); });
+      std::ranges::any_of(all, [](const CheckedRun& c) { return !c.violations.empty(); });
   return is_broken ? kBadAnswer : kDone;
 }
 

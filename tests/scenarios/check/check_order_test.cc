@@ -6,7 +6,7 @@
 namespace foretrace {
 namespace {
 
-using testing::problems_of;
+using reading_test::problems_of;
 
 /// Line 8 is the first operation.
 std::string with(const std::string& ops) {

@@ -6,8 +6,8 @@
 namespace foretrace {
 namespace {
 
-using testing::problems_of;
-using testing::scenario_with;
+using reading_test::problems_of;
+using reading_test::scenario_with;
 
 /// Two processes with a communicator `w`, a buffer `x` of 4 KiB, and `ops` of every process.
 std::string two_ranks(const std::string& ops) {

@@ -13,7 +13,7 @@ namespace {
 class Order {
  public:
   explicit Order(const std::string& text, OrderMode mode = OrderMode::Guaranteed)
-      : program_{testing::read("schema_version: 1\nname: a\n" + text)},
+      : program_{reading_test::read("schema_version: 1\nname: a\n" + text)},
         order_{happens_before(program_, {.mode = mode})} {}
 
   /// Whether `first` has ended when `then` begins, on their streams or else on their hosts.

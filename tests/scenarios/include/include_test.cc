@@ -27,7 +27,7 @@ std::string scenario(const std::string& rest) {
   return "# Of parts.\nschema_version: 1\nname: a\n" + rest;
 }
 
-std::string hash_of(const std::string& text, IncludedTexts texts = {}) {
+std::string hash_with(const std::string& text, IncludedTexts texts = {}) {
   const auto read = read_scenario(text, "dir/a.yaml", {}, &texts);
   EXPECT_TRUE(read.has_value()) << render(read.error(), text);
   return read ? read->program.hash : "";
@@ -38,7 +38,7 @@ std::string problems(const std::string& text, IncludedTexts texts) {
   return read ? "" : render(read.error(), text);
 }
 
-constexpr const char* kCopy = R"(# A copy into a buffer of its own.
+constexpr const char* kCopyPart = R"(# A copy into a buffer of its own.
 parameters: {name: , size: 1MiB, times: 1}
 buffers: {"x_$name": {memory: device, size: $size}}
 ops:
@@ -48,7 +48,7 @@ ops:
 )";
 
 TEST(Include, ReadsAsTheTextInItsPlace) {
-  const std::string with = hash_of(scenario(R"(
+  const std::string with = hash_with(scenario(R"(
 buffers: {host: {memory: pinned, size: 1MiB}}
 include: {file: copy.yml, with: {name: left}}
 threads:
@@ -56,8 +56,8 @@ threads:
     - include: {file: copy.yml, with: {name: left, times: 1 + devices}}
     - device_synchronize: {}
 )"),
-                                   parts({{"copy.yml", kCopy}}));
-  const std::string without = hash_of(scenario(R"(
+                                     parts({{"copy.yml", kCopyPart}}));
+  const std::string without = hash_with(scenario(R"(
 buffers: {host: {memory: pinned, size: 1MiB}, x_left: {memory: device, size: 1MiB}}
 threads:
   main:
@@ -70,18 +70,18 @@ threads:
 }
 
 TEST(Include, GivesThreadsAndGoesThroughPartsOfParts) {
-  const std::string with = hash_of(scenario("include: [{file: parts/worker.yml, with: {k: 1}}, "
-                                            "{file: parts/worker.yml, with: {k: 2}}]\n"),
-                                   parts({{"parts/worker.yml", R"(
+  const std::string with = hash_with(scenario("include: [{file: parts/worker.yml, with: {k: 1}}, "
+                                              "{file: parts/worker.yml, with: {k: 2}}]\n"),
+                                     parts({{"parts/worker.yml", R"(
 parameters: {k: }
 threads:
   worker_$k: [{include: {file: ../busy.yml, with: {time: $k * 1us}}}]
 )"},
-                                          {"busy.yml", R"(
+                                            {"busy.yml", R"(
 parameters: {time: 1us}
 ops: [{host_compute: {duration: 3 * $time}}]
 )"}}));
-  EXPECT_EQ(with, hash_of(scenario(R"(
+  EXPECT_EQ(with, hash_with(scenario(R"(
 threads:
   worker_1: [{host_compute: {duration: 3us}}]
   worker_2: [{host_compute: {duration: 6us}}]

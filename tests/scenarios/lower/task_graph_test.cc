@@ -14,10 +14,10 @@
 namespace foretrace {
 namespace {
 
+using reading_test::problems_of;
+using reading_test::read;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::problems_of;
-using testing::read;
 
 constexpr std::optional<std::uint32_t> kHost;
 

@@ -9,9 +9,9 @@
 namespace foretrace {
 namespace {
 
+using reading_test::problems_of;
+using reading_test::read;
 using ::testing::ElementsAre;
-using testing::problems_of;
-using testing::read;
 
 constexpr std::string_view kFourProcesses =
     "schema_version: 1\nname: a\nprocesses: 4\n"

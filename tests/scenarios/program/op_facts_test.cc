@@ -8,7 +8,7 @@
 #include "scenarios/program/program_walk.h"
 #include "tests/scenarios/reading.h"
 
-namespace foretrace::testing {
+namespace foretrace::reading_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -116,4 +116,4 @@ TEST(ProgramWalk, LeavesOutBlocksThatNobodyWants) {
 }
 
 }  // namespace
-}  // namespace foretrace::testing
+}  // namespace foretrace::reading_test

@@ -8,9 +8,9 @@
 namespace foretrace {
 namespace {
 
+using reading_test::read;
+using reading_test::scenario_with;
 using ::testing::ElementsAre;
-using testing::read;
-using testing::scenario_with;
 
 TEST(IndexOps, ListsTheLoopsAroundEachOperation) {
   const Program program = read(

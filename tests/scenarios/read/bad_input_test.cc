@@ -11,9 +11,9 @@
 namespace foretrace {
 namespace {
 
+using reading_test::problems_of;
+using reading_test::scenario_with;
 using ::testing::HasSubstr;
-using testing::problems_of;
-using testing::scenario_with;
 using ::testing::StartsWith;
 
 TEST(BadInput, UnknownTopLevelKey) {

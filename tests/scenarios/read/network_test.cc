@@ -5,7 +5,7 @@
 #include "scenarios/fabric/text.h"
 #include "tests/scenarios/reading.h"
 
-namespace foretrace::testing {
+namespace foretrace::reading_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -101,4 +101,4 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"faults: [{node: 1, leaf: 0, bandwidth: 50%}]", "a leaf is of no node"}));
 
 }  // namespace
-}  // namespace foretrace::testing
+}  // namespace foretrace::reading_test

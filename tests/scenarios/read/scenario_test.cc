@@ -14,10 +14,10 @@ namespace foretrace {
 namespace {
 
 using namespace literals;
+using reading_test::problems_of;
+using reading_test::read;
+using reading_test::scenario_with;
 using ::testing::ElementsAre;
-using testing::problems_of;
-using testing::read;
-using testing::scenario_with;
 
 template <class Struct>
 const Struct& first_op(const Program& program) {
@@ -116,8 +116,8 @@ TEST(ReadScenario, BlocksStayBlocksAndOpsAreNumberedInTheOrderOfTheFile) {
   const auto& region = std::get<Region>(ops[0].kind);
   EXPECT_EQ(region.per, 4U);
   EXPECT_EQ(std::get<Repeat>(region.ops[0].kind).times, 10'000'000U);
-  EXPECT_EQ(ops[0].line, testing::kFirstOpLine);
-  EXPECT_EQ(ops[0].column, testing::kOpColumn);
+  EXPECT_EQ(ops[0].line, reading_test::kFirstOpLine);
+  EXPECT_EQ(ops[0].column, reading_test::kOpColumn);
 }
 
 TEST(ReadScenario, ForEachReadsAsARepeat) {

@@ -7,10 +7,10 @@
 namespace foretrace {
 namespace {
 
+using reading_test::problems_of;
+using reading_test::read;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::problems_of;
-using testing::read;
 
 /// Of four processes with one thread, whose operations are `ops`.
 std::string four_processes(const std::string& ops) {
