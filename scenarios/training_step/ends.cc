@@ -121,22 +121,22 @@ void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
 /// parallel ranks.
 void Decoder::megatron_loss() {
   const std::int64_t logits = tokens_ * vocab_;
-  const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kNarrow);
-  const Memory::Id softmax = save(logits * kWide);
+  const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kBf16);
+  const Memory::Id softmax = save(logits * kF32);
   out_.host(FrameworkWork::Forward, 3);
-  out_.kernel("largest_logit", KernelKind::Pointwise, logits * (kNarrow + kWide));
+  out_.kernel("largest_logit", KernelKind::Pointwise, logits * (kBf16 + kF32));
   const auto add_over_ranks = [this](std::int64_t values) {
-    if (step_.tensor > 1) out_.collective("all_reduce", "tensor_parallel", values * kWide);
+    if (step_.tensor > 1) out_.collective("all_reduce", "tensor_parallel", values * kF32);
   };
   add_over_ranks(tokens_);
-  out_.kernel("exponents", KernelKind::Pointwise, 2 * logits * kWide);
+  out_.kernel("exponents", KernelKind::Pointwise, 2 * logits * kF32);
   add_over_ranks(2 * tokens_);
-  out_.kernel("softmax", KernelKind::Pointwise, 2 * logits * kWide);
+  out_.kernel("softmax", KernelKind::Pointwise, 2 * logits * kF32);
   memory_.free(narrow);
   on_backward([this, logits, softmax] {
-    const Memory::Id gradient = memory_.allocate(Part::Temporary, logits * kNarrow);
+    const Memory::Id gradient = memory_.allocate(Part::Temporary, logits * kBf16);
     out_.host(FrameworkWork::Backward, 2);
-    out_.kernel("logit_gradients", KernelKind::Pointwise, logits * (2 * kWide + kNarrow));
+    out_.kernel("logit_gradients", KernelKind::Pointwise, logits * (2 * kF32 + kBf16));
     memory_.free(softmax);
     memory_.free(gradient);
   });
