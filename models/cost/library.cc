@@ -112,21 +112,25 @@ double lost_by_power(Reading& read, Param power) {
          (read.value(power) - read.value(Param::ProductsFreeRandom));
 }
 
-/// Of heads of 64 and of 128; in between by the size, beyond as the nearer.
-double attention_rate(Reading& read, double width, Param rate_64, Param rate_128) {
+/// Of heads of 64 and of 128, in between by the size. Wider ones take smaller tiles: heads of 256
+/// have `widest` of the rate of 128, as cuDNN 9.19's kernels in a step on an H200 (gemma2_9b of
+/// blind-3); beyond as 256. Other GPUs and other software are assumed to be alike.
+double attention_rate(Reading& read, double width, Param rate_64, Param rate_128, double widest) {
   const double share = std::clamp((width - 64) / 64, 0.0, 1.0);
   if (share == 0) return read.rate(rate_64);
-  if (share == 1) return read.rate(rate_128);
-  return read.rate(rate_64) * (1 - share) + read.rate(rate_128) * share;
+  if (share < 1) return read.rate(rate_64) * (1 - share) + read.rate(rate_128) * share;
+  const double beyond = std::clamp((width - 128) / 128, 0.0, 1.0);
+  return read.rate(rate_128) * (1 - (1 - widest) * beyond);
 }
 
 KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   using enum Param;
   const bool forward = work.kernel == KernelKind::AttentionForward;
+  constexpr double kWidestForward = 0.75, kWidestBackward = 0.70;
   const double rate = forward ? attention_rate(read, work.width, LibraryAttentionForwardRate64,
-                                               LibraryAttentionForwardRate128)
+                                               LibraryAttentionForwardRate128, kWidestForward)
                               : attention_rate(read, work.width, LibraryAttentionBackwardRate64,
-                                               LibraryAttentionBackwardRate128);
+                                               LibraryAttentionBackwardRate128, kWidestBackward);
   KernelCost cost;
   cost.alone = read.time(forward ? LibraryAttentionForwardBase : LibraryAttentionBackwardBase) +
                seconds_to_duration(work.flops / rate);

@@ -33,6 +33,9 @@ TEST(LibraryCost, TakesAttentionsRateByTheSizeOfItsHeads) {
   EXPECT_EQ(alone(64), 7_us);
   EXPECT_EQ(alone(96), 4_us) << "half way: 2e12";
   EXPECT_EQ(alone(128), 3_us);
+  EXPECT_GT(alone(192), 3_us);
+  EXPECT_NEAR(to_seconds(alone(256)), 1e-6 + 6e6 / (0.75 * 3e12), 1e-11);
+  EXPECT_EQ(alone(512), alone(256));
 }
 
 TEST(LibraryCost, LosesClockByItsPowerBeyondWhatIsFree) {
