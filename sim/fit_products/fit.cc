@@ -319,11 +319,13 @@ Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
 
 Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
                    const std::vector<Row>& rows) {
-  Fit result{machine, tastes, {ProductsHalfStraddle}};
-  solve({.params = result.fitted,
+  Machine beside = machine;  // the starts of this table's run are no other run's
+  solve({.params = {ProductsHalfStraddle, ProductsStart, ProductsGraphStart},
          .rows = nvjet_rows(rows),
          .residual = at_measured_clock(tastes, rested_clock(rows), true)},
-        result.machine);
+        beside);
+  Fit result{machine, tastes, {ProductsHalfStraddle}};
+  result.machine.set(ProductsHalfStraddle, beside.get(ProductsHalfStraddle));
   return result;
 }
 

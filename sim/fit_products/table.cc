@@ -76,6 +76,7 @@ std::optional<products::Plan> plan_of(const CsvLine& line, const products::Shape
   }
   const bool half = shape.arithmetic == products::Arithmetic::Half;
   if (!half && shape.arithmetic != products::Arithmetic::Float32) return std::nullopt;
+  if (family_of(shape) == products::Family::Half) return std::nullopt;
   auto plan = older_plan(kernel);
   if (plan) {
     plan->resident = count("blocks_per_sm");
