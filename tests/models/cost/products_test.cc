@@ -54,18 +54,22 @@ TEST(ProductTime, CountsOperandsAndResultsOfEachTile) {
 }
 
 TEST(ProductTime, IsLongerForOperandsThatBeginWithinASector) {
-  // a: 136 rows of 2 bytes are 17 times 16 bytes, half as long again; b: 64 are whole sectors.
+  // a: 136 rows of 2 bytes are 17 times 16 bytes, half as long again for 64 x 64; b: 64 are whole
+  // sectors. 128 x 128 wait less: 2 * 64 * 64 / (128 * 128 + 64 * 64) = 0.4 of it.
   Speeds speeds = four_sms();
   speeds.operands = 4e9;
   const Shape odd{.m = 136, .n = 64, .k = 64};
-  const Plan plan{128, 128, true};
+  const Plan plan{64, 64, true};
   const double whole = time_of(odd, plan, speeds).operands;
+  const double of_large = time_of(odd, {128, 128, true}, speeds).operands;
   speeds.straddle = 0.5;
+  EXPECT_NEAR(time_of(odd, {128, 128, true}, speeds).operands / of_large, 1.1, 1e-9);
   EXPECT_NEAR(time_of(odd, plan, speeds).operands / whole, 1.25, 1e-9);
   const Shape even{.m = 144, .n = 64, .k = 64};
   EXPECT_NEAR(time_of(even, plan, speeds).operands / whole, 1, 1e-9);
   const Shape turned{.m = 136, .n = 136, .k = 64, .transposes_a = true, .transposes_b = true};
-  EXPECT_NEAR(time_of(turned, plan, speeds).operands / whole, 2 * 1.25, 1e-9) << "b's are n";
+  EXPECT_NEAR(time_of(turned, plan, speeds).operands / whole, 3 * 1.25, 1e-9)
+      << "three times the tiles; of a whole sectors, of b not";
 }
 
 TEST(ProductTime, IsLongerForATransposedAThatIsLoadedByElements) {
