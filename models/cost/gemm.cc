@@ -72,6 +72,7 @@ KernelCost by_tiles(Reading& read, const Product& product) {
 
 products::Shape shape_of(const Product& product) {
   products::Shape shape{.m = product.m, .n = product.n, .k = product.k};
+  shape.brain = product.type == DataType::BFloat16;
   if (product.type == DataType::Float32) shape.arithmetic = products::Arithmetic::Float32;
   if (product.type == DataType::Float64) shape.arithmetic = products::Arithmetic::Float64;
   return shape;

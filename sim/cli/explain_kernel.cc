@@ -83,6 +83,7 @@ Shape read_shape(const Options& options) {
     throw UsageError{
         fmt::format("unknown type '{}'{}", options.type, hint.empty() ? "" : "\n  hint: " + hint)};
   }
+  shape.brain = options.type == "bfloat16";
   shape.transposes_a = options.transposes[0] == 'T';
   shape.transposes_b = options.transposes[1] == 'T';
   shape.batch = options.batch;
@@ -158,7 +159,8 @@ int run(const Options& options) {
   print_out("{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", options.type, shape.m, shape.n,
             shape.k, options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
             machine.name, kernel_name(family), speeds.sms);
-  if (family == Family::HalfOdd || family == Family::HalfPairs || family == Family::Tf32Odd) {
+  if (family == Family::HalfOdd || family == Family::BrainOdd || family == Family::HalfPairs ||
+      family == Family::Tf32Odd) {
     print_out("  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n");
   }
   print_out("\nlikely choices\n");

@@ -22,6 +22,8 @@ struct ProductOptions {
   bool with_taste = false;
   bool judge = false;
   bool float32 = false;
+  bool older_half = false;
+  bool straddle = false;
 };
 
 std::vector<fit_products::Row> part_of(const std::vector<fit_products::Row>& rows, bool judges) {
@@ -53,6 +55,17 @@ int fit_from_table(const ProductOptions& options) {
                  ? fit_products::fit_float32_kernels(machine, products::recorded_tastes(), part)
                  : fit_products::fit_float32_machine(machine, products::recorded_tastes(), part);
     }
+    if (options.straddle) {
+      return options.with_taste
+                 ? fit_products::fit_straddling_and_taste(machine, products::recorded_tastes(),
+                                                          part)
+                 : fit_products::fit_straddling(machine, products::recorded_tastes(), part);
+    }
+    if (options.older_half) {
+      return options.with_taste
+                 ? fit_products::fit_older_half_kernels(machine, products::recorded_tastes(), part)
+                 : fit_products::fit_older_half_machine(machine, products::recorded_tastes(), part);
+    }
     return options.with_taste
                ? fit_products::fit(machine, products::recorded_tastes(), part)
                : fit_products::fit_machine(machine, products::recorded_tastes(), part);
@@ -82,6 +95,15 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
                     "learn which tiles the library likes, too (models/cost/products/taste.cc)");
   command->add_flag("--float32", options->float32,
                     "only float32's kernels, speeds and taste; the rest stays");
+  command
+      ->add_flag("--older-half", options->older_half,
+                 "only half precision whose leading dimensions are no whole 16 bytes")
+      ->excludes("--float32");
+  command
+      ->add_flag("--straddle", options->straddle,
+                 "of nvjet only products.half.straddle, and its taste; the rest stays")
+      ->excludes("--float32")
+      ->excludes("--older-half");
   command->add_flag("--judge", options->judge,
                     "fit nothing: errors of the machine file as it is, held-out rows apart");
   command->callback([options, &exit_code] { exit_code = fit_from_table(*options); });

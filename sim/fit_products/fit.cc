@@ -126,26 +126,56 @@ auto at_measured_clock(const products::Tastes& tastes, double rested, bool recor
   };
 }
 
+std::vector<Row> nvjet_rows(const std::vector<Row>& rows) {
+  return those(rows, [](const Row& row) {
+    return row.plan && family_of(row.shape) == products::Family::Half;
+  });
+}
+
 void fit_half(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
   solve({.params = {ProductsStart, ProductsGraphStart, ProductsMemory, ProductsCache,
                     ProductsSplitStart, ProductsSplitRate, ProductsHalfRate, ProductsHalfRateApart,
-                    ProductsHalfOperands, ProductsHalfResults},
-         .rows = those(rows,
-                       [](const Row& row) {
-                         return row.plan && family_of(row.shape) == products::Family::Half;
-                       }),
+                    ProductsHalfOperands, ProductsHalfResults, ProductsHalfStraddle},
+         .rows = nvjet_rows(rows),
          .residual = at_measured_clock(tastes, rested_clock(rows), true)},
         machine);
 }
 
-constexpr std::array kFloat32Params{ProductsSplitTurn, ProductsResidents, ProductsF32Rate,
-                                    ProductsF32Operands, ProductsF32Results};
+/// Kernels with a block for each tile: what they share, and how long a row must take to teach it.
+struct OlderKernels {
+  std::vector<products::Family> families;
+  std::vector<Param> params;
+  double shortest;  ///< s
+};
 
-/// Long enough that the start does not decide.
-bool teaches_float32(const Row& row) {
-  constexpr double kShort = 15e-6;
-  return row.plan && family_of(row.shape) == products::Family::Float32 &&
-         row.contents == products::Contents::Random && row.sustained > kShort;
+const OlderKernels& float32_kernels() {
+  static const OlderKernels kKernels{{products::Family::Float32},
+                                     {ProductsSplitTurn, ProductsResidents, ProductsF32Rate,
+                                      ProductsF32Operands, ProductsF32Results},
+                                     15e-6};  // the start does not decide
+  return kKernels;
+}
+
+/// Half precision whose leading dimensions are no whole 16 bytes.
+const OlderKernels& older_half_kernels() {
+  using enum products::Family;
+  static const OlderKernels kKernels{
+      {HalfPairs, HalfOdd, BrainOdd},
+      {ProductsOlderSumStart, ProductsOlderSumRate, ProductsPairsResidents, ProductsPairsRate,
+       ProductsPairsOperands, ProductsPairsResults, ProductsOddResidents, ProductsOddRate,
+       ProductsOddOperands, ProductsOddResults},
+      7e-6};
+  return kKernels;
+}
+
+std::vector<Row> teachers(const OlderKernels& kernels, const std::vector<Row>& rows) {
+  std::vector<Row> result;
+  std::ranges::copy_if(rows, std::back_inserter(result), [&](const Row& row) {
+    const bool mine = std::ranges::count(kernels.families, family_of(row.shape)) > 0;
+    return mine && row.plan && row.contents == products::Contents::Random &&
+           row.sustained > kernels.shortest && row.sustained_clock > 0;
+  });
+  return result;
 }
 
 /// Has as many tiles as reside on the SMs at once: what its kernel can do at best.
@@ -155,9 +185,10 @@ bool fills_its_sms(const Row& row, const products::Speeds& speeds) {
          speeds.sms * static_cast<double>(row.plan->resident) * 0.75;
 }
 
-void fit_float32(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
-  solve({.params = {kFloat32Params.begin(), kFloat32Params.end()},
-         .rows = those(rows, teaches_float32),
+void fit_older(const OlderKernels& kernels, Machine& machine, const products::Tastes& tastes,
+               const std::vector<Row>& rows) {
+  solve({.params = kernels.params,
+         .rows = teachers(kernels, rows),
          .residual = at_measured_clock(tastes, rested_clock(rows), true),
          .spread = 0.05},
         machine);
@@ -165,35 +196,49 @@ void fit_float32(Machine& machine, const products::Tastes& tastes, const std::ve
 
 /// How much longer each kernel's tiles take than the machine's rates say: half of what the typical
 /// row says where two rows have the kernel, most of it where many have.
-void fit_tiles(Machine& machine, products::Tastes& tastes, const std::vector<Row>& rows) {
-  constexpr int kRounds = 6;
+void fit_tiles(const Machine& machine, products::Family family, products::Tastes& tastes,
+               const std::vector<Row>& known, double rested) {
   constexpr double kRidge = 2;
-  const std::vector<Row> known = those(rows, teaches_float32);
+  Reading read{machine};
+  const products::Speeds speeds = read_speeds(read, family);
+  const auto residual = at_measured_clock(tastes, rested, true);
+  for (products::Tile& tile : tastes.at(family).tiles) {
+    std::vector<double> sizes;
+    for (const Row& row : known) {
+      if (family_of(row.shape) != family) continue;
+      const bool mine = tile_of(tastes.at(family), *row.plan) == &tile;
+      if (mine && fills_its_sms(row, speeds)) sizes.push_back(residual(read, row));
+    }
+    if (sizes.empty()) continue;
+    std::ranges::nth_element(sizes, sizes.begin() + std::ssize(sizes) / 2);
+    const auto count = static_cast<double>(sizes.size());
+    tile.slow *= std::exp(-sizes[sizes.size() / 2] * count / (count + kRidge));
+  }
+}
+
+Fit fit_kernels(const OlderKernels& kernels, const Machine& machine, const products::Tastes& tastes,
+                const std::vector<Row>& rows) {
+  constexpr int kRounds = 6;
+  Fit result{machine, tastes, kernels.params};
+  const std::vector<Row> known = teachers(kernels, rows);
+  for (const products::Family family : kernels.families) {
+    result.tastes[family] = recorded_tiles(family, rows);
+  }
   for (int round = 0; round < kRounds; ++round) {
-    fit_float32(machine, tastes, rows);
-    Reading read{machine};
-    const products::Speeds speeds = read_speeds(read, products::Family::Float32);
-    const auto residual = at_measured_clock(tastes, rested_clock(rows), true);
-    std::vector<products::Tile>& tiles = tastes.at(products::Family::Float32).tiles;
-    for (products::Tile& tile : tiles) {
-      std::vector<double> sizes;
-      for (const Row& row : known) {
-        const bool mine = tile_of(tastes.at(products::Family::Float32), *row.plan) == &tile;
-        if (mine && fills_its_sms(row, speeds)) sizes.push_back(residual(read, row));
-      }
-      if (sizes.empty()) continue;
-      std::ranges::nth_element(sizes, sizes.begin() + std::ssize(sizes) / 2);
-      const auto count = static_cast<double>(sizes.size());
-      tile.slow *= std::exp(-sizes[sizes.size() / 2] * count / (count + kRidge));
+    fit_older(kernels, result.machine, result.tastes, rows);
+    for (const products::Family family : kernels.families) {
+      fit_tiles(result.machine, family, result.tastes, known, rested_clock(rows));
     }
   }
+  for (const products::Family family : kernels.families) {
+    result.tastes[family] = fit_taste(result.machine, family, result.tastes[family], rows);
+  }
+  return result;
 }
 
 void fit_others(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
   using products::Family;
   const std::vector<std::pair<Family, std::vector<Param>>> families{
-      {Family::HalfPairs, {ProductsPairsRate, ProductsPairsOperands, ProductsPairsResults}},
-      {Family::HalfOdd, {ProductsOddRate, ProductsOddOperands, ProductsOddResults}},
       {Family::Tf32, {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results}},
       {Family::Tf32Turned, {ProductsTurnedRate, ProductsTurnedOperands, ProductsTurnedResults}},
       {Family::Tf32Odd, {ProductsTf32OddRate, ProductsTf32OddOperands, ProductsTf32OddResults}},
@@ -236,7 +281,8 @@ Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
                 const std::vector<Row>& rows) {
   Fit result{machine, tastes, {}};
   fit_half(result.machine, tastes, rows);
-  fit_float32(result.machine, tastes, rows);
+  fit_older(float32_kernels(), result.machine, tastes, rows);
+  fit_older(older_half_kernels(), result.machine, tastes, rows);
   fit_others(result.machine, tastes, rows);
   fit_clock(result.machine, rows);
   for (Param param = ProductsStart; param < ProductsLoadTime;
@@ -253,24 +299,54 @@ Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vecto
   Machine first = machine;
   products::Tastes learned = tastes;
   fit_half(first, tastes, rows);  // with recorded plans: needs no taste
-  learned[Family::Half] = fit_taste(first, Family::Half, tastes.at(Family::Half), rows);
-  return fit_machine(first, fit_float32_kernels(first, learned, rows).tastes, rows);
+  learned[Family::Half] = recorded_tiles(Family::Half, rows);
+  learned[Family::Half] = fit_taste(first, Family::Half, learned[Family::Half], rows);
+  learned = fit_float32_kernels(first, learned, rows).tastes;
+  return fit_machine(first, fit_older_half_kernels(first, learned, rows).tastes, rows);
 }
 
 Fit fit_float32_kernels(const Machine& machine, const products::Tastes& tastes,
                         const std::vector<Row>& rows) {
-  constexpr products::Family kFamily = products::Family::Float32;
-  Fit result{machine, tastes, {kFloat32Params.begin(), kFloat32Params.end()}};
-  result.tastes[kFamily] = recorded_tiles(kFamily, rows);
-  fit_tiles(result.machine, result.tastes, rows);
-  result.tastes[kFamily] = fit_taste(result.machine, kFamily, result.tastes[kFamily], rows);
-  return result;
+  return fit_kernels(float32_kernels(), machine, tastes, rows);
 }
 
 Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
                         const std::vector<Row>& rows) {
-  Fit result{machine, tastes, {kFloat32Params.begin(), kFloat32Params.end()}};
-  fit_float32(result.machine, tastes, rows);
+  Fit result{machine, tastes, float32_kernels().params};
+  fit_older(float32_kernels(), result.machine, tastes, rows);
+  return result;
+}
+
+Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
+                   const std::vector<Row>& rows) {
+  Machine beside = machine;  // the starts of this table's run are no other run's
+  solve({.params = {ProductsHalfStraddle, ProductsStart, ProductsGraphStart},
+         .rows = nvjet_rows(rows),
+         .residual = at_measured_clock(tastes, rested_clock(rows), true)},
+        beside);
+  Fit result{machine, tastes, {ProductsHalfStraddle}};
+  result.machine.set(ProductsHalfStraddle, beside.get(ProductsHalfStraddle));
+  return result;
+}
+
+Fit fit_straddling_and_taste(const Machine& machine, const products::Tastes& tastes,
+                             const std::vector<Row>& rows) {
+  constexpr products::Family kFamily = products::Family::Half;
+  Fit result = fit_straddling(machine, tastes, rows);
+  const products::Taste tiles = recorded_tiles(kFamily, rows);
+  result.tastes[kFamily] = fit_taste(result.machine, kFamily, tiles, rows);
+  return result;
+}
+
+Fit fit_older_half_kernels(const Machine& machine, const products::Tastes& tastes,
+                           const std::vector<Row>& rows) {
+  return fit_kernels(older_half_kernels(), machine, tastes, rows);
+}
+
+Fit fit_older_half_machine(const Machine& machine, const products::Tastes& tastes,
+                           const std::vector<Row>& rows) {
+  Fit result{machine, tastes, older_half_kernels().params};
+  fit_older(older_half_kernels(), result.machine, tastes, rows);
   return result;
 }
 

@@ -25,6 +25,20 @@ Fit fit_float32_kernels(const Machine& machine, const products::Tastes& tastes,
 Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
                         const std::vector<Row>& rows);
 
+/// Only what operands of nvjet cost more whose rows begin within a sector; its taste, too.
+Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
+                   const std::vector<Row>& rows);
+Fit fit_straddling_and_taste(const Machine& machine, const products::Tastes& tastes,
+                             const std::vector<Row>& rows);
+
+/// Only half precision without whole 16 bytes: kernels, speeds and taste.
+Fit fit_older_half_kernels(const Machine& machine, const products::Tastes& tastes,
+                           const std::vector<Row>& rows);
+
+/// The same with given tastes.
+Fit fit_older_half_machine(const Machine& machine, const products::Tastes& tastes,
+                           const std::vector<Row>& rows);
+
 /// All of it with given tastes.
 Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
                 const std::vector<Row>& rows);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace foretrace::fit_products {
@@ -141,8 +142,13 @@ std::string parameters_text(const Fit& fit) {
 std::string taste_text(const products::Tastes& tastes) {
   std::string text;
   for (const auto& [family, taste] : tastes) {
-    const char* name = family == products::Family::Half ? "Half" : "Float32";
-    text += fmt::format("      {{Family::{},\n       {{{{\n", name);
+    static const std::map<products::Family, const char*> kNames{
+        {products::Family::Half, "Half"},
+        {products::Family::HalfPairs, "HalfPairs"},
+        {products::Family::HalfOdd, "HalfOdd"},
+        {products::Family::BrainOdd, "BrainOdd"},
+        {products::Family::Float32, "Float32"}};
+    text += fmt::format("      {{Family::{},\n       {{{{\n", kNames.at(family));
     for (const products::Tile& tile : taste.tiles) {
       text += fmt::format("         {{{}, {}, {}, {:.2f}", tile.m, tile.n, tile.cooperative,
                           tile.liked);

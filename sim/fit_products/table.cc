@@ -46,7 +46,7 @@ std::optional<products::Plan> nvjet_plan(std::string_view kernel) {
 
 /// "sm80_xmma_gemm_..._tilesize128x64x8_..." has the columns first (its grid says so),
 /// "cutlass_80_simt_sgemm_128x64_8x5_nn_align1" the rows.
-std::optional<products::Plan> float32_plan(std::string_view kernel) {
+std::optional<products::Plan> older_plan(std::string_view kernel) {
   constexpr std::string_view kTilesize = "tilesize";
   if (const std::size_t at = kernel.find(kTilesize); at != std::string_view::npos) {
     const auto tile = sides(kernel, at + kTilesize.size());
@@ -74,8 +74,10 @@ std::optional<products::Plan> plan_of(const CsvLine& line, const products::Shape
     if (plan) plan->split = count("lt_split_k");
     return plan;
   }
-  if (shape.arithmetic != products::Arithmetic::Float32) return std::nullopt;
-  auto plan = float32_plan(kernel);
+  const bool half = shape.arithmetic == products::Arithmetic::Half;
+  if (!half && shape.arithmetic != products::Arithmetic::Float32) return std::nullopt;
+  if (family_of(shape) == products::Family::Half) return std::nullopt;
+  auto plan = older_plan(kernel);
   if (plan) {
     plan->resident = count("blocks_per_sm");
     plan->split = shape.batch > 1 ? 1 : count("grid_z");
@@ -99,6 +101,7 @@ Row row_of(const CsvLine& line) {
                .accumulates = line.number("beta") != 0};
   const bool half = row.shape.arithmetic == products::Arithmetic::Half;
   if (half && line.text("c_type") == "float32") row.shape.result_bytes = 4;
+  row.shape.brain = line.text("type") == "bfloat16";
   row.contents =
       line.text("contents") == "zeros" ? products::Contents::Zeros : products::Contents::Random;
   row.in_graph = line.text("timed_by") == "graph";

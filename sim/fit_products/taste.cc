@@ -135,7 +135,7 @@ products::Taste recorded_tiles(products::Family family, const std::vector<Row>& 
     }
     taste.tiles.push_back({.m = row.plan->tile_m,
                            .n = row.plan->tile_n,
-                           .cooperative = true,
+                           .cooperative = row.plan->cooperative,
                            .liked = 0,
                            .resident = row.plan->resident,
                            .padded = row.plan->padded});

@@ -140,9 +140,9 @@ const Tile* tile_of(const Taste& taste, const Plan& plan) {
 }
 
 bool is_known(const Shape& shape, const Tastes& tastes) {
-  constexpr std::int64_t kThin = 32;
   const Family family = family_of(shape);
-  return tastes.contains(family) && (family == Family::Half || std::min(shape.m, shape.n) >= kThin);
+  if (family == Family::Half || !tastes.contains(family)) return tastes.contains(family);
+  return std::min(shape.m, shape.n) >= (family == Family::Float32 ? 32 : 2);
 }
 
 std::vector<Plan> plans_for(const Shape& shape, const Speeds& speeds, const Taste& taste) {

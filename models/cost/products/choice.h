@@ -58,6 +58,7 @@ struct Choice {
 
 /// Whether the tastes say what the library chooses for it. For float32 with a side below 32 they do
 /// not: the library then takes tiles that are mostly empty, up to three times as long as others.
+/// Half precision without whole 16 bytes has kernels for vectors.
 bool is_known(const Shape& shape, const Tastes& tastes);
 
 /// Every plan that a family with this taste has for this shape, tile by tile.

@@ -37,7 +37,8 @@ Family family_of(const Shape& shape) {
   }
   const std::int64_t aligned = alignment(shape);
   if (aligned >= kTma) return Family::Half;
-  return aligned >= 4 ? Family::HalfPairs : Family::HalfOdd;
+  if (aligned >= 4) return Family::HalfPairs;
+  return shape.brain ? Family::BrainOdd : Family::HalfOdd;
 }
 
 const char* kernel_name(Family family) {
@@ -47,6 +48,7 @@ const char* kernel_name(Family family) {
     case Family::HalfPairs:
       return "cutlass_80 align2";
     case Family::HalfOdd:
+    case Family::BrainOdd:
       return "cutlass_75 align1";
     case Family::Tf32:
     case Family::Tf32Turned:

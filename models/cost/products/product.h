@@ -20,6 +20,7 @@ struct Shape {
   std::int64_t batch = 1;
   bool accumulates = false;        ///< beta is not 0: c is read too
   std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
+  bool brain = false;              ///< bfloat16, where it has kernels of its own
   double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
 };
 
@@ -28,7 +29,8 @@ struct Shape {
 enum class Family : std::uint8_t {
   Half,        ///< nvjet_sm90: persistent, tiles of any multiple of 8
   HalfPairs,   ///< cutlass_80 align2: leading dimensions are even
-  HalfOdd,     ///< cutlass_75 align1: at least one is odd
+  HalfOdd,     ///< cutlass_75 align1: at least one is odd, float16
+  BrainOdd,    ///< the same in bfloat16, which has no tiles of 32 x 32
   Tf32,        ///< sm90_xmma
   Tf32Turned,  ///< the same where b is transposed: it has to be turned round, tensor cores cannot
   Tf32Odd,     ///< cutlass_80 align1

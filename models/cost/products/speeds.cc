@@ -10,6 +10,7 @@ using enum Param;
 /// What differs from family to family.
 struct FamilyParams {
   Param arithmetic, operands, results, peak;
+  Param residents = ProductsResidents, sum_start = ProductsSplitStart, sum_rate = ProductsSplitRate;
 };
 
 FamilyParams params_of(Family family) {
@@ -17,9 +18,12 @@ FamilyParams params_of(Family family) {
     case Family::Half:
       return {ProductsHalfRate, ProductsHalfOperands, ProductsHalfResults, ProductsHalfPeak};
     case Family::HalfPairs:
-      return {ProductsPairsRate, ProductsPairsOperands, ProductsPairsResults, ProductsHalfPeak};
+      return {ProductsPairsRate,      ProductsPairsOperands, ProductsPairsResults, ProductsHalfPeak,
+              ProductsPairsResidents, ProductsOlderSumStart, ProductsOlderSumRate};
     case Family::HalfOdd:
-      return {ProductsOddRate, ProductsOddOperands, ProductsOddResults, ProductsHalfPeak};
+    case Family::BrainOdd:
+      return {ProductsOddRate,      ProductsOddOperands,   ProductsOddResults,  ProductsHalfPeak,
+              ProductsOddResidents, ProductsOlderSumStart, ProductsOlderSumRate};
     case Family::Tf32:
       return {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results, ProductsTf32Peak};
     case Family::Tf32Turned:
@@ -37,6 +41,10 @@ FamilyParams params_of(Family family) {
 
 }  // namespace
 
+/// A transposed a of kernels that load single elements: the eight shapes of
+/// reports/measured/products that have one, and those of HalfPairs show none of it.
+constexpr double kOddAcross = 0.4;
+
 bool has_speeds(const Machine& machine, Family family) {
   const FamilyParams params = params_of(family);
   for (const Param param : {ProductsStart, ProductsClockSlope, params.arithmetic, params.peak}) {
@@ -46,7 +54,11 @@ bool has_speeds(const Machine& machine, Family family) {
 }
 
 Speeds read_speeds(Reading& read, Family family) {
-  const FamilyParams params = params_of(family);
+  FamilyParams params = params_of(family);
+  if (!read.has(params.sum_rate)) {
+    params.sum_start = ProductsSplitStart;
+    params.sum_rate = ProductsSplitRate;
+  }
   const double arithmetic = read.rate(params.arithmetic);
   return {
       .sms = read.value(SmCount),
@@ -56,14 +68,18 @@ Speeds read_speeds(Reading& read, Family family) {
       .arithmetic_apart = family == Family::Half ? read.rate(ProductsHalfRateApart) : arithmetic,
       .operands = read.rate(params.operands),
       .results = read.rate(params.results),
+      .straddle = family == Family::Half && read.has(ProductsHalfStraddle)
+                      ? read.value(ProductsHalfStraddle)
+                      : 0,
+      .across = family == Family::HalfOdd || family == Family::BrainOdd ? kOddAcross : 0,
       .cache = read.rate(ProductsCache),
       .cache_size = read.value(L2Size),
       .memory = read.rate(ProductsMemory),
-      .split_start = read.seconds(ProductsSplitStart),
-      .split_rate = read.rate(ProductsSplitRate),
+      .split_start = read.seconds(params.sum_start),
+      .split_rate = read.rate(params.sum_rate),
       .split_turn = read.has(ProductsSplitTurn) ? read.seconds(ProductsSplitTurn) : 0,
       .peak = read.rate(params.peak),
-      .residents = read.has(ProductsResidents) ? read.value(ProductsResidents) : 0};
+      .residents = read.has(params.residents) ? read.value(params.residents) : 0};
 }
 
 }  // namespace foretrace::products

@@ -37,6 +37,8 @@ struct Speeds {
   double arithmetic_apart = 1;  ///< the same where each warp group has a tile of its own
   double operands = 1;          ///< bytes/s from the level-2 cache into shared memory
   double results = 1;           ///< bytes/s of results out of registers
+  double straddle = 0;          ///< rows that begin within a sector: longer by this for 64 x 64
+  double across = 0;            ///< a transposed a takes longer by this share
   double cache = 1;             ///< bytes/s when all operands fit into the level-2 cache
   double cache_size = 1;        ///< bytes
   double memory = 1;            ///< bytes/s when they do not

@@ -53,6 +53,36 @@ TEST(ProductTime, CountsOperandsAndResultsOfEachTile) {
   EXPECT_NEAR(us(summed.results), 131.07, 0.01);
 }
 
+TEST(ProductTime, IsLongerForOperandsThatBeginWithinASector) {
+  // a: 136 rows of 2 bytes are 17 times 16 bytes, half as long again for 64 x 64; b: 64 are whole
+  // sectors. 128 x 128 wait less: 2 * 64 * 64 / (128 * 128 + 64 * 64) = 0.4 of it.
+  Speeds speeds = four_sms();
+  speeds.operands = 4e9;
+  const Shape odd{.m = 136, .n = 64, .k = 64};
+  const Plan plan{64, 64, true};
+  const double whole = time_of(odd, plan, speeds).operands;
+  const double of_large = time_of(odd, {128, 128, true}, speeds).operands;
+  speeds.straddle = 0.5;
+  EXPECT_NEAR(time_of(odd, {128, 128, true}, speeds).operands / of_large, 1.1, 1e-9);
+  EXPECT_NEAR(time_of(odd, plan, speeds).operands / whole, 1.25, 1e-9);
+  const Shape even{.m = 144, .n = 64, .k = 64};
+  EXPECT_NEAR(time_of(even, plan, speeds).operands / whole, 1, 1e-9);
+  const Shape turned{.m = 136, .n = 136, .k = 64, .transposes_a = true, .transposes_b = true};
+  EXPECT_NEAR(time_of(turned, plan, speeds).operands / whole, 3 * 1.25, 1e-9)
+      << "three times the tiles; of a whole sectors, of b not";
+}
+
+TEST(ProductTime, IsLongerForATransposedAThatIsLoadedByElements) {
+  Speeds speeds = four_sms();
+  speeds.operands = 4e9;
+  speeds.across = 0.4;
+  const Plan plan{128, 128, true};
+  const Shape plain{.m = 128, .n = 64, .k = 64};
+  const Shape turned{.m = 128, .n = 64, .k = 64, .transposes_a = true};
+  EXPECT_NEAR(time_of(turned, plan, speeds).operands / time_of(plain, plan, speeds).operands, 1.2,
+              1e-9);
+}
+
 TEST(ProductTime, OfPartsOfKIsShorterAndPaysTheirSum) {
   // k in four parts on four SMs: a quarter of 83.9 us, and 3 us + 4 x 128 x 128 x 4 bytes at
   // 0.1 TB/s = 2.6 us for the sum.
@@ -145,6 +175,7 @@ TEST(ProductFamily, IsDecidedByLeadingDimensions) {
   // Column-major: those of a and c are m, that of b is k; transposed, k and n.
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080}), Family::Half);
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2083}), Family::HalfOdd);
+  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2083, .brain = true}), Family::BrainOdd);
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2082}), Family::HalfPairs);
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080, .transposes_b = true}), Family::HalfOdd);
   EXPECT_EQ(family_of({.m = 4096, .n = 1, .k = 4096, .transposes_b = true}), Family::Half)
@@ -186,6 +217,19 @@ TEST_F(H200, KnowsWhatFloat32GetsUnlessASideIsThin) {
   const Shape thin{.m = 3, .n = 4395, .k = 3968, .arithmetic = Arithmetic::Float32};
   EXPECT_FALSE(is_known(thin, recorded_tastes()));
   EXPECT_GT(seconds(thin), 30e-6);
+}
+
+TEST_F(H200, KnowsWhatDecodedTokensOfAnOddNumberGet) {
+  // cutlass_75 64x64 with k in parts, 5 blocks on an SM: 11.0 us for 21 x 1600 x 1600 in a loop.
+  const Shape shape{.m = 21, .n = 1600, .k = 1600, .brain = true};
+  const auto choices = likely_choices(shape, read_speeds(read_, Family::BrainOdd));
+  EXPECT_EQ(choices.front().plan.tile_m, 64);
+  EXPECT_EQ(choices.front().plan.tile_n, 64);
+  EXPECT_EQ(choices.front().plan.resident, 5);
+  EXPECT_GT(choices.front().plan.split, 4);
+  EXPECT_NEAR(us(seconds(shape)), 11, 2.5);
+  EXPECT_FALSE(is_known({.m = 1, .n = 1600, .k = 1601, .brain = true}, recorded_tastes()))
+      << "a vector";
 }
 
 TEST_F(H200, SplitsALongKOfFewTiles) {
