@@ -110,8 +110,8 @@ RingParams ring_params(CollectiveKind kind, Protocol protocol) {
 
 std::optional<Param> last_step_param(CollectiveKind kind, Protocol protocol) {
   if (protocol != Protocol::Simple) return {};
-  if (kind == CollectiveKind::Broadcast) return NcclBroadcastLast;
-  if (kind == CollectiveKind::Reduce) return NcclReduceLast;
+  if (kind == CollectiveKind::Broadcast) return Param::NcclBroadcastLast;
+  if (kind == CollectiveKind::Reduce) return Param::NcclReduceLast;
   return {};
 }
 
