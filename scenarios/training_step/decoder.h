@@ -141,6 +141,7 @@ class Decoder {
   bool accumulates_ = false;
   bool shares_gradient_ = false;  ///< the weight's gradient goes on to the embedding
   bool runs_again_ = false;       ///< recomputation, which ends with the last tensor that is needed
+  bool ends_early_ = false;       ///< and this is the part in which it does
   bool keeps_ = true;             ///< the forward pass saves for the backward one
   std::vector<Memory::Id> unsaved_;
   std::vector<Memory::Id> gradients_;

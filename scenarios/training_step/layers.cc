@@ -193,14 +193,19 @@ void Decoder::feed_forward(std::int64_t ffn) {
   linear("up", model_.hidden, is_joined ? 2 * ffn : ffn, true);
   activation(tokens_, ffn);
   linear("down", ffn, model_.hidden, false);
+  out_.leave_out(ends_early_);
   leave_tensor_parallel();
 }
 
 void Decoder::mlp_part() {
   norm();
+  // What follows "down" is not what PyTorch's checkpoint waits for.
+  ends_early_ = runs_again_ && step_.framework == Framework::PyTorch;
   feed_forward(ffn_);
   add_row_bias();
   add_residual();
+  out_.leave_out(false);
+  ends_early_ = false;
 }
 
 }  // namespace foretrace::training

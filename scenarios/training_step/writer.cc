@@ -9,6 +9,7 @@ namespace foretrace::training {
 std::string Writer::place() const { return stream_.empty() ? "" : "stream: " + stream_ + ", "; }
 
 void Writer::line(std::string_view text) {
+  if (leaves_out_) return;
   text_ += margin_;
   text_ += "- ";
   text_ += text;

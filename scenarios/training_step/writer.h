@@ -33,6 +33,8 @@ class Writer {
   void host(FrameworkWork work, std::int64_t count = 1);
   /// Any other operation, as it stands in a scenario behind "- ".
   void line(std::string_view text);
+  /// From here on nothing is written, but what is said of buffers holds; or again.
+  void leave_out(bool leaves) { leaves_out_ = leaves; }
   /// What `write` writes, `times` times as a loop. It is called `calls` times, at least once and at
   /// most `times`, and writes the same each time: for those who follow memory through the passes.
   void repeat(std::int64_t times, std::int64_t calls, const std::function<void()>& write);
@@ -61,6 +63,7 @@ class Writer {
   void begin_section(std::int64_t calls);
 
   std::string margin_, text_, stream_;
+  bool leaves_out_ = false;
   std::int64_t tensor_;
   Moment now_;
   std::vector<Section> sections_{{}};

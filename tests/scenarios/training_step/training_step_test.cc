@@ -50,6 +50,14 @@ TEST(TrainingStepExpansion, RunsForwardAgainWhereBlocksAreRecomputed) {
   step.recompute = Recompute::Full;
   EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1) + 4 * 6)
       << "the last product of a block is not needed again";
+  const auto collectives = [&step](Recompute recompute) {
+    TrainingStep split = step;
+    split.tensor = 2;
+    split.recompute = recompute;
+    return count(program_of(split), "nccl_all_reduce");
+  };
+  EXPECT_EQ(collectives(Recompute::Full) - collectives(Recompute::None), 4u)
+      << "one for each of four layers: nor is the sum behind that product";
   step.recompute = Recompute::Selective;
   EXPECT_EQ(count(program_of(step), "gemm"), 3u * (4 * 7 + 1)) << "only attention runs again";
 }
