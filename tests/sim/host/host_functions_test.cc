@@ -9,10 +9,11 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kStreams = "streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}\n";
+const std::string kHostFunctionStreams =
+    "streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}\n";
 
 TEST(HostFunction, HoldsItsStreamButNotTheHostThread) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kHostFunctionStreams + R"(
 threads:
   main:
     - host_func: {id: f, stream: a, duration: 20us}
@@ -26,7 +27,7 @@ threads:
 }
 
 TEST(HostFunction, OfAnotherStreamRunsOnlyAfterTheFirst) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kHostFunctionStreams + R"(
 threads:
   main:
     - host_func: {id: f, stream: a, duration: 20us}
@@ -36,7 +37,7 @@ threads:
 }
 
 TEST(HostFunction, TakesFromASemaphoreAndGivesToOne) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kHostFunctionStreams + R"(
 signals: {go: {}, done: {}}
 threads:
   main:
@@ -50,7 +51,7 @@ threads:
 }
 
 TEST(HostFunction, ThatWaitsForItsOwnThreadBehindAFullQueueIsADeadlockThatIsExplained) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kHostFunctionStreams + R"(
 signals: {go: {}}
 threads:
   main:
@@ -74,7 +75,7 @@ threads:
 }
 
 TEST(Fault, SurfacesWhereTheHostWaitsNext) {
-  const Timeline t = predict(kStreams + R"(
+  const Timeline t = predict(kHostFunctionStreams + R"(
 threads:
   main:
     - fault: {stream: a}
