@@ -342,7 +342,6 @@ void end_with_hint(int exit_code) {
 
 void add_calibrate_command(CLI::App& app, int& exit_code, EndRun end_run) {
   auto line = std::make_shared<CalibrateCommandLine>();
-  line->scenarios = default_scenarios();
   CLI::App& sub = add_subcommand(
       app, "calibrate",
       "Measure everything that a machine file needs; `foretrace fit` makes it from the results",
@@ -350,8 +349,8 @@ void add_calibrate_command(CLI::App& app, int& exit_code, EndRun end_run) {
       "  foretrace-hw calibrate -o runs/                     (one GPU)");
   sub.add_option("-o,--output", line->options.runs, "Directory of the results")->required();
   sub.add_option("--scenarios", line->scenarios,
-                 "Directory with calibration/*.yaml and nccl/*.yaml")
-      ->capture_default_str();
+                 "Directory with calibration/*.yaml and nccl/*.yaml; default: ./scenarios, or "
+                 "foretrace's own");
   sub.add_option("--repetitions", line->options.repetitions,
                  "Untraced passes that are timed; of NCCL's sweeps a quarter as many")
       ->check(CLI::PositiveNumber)
@@ -368,6 +367,7 @@ void add_calibrate_command(CLI::App& app, int& exit_code, EndRun end_run) {
     line->options.traced = 0;
     if (line->force) line->options.when_there = WhenThere::Force;
     if (line->append) line->options.when_there = WhenThere::Append;
+    if (line->scenarios.empty()) line->scenarios = default_scenarios();
     exit_code = run_calibrate(*line);
   });
 }

@@ -145,11 +145,13 @@ int run_command_line(int argc, char** argv, const std::string& description,
   CLI::App app{description, program.substr(program.find_last_of('/') + 1)};
   app.set_version_flag("--version", app.get_name() + " " + version, "Print the version");
   int exit_code = kDone;
-  for (const AddCommand add : commands) add(app, exit_code);
-  add_page_commands(app, version);
-  app.require_subcommand(0, 1);  // "man check" is not two commands
-  app.footer("Environment:\n" + environment_text());
-  return after_output(exit_code_of([&] { return parse_and_run(app, argc, argv, exit_code); }));
+  return after_output(exit_code_of([&] {
+    for (const AddCommand add : commands) add(app, exit_code);
+    add_page_commands(app, version);
+    app.require_subcommand(0, 1);  // "man check" is not two commands
+    app.footer("Environment:\n" + environment_text());
+    return parse_and_run(app, argc, argv, exit_code);
+  }));
 }
 
 }  // namespace foretrace

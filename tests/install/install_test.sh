@@ -8,6 +8,10 @@ rm -rf "$scratch"
 mkdir -p "$scratch/empty"
 cmake --install "$build" --prefix "$scratch/first" --component program >/dev/null
 mv "$scratch/first" "$scratch/moved"
+if [ -x "$build/hw/foretrace-hw" ]; then
+  mkdir "$scratch/harness"
+  cp "$build/hw/foretrace-hw" "$scratch/harness/"
+fi
 if strings "$scratch/moved/bin/foretrace" | grep -F "$source"; then
   echo "the program has the path of its build in it"
   exit 1
@@ -55,6 +59,12 @@ if [ -d "$1/moved/lib" ]; then cp -r "$1/moved/lib" "$1/lib"; fi
 cd /
 FORETRACE_DATA=$1/elsewhere "$1/apart/foretrace" list machines | grep -q '^h200-nvswitch-8'
 "$1/apart/foretrace" --help | grep -q FORETRACE_DATA
+if [ -x "$1/harness/foretrace-hw" ]; then  # needs them for calibrate only
+  "$1/harness/foretrace-hw" --help >/dev/null
+  code=0
+  "$1/harness/foretrace-hw" measure nothing.yaml -o out || code=$?
+  [ $code = 2 ]
+fi
 END
 
 if unshare -rm true 2>/dev/null; then
