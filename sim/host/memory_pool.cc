@@ -73,8 +73,22 @@ Bytes MemoryPool::allocate(std::uint32_t buffer, Bytes size) {
 void MemoryPool::free(std::uint32_t buffer) {
   const auto begin = begin_.find(buffer);
   if (begin == begin_.end()) return;
-  blocks_[begin->second].freed = true;
+  auto block = blocks_.find(begin->second);
   begin_.erase(begin);
+  block->second.freed = true;
+  // One with its neighbours that are free, too.
+  const auto joins = [](const auto& left, const auto& right) {
+    return left->second.freed && right->second.freed && left->second.end == right->first;
+  };
+  if (const auto next = std::next(block); next != blocks_.end() && joins(block, next)) {
+    block->second.end = next->second.end;
+    blocks_.erase(next);
+  }
+  if (block == blocks_.begin()) return;
+  if (const auto before = std::prev(block); joins(before, block)) {
+    before->second.end = block->second.end;
+    blocks_.erase(block);
+  }
 }
 
 Bytes MemoryPool::trim() {

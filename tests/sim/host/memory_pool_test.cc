@@ -34,6 +34,24 @@ TEST(MemoryPool, GrowsByWhatItsRoomBehindTheLastBlockLacks) {
   }
 }
 
+// Blind round 8 on an H200 and an H100: loops of buffers of several sizes, one after the other,
+// grow the pool in their first turn only (temporary_buffers_101, temporary_buffers_103).
+TEST(MemoryPool, JoinsNeighboursThatAreFree) {
+  MemoryPool pool;
+  const auto use = [&](std::uint32_t buffer, Bytes size) {
+    const Bytes grows = pool.allocate(buffer, size);
+    pool.free(buffer);
+    return grows;
+  };
+  EXPECT_EQ(use(0, mebibytes(1)), mebibytes(32));
+  EXPECT_EQ(use(1, mebibytes(16)), Bytes{});
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_EQ(use(2, mebibytes(12)), Bytes{}) << "a part of it";
+    EXPECT_EQ(use(0, mebibytes(1)), Bytes{});
+    EXPECT_EQ(use(1, mebibytes(16)), Bytes{}) << "all of it again";
+  }
+}
+
 TEST(MemoryPool, GivesBackThePiecesThatNobodyUses) {
   MemoryPool pool;
   pool.allocate(0, mebibytes(1));
