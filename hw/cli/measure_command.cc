@@ -37,9 +37,9 @@ std::chrono::nanoseconds parse_timeout(const std::string& text) {
   if (parsed->unit != kTime || parsed->constant <= 0) {
     throw UsageError{"--timeout: a positive time with a unit is needed, as 30s"};
   }
-  const Duration duration{parsed->constant.convert_to<double>() > 1e18
+  const Duration duration{parsed->constant.to_double() > 1e18
                               ? std::int64_t{1'000'000'000'000'000'000}
-                              : static_cast<std::int64_t>(parsed->constant.convert_to<double>())};
+                              : static_cast<std::int64_t>(parsed->constant.to_double())};
   return std::chrono::nanoseconds{round_to_ns(duration)};
 }
 

@@ -56,7 +56,7 @@ std::optional<double> read_rate(MapReader& map, std::string_view key) {
   if (node == nullptr) return {};
   const Parsed<Quantity> parsed = parse_constant(node->text);
   if (parsed && parsed->unit == kRate && parsed->constant > 0) {
-    return parsed->constant.convert_to<double>() * 1e12;  // from bytes per picosecond
+    return parsed->constant.to_double() * 1e12;  // from bytes per picosecond
   }
   map.problems().error(*node, fmt::format("{}: '{}' is not a bandwidth", key, node->text),
                        "write it as 25 GB/s");

@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 4> kClassWords{"fit", "datasheet", "publi
 std::optional<std::uint64_t> exact_bytes_in(std::string_view text) {
   const Parsed<Quantity> parsed = parse_constant(text);
   if (!parsed || parsed->unit != kSize || parsed->constant < 0) return {};
-  return parsed->constant.convert_to<std::uint64_t>();
+  const auto whole = parsed->constant.floor().rounded();
+  return whole ? std::optional{static_cast<std::uint64_t>(*whole)} : std::nullopt;
 }
 
 std::optional<ByteRange> read_sizes(const YamlNode& node, Problems& problems) {

@@ -53,7 +53,7 @@ UnitFacts facts_of(ParamUnit unit) {
 
 /// From a quantity's base units (bytes, picoseconds) to SI.
 double to_si(const Quantity& quantity, Unit unit) {
-  const auto value = quantity.constant.convert_to<double>();
+  const auto value = quantity.constant.to_double();
   if (unit == kTime) return value * 1e-12;
   if (unit == kRate) return value * 1e12;
   return value;

@@ -21,7 +21,7 @@ constexpr double kMost = 1.0;  // a factor of two
 std::optional<double> bytes_in(std::string_view text) {
   const Parsed<Quantity> parsed = parse_constant(text);
   if (!parsed || parsed->unit != kSize) return std::nullopt;
-  return parsed->constant.convert_to<double>();
+  return parsed->constant.to_double();
 }
 
 /// "48 B..2 GiB". Ranges of other things (calls in a row) say nothing about a size.

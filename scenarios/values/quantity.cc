@@ -2,24 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 namespace foretrace {
 namespace {
 
 std::string missing_unit_hint(const Quantity& quantity, Unit unit) {
   if (!quantity.is_constant() || quantity.unit != kNumber) return {};
-  const std::string number = quantity.constant.str();
+  const std::string number = quantity.constant.text();
   if (unit == kSize) return fmt::format("did you mean {0}B, {0}KiB or {0}MiB?", number);
   if (unit == kTime) return fmt::format("did you mean {0}us, {0}ms or {0}ns?", number);
   if (unit == kRate) return fmt::format("did you mean {} GB/s?", number);
   return {};
-}
-
-boost::multiprecision::cpp_int round_half_away(const Rational& value) {
-  const Rational shifted =
-      value < 0 ? Rational{value - Rational{1, 2}} : Rational{value + Rational{1, 2}};
-  return numerator(shifted) / denominator(shifted);
 }
 
 }  // namespace
@@ -53,25 +45,24 @@ Parsed<Expr> to_expr(const Quantity& quantity, Unit unit) {
     if (!expr) return fail("the expression is too long");
     return *std::move(expr);
   }
-  if (unit != kTime && denominator(quantity.constant) != 1) {
+  if (unit != kTime && !quantity.constant.is_whole()) {
     return fail(fmt::format("{} is needed here, and this is {}",
                             unit == kSize ? "a whole number of bytes" : "a whole number",
-                            quantity.constant.str()));
+                            quantity.constant.text()));
   }
-  const auto value = round_half_away(quantity.constant);
-  constexpr auto kInt64Max = std::numeric_limits<std::int64_t>::max();
-  if (value > kInt64Max || value < -kInt64Max) {
+  const auto value = quantity.constant.rounded();
+  if (!value) {
     const char* most = unit == kSize   ? "a size can be at most 2^63 - 1 bytes"
                        : unit == kTime ? "a time can be at most 106 days"
                                        : "a number can be at most 2^63 - 1";
     return fail(fmt::format("out of range: {}", most));
   }
-  return Expr{static_cast<std::int64_t>(value)};
+  return Expr{*value};
 }
 
 std::optional<double> to_double(const Quantity& quantity) {
   if (!quantity.is_constant()) return std::nullopt;
-  return static_cast<double>(quantity.constant);
+  return quantity.constant.to_double();
 }
 
 }  // namespace foretrace

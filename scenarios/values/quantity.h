@@ -5,7 +5,6 @@
 // on a loop index or on the process becomes an Expr, integer in base units.
 #pragma once
 
-#include <boost/multiprecision/cpp_int.hpp>
 #include <functional>
 #include <optional>
 #include <string>
@@ -13,11 +12,10 @@
 #include <vector>
 
 #include "scenarios/values/expr.h"
+#include "scenarios/values/rational.h"
 #include "scenarios/values/unit.h"
 
 namespace foretrace {
-
-using Rational = boost::multiprecision::cpp_rational;
 
 /// A value in base units: bytes, picoseconds, bytes per picosecond, plain.
 struct Quantity {

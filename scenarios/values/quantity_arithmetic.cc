@@ -40,10 +40,6 @@ std::optional<Unit> unit_of(ExprOp op, const Quantity& left, const Quantity& rig
   }
 }
 
-std::size_t bits_of(const Rational& value) {
-  return msb(abs(numerator(value)) + 1) + msb(denominator(value));
-}
-
 std::optional<Rational> fold(ExprOp op, const Rational& a, const Rational& b) {
   switch (op) {
     case ExprOp::Add:
@@ -54,13 +50,9 @@ std::optional<Rational> fold(ExprOp op, const Rational& a, const Rational& b) {
       return a * b;
     case ExprOp::Div:
       return b == 0 ? std::nullopt : std::optional<Rational>{a / b};
-    case ExprOp::Mod: {
+    case ExprOp::Mod:
       if (b == 0) return std::nullopt;
-      const Rational quotient = a / b;
-      auto whole = numerator(quotient) / denominator(quotient);  // towards zero
-      if (quotient < 0 && Rational{whole} != quotient) --whole;  // down, as Expr does
-      return Rational{a - b * Rational{whole}};
-    }
+      return a - b * (a / b).floor();  // down, as Expr does
     case ExprOp::Min:
       return a < b ? a : b;
     case ExprOp::Max:
@@ -76,16 +68,16 @@ std::optional<Rational> fold(ExprOp op, const Rational& a, const Rational& b) {
     default:
       break;
   }
-  if (denominator(b) != 1 || abs(b) > kLargestExponent || (a == 0 && b < 0)) return std::nullopt;
-  const auto exponent = static_cast<unsigned>(abs(b));
-  if (bits_of(a) * exponent > kMostBits) return std::nullopt;
-  const Rational result{pow(numerator(a), exponent), pow(denominator(a), exponent)};
-  return b < 0 ? Rational{1 / result} : result;
+  const bool is_small = b.is_whole() && b >= -kLargestExponent && b <= kLargestExponent;
+  if (!is_small || (a == 0 && b < 0)) return std::nullopt;
+  const auto exponent = static_cast<unsigned>(std::abs(*b.rounded()));
+  if (a.bits() * exponent > kMostBits) return std::nullopt;
+  return b < 0 ? 1 / a.power(exponent) : a.power(exponent);
 }
 
 std::string why_not_foldable(ExprOp op, const Rational& right) {
   if (op == ExprOp::Div || op == ExprOp::Mod) return "division by zero";
-  return denominator(right) != 1 ? "the exponent must be whole" : "the power is out of range";
+  return !right.is_whole() ? "the exponent must be whole" : "the power is out of range";
 }
 
 /// Adds the code of `side` to that of `result`.
@@ -132,7 +124,7 @@ Parsed<Quantity> combine(const Token& sign, ExprOp op, Quantity left, Parsed<Qua
   if (left.is_constant() && right->is_constant()) {
     const auto value = fold(op, left.constant, right->constant);
     if (!value) return fail_at(sign, why_not_foldable(op, right->constant));
-    if (bits_of(*value) > kMostBits) {
+    if (value->bits() > kMostBits) {
       return fail_at(sign, fmt::format("the number gets too large: more than {} bits", kMostBits));
     }
     return Quantity{*unit, *value, {}};

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "scenarios/text/diagnostic.h"
 
@@ -110,7 +113,6 @@ class Scanner {
   }
 
   Token number() {
-    using Integer = boost::multiprecision::cpp_int;
     const std::size_t begin = position_;
     std::string digits = take_digits();
     int exponent = 0;
@@ -132,17 +134,14 @@ class Scanner {
     if (std::abs(exponent) > 2 * kLargestDecimalExponent)
       return bad(begin, "a number out of range");
     digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));  // not octal
-    const Integer power = pow(Integer{10}, static_cast<unsigned>(std::abs(exponent)));
-    Rational value{Integer{digits}};
-    value = exponent < 0 ? Rational{value / Rational{power}} : Rational{value * Rational{power}};
-    return with_unit(begin, std::move(value));
+    return with_unit(begin, Rational::from_decimal(digits, exponent));
   }
 
   Token with_unit(std::size_t begin, Rational value) {
     const std::size_t after_number = position_;
     if (at(position_) == '%' && percent_sign_ends_operand()) {
       ++position_;
-      return finish_number(begin, Rational{value / 100}, kNumber);
+      return finish_number(begin, value / 100, kNumber);
     }
     skip_spaces();
     if (!is_word_letter(at(position_))) {
@@ -161,7 +160,8 @@ class Scanner {
     }
     const auto* unit = std::ranges::find(kUnits, name, &UnitName::name);
     if (unit == kUnits.end()) return unknown_unit(unit_begin, name);
-    value *= Rational{unit->numerator, unit->denominator};
+    const bool is_base = unit->numerator == 1 && unit->denominator == 1;
+    if (!is_base) value = value * Rational{unit->numerator, unit->denominator};
     return finish_number(begin, std::move(value), unit->unit);
   }
 
@@ -196,14 +196,13 @@ class Scanner {
 Lexer::Lexer(std::string_view text) : tokens_{Scanner{text}.all()} {}
 
 Token Lexer::take() {
-  Token token = tokens_[next_];
-  if (next_ + 1 < tokens_.size()) ++next_;
-  return token;
+  const bool is_last = next_ + 1 == tokens_.size();
+  return is_last ? tokens_[next_] : std::move(tokens_[next_++]);
 }
 
 bool Lexer::take_symbol(std::string_view symbol) {
   if (peek().kind != TokenKind::Symbol || peek().text != symbol) return false;
-  take();
+  ++next_;
   return true;
 }
 

@@ -25,6 +25,7 @@ class Lexer {
  public:
   explicit Lexer(std::string_view text);
 
+  /// Stays where it is; once it is taken, only its kind, text, offset and unit are left.
   const Token& peek() const { return tokens_[next_]; }
   Token take();
   bool take_symbol(std::string_view symbol);

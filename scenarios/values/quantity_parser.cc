@@ -46,7 +46,7 @@ class Parser {
 
  private:
   tl::unexpected<QuantityError> unexpected_token() {
-    const Token token = lexer_.peek();
+    const Token& token = lexer_.peek();
     if (token.kind == TokenKind::End) return fail_at(token, "a number or a name is missing");
     if (token.kind == TokenKind::Bad) return fail_at(token, token.problem, token.hint);
     return fail_at(token, fmt::format("unexpected '{}'", token.text));
@@ -61,7 +61,7 @@ class Parser {
   Parsed<Quantity> condition() {
     auto left = all_of();
     while (left) {
-      const Token word = lexer_.peek();
+      const Token& word = lexer_.peek();
       if (!take_word("or")) break;
       left = both(word, ExprOp::Max, std::move(*left), all_of());
     }
@@ -71,7 +71,7 @@ class Parser {
   Parsed<Quantity> all_of() {
     auto left = negation();
     while (left) {
-      const Token word = lexer_.peek();
+      const Token& word = lexer_.peek();
       if (!take_word("and")) break;
       left = both(word, ExprOp::Min, std::move(*left), negation());
     }
@@ -87,7 +87,7 @@ class Parser {
   }
 
   Parsed<Quantity> negation() {
-    const Token word = lexer_.peek();
+    const Token& word = lexer_.peek();
     if (!take_word("not")) return comparison();
     if (++nesting_ > kDeepestParentheses) return fail_at(word, "nested too deeply");
     auto operand = negation();
@@ -97,11 +97,11 @@ class Parser {
 
   Parsed<Quantity> comparison() {
     auto left = sum();
-    const Token sign = lexer_.peek();
+    const Token& sign = lexer_.peek();
     if (!left || !take_comparison()) return left;
     auto right = sum();
     if (!right) return right;
-    const Token next = lexer_.peek();
+    const Token& next = lexer_.peek();
     if (take_comparison()) {
       return fail_at(next, "two comparisons in a row", "write a < b and b < c");
     }
@@ -123,7 +123,7 @@ class Parser {
   Parsed<Quantity> sum() {
     auto left = product();
     while (left) {
-      const Token sign = lexer_.peek();
+      const Token& sign = lexer_.peek();
       const ExprOp op = sign.text == "+" ? ExprOp::Add : ExprOp::Sub;
       if (!lexer_.take_symbol("+") && !lexer_.take_symbol("-")) break;
       left = combine(sign, op, std::move(*left), product());
@@ -134,7 +134,7 @@ class Parser {
   Parsed<Quantity> product() {
     auto left = signed_operand();
     while (left) {
-      const Token sign = lexer_.peek();
+      const Token& sign = lexer_.peek();
       const ExprOp op = sign.text == "*"   ? ExprOp::Mul
                         : sign.text == "/" ? ExprOp::Div
                                            : ExprOp::Mod;
@@ -145,14 +145,14 @@ class Parser {
   }
 
   Parsed<Quantity> signed_operand() {
-    const Token sign = lexer_.peek();
+    const Token& sign = lexer_.peek();
     if (lexer_.take_symbol("-")) {
       if (++nesting_ > kDeepestParentheses) return fail_at(sign, "nested too deeply");
       auto operand = signed_operand();
       --nesting_;
       if (!operand) return operand;
       if (operand->is_constant()) {
-        operand->constant = -operand->constant;
+        operand->constant = 0 - operand->constant;
       } else {
         operand->code.push_back({ExprOp::Neg});
       }
@@ -163,7 +163,7 @@ class Parser {
 
   Parsed<Quantity> power() {
     auto base = operand();
-    const Token sign = lexer_.peek();
+    const Token& sign = lexer_.peek();
     if (!base || !lexer_.take_symbol("**")) return base;
     if (++nesting_ > kDeepestParentheses) return fail_at(sign, "nested too deeply");
     auto exponent = signed_operand();
@@ -172,10 +172,10 @@ class Parser {
   }
 
   Parsed<Quantity> operand() {
-    const Token token = lexer_.peek();
+    const Token& token = lexer_.peek();
     if (token.kind == TokenKind::Number) {
-      lexer_.take();
-      return Quantity{token.unit, token.value, {}};
+      Token number = lexer_.take();
+      return Quantity{number.unit, std::move(number.value), {}};
     }
     if (token.kind == TokenKind::Name) {
       lexer_.take();

@@ -31,7 +31,7 @@ std::optional<double> number_in(const std::string& text) {
   if (end != text.c_str() && (rest.empty() || rest == "x")) return value;
   const auto parsed = parse_constant(text);
   if (!parsed) return {};
-  return parsed->constant.convert_to<double>();
+  return parsed->constant.to_double();
 }
 
 bool is_of_numbers(const Axis& axis) {

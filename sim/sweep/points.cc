@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -13,6 +15,8 @@
 
 namespace foretrace::sweep {
 namespace {
+
+constexpr const char* kTooMany = "more values than a sweep may have points";
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& text,
                          const std::string& problem) {
@@ -42,8 +46,8 @@ std::optional<Quantity> quantity(const std::string& text) {
 /// In base units, exactly.
 std::optional<std::string> value_text(const Rational& value, const Unit& unit) {
   const auto whole = [&](const Rational& of) -> std::optional<std::string> {
-    if (denominator(of) != 1) return {};
-    return numerator(of).str();
+    if (!of.is_whole()) return {};
+    return of.text();
   };
   if (unit == kNumber) return whole(value);
   if (unit == kSize) {
@@ -57,8 +61,10 @@ std::optional<std::string> value_text(const Rational& value, const Unit& unit) {
 
 class Range {
  public:
-  Range(const std::string& flag, const std::string& axis, const std::string& text)
-      : flag_{flag}, axis_{axis} {
+  /// At most `room` values.
+  Range(const std::string& flag, const std::string& axis, const std::string& text,
+        std::int64_t room)
+      : flag_{flag}, axis_{axis}, room_{room} {
     const auto dots = text.find("..");
     std::string rest = text.substr(dots + 2);
     std::string step;
@@ -72,7 +78,7 @@ class Range {
     if (begin->unit != end->unit) wrong("begin and end have different units");
     unit_ = begin->unit;
     set_step(step);
-    if (!multiplies_ && (end->constant - begin->constant) / step_ >= kMostPoints) too_many();
+    if (!multiplies_ && (end->constant - begin->constant) / step_ >= room_) too_many();
     for (Rational at = begin->constant; at <= end->constant; at = next(at)) add(at);
     if (values_.empty()) wrong(fmt::format("'{}' ends before it begins", text));
   }
@@ -82,7 +88,7 @@ class Range {
  private:
   [[noreturn]] void wrong(const std::string& problem) const { refuse(flag_, axis_, problem); }
 
-  [[noreturn]] void too_many() const { wrong("more values than a sweep may have points"); }
+  [[noreturn]] void too_many() const { wrong(kTooMany); }
 
   void set_step(const std::string& text) {
     if (text.empty()) return;
@@ -106,12 +112,13 @@ class Range {
   void add(const Rational& value) {
     const auto text = value_text(value, unit_);
     if (!text) wrong("a range's values are whole bytes, picoseconds or numbers");
-    if (values_.size() >= kMostPoints) too_many();
+    if (std::ssize(values_) >= room_) too_many();
     values_.push_back(*text);
   }
 
   const std::string& flag_;
   const std::string& axis_;
+  std::int64_t room_;
   Unit unit_{};
   bool multiplies_ = false;
   Rational step_ = 1;
@@ -127,11 +134,12 @@ Axis parse_axis(Kind kind, const std::string& text, const std::string& flag) {
   for (const std::string& part : split(text.substr(equals + 1), ',')) {
     if (part.empty()) refuse(flag, text, "a value is missing");
     if (kind == Kind::Set && part.find("..") != std::string::npos) {
-      const Range range{flag, text, part};
+      const Range range{flag, text, part, std::int64_t{kMostPoints} - std::ssize(axis.values)};
       axis.values.insert(axis.values.end(), range.values().begin(), range.values().end());
     } else {
       axis.values.push_back(part);
     }
+    if (axis.values.size() > kMostPoints) refuse(flag, text, kTooMany);
   }
   return axis;
 }

@@ -7,6 +7,7 @@
 #include "models/what_if/what_if.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/training_step/read.h"
+#include "sim/plan/bound.h"
 #include "sim/plan/layout.h"
 #include "sim/sweep/points.h"
 #include "tests/fuzz/readers.h"
@@ -73,7 +74,7 @@ void read_as_config(std::string_view bytes) {
   question.global_batch = 64;
   try {
     for (const plan::Layout& layout : plan::layouts(question, 16)) {
-      if (plan::lower_bound(question, layout) < 0) std::abort();
+      if (plan::arithmetic_bound(question, layout) < 0) std::abort();
       static_cast<void>(plan::scenario_text(question, layout));
     }
   } catch (const UsageError&) {

@@ -15,7 +15,7 @@ namespace {
 std::optional<double> time_ns(const std::string& text) {
   const auto parsed = parse_constant(text);
   if (!parsed || parsed->unit != kTime || parsed->constant <= 0) return std::nullopt;
-  return parsed->constant.convert_to<double>() / 1e3;
+  return parsed->constant.to_double() / 1e3;
 }
 
 }  // namespace

@@ -53,6 +53,8 @@ INSTANTIATE_TEST_SUITE_P(All, RefusedAxis,
                                          WrongAxis{"ByNothing", "n=1..4:+0", "does not lead on"},
                                          WrongAxis{"FromZero", "n=0..4:x2", "begins above 0"},
                                          WrongAxis{"TooMany", "n=1..2000000",
+                                                   "more values than a sweep"},
+                                         WrongAxis{"TooManyTogether", "n=1..100000,1..950000",
                                                    "more values than a sweep"}),
                          [](const auto& wrong) { return wrong.param.name; });
 
