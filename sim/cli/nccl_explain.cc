@@ -76,7 +76,7 @@ Bytes parse_size(const std::string& text) {
   }
   const Parsed<Quantity> parsed = parse_constant(written);
   if (!parsed) throw UsageError{fmt::format("size {}: {}", text, parsed.error().message)};
-  const double value = parsed->unit == kSize ? parsed->constant.convert_to<double>() : -1;
+  const double value = parsed->unit == kSize ? parsed->constant.to_double() : -1;
   if (value < 1 || value > 0x1p50 ||
       value != static_cast<double>(static_cast<std::uint64_t>(value))) {
     throw UsageError{fmt::format("'{}' is not a size\n  hint: 64MiB, 64M or 67108864", text)};

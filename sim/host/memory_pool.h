@@ -20,8 +20,8 @@ class MemoryPool {
   Bytes trim();
 
  private:
-  /// What somebody has, or has freed since the last synchronization: that is taken again as it is,
-  /// but it is no part of the room beside it yet.
+  /// What somebody has, or has freed since the last synchronization: that is taken again, one with
+  /// its free neighbours, but it is no part of the room beside it yet.
   struct Block {
     std::uint64_t end = 0;
     bool freed = false;

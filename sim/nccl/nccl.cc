@@ -233,6 +233,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
   wait_behind(*transfer);
   const nccl::Choice& choice = transfer->cost().choice;
+  if (cost.hop && from != to) transfer->set_chain({0, 1}, false);
   // A sender to a registered buffer waits until its receiver says where that is.
   if (size.count <= room(choice) && !choice.direct) {
     transfer->set_buffered(from);

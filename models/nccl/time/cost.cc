@@ -40,8 +40,13 @@ Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bo
                     Peer peer, bool direct) {
   Reading read{machine};
   const CollectiveTime time = send_recv_time(read, tuning, size, both_ways, peer, direct);
-  return cost_of(machine, time.choice, time.terms.seconds, time.terms.wire_seconds,
-                 time.terms.network_seconds);
+  const double behind = time.terms.last_step_seconds;
+  Cost cost = cost_of(machine, time.choice, time.terms.seconds - behind, time.terms.wire_seconds,
+                      time.terms.network_seconds);
+  if (behind <= 0) return cost;
+  cost.hop = seconds_to_duration(behind);
+  cost.last_hop = *cost.hop;
+  return cost;
 }
 
 Duration behind(const Machine& machine, const Cost& cost, Duration ahead) {

@@ -19,7 +19,7 @@ struct Cost {
   Duration latency;
   Bytes wire_bytes;  ///< per port and direction, in units of the port's full bandwidth: what NCCL
                      ///< gets through a port counts as all of it
-  std::optional<Duration> hop{};  ///< chain: broadcast and reduce
+  std::optional<Duration> hop{};  ///< chain: broadcast, reduce, and a send to its receiver
   Duration last_hop{};
 
   /// Of a chain's last rank behind its first.

@@ -20,18 +20,40 @@ double drifting_seconds(Reading& read, const PairParams& params, double port_sec
 }
 
 /// Simple, of channels with a rate of their own, beside the ports.
-double rated_seconds(Reading& read, Exchange exchange, const PairParams& params,
-                     double port_seconds, double part) {
+double rated_seconds(Reading& read, const PairParams& params, double port_seconds, double part) {
   const double channel = part / read.rate(params.simple_rate) +
                          std::min(part, kSimpleStepBytes) / read.rate(params.simple_last);
-  if (exchange == Exchange::OneWay) return std::max(channel, port_seconds);
-  if (exchange != Exchange::SendRecv || !read.has(Param::NcclPairOverlap)) {
-    return overlapped(read, channel, port_seconds);
+  return overlapped(read, channel, port_seconds);
+}
+
+/// Send/recv by Simple. A channel writes a step whole before its receiver copies it out of the
+/// buffer (nccl src/device/sendrecv.h: one slice for each chunk), so nothing hides the first step's
+/// way through the ports and the last one's copy. In between threads that send and threads that
+/// receive share their SM.
+void send_recv_terms(Reading& read, Exchange exchange, const PairParams& params, double part,
+                     Terms& terms) {
+  const double first = std::min(part, kSimpleStepBytes);
+  const double share = part > 0 ? first / part : 1;
+  const double one_direction = read.rate(params.simple_last);
+  const double copied = first / one_direction;
+  if (exchange == Exchange::OneWay) {
+    terms.channel_seconds = std::max(part / one_direction, terms.port_seconds);
+    terms.steps = 1;
+    terms.last_step_seconds = copied;
+    return;
   }
-  const double exponent =
-      read.value(Param::NcclPairOverlap) +
-      read.value(Param::NcclPairOverlapGrowth) * std::log2(1 + part / kSimpleStepBytes);
-  return overlapped(channel, port_seconds, exponent);
+  const double channel = (part - first) / read.rate(params.simple_rate);
+  const double port = terms.port_seconds * (1 - share);
+  double rest = 0;
+  if (read.has(Param::NcclPairOverlap)) {
+    const double steps = (part - first) / kSimpleStepBytes;
+    const double exponent = read.value(Param::NcclPairOverlap) +
+                            read.value(Param::NcclPairOverlapGrowth) * std::log2(1 + steps);
+    rest = overlapped(channel, port, exponent);
+  } else {
+    rest = overlapped(read, channel, port);
+  }
+  terms.channel_seconds = std::max(copied, terms.port_seconds * share) + copied + rest;
 }
 
 /// On a board without switches a pair has the links between the two alone.
@@ -82,9 +104,13 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
   } else {
     terms.fixed_seconds = read.seconds(params.simple_base);
     const bool drifts = read.has(params.simple_drift) && read.seconds(params.simple_drift) > 0;
-    terms.channel_seconds = drifts
-                                ? drifting_seconds(read, params, terms.port_seconds, part)
-                                : rated_seconds(read, exchange, params, terms.port_seconds, part);
+    if (drifts) {
+      terms.channel_seconds = drifting_seconds(read, params, terms.port_seconds, part);
+    } else if (exchange == Exchange::SendRecv || exchange == Exchange::OneWay) {
+      send_recv_terms(read, exchange, params, part, terms);
+    } else {
+      terms.channel_seconds = rated_seconds(read, params, terms.port_seconds, part);
+    }
   }
   if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
     terms.channel_seconds += unaligned(exchange) * terms.wire_seconds;
@@ -92,7 +118,7 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
   const double with_flags = choice.protocol == Protocol::LL ? 2 * bytes : bytes;
   terms.channel_seconds =
       std::max(terms.channel_seconds, pair_links_seconds(read, topology, with_flags));
-  terms.seconds = terms.fixed_seconds + terms.channel_seconds;
+  terms.seconds = terms.fixed_seconds + terms.channel_seconds + terms.last_step_seconds;
   return terms;
 }
 

@@ -34,7 +34,8 @@ struct Terms {
   double fixed_seconds = 0;  ///< from the kernel's begin until the first data leave
   double step_seconds = 0;   ///< ring: what shows of a step; chain: each rank behind the one before
   double steps = 0;          ///< of one pass, the last one's receiving included
-  double last_step_seconds = 0;  ///< chain: the last rank behind the one before
+  double last_step_seconds = 0;  ///< chain: the last rank behind the one before; of a send
+                                 ///< alone: its receiver, which copies the last step
   double hop_seconds = 0;        ///< hops and price: of all hops on the longest way
   double wire_bytes = 0;         ///< through every port that takes part, one direction
   double wire_seconds = 0;       ///< of these bytes, at what NCCL gets through a port

@@ -43,16 +43,17 @@ class PairSimple : public testing::Test {
                                          {NcclPairOverlapGrowth, 1}});
   /// Of 128 MiB: the channels' and the port's.
   std::uint32_t channels = transfer_of(tune(test::nodes_of(1, 4), {2, 28, 3}), 128_MiB).channels;
-  double channel_us = 134'217'728.0 / channels / 20e3 + 0.524288;
   double port_us = 134'217'728.0 / 80e3;
 };
 
-TEST_F(PairSimple, BothWaysOverlapsChannelsAndPortTheMoreTheLongerItTakes) {
-  // 8 channels with 16 MiB, 32 steps, each: 838.8608 at 20 GB/s, and the last step's copy 0.524288.
-  // The port: 128 MiB at 80 GB/s, 1677.7216. The exponent: 1 + log2(1 + 32) = 6.044394.
+TEST_F(PairSimple, BothWaysHidesNeitherTheFirstStepsWayNorTheLastOnesCopy) {
+  // 8 channels with 16 MiB, 32 steps, each. The first goes through the port in a 32nd of
+  // 1677.7216 (128 MiB at 80 GB/s) and is copied in 0.524288. The other 31 take a channel 812.6464
+  // at 20 GB/s and the port twice that: 1625.2928 * (1 + 2^-6)^(1/6), for 1 + log2(1 + 31) = 6.
   ASSERT_EQ(channels, 8u);
-  EXPECT_NEAR(channel_us, 839.385088, 1e-9);
-  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 128_MiB, 1), 10 + 1681.91652, 1e-4);
+  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 128_MiB, 1), 10 + 52.953088 + 1629.49803, 1e-4);
+  // A single step: nothing overlaps. 4 MiB at 80 GB/s, and 512 KiB at 1000 GB/s.
+  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 4_MiB, 1), 10 + 52.4288 + 0.524288, 1e-6);
 }
 
 TEST(PairTime, OfPartsThatDoNotBeginAlignedTakesLonger) {
@@ -82,8 +83,10 @@ TEST(Behind, IsTheWireAndWhatChannelsDoNotHideBesideIt) {
   EXPECT_EQ(behind(machine, cost, Duration{0}), 22_us);
 }
 
-TEST_F(PairSimple, OneWayIsTheLongerOfChannelsAndPort) {
-  EXPECT_NEAR(pair_us(machine, Exchange::OneWay, 128_MiB, 1), 10 + port_us, 1e-9);
+TEST_F(PairSimple, OneWayIsTheLongerOfChannelsAndPortAndTheReceiversCopy) {
+  EXPECT_NEAR(pair_us(machine, Exchange::OneWay, 128_MiB, 1), 10 + port_us + 0.524288, 1e-9);
+  const Cost cost = send_recv_cost(machine, tune(test::nodes_of(1, 4), {2, 28, 3}), 128_MiB, false);
+  EXPECT_EQ(cost.hops(2).count(), 524288) << "the receiver's kernel ends later by as much";
 }
 
 TEST_F(PairSimple, OnABoardWithoutSwitchesIsHeldUpByTheLinksOfThePair) {

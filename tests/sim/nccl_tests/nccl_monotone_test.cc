@@ -282,8 +282,8 @@ TEST(NcclTestsTime, FallsOnlyWhereTheKernelsTimeDoes) {
   }
 }
 
-/// Over two nodes of machines with four kinds of network, in both fidelities: what the formulas hold,
-/// the slices hold, too.
+/// Over two nodes of machines with four kinds of network, in both fidelities: what the formulas
+/// hold, the slices hold, too.
 TEST(NcclTestsTime, OverNodesNeverFallsWithSizeInEitherFidelity) {
   std::vector<NcclTestsPlan> plans;
   for (std::size_t o = 0; o < kOps; ++o) {
