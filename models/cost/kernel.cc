@@ -114,11 +114,12 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
   return memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth});
 }
 
-KernelCost memset_cost(Reading& read, const Pass& pass) {
+KernelCost memset_cost(Reading& read, const Pass& pass, bool in_graph) {
   using enum Param;
   constexpr Duration kFrontEnd =
       std::chrono::nanoseconds{600};  // no kernel: what reads the stream's commands writes itself
-  if (pass.bytes > 0 && pass.bytes <= static_cast<double>(kSmallMemset.count)) {
+  const bool small = pass.bytes > 0 && pass.bytes <= static_cast<double>(kSmallMemset.count);
+  if (small && !in_graph) {
     return {kFrontEnd, 1, 0};
   }
   return memory_bound(read, KernelBase, {&pass, 1}, {FillCached, MemsetBandwidth});

@@ -76,7 +76,8 @@ KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);
 /// written in one of them.
 KernelCost reduction_cost(Reading& read, const Pass& pass);
 
-KernelCost memset_cost(Reading& read, const Pass& pass);
+/// `in_graph`: a node of a graph, which is a kernel whatever its size.
+KernelCost memset_cost(Reading& read, const Pass& pass, bool in_graph = false);
 
 /// Host memory is set by a kernel too, across PCIe.
 KernelCost host_memset_cost(Reading& read, Bytes size);

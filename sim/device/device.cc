@@ -8,6 +8,7 @@
 #include "sim/chunk/network.h"
 
 namespace foretrace::sim {
+
 void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priority) {
   Kernel kernel{.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks};
   if (const double times = slowness(); times != 1) {
@@ -119,7 +120,7 @@ void Device::set_clock() {
     if (most == nullptr || kernel->cost.lost_clock > most->lost_clock) most = &kernel->cost;
   }
   if (most == nullptr) {
-    clock_.towards(engine_.now(), 0);
+    clock_.rest(engine_.now());
   } else {
     clock_.towards(engine_.now(), most->lost_clock, most->averages_clock);
   }

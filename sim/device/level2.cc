@@ -8,8 +8,12 @@ namespace {
 /// Farther back nobody looks: it bounds what a kernel's look-up costs.
 constexpr std::size_t kMostPlaces = 256;
 
-bool has_place(std::span<const UsedMemory> memory, const UsedMemory& place) {
-  return std::ranges::any_of(memory, [&](const auto& other) { return other.same_place(place); });
+auto find_place(auto& memory, const UsedMemory& place) {
+  return std::ranges::find_if(memory, [&](const auto& other) { return other.same_place(place); });
+}
+
+bool has_place(const std::vector<UsedMemory>& memory, const UsedMemory& place) {
+  return find_place(memory, place) != memory.end();
 }
 
 }  // namespace
@@ -18,9 +22,7 @@ std::vector<LastUse> Level2::use(std::span<const UsedMemory> memory) {
   std::vector<UsedMemory> own;  // each place once
   double own_bytes = 0;
   for (const UsedMemory& used : memory) {
-    const auto same =
-        std::ranges::find_if(own, [&](const auto& other) { return other.same_place(used); });
-    if (same != own.end()) {
+    if (const auto same = find_place(own, used); same != own.end()) {
       same->written |= used.written;
       continue;
     }

@@ -30,7 +30,6 @@ struct UsedMemory {
 struct LastUse {
   double distance = 0;     ///< bytes of different memory since it began, the new kernel's included
   bool only_read = false;  ///< by it and, since the array was written last, by those before
-  friend bool operator==(const LastUse&, const LastUse&) = default;
 };
 
 class Level2 {

@@ -183,7 +183,8 @@ void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bo
   const cost::Pass pass =
       on_host ? cost::Pass{} : go_through(buffer(dst).device, {&memory, 1}).front();
   push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
-         return on_host ? cost::host_memset_cost(read, size) : cost::memset_cost(read, pass);
+         return on_host ? cost::host_memset_cost(read, size)
+                        : cost::memset_cost(read, pass, made.is_captured);
        }));
   if (on_host && synchronous) wait_for_stream(queue);
   block(call, cost::Wait::Device, "the memset of host memory to end");

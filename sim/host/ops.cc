@@ -63,26 +63,18 @@ void HostThread::run(const HostWait& op) {
 
 // ---- kernels -------------------------------------------------------------------------------
 
-namespace {
-
-void add_passes(std::vector<cost::Pass>& passes, std::span<const UsedMemory> memory,
-                const std::vector<LastUse>& last) {
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read});
-  }
-}
-
-}  // namespace
-
 std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
                                                std::span<const UsedMemory> memory) {
-  std::vector<cost::Pass> passes;
+  Level2 alone{0};
+  Level2* level2 = &process_.level2[device];
   if (capture_ != nullptr) {  // it runs later, and again and again
-    Level2 alone{0};
+    level2 = &alone;
     alone.use(memory);
-    add_passes(passes, memory, alone.use(memory));
-  } else {
-    add_passes(passes, memory, process_.level2[device].use(memory));
+  }
+  const std::vector<LastUse> last = level2->use(memory);
+  std::vector<cost::Pass> passes;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read});
   }
   return passes;
 }
@@ -114,13 +106,16 @@ void HostThread::run(const Spin& op) {
 }
 
 void HostThread::run(const Gemm& op) {
-  const auto zeros = [&](const BufferRef& ref) { return buffer(ref).contents == Contents::Zeros; };
+  const auto both = [&](Contents contents) {
+    return buffer(op.a).contents == contents && buffer(op.b).contents == contents;
+  };
   cost::Product product{.type = op.type,
                         .m = op.m.eval(variables_),
                         .n = op.n.eval(variables_),
                         .k = op.k.eval(variables_),
-                        .contents = zeros(op.a) && zeros(op.b) ? products::Contents::Zeros
-                                                               : products::Contents::Random};
+                        .contents = both(Contents::Zeros)    ? products::Contents::Zeros
+                                    : both(Contents::Normal) ? products::Contents::Normal
+                                                             : products::Contents::Random};
   const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
     return used(ref, {static_cast<std::uint64_t>(rows * columns) * size_of(op.type).count});
   };
