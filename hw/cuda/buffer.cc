@@ -135,12 +135,17 @@ void Buffer::release() {
 
 void fill(Buffer& buffer, Element type, std::uint32_t seed) {
   if (!buffer.holds_memory() || buffer.bytes() == 0) return;
-  const bool zeros = buffer.declared().contents == foretrace::Contents::Zeros;
+  const foretrace::Contents contents = buffer.declared().contents;
+  const bool zeros = contents == foretrace::Contents::Zeros;
+  const auto random = [&](void* data, std::size_t bytes) {
+    return launch_random_fill(
+        cudaStreamLegacy, type, data, bytes, seed,
+        contents == foretrace::Contents::Normal ? Distribution::Normal : Distribution::Uniform);
+  };
   if (buffer.on_device()) {
     use_device(buffer.ordinal());
-    cuda_check(
-        zeros ? cudaMemset(buffer.data(), 0, buffer.bytes())
-              : launch_random_fill(cudaStreamLegacy, type, buffer.data(), buffer.bytes(), seed));
+    cuda_check(zeros ? cudaMemset(buffer.data(), 0, buffer.bytes())
+                     : random(buffer.data(), buffer.bytes()));
     return;
   }
   auto* bytes = static_cast<std::byte*>(buffer.data());
@@ -154,7 +159,7 @@ void fill(Buffer& buffer, Element type, std::uint32_t seed) {
   const std::size_t piece = std::min(buffer.bytes(), kPieceBytes);
   void* on_device = nullptr;
   cuda_check(cudaMalloc(&on_device, piece));
-  cudaError_t error = launch_random_fill(cudaStreamLegacy, type, on_device, piece, seed);
+  cudaError_t error = random(on_device, piece);
   if (error == cudaSuccess) error = cudaMemcpy(bytes, on_device, piece, cudaMemcpyDeviceToHost);
   cuda_ignore(cudaFree(on_device));
   cuda_check(error);

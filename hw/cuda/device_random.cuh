@@ -23,6 +23,17 @@ __device__ T random_element(std::uint32_t bits) {
   }
 }
 
+/// Standard normal numbers, by Box and Muller; integers as random_element().
+template <class T>
+__device__ T normal_element(std::uint32_t bits, std::uint32_t other) {
+  if constexpr (std::is_integral_v<T>) {
+    return random_element<T>(bits);
+  } else {
+    const float radius = sqrtf(-2 * logf((static_cast<float>(bits >> 8) + 1) * 0x1p-24F));
+    return static_cast<T>(radius * cospif(static_cast<float>(other >> 8) * 0x1p-23F));
+  }
+}
+
 /// One hash per 16 bytes keeps a fill bound by memory, not by arithmetic.
 template <class T>
 __device__ uint4 random_vector(std::uint32_t seed, std::uint64_t index) {

@@ -89,21 +89,23 @@ cudaError_t launch_elementwise_of(cudaStream_t stream, const void* a, const void
 }
 
 template <class T>
-__global__ void random_fill_kernel(T* dst, std::size_t count, std::uint32_t seed) {
+__global__ void random_fill_kernel(T* dst, std::size_t count, std::uint32_t seed, bool normal) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride) {
-    dst[i] = random_element<T>(random_bits(seed, i));
+    const std::uint32_t bits = random_bits(seed, i);
+    dst[i] = normal ? normal_element<T>(bits, random_bits(~seed, i)) : random_element<T>(bits);
   }
 }
 
 template <class T>
 cudaError_t launch_random_fill_of(cudaStream_t stream, void* dst, std::size_t bytes,
-                                  std::uint32_t seed) {
+                                  std::uint32_t seed, Distribution distribution) {
   std::size_t count = bytes / sizeof(T);
   if (count == 0) return cudaSuccess;
   auto* x = static_cast<T*>(dst);
-  void* arguments[] = {&x, &count, &seed};
+  bool normal = distribution == Distribution::Normal;
+  void* arguments[] = {&x, &count, &seed, &normal};
   const auto blocks =
       static_cast<unsigned>(std::min<std::size_t>((count + kThreads - 1) / kThreads, 16384));
   return cudaLaunchKernel(reinterpret_cast<const void*>(&random_fill_kernel<T>), dim3(blocks),
@@ -124,9 +126,10 @@ cudaError_t launch_elementwise(cudaStream_t stream, Element type, const void* a,
 }
 
 cudaError_t launch_random_fill(cudaStream_t stream, Element type, void* dst, std::size_t bytes,
-                               std::uint32_t seed) {
+                               std::uint32_t seed, Distribution distribution) {
   return for_element(type, [&](auto tag) {
-    return launch_random_fill_of<typename decltype(tag)::type>(stream, dst, bytes, seed);
+    return launch_random_fill_of<typename decltype(tag)::type>(stream, dst, bytes, seed,
+                                                               distribution);
   });
 }
 

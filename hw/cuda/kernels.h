@@ -54,8 +54,10 @@ cudaError_t launch_fault(cudaStream_t stream);
 /// Loads that kernel's code, which else its first launch does.
 cudaError_t load_fault_kernel();
 
-/// Uniform random numbers in [0, 1); integers 0 ... 3.
+enum class Distribution : std::uint8_t { Uniform, Normal };
+/// Random numbers, uniform in [0, 1) or of the standard normal distribution; integers 0 ... 3.
 cudaError_t launch_random_fill(cudaStream_t stream, Element type, void* dst, std::size_t bytes,
-                               std::uint32_t seed);
+                               std::uint32_t seed,
+                               Distribution distribution = Distribution::Uniform);
 
 }  // namespace foretrace::hw

@@ -119,6 +119,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.alone -= cost.then;
   }
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
+  cost.averages_clock = product.contents == products::Contents::Normal;
   cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;
   return cost;
 }

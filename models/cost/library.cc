@@ -115,7 +115,7 @@ double lost_by_power(Reading& read, Param power) {
 /// Of heads of 64 and of 128, in between by the size. Wider ones take smaller tiles: heads of 256
 /// have `widest` of the rate of 128, as cuDNN 9.19's kernels in a step on an H200 (gemma2_9b of
 /// blind-3); beyond as 256. Other GPUs and other software are assumed to be alike.
-double attention_rate(Reading& read, double width, Param rate_64, Param rate_128, double widest) {
+double rate_of_width(Reading& read, double width, Param rate_64, Param rate_128, double widest) {
   const double share = std::clamp((width - 64) / 64, 0.0, 1.0);
   if (share == 0) return read.rate(rate_64);
   if (share < 1) return read.rate(rate_64) * (1 - share) + read.rate(rate_128) * share;
@@ -123,10 +123,20 @@ double attention_rate(Reading& read, double width, Param rate_64, Param rate_128
   return read.rate(rate_128) * (1 - (1 - widest) * beyond);
 }
 
+/// Per flop that is needed. On Hopper (where products have their place) cuDNN's tiles of heads
+/// wider than 64 are multiples of 128: heads of 80 and 96 take what 128 take. FlashAttention-2 has
+/// tiles in steps of 32.
+double attention_rate(Reading& read, double width, Param rate_64, Param rate_128, double widest) {
+  constexpr double kHopper = 128, kOthers = 32;
+  const double tile = read.has(Param::ProductsHalfRate) ? kHopper : kOthers;
+  const double computed = width > 64 ? tile * std::ceil(width / tile) : width;
+  return rate_of_width(read, computed, rate_64, rate_128, widest) * width / computed;
+}
+
 KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   using enum Param;
   const bool forward = work.kernel == KernelKind::AttentionForward;
-  constexpr double kWidestForward = 0.75, kWidestBackward = 0.70;
+  constexpr double kWidestForward = 0.96, kWidestBackward = 0.77;
   const double rate = forward ? attention_rate(read, work.width, LibraryAttentionForwardRate64,
                                                LibraryAttentionForwardRate128, kWidestForward)
                               : attention_rate(read, work.width, LibraryAttentionBackwardRate64,
@@ -144,6 +154,9 @@ KernelCost memory_cost(Reading& read, const LibraryWork& work) {
   KernelCost cost;
   cost.alone = read.time(params.base) + seconds_to_duration(work.bytes / read.rate(params.rate));
   cost.lost_clock = lost_by_power(read, Param::LibraryMemoryPower);
+  if (read.has(Param::LibraryMemoryClock)) {
+    cost.clock_share = read.value(Param::LibraryMemoryClock);
+  }
   return cost;
 }
 

@@ -16,7 +16,8 @@ struct LibraryWork {
   double width = 0;  ///< of attention's heads
 };
 
-/// Attention is bound by arithmetic and follows the SMs' clock, all others by device memory.
+/// Attention is bound by arithmetic and follows the SMs' clock, all others by device memory, whose
+/// loads in flight follow it in part.
 KernelCost library_cost(Reading& read, const LibraryWork& work);
 
 /// So many calls of one kind, in the slowest of so many processes of a run.

@@ -42,7 +42,9 @@ enum class MemoryKind : std::uint8_t {
   FreshPageable  ///< allocated anew for every pass; its pages are untouched until the program
                  ///< touches them
 };
-enum class Contents : std::uint8_t { Random, Zeros };
+/// What memory holds before a pass. Random: uniform in [0, 1); Normal: the standard normal
+/// distribution, as weights and activations have it. Integers are 0 to 3.
+enum class Contents : std::uint8_t { Random, Zeros, Normal };
 
 struct Buffer {
   std::string name;

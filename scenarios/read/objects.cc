@@ -171,7 +171,8 @@ void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
   }
   if (const YamlNode* contents = map.optional("contents")) {
     buffer.contents = read_choice<Contents>(
-        reader, *contents, "contents", {{"random", Contents::Random}, {"zeros", Contents::Zeros}});
+        reader, *contents, "contents",
+        {{"random", Contents::Random}, {"zeros", Contents::Zeros}, {"normal", Contents::Normal}});
   }
   if (buffer.memory != MemoryKind::Device && map.has("device")) {
     reader.problems.error(value, "host memory has no device", "leave 'device' out");

@@ -192,8 +192,8 @@ std::string buffers(const std::vector<Thread>& threads) {
   return fmt::format(
       "buffers:                                      # what operations name, and the rest of a "
       "process's peak\n"
-      "  operand_a: {{memory: device, size: {0}B, contents: random}}\n"
-      "  operand_b: {{memory: device, size: {0}B, contents: random}}\n"
+      "  operand_a: {{memory: device, size: {0}B, contents: normal}}\n"
+      "  operand_b: {{memory: device, size: {0}B, contents: normal}}\n"
       "  result:    {{memory: device, size: {0}B}}\n"
       "  part:      {{memory: device, size: {1}B}}\n"
       "  whole:     {{memory: device, size: {2}B}}\n"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -127,13 +128,16 @@ void print_times(Reading& read, const Shape& shape, const std::vector<Choice>& c
   print_out("; beside them memory {:.2f}\n  limited by {}\n", us(times.memory), limit_of(times));
   print_out("\n{:10} {:>12} {:>12} {:>10} {:>12}\n", "contents", "state", "time", "clock",
             "TFLOP/s");
-  for (const Contents contents : {Contents::Zeros, Contents::Random}) {
+  constexpr std::array kContents{std::pair{Contents::Zeros, "zeros"},
+                                 std::pair{Contents::Random, "random"},
+                                 std::pair{Contents::Normal, "normal"}};
+  for (const auto& [contents, name] : kContents) {
+    if (contents == Contents::Normal && !read.has(Param::ProductsNormalPower)) continue;
     const double lost = lost_clock(read, shape, rested, speeds, contents);
     for (const bool sustained : {false, true}) {
       const double clock = sustained ? 1 - lost : 1;
       const double seconds = mean_time(shape, choices, speeds, clock, false);
-      print_out("{:10} {:>12} {:>9.2f} us {:>8.0f} % {:>12.1f}\n",
-                contents == Contents::Zeros ? "zeros" : "random",
+      print_out("{:10} {:>12} {:>9.2f} us {:>8.0f} % {:>12.1f}\n", name,
                 sustained ? "sustained" : "rested", us(seconds), clock * 100,
                 flops(shape) / seconds * 1e-12);
     }

@@ -24,6 +24,13 @@ struct ProductOptions {
   bool float32 = false;
   bool older_half = false;
   bool straddle = false;
+
+  fit_products::Part part() const {
+    using enum fit_products::Part;
+    if (float32) return Float32;
+    if (older_half) return OlderHalf;
+    return straddle ? Straddle : All;
+  }
 };
 
 std::vector<fit_products::Row> part_of(const std::vector<fit_products::Row>& rows, bool judges) {
@@ -50,25 +57,8 @@ int fit_from_table(const ProductOptions& options) {
   }
   const std::vector<fit_products::Row> learned = part_of(rows, false);
   const auto fit = [&](const std::vector<fit_products::Row>& part) {
-    if (options.float32) {
-      return options.with_taste
-                 ? fit_products::fit_float32_kernels(machine, products::recorded_tastes(), part)
-                 : fit_products::fit_float32_machine(machine, products::recorded_tastes(), part);
-    }
-    if (options.straddle) {
-      return options.with_taste
-                 ? fit_products::fit_straddling_and_taste(machine, products::recorded_tastes(),
-                                                          part)
-                 : fit_products::fit_straddling(machine, products::recorded_tastes(), part);
-    }
-    if (options.older_half) {
-      return options.with_taste
-                 ? fit_products::fit_older_half_kernels(machine, products::recorded_tastes(), part)
-                 : fit_products::fit_older_half_machine(machine, products::recorded_tastes(), part);
-    }
-    return options.with_taste
-               ? fit_products::fit(machine, products::recorded_tastes(), part)
-               : fit_products::fit_machine(machine, products::recorded_tastes(), part);
+    return fit_products::fit(machine, products::recorded_tastes(), part, options.part(),
+                             options.with_taste);
   };
   print_out("# five folds, each predicted from the other four\n{}",
             fit_products::errors_text(fit_products::cross_validated(learned, fit)));

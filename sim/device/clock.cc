@@ -7,10 +7,18 @@ namespace foretrace::sim {
 
 ClockTimes clock_times(const Machine& machine, bool warm) {
   constexpr double kBefore = 0.75;
+  constexpr double kMixed = 0.5;  // training steps that the GPU bounds end at 0.3 to 0.55 of it
   const auto time = [&](Param param) {
     return machine.has(param) ? machine.time(param) : Duration{0};
   };
-  return {time(Param::ProductsLoadTime), time(Param::ProductsRestTime), warm ? kBefore : 0};
+  const bool known = machine.has(Param::ProductsClockSlope);
+  return {.load = time(Param::ProductsLoadTime),
+          .rest = time(Param::ProductsRestTime),
+          .before = warm ? kBefore : 0,
+          .mixed = warm ? kMixed : 0,
+          .idle = known ? -machine.get(Param::ProductsClockSlope).value *
+                              machine.get(Param::ProductsFreeRandom).value
+                        : 0};
 }
 
 double Clock::lost(TimePoint now) const {
@@ -23,8 +31,9 @@ double Clock::lost(TimePoint now) const {
 
 void Clock::towards(TimePoint now, double lost, bool averages) {
   if (lost == towards_ && averages == averages_) return;
-  const bool first_load = is_rested_ && lost > 0 && !averages;
-  lost_ = first_load ? std::max(lost_, times_.before * lost) : this->lost(now);
+  const bool first_load = is_rested_ && lost > 0;
+  const double before = averages ? times_.mixed : times_.before;
+  lost_ = first_load ? std::max(lost_, before * lost) : this->lost(now);
   if (first_load) is_rested_ = false;
   since_ = now;
   towards_ = lost;

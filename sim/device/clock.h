@@ -17,8 +17,11 @@ inline Duration stretched(Duration time, double times) {
 struct ClockTimes {
   Duration load{};  ///< down
   Duration rest{};  ///< up again
-  /// Of what the first load would take in the end: so much is lost when it begins.
-  double before = 0;
+  /// Of what the first load would take in the end: so much is lost when it begins. `mixed`: where
+  /// it averages, other kernels that take less have run before as well.
+  double before = 0, mixed = 0;
+  /// Where power is averaged: what a GPU without work goes towards, below 0.
+  double idle = 0;
 };
 
 /// As the machine has them; one that knows nothing of lost clocks has kernels that lose none.
@@ -34,6 +37,8 @@ class Clock {
   /// From `now` on, what runs would take this part of the rested clock in the end. `averages`: it
   /// comes back no faster than it is lost.
   void towards(TimePoint now, double lost, bool averages = false);
+  /// Nothing runs. Behind kernels that average, a pause counts as long as it lasts and no more.
+  void rest(TimePoint now) { averages_ ? towards(now, times_.idle, true) : towards(now, 0); }
   /// The part of the rested clock that is lost at `now`; below 0: nothing, and power to spare.
   double lost(TimePoint now) const;
 

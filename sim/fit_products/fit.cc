@@ -275,7 +275,12 @@ void fit_clock(Machine& machine, const std::vector<Row>& rows) {
         machine);
 }
 
-}  // namespace
+Fit fit_speeds(const OlderKernels& kernels, const Machine& machine, const products::Tastes& tastes,
+               const std::vector<Row>& rows) {
+  Fit result{machine, tastes, kernels.params};
+  fit_older(kernels, result.machine, tastes, rows);
+  return result;
+}
 
 Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
                 const std::vector<Row>& rows) {
@@ -294,27 +299,19 @@ Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
   return result;
 }
 
-Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
-  using products::Family;
+/// By recorded plans: needs no taste of nvjet's.
+products::Taste nvjet_taste(const Machine& machine, const std::vector<Row>& rows) {
+  constexpr products::Family kFamily = products::Family::Half;
+  return fit_taste(machine, kFamily, recorded_tiles(kFamily, rows), rows);
+}
+
+Fit fit_all(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
   Machine first = machine;
   products::Tastes learned = tastes;
-  fit_half(first, tastes, rows);  // with recorded plans: needs no taste
-  learned[Family::Half] = recorded_tiles(Family::Half, rows);
-  learned[Family::Half] = fit_taste(first, Family::Half, learned[Family::Half], rows);
-  learned = fit_float32_kernels(first, learned, rows).tastes;
-  return fit_machine(first, fit_older_half_kernels(first, learned, rows).tastes, rows);
-}
-
-Fit fit_float32_kernels(const Machine& machine, const products::Tastes& tastes,
-                        const std::vector<Row>& rows) {
-  return fit_kernels(float32_kernels(), machine, tastes, rows);
-}
-
-Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
-                        const std::vector<Row>& rows) {
-  Fit result{machine, tastes, float32_kernels().params};
-  fit_older(float32_kernels(), result.machine, tastes, rows);
-  return result;
+  fit_half(first, tastes, rows);
+  learned[products::Family::Half] = nvjet_taste(first, rows);
+  learned = fit_kernels(float32_kernels(), first, learned, rows).tastes;
+  return fit_machine(first, fit_kernels(older_half_kernels(), first, learned, rows).tastes, rows);
 }
 
 Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
@@ -329,24 +326,26 @@ Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
   return result;
 }
 
-Fit fit_straddling_and_taste(const Machine& machine, const products::Tastes& tastes,
-                             const std::vector<Row>& rows) {
-  constexpr products::Family kFamily = products::Family::Half;
+}  // namespace
+
+Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows,
+        Part part, bool learns_taste) {
+  switch (part) {
+    case Part::All:
+      return (learns_taste ? fit_all : fit_machine)(machine, tastes, rows);
+    case Part::Float32:
+    case Part::OlderHalf: {
+      const OlderKernels& kernels =
+          part == Part::Float32 ? float32_kernels() : older_half_kernels();
+      return (learns_taste ? fit_kernels : fit_speeds)(kernels, machine, tastes, rows);
+    }
+    case Part::Straddle:
+      break;
+  }
   Fit result = fit_straddling(machine, tastes, rows);
-  const products::Taste tiles = recorded_tiles(kFamily, rows);
-  result.tastes[kFamily] = fit_taste(result.machine, kFamily, tiles, rows);
-  return result;
-}
-
-Fit fit_older_half_kernels(const Machine& machine, const products::Tastes& tastes,
-                           const std::vector<Row>& rows) {
-  return fit_kernels(older_half_kernels(), machine, tastes, rows);
-}
-
-Fit fit_older_half_machine(const Machine& machine, const products::Tastes& tastes,
-                           const std::vector<Row>& rows) {
-  Fit result{machine, tastes, older_half_kernels().params};
-  fit_older(older_half_kernels(), result.machine, tastes, rows);
+  if (learns_taste) {
+    result.tastes[products::Family::Half] = nvjet_taste(result.machine, rows);
+  }
   return result;
 }
 

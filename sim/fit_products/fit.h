@@ -2,6 +2,7 @@
 // the clock that was measured beside each time, then the library's taste, then the clock.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "sim/fit_products/predict.h"
@@ -14,33 +15,18 @@ struct Fit {
   std::vector<Param> fitted;
 };
 
-/// The rested clock is the highest in the table. Rows that judge are for the caller to leave out.
-Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows);
+/// Which parameters; the rest stays.
+enum class Part : std::uint8_t {
+  All,
+  Float32,    ///< of its kernels
+  OlderHalf,  ///< of half precision's whose leading dimensions are no whole 16 bytes
+  Straddle    ///< what operands of nvjet cost more whose rows begin within a sector
+};
 
-/// Only float32's kernels, speeds and taste; the rest stays.
-Fit fit_float32_kernels(const Machine& machine, const products::Tastes& tastes,
-                        const std::vector<Row>& rows);
-
-/// The same with given tastes: another GPU, the same library.
-Fit fit_float32_machine(const Machine& machine, const products::Tastes& tastes,
-                        const std::vector<Row>& rows);
-
-/// Only what operands of nvjet cost more whose rows begin within a sector; its taste, too.
-Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
-                   const std::vector<Row>& rows);
-Fit fit_straddling_and_taste(const Machine& machine, const products::Tastes& tastes,
-                             const std::vector<Row>& rows);
-
-/// Only half precision without whole 16 bytes: kernels, speeds and taste.
-Fit fit_older_half_kernels(const Machine& machine, const products::Tastes& tastes,
-                           const std::vector<Row>& rows);
-
-/// The same with given tastes.
-Fit fit_older_half_machine(const Machine& machine, const products::Tastes& tastes,
-                           const std::vector<Row>& rows);
-
-/// All of it with given tastes.
-Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
-                const std::vector<Row>& rows);
+/// Rows that judge are for the caller to leave out; the rested clock is the highest in the table.
+/// `learns_taste`: kernels, and how much the library likes them, are learned too; for another GPU
+/// with the same library they are given.
+Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows,
+        Part part, bool learns_taste);
 
 }  // namespace foretrace::fit_products

@@ -38,8 +38,9 @@ enum class Family : std::uint8_t {
   Float64      ///< sm90_xmma, cutlass_80 d884
 };
 
-/// What the operands hold. Zeros switch no transistors: the clock stays higher.
-enum class Contents : std::uint8_t { Zeros, Random };
+/// What the operands hold. Zeros switch no transistors, and normally distributed numbers more of
+/// them than ones in [0, 1): the power limit takes more of the clock.
+enum class Contents : std::uint8_t { Zeros, Random, Normal };
 
 Family family_of(const Shape& shape);
 /// "nvjet_sm90", as kernels' names begin.

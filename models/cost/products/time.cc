@@ -122,6 +122,9 @@ double lost_clock(Reading& read, const Shape& shape, double rested_seconds, cons
   if (shape.arithmetic == Arithmetic::Float64) power = read.value(Param::ProductsF64Power);
   const double free = read.value(contents == Contents::Zeros ? Param::ProductsFreeZeros
                                                              : Param::ProductsFreeRandom);
+  if (contents == Contents::Normal && read.has(Param::ProductsNormalPower)) {
+    power *= read.value(Param::ProductsNormalPower);
+  }
   const double beyond = (used * power - free) / kWidth;
   const double knee = beyond > 30 ? beyond : std::log1p(std::exp(beyond));
   return std::min(0.5, read.value(Param::ProductsClockSlope) * kWidth * knee);

@@ -106,7 +106,7 @@ cudaError_t launch_reduction(cudaStream_t, const DeviceLimits&, Element type, Co
 }
 
 cudaError_t launch_random_fill(cudaStream_t, Element type, void* dst, std::size_t bytes,
-                               std::uint32_t seed) {
+                               std::uint32_t seed, Distribution) {
   return for_element(type, [&](auto zero) {
     using T = decltype(zero);
     fake_gpu::queue([=] {

@@ -16,7 +16,7 @@ TEST(LibraryCost, IsAFixedPartAndBytesOverTheKindsRate) {
   const KernelCost cost =
       answer(machine, library_cost, LibraryWork{.kernel = KernelKind::Softmax, .bytes = 3e6});
   EXPECT_EQ(cost.alone, 5_us);
-  EXPECT_EQ(cost.clock_share, 0) << "memory does not follow the SMs' clock";
+  EXPECT_EQ(cost.clock_share, 0) << "the machine says nothing of the clock";
   EXPECT_DOUBLE_EQ(cost.hbm_bytes_per_second, 3e6 / 5e-6);
 }
 
@@ -34,8 +34,28 @@ TEST(LibraryCost, TakesAttentionsRateByTheSizeOfItsHeads) {
   EXPECT_EQ(alone(96), 4_us) << "half way: 2e12";
   EXPECT_EQ(alone(128), 3_us);
   EXPECT_GT(alone(192), 3_us);
-  EXPECT_NEAR(to_seconds(alone(256)), 1e-6 + 6e6 / (0.75 * 3e12), 1e-11);
+  EXPECT_NEAR(to_seconds(alone(256)), 1e-6 + 6e6 / (0.96 * 3e12), 1e-11);
   EXPECT_EQ(alone(512), alone(256));
+}
+
+TEST(LibraryCost, FillsATileOf128WithNarrowerHeadsOnHopper) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::ProductsHalfRate, 1e15},
+                                      {Param::LibraryAttentionForwardBase, 1e-6},
+                                      {Param::LibraryAttentionForwardRate64, 1e12},
+                                      {Param::LibraryAttentionForwardRate128, 3e12}});
+  const LibraryWork work{.kernel = KernelKind::AttentionForward, .flops = 6e6, .width = 80};
+  EXPECT_NEAR(to_seconds(answer(machine, library_cost, work).alone), 1e-6 + 6e6 / (3e12 * 80 / 128),
+              1e-11);
+}
+
+TEST(LibraryCost, FollowsTheClockAsFarAsTheMachineSays) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::LibraryPointwiseBase, 0},
+                                      {Param::LibraryPointwiseRate, 1e12},
+                                      {Param::LibraryMemoryClock, 0.5}});
+  const LibraryWork work{.kernel = KernelKind::Pointwise, .bytes = 1e6};
+  EXPECT_EQ(answer(machine, library_cost, work).clock_share, 0.5);
 }
 
 TEST(LibraryCost, LosesClockByItsPowerBeyondWhatIsFree) {

@@ -258,8 +258,11 @@ TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {
   const Speeds speeds = read_speeds(read_, Family::Half);
   const double random = lost_clock(read_, large, seconds(large), speeds, Contents::Random);
   const double zeros = lost_clock(read_, large, seconds(large), speeds, Contents::Zeros);
+  const double normal = lost_clock(read_, large, seconds(large), speeds, Contents::Normal);
   EXPECT_GT(random, zeros + 0.03);
   EXPECT_LT(random, 0.25);
+  EXPECT_GT(normal, random + 0.1) << "as in a training step";
+  EXPECT_LT(normal, 0.45);
   const Shape small{.m = 512, .n = 512, .k = 512};
   EXPECT_LT(lost_clock(read_, small, seconds(small), speeds, Contents::Random), 0.001);
 }
