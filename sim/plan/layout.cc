@@ -111,6 +111,8 @@ bool is_kept(const Question& question, const Layout& layout) {
   });
 }
 
+}  // namespace
+
 training::TrainingStep step_of(const Question& question, const Layout& layout) {
   training::TrainingStep step;
   step.model = question.architecture;
@@ -125,8 +127,6 @@ training::TrainingStep step_of(const Question& question, const Layout& layout) {
   step.expert = layout.expert;
   return step;
 }
-
-}  // namespace
 
 std::string describe(const Layout& layout) {
   std::string text;
@@ -239,24 +239,6 @@ std::string scenario_text(const Question& question, const Layout& layout,
     text += fmt::format("  steps: {}\n", training::steps_of(step_of(question, layout)));
   }
   return text;
-}
-
-double lower_bound(const Question& question, const Layout& layout) {
-  training::TrainingStep step = step_of(question, layout);
-  const double flops = training::model_flops(step);
-  double again = 0;
-  if (layout.recompute == Recompute::Full) {
-    // Forward once more: a third of what forward and backward are, without the head.
-    training::Architecture headless = step.model;
-    headless.vocab = 0;
-    step.model = headless;
-    again = training::model_flops(step) / 3;
-  }
-  const double ends = layout.pipeline > 1
-                          ? 1 + static_cast<double>(layout.pipeline - 1) /
-                                    static_cast<double>(layout.passes * layout.interleaved)
-                          : 1;
-  return (flops + again) * ends / static_cast<double>(layout.gpus) / peak_of(question.machine);
 }
 
 double peak_of(const Machine& machine) { return machine.get(Param::ProductsHalfPeak).value; }

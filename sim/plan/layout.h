@@ -60,9 +60,8 @@ std::vector<Layout> layouts(const Question& question, std::int64_t gpus);
 std::string scenario_text(const Question& question, const Layout& layout,
                           std::optional<std::int64_t> passes = {});
 
-/// Seconds below which no step of this layout can be: all arithmetic, with what is recomputed, at
-/// the peak of the GPUs' half precision, and the idle ends of its pipeline.
-double lower_bound(const Question& question, const Layout& layout);
+/// The layout as training_step's reader sees it.
+training::TrainingStep step_of(const Question& question, const Layout& layout);
 
 /// flop/s: what MFU is counted against. Throws UsageError where the machine has none.
 double peak_of(const Machine& machine);

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <span>
 #include <thread>
 
 #include "models/what_if/what_if.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
+#include "sim/plan/bound.h"
 
 namespace foretrace::plan {
 namespace {
@@ -30,8 +32,11 @@ constexpr std::array kFaster{
     Faster{"nic=2x", "the network", "twice the NICs' bandwidth, or its transfers behind kernels"}};
 
 /// What a training step can be without: of explain's causes.
-constexpr std::array kStepCauses{explain::Cause::Host, explain::Cause::Communication,
-                                 explain::Cause::Bubble};
+std::span<const explain::Cause> causes_of(const Layout& layout) {
+  static constexpr std::array kCauses{explain::Cause::Host, explain::Cause::Communication,
+                                      explain::Cause::Bubble};
+  return std::span{kCauses}.first(layout.pipeline == 1 ? 2 : kCauses.size());
+}
 
 /// What cannot be predicted is nothing: that layout is left out.
 std::vector<double> asked(const Machine& given, const Trial& trial, const std::string& what_if,
@@ -66,6 +71,7 @@ class Search {
 
   Answer run() {
     find_fitting();
+    bound();
     simulate_all();
     simulate_whole();
     ask_about_rows();
@@ -109,9 +115,39 @@ class Search {
         Row row;
         row.layout = all[at];
         row.fit = {numbers[i + 1], true, numbers[i + 3] != 0};
-        row.bound = lower_bound(question_, row.layout);
+        row.bound = arithmetic_bound(question_, row.layout);
         rows_.push_back(row);
       }
+    }
+  }
+
+  /// What a micro-batch adds where nothing waits for other stages is close to its part of the step,
+  /// and cheap: most layouts share it.
+  void bound() {
+    constexpr std::array<std::int64_t, 2> kPasses{1, 2};
+    std::map<std::string, std::size_t> first;
+    std::vector<Sample> samples;
+    std::vector<std::size_t> at;
+    for (const Row& row : rows_) {
+      const std::string name = short_name(sample_of(question_, row.layout, 1).layout);
+      const auto [found, is_new] = first.emplace(name, samples.size());
+      at.push_back(found->second);
+      if (!is_new) continue;
+      for (const std::int64_t passes : kPasses) {
+        samples.push_back(sample_of(question_, row.layout, passes));
+      }
+    }
+    std::vector<Job> jobs;
+    for (const Sample& sample : samples) {
+      jobs.push_back(predicted(sample.question, sample.layout, sample.layout.passes));
+    }
+    const auto numbers = run_in_children(jobs);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const auto one = prediction_from(numbers[at[i]]);
+      const auto two = prediction_from(numbers[at[i] + 1]);
+      if (!one || !two) continue;
+      Row& row = rows_[i];
+      row.bound = std::max(row.bound, pass_bound(row.layout, one->seconds, two->seconds));
     }
     std::ranges::stable_sort(rows_, {}, &Row::bound);
   }
@@ -173,7 +209,7 @@ class Search {
       for (const Faster& faster : kFaster) {
         jobs.emplace_back([&] { return asked(question_.machine, trial, faster.what, {}); });
       }
-      for (const explain::Cause cause : kStepCauses) {
+      for (const explain::Cause cause : causes_of(row.layout)) {
         jobs.emplace_back([&, cause] { return asked(question_.machine, trial, {}, cause); });
       }
       const auto numbers = run_in_children(jobs);
@@ -195,10 +231,11 @@ class Search {
   }
 
   static void add_causes(Row& row, std::span<const std::vector<double>> numbers) {
-    for (std::size_t i = 0; i < kStepCauses.size(); ++i) {
-      const explain::Cause cause = kStepCauses[i];
+    const auto causes = causes_of(row.layout);
+    for (std::size_t i = 0; i < causes.size(); ++i) {
+      const explain::Cause cause = causes[i];
       const auto then = prediction_from(numbers[i]);
-      if (!then || (cause == explain::Cause::Bubble && row.layout.pipeline == 1)) continue;
+      if (!then) continue;
       row.causes.push_back({cause, then->seconds, 1 - then->seconds / row.settled.seconds});
     }
     std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);

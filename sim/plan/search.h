@@ -23,7 +23,7 @@ struct Remedy {
 struct Row {
   Layout layout;
   Fit fit;
-  double bound = 0;    ///< seconds, lower_bound()
+  double bound = 0;    ///< seconds: no step of it is shorter (bound.h)
   Prediction settled;  ///< with settled_passes(): what remedies are compared with
   Prediction prediction;
   std::vector<Remedy> remedies;       ///< simulated, the best first

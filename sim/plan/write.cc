@@ -159,8 +159,10 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
                     answer.gpus, answer.machine, answer.valid, answer.fitting, answer.simulated);
   }
   text += fmt::format(
-      "Not simulated is what cannot be among the best: its arithmetic at the peak with the "
-      "pipeline's idle ends takes longer than theirs. MFU: 6 FLOPs for each token and parameter of "
+      "Not simulated is what cannot be among the best: what a micro-batch adds without stages, for "
+      "all of them and the pipeline's idle ends, takes longer than theirs. MFU: 6 FLOPs for each "
+      "token and parameter "
+      "of "
       "a product, attention's causal half, nothing that is computed again, over products.half.peak "
       "of the machine, {:.0f} TFLOP/s for each GPU. Exposed: only NCCL runs. Bubble: only "
       "transfers "

@@ -26,6 +26,19 @@ const std::string kFew =
     " --keep recompute=none --keep micro=2 --keep sharding=zero1 --keep pipeline=1 --top 1 "
     "-o p.html -o p.csv ";
 
+TEST(PlanCommand, WritesNoRowThatIsFasterThanItsLowerBound) {
+  const Scratch scratch;
+  const Ran ran =
+      plan_two_layers(scratch, "--gpus 8 --keep micro=2 --keep recompute=none --top 40 -o p.json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));
+  ASSERT_GE(plan["rows"].size(), 2u);
+  for (const auto& row : plan["rows"]) {
+    EXPECT_LE(row["lower_bound_s"], row["step_s"]) << row.dump();
+    EXPECT_GT(row["lower_bound_s"], 0.3 * row["step_s"].get<double>()) << row.dump();
+  }
+}
+
 TEST(PlanCommand, WritesARowThatSimulateReproduces) {
   const Scratch scratch;
   const Ran ran = plan_two_layers(
