@@ -35,7 +35,11 @@ function(foretrace_install_program program component)
             -P ${PROJECT_SOURCE_DIR}/scenarios/command_line/write_pages.cmake
     DEPENDS ${program} ${PROJECT_SOURCE_DIR}/scenarios/command_line/write_pages.cmake
     VERBATIM)
-  add_custom_target(${program}_pages ALL DEPENDS ${pages}/done)
+  set(in_all ALL)
+  if(FORETRACE_PROGRAM_TESTED_ELSEWHERE)
+    set(in_all "")
+  endif()
+  add_custom_target(${program}_pages ${in_all} DEPENDS ${pages}/done)
   install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT ${component})
   install(FILES ${pages}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           RENAME ${program} COMPONENT ${component})

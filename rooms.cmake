@@ -1,6 +1,6 @@
 # With CMAKE_UNITY_BUILD, the files of a room (a folder of a target) are compiled as one, so that the
-# headers that they share are read once; with CMAKE_UNITY_BUILD_BATCH_SIZE=0, as the presets have it, those of a whole target.
-# Names without linkage are therefore clear within a target.
+# headers that they share are read once; with CMAKE_UNITY_BUILD_BATCH_SIZE, as the presets have it, those
+# of a whole target. Names without linkage are therefore clear within a target.
 set(FORETRACE_ROOM_FILES 25 CACHE STRING "Unity builds: compile at most so many files of a room as one")
 
 function(foretrace_group_by_room target)

@@ -16,16 +16,18 @@ esac
 trap print_steps EXIT
 
 run_tests() {
+  local jobs=$(($(nproc) + 1))  # some wait for the clock
   if [ "$all" = ON ]; then
-    ctest --test-dir "build/$1" -LE gpu --output-on-failure --no-tests=error -j "$(nproc)"
+    ctest --test-dir "build/$1" -LE gpu --output-on-failure --no-tests=error -j "$jobs"
   else
-    ctest --preset "$1" -j "$(nproc)"
+    ctest --preset "$1" -j "$jobs"
   fi
 }
 
 step "packages" install_packages "${PACKAGES[@]}" "${TEST_PACKAGES[@]}"
 step "configure dev (ASan, UBSan)" configure dev -DFORETRACE_ALL_TESTS=$all \
-  -DFORETRACE_HW="$([ "$all" = ON ] && echo AUTO || echo OFF)"
+  -DFORETRACE_HW="$([ "$all" = ON ] && echo AUTO || echo OFF)" \
+  -DFORETRACE_PROGRAM_TESTED_ELSEWHERE="$([ "$all" = ON ] && echo OFF || echo ON)"
 step "build dev" build dev
 step "test dev" run_tests dev
 step "configure $optimised" configure $optimised -DFORETRACE_ALL_TESTS=$all

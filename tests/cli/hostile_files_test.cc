@@ -28,9 +28,7 @@ class HostileFile : public testing::Test {
     fs::create_directories(scratch_.path() / "run");
     scratch_.write("run/measured.timeline.json", timeline.dump());
   }
-  Ran run(const std::string& command) const {
-    return scratch_.run(std::string{kHostileLimits} + command);
-  }
+  Ran run(const std::string& command) const { return scratch_.run(hostile_limits() + command); }
   void refuses(const std::string& command, const std::string& why) const {
     const Ran ran = run(command);
     EXPECT_EQ(ran.exit_code, 2) << command << ran.err;

@@ -17,7 +17,7 @@ std::string program(const std::string& text) {
 Ran run(const std::string& command, const std::string& text) {
   const Scratch scratch;
   scratch.write("x.yaml", text);
-  return scratch.run(kHostileLimits + command);
+  return scratch.run(hostile_limits() + command);
 }
 
 TEST(HostileScenario, ATaskNamesABufferThatIsNotThere) {

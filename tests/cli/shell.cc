@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -22,6 +23,14 @@ std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string{"'\\''"} : std::string{c};
   return result + "'";
+}
+
+const char* sanitized_program() { return std::getenv("FORETRACE_SANITIZED_PROGRAM"); }
+
+fs::path program() {
+  const fs::path found = sanitized_program() == nullptr ? FORETRACE_PROGRAM : sanitized_program();
+  if (!fs::exists(found)) throw std::runtime_error{found.string() + " is not built"};
+  return found;
 }
 
 std::vector<Shipped> read_shipped_scenarios() {
@@ -46,6 +55,15 @@ std::vector<Shipped> read_shipped_scenarios() {
 
 }  // namespace
 
+std::string hostile_limits() {
+#if defined(FORETRACE_SANITIZED)
+  const bool is_sanitized = true;
+#else
+  const bool is_sanitized = sanitized_program() != nullptr;
+#endif
+  return is_sanitized ? "timeout 60 " : "ulimit -v 4194304; timeout 20 ";
+}
+
 Scratch::Scratch() {
   std::string name = (fs::temp_directory_path() / "foretrace-test-XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error{"mkdtemp failed: " + name};
@@ -62,8 +80,7 @@ Scratch::~Scratch() {
 
 Ran Scratch::run(const std::string& command) const {
   const std::string shell_line =
-      "cd " + quoted(path_.string()) +
-      " && PATH=" + quoted(fs::path{FORETRACE_PROGRAM}.parent_path().string()) +
+      "cd " + quoted(path_.string()) + " && PATH=" + quoted(program().parent_path().string()) +
       ":\"$PATH\" sh -c " + quoted(command) + " >.stdout 2>.stderr </dev/null";
   const int status = std::system(shell_line.c_str());
   return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,

@@ -11,11 +11,7 @@ namespace foretrace::test {
 
 /// Before a command that must end soon and small: 4 GiB and 20 s. AddressSanitizer reserves its
 /// shadow, so it has only the time.
-#if defined(FORETRACE_SANITIZED)
-inline constexpr const char* kHostileLimits = "timeout 60 ";
-#else
-inline constexpr const char* kHostileLimits = "ulimit -v 4194304; timeout 20 ";
-#endif
+std::string hostile_limits();
 
 struct Ran {
   int exit_code{};
@@ -33,7 +29,8 @@ class Scratch {
   Scratch& operator=(const Scratch&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// `command` as a user types it; `foretrace` is the program that was built.
+  /// `command` as a user types it; `foretrace` is the program that was built, or, where the
+  /// environment has FORETRACE_SANITIZED_PROGRAM, that one: ./test.sh has a build beside this one.
   Ran run(const std::string& command) const;
   void write(const std::string& name, const std::string& text) const;
 

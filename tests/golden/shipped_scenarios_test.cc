@@ -1,0 +1,72 @@
+// Every scenario file of the repository, through the command line.
+#include <gtest/gtest.h>
+
+#include "tests/golden/golden.h"
+
+namespace foretrace::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ShippedScenario : public testing::TestWithParam<Shipped> {
+ protected:
+  void simulate_into(const std::string& run, const std::string& more = {}) {
+    simulated_ = scratch_.run("foretrace simulate " + GetParam().file + " --machine " +
+                              GetParam().machine + " -o " + run + more);
+    ASSERT_EQ(simulated_.exit_code, GetParam().exit_code()) << simulated_.err;
+  }
+  void expect_it_keeps_what_it_states(const std::string& run) const {
+    if (!GetParam().states) return;
+    const Ran kept = scratch_.run("foretrace assert " + run);
+    EXPECT_EQ(kept.exit_code, 0) << run << ": " << kept.out << kept.err;
+  }
+  void expect_same_bytes(const fs::path& run, const fs::path& again) const {
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator{scratch_.path() / run}) {
+      const fs::path twin = scratch_.path() / again / entry.path().filename();
+      // Not EXPECT_EQ: a difference would print megabytes.
+      EXPECT_TRUE(read_file(entry.path()) == read_file(twin)) << entry.path().filename();
+      ++files;
+    }
+    EXPECT_GE(files, 1);
+  }
+
+  Scratch scratch_;
+  Ran simulated_;
+};
+INSTANTIATE_TEST_SUITE_P(All, ShippedScenario, testing::ValuesIn(shipped_scenarios()),
+                         [](const auto& tested) { return test_name(tested.param); });
+
+TEST(ShippedScenarios, SayInTheirFirstLineWhatTheyShow) {
+  const Scratch scratch;
+  for (const Shipped& scenario : shipped_scenarios()) {
+    const std::string text = read_file(scratch.path() / scenario.file);
+    const std::string first = text.substr(0, text.find('\n'));
+    EXPECT_EQ(first.substr(0, 2), "# ") << scenario.file << ": " << first;
+    EXPECT_GE(first.size(), 40U) << scenario.file << ": " << first;
+  }
+}
+
+TEST_P(ShippedScenario, PassesCheckUnlessItHangsAndWarnsExactlyWhenItShould) {
+  const Ran check = scratch_.run("foretrace check " + GetParam().file);
+  EXPECT_EQ(check.exit_code, GetParam().hangs ? 1 : 0) << check.err;
+  EXPECT_EQ(!check.err.empty(), GetParam().warns) << check.err;
+}
+
+/// One test, since each program that is started costs as much as most of these simulations.
+TEST_P(ShippedScenario, IsTheSameTwiceItsGoldenAndAtBothFidelitiesWhatItStates) {
+  simulate_into("flow");
+  const std::string who_waits = simulated_.err;
+  EXPECT_EQ(difference_from_golden(GetParam(), recorded_in(scratch_.path() / "flow")), "");
+  expect_it_keeps_what_it_states("flow");
+  simulate_into("again");
+  expect_same_bytes("flow", "again");
+  simulate_into("chunk", " --fidelity chunk");
+  if (GetParam().hangs) {
+    EXPECT_EQ(simulated_.err, who_waits);
+  }
+  expect_it_keeps_what_it_states("chunk");
+}
+
+}  // namespace
+}  // namespace foretrace::test
