@@ -34,6 +34,8 @@ struct Neighbours {
   bool in_graph = false;
   bool event_between = false;  ///< a record with a time stamp, or a wait that held nothing up
   bool other_engine = false;   ///< both are copies, but not of one engine
+  bool upload = false;         ///< one of the two is a copy from the host to the device
+  Bytes copied{};              ///< by the copy of the two, or by the larger one
 };
 
 /// What the hardware needs between the two: from the one's end to the other's begin, when that was

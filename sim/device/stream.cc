@@ -158,11 +158,21 @@ std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
   Reading read{machine_};
-  const auto* copy = std::get_if<CopyWork>(&work.what);
-  const bool other_engine =
-      copy != nullptr && previous_ == cost::Before::Copy && copy->engine != previous_engine_;
-  return cost::gap(
-      read, {previous_, entry_of(work.what), graph_ != nullptr, event_between_, other_engine});
+  cost::Neighbours neighbours{.before = previous_,
+                              .next = entry_of(work.what),
+                              .in_graph = graph_ != nullptr,
+                              .event_between = event_between_};
+  const auto add = [&](const PreviousCopy& copy) {
+    neighbours.upload |= copy.engine == CopyEngineKind::HostToDevice;
+    neighbours.copied = std::max(neighbours.copied, copy.size);
+  };
+  if (previous_ == cost::Before::Copy) add(previous_copy_);
+  if (const auto* copy = std::get_if<CopyWork>(&work.what)) {
+    neighbours.other_engine =
+        previous_ == cost::Before::Copy && copy->engine != previous_copy_.engine;
+    add({copy->engine, copy->size});
+  }
+  return cost::gap(read, neighbours);
 }
 
 void StreamQueue::begin(const Work& work) {
@@ -283,7 +293,7 @@ void StreamQueue::finish(cost::Before what) {
   const auto* copy = std::get_if<CopyWork>(&work.what);
   const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
   previous_ = what;
-  if (copy != nullptr) previous_engine_ = copy->engine;
+  if (copy != nullptr) previous_copy_ = {copy->engine, copy->size};
   event_between_ = false;
   ready_ = engine_.now();
   state_ = State::Idle;

@@ -86,6 +86,10 @@ class StreamQueue final : Handler,
   void nccl_kernel_finished() { device_.release(*this); }
 
  private:
+  struct PreviousCopy {
+    CopyEngineKind engine{};
+    Bytes size{};
+  };
   enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
   enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
 
@@ -131,7 +135,7 @@ class StreamQueue final : Handler,
   std::uint32_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
   cost::Before previous_ = cost::Before::Nothing;
-  CopyEngineKind previous_engine_{};
+  PreviousCopy previous_copy_;
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};

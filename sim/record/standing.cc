@@ -19,7 +19,8 @@ constexpr std::array kInNoShare{
     HostFuncBackoff,  HostFuncReturn,    GraphLatency,      GraphGap,
     KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
     CopyAfterKernel,  DuplexBandwidth,   HostLinkBandwidth, CopyLaunchLatency,
-    CopyGap,          NcclLaunchLatency, NcclGap,           NcclConnect,
+    CopyGap,          CopySwitch,        SmallCopySwitch,   SmallCopyLimit,
+    NcclLaunchLatency, NcclGap,           NcclConnect,
     NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
     NcclMemoryLeast,  GemmHalfPairLoss};
 

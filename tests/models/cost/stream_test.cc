@@ -66,6 +66,31 @@ TEST(Gap, BetweenCopiesOfTwoEnginesIsThatBetweenKernelAndCopy) {
   EXPECT_EQ(answer(stream_machine(), gap, up_and_down), 3_us);
 }
 
+Duration between_copies_of(Bytes copied, bool other_engine, Before before = Before::Copy) {
+  static const Machine kMachine = machine_of({{CopyGap, 2e-6},
+                                              {CopyAfterKernel, 3e-6},
+                                              {CopySwitch, 5e-6},
+                                              {SmallCopySwitch, 1e-6},
+                                              {SmallCopyLimit, 8192}});
+  return answer(kMachine, gap,
+                Neighbours{.before = before,
+                           .next = Entry::Copy,
+                           .other_engine = other_engine,
+                           .upload = true,
+                           .copied = copied});
+}
+
+TEST(Gap, BetweenCopiesOfTwoEnginesDependsOnTheirSize) {
+  EXPECT_EQ(between_copies_of(8192_B, true), 1_us);
+  EXPECT_EQ(between_copies_of(8193_B, true), 5_us);
+  EXPECT_EQ(between_copies_of(8192_B, false), 2_us);
+}
+
+TEST(Gap, OfASmallUploadBehindAKernelIsThatOfOneEngine) {
+  EXPECT_EQ(between_copies_of(8192_B, false, Before::Kernel), 2_us);
+  EXPECT_EQ(between_copies_of(8193_B, false, Before::Kernel), 3_us);
+}
+
 TEST(Gap, BehindAnEventWithoutATimeStampIsShorterByTheRecord) {
   EXPECT_EQ(between(Before::PlainEvent, Entry::Kernel), 4_us - 500_ns);
 }
