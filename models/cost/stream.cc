@@ -63,6 +63,11 @@ Duration gap(Reading& read, const Neighbours& neighbours) {
   const bool no_time = next == Entry::NoTime || (next == Entry::Record && !hands_on);
   if (next == Entry::HostFunction || no_time) return Duration{0};
   if (before == Before::EventAfterCopy) return read.time(Param::EventLatencyCopy);
+  if (before == Before::EventAfterPeerCopy) {
+    const bool later = read.has(Param::EventLatencyPeer);
+    return read.time(Param::EventLatencyCopy) +
+           (later ? read.time(Param::EventLatencyPeer) : Duration{0});
+  }
   if (was_held_up) {
     Duration latency = read.time(copy ? Param::EventLatencyCopy : Param::EventLatency);
     if (before == Before::PlainEvent) latency -= read.time(Param::EventGap);

@@ -24,7 +24,8 @@ enum class Before : std::uint8_t {
   HostFunction,
   Event,          ///< it was held up by another stream's event
   PlainEvent,     ///< the same, and the event takes no time stamp
-  EventAfterCopy  ///< the same, and what that stream did last was a copy
+  EventAfterCopy,     ///< the same, and what that stream did last was a copy
+  EventAfterPeerCopy  ///< the same, the copy was one between GPUs, and the stream is on another one
 };
 
 /// Two entries of a stream, one behind the other.

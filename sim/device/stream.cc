@@ -205,7 +205,11 @@ void StreamQueue::begin(const Work& work) {
     }
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
       previous_ = ticket.timed ? cost::Before::Event : cost::Before::PlainEvent;
-      if (ticket.after_copy) previous_ = cost::Before::EventAfterCopy;
+      if (ticket.after_copy) {
+        const bool elsewhere = ticket.stream != nullptr && &ticket.stream->device_ != &device_;
+        previous_ = ticket.after_peer_copy && elsewhere ? cost::Before::EventAfterPeerCopy
+                                                        : cost::Before::EventAfterCopy;
+      }
       ready_ = ticket.when;
     }
     event_between_ = true;
@@ -319,6 +323,8 @@ void StreamQueue::pop() {
 void StreamQueue::complete_ticket(Ticket& ticket) {
   ticket.done = true;
   ticket.after_copy = previous_ == cost::Before::Copy;
+  ticket.after_peer_copy =
+      ticket.after_copy && previous_copy_.engine == CopyEngineKind::PeerToPeer;
   ticket.when = engine_.now();
   for (Waiter* waiter : std::exchange(ticket.waiters, {})) waiter->wake();
 }

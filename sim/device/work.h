@@ -31,6 +31,7 @@ struct Execution {
 struct Ticket {
   bool done = false;
   bool after_copy = false;  ///< what it waited for was a copy
+  bool after_peer_copy = false;  ///< and one between GPUs
   bool timed = true;        ///< it takes a time stamp
   TimePoint when{};
   Execution record;

@@ -18,7 +18,7 @@ constexpr std::array kInNoShare{
     LaunchLatency,    HostFuncLatency,   HostFuncNext,      HostFuncPoll,
     HostFuncBackoff,  HostFuncReturn,    GraphLatency,      GraphGap,
     KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
-    CopyAfterKernel,  DuplexBandwidth,   HostLinkBandwidth, CopyLaunchLatency,
+    EventLatencyPeer, CopyAfterKernel,   DuplexBandwidth,   HostLinkBandwidth, CopyLaunchLatency,
     CopyGap,          CopySwitch,        SmallCopySwitch,   SmallCopyLimit,
     NcclLaunchLatency, NcclGap,           NcclConnect,
     NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,

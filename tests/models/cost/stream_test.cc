@@ -20,6 +20,7 @@ const Machine& stream_machine() {
                                               {EventLatency, 4e-6},
                                               {HostFuncReturn, 7e-6},
                                               {EventLatencyCopy, 5e-6},
+                                              {EventLatencyPeer, 12e-6},
                                               {GraphGap, 0.25e-6},
                                               {LaunchLatency, 6e-6},
                                               {CopyLaunchLatency, 8e-6},
@@ -111,6 +112,7 @@ TEST(Gap, AfterAnotherStreamsEventIsItsLatencyAlone) {
   EXPECT_EQ(between(Before::Event, Entry::Copy, true), 5_us);
   EXPECT_EQ(between(Before::EventAfterCopy, Entry::Kernel, true), 5_us);
   EXPECT_EQ(between(Before::EventAfterCopy, Entry::Copy), 5_us);
+  EXPECT_EQ(between(Before::EventAfterPeerCopy, Entry::Kernel), 17_us);
 }
 
 TEST(Gap, BehindAHostFunctionIsThatOfTheDriversThread) {
