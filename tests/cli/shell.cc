@@ -27,12 +27,6 @@ std::string quoted(const std::string& text) {
 
 const char* sanitized_program() { return std::getenv("FORETRACE_SANITIZED_PROGRAM"); }
 
-fs::path program() {
-  const fs::path found = sanitized_program() == nullptr ? FORETRACE_PROGRAM : sanitized_program();
-  if (!fs::exists(found)) throw std::runtime_error{found.string() + " is not built"};
-  return found;
-}
-
 std::vector<Shipped> read_shipped_scenarios() {
   std::vector<Shipped> result;
   for (const auto& entry : fs::recursive_directory_iterator{kRoot / "scenarios"}) {
@@ -54,6 +48,12 @@ std::vector<Shipped> read_shipped_scenarios() {
 }
 
 }  // namespace
+
+fs::path tested_program() {
+  const fs::path found = sanitized_program() == nullptr ? FORETRACE_PROGRAM : sanitized_program();
+  if (!fs::exists(found)) throw std::runtime_error{found.string() + " is not built"};
+  return found;
+}
 
 std::string hostile_limits() {
 #if defined(FORETRACE_SANITIZED)
@@ -78,9 +78,11 @@ Scratch::~Scratch() {
   fs::remove_all(path_, ignored);
 }
 
-Ran Scratch::run(const std::string& command) const {
+Ran Scratch::run(const std::string& command) const { return run_with(tested_program(), command); }
+
+Ran Scratch::run_with(const fs::path& foretrace, const std::string& command) const {
   const std::string shell_line =
-      "cd " + quoted(path_.string()) + " && PATH=" + quoted(program().parent_path().string()) +
+      "cd " + quoted(path_.string()) + " && PATH=" + quoted(foretrace.parent_path().string()) +
       ":\"$PATH\" sh -c " + quoted(command) + " >.stdout 2>.stderr </dev/null";
   const int status = std::system(shell_line.c_str());
   return {.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,

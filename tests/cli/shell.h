@@ -32,11 +32,15 @@ class Scratch {
   /// `command` as a user types it; `foretrace` is the program that was built, or, where the
   /// environment has FORETRACE_SANITIZED_PROGRAM, that one: ./test.sh has a build beside this one.
   Ran run(const std::string& command) const;
+  Ran run_with(const std::filesystem::path& foretrace, const std::string& command) const;
   void write(const std::string& name, const std::string& text) const;
 
  private:
   std::filesystem::path path_;
 };
+
+/// What `run` runs. Throws when it is not there.
+std::filesystem::path tested_program();
 
 std::string read_file(const std::filesystem::path& file);
 

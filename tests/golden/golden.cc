@@ -1,5 +1,7 @@
 #include "tests/golden/golden.h"
 
+#include <fstream>
+
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/data_directory.h"
 
@@ -14,6 +16,16 @@ fs::path golden_of(const Shipped& scenario) {
 }
 
 Recorded recorded_in(const fs::path& run) { return record(read_timeline(run / kPredictedFile)); }
+
+void rewrite_golden(const Shipped& scenario, const Recorded& now) {
+  const fs::path file = golden_of(scenario);
+  fs::create_directories(file.parent_path());
+  std::ofstream out;
+  out.exceptions(std::ios::failbit | std::ios::badbit);
+  out.open(file, std::ios::binary);
+  out << "# foretrace simulate " << scenario.file << " --machine " << scenario.machine << "\n"
+      << to_text(now);
+}
 
 std::string difference_from_golden(const Shipped& scenario, const Recorded& now) {
   const fs::path file = golden_of(scenario);

@@ -1,6 +1,10 @@
-// Every scenario file of the repository, through the command line.
+// Every scenario file of the repository, through the command line, against its golden. A golden moves
+// only together with a commit message that says why.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
+#include "scenarios/text/data_directory.h"
 #include "tests/golden/golden.h"
 
 namespace foretrace::test {
@@ -8,11 +12,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// The sanitized program, where ./test.sh has built one beside this; with --all it runs them all.
+fs::path twin(const Shipped& scenario) {
+  const char* const sanitized = std::getenv("FORETRACE_SANITIZED_TWIN");
+  const bool is_conformance = scenario.file.starts_with("scenarios/conformance/");
+  return sanitized == nullptr || is_conformance ? tested_program() : sanitized;
+}
+
 class ShippedScenario : public testing::TestWithParam<Shipped> {
  protected:
-  void simulate_into(const std::string& run, const std::string& more = {}) {
-    simulated_ = scratch_.run("foretrace simulate " + GetParam().file + " --machine " +
-                              GetParam().machine + " -o " + run + more);
+  void simulate_into(const std::string& run, const std::string& more = {},
+                     const fs::path& program = tested_program()) {
+    simulated_ = scratch_.run_with(program, "foretrace simulate " + GetParam().file +
+                                                " --machine " + GetParam().machine + " -o " + run +
+                                                more);
     ASSERT_EQ(simulated_.exit_code, GetParam().exit_code()) << simulated_.err;
   }
   void expect_it_keeps_what_it_states(const std::string& run) const {
@@ -53,13 +66,27 @@ TEST_P(ShippedScenario, PassesCheckUnlessItHangsAndWarnsExactlyWhenItShould) {
   EXPECT_EQ(!check.err.empty(), GetParam().warns) << check.err;
 }
 
+TEST(Goldens, HaveAScenarioEach) {
+  for (const auto& entry : fs::recursive_directory_iterator{goldens()}) {
+    if (entry.path().extension() != ".txt" || entry.path().filename() == "CMakeLists.txt") continue;
+    const fs::path scenario =
+        fs::path{"scenarios"} / fs::relative(entry.path(), goldens()).replace_extension(".yaml");
+    EXPECT_TRUE(fs::exists(data_directory() / scenario)) << entry.path();
+  }
+}
+
 /// One test, since each program that is started costs as much as most of these simulations.
 TEST_P(ShippedScenario, IsTheSameTwiceItsGoldenAndAtBothFidelitiesWhatItStates) {
   simulate_into("flow");
   const std::string who_waits = simulated_.err;
-  EXPECT_EQ(difference_from_golden(GetParam(), recorded_in(scratch_.path() / "flow")), "");
+  const Recorded now = recorded_in(scratch_.path() / "flow");
+  if (std::getenv("FORETRACE_REWRITE_GOLDENS") != nullptr) {
+    rewrite_golden(GetParam(), now);
+    return;
+  }
+  EXPECT_EQ(difference_from_golden(GetParam(), now), "");
   expect_it_keeps_what_it_states("flow");
-  simulate_into("again");
+  simulate_into("again", {}, twin(GetParam()));
   expect_same_bytes("flow", "again");
   simulate_into("chunk", " --fidelity chunk");
   if (GetParam().hangs) {
