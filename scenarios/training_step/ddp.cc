@@ -6,6 +6,7 @@
 // parameters gathered in the next step's first forward pass.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -15,6 +16,11 @@ namespace foretrace::training {
 namespace {
 
 constexpr std::int64_t kFirstBucket = 1LL << 20;  // bytes; kDefaultFirstBucketBytes
+constexpr std::int64_t kBucket = 25LL << 20;      // bytes; DistributedDataParallel's bucket_cap_mb
+// Parameters; bucket_size of Megatron-Core's DistributedDataParallelConfig: 40 million, or a million
+// for each replica where that is more.
+constexpr std::int64_t kCoreBucket = 40'000'000;
+constexpr std::int64_t kCoreBucketOfARank = 1'000'000;
 
 class Replicas : public Layout {
  public:
@@ -129,7 +135,13 @@ class Replicas : public Layout {
     share.filled += elements * width_;
     share.seen += elements;
     const bool is_first = !step_.is_megatron_core() && share.seen * width_ == share.filled;
-    if (share.filled >= (is_first ? kFirstBucket : step_.bucket_bytes)) reduce(share);
+    if (share.filled >= (is_first ? kFirstBucket : bucket_bytes(share))) reduce(share);
+  }
+
+  std::int64_t bucket_bytes(const Share& share) const {
+    if (step_.bucket_bytes > 0) return step_.bucket_bytes;
+    if (!step_.is_megatron_core()) return kBucket;
+    return std::max(kCoreBucket, kCoreBucketOfARank * share.ranks) * width_;
   }
 
   void reduce(Share& share) {

@@ -67,9 +67,9 @@ struct TrainingStep {
   Schedule schedule = Schedule::OneForwardOneBackward;
   bool flash_attention = true;  ///< else two products with a softmax between them
   OptimizerKernel optimizer = OptimizerKernel::Fused;
-  std::int64_t bucket_bytes = 25LL << 20;  ///< DDP's
-  bool bucket_views = false;               ///< gradients lie in the buckets
-  bool reduce_every_pass = false;          ///< accumulation without no_sync, DDP and FSDP
+  std::int64_t bucket_bytes = 0;   ///< DDP's; 0: the framework's own
+  bool bucket_views = false;       ///< gradients lie in the buckets
+  bool reduce_every_pass = false;  ///< accumulation without no_sync, DDP and FSDP
   ExpertProducts expert_products = ExpertProducts::Grouped;
   double expert_load = 1;     ///< rows of the fullest process's experts over their even share
   bool has_capacity = false;  ///< that is what everybody pads to: the host need not know

@@ -93,9 +93,6 @@ std::string describe_megatron(const CsvLine& line, training::TrainingStep& step)
   step.model.vocab = (step.model.vocab + rows - 1) / rows * rows;
   step.passes = std::max<std::int64_t>(
       1, whole_number(line, "global_batch") / (step.micro_batch * step.data));
-  // Buckets of 40 million parameters (DistributedDataParallelConfig).
-  constexpr std::int64_t kOfABucket = 40'000'000;
-  step.bucket_bytes = kOfABucket * (step.float32_reduce ? 4 : 2);
   return what_does_not_divide(step, whole_number(line, "gpus"));
 }
 

@@ -114,6 +114,21 @@ TEST(TrainingStepExpansion, ReducesInBucketsAndWaitsForAll) {
   EXPECT_EQ(count(program_of(step), "nccl_all_reduce"), 2u) << "the first one is small";
 }
 
+TEST(TrainingStepExpansion, HasLargerBucketsForMoreReplicasAsMegatronCore) {
+  TrainingStep step = small_step();
+  step.framework = Framework::MegatronCore;
+  step.model = llama(4, 4096, 32, 8, 14336, 1000);
+  step.sharding = Sharding::Zero1;
+  const auto buckets = [&](std::int64_t replicas) {
+    step.data = replicas;
+    return count(program_of(step), "nccl_reduce_scatter");
+  };
+  // 4 times 218 million parameters; products of up to 117 million.
+  EXPECT_EQ(buckets(40), buckets(2)) << "40 million";
+  EXPECT_GE(buckets(2), 8u);
+  EXPECT_LE(buckets(400), 3u) << "400 million";
+}
+
 TEST(TrainingStepExpansion, GathersEachGroupTwiceAndScattersItOnceWithFsdp) {
   TrainingStep step = small_step();
   step.data = 2;
