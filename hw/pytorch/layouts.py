@@ -61,7 +61,7 @@ def with_tensor_parallel(model, c, device):
             "head": ColwiseParallel(input_layouts=between,
                                     output_layouts=Shard(-1) if c.loss_parallel else Replicate(),
                                     use_local_output=not c.loss_parallel)}
-    block = {name: ColwiseParallel() for name in ("attention.q", "attention.k", "attention.v",
+    block = {name: ColwiseParallel() for name in ("attention.q", "attention.k", "attention.v", "attention.qkv",
                                                   "ffn.gate", "ffn.up")}
     block |= {name: RowwiseParallel(output_layouts=between) for name in ("attention.out", "ffn.down")}
     if c.sequence_parallel:
@@ -69,6 +69,8 @@ def with_tensor_parallel(model, c, device):
         for part in ("attention", "ffn"):
             block[f"{part}_norm"] = SequenceParallel()
             block[part] = PrepareModuleInput(input_layouts=(Shard(1),), desired_input_layouts=(Replicate(),))
+        # Learned positions are added to a rank's share of the sequence. Each rank trains its own rows.
+        model.place = model.place.chunk(c.ranks)[mesh.get_local_rank()]
     for layer in model.layers:
         parallelize_module(layer, mesh, block)
     return parallelize_module(model, mesh, plan)
