@@ -64,11 +64,29 @@ bool travels_with_the_call(Reading& read, const Copy& copy) {
   return copy.route == Route::PageableToDevice && copy.size <= read.size(SmallPageableLimit);
 }
 
+namespace {
+
+Param pageable_upload_rate(const Copy& copy) {
+  if (copy.from_core) return PageableH2dCore;
+  return copy.from_cache ? PageableH2dCached : PageableH2dBandwidth;
+}
+
+}  // namespace
+
+Bytes staged_during_the_call(Reading& read, const Copy& copy) {
+  const bool known = copy.route == Route::PageableToDevice && read.has(StagedUpload);
+  if (!known || travels_with_the_call(read, copy)) return {};
+  return std::min(copy.size, read.size(StagedUpload));
+}
+
 Duration copy_call_time(Reading& read, const Call& call, const Copy& copy) {
   const Duration time = call_time(read, call);
   if (copy.route == Route::HostToHost) {  // the driver's own memcpy
     const bool cached = copy.from_cache && read.has(HostCopyCached);
     return time + at_rate(copy.size, read.rate(cached ? HostCopyCached : HostCopyBandwidth));
+  }
+  if (copy.staged.count > 0) {
+    return time + at_rate(copy.staged, read.rate(pageable_upload_rate(copy)));
   }
   if (!travels_with_the_call(read, copy)) return time;
   // The same 64 KiB again and again: 7 to 9 us a call (tests/hw/causes, upload_async_64KiB).
@@ -83,11 +101,13 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       return {read.time(H2dLatency), copy.size, H2dBandwidth};
     case Route::DeviceToPinned:
       return {read.time(D2hLatency), copy.size, D2hBandwidth};
-    case Route::PageableToDevice:
-      return {read.time(H2dLatency), copy.size,
-              copy.from_core    ? PageableH2dCore
-              : copy.from_cache ? PageableH2dCached
-                                : PageableH2dBandwidth};
+    case Route::PageableToDevice: {
+      const Duration latency = read.time(H2dLatency);
+      if (copy.staged.count == 0) return {latency, copy.size, pageable_upload_rate(copy)};
+      if (copy.staged == copy.size) return {latency, copy.size, H2dBandwidth};
+      return {latency + at_rate(copy.staged, read.rate(H2dBandwidth)), copy.size - copy.staged,
+              pageable_upload_rate(copy)};
+    }
     case Route::PeerDirect:
       return {read.time(P2pLatency), copy.size, P2pShare};
     case Route::PeerStaged:

@@ -25,6 +25,7 @@ struct Copy {
   bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
   bool from_core = false;   ///< and small enough for the own cache of the core that copies
   bool to_fresh = false;    ///< into pageable memory whose pages were never touched
+  Bytes staged{};           ///< the driver has this much in its own memory before the copy begins
 };
 
 /// How copies have used some host memory lately.
@@ -52,6 +53,10 @@ Duration copy_call_time(Reading& read, const Call& call, const Copy& copy);
 
 /// The parameter that `copy_call_time` has for a call of its own.
 Param copy_call(Route route);
+
+/// How much of an upload from pageable memory the driver stages during the call, behind a busy
+/// stream: all of it up to a limit, then nobody waits for the copy.
+Bytes staged_during_the_call(Reading& read, const Copy& copy);
 
 /// Up to here a copy from pageable memory travels in the command stream: the host does not wait.
 bool travels_with_the_call(Reading& read, const Copy& copy);

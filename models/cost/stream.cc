@@ -24,8 +24,8 @@ Duration launch_latency(Reading& read, Entry entry) {
 
 namespace {
 
-/// Between two engines: one polls for what the other has done, and how soon it looks is chance. A pair
-/// of queued copies takes 9 or 17 us, time and again (tests/hw/causes/small_copies.yaml).
+/// Between two engines: one polls for what the other has done, and how soon it looks is chance. A
+/// pair of queued copies takes 9 or 17 us, time and again (tests/hw/causes/small_copies.yaml).
 Duration switch_time(Reading& read, const Neighbours& neighbours) {
   const bool small = read.has(Param::SmallCopySwitch) && read.has(Param::SmallCopyLimit) &&
                      neighbours.copied <= read.size(Param::SmallCopyLimit);
@@ -33,14 +33,16 @@ Duration switch_time(Reading& read, const Neighbours& neighbours) {
     return read.time(small ? Param::SmallCopySwitch : Param::CopySwitch);
   }
   // The engine of the stream's kernels takes small uploads itself.
-  const bool one_engine = small && neighbours.upload && !neighbours.other_engine;
+  const bool one_engine =
+      (small || neighbours.in_stream) && neighbours.upload && !neighbours.other_engine;
   return read.time(one_engine ? Param::CopyGap : Param::CopyAfterKernel);
 }
 
 }  // namespace
 
 Duration gap(Reading& read, const Neighbours& neighbours) {
-  const auto [before, next, in_graph, event_between, other_engine, upload, copied] = neighbours;
+  const auto [before, next, in_graph, event_between, other_engine, upload, copied, in_stream] =
+      neighbours;
   if (before == Before::Nothing) return Duration{0};
   if (before == Before::HostFunction) {
     const bool follows = next == Entry::HostFunction;  // the driver's thread runs both

@@ -22,8 +22,8 @@ enum class Before : std::uint8_t {
   Nccl,
   Copy,
   HostFunction,
-  Event,          ///< it was held up by another stream's event
-  PlainEvent,     ///< the same, and the event takes no time stamp
+  Event,              ///< it was held up by another stream's event
+  PlainEvent,         ///< the same, and the event takes no time stamp
   EventAfterCopy,     ///< the same, and what that stream did last was a copy
   EventAfterPeerCopy  ///< the same, the copy was one between GPUs, and the stream is on another one
 };
@@ -37,6 +37,7 @@ struct Neighbours {
   bool other_engine = false;   ///< both are copies, but not of one engine
   bool upload = false;         ///< one of the two is a copy from the host to the device
   Bytes copied{};              ///< by the copy of the two, or by the larger one
+  bool in_stream = false;  ///< one of the two is a copy that travels among the stream's commands
 };
 
 /// What the hardware needs between the two: from the one's end to the other's begin, when that was

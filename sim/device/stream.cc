@@ -165,12 +165,13 @@ Duration StreamQueue::gap_before(const Work& work) const {
   const auto add = [&](const PreviousCopy& copy) {
     neighbours.upload |= copy.engine == CopyEngineKind::HostToDevice;
     neighbours.copied = std::max(neighbours.copied, copy.size);
+    neighbours.in_stream |= copy.in_stream;
   };
   if (previous_ == cost::Before::Copy) add(previous_copy_);
   if (const auto* copy = std::get_if<CopyWork>(&work.what)) {
     neighbours.other_engine =
         previous_ == cost::Before::Copy && copy->engine != previous_copy_.engine;
-    add({copy->engine, copy->size});
+    add({copy->engine, copy->size, copy->in_stream});
   }
   return cost::gap(read, neighbours);
 }
@@ -297,7 +298,7 @@ void StreamQueue::finish(cost::Before what) {
   const auto* copy = std::get_if<CopyWork>(&work.what);
   const auto engine = copy != nullptr ? static_cast<std::uint32_t>(copy->engine) : 0;
   previous_ = what;
-  if (copy != nullptr) previous_copy_ = {copy->engine, copy->size};
+  if (copy != nullptr) previous_copy_ = {copy->engine, copy->size, copy->in_stream};
   event_between_ = false;
   ready_ = engine_.now();
   state_ = State::Idle;
@@ -323,8 +324,7 @@ void StreamQueue::pop() {
 void StreamQueue::complete_ticket(Ticket& ticket) {
   ticket.done = true;
   ticket.after_copy = previous_ == cost::Before::Copy;
-  ticket.after_peer_copy =
-      ticket.after_copy && previous_copy_.engine == CopyEngineKind::PeerToPeer;
+  ticket.after_peer_copy = ticket.after_copy && previous_copy_.engine == CopyEngineKind::PeerToPeer;
   ticket.when = engine_.now();
   for (Waiter* waiter : std::exchange(ticket.waiters, {})) waiter->wake();
 }

@@ -69,9 +69,19 @@ class StreamQueue final : Handler,
   /// Whether it was given work that the host does not know to have ended.
   bool has_unseen_work() const { return last_work_ > seen_; }
 
+  /// The last entry so far is an upload that goes on while the host stages it.
+  void flows() { flowing_ = issued_; }
+  /// And nothing else is to be done.
+  bool only_flows() const { return flowing_ == issued_ && pending() <= 1 && !waits_for_peers(); }
+  /// The last entry so far is an upload that the host has staged.
+  void staged() { staged_ = issued_; }
+  /// The entry that such uploads have got to.
+  std::uint64_t last_staged() const { return staged_; }
   /// Wakes `waiter` once `count` entries have completed. Only when they have not yet.
   void wait_for_count(std::uint64_t count, Waiter& waiter);
 
+  /// It has work, or its next entry waits for other streams'.
+  bool is_busy() const { return pending() > 0 || waits_for_peers(); }
   /// A legacy default stream whose next entry would wait for blocking streams.
   bool waits_for_peers() const;
 
@@ -89,6 +99,7 @@ class StreamQueue final : Handler,
   struct PreviousCopy {
     CopyEngineKind engine{};
     Bytes size{};
+    bool in_stream = false;
   };
   enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
   enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
@@ -143,6 +154,7 @@ class StreamQueue final : Handler,
   std::uint64_t completed_ = 0;
   std::uint64_t last_work_ = 0;  ///< the last entry that is more than an event or a place in order
   std::uint64_t seen_ = 0;
+  std::uint64_t staged_ = 0, flowing_ = 0;
   std::vector<std::pair<std::uint64_t, Waiter*>> waiters_;
 };
 

@@ -30,9 +30,9 @@ struct Execution {
 /// was the latest when they were called, as CUDA does, not to the event.
 struct Ticket {
   bool done = false;
-  bool after_copy = false;  ///< what it waited for was a copy
+  bool after_copy = false;       ///< what it waited for was a copy
   bool after_peer_copy = false;  ///< and one between GPUs
-  bool timed = true;        ///< it takes a time stamp
+  bool timed = true;             ///< it takes a time stamp
   TimePoint when{};
   Execution record;
   StreamQueue* stream{};      ///< where it was recorded
@@ -71,6 +71,7 @@ struct CopyWork {
   PathId path;
   ChunkRoute chunks;
   Bytes size;
+  bool in_stream = false;    ///< travels among the stream's commands
   Duration latency;          ///< fixed part, before the bytes flow
   std::uint32_t detail = 0;  ///< of its span
 };

@@ -90,6 +90,7 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
   CopyWork work;
   work.size = engine.bytes;
   work.latency = engine.latency;
+  work.in_stream = cost::travels_with_the_call(read, copy);
   work.detail = device_detail([&](Reading& again) { return cost::copy_time(again, copy); });
   switch (copy.route) {
     case cost::Route::PinnedToDevice:
@@ -132,13 +133,15 @@ void HostThread::touched(BufferId id, Bytes size, bool by_reading) {
   process_.host_bytes_touched += size.count;
 }
 
-/// The driver moves the data through its own pinned memory, and the host is part of it: a small
-/// copy to the device travels in the command stream, everything else returns when it has ended.
+/// The driver moves the data through its own pinned memory, and the host is part of it.
 void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
                                Bytes size, bool to_device, bool synchronous) {
+  if (to_device && !synchronous && capture_ == nullptr) {
+    staged_upload(queue, host, device, size);
+    return;
+  }
   // cudaMemcpy from pageable memory waits for its stream before it touches the data.
-  const bool stream_is_busy = queue.pending() > 0 || queue.waits_for_peers();
-  if (synchronous && to_device && stream_is_busy) {
+  if (synchronous && to_device && queue.is_busy()) {
     if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
     wait_for_stream(queue);
     retry_ = true;
@@ -149,8 +152,6 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
   const BufferId id = host.resolve(variables_);
   if (to_device) {
     copy.from_cache = read_from_cache(id, size);
-    Reading read{machine_};
-    copy.from_core = copy.from_cache && !synchronous && cost::is_in_core(read, size);
   } else {
     copy.to_fresh = buffer(host).memory == MemoryKind::FreshPageable;
     touched(id, size, false);
@@ -162,11 +163,52 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
   Reading read{machine_};
   if (cost::travels_with_the_call(read, copy)) {
     take(call);
-    return;
+  } else {
+    block_for_copy(queue, call);
   }
+}
+
+void HostThread::block_for_copy(StreamQueue& queue, Priced call) {
   wait_for_stream(queue);
   block(call, cost::Wait::Device,
         fmt::format("the pageable copy on stream {} to end", queue.declared().name));
+}
+
+/// A small upload travels in the command stream. A larger one the driver takes into its own memory,
+/// piece by piece: on an idle stream each piece goes on at once; behind work all of it stays there,
+/// as far as there is room, and the stream's next upload waits until it has gone.
+void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
+                               Bytes size) {
+  const bool behind_work = queue.is_busy() && !queue.only_flows();
+  if (behind_work && queue.completed() < queue.last_staged()) {
+    wait_for_entry(queue, queue.last_staged(), "the end of a staged upload");
+    return;
+  }
+  Reading read{machine_};
+  cost::Copy copy{cost::Route::PageableToDevice, size};
+  copy.from_cache = read_from_cache(host.resolve(variables_), size);
+  copy.from_core = copy.from_cache && cost::is_in_core(read, size);
+  const Bytes staged = cost::staged_during_the_call(read, copy);
+  const bool has_room = staged.count > 0 && staged == size;
+  cost::Copy by_host = copy;
+  if (has_room || behind_work) by_host.staged = staged;
+  const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);
+  const Priced call =
+      price([&](Reading& reading) { return cost::copy_call_time(reading, made, by_host); },
+            made.is_first);
+  if (behind_work) {
+    push(queue, call.time, cost::Entry::Copy, copy_work(by_host, device, device));
+    if (has_room) queue.staged();
+  } else {
+    const Duration first = has_room ? cost::call_time(read, made) : call.time;
+    push(queue, first, cost::Entry::Copy, copy_work(copy, device, device));
+    if (has_room) queue.flows();
+  }
+  if (has_room || cost::travels_with_the_call(read, copy)) {
+    take(call);
+  } else {
+    block_for_copy(queue, call);
+  }
 }
 
 /// cudaMemset of host memory waits for the kernel that does it.

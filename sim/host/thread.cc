@@ -186,13 +186,17 @@ void HostThread::wait_for_stream(StreamQueue& stream) {
 bool HostThread::queue_full(StreamQueue& stream) {
   const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
   if (capture_ != nullptr || stream.pending() < depth) return false;
-  stream.wait_for_count(stream.issued() - depth + 1, *this);
+  wait_for_entry(stream, stream.issued() - depth + 1, "room in the full launch queue");
+  return true;
+}
+
+/// Then the call is made again.
+void HostThread::wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what) {
+  stream.wait_for_count(count, *this);
   pending_wakes_ = 1;
   waits_for_stream_ = &stream;
   retry_ = true;
-  block({}, Duration{0},
-        fmt::format("room in the full launch queue of stream {}", stream.declared().name));
-  return true;
+  block({}, Duration{0}, fmt::format("{} of stream {}", what, stream.declared().name));
 }
 
 cost::Call HostThread::begin_call(Param param) {

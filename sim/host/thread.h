@@ -119,6 +119,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// The call of CUDA; of NCCL's memory NCCL's, where the machine knows what it costs.
   Priced memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory);
   bool queue_full(StreamQueue& stream);
+  void wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what);
   /// Memory of a device is given back, or asked for: until it is cleared.
   void freed(std::uint32_t device, Bytes size);
   Duration until_cleared(std::uint32_t device) const;
@@ -148,6 +149,8 @@ class HostThread final : Handler, Waiter, ContextUser {
                    bool synchronous);
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,
                      bool to_device, bool synchronous);
+  void staged_upload(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size);
+  void block_for_copy(StreamQueue& stream, Priced call);
   CopyWork copy_work(const cost::Copy& copy, std::uint32_t from, std::uint32_t to);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
   /// Moves `amount` over `path`; the call under way returns after that and whatever else it began.
