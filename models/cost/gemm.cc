@@ -109,9 +109,14 @@ KernelCost by_choice(Reading& read, const Product& product) {
   // (tests/hw/causes/urgent_products.yaml).
   cost.fills_an_sm = family_of(shape) != products::Family::Half;
   double in_parts = 0;
+  double with_registers_left = 0;
   for (const products::Choice& choice : choices) {
+    if (choice.plan.tile_m * choice.plan.tile_n >= 256 * 128) with_registers_left += choice.chance;
     if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
+  // 53248 of an SM's 65536 (reports/measured/products, registers_per_thread): elementwise kernels
+  // began at once beside such a product (urgent_beside_busy_102 of blind round 11).
+  cost.leaves_a_block = family_of(shape) == products::Family::Float32 && with_registers_left > 0.5;
   if (in_parts > 0.5) {
     cost.kernels = 2;
     const bool known = choices.front().plan.split > 1 && !choices.front().plan.inside;

@@ -14,8 +14,11 @@ namespace foretrace::cost {
 /// be interrupted; without, its blocks are so many and so short that it takes and gives back SMs at
 /// any moment.
 struct KernelCost {
-  Duration alone;                   ///< on an idle GPU
-  std::uint32_t sms = 1;            ///< SMs it fills; fewer make it slower in proportion
+  Duration alone;         ///< on an idle GPU
+  std::uint32_t sms = 1;  ///< SMs it fills
+  /// From so many SMs on it is as fast as on all, since the memory holds it up; fewer make it
+  /// slower in proportion. 0: all that it fills.
+  std::uint32_t enough_sms = 0;
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   std::uint32_t blocks = 0;
   Duration block_time{};
@@ -25,9 +28,14 @@ struct KernelCost {
   bool keeps_its_sms = false;   ///< one block on each SM for all waves, whoever is more urgent
   bool waits_for_data = false;  ///< a memory-bound kernel
   Duration drain{};             ///< what a more urgent kernel waits for the end of a block
-  /// Its blocks take all registers of an SM: beside a memory-bound kernel, whose small blocks
-  /// follow each other on every SM, it begins when that one ends, however urgent it is.
+  /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
+  /// follow each other on every SM, and seldom does all of one become free.
+  Duration drain_of_all{};
   bool fills_an_sm = false;
+  bool leaves_room = false;  ///< on its SMs, for kernels of the driver
+  /// And for a block of a more urgent memory-bound kernel, which then takes twice as long.
+  bool leaves_a_block = false;
+  bool takes_no_sm = false;  ///< of those that kernels hold which leave room
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;

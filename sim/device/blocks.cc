@@ -17,12 +17,18 @@ std::uint32_t Device::held_sms() const {
 /// more urgent kernel.
 std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
   // Behind a float32 product that leaves 16 of 132 SMs for a quarter of its time, small nvjet
-  // kernels waited for its end; with 60 they did not (tests/hw/causes/behind_products.yaml).
-  constexpr double kScattered = 0.27;
-  if (kernel.cost.keeps_its_sms && !kernel.began && free_sms < kScattered * limits_.sms &&
-      std::ranges::any_of(jobs_, [&](const Job& job) {
-        return job.kernel->cost.blocks > 0 && !job.kernel->cost.keeps_its_sms &&
-               job.kernel->priority <= kernel.priority;
+  // kernels waited for its end, and for that of spins that leave 8; with 22 they did not
+  // (tests/hw/causes/behind_products.yaml, beside_spins.yaml).
+  // What follows at once takes the place of the one before; 15 us later it waits for the end again
+  // (urgent_beside_busy_104 of blind round 11).
+  constexpr double kScattered = 0.15;
+  constexpr Duration kAtOnce = std::chrono::microseconds{5};
+  const bool takes_over = left_together_ > 0 && engine_.now() <= left_at_ + kAtOnce;
+  if (kernel.cost.keeps_its_sms && !kernel.began && !takes_over &&
+      free_sms < kScattered * limits_.sms && std::ranges::any_of(jobs_, [&](const Job& job) {
+        const bool makes_way =
+            job.kernel->priority > kernel.priority && job.kernel->blocks_left > 0;
+        return job.kernel->cost.blocks > 0 && !job.kernel->cost.keeps_its_sms && !makes_way;
       })) {
     return 0;
   }
@@ -85,8 +91,16 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
 
 /// A kernel without blocks runs on whatever SMs are left over.
 std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
-  const std::uint32_t sms = std::min(free_sms, kernel.cost.sms);
+  std::uint32_t room = free_sms;
+  for (const Job& job : jobs_) {
+    const bool beside = kernel.cost.takes_no_sm && job.kernel->cost.leaves_room;
+    const bool between = kernel.cost.waits_for_data && job.kernel->cost.leaves_a_block &&
+                         job.kernel->priority > kernel.priority;
+    if (beside || between) room += job.sms;
+  }
+  const std::uint32_t sms = std::min(room, kernel.cost.sms);
   const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
+  if (job == jobs_.end() && sms > free_sms && !kernel.cost.takes_no_sm) kernel.cost.alone *= 2;
   if (job != jobs_.end()) {
     job->sms = sms;
   } else if (sms > 0) {
@@ -101,18 +115,19 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   return sms;
 }
 
-/// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it takes longer,
-/// by a block of that one whose place it gets, and by its own data, which wait in the same queues.
-void Device::wait_for_places(Kernel& kernel) const {
-  Duration drain{0};
+/// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it waits for a
+/// block of that one whose place it gets, and its own data wait as long in the same queues.
+Duration Device::wait_for_places(Kernel& kernel) const {
+  Duration wait{0};
+  if (kernel.held) return wait;
   for (const Job& job : jobs_) {
     if (job.kernel->priority <= kernel.priority) continue;
-    const Duration block = job.kernel->cost.drain;
-    const bool until_its_end = kernel.cost.fills_an_sm && block > Duration{0} && job.speed > 0;
-    drain = std::max(drain, until_its_end ? left(job) : block);
+    const cost::KernelCost& busy = job.kernel->cost;
+    const Duration block = kernel.cost.fills_an_sm ? busy.drain_of_all : busy.drain;
+    if (block > Duration{0} && job.speed > 0) wait = std::max(wait, std::min(block, left(job)));
   }
-  if (kernel.held || drain == Duration{0}) return;
-  kernel.cost.alone += kernel.cost.waits_for_data ? drain * 2 : drain;
+  if (kernel.cost.waits_for_data) kernel.cost.alone += wait;
+  return wait;
 }
 
 /// A more urgent kernel has come: the others' later waves go back to be given out in turn.

@@ -43,8 +43,17 @@ void Device::release(KernelOwner& owner) {
 }
 
 void Device::add(Kernel kernel) {
+  const Duration wait = wait_for_places(kernel);
+  if (wait == Duration{0}) {
+    place(kernel);
+    return;
+  }
+  waiting_.push_back({kernel, ++next_version_});
+  engine_.queue().at(engine_.now() + wait, *this, next_version_);
+}
+
+void Device::place(const Kernel& kernel) {
   shorten_waves(kernel.priority);
-  wait_for_places(kernel);
   const auto place = std::ranges::upper_bound(kernels_, kernel.priority, {},
                                               [](const auto& other) { return other->priority; });
   kernels_.insert(place, std::make_unique<Kernel>(kernel));
@@ -65,6 +74,10 @@ void Device::go_on(Kernel& kernel) {
 
 void Device::end(Kernel& kernel) {
   KernelOwner* owner = kernel.owner;
+  if (kernel.stays) {
+    left_together_ = kernel.cost.sms;
+    left_at_ = engine_.now();
+  }
   std::erase_if(kernels_, [&](const auto& other) { return other.get() == &kernel; });
   set_clock();
   if (!kernels_.empty()) share();
@@ -72,6 +85,13 @@ void Device::end(Kernel& kernel) {
 }
 
 void Device::fire(std::uint64_t version) {
+  const auto waits = std::ranges::find(waiting_, version, &Waiting::version);
+  if (waits != waiting_.end()) {
+    const Kernel kernel = waits->kernel;
+    waiting_.erase(waits);
+    place(kernel);
+    return;
+  }
   const auto at = std::ranges::find(jobs_, version, &Job::version);
   if (at == jobs_.end()) return;  // its speed changed since: a later event ends it
   Kernel& kernel = *at->kernel;
@@ -103,10 +123,11 @@ void Device::share() {
     } else {
       given = give_share(*kernel, free_sms);
     }
-    free_sms -= given;
+    free_sms -= std::min(given, free_sms);
     const bool begins = kernel->held ? kernel->held_sms == kernel->cost.sms : kernel->running > 0;
     if (begins && !std::exchange(kernel->began, true)) begun.push_back(kernel->owner);
   }
+  left_together_ = std::min(left_together_, free_sms);
   if (!begun.empty()) set_clock();
   share_memory_bandwidth();
   for (KernelOwner* owner : begun) owner->kernel_began();
@@ -126,9 +147,20 @@ void Device::set_clock() {
   }
 }
 
+/// As far as SMs decide. Those that NCCL holds use as much of the memory as any other.
+double Device::speed_of(const Job& job) const {
+  const cost::KernelCost& cost = job.kernel->cost;
+  if (cost.blocks > 0) return 1;
+  const std::uint32_t all = std::max(1U, cost.sms);
+  const std::uint32_t enough = cost.enough_sms > 0 ? cost.enough_sms : all;
+  const double beside_nccl = static_cast<double>(limits_.sms - held_sms()) / all;
+  return std::min(1.0, static_cast<double>(job.sms) / enough) * std::min(1.0, beside_nccl);
+}
+
 /// Bytes per second of device memory at full speed on the SMs it has.
 double Device::demand(const Job& job) const {
   const cost::KernelCost& cost = job.kernel->cost;
+  if (cost.blocks == 0) return cost.hbm_bytes_per_second * speed_of(job);
   return cost.hbm_bytes_per_second * job.sms / std::max(1U, cost.sms);
 }
 
@@ -143,9 +175,7 @@ void Device::share_memory_bandwidth() {
   for (const auto& [wanted, job] : demands) {
     const double share = std::min(wanted, left / static_cast<double>(others--));
     left -= share;
-    const cost::KernelCost& cost = job->kernel->cost;
-    const double by_sms =
-        cost.blocks > 0 ? 1 : static_cast<double>(job->sms) / std::max(1U, cost.sms);
+    const double by_sms = speed_of(*job);
     update(*job, wanted > 0 ? by_sms * share / wanted : by_sms);
   }
   slow_nccl(1 - left / limits_.hbm_bytes_per_second);

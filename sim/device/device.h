@@ -99,6 +99,11 @@ class Device final : Handler {
     TimePoint since{};
     std::uint64_t version = 0;
   };
+  /// A kernel that will get its places.
+  struct Waiting {
+    Kernel kernel;
+    std::uint64_t version;
+  };
   struct CopyEngine {
     CopyOwner* busy = nullptr;
     Queue<CopyOwner*> waiting;
@@ -113,6 +118,7 @@ class Device final : Handler {
 
   void fire(std::uint64_t version) override;
   void add(Kernel kernel);
+  void place(const Kernel& kernel);
   void end(Kernel& kernel);
   void go_on(Kernel& kernel);
   void share();
@@ -123,7 +129,8 @@ class Device final : Handler {
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
   void shorten_waves(int priority);
-  void wait_for_places(Kernel& kernel) const;
+  Duration wait_for_places(Kernel& kernel) const;
+  double speed_of(const Job& job) const;
   void share_memory_bandwidth();
   void slow_down(Kernel& kernel) const;
   double slowness();
@@ -140,6 +147,9 @@ class Device final : Handler {
   Clock clock_;
   std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
   std::vector<Job> jobs_;
+  std::vector<Waiting> waiting_;
+  std::uint32_t left_together_ = 0;  ///< SMs that a kernel of clusters has left and nobody took
+  TimePoint left_at_{};
   std::uint64_t next_version_ = 0;
   std::uint64_t started_ = 0;  ///< kernels
   double memory_use_ = 0;      ///< that NCCL's link was set for
