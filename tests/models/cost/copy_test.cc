@@ -50,6 +50,23 @@ TEST(CopyTime, IsALatencyAndBytesOverTheSlowestOfItsLinks) {
   EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PinnedToDevice, Bytes{0}}), 2_us);
 }
 
+TEST(CopyTime, OfAStagedUploadIsThatOfPinnedMemory) {
+  Machine machine = copy_machine();
+  machine.set(StagedUpload, {3'000'000, 0, ParameterClass::Assumed, "", ""});
+  const Copy small{Route::PageableToDevice, Bytes{65'536}},
+      large{Route::PageableToDevice, Bytes{5'000'000}};
+  EXPECT_EQ(answer(copy_machine(), staged_during_the_call, large), Bytes{0}) << "not known there";
+  EXPECT_EQ(answer(machine, staged_during_the_call, small), Bytes{0}) << "travels with the call";
+  EXPECT_EQ(answer(machine, staged_during_the_call, large), Bytes{3'000'000});
+  Copy staged{Route::PageableToDevice, kMegabyte};
+  staged.staged = answer(machine, staged_during_the_call, staged);
+  EXPECT_EQ(answer(machine, copy_time, staged), 22_us);
+  EXPECT_EQ(answer(machine, copy_call_time, Call{.param = PageableH2dBase}, staged), 105_us);
+  Copy rest = large;
+  rest.staged = Bytes{3'000'000};
+  EXPECT_EQ(answer(machine, copy_time, rest), 262_us) << "2 + 60 us, then 2 MB at 10 GB/s";
+}
+
 TEST(CopyTime, OfPageableMemoryDependsOnWhereItsDataAre) {
   EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PageableToDevice, kMegabyte}), 102_us);
   EXPECT_EQ(answer(copy_machine(), copy_time,

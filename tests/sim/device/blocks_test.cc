@@ -81,12 +81,110 @@ TEST_F(BlocksOfKernels, InTurnMakeWayForAMoreUrgentKernelAfterTheirWave) {
 }
 
 TEST_F(BlocksOfKernels, OfClustersNeedMoreThanAFewScatteredSms) {
-  starts.at(0_us, large, product(18, false));  // leaves two SMs in its second wave
+  starts.at(0_us, large, product(19, false));  // leaves an SM in its second wave
   starts.at(1_us, small, product(1, true));
   starts.at(1_us, next, product(1, false));
   engine.run();
   EXPECT_EQ(next.began, 10);
-  EXPECT_EQ(small.began, 20) << "two of ten SMs are hardly beside each other";
+  EXPECT_EQ(small.began, 20) << "one of ten SMs is beside no other";
+}
+
+TEST_F(BlocksOfKernels, OfClustersRunOnTwoOfTenSms) {
+  starts.at(0_us, large, product(18, false));
+  starts.at(1_us, small, product(1, true));
+  engine.run();
+  EXPECT_EQ(small.began, 10);
+}
+
+TEST_F(BlocksOfKernels, OfUrgentClustersWaitForOnesThatHaveAllBegun) {
+  starts.at(0_us, large, product(9, false));
+  starts.at(1_us, small, product(1, true), -5);
+  engine.run();
+  EXPECT_EQ(small.began, 10) << "nobody has to make way";
+}
+
+TEST_F(BlocksOfKernels, OfClustersTakeThePlaceOfTheOneBefore) {
+  starts.at(0_us, small, product(1, true));
+  starts.at(1_us, large, product(9, false));
+  starts.at(10_us, next, product(1, true));
+  engine.run();
+  EXPECT_EQ(next.began, 10) << "where the first one was until then";
+}
+
+/// Takes 10 us on all SMs, and as long on four.
+cost::KernelCost memory_bound() {
+  cost::KernelCost cost;
+  cost.alone = 10_us;
+  cost.sms = 10;
+  cost.enough_sms = 4;
+  cost.waits_for_data = true;
+  return cost;
+}
+
+TEST_F(BlocksOfKernels, LeaveEnoughSmsForAMemoryBoundKernel) {
+  starts.at(0_us, large, product(6, false));
+  starts.at(0_us, small, memory_bound());
+  engine.run();
+  EXPECT_EQ(small.ended, 10);
+}
+
+TEST_F(BlocksOfKernels, LeaveTooFewSmsForAMemoryBoundKernel) {
+  starts.at(0_us, large, product(8, false));
+  starts.at(0_us, small, memory_bound());
+  engine.run();
+  EXPECT_EQ(small.ended, 15) << "half of its work in 10 us on two SMs, the other half in 5 on all";
+}
+
+TEST_F(BlocksOfKernels, OfNcclTakeTheirShareOfTheMemoryOnce) {
+  cost::KernelCost all = memory_bound();
+  all.enough_sms = 0;
+  device.occupy(next, 2, 0);
+  starts.at(0_us, small, memory_bound());
+  starts.at(20_us, large, all);
+  engine.run();
+  EXPECT_EQ(small.ended, 12.5) << "on eight of ten SMs, though four would be enough";
+  EXPECT_EQ(large.ended, 32.5);
+}
+
+TEST_F(BlocksOfKernels, LeaveRoomForKernelsOfTheDriver) {
+  cost::KernelCost spin = product(10, false);
+  spin.leaves_room = true;
+  cost::KernelCost memset = memory_bound();
+  memset.takes_no_sm = true;
+  starts.at(0_us, large, spin);
+  starts.at(1_us, small, memset);
+  engine.run();
+  EXPECT_EQ(small.began, 1);
+  EXPECT_EQ(small.ended, 11);
+}
+
+TEST_F(BlocksOfKernels, LeaveABlockForAnUrgentMemoryBoundKernelOnly) {
+  cost::KernelCost with_registers_left = product(10, false);
+  with_registers_left.leaves_a_block = true;
+  starts.at(0_us, large, with_registers_left);
+  starts.at(1_us, small, memory_bound(), -5);
+  starts.at(1_us, next, memory_bound());
+  engine.run();
+  EXPECT_EQ(small.began, 1);
+  EXPECT_EQ(small.ended, 21) << "it takes twice as long";
+  EXPECT_GE(next.began, 10);
+}
+
+TEST_F(BlocksOfKernels, AreWaitedForWithoutHoldingAnSm) {
+  cost::KernelCost busy = memory_bound();
+  busy.alone = 100_us;
+  busy.drain = 5_us;
+  busy.drain_of_all = 40_us;
+  cost::KernelCost urgent = product(1, false);
+  cost::KernelCost whole = product(1, false);
+  whole.fills_an_sm = true;
+  starts.at(0_us, large, busy);
+  starts.at(1_us, small, urgent, -5);
+  starts.at(1_us, next, whole, -5);
+  engine.run();
+  EXPECT_EQ(small.began, 6);
+  EXPECT_EQ(next.began, 41);
+  EXPECT_EQ(large.ended, 100) << "nine SMs are enough for it";
 }
 
 TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {

@@ -46,6 +46,55 @@ threads:
       << "the host copies 10 us and does not wait for the kernel";
 }
 
+Machine staging() {
+  Machine machine = unit_machine();
+  ParamValue size = machine.get(Param::StagedUpload);
+  size.value = 200'000;
+  machine.set(Param::StagedUpload, size);
+  return machine;
+}
+
+TEST(MemcpyAsync, FromPageableMemoryIsStagedBehindAKernelAndTheNextOneWaitsForIt) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - spin: {stream: a, duration: 500us}
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 100000B}
+    - memcpy_async: {id: d, stream: a, src: pageable, dst: x(1), size: 100000B}
+)",
+                             staging());
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 101) << "as long as the host copies";
+  EXPECT_EQ(us(device_spans(t, "c")[0].begin_ns), 502) << "the kernel runs from 2 on";
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 602);
+  EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 702) << "100 us behind it";
+}
+
+TEST(MemcpyAsync, OfMoreThanTheDriverStagesHoldsTheHostUntilTheCopyHasEnded) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - spin: {stream: a, duration: 500us}
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 300000B}
+)",
+                             staging());
+  // 200 kB are staged by 201 us; behind the kernel they take 200 us, and the rest 100.
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 802);
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 803);
+}
+
+TEST(MemcpyAsync, FromPageableMemoryOnAnIdleStreamGoesOnWhileTheHostStagesIt) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 100000B}
+    - memcpy_async: {id: d, stream: a, src: pageable, dst: x(1), size: 100000B}
+)",
+                             staging());
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 100);
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 101);
+  EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 200) << "it waits for nothing";
+}
+
 TEST(CopyEngine, RunsOneHostToDeviceCopyAtATime) {
   const Timeline t = predict(kObjects + R"(
 threads:
