@@ -43,6 +43,10 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   if (missing > bytes / 2 && read.has(Param::SaturatedBlock)) {
     cost.drain = std::min(cost.alone, read.time(Param::SaturatedBlock));
     cost.drain_of_all = cost.drain;
+    // Small kernels of another stream run one or two between memory-bound ones of 37 to 184 us
+    // (urgent_beside_busy_105 of blind rounds 11 and 12).
+    constexpr Duration kLastBlocks = std::chrono::microseconds{3};
+    cost.last_blocks = std::min(cost.drain, kLastBlocks);
     if (read.has(Param::SaturatedSm)) {
       cost.drain_of_all = std::min(cost.alone, read.time(Param::SaturatedSm));
     }

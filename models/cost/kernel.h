@@ -31,6 +31,8 @@ struct KernelCost {
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
   /// follow each other on every SM, and seldom does all of one become free.
   Duration drain_of_all{};
+  /// So long before its end all of its blocks have begun, and other memory-bound ones find room.
+  Duration last_blocks{};
   bool fills_an_sm = false;
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver
   /// And for a block of a more urgent memory-bound kernel, which then takes twice as long.

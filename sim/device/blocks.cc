@@ -89,6 +89,12 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
   return sms;
 }
 
+/// All blocks of a memory-bound kernel have begun: what it has runs on, and others may begin.
+bool Device::in_last_blocks(const Job& job) const {
+  const Duration last = job.kernel->cost.last_blocks;
+  return last > Duration{0} && job.speed > 0 && left(job) <= last;
+}
+
 /// A kernel without blocks runs on whatever SMs are left over.
 std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   std::uint32_t room = free_sms;
@@ -102,6 +108,7 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
   if (job == jobs_.end() && sms > free_sms && !kernel.cost.takes_no_sm) kernel.cost.alone *= 2;
   if (job != jobs_.end()) {
+    if (in_last_blocks(*job)) return 0;
     job->sms = sms;
   } else if (sms > 0) {
     slow_down(kernel);

@@ -85,6 +85,10 @@ void Device::end(Kernel& kernel) {
 }
 
 void Device::fire(std::uint64_t version) {
+  if (version == kLookAgain) {
+    if (!jobs_.empty()) share();
+    return;
+  }
   const auto waits = std::ranges::find(waiting_, version, &Waiting::version);
   if (waits != waiting_.end()) {
     const Kernel kernel = waits->kernel;
@@ -112,14 +116,19 @@ void Device::share() {
     if (job.kernel->cost.blocks > 0) free_sms -= job.sms;
   }
   free_sms -= held_sms();
+  std::uint32_t in_use = 0;  // by last blocks, which leave some room
+  for (const Job& job : jobs_) {
+    if (in_last_blocks(job)) in_use += job.sms;
+  }
   std::vector<KernelOwner*> begun;
   for (const auto& kernel : kernels_) {
+    const std::uint32_t whole_sms = free_sms - std::min(in_use, free_sms);
     std::uint32_t given = 0;
     if (kernel->held) {
-      given = std::min(free_sms, kernel->cost.sms - kernel->held_sms);
+      given = std::min(whole_sms, kernel->cost.sms - kernel->held_sms);
       kernel->held_sms += given;
     } else if (kernel->cost.blocks > 0) {
-      given = give_blocks(*kernel, free_sms);
+      given = give_blocks(*kernel, whole_sms);
     } else {
       given = give_share(*kernel, free_sms);
     }
@@ -130,7 +139,23 @@ void Device::share() {
   left_together_ = std::min(left_together_, free_sms);
   if (!begun.empty()) set_clock();
   share_memory_bandwidth();
+  look_again_at_last_blocks();
   for (KernelOwner* owner : begun) owner->kernel_began();
+}
+
+/// Kernels that wait get SMs as soon as all blocks of a memory-bound one have begun.
+void Device::look_again_at_last_blocks() {
+  const bool somebody_waits =
+      std::ranges::any_of(kernels_, [](const auto& kernel) { return !kernel->began; });
+  if (!somebody_waits) return;
+  for (const Job& job : jobs_) {
+    if (job.kernel->cost.last_blocks == Duration{0} || job.speed <= 0 || in_last_blocks(job))
+      continue;
+    const TimePoint then = engine_.now() + left(job) - job.kernel->cost.last_blocks;
+    if (then == looks_again_) continue;
+    looks_again_ = then;
+    engine_.queue().at(then, *this, kLookAgain);
+  }
 }
 
 /// The kernel that would pull it down the most decides.

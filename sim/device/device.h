@@ -116,6 +116,7 @@ class Device final : Handler {
     CopyOwner& copy;
   };
 
+  static constexpr std::uint64_t kLookAgain = 0;  ///< no version
   void fire(std::uint64_t version) override;
   void add(Kernel kernel);
   void place(const Kernel& kernel);
@@ -128,6 +129,8 @@ class Device final : Handler {
   std::uint32_t give_to_stay(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
+  bool in_last_blocks(const Job& job) const;
+  void look_again_at_last_blocks();
   void shorten_waves(int priority);
   Duration wait_for_places(Kernel& kernel) const;
   double speed_of(const Job& job) const;
@@ -151,6 +154,7 @@ class Device final : Handler {
   std::uint32_t left_together_ = 0;  ///< SMs that a kernel of clusters has left and nobody took
   TimePoint left_at_{};
   std::uint64_t next_version_ = 0;
+  TimePoint looks_again_{};  ///< at the SMs that a kernel's last blocks leave
   std::uint64_t started_ = 0;  ///< kernels
   double memory_use_ = 0;      ///< that NCCL's link was set for
   std::vector<CopyEngine> copy_engines_;

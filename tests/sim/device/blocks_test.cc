@@ -170,6 +170,20 @@ TEST_F(BlocksOfKernels, LeaveABlockForAnUrgentMemoryBoundKernelOnly) {
   EXPECT_GE(next.began, 10);
 }
 
+TEST_F(BlocksOfKernels, ThatAreTheLastOfAMemoryBoundKernelLeaveRoomForAnother) {
+  cost::KernelCost first = memory_bound();
+  first.last_blocks = 3_us;
+  cost::KernelCost second = memory_bound();
+  second.alone = 1_us;
+  starts.at(0_us, large, first);
+  starts.at(1_us, small, second);
+  starts.at(1_us, next, product(1, false));
+  engine.run();
+  EXPECT_EQ(small.began, 7);
+  EXPECT_EQ(large.ended, 10);
+  EXPECT_EQ(next.began, 10) << "a tile takes a whole SM";
+}
+
 TEST_F(BlocksOfKernels, AreWaitedForWithoutHoldingAnSm) {
   cost::KernelCost busy = memory_bound();
   busy.alone = 100_us;
