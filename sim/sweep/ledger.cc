@@ -12,6 +12,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "sim/sweep/written_row.h"
 
 namespace foretrace::sweep {
 namespace {
@@ -47,19 +48,11 @@ Json head_of(const Sweep& sweep, std::size_t points) {
 }
 
 /// The number of the point that a line is the row of; none for what no sweep has written.
-std::optional<std::size_t> point_of(std::string_view line, std::size_t points) {
+std::optional<std::size_t> point_of(std::string_view line, std::size_t points, const Json& axes) {
   const Json row = Json::parse(line, nullptr, false);
-  if (!row.is_object() || !row.contains("point")) return {};
+  if (!is_written_row(row, axes) || !row.contains("point")) return {};
   const Json& point = row["point"];
   if (!point.is_number_unsigned() || point >= points) return {};
-  const Json regions = row.value("regions", Json::array());
-  for (const Json& region : regions) {
-    if (!region.is_object()) return {};
-    for (const char* of : {"us", "low_us", "high_us"}) {
-      if (!region.contains(of)) return {};
-    }
-    if (!region.contains("name") || !region["name"].is_string()) return {};
-  }
   return point.get<std::size_t>();
 }
 
@@ -68,6 +61,7 @@ std::optional<std::size_t> point_of(std::string_view line, std::size_t points) {
 std::size_t read_rows(const std::filesystem::path& file, const std::string& head,
                       std::size_t points, Rows& rows) {
   const std::string text = read_text_file(file, kLargestLedger);
+  const Json axes = Json::parse(head)["axes"];
   std::size_t whole = 0;
   while (whole < text.size()) {
     const std::size_t end = text.find('\n', whole);
@@ -75,7 +69,7 @@ std::size_t read_rows(const std::filesystem::path& file, const std::string& head
     const std::string line = text.substr(whole, end - whole);
     if (whole == 0 && line != head) break;
     if (whole > 0) {
-      const auto point = point_of(line, points);
+      const auto point = point_of(line, points, axes);
       if (!point) break;
       rows.emplace(*point, line);
     }

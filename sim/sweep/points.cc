@@ -16,7 +16,7 @@
 namespace foretrace::sweep {
 namespace {
 
-constexpr const char* kTooMany = "more values than a sweep may have points";
+const std::string kTooMany = fmt::format("more than {} values", kMostValues);
 
 [[noreturn]] void refuse(const std::string& flag, const std::string& text,
                          const std::string& problem) {
@@ -134,12 +134,12 @@ Axis parse_axis(Kind kind, const std::string& text, const std::string& flag) {
   for (const std::string& part : split(text.substr(equals + 1), ',')) {
     if (part.empty()) refuse(flag, text, "a value is missing");
     if (kind == Kind::Set && part.find("..") != std::string::npos) {
-      const Range range{flag, text, part, std::int64_t{kMostPoints} - std::ssize(axis.values)};
+      const Range range{flag, text, part, std::int64_t{kMostValues} - std::ssize(axis.values)};
       axis.values.insert(axis.values.end(), range.values().begin(), range.values().end());
     } else {
       axis.values.push_back(part);
     }
-    if (axis.values.size() > kMostPoints) refuse(flag, text, kTooMany);
+    if (axis.values.size() > kMostValues) refuse(flag, text, kTooMany);
   }
   return axis;
 }

@@ -33,6 +33,7 @@ struct Point {
   std::vector<std::string> what_ifs(const std::vector<Axis>& axes) const;
 };
 
+inline constexpr std::size_t kMostValues = 50'000;  ///< of an axis
 inline constexpr std::size_t kMostPoints = 1'000'000;
 
 /// The last axis varies fastest. Throws UsageError for an axis twice, and for more than

@@ -93,7 +93,9 @@ TEST(SweepCommand, KilledThreeTimesEndsWithTheSameFile) {
 TEST(SweepCommand, PredictsAgainWhatARowThatNoSweepWritesStandsFor) {
   const Scratch scratch;
   ASSERT_EQ(scratch.run(kSmallSweep + "-j 2 -o whole.jsonl").exit_code, 0);
-  for (const char* row : {R"({"point":"a"})", R"({"point":99})", R"({"point":0,"regions":[1]})"}) {
+  for (const char* row : {R"({"point":"a"})", R"({"point":99})", R"({"point":0,"regions":[1]})",
+                          R"({"point":0,"machine":"h200-nvswitch-8","total_us":1,"regions":[]})",
+                          R"({"point":0,"regions":"a","regions":[]})"}) {
     scratch.run("head -1 whole.jsonl > odd.jsonl; echo '" + std::string{row} + "' >> odd.jsonl");
     ASSERT_EQ(scratch.run(kSmallSweep + "-j 2 -o odd.jsonl --csv odd.csv").exit_code, 0) << row;
     EXPECT_EQ(read_file(scratch.path() / "odd.jsonl"), read_file(scratch.path() / "whole.jsonl"));
