@@ -80,6 +80,7 @@ void Device::end(Kernel& kernel) {
   }
   std::erase_if(kernels_, [&](const auto& other) { return other.get() == &kernel; });
   set_clock();
+  memory_used_ = 0;
   if (!kernels_.empty()) share();
   owner->kernel_ended();
 }
@@ -203,7 +204,8 @@ void Device::share_memory_bandwidth() {
     const double by_sms = speed_of(*job);
     update(*job, wanted > 0 ? by_sms * share / wanted : by_sms);
   }
-  slow_nccl(1 - left / limits_.hbm_bytes_per_second);
+  memory_used_ = 1 - left / limits_.hbm_bytes_per_second;
+  slow_nccl(memory_used_);
 }
 
 /// While no NCCL kernel runs here, nobody looks at the link.

@@ -258,8 +258,13 @@ void StreamQueue::kernel_ended() {
 void StreamQueue::copy_engine_free() {
   began_ = engine_.now();
   if (graph_ != nullptr) part_ = graph_->next_part();
-  engine_.queue().at(began_ + std::get<CopyWork>(queue_.front().what).latency, *this,
-                     kCopyLatencyOver);
+  const auto& copy = std::get<CopyWork>(queue_.front().what);
+  Duration latency = copy.latency;
+  const bool reads = copy.engine == CopyEngineKind::DeviceToHost;
+  if (reads && device_.memory_is_saturated() && machine_.has(Param::SaturatedCopy)) {
+    latency += machine_.time(Param::SaturatedCopy);
+  }
+  engine_.queue().at(began_ + latency, *this, kCopyLatencyOver);
 }
 
 void StreamQueue::host_function_began() {

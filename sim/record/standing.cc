@@ -19,7 +19,7 @@ constexpr std::array kInNoShare{
     HostFuncBackoff,  HostFuncReturn,    GraphLatency,      GraphGap,
     KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
     EventLatencyPeer, CopyAfterKernel,   DuplexBandwidth,   HostLinkBandwidth, CopyLaunchLatency,
-    CopyGap,          CopySwitch,        SmallCopySwitch,   SmallCopyLimit,
+    CopyGap,          SaturatedCopy,     CopySwitch,        SmallCopySwitch,   SmallCopyLimit,
     NcclLaunchLatency, NcclGap,           NcclConnect,
     NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
     NcclMemoryLeast,  GemmHalfPairLoss};

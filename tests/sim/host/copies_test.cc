@@ -95,6 +95,28 @@ threads:
   EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 200) << "it waits for nothing";
 }
 
+TEST(CopyEngine, TakesLongerToReadMemoryThatKernelsUse) {
+  Machine machine = unit_machine();
+  ParamValue later = machine.get(Param::SaturatedCopy);
+  later.value = 5e-6;
+  machine.set(Param::SaturatedCopy, later);
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - elementwise: {stream: b, src: x(0), dst: x(1)}
+    - memcpy_async: {id: beside, stream: a, src: x(0), dst: pinned(0), size: 10000B}
+    - device_synchronize: {}
+    - memcpy_async: {id: alone, stream: a, src: x(0), dst: pinned(0), size: 10000B}
+)",
+                             machine);
+  const auto took = [&](const char* id) {
+    const Span span = device_spans(t, id)[0];
+    return us(span.end_ns - span.begin_ns);
+  };
+  EXPECT_EQ(took("alone"), 10);
+  EXPECT_EQ(took("beside"), 15);
+}
+
 TEST(CopyEngine, RunsOneHostToDeviceCopyAtATime) {
   const Timeline t = predict(kObjects + R"(
 threads:
