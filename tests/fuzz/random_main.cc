@@ -4,6 +4,7 @@
 //   fuzz_readers READER --runs N [--seconds S] [--seed K] [--longest BYTES] [--last FILE] FILE...
 // FILE of --last holds what is being read: the culprit, when the process ends early.
 #include <fcntl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -52,7 +53,14 @@ namespace fs = std::filesystem;
 using Bytes = std::string;
 using Clock = std::chrono::steady_clock;
 
-constexpr unsigned kLongestSeconds = 20;  // of one input
+constexpr time_t kLongestSeconds = 20;  // of the processor, for one input
+
+/// Ends the process by SIGPROF when it has worked for `seconds` longer; zero: never. Time in which
+/// the process or the machine was stopped does not count.
+void ends_after(time_t seconds) {
+  const itimerval timer{.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
+  ::setitimer(ITIMER_PROF, &timer, nullptr);
+}
 
 struct FuzzOptions {
   const FuzzedReader* reader = nullptr;
@@ -272,11 +280,11 @@ class Runner {
     }
     std::memset(reached, 0, kMapSize);
     previous_place = 0;
-    ::alarm(kLongestSeconds);
+    ends_after(kLongestSeconds);
     // A copy without a spare byte behind it: reading beyond the end is seen.
     const std::vector<char> exact{bytes.begin(), bytes.end()};
     reader_.read({exact.data(), exact.size()});
-    ::alarm(0);
+    ends_after(0);
     bool is_new = false;
     for (std::size_t i = 0; i < kMapSize; i += 8) {
       std::uint64_t eight = 0;
