@@ -177,7 +177,10 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   read_who_runs(reader, map);
   read_network(reader, map);
   read_environment(reader, map.optional("environment"));
-  const auto step = training::read_training_step(reader, *map.required("training_step"));
+  training::TrainingStep step;
+  if (const YamlNode* node = map.required("training_step")) {
+    step = training::read_training_step(reader, *node);
+  }
   map.finish();
   warn_of_unused_parameters(reader);
   if (reader.problems.error_count() > 0) return {};

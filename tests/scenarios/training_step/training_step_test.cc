@@ -207,6 +207,11 @@ TEST(TrainingStepRefusal, NamesAllThatDoesNotDivideAtOnce) {
             HasSubstr("1 micro-batches leave stages of a pipeline of 3 idle")));
 }
 
+TEST(TrainingStepRefusal, IsOfAStepWithoutAValue) {
+  EXPECT_THAT(problems("schema_version: 1\nname: a\ntraining_step:\n"),
+              HasSubstr("a.yaml:3:1: error: 'training_step' has no value"));
+}
+
 TEST(TrainingStepRefusal, SaysWhichBatchesDivide) {
   const std::string text =
       scenario(fmt::format("{{{}, batch: {{sequence: 128, micro: 2, global: 7}}}}", kModel), 2);
