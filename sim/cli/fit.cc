@@ -149,8 +149,10 @@ int run_fit(const FitOptions& options) {
   } else if (all) {
     print_out("{}\n", residual_table(data, classes, result, false));
   }
+  std::vector<Param> refused;
+  for (const Refused& each : result.refused) refused.push_back(each.param);
   const DeterminedBy determined =
-      result.refused.empty() ? DeterminedBy{} : determined_by(result.machine);
+      refused.empty() ? DeterminedBy{} : determined_by(result.machine, refused);
   if (all) {
     if (!options.judge) print_out("{}\n", parameter_table(result, start));
     print_out("{}", class_summary(data, classes, result));

@@ -86,17 +86,18 @@ double largest_share(const std::vector<double>& before, const std::vector<double
 
 /// What no span's share shows is found by moving it: one simulation more for each file.
 void add_in_no_share(const std::vector<fs::path>& files, const Machine& machine,
-                     DeterminedBy& determined) {
+                     std::span<const Param> wanted, DeterminedBy& determined) {
   std::vector<Machine> machines{machine};
   std::vector<Param> moved;
   for (const Param param : sim::in_no_share()) {
-    if (!machine.has(param)) continue;
+    if (!machine.has(param) || std::ranges::find(wanted, param) == wanted.end()) continue;
     ParamValue value = machine.get(param);
     value.value *= kNudge;
     machines.push_back(machine);
     machines.back().set(param, std::move(value));
     moved.push_back(param);
   }
+  if (moved.empty()) return;
   std::vector<Job> jobs;
   for (const fs::path& file : files) {
     for (const Machine& each : machines) {
@@ -120,7 +121,7 @@ std::string_view class_of(Param param) {
   return key.substr(0, key.find('.'));
 }
 
-DeterminedBy determined_by(const Machine& machine) {
+DeterminedBy determined_by(const Machine& machine, std::span<const Param> wanted) {
   const std::vector<fs::path> calibration = files_in("calibration");
   std::vector<fs::path> files = calibration;
   for (fs::path& sweep : files_in("nccl")) files.push_back(std::move(sweep));
@@ -135,7 +136,7 @@ DeterminedBy determined_by(const Machine& machine) {
       determined[static_cast<Param>(static_cast<int>(param))].push_back(name_of(files[i]));
     }
   }
-  add_in_no_share(calibration, machine, determined);
+  add_in_no_share(calibration, machine, wanted, determined);
   return determined;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,10 @@ std::string_view class_of(Param param);
 using DeterminedBy = std::map<Param, std::vector<std::string>>;
 
 /// Simulates all of scenarios/calibration and scenarios/nccl on `machine`, each in a child process;
-/// those that it cannot run are left out. Call before any engine exists in this process.
-DeterminedBy determined_by(const Machine& machine);
+/// those that it cannot run are left out. Call before any engine exists in this process. A
+/// parameter that no span's share shows is looked for when it is `wanted`: one simulation for each
+/// file.
+DeterminedBy determined_by(const Machine& machine, std::span<const Param> wanted);
 
 /// "scenarios/calibration/memory.yaml", or what else there is to do.
 std::string advice_for(Param param, const DeterminedBy& determined);

@@ -28,7 +28,8 @@ TEST(FitCommand, JudgesAMachineWithoutFittingIt) {
 
 TEST(FitCommand, RefusesAMachineFileWhenAWholeClassIsMissing) {
   const Scratch scratch;
-  const Ran ran = scratch.run(kThreads + kShipped + "-o mine.yaml");
+  const Ran ran = scratch.run(kThreads + kShipped +
+                              "-o mine.yaml --only host.barrier --only copy.h2d_bandwidth");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("nothing here determines any copy.* parameter"),
                              HasSubstr("foretrace-hw calibrate"), HasSubstr("--without CLASS")));
@@ -40,7 +41,8 @@ TEST(FitCommand, WritesAMachineFileThatPredicts) {
   const Ran ran =
       scratch.run(kThreads +
                   "--new mine -o mine.yaml --all --without gpu --without copy --without kernel"
-                  " --without gemm --without nccl");
+                  " --without gemm --without nccl --only host.barrier --only host.signal"
+                  " --only host.malloc");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("host.barrier"), HasSubstr("host.signal")));
   EXPECT_THAT(ran.err, HasSubstr("not determined, left as it was: host.malloc: no measured region "
@@ -74,7 +76,8 @@ TEST(FitCommand, RefusesWhenARequiredParameterIsNotDetermined) {
   const Scratch scratch;
   const Ran ran = scratch.run(kThreads + kShipped +
                               "-o mine.yaml --without gpu --without copy --without kernel "
-                              "--without gemm --without nccl --require host.malloc");
+                              "--without gemm --without nccl --require host.malloc "
+                              "--only host.barrier --only host.malloc");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("host.malloc: no measured region depends on it; it would be "
                                  "determined by scenarios/calibration/memory.yaml"));
