@@ -71,7 +71,10 @@ class Machine {
   NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
   std::string nccl_version;  ///< whose rules choose algorithm and protocol
 
-  void set(Param param, ParamValue value) { values_[index(param)] = std::move(value); }
+  void set(Param param, ParamValue value) {
+    times_[index(param)] = seconds_to_duration(value.value);
+    values_[index(param)] = std::move(value);
+  }
   bool has(Param param) const { return values_[index(param)].has_value(); }
   /// Throws UsageError naming the parameter and the machine when it is missing.
   const ParamValue& get(Param param) const;
@@ -79,13 +82,18 @@ class Machine {
   /// What a host call takes: get(), unless the program's calls go through something slower.
   Duration call_time(Param param) const {
     const auto& replaced = calls_[index(param)];
-    return replaced ? seconds_to_duration(replaced->value) : time(param);
+    return replaced ? *replaced : time(param);
   }
   /// Whether the program's calls of this kind go through something slower.
   bool is_replaced(Param param) const { return calls_[index(param)].has_value(); }
-  void replace_call(Param param, ParamValue value) { calls_[index(param)] = std::move(value); }
+  void replace_call(Param param, const ParamValue& value) {
+    calls_[index(param)] = seconds_to_duration(value.value);
+  }
 
-  Duration time(Param param) const { return seconds_to_duration(get(param).value); }
+  Duration time(Param param) const {
+    const auto& known = times_[index(param)];
+    return known ? *known : seconds_to_duration(get(param).value);
+  }
   /// Bytes/s or flop/s; a share of NVLink's bandwidth multiplied out.
   double rate(Param param) const {
     const double value = get(param).value;
@@ -98,7 +106,9 @@ class Machine {
  private:
   static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
   std::array<std::optional<ParamValue>, kParamCount> values_;
-  std::array<std::optional<ParamValue>, kParamCount> calls_;
+  // Each call of a program asks for some of them.
+  std::array<std::optional<Duration>, kParamCount> times_;
+  std::array<std::optional<Duration>, kParamCount> calls_;
 };
 
 /// `base`'s value as an assumption of a machine that is based on it. Only where both have the same

@@ -38,7 +38,11 @@ class Reading {
     const double value = machine_->get(param).value;
     return param == nudged_ ? value * factor_ : value;
   }
-  Duration time(Param param) { return seconds_to_duration(value(param)); }
+  Duration time(Param param) {
+    if (param == nudged_) return seconds_to_duration(value(param));
+    used_.set(static_cast<std::size_t>(param));
+    return machine_->time(param);
+  }
   double seconds(Param param) { return value(param); }
   /// Bytes/s or flop/s; a share of NVLink's bandwidth multiplied out, so both are parts of it.
   double rate(Param param) {
@@ -50,8 +54,8 @@ class Reading {
   /// What a host call takes: as its frontend makes it (Machine::call_time).
   Duration call_time(Param param) {
     used_.set(static_cast<std::size_t>(param));
-    const double seconds = to_seconds(machine_->call_time(param));
-    return seconds_to_duration(param == nudged_ ? seconds * factor_ : seconds);
+    const Duration time = machine_->call_time(param);
+    return param == nudged_ ? seconds_to_duration(to_seconds(time) * factor_) : time;
   }
 
   /// What is no parameter: NCCL's version, nodes, GPUs.

@@ -1,6 +1,7 @@
 #include "sim/device/device.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cmath>
 #include <utility>
 
@@ -32,7 +33,8 @@ double Device::slowness() {
 
 void Device::occupy(KernelOwner& owner, std::uint32_t sms, int priority) {
   const cost::KernelCost cost{Duration{0}, std::min(sms, limits_.sms), 0};
-  add({.owner = &owner, .cost = cost, .priority = priority, .held = true});
+  Kernel kernel{.owner = &owner, .cost = cost, .priority = priority, .held = true};
+  add(kernel);
 }
 
 void Device::release(KernelOwner& owner) {
@@ -42,7 +44,7 @@ void Device::release(KernelOwner& owner) {
   end(**at);
 }
 
-void Device::add(Kernel kernel) {
+void Device::add(Kernel& kernel) {
   const Duration wait = wait_for_places(kernel);
   if (wait == Duration{0}) {
     place(kernel);
@@ -121,7 +123,7 @@ void Device::share() {
   for (const Job& job : jobs_) {
     if (in_last_blocks(job)) in_use += job.sms;
   }
-  std::vector<KernelOwner*> begun;
+  boost::container::small_vector<KernelOwner*, 8> begun;
   for (const auto& kernel : kernels_) {
     const std::uint32_t whole_sms = free_sms - std::min(in_use, free_sms);
     std::uint32_t given = 0;
@@ -192,17 +194,16 @@ double Device::demand(const Job& job) const {
 
 /// Max-min: jobs that want less than an equal share get it all, the others split the rest.
 void Device::share_memory_bandwidth() {
-  std::vector<std::pair<double, Job*>> demands;
-  demands.reserve(jobs_.size());
-  for (Job& job : jobs_) demands.emplace_back(demand(job), &job);
-  std::ranges::stable_sort(demands, {}, &std::pair<double, Job*>::first);
+  boost::container::small_vector<std::pair<double, std::size_t>, 8> demands;  // by job
+  for (std::size_t i = 0; i < jobs_.size(); ++i) demands.emplace_back(demand(jobs_[i]), i);
+  std::ranges::sort(demands);
   double left = limits_.hbm_bytes_per_second;
   std::size_t others = demands.size();
-  for (const auto& [wanted, job] : demands) {
+  for (const auto& [wanted, i] : demands) {
     const double share = std::min(wanted, left / static_cast<double>(others--));
     left -= share;
-    const double by_sms = speed_of(*job);
-    update(*job, wanted > 0 ? by_sms * share / wanted : by_sms);
+    const double by_sms = speed_of(jobs_[i]);
+    update(jobs_[i], wanted > 0 ? by_sms * share / wanted : by_sms);
   }
   memory_used_ = 1 - left / limits_.hbm_bytes_per_second;
   slow_nccl(memory_used_);

@@ -120,7 +120,7 @@ class Device final : Handler {
 
   static constexpr std::uint64_t kLookAgain = 0;  ///< no version
   void fire(std::uint64_t version) override;
-  void add(Kernel kernel);
+  void add(Kernel& kernel);
   void place(const Kernel& kernel);
   void end(Kernel& kernel);
   void go_on(Kernel& kernel);
