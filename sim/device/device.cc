@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "scenarios/text/errors.h"
-#include "sim/chunk/network.h"
 
 namespace foretrace::sim {
 
@@ -175,51 +174,6 @@ void Device::set_clock() {
   }
 }
 
-/// As far as SMs decide. Those that NCCL holds use as much of the memory as any other.
-double Device::speed_of(const Job& job) const {
-  const cost::KernelCost& cost = job.kernel->cost;
-  if (cost.blocks > 0) return 1;
-  const std::uint32_t all = std::max(1U, cost.sms);
-  const std::uint32_t enough = cost.enough_sms > 0 ? cost.enough_sms : all;
-  const double beside_nccl = static_cast<double>(limits_.sms - held_sms()) / all;
-  return std::min({1.0, static_cast<double>(job.sms) / enough, beside_nccl});
-}
-
-/// Bytes per second of device memory at full speed on the SMs it has.
-double Device::demand(const Job& job) const {
-  const cost::KernelCost& cost = job.kernel->cost;
-  if (cost.blocks == 0) return cost.hbm_bytes_per_second * speed_of(job);
-  return cost.hbm_bytes_per_second * job.sms / std::max(1U, cost.sms);
-}
-
-/// Max-min: jobs that want less than an equal share get it all, the others split the rest.
-void Device::share_memory_bandwidth() {
-  boost::container::small_vector<std::pair<double, std::size_t>, 8> demands;  // by job
-  for (std::size_t i = 0; i < jobs_.size(); ++i) demands.emplace_back(demand(jobs_[i]), i);
-  std::ranges::sort(demands);
-  double left = limits_.hbm_bytes_per_second;
-  std::size_t others = demands.size();
-  for (const auto& [wanted, i] : demands) {
-    const double share = std::min(wanted, left / static_cast<double>(others--));
-    left -= share;
-    const double by_sms = speed_of(jobs_[i]);
-    update(jobs_[i], wanted > 0 ? by_sms * share / wanted : by_sms);
-  }
-  memory_used_ = 1 - left / limits_.hbm_bytes_per_second;
-  slow_nccl(memory_used_);
-}
-
-/// While no NCCL kernel runs here, nobody looks at the link.
-void Device::slow_nccl(double memory_use) {
-  if (!limits_.nccl_memory || memory_use == memory_use_) return;
-  if (std::ranges::none_of(kernels_, [](const auto& kernel) { return kernel->held; })) return;
-  memory_use_ = memory_use;
-  const NcclMemory& memory = *limits_.nccl_memory;
-  if (memory.chunks != nullptr) memory.chunks->slow(memory.gpu, 1 + memory.slowdown * memory_use);
-  const double rate = memory.idle.bytes_per_second() / (1 + memory.slowdown * memory_use);
-  engine_.set_bandwidth(memory.link, Bandwidth::gigabytes_per_second(rate * 1e-9));
-}
-
 /// Until the job ends, as it runs now.
 Duration Device::left(const Job& job) const {
   const auto passed = static_cast<double>((engine_.now() - job.since).count());
@@ -244,42 +198,6 @@ void Device::update(Job& job, double speed) {
   if (speed <= 0) return;
   const double left = std::max(0.0, job.remaining) * static_cast<double>(job.alone.count()) / speed;
   engine_.queue().at(engine_.now() + Duration{std::llround(left)}, *this, job.version);
-}
-
-// ---- copy engines --------------------------------------------------------------------------
-
-Device::CopyEngine& Device::copy_engine(std::uint32_t kind) {
-  const std::size_t engine = limits_.copy_engines <= 1 ? 0 : kind;
-  if (engine >= copy_engines_.size()) copy_engines_.resize(engine + 1);
-  return copy_engines_[engine];
-}
-
-void Device::acquire_copy_engine(std::uint32_t kind, CopyOwner& owner) {
-  if (limits_.copy_engines == 0) {
-    occupy(exclusive_copies_.emplace_back(owner), limits_.sms, 0);
-    return;
-  }
-  CopyEngine& which = copy_engine(kind);
-  if (which.busy != nullptr) {
-    which.waiting.push_back(&owner);
-    return;
-  }
-  which.busy = &owner;
-  owner.copy_engine_free();
-}
-
-void Device::release_copy_engine(std::uint32_t kind) {
-  if (limits_.copy_engines == 0) {
-    release(exclusive_copies_.front());  // one at a time, in order of arrival
-    exclusive_copies_.pop_front();
-    return;
-  }
-  CopyEngine& which = copy_engine(kind);
-  which.busy = nullptr;
-  if (which.waiting.empty()) return;
-  which.busy = which.waiting.front();
-  which.waiting.pop_front();
-  which.busy->copy_engine_free();
 }
 
 }  // namespace foretrace::sim
