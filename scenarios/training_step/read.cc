@@ -239,8 +239,8 @@ void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
 }  // namespace
 
 TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
-  MapReader map{node, "a training step", reader.problems};
   const std::size_t errors = reader.problems.error_count();
+  MapReader map{node, "a training step", reader.problems};
   Fields fields{reader, map};
   TrainingStep step;
   step.nodes = reader.program.nodes;

@@ -212,6 +212,12 @@ TEST(TrainingStepRefusal, IsOfAStepWithoutAValue) {
               HasSubstr("a.yaml:3:1: error: 'training_step' has no value"));
 }
 
+TEST(TrainingStepRefusal, IsOfAStepThatIsNoMap) {
+  for (const char* step : {"hello", "[]", "3"}) {
+    EXPECT_THAT(problems(scenario(step)), HasSubstr("a training step is a map")) << step;
+  }
+}
+
 TEST(TrainingStepRefusal, SaysWhichBatchesDivide) {
   const std::string text =
       scenario(fmt::format("{{{}, batch: {{sequence: 128, micro: 2, global: 7}}}}", kModel), 2);
