@@ -131,7 +131,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME foretrace)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libforetrace-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS OFF)  # static libraries: nothing to look into
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libsimgrid-dev, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, \
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libsimgrid-dev, libyaml-dev, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, \
 libexpected-dev, libboost-dev")
 set(CPACK_DEBIAN_HARNESS_PACKAGE_NAME foretrace-hw)
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cpack_components.cmake)

@@ -27,7 +27,7 @@ print_steps() {
 PACKAGES=(
   g++ cmake ninja-build ccache pkg-config
   libsimgrid-dev                                  # the engine below sim/
-  libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libeigen3-dev
+  libyaml-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev libexpected-dev libeigen3-dev
   libboost-dev libprotozero-dev libkainjow-mustache-dev zlib1g-dev libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev   # tests only, from here on
   protobuf-compiler python3-jsonschema python3-yaml

@@ -1,6 +1,6 @@
 // Strict YAML: text to a tree that knows the position of every key and value. Duplicate keys,
 // anchors, aliases, tags and further documents are refused, and a map that was read reports every
-// key that nobody asked for. Nothing of yaml-cpp shows outside.
+// key that nobody asked for. Nothing of libyaml shows outside.
 #pragma once
 
 #include <cstdint>

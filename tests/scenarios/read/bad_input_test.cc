@@ -336,7 +336,7 @@ TEST_F(BadFile, OneHundredMegabytesOfGarbage) {
 
 TEST_F(BadFile, TwoHundredThousandBrackets) {
   EXPECT_THAT(failure(std::string(200'000, '[')),
-              StartsWith(":1:51: error: nested more than 100 levels deep\n"));
+              StartsWith(":1:101: error: nested more than 100 levels deep\n"));
 }
 
 TEST_F(BadFile, ShowsTheLineAndTheCaret) {

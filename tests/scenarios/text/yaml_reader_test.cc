@@ -58,8 +58,19 @@ TEST(YamlReader, RefusesMapsAndListsAsKeys) {
 }
 
 TEST(YamlReader, PointsAtSyntaxErrors) {
-  EXPECT_EQ(problems_in("a: [1, 2\nb: 3\n"),
-            "2:2 not valid YAML: end of sequence flow not found\n");
+  EXPECT_EQ(
+      problems_in("a: [1, 2\nb: 3\n"),
+      "2:2 not valid YAML: did not find expected ',' or ']' while parsing a flow sequence that "
+      "begins in line 1\n");
+}
+
+TEST(YamlReader, PointsWhereItBeganAtWhatTheTextEndsIn) {
+  EXPECT_EQ(problems_in("a: 1\nb: [1, 2\n\n"),
+            "2:4 not valid YAML: did not find expected ',' or ']' while parsing a flow sequence\n");
+  EXPECT_EQ(problems_in("a: {b: 1"),
+            "1:4 not valid YAML: did not find expected ',' or '}' while parsing a flow mapping\n");
+  EXPECT_EQ(problems_in("a: 1\nb: \"no end\nc: 2\n"),
+            "2:4 not valid YAML: found unexpected end of stream while scanning a quoted scalar\n");
 }
 
 TEST(YamlReader, RefusesWhatIsNotText) {
@@ -71,10 +82,10 @@ TEST(YamlReader, RefusesWhatIsNotText) {
 }
 
 TEST(YamlReader, RefusesDeepNestingBeforeItCostsTheStack) {
-  EXPECT_EQ(problems_in(std::string(200'000, '[')), "1:51 nested more than 100 levels deep\n");
+  EXPECT_EQ(problems_in(std::string(200'000, '[')), "1:101 nested more than 100 levels deep\n");
   std::string maps;
   for (int i = 0; i < 200'000; ++i) maps += "{a: ";
-  EXPECT_EQ(problems_in(maps), "1:397 nested more than 100 levels deep\n");
+  EXPECT_EQ(problems_in(maps), "1:401 nested more than 100 levels deep\n");
   std::string dashes;
   for (int i = 0; i < 200'000; ++i) dashes += "- ";
   EXPECT_EQ(problems_in(dashes), "1:201 nested more than 100 levels deep\n");
