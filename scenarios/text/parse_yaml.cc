@@ -19,7 +19,8 @@ class Events {
   explicit Events(std::string_view text) : text_{text} {
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc{};
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
-    const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());  // NOLINT: its type
+    const char* begin = text.empty() ? "" : text.data();  // which it wants even of nothing
+    const auto* bytes = reinterpret_cast<const unsigned char*>(begin);  // NOLINT: its type
     yaml_parser_set_input_string(&parser_, bytes, text.size());
   }
   Events(const Events&) = delete;

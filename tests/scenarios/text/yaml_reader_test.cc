@@ -64,6 +64,8 @@ TEST(YamlReader, PointsAtSyntaxErrors) {
       "begins in line 1\n");
 }
 
+TEST(YamlReader, ReadsNothingFromNoText) { EXPECT_EQ(problems_in({}), ""); }
+
 TEST(YamlReader, PointsWhereItBeganAtWhatTheTextEndsIn) {
   EXPECT_EQ(problems_in("a: 1\nb: [1, 2\n\n"),
             "2:4 not valid YAML: did not find expected ',' or ']' while parsing a flow sequence\n");
