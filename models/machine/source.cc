@@ -87,7 +87,6 @@ Source read_source(const YamlEntry& from, Problems& problems) {
   const YamlNode& node = from.value;
   MapReader map{node, fmt::format("source {}", from.key.text), problems};
   Source source{.id = from.key.text, .text = {}, .learned_from = {}, .command = {}};
-  const std::size_t before = problems.error_count();
   if (const YamlNode* kind = map.required("class")) source.kind = read_class(*kind, problems);
   if (const YamlNode* text = map.required("text")) source.text = text->text;
   if (const YamlNode* list = map.optional("learned_from")) {
@@ -97,8 +96,7 @@ Source read_source(const YamlEntry& from, Problems& problems) {
   }
   if (const YamlNode* command = map.optional("command")) source.command = command->text;
   map.finish();
-  const bool is_sound = problems.error_count() == before;
-  if (is_sound && source.kind == ParameterClass::Fit) {
+  if (map.is_sound() && source.kind == ParameterClass::Fit) {
     if (source.learned_from.empty()) {
       problems.error(from.key, fmt::format("source '{}' is a fit and says not to what", source.id),
                      "learned_from: [{scenario: NAME, ranks: [2], data: DIRECTORY}]");

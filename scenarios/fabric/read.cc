@@ -175,12 +175,11 @@ Fabric read_fabric(const YamlNode& node, Problems& problems, const FabricValues&
     return fabric;
   }
   MapReader map{node, "a fabric", problems};
-  const std::size_t errors = problems.error_count();
   if (const YamlNode* kind = map.required("kind")) {
     fabric.kind = choice(*kind, problems, values, "kind of fabric", kFabricKinds);
   }
   // What an unknown kind would have is not an error of its own.
-  const bool is_known = problems.error_count() == errors;
+  const bool is_known = map.is_sound();
   const bool has_leaves = fabric.kind != FabricKind::None || !is_known;
   if (const YamlNode* leaf = has_leaves ? map.optional("leaf") : nullptr) {
     MapReader keys{*leaf, "a leaf", problems};

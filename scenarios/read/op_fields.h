@@ -25,7 +25,7 @@ enum Memories : unsigned {
 class OpFields {
  public:
   OpFields(Reader& reader, MapReader& map)
-      : reader_{reader}, map_{map}, errors_before_{reader.problems.error_count()} {}
+      : reader_{reader}, map_{map}, errors_before_{map.errors_before()} {}
 
   Reader& reader() { return reader_; }
   MapReader& map() { return map_; }

@@ -9,7 +9,10 @@
 namespace foretrace {
 
 MapReader::MapReader(const YamlNode& node, std::string what, Problems& problems)
-    : node_{node}, what_{std::move(what)}, problems_{problems} {
+    : node_{node},
+      what_{std::move(what)},
+      problems_{problems},
+      errors_before_{problems.error_count()} {
   if (node.kind != YamlNode::Kind::Map) {
     problems_.error(node, fmt::format("{} is a map: {{key: value, ...}}", what_));
   }

@@ -103,6 +103,9 @@ class MapReader {
   const YamlNode* required(std::string_view key);
   /// Whether the key is there; does not make it known.
   bool has(std::string_view key) const;
+  /// Nothing was wrong since this began, with the map itself or in what was read of it.
+  bool is_sound() const { return problems_.error_count() == errors_before_; }
+  std::size_t errors_before() const { return errors_before_; }
   void finish();
 
   const YamlNode& node() const { return node_; }
@@ -112,6 +115,7 @@ class MapReader {
   const YamlNode& node_;
   std::string what_;
   Problems& problems_;
+  std::size_t errors_before_;
   std::vector<std::string> known_;
 };
 

@@ -239,7 +239,6 @@ void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
 }  // namespace
 
 TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
-  const std::size_t errors = reader.problems.error_count();
   MapReader map{node, "a training step", reader.problems};
   Fields fields{reader, map};
   TrainingStep step;
@@ -282,7 +281,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   map.finish();
   if (step.model.positions > 0)
     step.model.positions = std::max(step.model.positions, step.sequence);
-  if (reader.problems.error_count() == errors) check(reader, step, node);
+  if (map.is_sound()) check(reader, step, node);
   return step;
 }
 
