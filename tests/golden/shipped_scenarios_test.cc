@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <numeric>
 
 #include "scenarios/text/data_directory.h"
 #include "tests/golden/golden.h"
@@ -12,11 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The sanitized program, where ./test.sh has built one beside this; with --all it runs them all.
+/// The sanitized program for one scenario in three, where ./test.sh has built one beside this; with
+/// --all it runs them all.
 fs::path twin(const Shipped& scenario) {
   const char* const sanitized = std::getenv("FORETRACE_SANITIZED_TWIN");
   const bool is_conformance = scenario.file.starts_with("scenarios/conformance/");
-  return sanitized == nullptr || is_conformance ? tested_program() : sanitized;
+  const bool is_third = std::accumulate(scenario.file.begin(), scenario.file.end(), 0) % 3 == 0;
+  return sanitized == nullptr || is_conformance || !is_third ? tested_program() : sanitized;
 }
 
 class ShippedScenario : public testing::TestWithParam<Shipped> {
