@@ -71,6 +71,9 @@ install_packages() {
     apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
 }
 
+# Otherwise it caches nothing that precompiled headers are in.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+
 # configure PRESET [OPTION...], build PRESET [TARGET...]: with ccache where it is installed.
 configure() {
   local preset=$1 launcher=()
