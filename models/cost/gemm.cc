@@ -103,8 +103,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.blocks)));
   set_blocks(cost, times, rested);
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
-  // cuBLAS' kernels for tensor cores stay on their SMs and take one tile after the other.
-  cost.keeps_its_sms = shape.arithmetic == products::Arithmetic::Half;
+  // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
+  // have a block for each tile, and between two of them a more urgent kernel gets its place.
+  cost.keeps_its_sms = family_of(shape) == products::Family::Half;
   // 70 to 80 us each beside kernels of 137 us, and 14 us where all begins at 16 bytes
   // (tests/hw/causes/urgent_products.yaml).
   cost.fills_an_sm = family_of(shape) != products::Family::Half;
