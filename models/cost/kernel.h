@@ -22,10 +22,11 @@ struct KernelCost {
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   std::uint32_t blocks = 0;
   Duration block_time{};
-  double pair_loss = 0;         ///< SMs it cannot use beside each one that a NCCL kernel holds
-  std::uint32_t kernels = 1;    ///< that one call launches
-  Duration then{};              ///< of the second one, which waits for SMs of its own
-  bool keeps_its_sms = false;   ///< one block on each SM for all waves, whoever is more urgent
+  Duration again{};            ///< what blocks take beyond it that begin after the kernel has begun
+  double pair_loss = 0;        ///< SMs it cannot use beside each one that a NCCL kernel holds
+  std::uint32_t kernels = 1;   ///< that one call launches
+  Duration then{};             ///< of the second one, which waits for SMs of its own
+  bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
   bool waits_for_data = false;  ///< a memory-bound kernel
   Duration drain{};             ///< what a more urgent kernel waits for the end of a block
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one

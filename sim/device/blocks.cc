@@ -50,7 +50,7 @@ void Device::slow_down(Kernel& kernel) const {
 void Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
   const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
   const Duration start =
-      kernel.began ? Duration{0} : kernel.cost.alone - kernel.cost.block_time * all_waves;
+      kernel.began ? kernel.cost.again : kernel.cost.alone - kernel.cost.block_time * all_waves;
   jobs_.push_back({.kernel = &kernel,
                    .sms = sms,
                    .waves = waves,
