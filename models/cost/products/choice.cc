@@ -95,7 +95,10 @@ bool too_small(const Shape& shape, const Tile& tile) {
 std::vector<Plan> common_plans(const Shape& shape, const Speeds& speeds) {
   constexpr std::int64_t kLeastDepth = 64;
   constexpr double kThinSlow = 1.4;
-  const bool thin = shape.arithmetic == Arithmetic::Float32 && std::min(shape.m, shape.n) > 1;
+  const bool thin = shape.arithmetic == Arithmetic::Float32;
+  if (is_by_vector(shape))
+    return {{.tile_m = std::min<std::int64_t>(shape.m, 32),
+             .tile_n = std::min<std::int64_t>(shape.n, 32)}};
   const auto sms = static_cast<std::int64_t>(speeds.sms);
   std::vector<Plan> plans;
   for (const auto& [m, n] : kCommonTiles) {

@@ -22,6 +22,10 @@ std::int64_t alignment(const Shape& shape) {
 
 }  // namespace
 
+bool is_by_vector(const Shape& shape) {
+  return shape.arithmetic == Arithmetic::Float32 && std::min(shape.m, shape.n) == 1;
+}
+
 Family family_of(const Shape& shape) {
   constexpr std::int64_t kTma = 16;
   switch (shape.arithmetic) {

@@ -43,6 +43,8 @@ enum class Family : std::uint8_t {
 enum class Contents : std::uint8_t { Zeros, Random, Normal };
 
 Family family_of(const Shape& shape);
+/// float32 where one side is a single row or column: no tiles, a gemv kernel.
+bool is_by_vector(const Shape& shape);
 /// "nvjet_sm90", as kernels' names begin.
 const char* kernel_name(Family family);
 
