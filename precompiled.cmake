@@ -7,13 +7,14 @@ set(headers <algorithm> <array> <charconv> <chrono> <cmath> <filesystem> <fstrea
             <variant> <vector> <fmt/format.h> <fmt/ranges.h> <nlohmann/json.hpp>)
 set(test_headers <gmock/gmock.h> <gtest/gtest.h>)
 
-# Targets that have the same flags share what was parsed.
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(tl-expected REQUIRED)
 if(FORETRACE_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()
+
+# Targets that have the same flags share what was parsed.
 function(foretrace_precompile target)
   get_target_property(type ${target} TYPE)
   get_target_property(sources ${target} SOURCES)
