@@ -156,7 +156,7 @@ class Device final : Handler {
   std::uint32_t left_together_ = 0;  ///< SMs that a kernel of clusters has left and nobody took
   TimePoint left_at_{};
   std::uint64_t next_version_ = 0;
-  TimePoint looks_again_{};  ///< at the SMs that a kernel's last blocks leave
+  TimePoint looks_again_{};    ///< at the SMs that a kernel's last blocks leave
   std::uint64_t started_ = 0;  ///< kernels
   double memory_use_ = 0;      ///< that NCCL's link was set for
   double memory_used_ = 0;     ///< by kernels, of its bandwidth

@@ -1,5 +1,5 @@
-// Every scenario file of the repository, through the command line, against its golden. A golden moves
-// only together with a commit message that says why.
+// Every scenario file of the repository, through the command line, against its golden. A golden
+// moves only together with a commit message that says why.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,9 +26,9 @@ class ShippedScenario : public testing::TestWithParam<Shipped> {
  protected:
   void simulate_into(const std::string& run, const std::string& more = {},
                      const fs::path& program = tested_program()) {
-    simulated_ = scratch_.run_with(program, "foretrace simulate " + GetParam().file +
-                                                " --machine " + GetParam().machine + " -o " + run +
-                                                more);
+    simulated_ =
+        scratch_.run_with(program, "foretrace simulate " + GetParam().file + " --machine " +
+                                       GetParam().machine + " -o " + run + more);
     ASSERT_EQ(simulated_.exit_code, GetParam().exit_code()) << simulated_.err;
   }
   void expect_check_warns_exactly_when_it_should() const {
