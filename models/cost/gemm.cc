@@ -91,7 +91,8 @@ void set_blocks(KernelCost& cost, const products::Times& times, double seconds) 
 KernelCost by_choice(Reading& read, const Product& product) {
   constexpr double kLoss = 0.1;  // of the clock, to find out what a loss does
   products::Shape shape = shape_of(product);
-  const products::Speeds speeds = read_speeds(read, family_of(shape));
+  const products::Family family = family_of(shape);
+  const products::Speeds speeds = read_speeds(read, family);
   const std::vector<products::Choice> choices = likely_choices(shape, speeds);
   shape.cached = product.cached_eighths / 8.0;  // the library does not know
   const auto at = [&](double clock) { return mean_time(shape, choices, speeds, clock, false); };
@@ -106,14 +107,14 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
   // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
   // have a block for each tile, and between two of them a more urgent kernel gets its place.
-  cost.keeps_its_sms = family_of(shape) == products::Family::Half;
+  cost.keeps_its_sms = family == products::Family::Half;
   // A product of 84 tiles took 3 us alone and 7.5 us in three turns on the 32 SMs that a larger one
   // left (urgent_beside_busy_100 of blind round 16). With more waves it is in their time.
   constexpr Duration kPrologue = std::chrono::nanoseconds{2000};
   if (cost.keeps_its_sms && times.waves == 1) cost.again = kPrologue;
   // 70 to 80 us each beside kernels of 137 us, and 14 us where all begins at 16 bytes
   // (tests/hw/causes/urgent_products.yaml).
-  cost.fills_an_sm = family_of(shape) != products::Family::Half;
+  cost.fills_an_sm = family != products::Family::Half;
   double in_parts = 0;
   double with_registers_left = 0;
   for (const products::Choice& choice : choices) {
@@ -122,7 +123,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   }
   // 53248 of an SM's 65536 (reports/measured/products, registers_per_thread): elementwise kernels
   // began at once beside such a product (urgent_beside_busy_102 of blind round 11).
-  cost.leaves_a_block = family_of(shape) == products::Family::Float32 && with_registers_left > 0.5;
+  cost.leaves_a_block = family == products::Family::Float32 && with_registers_left > 0.5;
   if (in_parts > 0.5) {
     cost.kernels = 2;
     const bool known = choices.front().plan.split > 1 && !choices.front().plan.inside;

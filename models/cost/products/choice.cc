@@ -81,13 +81,13 @@ void add_resident(const Shape& shape, const Tile& tile, const Speeds& speeds,
   }
 }
 
-/// Of 74 products in bfloat16 with an odd leading dimension and a side of up to 16 (58 of
-/// reports/measured/products, 16 of cause_skinny_products) none got a tile below 64x64, though one
-/// of 32x32 would be faster.
-bool too_small(const Shape& shape, const Tile& tile) {
+/// What no product of this shape gets: of 74 in bfloat16 with an odd leading dimension and a side
+/// of up to 16 (58 of reports/measured/products, 16 of cause_skinny_products) none got a tile below
+/// 64x64, though one of 32x32 would be faster.
+std::int64_t least_tile(const Shape& shape) {
   constexpr std::int64_t kFew = 16, kLeast = 64;
-  return family_of(shape) == Family::BrainOdd && std::min(shape.m, shape.n) <= kFew &&
-         std::max(tile.m, tile.n) < kLeast;
+  const bool few = std::min(shape.m, shape.n) <= kFew;
+  return few && family_of(shape) == Family::BrainOdd ? kLeast : 0;
 }
 
 /// Without a taste: any common tile and split, and the fastest of them. What float32 gets with a
@@ -95,10 +95,13 @@ bool too_small(const Shape& shape, const Tile& tile) {
 std::vector<Plan> common_plans(const Shape& shape, const Speeds& speeds) {
   constexpr std::int64_t kLeastDepth = 64;
   constexpr double kThinSlow = 1.4;
+  constexpr std::int64_t kOfVectors = 32;
   const bool thin = shape.arithmetic == Arithmetic::Float32;
-  if (is_by_vector(shape))
-    return {{.tile_m = std::min<std::int64_t>(shape.m, 32),
-             .tile_n = std::min<std::int64_t>(shape.n, 32)}};
+  if (family_of(shape) == Family::Vector) {  // blocks of so many results
+    return {{.tile_m = std::min(shape.m, kOfVectors),
+             .tile_n = std::min(shape.n, kOfVectors),
+             .cooperative = true}};
+  }
   const auto sms = static_cast<std::int64_t>(speeds.sms);
   std::vector<Plan> plans;
   for (const auto& [m, n] : kCommonTiles) {
@@ -158,9 +161,10 @@ bool is_known(const Shape& shape, const Tastes& tastes) {
 }
 
 std::vector<Plan> plans_for(const Shape& shape, const Speeds& speeds, const Taste& taste) {
+  const std::int64_t least = least_tile(shape);
   std::vector<Plan> plans;
   for (const Tile& tile : taste.tiles) {
-    if (too_small(shape, tile)) continue;
+    if (std::max(tile.m, tile.n) < least) continue;
     if (tile.resident > 0) {
       add_resident(shape, tile, speeds, plans);
     } else {

@@ -22,15 +22,11 @@ std::int64_t alignment(const Shape& shape) {
 
 }  // namespace
 
-bool is_by_vector(const Shape& shape) {
-  return shape.arithmetic == Arithmetic::Float32 && std::min(shape.m, shape.n) == 1;
-}
-
 Family family_of(const Shape& shape) {
   constexpr std::int64_t kTma = 16;
   switch (shape.arithmetic) {
     case Arithmetic::Float32:
-      return Family::Float32;
+      return std::min(shape.m, shape.n) == 1 ? Family::Vector : Family::Float32;
     case Arithmetic::Float64:
       return Family::Float64;
     case Arithmetic::Tf32:
@@ -61,6 +57,8 @@ const char* kernel_name(Family family) {
       return "cutlass_80 tf32 align1";
     case Family::Float32:
       return "sm80_xmma or cutlass_80 simt";
+    case Family::Vector:
+      return "gemv";
     case Family::Float64:
       break;
   }

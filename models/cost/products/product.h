@@ -35,6 +35,7 @@ enum class Family : std::uint8_t {
   Tf32Turned,  ///< the same where b is transposed: it has to be turned round, tensor cores cannot
   Tf32Odd,     ///< cutlass_80 align1
   Float32,     ///< no tensor cores: sm80_xmma, cutlass_80 simt
+  Vector,      ///< float32 of a single row or column: gemv kernels, which have no tiles
   Float64      ///< sm90_xmma, cutlass_80 d884
 };
 
@@ -43,8 +44,6 @@ enum class Family : std::uint8_t {
 enum class Contents : std::uint8_t { Zeros, Random, Normal };
 
 Family family_of(const Shape& shape);
-/// float32 where one side is a single row or column: no tiles, a gemv kernel.
-bool is_by_vector(const Shape& shape);
 /// "nvjet_sm90", as kernels' names begin.
 const char* kernel_name(Family family);
 

@@ -32,6 +32,7 @@ FamilyParams params_of(Family family) {
       return {ProductsTf32OddRate, ProductsTf32OddOperands, ProductsTf32OddResults,
               ProductsTf32Peak};
     case Family::Float32:
+    case Family::Vector:
       return {ProductsF32Rate, ProductsF32Operands, ProductsF32Results, ProductsF32Peak};
     case Family::Float64:
       break;

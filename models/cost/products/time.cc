@@ -110,9 +110,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
     const double share = kNotHidden * std::min(1.0, kManyRows / narrow);
     times.operands += share * (1 - cached) * bytes / speeds.memory;
   }
-  // float32 by a vector: gemv kernels, which only wait for the matrix (the three such rows of
+  // Those by a vector only wait for the matrix (the three such rows of
   // reports/measured/products/more_h200.csv: 3.1, 5.9 and 77.9 us).
-  if (is_by_vector(shape)) {
+  if (family_of(shape) == Family::Vector) {
     times.arithmetic = times.operands = times.results = 0;
   } else if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
