@@ -15,7 +15,6 @@
 #include "scenarios/fabric/text.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/text/errors.h"
-#include "scenarios/text/plain_yaml.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/training_step/read.h"
@@ -266,7 +265,7 @@ Program read_expanded(std::string_view text, const std::string& file) {
   Reader reader{file};
   reader.program.file = file;
   reader.program.summary = first_comment(text);
-  const YamlNode root = parse_plain_yaml(text);
+  const YamlNode root = parse_yaml(text, reader.problems);
   read_document(reader, root, {});
   complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() > 0) {
