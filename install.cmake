@@ -25,6 +25,14 @@ install(FILES reports/environment.schema.json reports/timeline.schema.json DESTI
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)
 
+# ./run.sh builds the program and nothing else: what a component has beside it is built before it is installed.
+function(foretrace_build_first component)
+  string(JOIN " " targets ${ARGN})
+  install(CODE "
+    execute_process(COMMAND \"${CMAKE_COMMAND}\" --build \"${PROJECT_BINARY_DIR}\" --target ${targets}
+                    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)" COMPONENT ${component})
+endfunction()
+
 # What a program says of itself: pages and completions, written by the program that is built.
 function(foretrace_install_program program component)
   install(TARGETS ${program} RUNTIME COMPONENT ${component})
@@ -40,6 +48,7 @@ function(foretrace_install_program program component)
     set(in_all "")
   endif()
   add_custom_target(${program}_pages ${in_all} DEPENDS ${pages}/done)
+  foretrace_build_first(${component} ${program}_pages)
   install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT ${component})
   install(FILES ${pages}/${program}.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           RENAME ${program} COMPONENT ${component})
@@ -83,6 +92,9 @@ endforeach()
 target_include_directories(foretrace_options INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/foretrace>)
 target_compile_features(foretrace_options INTERFACE cxx_std_20)
+set(built ${libraries})
+list(REMOVE_ITEM built foretrace_options foretrace_yaml_cpp)  # nothing to compile
+foretrace_build_first(library ${built})
 install(TARGETS ${libraries} EXPORT foretrace_targets ARCHIVE COMPONENT library)
 install(EXPORT foretrace_targets NAMESPACE foretrace:: FILE foretraceTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace COMPONENT library)

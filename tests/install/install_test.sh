@@ -6,6 +6,7 @@ set -euo pipefail
 build=$1 source=$2 scratch=$3
 rm -rf "$scratch"
 mkdir -p "$scratch/empty"
+rm -rf "$build/pages/foretrace"  # as ./run.sh leaves it, which builds nothing but the program
 cmake --install "$build" --prefix "$scratch/first" --component program >/dev/null
 mv "$scratch/first" "$scratch/moved"
 if [ -x "$build/hw/foretrace-hw" ]; then
