@@ -19,41 +19,44 @@ struct KernelCost {
   /// From so many SMs on it is as fast as on all, since the memory holds it up; fewer make it
   /// slower in proportion. 0: all that it fills.
   std::uint32_t enough_sms = 0;
-  double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   std::uint32_t blocks = 0;
+  std::uint32_t kernels = 1;        ///< that one call launches
+  double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   Duration block_time{};
-  Duration again{};            ///< what blocks take beyond it that begin after the kernel has begun
-  double pair_loss = 0;        ///< SMs it cannot use beside each one that a NCCL kernel holds
-  std::uint32_t kernels = 1;   ///< that one call launches
-  Duration then{};             ///< of the second one, which waits for SMs of its own
-  bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
-  bool waits_for_data = false;  ///< a memory-bound kernel
-  Duration drain{};             ///< what a more urgent kernel waits for the end of a block
+  Duration again{};      ///< what blocks take beyond it that begin after the kernel has begun
+  double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
+  Duration then{};       ///< of the second one, which waits for SMs of its own
+  Duration drain{};      ///< what a more urgent kernel waits for the end of a block
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
   /// follow each other on every SM, and seldom does all of one become free.
   Duration drain_of_all{};
   /// So long before its end all of its blocks have begun, and other memory-bound ones find room.
   Duration last_blocks{};
-  bool fills_an_sm = false;
-  bool leaves_room = false;  ///< on its SMs, for kernels of the driver
-  /// And for a block of a more urgent memory-bound kernel, which then takes twice as long.
-  bool leaves_a_block = false;
-  bool takes_no_sm = false;  ///< of those that kernels hold which leave room
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;
   /// The clock goes as slowly towards `lost_clock` when it rises as when it falls, and that may be
   /// below 0: power beneath the limit, which makes room for what comes after.
   bool averages_clock = false;
+  bool keeps_its_sms = false;   ///< one block on each SM for all waves, whoever is more urgent
+  bool waits_for_data = false;  ///< a memory-bound kernel
+  bool fills_an_sm = false;
+  bool leaves_room = false;  ///< on its SMs, for kernels of the driver
+  /// And for a block of a more urgent memory-bound kernel, which then takes twice as long.
+  bool leaves_a_block = false;
+  bool takes_no_sm = false;  ///< of those that kernels hold which leave room
 };
 
 /// `blocks` blocks of one SM each, in waves of at most all SMs.
 KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks);
 
-/// A product through cuBLAS, operands packed and not transposed.
+/// A product through cuBLAS, operands packed.
 struct Product {
   DataType type = DataType::Float32;
   std::int64_t m = 1, n = 1, k = 1;
+  bool transposes_a = false, transposes_b = false;
+  std::int64_t batch = 1;
+  bool accumulates = false;  ///< c is read too
   products::Contents contents = products::Contents::Random;
   /// How much of the operands the level-2 cache still has, at most, by the memory that went through
   /// it since: in eighths.

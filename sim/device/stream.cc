@@ -26,7 +26,7 @@ cost::Entry entry_of(const Work::What& what) {
 
 }  // namespace
 
-void StreamQueue::push(Work work) {
+void StreamQueue::push(Work&& work) {
   ++issued_;
   if (!std::holds_alternative<RecordWork>(work.what) &&
       !std::holds_alternative<MarkerWork>(work.what)) {

@@ -58,7 +58,7 @@ class StreamQueue final : Handler,
   std::unique_ptr<StreamQueue> make_chain(GraphExec& graph) const;
 
   /// Queues `work`; the host's part is over.
-  void push(Work work);
+  void push(Work&& work);
 
   std::uint64_t issued() const { return issued_; }
   std::uint64_t completed() const { return completed_; }
