@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "hw/cuda/cublas_product.h"
 #include "hw/cuda/cuda_check.h"
 #include "hw/guard/call_site.h"
 #include "scenarios/text/errors.h"
@@ -60,23 +61,20 @@ GemmHandle::~GemmHandle() {
   if (workspace_ != nullptr) cuda_ignore(cudaFree(workspace_));
 }
 
-void GemmHandle::multiply(std::int64_t m, std::int64_t n, std::int64_t k, DataType type,
-                          const void* a, const void* b, void* c) const {
+void GemmHandle::multiply(const GemmShape& shape, const void* a, const void* b, void* c) const {
   stream_->use();
-  const GemmTypes types = types_of(type);
-  const float one = 1;
-  const float zero = 0;
-  const double one_double = 1;
-  const double zero_double = 0;
-  const bool is_double = type == DataType::Float64;
-  const auto rows = static_cast<int>(m);
-  const auto columns = static_cast<int>(n);
-  const auto inner = static_cast<int>(k);
-  cublas_check(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, inner,
-                            is_double ? static_cast<const void*>(&one_double) : &one, a,
-                            types.element, rows, b, types.element, inner,
-                            is_double ? static_cast<const void*>(&zero_double) : &zero, c,
-                            types.element, rows, types.compute, CUBLAS_GEMM_DEFAULT));
+  const GemmTypes types = types_of(shape.type);
+  const CublasProduct product{.m = shape.m,
+                              .n = shape.n,
+                              .k = shape.k,
+                              .batch = shape.batch,
+                              .transposes_a = shape.transpose_a,
+                              .transposes_b = shape.transpose_b,
+                              .beta = shape.adds_to_c ? 1.0 : 0.0,
+                              .operand = types.element,
+                              .result = types.element,
+                              .compute = types.compute};
+  cublas_check(foretrace::hw::multiply(handle_, product, a, b, c));
 }
 
 const GemmHandle& GemmHandles::at(std::uint32_t thread, StreamId id, const Stream& stream) {

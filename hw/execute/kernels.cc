@@ -19,7 +19,14 @@ void execute(const Gemm& op, Context& context) {
   Objects& objects = context.objects;
   objects.gemms()
       .at(context.thread, id, objects.stream(id))
-      .multiply(op.m.eval(v), op.n.eval(v), op.k.eval(v), op.type,
+      .multiply({.m = op.m.eval(v),
+                 .n = op.n.eval(v),
+                 .k = op.k.eval(v),
+                 .type = op.type,
+                 .transpose_a = op.transpose_a,
+                 .transpose_b = op.transpose_b,
+                 .batch = op.batch.eval(v),
+                 .adds_to_c = op.adds_to_c},
                 objects.buffer(op.a.resolve(v)).data(), objects.buffer(op.b.resolve(v)).data(),
                 objects.buffer(op.c.resolve(v)).data());
 }

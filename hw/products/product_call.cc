@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "hw/cuda/cublas_product.h"
 #include "hw/cuda/cuda_check.h"
 #include "hw/products/shape_error.h"
 
@@ -56,32 +57,18 @@ ProductCublas::~ProductCublas() {
 
 void ProductCublas::multiply(const Shape& shape, const void* a, const void* b, void* c) const {
   const CublasTypes types = cublas_types(shape);
-  const float one = 1;
-  const auto beta = static_cast<float>(shape.beta);
-  const double one_double = 1;
-  const double beta_double = shape.beta;
-  const bool is_double = types.scale == CUDA_R_64F;
-  const void* scale_ab = is_double ? static_cast<const void*>(&one_double) : &one;
-  const void* scale_c = is_double ? static_cast<const void*>(&beta_double) : &beta;
-  const auto m = static_cast<int>(shape.m);
-  const auto n = static_cast<int>(shape.n);
-  const auto k = static_cast<int>(shape.k);
-  const cublasOperation_t op_a = shape.transa ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const cublasOperation_t op_b = shape.transb ? CUBLAS_OP_T : CUBLAS_OP_N;
-  const int lda = shape.transa ? k : m;
-  const int ldb = shape.transb ? n : k;
-  if (shape.batch == 1) {
-    return cublas_check(cublasGemmEx(handle_, op_a, op_b, m, n, k, scale_ab, a, types.operand, lda,
-                                     b, types.operand, ldb, scale_c, c, types.result, m,
-                                     types.compute, CUBLAS_GEMM_DEFAULT),
-                        "cublasGemmEx");
-  }
-  cublas_check(
-      cublasGemmStridedBatchedEx(handle_, op_a, op_b, m, n, k, scale_ab, a, types.operand, lda,
-                                 shape.m * shape.k, b, types.operand, ldb, shape.k * shape.n,
-                                 scale_c, c, types.result, m, shape.m * shape.n,
-                                 static_cast<int>(shape.batch), types.compute, CUBLAS_GEMM_DEFAULT),
-      "cublasGemmStridedBatchedEx");
+  const CublasProduct product{.m = shape.m,
+                              .n = shape.n,
+                              .k = shape.k,
+                              .batch = shape.batch,
+                              .transposes_a = shape.transa,
+                              .transposes_b = shape.transb,
+                              .beta = static_cast<double>(shape.beta),
+                              .operand = types.operand,
+                              .result = types.result,
+                              .compute = types.compute};
+  cublas_check(foretrace::hw::multiply(handle_, product, a, b, c),
+               shape.batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx");
 }
 
 std::string ProductCublas::version() {

@@ -40,13 +40,14 @@ KernelCost by_tiles(Reading& read, const Product& product) {
   const auto rows = static_cast<double>(product.m);
   const auto columns = static_cast<double>(product.n);
   const auto depth = static_cast<double>(product.k);
+  const auto batch = static_cast<double>(product.batch);
   const double sms = read.count(Param::SmCount);
   double best = std::numeric_limits<double>::infinity();
   double tiles_of_best = 1;
   double waves_of_best = 1;
   Tile tile = params.large;
   for (const double efficiency : {1.0, read.value(params.medium), read.value(params.small)}) {
-    const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns);
+    const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns) * batch;
     const double waves = std::ceil(tiles / sms);
     const double flops_per_sm = waves * 2 * tile.rows * tile.columns * depth;
     const double seconds = flops_per_sm / (read.rate(params.rate) / sms * efficiency);
@@ -65,14 +66,21 @@ KernelCost by_tiles(Reading& read, const Product& product) {
     cost.blocks = static_cast<std::uint32_t>(tiles_of_best);
     cost.block_time = seconds_to_duration(best / waves_of_best);
   }
-  const double elements = rows * depth + depth * columns + rows * columns;
+  const double passes = product.accumulates ? 2 : 1;
+  const double elements = batch * (rows * depth + depth * columns + passes * rows * columns);
   cost.hbm_bytes_per_second =
       elements * static_cast<double>(size_of(type).count) / std::max(1e-12, to_seconds(cost.alone));
   return cost;
 }
 
 products::Shape shape_of(const Product& product) {
-  products::Shape shape{.m = product.m, .n = product.n, .k = product.k};
+  products::Shape shape{.m = product.m,
+                        .n = product.n,
+                        .k = product.k,
+                        .transposes_a = product.transposes_a,
+                        .transposes_b = product.transposes_b,
+                        .batch = product.batch,
+                        .accumulates = product.accumulates};
   shape.brain = product.type == DataType::BFloat16;
   if (product.type == DataType::Float32) shape.arithmetic = products::Arithmetic::Float32;
   if (product.type == DataType::Float64) shape.arithmetic = products::Arithmetic::Float64;

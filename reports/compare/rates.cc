@@ -31,7 +31,7 @@ std::uint64_t size_of(const OpRow& op, std::uint64_t instance) {
 
 std::optional<AmountOfWork> amount_of(const OpRow& op, std::uint64_t instance) {
   const std::string_view kind = op.kind == "region" ? op.work : op.kind;
-  if (op.shape.size() == 3) {
+  if (!op.shape.empty()) {
     double flops = 2;
     for (const std::uint64_t side : op.shape) flops *= static_cast<double>(side);
     return AmountOfWork{flops, Unit::Flops};

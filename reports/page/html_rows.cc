@@ -72,7 +72,7 @@ const char* tone_of(const RegionRow& row, const ReportRun& run) {
 std::string facts_of(const OperationRow& row, const ReportRun& run) {
   const OpRow& op = run.comparison.ops[row.op];
   std::string facts = row.size_bytes == 0 ? "" : format_size(row.size_bytes);
-  if (op.shape.size() == 3) facts = fmt::format("{}", fmt::join(op.shape, " x "));
+  if (!op.shape.empty()) facts = fmt::format("{}", fmt::join(op.shape, " x "));
   if (op.sizes.size() > 1) {
     const auto [low, high] = std::ranges::minmax(op.sizes);
     facts = format_size(low) + " .. " + format_size(high);

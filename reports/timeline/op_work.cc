@@ -126,7 +126,11 @@ void set_work(OpRow& row, const Program& program, const OpKind& kind) {
     for (const Expr* side : {&gemm->m, &gemm->n, &gemm->k}) {
       if (side->is_constant()) row.shape.push_back(static_cast<std::uint64_t>(side->constant()));
     }
-    if (row.shape.size() != 3) row.shape.clear();
+    if (row.shape.size() != 3 || !gemm->batch.is_constant()) {
+      row.shape.clear();
+    } else if (gemm->batch.constant() != 1) {
+      row.shape.push_back(static_cast<std::uint64_t>(gemm->batch.constant()));
+    }
   }
   const CommRef* comm = op_facts(kind).work == StreamWork::Nccl ? nccl_comm(kind) : nullptr;
   if (comm != nullptr) {

@@ -80,7 +80,7 @@ struct OpRow {
   /// ranks and variant below as if they were the region's.
   std::string work = {};
   std::vector<std::uint64_t> sizes = {};  ///< bytes by instance, where they vary with the loops
-  std::vector<std::uint64_t> shape = {};  ///< of a product: m, n, k
+  std::vector<std::uint64_t> shape = {};  ///< of a product: m, n, k, of several also how many
   std::uint32_t ranks = 0;                ///< of a collective: of its communicator
   std::uint32_t inside = 0;               ///< of a region: so many of the next OpIds are inside it
 };

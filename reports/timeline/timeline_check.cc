@@ -51,8 +51,9 @@ Wrong wrong_op(const OpRow& op, std::uint64_t instances) {
   if (!op.sizes.empty() && op.sizes.size() != instances) {
     return fmt::format("{} sizes for {} executions", op.sizes.size(), instances);
   }
-  const bool is_product = op.shape.size() == 3 && !std::ranges::count(op.shape, 0U);
-  if (!op.shape.empty() && !is_product) return "a shape that is not m, n, k";
+  const bool is_product =
+      (op.shape.size() == 3 || op.shape.size() == 4) && !std::ranges::count(op.shape, 0U);
+  if (!op.shape.empty() && !is_product) return "a shape that is not m, n, k and how many";
   if (op.ranks >= kMostProcesses) return fmt::format("{} ranks", op.ranks);
   return std::nullopt;
 }

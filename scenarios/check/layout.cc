@@ -22,6 +22,24 @@ std::int64_t aligned_to(const Expr& dimension, std::int64_t most) {
   return alignment;
 }
 
+struct LeadingDimension {
+  const char* name;
+  const Expr* size;
+  std::int64_t alignment;
+};
+
+/// Of c, a and b, in this order where two are alike.
+LeadingDimension least_aligned(const Gemm& product, std::int64_t most) {
+  const auto leading = [&](const char* name, const Expr& size) {
+    return LeadingDimension{name, &size, aligned_to(size, most)};
+  };
+  const LeadingDimension of_m = leading("m", product.m), of_k = leading("k", product.k),
+                         of_n = leading("n", product.n);
+  return std::ranges::min(
+      {of_m, product.transpose_a ? of_k : of_m, product.transpose_b ? of_n : of_k}, {},
+      &LeadingDimension::alignment);
+}
+
 }  // namespace
 
 Diagnostics slow_layouts(const Program& program) {
@@ -30,19 +48,14 @@ Diagnostics slow_layouts(const Program& program) {
     const auto* product = std::get_if<Gemm>(&op.kind);
     if (product == nullptr || !is_half(product->type)) return;
     const auto most = kLoadedAtOnce / static_cast<std::int64_t>(size_of(product->type).count);
-    // The leading dimensions: m of a and c, k of b.
-    const std::int64_t of_m = aligned_to(product->m, most);
-    const std::int64_t of_k = aligned_to(product->k, most);
-    if (of_m == most && of_k == most) return;
-    const bool names_m = of_m <= of_k;
-    const Expr& dimension = names_m ? product->m : product->k;
+    const LeadingDimension worst = least_aligned(*product, most);
+    if (worst.alignment == most) return;
     all.push_back(
         {{program.file, op.line, op.column},
-         fmt::format("{} = {} is no multiple of {}, so cuBLAS takes a {} kernel",
-                     names_m ? "m" : "k", dimension.constant(), most,
-                     std::min(of_m, of_k) == 1 ? "far slower" : "slower"),
-         "matrices are column-major, packed: m is the leading dimension of a and c, k that "
-         "of b; pad it",
+         fmt::format("{} = {} is no multiple of {}, so cuBLAS takes a {} kernel", worst.name,
+                     worst.size->constant(), most, worst.alignment == 1 ? "far slower" : "slower"),
+         "matrices are column-major, packed: m is the leading dimension of c and of a "
+         "(transposed: k), k that of b (transposed: n); pad it",
          Severity::Warning});
   });
   return all;

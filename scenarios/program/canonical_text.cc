@@ -40,6 +40,16 @@ std::string fields(const Fields&... all) {
   return joined;
 }
 
+/// Nothing of a plain product: those hash as they did before others could be written.
+std::string rest_of(const Gemm& gemm) {
+  std::string rest;
+  if (gemm.transpose_a) rest += " ta";
+  if (gemm.transpose_b) rest += " tb";
+  if (!gemm.batch.is_constant() || gemm.batch.constant() != 1) rest += " x" + text(gemm.batch);
+  if (gemm.adds_to_c) rest += " +c";
+  return rest;
+}
+
 /// What stands after the operation's name, blocks' bodies excepted.
 std::string fields_of(const OpKind& kind) {
   return std::visit(
@@ -55,7 +65,9 @@ std::string fields_of(const OpKind& kind) {
             return fields(static_cast<std::uint32_t>(o.work), o.count);
           },
           [](const Spin& o) { return fields(o.stream, o.duration, o.blocks); },
-          [](const Gemm& o) { return fields(o.stream, o.m, o.n, o.k, o.type, o.a, o.b, o.c); },
+          [](const Gemm& o) {
+            return fields(o.stream, o.m, o.n, o.k, o.type, o.a, o.b, o.c) + rest_of(o);
+          },
           [](const Elementwise& o) { return fields(o.stream, o.sources, o.dst, o.size, o.type); },
           [](const Reduction& o) { return fields(o.stream, o.src, o.dst, o.size, o.type, o.op); },
           [](const LibraryKernel& o) {

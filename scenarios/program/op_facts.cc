@@ -123,6 +123,7 @@ struct ObjectsOf {
     facts.stream = &op.stream;
     facts.type = op.type;
     facts.accesses = {reads(op.a), reads(op.b), writes(op.c)};
+    if (op.adds_to_c) facts.accesses.push_back(reads(op.c));
   }
   void operator()(const Elementwise& op) const {
     facts.stream = &op.stream;

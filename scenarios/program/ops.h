@@ -84,12 +84,15 @@ struct Spin {
   DurationExpr duration;
   std::uint32_t blocks = 1;
 };
-/// c = a * b through cuBLAS: m x n x k. Float32 means TF32 off.
+/// c = a * b through cuBLAS: m x n x k, column-major, packed. Float32 means TF32 off.
 struct Gemm {
   StreamRef stream;
   Expr m, n, k;
   DataType type;
   BufferRef a, b, c;
+  bool transpose_a = false, transpose_b = false;  ///< a lies in memory as k x m, b as n x k
+  Expr batch{1};           ///< so many products, whose matrices follow each other in memory
+  bool adds_to_c = false;  ///< beta is 1: c += a * b
 };
 /// Reads `sources` and writes `dst`, `size` bytes of each: none is a fill (torch.rand on the
 /// device), one a unary operation (relu), two a binary one (add).

@@ -19,11 +19,19 @@ OpKind read_spin(OpFields& fields) {
   return op;
 }
 
-/// rows * columns * the element's size.
-std::optional<Expr> matrix_bytes(const Expr& rows, const Expr& columns, DataType type) {
+/// Of a batch's matrices: rows * columns * the element's size each.
+std::optional<Expr> matrix_bytes(const Expr& rows, const Expr& columns, const Gemm& op) {
   const auto elements = combine(Expr::Op::Mul, rows, columns);
   if (!elements) return std::nullopt;
-  return combine(Expr::Op::Mul, *elements, Expr{static_cast<std::int64_t>(size_of(type).count)});
+  const auto bytes =
+      combine(Expr::Op::Mul, *elements, Expr{static_cast<std::int64_t>(size_of(op.type).count)});
+  return bytes ? combine(Expr::Op::Mul, *bytes, op.batch) : std::nullopt;
+}
+
+/// Whether c is added to.
+bool read_beta(OpFields& fields) {
+  const YamlNode* beta = fields.map().optional("beta");
+  return beta != nullptr && read_constant(fields.reader(), *beta, kNumber, 0, 1) == 1;
 }
 
 OpKind read_gemm(OpFields& fields) {
@@ -34,10 +42,14 @@ OpKind read_gemm(OpFields& fields) {
                 .type = fields.type(),
                 .a = fields.buffer("a", kDeviceMemory),
                 .b = fields.buffer("b", kDeviceMemory),
-                .c = fields.buffer("c", kDeviceMemory)};
-  fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op.type), "a");
-  fields.require_capacity(op.b, matrix_bytes(op.k, op.n, op.type), "b");
-  fields.require_capacity(op.c, matrix_bytes(op.m, op.n, op.type), "c");
+                .c = fields.buffer("c", kDeviceMemory),
+                .transpose_a = fields.flag("transpose_a"),
+                .transpose_b = fields.flag("transpose_b"),
+                .batch = fields.number_or("batch", 1, 1, kLargestDimension),
+                .adds_to_c = read_beta(fields)};
+  fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op), "a");
+  fields.require_capacity(op.b, matrix_bytes(op.k, op.n, op), "b");
+  fields.require_capacity(op.c, matrix_bytes(op.m, op.n, op), "c");
   return op;
 }
 
@@ -121,8 +133,9 @@ OpKind read_host_func(OpFields& fields) {
 constexpr std::array kKernelOps{
     OpSyntax{"spin", "[stream] duration [blocks]", "a kernel of given length on some SMs",
              read_spin},
-    OpSyntax{"gemm", "[stream] m n k [type] a b c",
-             "c (m x n) = a (m x k) * b (k x n) through cuBLAS, column-major, packed", read_gemm},
+    OpSyntax{"gemm", "[stream] m n k [type] a b c [transpose_a] [transpose_b] [batch] [beta]",
+             "c (m x n) = a (m x k) * b (k x n) + beta c through cuBLAS, column-major, packed",
+             read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
              "a kernel that reads up to two buffers and writes one", read_elementwise},
     OpSyntax{"library_kernel", "[stream] kernel [flops] size [width]",

@@ -150,6 +150,13 @@ Expr OpFields::number_or(std::string_view key, std::int64_t otherwise, std::int6
   return node == nullptr ? Expr{otherwise} : read_expr(reader_, *node, kNumber, low, high);
 }
 
+bool OpFields::flag(std::string_view key) {
+  const YamlNode* node = map_.optional(key);
+  if (node == nullptr) return false;
+  return read_choice<bool>(reader_, *node, fmt::format("value of {}", key),
+                           {{"true", true}, {"false", false}});
+}
+
 DataType OpFields::type() {
   const YamlNode* node = map_.optional("type");
   return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", kTypes);

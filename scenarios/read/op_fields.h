@@ -44,7 +44,8 @@ class OpFields {
   DurationExpr duration(std::string_view key);
   Expr number(std::string_view key, std::int64_t low, std::int64_t high = kNoLimit);
   Expr number_or(std::string_view key, std::int64_t otherwise, std::int64_t low, std::int64_t high);
-  DataType type();  ///< default: float32
+  bool flag(std::string_view key);  ///< true or false; default: false
+  DataType type();                  ///< default: float32
   DataType required_type();
   RedOp red_op();  ///< default: sum
 

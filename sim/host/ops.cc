@@ -113,11 +113,16 @@ void HostThread::run(const Gemm& op) {
                         .m = op.m.eval(variables_),
                         .n = op.n.eval(variables_),
                         .k = op.k.eval(variables_),
+                        .transposes_a = op.transpose_a,
+                        .transposes_b = op.transpose_b,
+                        .batch = op.batch.eval(variables_),
+                        .accumulates = op.adds_to_c,
                         .contents = both(Contents::Zeros)    ? products::Contents::Zeros
                                     : both(Contents::Normal) ? products::Contents::Normal
                                                              : products::Contents::Random};
   const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
-    return used(ref, {static_cast<std::uint64_t>(rows * columns) * size_of(op.type).count});
+    return used(
+        ref, {static_cast<std::uint64_t>(rows * columns * product.batch) * size_of(op.type).count});
   };
   const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
                                matrix(op.b, product.k, product.n),

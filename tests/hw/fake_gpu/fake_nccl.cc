@@ -254,6 +254,14 @@ cublasStatus_t cublasGemmEx(cublasHandle_t, cublasOperation_t, cublasOperation_t
   return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int,
+                                          int, int, const void*, const void*, cudaDataType, int,
+                                          long long, const void*, cudaDataType, int, long long,
+                                          const void*, void*, cudaDataType, int, long long, int,
+                                          cublasComputeType_t, cublasGemmAlgo_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityFlushAll(uint32_t) { return CUPTI_SUCCESS; }

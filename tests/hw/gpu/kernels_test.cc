@@ -11,35 +11,11 @@
 #include "hw/cuda/device_guard.h"
 #include "hw/cuda/hash.h"
 #include "hw/cuda/pattern.h"
+#include "tests/hw/gpu/device_vector.h"
 #include "tests/hw/gpu/gpu.h"
 
 namespace foretrace::hw {
 namespace {
-
-/// Device memory with a host copy to and from.
-template <class T>
-class DeviceVector {
- public:
-  explicit DeviceVector(const std::vector<T>& values) : size_{values.size()} {
-    cuda_check(cudaMalloc(&data_, size_ * sizeof(T)));
-    cuda_check(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~DeviceVector() { cuda_ignore(cudaFree(data_)); }
-  DeviceVector(const DeviceVector&) = delete;
-  DeviceVector& operator=(const DeviceVector&) = delete;
-
-  void* data() const { return data_; }
-  std::size_t bytes() const { return size_ * sizeof(T); }
-  std::vector<T> read() const {
-    std::vector<T> values(size_);
-    cuda_check(cudaMemcpy(values.data(), data_, bytes(), cudaMemcpyDeviceToHost));
-    return values;
-  }
-
- private:
-  std::size_t size_;
-  void* data_ = nullptr;
-};
 
 class Kernels : public testing::Test {
  protected:

@@ -35,6 +35,9 @@ TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
   };
   EXPECT_NEAR(us(256, 256), 32.768, 1e-3);
   EXPECT_NEAR(us(384, 256), 54.613, 1e-3);
+  const Product batch{.m = 128, .n = 128, .k = 1000, .batch = 5};
+  EXPECT_NEAR(to_us(answer(machine, gemm_cost, batch).alone), 54.613, 1e-3)
+      << "10 half tiles: as many waves as 12";
 }
 
 TEST(CachedEighths, AreThoseOfWhatIsReadAgainSoonEnough) {

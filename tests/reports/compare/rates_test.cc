@@ -21,6 +21,8 @@ TEST(Rates, OfAProductAreItsFloatingPointOperations) {
   EXPECT_EQ(work->amount, 17'179'869'184.0);
   EXPECT_EQ(format_rate(*work, 34'359.738368), "500.0 TFLOP/s");
   EXPECT_EQ(format_rate(*work, 0), "");
+  product.shape.push_back(3);
+  EXPECT_EQ(amount_of(product, 0)->amount, 3 * 17'179'869'184.0) << "a batch of three";
 }
 
 TEST(Rates, OfCollectivesAreNcclTestsBusBandwidth) {

@@ -1,4 +1,6 @@
 // Warnings: programs that run, and are most likely not meant so.
+#include "scenarios/check/check.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/scenarios/reading.h"
@@ -40,6 +42,22 @@ TEST(CheckEvents, FindsTheMemberOfAFamilyThatNoIterationRecords) {
           "{event_synchronize: {event: e2(i % 2)}}]}")),
       "18:92 warning: event 'e2(1)' is recorded nowhere in this file | an event that was never "
       "recorded counts as complete: nothing waits here\n");
+}
+
+TEST(CheckLayouts, NamesTheLeadingDimensionThatIsNoMultipleOf16Bytes) {
+  const auto product = [](const std::string& more) -> std::string {
+    const Diagnostics found = slow_layouts(reading_test::read(
+        scenario_with("gemm: {type: bfloat16, a: x, b: y, c: x, " + more + "}")));
+    return found.empty() ? "" : found.front().message;
+  };
+  const std::string slower = " is no multiple of 8, so cuBLAS takes a slower kernel";
+  EXPECT_EQ(product("m: 64, n: 63, k: 64"), "");
+  EXPECT_EQ(product("m: 64, n: 63, k: 64, transpose_b: true"),
+            "n = 63 is no multiple of 8, so cuBLAS takes a far slower kernel");
+  EXPECT_EQ(product("m: 64, n: 64, k: 62"), "k = 62" + slower);
+  EXPECT_EQ(product("m: 64, n: 64, k: 62, transpose_b: true"), "") << "k leads nothing";
+  EXPECT_EQ(product("m: 64, n: 64, k: 62, transpose_a: true, transpose_b: true"),
+            "k = 62" + slower);
 }
 
 TEST(CheckSignals, WarnsOfASignalThatNothingGives) {

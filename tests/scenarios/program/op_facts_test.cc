@@ -37,6 +37,16 @@ TEST(OpFacts, OfAReductionWriteOneElement) {
   EXPECT_EQ(facts.accesses[1].size, nullptr);
 }
 
+TEST(OpFacts, OfAProductReadWhatItAddsTo) {
+  const std::string product = "gemm: {stream: s, m: 4, n: 4, k: 4, a: x, b: x, c: y";
+  EXPECT_EQ(op_facts(kind_of(product + "}")).accesses.size(), 3U);
+  const OpKind adds = kind_of(product + ", beta: 1}");
+  const OpFacts facts = op_facts(adds);
+  ASSERT_EQ(facts.accesses.size(), 4U);
+  EXPECT_EQ(facts.accesses[3].buffer, &std::get<Gemm>(adds).c);
+  EXPECT_FALSE(facts.accesses[3].writes);
+}
+
 TEST(OpFacts, TellAKernelsStreamFromOneThatIsOnlyWaitedFor) {
   const OpKind spin = kind_of("spin: {stream: s, duration: 1us}");
   const OpKind wait = kind_of("stream_synchronize: {stream: s}");

@@ -74,6 +74,20 @@ TEST(ProgramHash, DependsOnEverythingThatIsRun) {
   EXPECT_NE(base, with("", "{repeat: {times: 1, ops: [" + spin + "]}}"));
 }
 
+TEST(ProgramHash, DependsOnHowAProductReadsItsMatrices) {
+  const auto with = [](const std::string& more) {
+    return canonical_text(
+        read("schema_version: 1\nname: a\nbuffers: {x: {memory: device, size: 1KiB}}\n"
+             "threads: {main: [{gemm: {m: 4, n: 4, k: 4, a: x, b: x, c: x" +
+             more + "}}]}\n"));
+  };
+  const std::string plain = with("");
+  EXPECT_THAT(plain, testing::HasSubstr("gemm #0+0 4 4 4 t2 #0+0 #0+0 #0+0\n")) << plain;
+  EXPECT_EQ(plain, with(", transpose_a: false, batch: 1, beta: 0"));
+  for (const char* more : {", transpose_a: true", ", transpose_b: true", ", batch: 2", ", beta: 1"})
+    EXPECT_NE(plain, with(more)) << more;
+}
+
 TEST(ProgramHash, IsAFixedDigestOfTheCanonicalText) {
   const Program program = read(
       "schema_version: 1\nname: a\nthreads: {main: [{spin: {duration: 1us, "

@@ -180,6 +180,21 @@ TEST(BadInput, MatrixLargerThanItsBuffer) {
             "it is 1050624\n");
 }
 
+TEST(BadInput, MatricesOfABatchLargerThanTheirBuffer) {
+  EXPECT_EQ(problems_of(scenario_with(
+                "gemm: {m: 512, n: 512, k: 4, a: x, b: y, c: x, transpose_a: true, batch: 2}")),
+            "18:51 error: buffer 'x' is too small with 1048576 B for what is needed: "
+            "it is 2097152\n");
+}
+
+TEST(BadInput, WhatAProductDoesBesides) {
+  EXPECT_EQ(problems_of(scenario_with(
+                "gemm: {m: 4, n: 4, k: 4, a: x, b: y, c: x, transpose_a: yes, batch: 0, beta: 2}")),
+            "18:63 error: unknown value of transpose_a 'yes' | known here: true, false\n"
+            "18:75 error: '0' must be between 1 and 2147483647: it is 0\n"
+            "18:84 error: '2' must be between 0 and 1: it is 2\n");
+}
+
 TEST(BadInput, BufferOfAnotherDevice) {
   const std::string text =
       "schema_version: 1\nname: a\ndevices: 2\nbuffers: {x: {memory: device, size: 1KiB, device: "
