@@ -28,6 +28,10 @@ class Checker {
     if (const auto problem = what_is_too_large(step_)) {
       return error(*problem, "is a size in another unit than it should be?");
     }
+    if (model_.head_dim < 1) {
+      return error(fmt::format("{} heads of a width of {} in all", model_.heads, model_.hidden),
+                   "'heads' divides 'hidden', or 'head_dim' says how wide one is");
+    }
     splits("heads", model_.heads);
     if (model_.kv_heads < model_.heads || model_.heads % step_.tensor == 0) {
       splits("key and value heads", model_.kv_heads);

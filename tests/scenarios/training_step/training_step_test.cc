@@ -217,6 +217,12 @@ TEST(TrainingStepRefusal, IsOfAStepThatIsNoMap) {
   }
 }
 
+TEST(TrainingStepRefusal, IsOfHeadsWithoutAWidth) {
+  EXPECT_THAT(problems(scenario("{model: {style: llama, layers: 2, hidden: 7, heads: 32, ffn: 64, "
+                                "vocab: 64}, batch: {sequence: 128}}")),
+              HasSubstr("32 heads of a width of 7 in all"));
+}
+
 TEST(TrainingStepRefusal, SaysWhichBatchesDivide) {
   const std::string text =
       scenario(fmt::format("{{{}, batch: {{sequence: 128, micro: 2, global: 7}}}}", kModel), 2);
