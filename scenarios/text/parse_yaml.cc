@@ -79,6 +79,10 @@ YamlNode parse_yaml(std::string_view text, Problems& problems) {
                  fmt::format("larger than {} MiB: not a scenario", kLargestText >> 20));
     return {};
   }
+  if (constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+      text.starts_with(kByteOrderMark)) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
   if (!is_text(text, problems)) return {};
   Events events{text};
   TreeBuilder first{problems}, second{problems};

@@ -32,6 +32,15 @@ TEST(YamlReader, KnowsThePositionOfEveryKeyAndValue) {
   EXPECT_EQ(b.entries[1].value.items[1].column, 20);
 }
 
+TEST(YamlReader, PassesOverAByteOrderMark) {
+  EXPECT_EQ(problems_in("\xef\xbb\xbf"
+                        "a: 1\nb: 2\n"),
+            "");
+  EXPECT_EQ(problems_in("\xef\xbb\xbf"
+                        "a: 1\na: 2\n"),
+            "2:1 duplicate key 'a' | first given in line 1\n");
+}
+
 TEST(YamlReader, RefusesDuplicateKeysInAnyMap) {
   EXPECT_EQ(problems_in("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\na: 2\n"),
             "5:3 duplicate key 'c' | first given in line 3\n"
