@@ -132,7 +132,10 @@ class MachineReader {
     if (const YamlNode* gpus = map.required("gpus")) {
       machine_.gpus_per_node = read_count(*gpus, kMostGpusOfANode);
     }
-    if (const YamlNode* gpu = map.required("gpu")) machine_.gpu_name = gpu->text;
+    if (const YamlNode* gpu = map.required("gpu")) {
+      if (gpu->kind != YamlNode::Kind::Scalar) problems_.error(*gpu, "'gpu' is a name");
+      machine_.gpu_name = gpu->text;
+    }
     machine_.node = read_node_facts(map);
     map.finish();
   }

@@ -51,6 +51,13 @@ TEST(NodeFacts, LeaveTheKindsOwnWhereTheyAreSilent) {
   EXPECT_EQ(topology.nic_path, nccl::Path::Pix);
 }
 
+TEST(NodeFacts, NameTheirGpuInAWord) {
+  const std::string text = "schema_version: 2\nname: m\nnode: {gpus: 4, gpu: [a]}\n";
+  const auto machine = read_machine(text, "m.yaml");
+  ASSERT_FALSE(machine);
+  EXPECT_THAT(render(machine.error(), text), HasSubstr("m.yaml:3:22: error: 'gpu' is a name"));
+}
+
 TEST(NodeFacts, GpusThatDoNotTakePartLeaveTheirShareOfTheNics) {
   EXPECT_EQ(nccl::topology_of(machine_of(", nics: 4"), 4, 2).nics, 2u);
   EXPECT_EQ(nccl::topology_of(machine_of(", nics: 1"), 4, 2).nics, 1u);
