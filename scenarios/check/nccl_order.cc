@@ -196,6 +196,9 @@ void compare_collectives(const Program& program, CallLister& lister, Problems& p
   }
 }
 
+/// Bytes of a send that may have left before anybody receives: up to 32 channels of 4 MiB.
+constexpr std::int64_t kMostOnTheWay = std::int64_t{128} << 20;
+
 void compare_transfers(const Program& program, const CallLister& lister, Problems& problems) {
   std::set<const Op*> warned;  // a loop or a hundred ranks run the same line
   for (const auto& [key, both] : lister.transfers) {
@@ -206,11 +209,13 @@ void compare_transfers(const Program& program, const CallLister& lister, Problem
       const bool more_sends = both.sends.size() > pairs;
       const Call& alone = more_sends ? both.sends[pairs] : both.recvs[pairs];
       if (!warned.insert(alone.op).second) continue;
-      warn(problems, *alone.op,
-           fmt::format("rank {} of '{}' sends to rank {} {}, and rank {} receives {}: this one "
-                       "waits for ever",
-                       from, name, to, how_often(both.sends.size()), to,
-                       how_often(both.recvs.size())));
+      const bool may_end = more_sends && alone.size <= kMostOnTheWay;
+      problems.add(alone.op->line, alone.op->column, may_end ? Severity::Warning : Severity::Hang,
+                   fmt::format("rank {} of '{}' sends to rank {} {}, and rank {} receives {}: this "
+                               "one waits for ever{}",
+                               from, name, to, how_often(both.sends.size()), to,
+                               how_often(both.recvs.size()),
+                               may_end ? " where NCCL's buffers do not hold it" : ""));
     }
     for (std::size_t i = 0; i < pairs; ++i) {
       if (both.sends[i].size == both.recvs[i].size) continue;

@@ -83,7 +83,7 @@ TEST(CheckNccl, WarnsOfTheSendWithoutAReceive) {
       problems_of(two_ranks("      - nccl_send: {comm: w, buffer: x, type: float32, peer: 1}\n",
                             "      - host_compute: {duration: 1us}\n")),
       "10:9 warning: rank 0 of 'w' sends to rank 1 once, and rank 1 receives never: this one "
-      "waits for ever\n");
+      "waits for ever where NCCL's buffers do not hold it\n");
 }
 
 TEST(CheckNccl, WarnsOfTransfersOfDifferentSize) {
