@@ -37,8 +37,13 @@ AppendedFile::~AppendedFile() { ::close(descriptor_); }
 
 void AppendedFile::append(std::string_view line) {
   const std::string whole = fmt::format("{}\n", line);
-  const auto written = ::write(descriptor_, whole.data(), whole.size());
-  if (written != static_cast<ssize_t>(whole.size()) || ::fsync(descriptor_) != 0) fail(file_);
+  for (std::string_view left = whole; !left.empty();) {  // a full disk takes a part at first
+    const ssize_t written = ::write(descriptor_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(file_);
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(descriptor_) != 0) fail(file_);
 }
 
 }  // namespace foretrace
