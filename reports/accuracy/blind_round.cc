@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "scenarios/text/csv.h"
+#include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -66,7 +67,8 @@ BlindRegion region_of(const CsvLine& line) {
 
 }  // namespace
 
-std::vector<BlindRound> load_blind_rounds(const fs::path& directory) {
+std::vector<BlindRound> load_blind_rounds(const fs::path& named) {
+  const fs::path directory = shipped_file(named);
   if (!fs::is_directory(directory)) {
     throw UsageError{fmt::format("{}: no such directory", directory.string())};
   }
