@@ -75,6 +75,13 @@ void write_scenario(const capture::Capture& all, const ImportOptions& options) {
   wanted.processes = options.processes;
   wanted.calls = call_times(load_machine(options.machine));
   const capture::CapturedScenario scenario = capture::scenario_of(all, wanted);
+  if (scenario.text.size() > kLargestText) {
+    throw UsageError{
+        fmt::format("{}: a scenario of {} MiB, of which {} can be read\n  hint: one iteration with "
+                    "--iteration, "
+                    "of a trace whose steps are marked (torch.profiler's step())",
+                    options.scenario, scenario.text.size() >> 20, kLargestText >> 20)};
+  }
   write_file(options.scenario, scenario.text);
   print_out("{}: the captured step took {:.3f} ms\n", options.scenario,
             static_cast<double>(scenario.captured_ns) * 1e-6);
