@@ -192,6 +192,7 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"NN", "TN", "NT", "TT"}))
       ->capture_default_str();
   command->add_option("--batch", options->batch, "so many such products at once")
+      ->check(CLI::Range(1, 1 << 24).description(""))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--beta", options->accumulates, "c is added to");
