@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <new>
@@ -108,6 +109,11 @@ int exit_code_of(const std::function<int()>& work) {
   } catch (const CannotHereError& error) {
     print_failure(error.what());
     return kCannotHere;
+  } catch (const std::filesystem::filesystem_error& error) {  // of a path that the user named
+    const std::string where =
+        error.path1().empty() ? "a directory below it" : error.path1().string();
+    print_failure(fmt::format("{}: {}", where, error.code().message()));
+    return kWrongUse;
   } catch (const std::bad_alloc&) {
     print_failure("not enough memory");
     return kBroke;
