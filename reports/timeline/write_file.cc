@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -166,18 +167,46 @@ void sync_directory(const fs::path& directory) {
   if (opened.descriptor >= 0) (void)::fsync(opened.descriptor);  // not every file system can
 }
 
+void refuse_input(const fs::path& file) {
+  if (!is_input(file)) return;
+  throw UsageError{
+      fmt::format("{}: this command reads it, and would write over it\n  hint: give another name "
+                  "for the result",
+                  file.string())};
+}
+
+/// Of a file to be written, and of one that is not there yet.
+bool are_one_file(const fs::path& one, const fs::path& other) {
+  std::error_code none;
+  if (fs::exists(one, none) && fs::exists(other, none)) {
+    return fs::is_regular_file(one, none) && fs::equivalent(one, other, none);
+  }
+  const fs::path first = fs::weakly_canonical(fs::absolute(one, none), none);
+  return !first.empty() && first == fs::weakly_canonical(fs::absolute(other, none), none);
+}
+
 }  // namespace
+
+void check_outputs(const std::vector<fs::path>& files) {
+  for (auto file = files.begin(); file != files.end(); ++file) {
+    if (file->empty()) continue;
+    refuse_input(*file);
+    const auto same = [&](const fs::path& other) {
+      return !other.empty() && are_one_file(*file, other);
+    };
+    if (std::any_of(files.begin(), file, same)) {
+      throw UsageError{fmt::format(
+          "{}: two results would be written to it\n  hint: give each a name", file->string())};
+    }
+  }
+}
 
 void write_file(const fs::path& file, const std::function<void(std::ostream&)>& write, Over over) {
   struct stat status {};
   const bool exists = ::stat(file.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) throw cannot_write(file, EISDIR);
   if (exists && !S_ISREG(status.st_mode)) return write_to_special(file, write);
-  if (exists && over == Over::NoInput && is_input(file)) {
-    throw UsageError{fmt::format(
-        "{}: this command reads it, and would write over it\n  hint: give another name with -o",
-        file.string())};
-  }
+  if (exists && over == Over::NoInput) refuse_input(file);
   const fs::path target = behind_links(file);
   OpenedFile made = create_beside(target, file);
   if (exists) (void)::fchmod(made.descriptor, status.st_mode & 07777);

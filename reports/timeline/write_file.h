@@ -7,6 +7,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string_view>
+#include <vector>
 
 namespace foretrace {
 
@@ -22,6 +23,10 @@ void write_file(const std::filesystem::path& file, const std::function<void(std:
                 Over over = Over::NoInput);
 void write_file(const std::filesystem::path& file, std::string_view content,
                 Over over = Over::NoInput);
+
+/// What a command will write, before its work: throws UsageError where one of them is an input, or
+/// where two are one file. Empty names are left out.
+void check_outputs(const std::vector<std::filesystem::path>& files);
 
 /// Makes the directory and those above it. Throws UsageError.
 void make_directory(const std::filesystem::path& directory);

@@ -124,6 +124,7 @@ int predict(const NcclTestsOptions& options) {
   check_plan(plan, machine);
   plan.sizes = plan_sizes(plan, sizes_in(range));
   if (!options.scenario.empty()) {
+    check_outputs({options.scenario, options.output.file});
     write_file(options.scenario,
                nccl_tests_scenario(plan, {{plan.iterations, plan.graph_launches}}));
     return kDone;

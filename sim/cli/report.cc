@@ -176,6 +176,8 @@ int run_report(const ReportOptions& options) {
     }
   }
   if (runs.empty()) throw UsageError{"none of the runs can be compared"};
+  const bool only_svg = !options.svg.empty() && options.output.empty();
+  check_outputs({options.svg, only_svg ? fs::path{} : report_file(options)});
   if (!options.svg.empty()) {
     if (runs.size() > 1) throw UsageError{"--svg draws one run"};
     write_svg(options, runs.front());

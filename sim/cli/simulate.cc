@@ -31,6 +31,8 @@
 namespace foretrace {
 namespace {
 
+constexpr const char* kTraceFile = "trace.pftrace";
+
 struct SimulateOptions {
   std::string file;
   std::string machine = "h200-nvswitch-8";
@@ -73,9 +75,7 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
   const DirectoryTurn turn{directory};  // both files of one run
   write_timeline(timeline, directory / kPredictedFile);
   const Timeline* const only = &timeline;
-  write_file(directory / "trace.pftrace", [&](std::ostream& out) {
-    write_perfetto({&only, 1}, out);
-  });
+  write_file(directory / kTraceFile, [&](std::ostream& out) { write_perfetto({&only, 1}, out); });
 }
 
 /// --nodes and --placement in place of what the scenario says.
@@ -125,6 +125,10 @@ int run_simulate(const SimulateOptions& options) {
   }
   if (training && !sim::memory_verdict(training->expansion, machine).fits) {
     throw UsageError{sim::describe(training->step, training->expansion, machine, std::nullopt)};
+  }
+  if (!options.run.empty()) {
+    const std::filesystem::path run = options.run;
+    check_outputs({run / kPredictedFile, run / kTraceFile});
   }
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};

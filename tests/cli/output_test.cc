@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "scenarios/text/data_directory.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -72,6 +73,9 @@ TEST_F(Output, ALoopOfLinksIsAnError) {
   fs::create_symlink("b.csv", file("a.csv"));
   fs::create_symlink("a.csv", file("b.csv"));
   EXPECT_EQ(scratch_.run("foretrace export run --to csv -o a.csv").exit_code, 4);
+  const Ran read = scratch_.run("foretrace report a.csv -o page.html");
+  EXPECT_EQ(read.exit_code, 2);
+  EXPECT_THAT(read.err, HasSubstr("a.csv: Too many levels of symbolic links"));
 }
 
 TEST_F(Output, FollowsNoLinkThatSomebodyLeftUnderATemporaryName) {
@@ -102,6 +106,37 @@ TEST_F(Output, IsNeverAnInputOfTheSameCommand) {
     EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("write over it"), HasSubstr("written over")));
   }
   EXPECT_EQ(read_file(file("run/measured.timeline.json")), before);
+}
+
+TEST_F(Output, OfASearchIsNoInputAndNoOtherOutputBeforeItBegins) {
+  const std::string shipped = read_file(data_directory() / "scenarios/nccl/all_reduce.yaml");
+  scratch_.write("p.yaml", shipped);
+  const std::string sweep = "foretrace sweep p.yaml --set ranks=2 ";
+  const std::string plan = "foretrace plan c.json --gpus 2 --keep tensor=1 --top 1 ";
+  scratch_.write("c.json", read_file(data_directory() / "scenarios/architectures/gpt2.json"));
+  const std::string config = read_file(file("c.json"));
+  for (const std::string& command :
+       {sweep + "-o s.jsonl --csv p.yaml", sweep + "-o p.yaml", sweep + "-o s.jsonl --page p.yaml",
+        sweep + "-o s.jsonl --csv s.jsonl", sweep + "-o s.jsonl --csv q --page ./q",
+        plan + "--write-scenario 1 c.json", plan + "-o a.json --write-scenario 1 a.json",
+        std::string{"foretrace report run --svg z.html -o z.html"}}) {
+    const Ran ran = scratch_.run(command);
+    EXPECT_EQ(ran.exit_code, 2) << command;
+    EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("would write over it"), HasSubstr("two results")))
+        << command;
+  }
+  EXPECT_EQ(read_file(file("p.yaml")), shipped);
+  EXPECT_EQ(read_file(file("c.json")), config);
+  EXPECT_FALSE(fs::exists(file("s.jsonl")) || fs::exists(file("z.html")));
+}
+
+TEST_F(Output, ShowsNoControlCharactersOfAFile) {
+  auto timeline = nlohmann::ordered_json::parse(read_file(file("run/measured.timeline.json")));
+  timeline["scenario"]["file"] = "x\x1b]0;title\x07";
+  scratch_.write("run/measured.timeline.json", timeline.dump());
+  const Ran ran = scratch_.run("foretrace assert run/measured.timeline.json");
+  EXPECT_THAT(ran.out + ran.err, HasSubstr("x?]0;title?"));
+  EXPECT_EQ((ran.out + ran.err).find('\x1b'), std::string::npos);
 }
 
 TEST_F(Output, LeavesNothingBehindWhenItFails) {

@@ -132,5 +132,13 @@ TEST(SweepCommand, RefusesAFileOfAnotherSweepAndMistakesInItsAxes) {
               HasSubstr("no axis of that name"));
 }
 
+TEST(SweepCommand, IsWrongUseWhereNoPointCanBePredicted) {
+  const Scratch scratch;
+  const Ran ran = scratch.run("foretrace sweep scenarios/nccl/all_reduce.yaml --set rank=2,4 -o s");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.out, HasSubstr("2 points, 2 of them failed"));
+  EXPECT_THAT(ran.err, HasSubstr("the scenario has no parameter 'rank'"));
+}
+
 }  // namespace
 }  // namespace foretrace::test

@@ -120,8 +120,7 @@ void write_scenarios(const PlanOptions& options, const plan::Question& question,
         fmt::format("# {} on {} GPUs: {}.\n# Predicted {:.3g} ms a step: {}\n{}",
                     question.model_name, row.layout.gpus, describe(row.layout),
                     row.prediction.seconds * 1e3, command, scenario_text(question, row.layout));
-    write_file(
-        file, [&](std::ostream& out) { out << text; }, Over::Anything);
+    write_file(file, text);
     print_out("row {}: {}\n", number, command);
   }
 }
@@ -134,6 +133,9 @@ int run_plan(const PlanOptions& options) {
     what_ifs.push_back(what_if);
     questions.push_back(question_of(options, what_ifs));
   }
+  std::vector<fs::path> results = options.outputs;
+  for (const auto& [number, file] : options.written) results.emplace_back(file);
+  check_outputs(results);
   std::vector<plan::Answer> answers;
   for (const plan::Question& one : questions) {
     for (const std::int64_t gpus : one.gpus) {
@@ -201,7 +203,11 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command
       .add_option("--cost-per-gpu-hour", options->cost,
                   "In any currency: adds what 10^12 tokens cost")
-      ->check(CLI::PositiveNumber.description(""));
+      ->check([](const std::string& text) {
+        const bool is_cost = CLI::PositiveNumber(text).empty() && CLI::Range(1e9)(text).empty() &&
+                             text.find_first_of("nN") == std::string::npos;
+        return is_cost ? std::string{} : text + " is no cost from 0 to 10^9";
+      });
   command
       .add_option(
           "-o,--output", options->outputs,

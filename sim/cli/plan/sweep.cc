@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "models/what_if/what_if.h"
@@ -82,6 +83,7 @@ int run_sweep(const SweepOptions& options) {
   const sweep::Sweep sweep{options.file, self_contained(read_text_file(options.file), options.file),
                            axes_of(options), options.fidelity};
   check_machines(sweep.axes);
+  check_outputs({options.rows, options.csv, options.page});
   const std::vector<sweep::Point> points = sweep::points_of(sweep.axes);
   const sweep::Against against{sweep.axes, options.against};
   const sweep::Share share = sweep::share_of_environment();
@@ -96,14 +98,16 @@ int run_sweep(const SweepOptions& options) {
              [&](std::size_t done, std::size_t all) { line.show(done, all); });
   if (share.rank > 0) return kDone;
   const auto rows = ledger.finish(against);
-  if (!options.csv.empty()) write_file(options.csv, sweep::csv_of(rows), Over::Anything);
-  if (!options.page.empty()) {
-    write_file(options.page, sweep::page_of(sweep, rows), Over::Anything);
-  }
+  if (!options.csv.empty()) write_file(options.csv, sweep::csv_of(rows));
+  if (!options.page.empty()) write_file(options.page, sweep::page_of(sweep, rows));
   const auto failed =
       std::ranges::count_if(rows, [](const auto& row) { return row.contains("error"); });
   print_out("{} points, {} of them failed: {}\n", rows.size(), failed, options.rows.string());
-  return kDone;
+  if (failed == 0) return kDone;
+  const auto first =
+      std::ranges::find_if(rows, [](const auto& row) { return row.contains("error"); });
+  print_error("the first that failed: {}\n", first->at("error").get<std::string>());
+  return std::cmp_equal(failed, rows.size()) ? kWrongUse : kDone;
 }
 
 }  // namespace
