@@ -44,8 +44,9 @@ Arrows arrows_of(const Timeline& timeline, std::uint64_t& next_arrow) {
   return arrows;
 }
 
-auto ends_at(const std::vector<ArrowEnd>& ends, std::uint32_t span) {
-  return std::ranges::equal_range(ends, span, {}, &ArrowEnd::span);
+std::span<const ArrowEnd> ends_at(const std::vector<ArrowEnd>& ends, std::uint32_t span) {
+  return {std::ranges::lower_bound(ends, span, {}, &ArrowEnd::span),
+          std::ranges::upper_bound(ends, span, {}, &ArrowEnd::span)};
 }
 
 /// One timeline below its root track.

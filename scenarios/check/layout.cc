@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
@@ -35,9 +36,8 @@ LeadingDimension least_aligned(const Gemm& product, std::int64_t most) {
   };
   const LeadingDimension of_m = leading("m", product.m), of_k = leading("k", product.k),
                          of_n = leading("n", product.n);
-  return std::ranges::min(
-      {of_m, product.transpose_a ? of_k : of_m, product.transpose_b ? of_n : of_k}, {},
-      &LeadingDimension::alignment);
+  const std::array all{of_m, product.transpose_a ? of_k : of_m, product.transpose_b ? of_n : of_k};
+  return *std::ranges::min_element(all, {}, &LeadingDimension::alignment);
 }
 
 }  // namespace
