@@ -2,13 +2,13 @@
 
 namespace foretrace::hw {
 
-cublasStatus_t multiply(cublasHandle_t handle, const CublasProduct& product, const void* a,
-                        const void* b, void* c) {
+cublasStatus_t multiply(cublasHandle_t handle, const CublasProduct& product,
+                        const CublasTypes& types, const void* a, const void* b, void* c) {
   const float one = 1;
   const auto beta = static_cast<float>(product.beta);
   const double one_double = 1;
   const double beta_double = product.beta;
-  const bool is_double = product.compute == CUBLAS_COMPUTE_64F;
+  const bool is_double = types.scale == CUDA_R_64F;
   const void* scale_ab = is_double ? static_cast<const void*>(&one_double) : &one;
   const void* scale_c = is_double ? static_cast<const void*>(&beta_double) : &beta;
   const auto m = static_cast<int>(product.m);
@@ -19,14 +19,14 @@ cublasStatus_t multiply(cublasHandle_t handle, const CublasProduct& product, con
   const int lda = product.transposes_a ? k : m;
   const int ldb = product.transposes_b ? n : k;
   if (product.batch == 1) {
-    return cublasGemmEx(handle, op_a, op_b, m, n, k, scale_ab, a, product.operand, lda, b,
-                        product.operand, ldb, scale_c, c, product.result, m, product.compute,
+    return cublasGemmEx(handle, op_a, op_b, m, n, k, scale_ab, a, types.operand, lda, b,
+                        types.operand, ldb, scale_c, c, types.result, m, types.compute,
                         CUBLAS_GEMM_DEFAULT);
   }
   return cublasGemmStridedBatchedEx(
-      handle, op_a, op_b, m, n, k, scale_ab, a, product.operand, lda, product.m * product.k, b,
-      product.operand, ldb, product.k * product.n, scale_c, c, product.result, m,
-      product.m * product.n, static_cast<int>(product.batch), product.compute, CUBLAS_GEMM_DEFAULT);
+      handle, op_a, op_b, m, n, k, scale_ab, a, types.operand, lda, product.m * product.k, b,
+      types.operand, ldb, product.k * product.n, scale_c, c, types.result, m, product.m * product.n,
+      static_cast<int>(product.batch), types.compute, CUBLAS_GEMM_DEFAULT);
 }
 
 }  // namespace foretrace::hw

@@ -10,15 +10,20 @@ namespace foretrace::hw {
 /// c (m x n) = a (m x k) * b (k x n) + beta * c, column-major, packed: a lies in memory as k x m
 /// where it is transposed, b as n x k, and the matrices of a batch follow each other.
 struct CublasProduct {
-  std::int64_t m = 1, n = 1, k = 1, batch = 1;
+  std::int64_t m = 1, n = 1, k = 1;
   bool transposes_a = false, transposes_b = false;
-  double beta = 0;
-  cudaDataType_t operand = CUDA_R_32F, result = CUDA_R_32F;
-  cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+  std::int64_t batch = 1;
+  int beta = 0;  ///< 0 or 1
+};
+
+/// Of operands, of results, of the factors before them, and of the sums.
+struct CublasTypes {
+  cudaDataType_t operand, result, scale;
+  cublasComputeType_t compute;
 };
 
 /// cublasGemmEx, for a batch cublasGemmStridedBatchedEx. Each size fits into an int.
-cublasStatus_t multiply(cublasHandle_t handle, const CublasProduct& product, const void* a,
-                        const void* b, void* c);
+cublasStatus_t multiply(cublasHandle_t handle, const CublasProduct& product,
+                        const CublasTypes& types, const void* a, const void* b, void* c);
 
 }  // namespace foretrace::hw

@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "hw/cuda/cublas_product.h"
 #include "hw/cuda/cuda_check.h"
 #include "hw/guard/call_site.h"
 #include "scenarios/text/errors.h"
@@ -19,21 +18,16 @@ void cublas_check(cublasStatus_t status, CallSite where = CallSite::current()) {
 /// cuBLAS recommends 32 MiB on Hopper (cublasSetWorkspace); older GPUs need less.
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 
-struct GemmTypes {
-  cudaDataType_t element;
-  cublasComputeType_t compute;
-};
-
-GemmTypes types_of(DataType type) {
+CublasTypes types_of(DataType type) {
   switch (type) {
     case DataType::Float16:
-      return {CUDA_R_16F, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DataType::BFloat16:
-      return {CUDA_R_16BF, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DataType::Float32:
-      return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return {CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DataType::Float64:
-      return {CUDA_R_64F, CUBLAS_COMPUTE_64F};
+      return {CUDA_R_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
     case DataType::Int8:
     case DataType::Int32:
     case DataType::Int64:
@@ -61,20 +55,10 @@ GemmHandle::~GemmHandle() {
   if (workspace_ != nullptr) cuda_ignore(cudaFree(workspace_));
 }
 
-void GemmHandle::multiply(const GemmShape& shape, const void* a, const void* b, void* c) const {
+void GemmHandle::multiply(const CublasProduct& product, DataType type, const void* a, const void* b,
+                          void* c) const {
   stream_->use();
-  const GemmTypes types = types_of(shape.type);
-  const CublasProduct product{.m = shape.m,
-                              .n = shape.n,
-                              .k = shape.k,
-                              .batch = shape.batch,
-                              .transposes_a = shape.transpose_a,
-                              .transposes_b = shape.transpose_b,
-                              .beta = shape.adds_to_c ? 1.0 : 0.0,
-                              .operand = types.element,
-                              .result = types.element,
-                              .compute = types.compute};
-  cublas_check(foretrace::hw::multiply(handle_, product, a, b, c));
+  cublas_check(foretrace::hw::multiply(handle_, product, types_of(type), a, b, c));
 }
 
 const GemmHandle& GemmHandles::at(std::uint32_t thread, StreamId id, const Stream& stream) {

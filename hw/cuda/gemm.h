@@ -8,19 +8,11 @@
 #include <memory>
 #include <mutex>
 
+#include "hw/cuda/cublas_product.h"
 #include "hw/cuda/stream.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace::hw {
-
-/// Gemm of ops.h in one iteration.
-struct GemmShape {
-  std::int64_t m = 1, n = 1, k = 1;
-  DataType type = DataType::Float32;
-  bool transpose_a = false, transpose_b = false;
-  std::int64_t batch = 1;
-  bool adds_to_c = false;
-};
 
 /// One cuBLAS handle with its own workspace, bound to one stream for good: cublasSetStream would
 /// reset the workspace, and two streams must not share one.
@@ -31,9 +23,9 @@ class GemmHandle {
   GemmHandle(const GemmHandle&) = delete;
   GemmHandle& operator=(const GemmHandle&) = delete;
 
-  /// c (m x n) = a (m x k) * b (k x n), as ops.h has it. Float32 without TF32, as PyTorch's
-  /// default.
-  void multiply(const GemmShape& shape, const void* a, const void* b, void* c) const;
+  /// Float32 without TF32, as PyTorch's default.
+  void multiply(const CublasProduct& product, DataType type, const void* a, const void* b,
+                void* c) const;
 
  private:
   const Stream* stream_;

@@ -22,13 +22,12 @@ void execute(const Gemm& op, Context& context) {
       .multiply({.m = op.m.eval(v),
                  .n = op.n.eval(v),
                  .k = op.k.eval(v),
-                 .type = op.type,
-                 .transpose_a = op.transpose_a,
-                 .transpose_b = op.transpose_b,
+                 .transposes_a = op.transpose_a,
+                 .transposes_b = op.transpose_b,
                  .batch = op.batch.eval(v),
-                 .adds_to_c = op.adds_to_c},
-                objects.buffer(op.a.resolve(v)).data(), objects.buffer(op.b.resolve(v)).data(),
-                objects.buffer(op.c.resolve(v)).data());
+                 .beta = op.adds_to_c ? 1 : 0},
+                op.type, objects.buffer(op.a.resolve(v)).data(),
+                objects.buffer(op.b.resolve(v)).data(), objects.buffer(op.c.resolve(v)).data());
 }
 
 void execute(const Elementwise& op, Context& context) {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "hw/cuda/cublas_product.h"
 #include "hw/cuda/cuda_check.h"
 #include "hw/products/shape_error.h"
 
@@ -56,18 +55,14 @@ ProductCublas::~ProductCublas() {
 }
 
 void ProductCublas::multiply(const Shape& shape, const void* a, const void* b, void* c) const {
-  const CublasTypes types = cublas_types(shape);
   const CublasProduct product{.m = shape.m,
                               .n = shape.n,
                               .k = shape.k,
-                              .batch = shape.batch,
                               .transposes_a = shape.transa,
                               .transposes_b = shape.transb,
-                              .beta = static_cast<double>(shape.beta),
-                              .operand = types.operand,
-                              .result = types.result,
-                              .compute = types.compute};
-  cublas_check(foretrace::hw::multiply(handle_, product, a, b, c),
+                              .batch = shape.batch,
+                              .beta = shape.beta};
+  cublas_check(foretrace::hw::multiply(handle_, product, cublas_types(shape), a, b, c),
                shape.batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx");
 }
 

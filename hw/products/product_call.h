@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string>
 
+#include "hw/cuda/cublas_product.h"
 #include "hw/products/product_table.h"
 #include "hw/products/shapes.h"
 
@@ -49,11 +50,6 @@ class LtOracle {
   void* handle_{};  // cublasLtHandle_t
 };
 
-/// Element, result and computation types of a shape, for cuBLAS.
-struct CublasTypes {
-  cudaDataType_t operand, result, scale;
-  cublasComputeType_t compute;
-};
 CublasTypes cublas_types(const Shape& shape);
 
 }  // namespace foretrace::hw

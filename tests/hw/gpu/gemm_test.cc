@@ -18,7 +18,7 @@ std::vector<double> numbers(std::int64_t count, int seed) {
 }
 
 /// Column-major, one matrix of the batch behind the other.
-std::vector<double> product_of(const GemmShape& shape, const std::vector<double>& a,
+std::vector<double> product_of(const CublasProduct& shape, const std::vector<double>& a,
                                const std::vector<double>& b, std::vector<double> c) {
   const auto at = [](std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t first) {
     return static_cast<std::size_t>(first + column * rows + row);
@@ -27,13 +27,13 @@ std::vector<double> product_of(const GemmShape& shape, const std::vector<double>
     for (std::int64_t row = 0; row < shape.m; ++row) {
       for (std::int64_t column = 0; column < shape.n; ++column) {
         double& sum = c[at(row, column, shape.m, i * shape.m * shape.n)];
-        if (!shape.adds_to_c) sum = 0;
+        if (shape.beta == 0) sum = 0;
         const std::int64_t of_a = i * shape.m * shape.k, of_b = i * shape.k * shape.n;
         for (std::int64_t inner = 0; inner < shape.k; ++inner) {
-          sum +=
-              a[shape.transpose_a ? at(inner, row, shape.k, of_a) : at(row, inner, shape.m, of_a)] *
-              b[shape.transpose_b ? at(column, inner, shape.n, of_b)
-                                  : at(inner, column, shape.k, of_b)];
+          sum += a[shape.transposes_a ? at(inner, row, shape.k, of_a)
+                                      : at(row, inner, shape.m, of_a)] *
+                 b[shape.transposes_b ? at(column, inner, shape.n, of_b)
+                                      : at(inner, column, shape.k, of_b)];
         }
       }
     }
@@ -47,19 +47,18 @@ TEST(GemmHandle, MultipliesAsTheScenarioSays) {
   const Stream stream{foretrace::Stream{}, 0};
   const GemmHandle handle{stream};
   for (int way = 0; way < 16; ++way) {
-    const GemmShape shape{.m = 3,
-                          .n = 5,
-                          .k = 4,
-                          .type = DataType::Float64,
-                          .transpose_a = (way & 1) != 0,
-                          .transpose_b = (way & 2) != 0,
-                          .batch = (way & 4) != 0 ? 3 : 1,
-                          .adds_to_c = (way & 8) != 0};
+    const CublasProduct shape{.m = 3,
+                              .n = 5,
+                              .k = 4,
+                              .transposes_a = (way & 1) != 0,
+                              .transposes_b = (way & 2) != 0,
+                              .batch = (way & 4) != 0 ? 3 : 1,
+                              .beta = (way & 8) != 0 ? 1 : 0};
     const auto a = numbers(shape.batch * shape.m * shape.k, 1);
     const auto b = numbers(shape.batch * shape.k * shape.n, 2);
     const auto c = numbers(shape.batch * shape.m * shape.n, 3);
     const DeviceVector<double> on_a{a}, on_b{b}, on_c{c};
-    handle.multiply(shape, on_a.data(), on_b.data(), on_c.data());
+    handle.multiply(shape, DataType::Float64, on_a.data(), on_b.data(), on_c.data());
     cuda_check(cudaDeviceSynchronize());
     EXPECT_EQ(on_c.read(), product_of(shape, a, b, c)) << way;
   }
