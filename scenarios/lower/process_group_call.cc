@@ -48,10 +48,7 @@ void give_work(OpFields& fields, GroupCall& call) {
 
 void read_async(OpFields& fields, GroupCall& call) {
   MapReader& map = fields.map();
-  const YamlNode* async = map.optional("async");
-  const bool is_async =
-      async != nullptr && read_choice<bool>(fields.reader(), *async, "value of async",
-                                            {{"true", true}, {"false", false}});
+  const bool is_async = fields.flag("async");
   if (map.has("work")) {
     give_work(fields, call);
     if (!is_async) {
@@ -63,7 +60,8 @@ void read_async(OpFields& fields, GroupCall& call) {
   }
   static_cast<void>(map.optional("work"));
   if (!is_async) return;
-  fields.reader().problems.error(*async, "async: true needs 'work': a name for work_wait");
+  fields.reader().problems.error(fields.where("async"),
+                                 "async: true needs 'work': a name for work_wait");
 }
 
 Expr read_rank(OpFields& fields, const GroupCall& call, std::string_view nccls,

@@ -270,11 +270,7 @@ class TaskGraphLowering {
 void read_task_graph(OpFields& fields, Lowering& out) {
   const YamlNode* list = fields.map().required("tasks");
   if (list == nullptr) return;
-  bool by_priority = false;
-  if (const YamlNode* flag = fields.map().optional("priorities")) {
-    by_priority = read_choice<bool>(fields.reader(), *flag, "value of priorities",
-                                    {{"true", true}, {"false", false}});
-  }
+  const bool by_priority = fields.flag("priorities");
   TaskGraphLowering{fields, out, TaskGraphReader{fields.reader()}.read(*list), by_priority}.issue();
 }
 

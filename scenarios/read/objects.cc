@@ -260,8 +260,7 @@ void read_events(Reader& reader, const YamlNode* node) {
         MapReader map{value, "an event", reader.problems};
         bool timing = true;
         if (const YamlNode* flag = map.optional("timing")) {
-          timing = read_choice<bool>(reader, *flag, "value of timing",
-                                     {{"true", true}, {"false", false}});
+          timing = read_flag(reader, *flag, "timing");
         }
         Family family;
         auto& all = reader.program.events;

@@ -152,9 +152,7 @@ Expr OpFields::number_or(std::string_view key, std::int64_t otherwise, std::int6
 
 bool OpFields::flag(std::string_view key) {
   const YamlNode* node = map_.optional(key);
-  if (node == nullptr) return false;
-  return read_choice<bool>(reader_, *node, fmt::format("value of {}", key),
-                           {{"true", true}, {"false", false}});
+  return node != nullptr && read_flag(reader_, *node, key);
 }
 
 DataType OpFields::type() {

@@ -105,6 +105,8 @@ using Choices = std::vector<std::pair<std::string, T>>;
 template <class T>
 T read_choice(Reader& reader, const YamlNode& node, std::string_view what,
               const Choices<T>& choices);
+/// true or false.
+bool read_flag(Reader& reader, const YamlNode& node, std::string_view key);
 void report_unknown_word(Reader& reader, const YamlNode& node, std::string_view what,
                          const std::string& word, const std::vector<std::string>& known);
 

@@ -124,6 +124,11 @@ std::int64_t read_constant(Reader& reader, const YamlNode& node, Unit unit, std:
   return low;
 }
 
+bool read_flag(Reader& reader, const YamlNode& node, std::string_view key) {
+  return read_choice<bool>(reader, node, fmt::format("value of {}", key),
+                           {{"true", true}, {"false", false}});
+}
+
 bool is_name(std::string_view text) {
   return !text.empty() && is_letter(text.front()) &&
          std::ranges::all_of(text, [](char c) { return is_letter(c) || is_digit(c); });
