@@ -111,7 +111,7 @@ int exit_code_of(const std::function<int()>& work) {
     return kCannotHere;
   } catch (const std::filesystem::filesystem_error& error) {  // of a path that the user named
     const std::string where =
-        error.path1().empty() ? "a directory below it" : error.path1().string();
+        error.path1().empty() ? "a directory that was searched" : error.path1().string();
     print_failure(fmt::format("{}: {}", where, error.code().message()));
     return kWrongUse;
   } catch (const std::bad_alloc&) {
