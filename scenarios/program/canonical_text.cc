@@ -2,6 +2,7 @@
 // nothing else: no names, labels, files or lines. Two scenarios that run the same hash the same.
 #include <fmt/format.h>
 
+#include "scenarios/program/op_members.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace {
@@ -12,7 +13,10 @@ std::string text(const BytesExpr& e) { return e.expr.to_string() + "B"; }
 std::string text(const DurationExpr& e) { return e.expr.to_string() + "ps"; }
 std::string text(DataType type) { return fmt::format("t{}", static_cast<int>(type)); }
 std::string text(RedOp op) { return fmt::format("r{}", static_cast<int>(op)); }
+std::string text(KernelKind kind) { return std::to_string(static_cast<unsigned>(kind)); }
+std::string text(FrameworkWork work) { return std::to_string(static_cast<unsigned>(work)); }
 std::string text(std::uint32_t n) { return std::to_string(n); }
+std::string text(std::uint64_t n) { return std::to_string(n); }
 template <class Tag>
 std::string text(Id<Tag> id) {
   return fmt::format("#{}", id.value);
@@ -33,97 +37,35 @@ std::string text(const std::optional<T>& one) {
   return one ? text(*one) : "-";
 }
 
-template <class... Fields>
-std::string fields(const Fields&... all) {
-  std::string joined;
-  (joined.append(" ").append(text(all)), ...);
-  return joined;
-}
+/// What stands after an operation's name. What the language leaves out is left out here too:
+/// a program hashes as it did before others could be written.
+class Members {
+ public:
+  template <class T>
+  void value(const char*, const T& member) {
+    text_.append(" ").append(text(member));
+  }
+  void flag(const char* name, bool set) {
+    if (set) text_.append(" ").append(name);
+  }
+  void number(const char* name, const Expr& expr) {
+    if (expr != Expr{1}) text_.append(" ").append(name).append(text(expr));
+  }
+  const std::string& of_all() const { return text_; }
 
-/// Nothing of a plain product: those hash as they did before others could be written.
-std::string rest_of(const Gemm& gemm) {
-  std::string rest;
-  if (gemm.transpose_a) rest += " ta";
-  if (gemm.transpose_b) rest += " tb";
-  if (!gemm.batch.is_constant() || gemm.batch.constant() != 1) rest += " x" + text(gemm.batch);
-  if (gemm.adds_to_c) rest += " +c";
-  return rest;
-}
+ private:
+  std::string text_;
+};
 
-/// What stands after the operation's name, blocks' bodies excepted.
-std::string fields_of(const OpKind& kind) {
-  return std::visit(
-      Overloaded{
-          [](const HostCompute& o) { return fields(o.duration); },
-          [](const HostFill& o) { return fields(o.dst, o.size); },
-          [](const HostBarrier& o) { return fields(o.barrier); },
-          [](const HostSignal& o) { return fields(o.signal); },
-          [](const HostWait& o) { return fields(o.signal); },
-          [](const HostParallel& o) { return fields(o.flops, o.bytes, o.threads); },
-          [](const ReadFile& o) { return fields(o.dst, o.size); },
-          [](const FrameworkCall& o) {
-            return fields(static_cast<std::uint32_t>(o.work), o.count);
-          },
-          [](const Spin& o) { return fields(o.stream, o.duration, o.blocks); },
-          [](const Gemm& o) {
-            return fields(o.stream, o.m, o.n, o.k, o.type, o.a, o.b, o.c) + rest_of(o);
-          },
-          [](const Elementwise& o) { return fields(o.stream, o.sources, o.dst, o.size, o.type); },
-          [](const Reduction& o) { return fields(o.stream, o.src, o.dst, o.size, o.type, o.op); },
-          [](const LibraryKernel& o) {
-            return fields(o.stream, static_cast<std::uint32_t>(o.kernel), o.flops, o.bytes,
-                          o.width);
-          },
-          [](const HostFunc& o) { return fields(o.stream, o.duration, o.wait, o.signal); },
-          [](const Fault& o) { return fields(o.stream); },
-          [](const MemcpyAsync& o) {
-            return fields(o.stream, o.src, o.dst, o.src_offset, o.dst_offset, o.size);
-          },
-          [](const Memcpy& o) { return fields(o.src, o.dst, o.src_offset, o.dst_offset, o.size); },
-          [](const MemsetAsync& o) { return fields(o.stream, o.dst, o.size); },
-          [](const Memset& o) { return fields(o.dst, o.size); },
-          [](const EnablePeerAccess& o) { return fields(o.device, o.peer); },
-          [](const EventRecord& o) { return fields(o.event, o.stream); },
-          [](const StreamWaitEvent& o) { return fields(o.stream, o.event); },
-          [](const EventSynchronize& o) { return fields(o.event); },
-          [](const EventQuery& o) { return fields(o.event); },
-          [](const EventElapsedTime& o) { return fields(o.start, o.end); },
-          [](const EventWaitFor& o) { return fields(o.event, o.timeout, o.poll); },
-          [](const StreamSynchronize& o) { return fields(o.stream); },
-          [](const StreamQuery& o) { return fields(o.stream); },
-          [](const DeviceSynchronize& o) { return fields(o.device); },
-          [](const Malloc& o) { return fields(o.buffer); },
-          [](const Free& o) { return fields(o.buffer); },
-          [](const MallocAsync& o) { return fields(o.buffer, o.stream); },
-          [](const FreeAsync& o) { return fields(o.buffer, o.stream); },
-          [](const HostAlloc& o) { return fields(o.buffer); },
-          [](const HostFree& o) { return fields(o.buffer); },
-          [](const HostRegister& o) { return fields(o.buffer); },
-          [](const NcclCommInit& o) { return fields(o.comm) + (o.if_needed ? " if_needed" : ""); },
-          [](const NcclCommDestroy& o) { return fields(o.comm); },
-          [](const NcclCommRegister& o) { return fields(o.comm, o.buffer); },
-          [](const NcclCommDeregister& o) { return fields(o.comm, o.buffer); },
-          [](const NcclCollective& o) {
-            return fields(o.comm, o.stream, o.send, o.recv, o.size, o.type, o.op, o.root);
-          },
-          [](const NcclSend& o) {
-            return fields(o.comm, o.stream, o.buffer, o.size, o.type, o.peer);
-          },
-          [](const NcclRecv& o) {
-            return fields(o.comm, o.stream, o.buffer, o.size, o.type, o.peer);
-          },
-          [](const GraphLaunch& o) { return fields(o.graph, o.stream); },
-          [](const Repeat& o) { return fmt::format(" {}", o.times); },
-          [](const Region& o) { return fmt::format(" {}", o.per); },
-          [](const NcclGroup&) { return std::string{}; },
-          [](const GraphCapture& o) { return fields(o.graph, o.stream); },
-      },
-      kind);
+std::string members_of(const OpKind& kind) {
+  Members members;
+  for_each_member(kind, members);
+  return members.of_all();
 }
 
 void append_block(std::string& out, const Block& block) {
   for (const Op& op : block) {
-    out += kind_name(op.kind) + fields_of(op.kind) + "\n";
+    out += kind_name(op.kind) + members_of(op.kind) + "\n";
     if (const Block* inner = block_of(op.kind)) {
       out += "{\n";
       append_block(out, *inner);
