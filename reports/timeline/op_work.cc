@@ -11,26 +11,6 @@ namespace {
 /// Sweeps are shorter; other loops need no list of sizes.
 constexpr std::uint64_t kMostSizes = 1024;
 
-const char* data_type_name(DataType type) {
-  switch (type) {
-    case DataType::Float16:
-      return "float16";
-    case DataType::BFloat16:
-      return "bfloat16";
-    case DataType::Float32:
-      return "float32";
-    case DataType::Float64:
-      return "float64";
-    case DataType::Int8:
-      return "int8";
-    case DataType::Int32:
-      return "int32";
-    case DataType::Int64:
-      return "int64";
-  }
-  return "";
-}
-
 /// The member that the reference means when its index is constant; else the family's first.
 const Buffer& some_member(const Program& program, const BufferRef& ref) {
   const auto index = ref.index.is_constant() ? ref.index.eval({}) : 0;
@@ -93,6 +73,26 @@ std::string member_name(const Ref& ref, const All& all) {
 }
 
 }  // namespace
+
+const char* data_type_name(DataType type) {
+  switch (type) {
+    case DataType::Float16:
+      return "float16";
+    case DataType::BFloat16:
+      return "bfloat16";
+    case DataType::Float32:
+      return "float32";
+    case DataType::Float64:
+      return "float64";
+    case DataType::Int8:
+      return "int8";
+    case DataType::Int32:
+      return "int32";
+    case DataType::Int64:
+      return "int64";
+  }
+  return "";
+}
 
 const Expr* work_size(const OpKind& kind) {
   return std::visit(

@@ -19,4 +19,7 @@ std::string waited_name(const Program& program, const OpKind& kind);
 /// shape, ranks. `row.loops` is known.
 void set_work(OpRow& row, const Program& program, const OpKind& kind);
 
+/// The scenario's word: "bfloat16".
+const char* data_type_name(DataType type);
+
 }  // namespace foretrace

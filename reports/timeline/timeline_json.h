@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,8 @@ inline constexpr const char* kMeasuredFile = "measured.timeline.json";
 void write_timeline(const Timeline& timeline, const std::filesystem::path& file,
                     Over over = Over::NoInput);
 void write_timeline(const Timeline& timeline, std::ostream& out);
+/// One of its "ops".
+nlohmann::ordered_json op_row_json(const OpRow& op, std::size_t id);
 
 /// Throws UsageError naming the file and the reason: missing, no plain file, larger than 512 MiB,
 /// not JSON, another kind of file, another schema version, no program hash, or what

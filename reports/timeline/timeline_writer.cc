@@ -84,19 +84,7 @@ class Document {
   bool empty_ = true;
 };
 
-OrderedJson to_json(const OpRow& op, std::size_t id) {
-  OrderedJson row{{"id", id}, {"kind", op.kind}, {"line", op.line}};
-  if (!op.variant.empty()) row["variant"] = op.variant;
-  if (!op.label.empty()) row["label"] = op.label;
-  if (op.size_bytes != 0) row["size_bytes"] = op.size_bytes;
-  if (!op.loops.empty()) row["loops"] = op.loops;
-  if (!op.work.empty()) row["work"] = op.work;
-  if (!op.sizes.empty()) row["sizes"] = op.sizes;
-  if (!op.shape.empty()) row["shape"] = op.shape;
-  if (op.ranks != 0) row["ranks"] = op.ranks;
-  if (op.inside != 0) row["inside"] = op.inside;
-  return row;
-}
+OrderedJson to_json(const OpRow& op, std::size_t id) { return op_row_json(op, id); }
 
 OrderedJson to_json(const Lane& lane, std::size_t id) {
   OrderedJson row{{"id", id},
@@ -203,6 +191,20 @@ void write_spans(Document& document, const Timeline& timeline) {
 }
 
 }  // namespace
+
+OrderedJson op_row_json(const OpRow& op, std::size_t id) {
+  OrderedJson row{{"id", id}, {"kind", op.kind}, {"line", op.line}};
+  if (!op.variant.empty()) row["variant"] = op.variant;
+  if (!op.label.empty()) row["label"] = op.label;
+  if (op.size_bytes != 0) row["size_bytes"] = op.size_bytes;
+  if (!op.loops.empty()) row["loops"] = op.loops;
+  if (!op.work.empty()) row["work"] = op.work;
+  if (!op.sizes.empty()) row["sizes"] = op.sizes;
+  if (!op.shape.empty()) row["shape"] = op.shape;
+  if (op.ranks != 0) row["ranks"] = op.ranks;
+  if (op.inside != 0) row["inside"] = op.inside;
+  return row;
+}
 
 void write_timeline(const Timeline& timeline, std::ostream& out) {
   const auto append = [](std::string& text, const auto& item) { text += dump(to_json(item)); };

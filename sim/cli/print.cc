@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "reports/export/program_writer.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/text_file.h"
@@ -14,8 +16,12 @@
 namespace foretrace {
 namespace {
 
+/// Names may hold any bytes.
+constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+
 struct PrintOptions {
   std::string file;
+  std::string format = "text";
   ParameterValues parameters;
 };
 
@@ -26,15 +32,24 @@ void add_print_command(CLI::App& app, int& exit_code) {
   CLI::App& command = add_subcommand(
       app, "print",
       "Write the scenario that a file reads as: a training step operation by operation, "
-      "includes put in",
+      "includes put in; or the program that both executors run, as JSON",
       "foretrace print scenarios/training/llama3_8b_fsdp.yaml > expanded.yaml");
   command.add_option("file", options->file, "Scenario file")->required();
+  command
+      .add_option("--format", options->format,
+                  "text (a scenario) or json (the program: what hw/pytorch/measure.py runs)")
+      ->check(CLI::IsMember({"text", "json"}));
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] {
+    exit_code = kDone;
+    if (options->format == "json") {
+      const auto program = load_scenario(options->file, options->parameters);
+      print_out("{}\n", program_json(program).dump(-1, ' ', false, kReplace));
+      return;
+    }
     const std::string text = read_text_file(options->file);
     const auto expanded = read_training(text, options->file, options->parameters);
     print_out("{}", expanded ? expanded->text : self_contained(text, options->file));
-    exit_code = kDone;
   });
 }
 
