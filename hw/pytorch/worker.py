@@ -6,7 +6,6 @@ and MASTER_PORT as torchrun sets them. Exit codes: 0 all done or out of time; 17
 """
 
 import argparse
-import datetime
 import gc
 import gzip
 import json
@@ -24,43 +23,13 @@ import kineto
 from configurations import all_configurations, shrunk
 from gpu import Memory, Nvml
 from layouts import make_step
+from meeting import MEETING_S, Ranks
 from timing import Timer
 
 LOST = 17
 FAILED_TOGETHER_S = 8  # how long a rank that failed waits for the other to fail too
-MEETING_S = 100
 COMPILE_S = 30  # nothing is compiled when less time is left
 TRACE_BASE_S = 1.5  # building a model again, profiling it, reading the trace
-
-
-class Ranks:
-    """Meetings of the ranks by name, through a store, so that a failed rank confuses no collective."""
-
-    def __init__(self):
-        self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-        self.store, self.count = None, 0
-        if self.size > 1:
-            port = int(os.environ["MASTER_PORT"])
-            self.store = dist.TCPStore(os.environ["MASTER_ADDR"], port + 1, self.size, self.rank == 0,
-                                       timeout=datetime.timedelta(seconds=MEETING_S),
-                                       use_libuv=os.environ.get("USE_LIBUV", "1") == "1")
-
-    def gather(self, name, value="", seconds=MEETING_S):
-        """Every rank's text; raises when one does not come in time."""
-        if not self.store:
-            return [str(value)]
-        self.store.set(f"{name}/{self.rank}", str(value))
-        keys = [f"{name}/{rank}" for rank in range(self.size)]
-        self.store.wait(keys, datetime.timedelta(seconds=seconds))
-        return [self.store.get(key).decode() for key in keys]
-
-    def leave(self):
-        """Rank 0 serves the store, so it goes last."""
-        if self.store:
-            self.store.set(f"left/{self.rank}", "")
-            if self.rank == 0:
-                others = [f"left/{rank}" for rank in range(1, self.size)]
-                self.store.wait(others, datetime.timedelta(seconds=FAILED_TOGETHER_S))
 
 
 class Worker:
@@ -234,7 +203,7 @@ def main():
     split = lambda text: [one for one in text.split(",") if one]
     worker.run(split(arguments.time), split(arguments.trace))
     worker.lines.close()
-    worker.ranks.leave()
+    worker.ranks.leave(FAILED_TOGETHER_S)
     sys.stdout.flush()
     os._exit(0)  # no teardown of communicators: it can hang, and nothing is left to save
 

@@ -1,0 +1,91 @@
+"""Runs a scenario in PyTorch by the harness's rules: untraced repetitions first, a traced pass after.
+
+    python3 measure.py FILE -o RUNS/                             one process
+    torchrun --nproc-per-node N measure.py FILE... -o RUNS/      N processes
+
+FILE is a scenario, which `foretrace` reads, or what `foretrace print FILE --format json` wrote. The result is
+RUNS/NAME/measured.timeline.json. Exit codes: 0 done; 1 an operation failed, or the run hung; 2 what cannot be run here."""
+
+import argparse
+import os
+import pathlib
+import sys
+import threading
+import time
+
+from program import ProgramError, read_program
+
+FAILED_TOGETHER_S = 8
+
+
+def parse(words=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("-o", "--output", required=True, metavar="RUNS/")
+    parser.add_argument("--repetitions", type=int, default=20, metavar="N", help="untraced passes (20)")
+    parser.add_argument("--no-trace", action="store_true", help="region times only")
+    parser.add_argument("--timeout", type=float, default=30, metavar="S", help="no call returns for so long: it hangs (30)")
+    parser.add_argument("--force", action="store_true", help="measure anew what is there")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario")
+    parser.add_argument("--foretrace", metavar="PROGRAM", help="the command that reads scenarios ($FORETRACE, or the PATH)")
+    arguments = parser.parse_args(words)
+    if arguments.repetitions < 1 or not arguments.timeout > 0:
+        parser.error("--repetitions and --timeout: more than 0")
+    return arguments
+
+
+class Watchdog:
+    """Ends the process when nothing moves: says where every host thread is."""
+
+    def __init__(self, seconds, run, say):
+        self.seconds, self.run, self.say = seconds, run, say
+        self.armed = False
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self):
+        before, since = None, time.monotonic()
+        while True:
+            time.sleep(min(1.0, self.seconds / 4))
+            now = (self.run.passes, *(thread.at for thread in self.run.threads))
+            if now != before or not self.armed:
+                before, since = now, time.monotonic()
+            elif time.monotonic() - since > self.seconds:
+                self.say([f"process {self.run.process}, thread {one.name}: {one.place()}" for one in self.run.threads])
+                os._exit(1)
+
+
+def measure(file, arguments, ranks):
+    program = read_program(file, arguments.foretrace, arguments.set)
+    target = pathlib.Path(arguments.output) / program.name / "measured.timeline.json"
+    if program.nodes > 1:
+        raise ProgramError(f"{file}: PyTorch's executor runs on one node; this program is for {program.nodes}")
+    if program.processes != ranks.size:
+        raise ProgramError(f"{file}: {program.processes} processes, and {ranks.size} were started: "
+                           f"torchrun --nproc-per-node {program.processes}")
+    if target.exists() and not arguments.force:
+        raise ProgramError(f"{target} is there: --force measures anew")
+    for name, value in program.environment.items():
+        if os.environ.get(name) != value:
+            raise ProgramError(f"{file}: the program wants {name}={value} set before PyTorch starts: "
+                               f"{name}={value} torchrun ...")
+    from process_run import run_program  # with PyTorch: after what can be refused without it
+    return run_program(program, arguments, ranks, target, Watchdog)
+
+
+def main():
+    arguments = parse()
+    from meeting import Ranks
+    ranks, worst = Ranks(), 0
+    for file in arguments.files:
+        try:
+            worst = max(worst, measure(file, arguments, ranks))
+        except ProgramError as error:
+            if ranks.rank == 0:
+                print(f"error: {error}", file=sys.stderr)
+            worst = 2
+    ranks.leave(FAILED_TOGETHER_S)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())
