@@ -1,7 +1,7 @@
 # `cmake --install` and `cpack`: the program with its files, and the library for find_package. Included
 # once all targets are there. Components:
 #   program   bin/foretrace, share/foretrace (machine files, scenarios, schemas, the measurements that
-#             README shows), manual pages and completions; the reports' assets are in the program
+#             README shows, the executor in PyTorch), manual pages and completions; the reports' assets are in the program
 #   harness   bin/foretrace-hw, where it is built
 #   library   headers, static libraries and their CMake package
 #   bundled   the shared libraries that a plain system lacks, in lib/foretrace; with FORETRACE_BUNDLE
@@ -19,6 +19,8 @@ install(DIRECTORY scenarios/ DESTINATION ${data_dir}/scenarios COMPONENT program
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json" PATTERN "README.md")
 install(DIRECTORY reports/measured/prefetch_two_streams reports/measured/calibrate_copies
         reports/measured/pytorch_steps DESTINATION ${data_dir}/reports/measured COMPONENT program)
+install(DIRECTORY hw/pytorch DESTINATION ${data_dir}/hw COMPONENT program
+        FILES_MATCHING PATTERN "*.py" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY reports/published DESTINATION ${data_dir}/reports COMPONENT program)
 install(FILES reports/environment.schema.json reports/timeline.schema.json DESTINATION ${data_dir}/reports
         COMPONENT program)

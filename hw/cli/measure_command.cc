@@ -90,7 +90,7 @@ void check_start(const Processes& world, const std::vector<Program>& programs) {
         if (std::holds_alternative<LibraryKernel>(op.kind) ||
             std::holds_alternative<FrameworkCall>(op.kind)) {
           throw UsageError{fmt::format(
-              "{}:{}: {} is PyTorch's: measure the training step with hw/pytorch/train.py",
+              "{}:{}: {} is PyTorch's: hw/pytorch/measure.py runs such programs",
               program.file, op.line, kind_name(op.kind))};
         }
         if (const auto* gemm = std::get_if<Gemm>(&op.kind)) require_gemm_type(gemm->type);

@@ -12,7 +12,7 @@ void execute(const HostCompute& op, Context& context) {
 }
 
 void execute(const FrameworkCall&, Context&) {
-  throw UsageError{"framework_call is PyTorch's: hw/pytorch/train.py"};
+  throw UsageError{"framework_call is PyTorch's: hw/pytorch/measure.py runs such programs"};
 }
 
 void execute(const HostFill& op, Context& context) {

@@ -53,7 +53,7 @@ void execute(const Reduction& op, Context& context) {
 }
 
 void execute(const LibraryKernel&, Context&) {
-  throw UsageError{"library_kernel is PyTorch's: hw/pytorch/train.py"};
+  throw UsageError{"library_kernel is PyTorch's: hw/pytorch/measure.py runs it"};
 }
 
 void execute(const Fault& op, Context& context) {

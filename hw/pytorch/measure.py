@@ -9,6 +9,7 @@ RUNS/NAME/measured.timeline.json. Exit codes: 0 done; 1 an operation failed, or 
 import argparse
 import os
 import pathlib
+import subprocess
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ import time
 from program import ProgramError, read_program
 
 FAILED_TOGETHER_S = 8
+ENVIRONMENT = []  # of the programs that ran, which all have the same
 
 
 def parse(words=None):
@@ -54,6 +56,12 @@ class Watchdog:
                 os._exit(1)
 
 
+def start_again(file):
+    """The file in a process of its own: CUDA has read the environment of this one."""
+    options = [word for word in sys.argv[1:] if word not in parse().files]
+    return subprocess.run([sys.executable, __file__, file, *options]).returncode
+
+
 def measure(file, arguments, ranks):
     program = read_program(file, arguments.foretrace, arguments.set)
     target = pathlib.Path(arguments.output) / program.name / "measured.timeline.json"
@@ -64,10 +72,12 @@ def measure(file, arguments, ranks):
                            f"torchrun --nproc-per-node {program.processes}")
     if target.exists() and not arguments.force:
         raise ProgramError(f"{target} is there: --force measures anew")
-    for name, value in program.environment.items():
-        if os.environ.get(name) != value:
-            raise ProgramError(f"{file}: the program wants {name}={value} set before PyTorch starts: "
-                               f"{name}={value} torchrun ...")
+    if ENVIRONMENT and ENVIRONMENT != [program.environment]:
+        if ranks.size > 1:
+            raise ProgramError(f"{file}: another environment than the program before it: it needs a start of its own")
+        return start_again(file)
+    os.environ.update(program.environment)  # CUDA and NCCL read it when they are first called
+    ENVIRONMENT[:] = [program.environment]
     from process_run import run_program  # with PyTorch: after what can be refused without it
     return run_program(program, arguments, ranks, target, Watchdog)
 

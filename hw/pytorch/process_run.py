@@ -26,7 +26,7 @@ BRACKETS = 20
 class ProcessRun:
     def __init__(self, program, ranks, name):
         self.program, self.ranks, self.process, self.name = program, ranks, ranks.rank, name
-        self.passes, self.failure, self.meetings = 0, None, 0
+        self.passes, self.failure, self.meetings, self.may_begin = 0, None, 0, False
         parties = [len(barrier["parties"]) for barrier in program.barriers]
         self.barriers = Barriers(name, parties + [ranks.size])  # the last one: of passes
         self.meet("opened")
@@ -46,13 +46,14 @@ class ProcessRun:
         self.barriers.arrive_and_wait(len(self.program.barriers), self.process)
 
     def run(self, traced=False):
-        """One pass; the time at which it began."""
+        """One pass."""
         self.objects.before_pass()
-        workers = [threading.Thread(target=self._guarded, args=(one, traced), daemon=True) for one in self.threads[1:]]
-        self.together()
-        began = time.time_ns()
+        self.may_begin = False
+        workers = [threading.Thread(target=self._work, args=(one, traced), daemon=True) for one in self.threads[1:]]
         for worker in workers:
             worker.start()
+        self.together()
+        self.may_begin = True
         if self.threads:
             self._guarded(self.threads[0], traced)
         for worker in workers:
@@ -61,7 +62,11 @@ class ProcessRun:
             raise self.failure
         self.objects.after_pass()
         self.passes += 1
-        return began
+
+    def _work(self, thread, traced):
+        while not self.may_begin:
+            time.sleep(0)
+        self._guarded(thread, traced)
 
     def _guarded(self, thread, traced):
         try:
@@ -79,7 +84,7 @@ class ProcessRun:
         import torch.profiler as profiler
         every = torch._C._profiler._ExperimentalConfig(profile_all_threads=len(self.threads) > 1)  # noqa: SLF001
         activities = [profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.CUDA]
-        with profiler.profile(activities=activities, experimental_config=every) as profile:
+        with profiler.profile(activities=activities, experimental_config=every, acc_events=True) as profile:
             self.brackets()
             self.run(traced=True)
         with tempfile.TemporaryDirectory() as directory:
@@ -131,8 +136,9 @@ def versions():
 def run_program(program, arguments, ranks, target, watchdog):
     """Exit code: 0, or 1 when an operation failed."""
     local = int(os.environ.get("LOCAL_RANK", ranks.rank)) * program.devices
-    if ranks.size > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl", device_id=torch.device("cuda", local))
+    if program.communicators and not dist.is_initialized():
+        alone = {"store": dist.HashStore(), "rank": 0, "world_size": 1} if ranks.size == 1 else {}
+        dist.init_process_group("nccl", device_id=torch.device("cuda", local), **alone)
     machine = f"{program.processes * program.devices} x {torch.cuda.get_device_name(local)}"
     noted = versions()
 

@@ -71,7 +71,7 @@ TEST_F(HarnessCommandLine, SaysWhoMeasuresTheStepsOfAModel) {
     EXPECT_EQ(result.exit_code, 2) << result.output;
     EXPECT_THAT(result.output, HasSubstr("step.yaml:5: "));
     EXPECT_THAT(result.output,
-                HasSubstr("is PyTorch's: measure the training step with hw/pytorch/train.py"));
+                HasSubstr("is PyTorch's: hw/pytorch/measure.py runs such programs"));
   }
 }
 
