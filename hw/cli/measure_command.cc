@@ -87,12 +87,6 @@ void check_start(const Processes& world, const std::vector<Program>& programs) {
               fmt::format("{}:{}: a fault ends the process: measure it in a start of its own",
                           program.file, op.line)};
         }
-        if (std::holds_alternative<LibraryKernel>(op.kind) ||
-            std::holds_alternative<FrameworkCall>(op.kind)) {
-          throw UsageError{fmt::format(
-              "{}:{}: {} is PyTorch's: hw/pytorch/measure.py runs such programs",
-              program.file, op.line, kind_name(op.kind))};
-        }
         if (const auto* gemm = std::get_if<Gemm>(&op.kind)) require_gemm_type(gemm->type);
       });
     }

@@ -55,14 +55,14 @@ void execute(const HostBarrier&, Context&);
 void execute(const HostSignal&, Context&);
 void execute(const HostWait&, Context&);
 /// PyTorch's own: measure_command refuses programs with them.
-[[noreturn]] void execute(const FrameworkCall&, Context&);
+void execute(const FrameworkCall&, Context&);
 void execute(const HostFunc&, Context&);
 // kernels
 void execute(const Spin&, Context&);
 void execute(const Gemm&, Context&);
 void execute(const Elementwise&, Context&);
 void execute(const Reduction&, Context&);
-[[noreturn]] void execute(const LibraryKernel&, Context&);
+void execute(const LibraryKernel&, Context&);
 void execute(const Fault&, Context&);
 void execute(const GraphLaunch&, Context&);
 // copies

@@ -52,10 +52,6 @@ void execute(const Reduction& op, Context& context) {
                               op.size.eval(v).count, context.objects.reduction_scratch(id)));
 }
 
-void execute(const LibraryKernel&, Context&) {
-  throw UsageError{"library_kernel is PyTorch's: hw/pytorch/measure.py runs it"};
-}
-
 void execute(const Fault& op, Context& context) {
   cuda_check(launch_fault(context.objects.stream(op.stream.resolve(context.variables)).use()));
 }

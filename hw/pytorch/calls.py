@@ -192,6 +192,8 @@ class Calls:
 
     def _host_func(self, call):
         objects, nanoseconds = self.objects, call.duration // 1000
+        if call.wait is None and call.signal is None:
+            return lambda: objects.runtime.launch_sleep(objects.streams[call.stream], nanoseconds)
 
         def function():
             if call.wait is not None:

@@ -57,6 +57,12 @@ class Runtime:
             self.check(self.library.cudaStreamCreateWithPriority(ctypes.byref(handle), flags, priority))
         return torch.cuda.ExternalStream(handle.value, device)
 
+    def launch_sleep(self, stream, nanoseconds):
+        """libc's usleep as the function: Python's lock stays with the program's threads."""
+        sleep = ctypes.CDLL(None).usleep
+        self.check(self.library.cudaLaunchHostFunc(ctypes.c_void_p(stream.cuda_stream), sleep,
+                                                   ctypes.c_void_p(nanoseconds // 1000)))
+
     def launch_host_function(self, stream, function):
         """`function()` is called on a thread of the driver when the stream reaches it."""
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -20,6 +20,7 @@
 #include "hw/trace/clock_bound.h"
 #include "hw/trace/cupti_check.h"
 #include "reports/timeline/origin.h"
+#include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 
@@ -46,6 +47,18 @@ Timeline empty_result(const Program& program, const ParameterValues& parameters)
   timeline.ops = op_rows(program);
   if (!parameters.empty()) timeline.origin.versions["parameters"] = text_of(parameters);
   return timeline;
+}
+
+/// How often a pass comes to a framework_call, in all processes.
+std::uint64_t framework_calls(const Program& program) {
+  std::uint64_t count = 0;
+  for (const HostThread& thread : program.threads) {
+    for_each_op(thread.ops, [&](const Op& op, Around around) {
+      if (!std::holds_alternative<FrameworkCall>(op.kind)) return;
+      count += executions(around) * thread.processes.size();
+    });
+  }
+  return count;
 }
 
 /// What the result says of the clocks of several hosts. Called by all processes.
@@ -222,6 +235,10 @@ void Measurement::note_machine() {
   // In every process: any of them may have to write the result.
   files_.set_machine(fmt::format("{} x {}", program_.processes * program_.devices, gpus),
                      software_versions());
+  if (const std::uint64_t calls = framework_calls(program_); calls > 0) {
+    files_.set_version("not_run_framework_call",
+                       fmt::format("{} a pass: there is no framework here", calls));
+  }
   if (!processes_.one_host()) files_.set_version("hosts", std::to_string(processes_.hosts()));
   files_.set_version("clock_error_bound",
                      "tightest of 100 launch-and-wait brackets per GPU around the traced pass");

@@ -13,6 +13,7 @@
 #include "hw/cuda/event.h"
 #include "hw/cuda/gemm.h"
 #include "hw/cuda/graph.h"
+#include "hw/cuda/growing_memory.h"
 #include "hw/cuda/kernels.h"
 #include "hw/cuda/stream.h"
 #include "hw/execute/cpu_team.h"
@@ -58,6 +59,7 @@ class Objects {
   }
   Registrations& registrations() { return registrations_; }
   GemmHandles& gemms() { return gemms_; }
+  GrowingMemory& library_memory() { return library_memory_; }
   const DeviceLimits& limits(int ordinal) const { return devices_.at(ordinal).limits; }
   SpinClock spin_clock(int ordinal) const { return devices_.at(ordinal).spin_clock; }
   /// Zeroed scratch memory of the stream's reductions; made before timing.
@@ -108,6 +110,7 @@ class Objects {
   std::vector<ncclUniqueId> comm_ids_;
   std::map<StreamId, std::unique_ptr<void, FreeDeviceMemory>> scratch_;
   GemmHandles gemms_;
+  GrowingMemory library_memory_;  ///< what library kernels work on
   CpuTeams cpu_teams_;
   StoredFiles files_;
   std::vector<PeerAccess> peer_accesses_;

@@ -123,6 +123,8 @@ void ProcessRun::preload() {
             if constexpr (std::is_same_v<T, Gemm> || std::is_same_v<T, Elementwise> ||
                           std::is_same_v<T, Reduction>) {
               if (hold_memory(buffers_of(kind), context)) execute(kind, context);
+            } else if constexpr (std::is_same_v<T, LibraryKernel>) {
+              execute(kind, context);
             }
           },
           op.kind);

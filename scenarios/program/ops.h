@@ -59,6 +59,7 @@ struct ReadFile {
 };
 /// The host thread is busy `count` times for as long as the framework's work of this kind takes on
 /// the machine (`pytorch.eager.*`). The calls into CUDA stand beside it as operations of their own.
+/// No executor has it: hw/ has no framework, in PyTorch its own calls are that work. Both count it.
 struct FrameworkCall {
   FrameworkWork work = FrameworkWork::Forward;
   std::uint32_t count = 1;
@@ -104,9 +105,9 @@ struct Elementwise {
   DataType type;
 };
 /// A kernel of a library that is no product, by what it does, computes and moves: `flops` and
-/// `bytes` (read and written). It names no buffers: what it computes is not described, and only
-/// PyTorch runs it (hw/pytorch); the C++ harness refuses it. Attention has the size of its heads in
-/// `width`.
+/// `bytes` (read and written). It names no buffers: what it computes on is the executor's. hw/ has
+/// short kernels of its own for it, and attention by products and a softmax (library_kernels.h);
+/// hw/pytorch calls PyTorch's. Attention has the size of its heads in `width`.
 struct LibraryKernel {
   StreamRef stream;
   KernelKind kernel = KernelKind::Pointwise;

@@ -61,20 +61,6 @@ class HarnessCommandLine : public testing::Test {
   std::filesystem::path runs_;
 };
 
-TEST_F(HarnessCommandLine, SaysWhoMeasuresTheStepsOfAModel) {
-  std::filesystem::create_directories(runs_);
-  const auto file = runs_ / "step.yaml";
-  for (const auto* op : {"library_kernel: {kernel: softmax, size: 4KiB}",
-                         "framework_call: {work: forward, count: 1}"}) {
-    std::ofstream{file} << "schema_version: 1\nname: step\nthreads:\n  main:\n    - " << op << "\n";
-    const Ended result = run_shell(hw("measure " + file.string() + output()));
-    EXPECT_EQ(result.exit_code, 2) << result.output;
-    EXPECT_THAT(result.output, HasSubstr("step.yaml:5: "));
-    EXPECT_THAT(result.output,
-                HasSubstr("is PyTorch's: hw/pytorch/measure.py runs such programs"));
-  }
-}
-
 TEST_F(HarnessCommandLine, SaysThatThisMachineHasNoGpu) {
   const Ended result =
       run_shell(hw("measure " + scenario("examples/prefetch_two_streams.yaml") + output()));

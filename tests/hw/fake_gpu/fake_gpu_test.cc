@@ -67,6 +67,26 @@ threads:
   EXPECT_EQ(result("parts").ops.at(1).line, 6) << "where the include stands";
 }
 
+TEST_F(FakeGpu, AStepOfAModelRunsWithoutItsFrameworkAndTheResultSaysSo) {
+  const Ended ended = measure(scenario("step", R"(
+threads:
+  main:
+    - region:
+        name: step
+        ops:
+          - repeat:
+              times: 3
+              ops:
+                - framework_call: {work: forward, count: 2}
+                - library_kernel: {kernel: softmax, size: 4KiB}
+          - device_synchronize: {}
+)") + " --repetitions 2");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(result("step").regions, SizeIs(1));
+  EXPECT_EQ(result("step").origin.versions.at("not_run_framework_call"),
+            "3 a pass: there is no framework here");
+}
+
 TEST_F(FakeGpu, SeveralFilesInOneStart) {
   const Ended ended = measure(
       scenario("one", kOneProcess) + " " + scenario("two", kTwoProcesses) + " --repetitions 2", 2);

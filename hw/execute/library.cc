@@ -1,0 +1,82 @@
+// library_kernel: kernels of our own on memory of the harness; attention by cuBLAS and a softmax
+// over the whole square of scores, which no fused kernel writes: it says so by its kernels' names.
+#include <cstddef>
+
+#include "hw/cuda/cuda_check.h"
+#include "hw/cuda/library_kernels.h"
+#include "hw/execute/execute.h"
+
+namespace foretrace::hw {
+namespace {
+
+/// Pieces of one memory, one after the other.
+class Pieces {
+ public:
+  explicit Pieces(void* memory) : at_{static_cast<std::byte*>(memory)} {}
+  void* take(std::size_t bytes) {
+    std::byte* const taken = at_;
+    at_ += bytes;
+    return taken;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+/// Matrices of a head in row-major order are transposed ones in cuBLAS's: keys are width x
+/// sequence, scores keys x queries.
+void attend(const LibraryKernel& op, const AttentionShape& shape, const Stream& stream,
+            const GemmHandle& gemm, void* memory) {
+  const auto s = static_cast<std::int64_t>(shape.sequence);
+  const auto d = static_cast<std::int64_t>(shape.width);
+  const auto heads = static_cast<std::int64_t>(shape.heads);
+  const std::size_t rows = shape.heads * shape.sequence;
+  const CublasProduct scores{.m = s, .n = s, .k = d, .transposes_a = true, .batch = heads};
+  const CublasProduct of_keys{.m = d, .n = s, .k = s, .batch = heads};
+  const CublasProduct of_queries{.m = d, .n = s, .k = s, .transposes_b = true, .batch = heads};
+  const auto multiply = [&gemm](const CublasProduct& product, void* a, void* b, void* c) {
+    gemm.multiply(product, DataType::BFloat16, a, b, c);
+  };
+  Pieces pieces{memory};
+  const auto operand = [&] { return pieces.take(shape.operand_bytes()); };
+  void *query = operand(), *key = operand(), *value = operand(), *out = operand();
+  void* probabilities = pieces.take(shape.score_bytes());
+  multiply(scores, key, query, probabilities);
+  cuda_check(launch_score_softmax(stream.use(), probabilities, rows, shape.sequence));
+  if (op.kernel == KernelKind::AttentionForward) {
+    multiply(of_keys, value, probabilities, out);
+    return;
+  }
+  void *query_gradient = operand(), *key_gradient = operand(), *value_gradient = operand();
+  void* score_gradient = pieces.take(shape.score_bytes());
+  multiply(of_queries, out, probabilities, value_gradient);
+  multiply(scores, value, out, score_gradient);
+  cuda_check(
+      launch_score_gradient(stream.use(), score_gradient, probabilities, rows, shape.sequence));
+  multiply(of_keys, key, score_gradient, query_gradient);
+  multiply(of_queries, query, score_gradient, key_gradient);
+}
+
+}  // namespace
+
+void execute(const LibraryKernel& op, Context& context) {
+  const Variables v = context.variables;
+  const StreamId id = op.stream.resolve(v);
+  Objects& objects = context.objects;
+  const Stream& stream = objects.stream(id);
+  const std::size_t bytes = op.bytes.eval(v).count;
+  if (op.kernel != KernelKind::AttentionForward && op.kernel != KernelKind::AttentionBackward) {
+    const LibraryLayout layout = layout_of(op.kernel, bytes);
+    void* memory = objects.library_memory().at(stream.ordinal(), layout.scratch_bytes);
+    cuda_check(launch_library_kernel(stream.use(), op.kernel, layout, memory));
+    return;
+  }
+  const AttentionShape shape =
+      attention_shape(op.kernel, static_cast<double>(op.flops.eval(v)), static_cast<double>(bytes),
+                      static_cast<double>(op.width.eval(v)));
+  void* memory = objects.library_memory().at(stream.ordinal(),
+                                             7 * shape.operand_bytes() + 2 * shape.score_bytes());
+  attend(op, shape, stream, objects.gemms().at(context.thread, id, stream), memory);
+}
+
+}  // namespace foretrace::hw
