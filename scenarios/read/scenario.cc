@@ -319,3 +319,4 @@ Program load_scenario(const std::filesystem::path& file, const ParameterValues& 
 }
 
 }  // namespace foretrace
+  std::erase_if(read->warnings, [](const Diagnostic& d) { return d.severity == Severity::Note; });

@@ -111,6 +111,20 @@ TEST(HostileScenario, MoreGpusThreadsAndMembersThanAnyoneHas) {
   EXPECT_THAT(crowd.err, HasSubstr("more than 4194304 members of all communicators together"));
 }
 
+TEST(HostileScenario, SearchesThatEndEarlySaySo) {
+  const std::string loops = program(
+      "signals: {a: {}}\nwarmup: 0\nthreads:\n"
+      "  m0: [{repeat: {times: 100000, ops: [{host_wait: {signal: a}}]}}]\n"
+      "  m1: [{repeat: {times: 99999, ops: [{host_signal: {signal: a}}]}}]\n");
+  const Ran check = run("foretrace check x.yaml", loops);
+  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_THAT(check.err, HasSubstr("x.yaml:8:40: note: hangs were looked for in the first "
+                                   "20000 operations of the run only, up to here"));
+  const Ran simulate = run("foretrace simulate x.yaml", loops);
+  EXPECT_EQ(simulate.exit_code, 1) << "it hangs";
+  EXPECT_THAT(simulate.err, testing::Not(HasSubstr("note:")));
+}
+
 TEST(HostileScenario, SoManyStreamsInSoManyProcesses) {
   const Ran streams = run("foretrace simulate x.yaml --machine h200-nvswitch-8",
                           "# x\nschema_version: 1\nname: x\nprocesses: 8\n"
