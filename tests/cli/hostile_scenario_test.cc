@@ -125,6 +125,18 @@ TEST(HostileScenario, SearchesThatEndEarlySaySo) {
   EXPECT_THAT(simulate.err, testing::Not(HasSubstr("note:")));
 }
 
+TEST(HostileScenario, RacesOfThreeThousandStreamsAreFoundAtOnce) {
+  const Ran ran = run("foretrace check x.yaml",
+                      "# x\nschema_version: 1\nname: x\n"
+                      "streams: {s: {flags: non_blocking, count: 3000}}\n"
+                      "buffers: {x: {memory: device, size: 1GiB}}\nthreads:\n  main:\n"
+                      "    - repeat: {index: i, times: 30000, ops: [{memset_async: "
+                      "{stream: s(i % 3000), dst: x}}]}\n");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("nothing orders the two"));
+  EXPECT_THAT(ran.err, HasSubstr("note: races were looked for in the first 20000 operations"));
+}
+
 TEST(HostileScenario, SoManyStreamsInSoManyProcesses) {
   const Ran streams = run("foretrace simulate x.yaml --machine h200-nvswitch-8",
                           "# x\nschema_version: 1\nname: x\nprocesses: 8\n"
