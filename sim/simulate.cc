@@ -20,9 +20,9 @@ namespace foretrace {
 namespace {
 
 /// Where the first host thread is that has not returned.
-UsageError out_of_bounds(const Program& program,
-                         const std::vector<std::unique_ptr<sim::HostThread>>& threads,
-                         const sim::OutOfBounds& limit) {
+TooLarge out_of_bounds(const Program& program,
+                       const std::vector<std::unique_ptr<sim::HostThread>>& threads,
+                       const sim::OutOfBounds& limit) {
   Diagnostic problem;
   problem.at.file = program.file;
   problem.message = fmt::format("{}: too long to be simulated", limit.what());
@@ -33,7 +33,7 @@ UsageError out_of_bounds(const Program& program,
     problem.hint = fmt::format("host thread '{}' is here then", thread->name());
     break;
   }
-  return UsageError{render(problem, "")};
+  return TooLarge{{std::move(problem)}};
 }
 
 /// By process: whether its host threads run. One that shares a thread's text with an earlier
@@ -55,13 +55,16 @@ std::vector<bool> running(const Program& program, Simulated simulated) {
 }  // namespace
 
 Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
+TooLarge::TooLarge(Diagnostics problems)
+    : UsageError{render(problems, "")}, problems_{std::move(problems)} {}
+
                   Simulated simulated) {
   if (const auto spread = spread_over_nodes(program, machine)) {
     return simulate(*spread, machine, fidelity, simulated);
   }
   const std::vector<bool> runs = running(program, simulated);
   if (const Diagnostics problems = too_large_to_simulate(program, runs); !problems.empty()) {
-    throw UsageError{render(problems, "")};
+    throw TooLarge{problems};
   }
   sim::Engine engine;
   sim::Recorder recorder{program, machine};

@@ -57,6 +57,10 @@ void read_who_runs(Reader& reader, MapReader& map) {
   reader.constants["nodes"] = program.nodes;
   program.processes = read_count(reader, map, "processes", 1, kMostProcesses);
   reader.constants["processes"] = program.processes;
+  if (map.has("processes")) {
+    const auto [line, column] = given(map, "processes").place();
+    program.processes_spot = {program.file, line, column};
+  }
   program.devices = read_count(reader, map, "devices", 1, kMostDevices);
   reader.constants["devices"] = program.devices;
   program.warmup = read_count(reader, map, "warmup", 0, kMostPasses);
@@ -202,7 +206,8 @@ bool has_training_step(const YamlNode& root) {
 
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
   if (root.kind == YamlNode::Kind::Null) {
-    reader.problems.add(0, 0, Severity::Error, "the file holds no scenario");
+    reader.problems.add(1, 1, Severity::Error, "the file holds no scenario",
+                        "foretrace list scenarios names some to begin with");
     return;
   }
   MapReader map{root, "a scenario", reader.problems};

@@ -33,7 +33,12 @@ Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machin
   if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
     throw UsageError{render(problems, sweep.text)};
   }
-  Timeline timeline = simulate(program, machine, sweep.fidelity);
+  Timeline timeline;
+  try {
+    timeline = simulate(program, machine, sweep.fidelity);
+  } catch (const TooLarge& error) {
+    throw UsageError{render(error.problems(), sweep.text)};
+  }
   if (timeline.outcome.kind != Outcome::Kind::Completed) {
     const auto& why = timeline.outcome.explanation;
     throw UsageError{why.empty() ? "did not end" : why.front()};

@@ -254,6 +254,14 @@ TEST_P(BadUse, IsRefusedWithItsCause) {
   EXPECT_THAT(ran.out, IsEmpty());
 }
 
+TEST(EmptyFile, IsRefusedAtItsBeginning) {
+  const Scratch scratch;
+  scratch.write("x.yaml", "");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:1:1: error: the file holds no scenario"));
+}
+
 TEST(BadMachine, WithoutAParameterThatIsNeededIsNamed) {
   const Scratch scratch;
   scratch.write(

@@ -75,6 +75,7 @@ TEST(HostileScenario, MoreExecutionsThanFitIntoMemory) {
   EXPECT_THAT(ran.err, HasSubstr("x.yaml:7:"));
   EXPECT_THAT(ran.err, HasSubstr("1000000000000 executions"));
   EXPECT_THAT(ran.err, HasSubstr("at most 16777216 can be simulated"));
+  EXPECT_THAT(ran.err, HasSubstr("    ^\n"));
 }
 
 TEST(HostileScenario, LongerThanTheClockCounts) {
@@ -91,6 +92,7 @@ TEST(HostileScenario, LongerThanTheClockCounts) {
   const Ran together = run("foretrace simulate x.yaml", loop);
   EXPECT_EQ(together.exit_code, 2);
   EXPECT_THAT(together.err, HasSubstr("x.yaml:8:7: error: more than an hour of simulated time"));
+  EXPECT_THAT(together.err, HasSubstr("    - device_synchronize: {}\n        ^\n"));
 }
 
 TEST(HostileScenario, MoreGpusThreadsAndMembersThanAnyoneHas) {
@@ -143,7 +145,8 @@ TEST(HostileScenario, SoManyStreamsInSoManyProcesses) {
                           "streams: {s: {flags: non_blocking, count: 900000}}\n"
                           "threads: {main: []}\n");
   EXPECT_EQ(streams.exit_code, 2);
-  EXPECT_THAT(streams.err, HasSubstr("8 processes with 900002 streams"));
+  EXPECT_THAT(streams.err, HasSubstr("x.yaml:4:12: error: 8 processes with 900002 streams"));
+  EXPECT_THAT(streams.err, HasSubstr("  processes: 8\n             ^\n"));
 }
 
 }  // namespace
