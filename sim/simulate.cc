@@ -10,6 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/host/thread.h"
 #include "sim/limits.h"
+#include "sim/message_limit.h"
 #include "sim/record/deadlock.h"
 #include "sim/record/recorder.h"
 #include "sim/record/standing.h"
@@ -54,10 +55,10 @@ std::vector<bool> running(const Program& program, Simulated simulated) {
 
 }  // namespace
 
-Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
 TooLarge::TooLarge(Diagnostics problems)
     : UsageError{render(problems, "")}, problems_{std::move(problems)} {}
 
+Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
                   Simulated simulated) {
   if (const auto spread = spread_over_nodes(program, machine)) {
     return simulate(*spread, machine, fidelity, simulated);
@@ -70,6 +71,10 @@ TooLarge::TooLarge(Diagnostics problems)
   sim::Recorder recorder{program, machine};
   // devices, streams, links, communicators
   sim::World world{engine, program, machine, recorder, fidelity, runs};
+  if (fidelity == Fidelity::Chunk) {
+    const Diagnostics problems = sim::too_many_messages(program, world, runs);
+    if (!problems.empty()) throw TooLarge{problems};
+  }
 
   std::vector<std::unique_ptr<sim::HostThread>> threads;
   for (const HostThread& thread : program.threads) {

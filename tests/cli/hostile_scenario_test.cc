@@ -113,6 +113,42 @@ TEST(HostileScenario, MoreGpusThreadsAndMembersThanAnyoneHas) {
   EXPECT_THAT(crowd.err, HasSubstr("more than 4194304 members of all communicators together"));
 }
 
+TEST(HostileScenario, SlicesThatWouldTakeAllDay) {
+  const std::string head =
+      "# x\nschema_version: 1\nname: x\nprocess_groups: {w: {ranks: all}}\n"
+      "buffers: {a: {memory: device, size: 60GiB}, b: {memory: device, size: 60GiB}}\n";
+  const Ran loop = run("foretrace simulate x.yaml --fidelity chunk",
+                       head +
+                           "processes: 8\nenvironment: {NCCL_ALGO: Ring}\nthreads:\n  main:\n"
+                           "    - repeat: {times: 100000, ops: [{all_reduce: {group: w, buffer: a, "
+                           "type: float32}}]}\n");
+  EXPECT_EQ(loop.exit_code, 2);
+  EXPECT_THAT(loop.err, HasSubstr("x.yaml:10:38: error: about "));
+  EXPECT_THAT(loop.err, HasSubstr("at most 33554432 can be simulated with --fidelity chunk"));
+  EXPECT_THAT(loop.err, HasSubstr("    ^\n  hint: --fidelity flow"));
+  const std::string pairs = head +
+                            "processes: 4096\nthreads:\n  main:\n"
+                            "    - all_to_all: {group: w, input: a, output: b, type: float32}\n";
+  const Ran crowd = run("foretrace simulate x.yaml --fidelity chunk", pairs);
+  EXPECT_EQ(crowd.exit_code, 2);
+  EXPECT_THAT(crowd.err, HasSubstr("x.yaml:9:7: error: nccl_all_to_all of 4096 ranks has 1.68e+07 "
+                                   "pairs of ranks"));
+  EXPECT_THAT(crowd.err, HasSubstr("at most 4194304"));
+}
+
+TEST(HostileScenario, SlicesOfACapturedLoopMeetTheLimitWhileTheyAreSimulated) {
+  const Ran ran =
+      run("foretrace simulate x.yaml --fidelity chunk",
+          program("processes: 8\nenvironment: {NCCL_ALGO: Ring}\ngraphs: {g: {}}\n"
+                  "buffers: {a: {memory: device, size: 100GiB}}\n"
+                  "communicators: {w: {members: all_devices}}\nthreads:\n  main:\n"
+                  "    - graph_capture: {graph: g, stream: s, ops: [{repeat: {times: 1000, ops: ["
+                  "{nccl_all_reduce: {comm: w, stream: s, buffer: a, type: float32}}]}}]}\n"
+                  "    - graph_launch: {graph: g, stream: s}\n"));
+  EXPECT_EQ(ran.exit_code, 2) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("more than 33554432 messages of --fidelity chunk"));
+}
+
 TEST(HostileScenario, SearchesThatEndEarlySaySo) {
   const std::string loops = program(
       "signals: {a: {}}\nwarmup: 0\nthreads:\n"
