@@ -181,9 +181,8 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   read_network(reader, map);
   read_environment(reader, map.optional("environment"));
   training::TrainingStep step;
-  if (const YamlNode* node = map.required("training_step")) {
-    step = training::read_training_step(reader, *node);
-  }
+  const YamlNode* node = map.required("training_step");
+  if (node != nullptr) step = training::read_training_step(reader, *node);
   map.finish();
   warn_of_unused_parameters(reader);
   if (reader.problems.error_count() > 0) return {};
@@ -199,6 +198,14 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
 
 bool has_training_step(const YamlNode& root) {
   return root.kind == YamlNode::Kind::Map &&
+  if (text.size() > kLargestText) {
+    reader.problems.error(
+        *node,
+        fmt::format("this step is a program of {} MiB: at most {} MiB can be read",
+                    text.size() >> 20, kLargestText >> 20),
+        "is a size in another unit than it should be? else fewer layers, passes or processes");
+    return {};
+  }
          std::ranges::any_of(root.entries, [](const YamlEntry& entry) {
            return entry.key.text == "training_step";
          });

@@ -149,6 +149,17 @@ TEST(HostileScenario, SlicesOfACapturedLoopMeetTheLimitWhileTheyAreSimulated) {
   EXPECT_THAT(ran.err, HasSubstr("more than 33554432 messages of --fidelity chunk"));
 }
 
+TEST(HostileScenario, ATrainingStepOfImpossibleWidth) {
+  const Ran ran = run("foretrace simulate x.yaml --machine h100-nvswitch-8",
+                      "# x\nschema_version: 1\nname: x\nprocesses: 8\ntraining_step:\n"
+                      "  model: {layers: 32, hidden: 1000000, heads: 100, ffn: 14336, "
+                      "vocab: 128256}\n  batch: {sequence: 4096, micro: 1, global: 8}\n"
+                      "  sharding: fsdp\n  precision: {parameters: float32}\n");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:6:3: error: this step is a program of "));
+  EXPECT_THAT(ran.err, HasSubstr("at most 16 MiB can be read"));
+}
+
 TEST(HostileScenario, SearchesThatEndEarlySaySo) {
   const std::string loops = program(
       "signals: {a: {}}\nwarmup: 0\nthreads:\n"
