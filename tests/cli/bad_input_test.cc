@@ -254,6 +254,18 @@ TEST_P(BadUse, IsRefusedWithItsCause) {
   EXPECT_THAT(ran.out, IsEmpty());
 }
 
+TEST(Values, OfABrokenParameterAreNoFurtherErrors) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nparameters: {a: $b, c: $a * 2}\n"
+                "streams: {s: {flags: non_blocking, count: $a}}\nthreads:\n  main:\n"
+                "    - spin: {stream: s(3), duration: 1us * $c}\n");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:3:17: error: unknown parameter '$b'"));
+  EXPECT_EQ(ran.err.find("error:"), ran.err.rfind("error:")) << ran.err;
+}
+
 TEST(EmptyFile, IsRefusedAtItsBeginning) {
   const Scratch scratch;
   scratch.write("x.yaml", "");
