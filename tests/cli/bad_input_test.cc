@@ -254,6 +254,20 @@ TEST_P(BadUse, IsRefusedWithItsCause) {
   EXPECT_THAT(ran.out, IsEmpty());
 }
 
+TEST(Values, ThatAreWrittenInTheWrongWordsGetTheRightOne) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nparameters:\n  n: mim(4, 3)\n"
+                "streams: {s: {flags: non_blocking}}\nthreads:\n  main:\n"
+                "    - spin: {stream: s, duration: 5 msec}\n");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:4:6: error: unknown function 'mim'"));
+  EXPECT_THAT(ran.err, HasSubstr("hint: did you mean 'min'?"));
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:8:37: error: unknown unit 'msec'"));
+  EXPECT_THAT(ran.err, HasSubstr("hint: did you mean 'ms'?"));
+}
+
 TEST(Values, OfABrokenParameterAreNoFurtherErrors) {
   const Scratch scratch;
   scratch.write("x.yaml",
