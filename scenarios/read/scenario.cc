@@ -142,6 +142,11 @@ void read_header(Reader& reader, MapReader& map) {
   }
   if (const YamlNode* name = map.required("name")) {
     reader.program.name = read_word(reader, *name, "a scenario's name");
+    if (reader.program.name == "." || reader.program.name == "..") {
+      reader.problems.error(*name, fmt::format("'{}' names a directory, and results are written "
+                                               "into one of the scenario's name",
+                                               reader.program.name));
+    }
   }
 }
 
@@ -193,11 +198,6 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
                   program.summary.empty() ? program.name : program.summary, program.name);
   if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
   text += network_text(program) + environment_text(program) + expansion.text;
-  return {step, std::move(text), std::move(expansion)};
-}
-
-bool has_training_step(const YamlNode& root) {
-  return root.kind == YamlNode::Kind::Map &&
   if (text.size() > kLargestText) {
     reader.problems.error(
         *node,
@@ -206,6 +206,11 @@ bool has_training_step(const YamlNode& root) {
         "is a size in another unit than it should be? else fewer layers, passes or processes");
     return {};
   }
+  return {step, std::move(text), std::move(expansion)};
+}
+
+bool has_training_step(const YamlNode& root) {
+  return root.kind == YamlNode::Kind::Map &&
          std::ranges::any_of(root.entries, [](const YamlEntry& entry) {
            return entry.key.text == "training_step";
          });
@@ -326,9 +331,9 @@ Program load_scenario(const std::filesystem::path& file, const ParameterValues& 
   const std::string text = read_text_file(file);
   auto read = read_scenario(text, file.string(), parameters, parts);
   if (!read) throw UsageError{render(read.error(), text)};
+  std::erase_if(read->warnings, [](const Diagnostic& d) { return d.severity == Severity::Note; });
   if (!read->warnings.empty()) print_error("{}", render(read->warnings, text));
   return std::move(read->program);
 }
 
 }  // namespace foretrace
-  std::erase_if(read->warnings, [](const Diagnostic& d) { return d.severity == Severity::Note; });

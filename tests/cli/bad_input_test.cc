@@ -288,6 +288,14 @@ TEST(EmptyFile, IsRefusedAtItsBeginning) {
   EXPECT_THAT(ran.err, HasSubstr("x.yaml:1:1: error: the file holds no scenario"));
 }
 
+TEST(Names, ThatWouldLeaveTheDirectoryOfResultsAreRefused) {
+  const Scratch scratch;
+  scratch.write("x.yaml", "schema_version: 1\nname: ..\nthreads: {main: []}\n");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:2:7: error: '..' names a directory"));
+}
+
 TEST(BadMachine, WithoutAParameterThatIsNeededIsNamed) {
   const Scratch scratch;
   scratch.write(
