@@ -241,6 +241,15 @@ INSTANTIATE_TEST_SUITE_P(
               "--with nvlnk=0.5x: 'nvlnk' is nothing that can be changed\n  hint: did you mean "
               "'nvlink'?"},
         Wrong{"WithNoUnit", "nccl-tests all_reduce --processes 8 --with nvlink=3", "expected"},
+        Wrong{"MistypedFidelity", "simulate x.yaml --fidelity flwo",
+              "--fidelity: 'flwo' is none of flow, chunk\n  hint: did you mean 'flow'?"},
+        Wrong{"MistypedFormat", "explain . --format jsn", "did you mean 'json'?"},
+        Wrong{"MistypedList", "list machinse", "did you mean 'machines'?"},
+        Wrong{"MistypedPage", "man nonsense", "hint: foretrace --help lists them"},
+        Wrong{"MistypedKeep", "plan gpt2 --gpus 8 --keep tensr=1", "did you mean 'tensor'?"},
+        Wrong{"MistypedModel", "plan llama3-70 --gpus 8",
+              "error: unknown model 'llama3-70'\n  hint: did you mean 'llama3-70b'?"},
+        Wrong{"MissingModel", "plan nowhere.json --gpus 8", "nowhere.json: there is no such"},
         Wrong{"SetTooMany", "simulate scenarios/nccl/all_reduce.yaml --set ranks=9 --nodes 1",
               "needs 1 node(s) with 9 GPU(s) each"}),
     name_of);
