@@ -115,6 +115,7 @@ void take_plain_values(CLI::App& app) {
 }
 
 int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
+  take_plain_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -131,9 +132,9 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
       what = what.substr(kPrefix.size()) + " is not a number that it takes";
     }
     return report_wrong_use(innermost(app), what, "");
-  } catch (const CLI::ParseError& error) {
   } catch (const CLI::ValidationError& error) {
     return report_bad_value(innermost(app), error.what());
+  } catch (const CLI::ParseError& error) {
     return report_wrong_use(innermost(app), error.what(), "");
   }
   if (app.get_subcommands().empty()) {

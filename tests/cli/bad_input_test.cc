@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"PartOfAByte", "-b 0.3", "'0.3' is not a size"},
         Wrong{"NoNumber", "-b nan", "'nan' is not a size"},
         Wrong{"UnknownSuffix", "-b 8Q", "hint: write 512, 64K, 1.5M or 4G"},
-        Wrong{"EmptyLastSize", "-b 8 -e ''", "-e: '' is not a size"},
+        Wrong{"EmptyLastSize", "-b 8 -e ''", "its value is empty"},
         Wrong{"NoProcess", "--processes 0", "must be positive"},
         Wrong{"NegativeProcesses", "--processes -1", "--processes = -1 is not a number"},
         Wrong{"ProcessesPastCounting", "--processes 4294967296", "is not a number that it takes"},
@@ -250,6 +250,11 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"MistypedModel", "plan llama3-70 --gpus 8",
               "error: unknown model 'llama3-70'\n  hint: did you mean 'llama3-70b'?"},
         Wrong{"MissingModel", "plan nowhere.json --gpus 8", "nowhere.json: there is no such"},
+        Wrong{"EmptyNodes", "simulate scenarios/nccl/all_reduce.yaml --nodes ''",
+              "--nodes: its value is empty"},
+        Wrong{"EmptyPicture", "report run --svg ''", "--svg: its value is empty"},
+        Wrong{"NegativeUntil", "report run --svg x.svg --svg-until=-5us",
+              "--svg-until: a time of more than 0 is needed"},
         Wrong{"SetTooMany", "simulate scenarios/nccl/all_reduce.yaml --set ranks=9 --nodes 1",
               "needs 1 node(s) with 9 GPU(s) each"}),
     name_of);
@@ -261,6 +266,13 @@ TEST_P(BadUse, IsRefusedWithItsCause) {
   EXPECT_THAT(ran.err, HasSubstr(GetParam().says));
   EXPECT_THAT(ran.err, Not(HasSubstr("hint: \n")));
   EXPECT_THAT(ran.out, IsEmpty());
+}
+
+TEST(Numbers, ThatBeginWithAZeroAreDecimal) {
+  const Scratch scratch;
+  const auto ten = scratch.run("foretrace nccl-tests all_reduce -b 1M --processes 10");
+  EXPECT_EQ(scratch.run("foretrace nccl-tests all_reduce -b 1M --processes 010").out, ten.out);
+  EXPECT_THAT(ten.out, HasSubstr("Rank  9"));
 }
 
 TEST(Values, ThatAreWrittenInTheWrongWordsGetTheRightOne) {
