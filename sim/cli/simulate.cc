@@ -185,6 +185,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command
       .add_option("--frontend", options->frontend,
                   "cuda or pytorch: whose host time the program's calls take")
+      ->option_text("cuda|pytorch")
       ->capture_default_str();
   command.add_option("-o,--output", options->run,
                      "Directory for predicted.timeline.json and trace.pftrace");
