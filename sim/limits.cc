@@ -99,7 +99,8 @@ std::optional<Diagnostic> too_many_objects(const Program& program) {
   const bool fits =
       program.processes * streams <= kMostStreams && program.processes * others <= kMostOthers;
   if (fits) return std::nullopt;
-  return error_at(program, 0, 0,
+  const SourceSpot& at = program.processes_spot;
+  return error_at(program, at.line, at.column,
                   fmt::format("{} processes with {} streams and {} other objects each: at most {} "
                               "and {} in all can be simulated",
                               program.processes, streams, others, kMostStreams, kMostOthers));

@@ -10,6 +10,7 @@
 #include "sim/engine/engine.h"
 #include "sim/host/thread.h"
 #include "sim/limits.h"
+#include "sim/message_limit.h"
 #include "sim/record/deadlock.h"
 #include "sim/record/recorder.h"
 #include "sim/record/standing.h"
@@ -20,9 +21,9 @@ namespace foretrace {
 namespace {
 
 /// Where the first host thread is that has not returned.
-UsageError out_of_bounds(const Program& program,
-                         const std::vector<std::unique_ptr<sim::HostThread>>& threads,
-                         const sim::OutOfBounds& limit) {
+TooLarge out_of_bounds(const Program& program,
+                       const std::vector<std::unique_ptr<sim::HostThread>>& threads,
+                       const sim::OutOfBounds& limit) {
   Diagnostic problem;
   problem.at.file = program.file;
   problem.message = fmt::format("{}: too long to be simulated", limit.what());
@@ -33,7 +34,7 @@ UsageError out_of_bounds(const Program& program,
     problem.hint = fmt::format("host thread '{}' is here then", thread->name());
     break;
   }
-  return UsageError{render(problem, "")};
+  return TooLarge{{std::move(problem)}};
 }
 
 /// By process: whether its host threads run. One that shares a thread's text with an earlier
@@ -54,6 +55,9 @@ std::vector<bool> running(const Program& program, Simulated simulated) {
 
 }  // namespace
 
+TooLarge::TooLarge(Diagnostics problems)
+    : UsageError{render(problems, "")}, problems_{std::move(problems)} {}
+
 Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
                   Simulated simulated) {
   if (const auto spread = spread_over_nodes(program, machine)) {
@@ -61,12 +65,16 @@ Timeline simulate(const Program& program, const Machine& machine, Fidelity fidel
   }
   const std::vector<bool> runs = running(program, simulated);
   if (const Diagnostics problems = too_large_to_simulate(program, runs); !problems.empty()) {
-    throw UsageError{render(problems, "")};
+    throw TooLarge{problems};
   }
   sim::Engine engine;
   sim::Recorder recorder{program, machine};
   // devices, streams, links, communicators
   sim::World world{engine, program, machine, recorder, fidelity, runs};
+  if (fidelity == Fidelity::Chunk) {
+    const Diagnostics problems = sim::too_many_messages(program, world, runs);
+    if (!problems.empty()) throw TooLarge{problems};
+  }
 
   std::vector<std::unique_ptr<sim::HostThread>> threads;
   for (const HostThread& thread : program.threads) {

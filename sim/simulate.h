@@ -6,8 +6,20 @@
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
+#include "scenarios/text/diagnostic.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace {
+
+/// What would take all memory or all day. Who has the scenario's text can show its lines.
+class TooLarge : public UsageError {
+ public:
+  explicit TooLarge(Diagnostics problems);
+  const Diagnostics& problems() const { return problems_; }
+
+ private:
+  Diagnostics problems_;
+};
 
 /// How NCCL's operations, and copies from GPU to GPU, are simulated.
 enum class Fidelity : std::uint8_t {
@@ -26,8 +38,9 @@ enum class Simulated : std::uint8_t {
 };
 
 /// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md).
-/// Throws UsageError when the machine lacks a parameter that the program needs. A deadlock is an
-/// answer: Timeline::outcome says who waits for what, and what ran until then is in the timeline.
+/// Throws UsageError when the machine lacks a parameter that the program needs, TooLarge. A
+/// deadlock is an answer: Timeline::outcome says who waits for what, and what ran until then is in
+/// the timeline.
 Timeline simulate(const Program& program, const Machine& machine,
                   Fidelity fidelity = Fidelity::Flow, Simulated simulated = Simulated::All);
 

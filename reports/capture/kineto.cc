@@ -11,6 +11,7 @@
 #include "reports/capture/unpack.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace::capture {
 namespace {
@@ -106,7 +107,7 @@ class Tokens {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const TraceJson::exception& error) {
-    const std::string_view what = error.what();
+    const std::string what = json_reason(error.what());
     const std::size_t from = what.find("syntax error");
     throw UsageError{fmt::format("{}: byte {}: this is no whole JSON file: {}", process_.file,
                                  position,

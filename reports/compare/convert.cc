@@ -11,6 +11,7 @@
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace {
 namespace {
@@ -53,7 +54,8 @@ OldStarts parse_old_environment(const std::string& text, const std::string& name
                             gpu_states(machine)});
     }
   } catch (const nlohmann::json::exception& error) {
-    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}", name, error.what())};
+    throw UsageError{
+        fmt::format("{}: not what foretrace-hw writes: {}", name, json_reason(error.what()))};
   }
   return old;
 }

@@ -11,6 +11,7 @@
 #include "reports/timeline/timeline_sax.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace {
 namespace {
@@ -20,19 +21,36 @@ using timeline_json::Unreadable;
 
 constexpr std::size_t kLargestTimeline = std::size_t{512} << 20;  // 10 million spans
 
+/// In one line; what is no UTF-8 in it is replaced.
+std::string shown(const Json& value) {
+  return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+const Json& child(const Json& row, const char* key) {
+  if (!row.is_object()) throw Unreadable{fmt::format("{} is no object", shown(row))};
+  const auto found = row.find(key);
+  if (found == row.end()) throw Unreadable{fmt::format("'{}' is missing", key)};
+  return *found;
+}
+
 /// A whole number that `Integer` can hold: nlohmann would cut it off.
 template <class Integer>
-Integer whole(const Json& value) {
+Integer whole(const Json& value, const char* key) {
   const bool fits = value.is_number_unsigned()  ? std::in_range<Integer>(value.get<std::uint64_t>())
                     : value.is_number_integer() ? std::in_range<Integer>(value.get<std::int64_t>())
                                                 : false;
-  if (!fits) throw Unreadable{fmt::format("{} is no number that is possible here", value.dump())};
+  if (!fits) {
+    throw Unreadable{fmt::format("'{}' is {}: no number that is possible here", key, shown(value))};
+  }
   return value.get<Integer>();
 }
 template <class Integer>
+Integer whole_of(const Json& row, const char* key) {
+  return whole<Integer>(child(row, key), key);
+}
+template <class Integer>
 Integer whole_or(const Json& row, const char* key, Integer otherwise) {
-  const auto found = row.find(key);
-  return found == row.end() ? otherwise : whole<Integer>(*found);
+  return row.contains(key) ? whole_of<Integer>(row, key) : otherwise;
 }
 template <class Integer>
 std::vector<Integer> whole_numbers(const Json& row, const char* key) {
@@ -41,53 +59,83 @@ std::vector<Integer> whole_numbers(const Json& row, const char* key) {
   if (found == row.end()) return all;
   if (!found->is_array()) throw Unreadable{fmt::format("'{}' is a list of numbers", key)};
   all.reserve(found->size());
-  for (const Json& value : *found) all.push_back(whole<Integer>(value));
+  for (const Json& value : *found) all.push_back(whole<Integer>(value, key));
   return all;
+}
+
+/// A text, a real number, a list of texts, ...: `what` says it.
+template <class T>
+T get(const Json& row, const char* key, const char* what) {
+  const Json& value = child(row, key);
+  try {
+    return value.get<T>();
+  } catch (const Json::exception&) {
+    throw Unreadable{fmt::format("'{}' is {}, and {} is needed", key, shown(value), what)};
+  }
+}
+std::string text_of(const Json& row, const char* key) {
+  return get<std::string>(row, key, "a text");
+}
+std::string text_or_none(const Json& row, const char* key) {
+  return row.contains(key) ? text_of(row, key) : std::string{};
+}
+double real_of(const Json& row, const char* key) { return get<double>(row, key, "a number"); }
+std::vector<std::string> texts_or_none(const Json& row, const char* key) {
+  if (!row.contains(key)) return {};
+  return get<std::vector<std::string>>(row, key, "a list of texts");
+}
+/// An array; empty where it is missing.
+const Json& rows_or_none(const Json& row, const char* key) {
+  static const Json kNone = Json::array();
+  if (!row.contains(key)) return kNone;
+  const Json& rows = child(row, key);
+  if (!rows.is_array()) throw Unreadable{fmt::format("'{}' is a list", key)};
+  return rows;
 }
 
 template <class Kind, std::size_t N>
 Kind kind_of(const std::array<std::string_view, N>& names, const std::string& name) {
   const auto found = std::ranges::find(names, name);
-  if (found == names.end()) throw Unreadable{fmt::format("unknown word '{}'", name)};
+  if (found == names.end()) throw Unreadable{fmt::format("unknown word '{}'", shortened(name))};
   return static_cast<Kind>(found - names.begin());
 }
 
 GpuState read_gpu_state(const Json& row) {
   const auto known = [&](const char* key) -> std::optional<std::uint32_t> {
     if (!row.contains(key)) return std::nullopt;
-    return whole<std::uint32_t>(row.at(key));
+    return whole_of<std::uint32_t>(row, key);
   };
   return {known("sm_clock_mhz"), known("memory_clock_mhz"), known("temperature_celsius"),
-          row.value("throttle_reasons", "")};
+          text_or_none(row, "throttle_reasons")};
 }
 
 ProcessStart read_start(const Json& row) {
-  ProcessStart start{.start = whole<std::uint32_t>(row.at("start")),
-                     .date = row.value("date", ""),
-                     .label = row.value("label", ""),
-                     .environment = row.value("environment", ""),
+  ProcessStart start{.start = whole_of<std::uint32_t>(row, "start"),
+                     .date = text_or_none(row, "date"),
+                     .label = text_or_none(row, "label"),
+                     .environment = text_or_none(row, "environment"),
                      .gpus = {},
-                     .environments = row.value("environments", std::vector<std::string>{})};
-  for (const Json& gpu : row.value("gpus", Json::array())) {
+                     .environments = texts_or_none(row, "environments")};
+  for (const Json& gpu : rows_or_none(row, "gpus")) {
     start.gpus.push_back(read_gpu_state(gpu));
   }
   return start;
 }
 
 Origin read_origin(const Json& document) {
-  const Json& scenario = document.at("scenario");
+  const Json& scenario = child(document, "scenario");
   Origin origin;
   origin.measured = kind_of<int>(std::array<std::string_view, 2>{"predicted", "measured"},
-                                 document.at("origin").get<std::string>()) == 1;
-  origin.program_hash = scenario.value("program_hash", "");
+                                 text_of(document, "origin")) == 1;
+  origin.program_hash = text_or_none(scenario, "program_hash");
   if (origin.program_hash.empty()) throw Unreadable{"the program hash is missing"};
-  origin.scenario = scenario.at("name");
-  origin.file = scenario.at("file");
-  origin.machine = document.at("machine");
-  origin.producer = document.at("producer");
-  origin.versions = document.at("versions");
-  origin.clock_error_bound_ns = whole<std::int64_t>(document.at("clock_error_bound_ns"));
-  for (const Json& row : document.value("starts", Json::array())) {
+  origin.scenario = text_of(scenario, "name");
+  origin.file = text_of(scenario, "file");
+  origin.machine = text_of(document, "machine");
+  origin.producer = text_of(document, "producer");
+  origin.versions = get<decltype(origin.versions)>(document, "versions", "an object of texts");
+  origin.clock_error_bound_ns = whole_of<std::int64_t>(document, "clock_error_bound_ns");
+  for (const Json& row : rows_or_none(document, "starts")) {
     origin.starts.push_back(read_start(row));
   }
   return origin;
@@ -95,20 +143,20 @@ Origin read_origin(const Json& document) {
 
 std::vector<ParameterShare> read_shares(const Json& row) {
   std::vector<ParameterShare> shares;
-  for (const Json& one : row.value("decided_by", Json::array())) {
-    shares.push_back({one.at("parameter"), one.at("share")});
+  for (const Json& one : rows_or_none(row, "decided_by")) {
+    shares.push_back({text_of(one, "parameter"), real_of(one, "share")});
   }
   return shares;
 }
 
 OpRow read_op(const Json& row) {
-  return OpRow{.kind = row.at("kind"),
-               .variant = row.value("variant", ""),
-               .label = row.value("label", ""),
-               .line = whole<int>(row.at("line")),
+  return OpRow{.kind = text_of(row, "kind"),
+               .variant = text_or_none(row, "variant"),
+               .label = text_or_none(row, "label"),
+               .line = whole_of<int>(row, "line"),
                .size_bytes = whole_or<std::uint64_t>(row, "size_bytes", 0),
                .loops = whole_numbers<std::uint64_t>(row, "loops"),
-               .work = row.value("work", ""),
+               .work = text_or_none(row, "work"),
                .sizes = whole_numbers<std::uint64_t>(row, "sizes"),
                .shape = whole_numbers<std::uint64_t>(row, "shape"),
                .ranks = whole_or<std::uint32_t>(row, "ranks", 0),
@@ -116,39 +164,39 @@ OpRow read_op(const Json& row) {
 }
 
 Lane read_lane(const Json& row) {
-  return Lane{.kind = kind_of<LaneKind>(keys::kLaneKinds, row.at("kind")),
-              .node = whole<std::uint32_t>(row.at("node")),
-              .process = whole<std::uint32_t>(row.at("process")),
+  return Lane{.kind = kind_of<LaneKind>(keys::kLaneKinds, text_of(row, "kind")),
+              .node = whole_of<std::uint32_t>(row, "node"),
+              .process = whole_of<std::uint32_t>(row, "process"),
               .device = whole_or(row, "device", kNoDevice),
-              .name = row.at("name")};
+              .name = text_of(row, "name")};
 }
 
 SpanDetail read_detail(const Json& row) {
   return SpanDetail{
-      .kernel = row.value("kernel", ""),
-      .algorithm = row.value("algorithm", ""),
-      .protocol = row.value("protocol", ""),
+      .kernel = text_or_none(row, "kernel"),
+      .algorithm = text_or_none(row, "algorithm"),
+      .protocol = text_or_none(row, "protocol"),
       .channels = whole_or<std::uint32_t>(row, "channels", 0),
-      .low_factor = row.at("low_factor"),
-      .high_factor = row.at("high_factor"),
-      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, row.at("parameters")),
+      .low_factor = real_of(row, "low_factor"),
+      .high_factor = real_of(row, "high_factor"),
+      .parameters = kind_of<ParameterClass>(keys::kParameterClasses, text_of(row, "parameters")),
       .decided_by = read_shares(row)};
 }
 
 RegionSamples read_region(const Json& row) {
-  RegionSamples region{.op = whole<std::uint32_t>(row.at("op")),
-                       .instance = whole<std::uint64_t>(row.at("instance")),
-                       .process = whole<std::uint32_t>(row.at("process")),
-                       .name = row.at("name"),
-                       .per = whole<std::uint64_t>(row.at("per")),
+  RegionSamples region{.op = whole_of<std::uint32_t>(row, "op"),
+                       .instance = whole_of<std::uint64_t>(row, "instance"),
+                       .process = whole_of<std::uint32_t>(row, "process"),
+                       .name = text_of(row, "name"),
+                       .per = whole_of<std::uint64_t>(row, "per"),
                        .samples_ns = whole_numbers<std::int64_t>(row, "samples_ns"),
                        .starts = whole_numbers<std::uint32_t>(row, "starts"),
                        .traced_ns = std::nullopt,
-                       .low_factor = row.at("low_factor"),
-                       .high_factor = row.at("high_factor"),
+                       .low_factor = real_of(row, "low_factor"),
+                       .high_factor = real_of(row, "high_factor"),
                        .decided_by = read_shares(row),
-                       .learned_by = row.value("learned_by", std::vector<std::string>{})};
-  if (row.contains("traced_ns")) region.traced_ns = whole<std::int64_t>(row.at("traced_ns"));
+                       .learned_by = texts_or_none(row, "learned_by")};
+  if (row.contains("traced_ns")) region.traced_ns = whole_of<std::int64_t>(row, "traced_ns");
   return region;
 }
 
@@ -158,40 +206,50 @@ MemorySample read_memory(const Json& row) {
     throw Unreadable{
         fmt::format("a row of 'memory' has {} values for {} columns", row.size(), kColumns)};
   }
-  return {whole<std::uint32_t>(row[0]), whole<std::uint32_t>(row[1]), whole<std::int64_t>(row[2]),
-          whole<std::int64_t>(row[3]), whole<std::int64_t>(row[4])};
+  const auto number = [&]<class Integer>(Integer, std::size_t column) {
+    return whole<Integer>(row[column], keys::kMemoryColumns[column].data());
+  };
+  return {number(std::uint32_t{}, 0), number(std::uint32_t{}, 1), number(std::int64_t{}, 2),
+          number(std::int64_t{}, 3), number(std::int64_t{}, 4)};
 }
 
 template <class T>
-std::vector<T> read_all(const Json& rows, T (*read)(const Json&)) {
+std::vector<T> read_all(const Json& document, const char* key, T (*read)(const Json&)) {
+  static_cast<void>(child(document, key));
+  const Json& rows = rows_or_none(document, key);
   std::vector<T> all;
   all.reserve(rows.size());
   for (const Json& row : rows) {
-    if (row.contains("id") && row.at("id") != all.size()) {
-      throw Unreadable{fmt::format("row {} has the id {}", all.size(), row.at("id").dump())};
+    try {
+      if (row.is_object() && row.contains("id") && row.at("id") != all.size()) {
+        throw Unreadable{fmt::format("its 'id' is {}", shown(row.at("id")))};
+      }
+      all.push_back(read(row));
+    } catch (const Unreadable& e) {
+      throw Unreadable{fmt::format("row {} of '{}': {}", all.size(), key, e.what())};
     }
-    all.push_back(read(row));
   }
   return all;
 }
 
 void read_tables(const Json& document, Timeline& timeline) {
-  timeline.outcome.kind =
-      kind_of<Outcome::Kind>(keys::kOutcomes, document.at("outcome").at("kind"));
-  timeline.outcome.explanation = document.at("outcome").at("explanation");
-  timeline.ops = read_all(document.at("ops"), read_op);
-  timeline.lanes = read_all(document.at("lanes"), read_lane);
-  timeline.details = read_all(document.at("details"), read_detail);
-  timeline.regions = read_all(document.at("regions"), read_region);
+  const Json& outcome = child(document, "outcome");
+  timeline.outcome.kind = kind_of<Outcome::Kind>(keys::kOutcomes, text_of(outcome, "kind"));
+  timeline.outcome.explanation =
+      get<decltype(timeline.outcome.explanation)>(outcome, "explanation", "a list of texts");
+  timeline.ops = read_all(document, "ops", read_op);
+  timeline.lanes = read_all(document, "lanes", read_lane);
+  timeline.details = read_all(document, "details", read_detail);
+  timeline.regions = read_all(document, "regions", read_region);
   if (!document.contains("memory")) return;
-  if (document.at("memory_columns") != Json(keys::kMemoryColumns)) {
+  if (child(document, "memory_columns") != Json(keys::kMemoryColumns)) {
     throw Unreadable{"'memory_columns' are not process, device, at_ns, allocated, reserved"};
   }
-  timeline.memory = read_all(document.at("memory"), read_memory);
+  timeline.memory = read_all(document, "memory", read_memory);
 }
 
 void check_kind(const Json& document) {
-  if (!document.is_object() || document.value("kind", "") != "timeline") {
+  if (!document.is_object() || text_or_none(document, "kind") != "timeline") {
     throw Unreadable{"not a timeline (no \"kind\": \"timeline\")"};
   }
   timeline_json::check_version(document);
@@ -211,7 +269,7 @@ Timeline parse_timeline(std::string_view text, const std::string& name) {
   } catch (const Unreadable& e) {
     throw UsageError{fmt::format("{}: {}", name, e.what())};
   } catch (const Json::exception& e) {
-    throw UsageError{fmt::format("{}: not a valid timeline: {}", name, e.what())};
+    throw UsageError{fmt::format("{}: not a valid timeline: {}", name, json_reason(e.what()))};
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace::timeline_json {
 namespace {
@@ -28,24 +29,18 @@ struct Row {
 
 /// Where the columns we know stand in the file's rows; columns we do not know are skipped.
 template <std::size_t N>
-std::array<std::size_t, N> positions(const Json& columns,
+std::array<std::size_t, N> positions(const Json& columns, const char* key,
                                      const std::array<std::string_view, N>& known) {
+  const bool is_list = columns.is_array() &&
+                       std::ranges::all_of(columns, [](const Json& c) { return c.is_string(); });
+  if (!is_list) throw Unreadable{fmt::format("'{}' is a list of names", key)};
   const auto names = columns.get<std::vector<std::string>>();
   std::array<std::size_t, N> at{};
   for (std::size_t i = 0; i < N; ++i) {
     at[i] = static_cast<std::size_t>(std::ranges::find(names, known[i]) - names.begin());
-    if (at[i] == names.size()) throw Unreadable{fmt::format("no column '{}'", known[i])};
+    if (at[i] == names.size()) throw Unreadable{fmt::format("'{}' has no '{}'", key, known[i])};
   }
   return at;
-}
-
-template <class Integer>
-Integer narrow(std::int64_t value) {
-  const auto result = static_cast<Integer>(value);
-  if (static_cast<std::int64_t>(result) != value) {
-    throw Unreadable{fmt::format("{} is out of range", value)};
-  }
-  return result;
 }
 
 /// nlohmann's SAX events into a document, except for the rows of "spans" and "flows".
@@ -70,7 +65,7 @@ class Sax : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool start_array(std::size_t) override {
     if (table_ == nullptr) return open(Json::array());
-    if (++table_depth_ > 2) throw Unreadable{"a row holds a row"};
+    if (++table_depth_ > 2) wrong_row("it holds a row");
     row_.size = 0;
     return true;
   }
@@ -78,6 +73,7 @@ class Sax : public nlohmann::json_sax<Json> {
     if (table_ == nullptr) return close();
     if (--table_depth_ == 1) {
       (this->*table_)();
+      ++rows_;
     } else {
       table_ = nullptr;
     }
@@ -85,7 +81,7 @@ class Sax : public nlohmann::json_sax<Json> {
   }
   bool key(string_t& name) override {
     if (!keys_.back().insert(name).second) {
-      throw Unreadable{fmt::format("'{}' is there twice in one object", name)};
+      throw Unreadable{fmt::format("'{}' is there twice in one object", shortened(name))};
     }
     if (open_.size() == 1 && name == "spans") {
       begin_table(&Sax::span, "span_columns", keys::kSpanColumns, span_at_);
@@ -97,7 +93,7 @@ class Sax : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& e) override {
-    throw Unreadable{fmt::format("not JSON: {}", e.what())};
+    throw Unreadable{fmt::format("not JSON: {}", json_reason(e.what()))};
   }
 
  private:
@@ -107,48 +103,62 @@ class Sax : public nlohmann::json_sax<Json> {
     check_version(document);  // before the rows, which another version may write otherwise
     const auto found = document.find(columns);
     if (found == document.end()) throw Unreadable{fmt::format("'{}' is missing", columns)};
-    at = positions(*found, known);
+    at = positions(*found, columns, known);
     columns_ = found->size();
     if (columns_ > kMaxColumns) throw Unreadable{fmt::format("more than {} columns", kMaxColumns)};
     table_ = table;
+    table_name_ = std::string_view{columns}.starts_with("span") ? "spans" : "flows";
     table_depth_ = 0;
+    rows_ = 0;
   }
 
+  [[noreturn]] void wrong_row(const std::string& why) const {
+    throw Unreadable{fmt::format("row {} of '{}': {}", rows_, table_name_, why)};
+  }
+  template <class Integer>
+  Integer narrow(std::size_t column, std::string_view key) const {
+    const auto result = static_cast<Integer>(cell(column));
+    if (static_cast<std::int64_t>(result) != cell(column)) {
+      wrong_row(fmt::format("'{}' is {}, which is out of range", key, cell(column)));
+    }
+    return result;
+  }
   std::int64_t cell(std::size_t column) const { return row_.values[column]; }
   void check_width() const {
     if (row_.size != columns_) {
-      throw Unreadable{fmt::format("a row has {} numbers for {} columns", row_.size, columns_)};
+      wrong_row(fmt::format("{} numbers for {} columns", row_.size, columns_));
     }
   }
   void span() {
     check_width();
     const auto& at = span_at_;
-    timeline_.spans.push_back(Span{.op = narrow<std::uint32_t>(cell(at[0])),
-                                   .lane = narrow<std::uint32_t>(cell(at[2])),
+    timeline_.spans.push_back(Span{.op = narrow<std::uint32_t>(at[0], keys::kSpanColumns[0]),
+                                   .lane = narrow<std::uint32_t>(at[2], keys::kSpanColumns[2]),
                                    .instance = static_cast<std::uint64_t>(cell(at[1])),
                                    .begin_ns = cell(at[3]),
                                    .end_ns = cell(at[4]),
-                                   .part = narrow<std::uint32_t>(cell(at[5])),
-                                   .detail = narrow<std::uint32_t>(cell(at[6]))});
+                                   .part = narrow<std::uint32_t>(at[5], keys::kSpanColumns[5]),
+                                   .detail = narrow<std::uint32_t>(at[6], keys::kSpanColumns[6])});
   }
   void flow() {
     check_width();
-    const auto kind = narrow<std::uint8_t>(cell(flow_at_[2]));
-    if (kind >= keys::kFlowKinds.size()) throw Unreadable{fmt::format("flow kind {}", kind)};
-    timeline_.flows.push_back(Flow{.from = narrow<std::uint32_t>(cell(flow_at_[0])),
-                                   .to = narrow<std::uint32_t>(cell(flow_at_[1])),
-                                   .kind = static_cast<FlowKind>(kind)});
+    const auto kind = narrow<std::uint8_t>(flow_at_[2], keys::kFlowColumns[2]);
+    if (kind >= keys::kFlowKinds.size()) wrong_row(fmt::format("its kind is {}", kind));
+    timeline_.flows.push_back(
+        Flow{.from = narrow<std::uint32_t>(flow_at_[0], keys::kFlowColumns[0]),
+             .to = narrow<std::uint32_t>(flow_at_[1], keys::kFlowColumns[1]),
+             .kind = static_cast<FlowKind>(kind)});
   }
 
   bool integer(std::int64_t value) {
     if (table_ == nullptr) return scalar(value);
-    if (table_depth_ != 2) throw Unreadable{"a number where a row should be"};
-    if (row_.size == kMaxColumns) throw Unreadable{"a row is too long"};
+    if (table_depth_ != 2) wrong_row("a number where a row should be");
+    if (row_.size == kMaxColumns) wrong_row("too long");
     row_.values[row_.size++] = value;
     return true;
   }
   bool scalar(Json value) {
-    if (table_ != nullptr) throw Unreadable{"a row may hold integers only"};
+    if (table_ != nullptr) wrong_row("it may hold integers only");
     place(std::move(value));
     return true;
   }
@@ -168,7 +178,7 @@ class Sax : public nlohmann::json_sax<Json> {
     return slot_;
   }
   bool open(Json value) {
-    if (table_ != nullptr) throw Unreadable{"spans and flows are arrays of rows"};
+    if (table_ != nullptr) wrong_row("it is no list of numbers");
     if (open_.size() > 16) throw Unreadable{"nested deeper than any timeline"};
     open_.push_back(place(std::move(value)));
     keys_.emplace_back();
@@ -185,6 +195,8 @@ class Sax : public nlohmann::json_sax<Json> {
   std::vector<std::set<std::string, std::less<>>> keys_;  // of each of these
   Json* slot_ = nullptr;
   void (Sax::*table_)() = nullptr;
+  const char* table_name_ = "";
+  std::size_t rows_ = 0;  ///< of the table so far
   int table_depth_ = 0;
   std::size_t columns_ = 0;
   std::size_t values_ = 0;
@@ -199,8 +211,10 @@ void check_version(const Json& document) {
   const auto version = document.find("schema_version");
   if (version == document.end()) throw Unreadable{"'schema_version' is missing"};
   if (*version != kTimelineSchemaVersion) {
-    throw Unreadable{fmt::format("schema_version {}, but this foretrace reads {}", version->dump(),
-                                 kTimelineSchemaVersion)};
+    throw Unreadable{
+        fmt::format("schema_version {}, but this foretrace reads {}",
+                    shortened(version->dump(-1, ' ', false, Json::error_handler_t::replace)),
+                    kTimelineSchemaVersion)};
   }
 }
 

@@ -230,7 +230,7 @@ void write_file(const fs::path& file, std::string_view content, Over over) {
 void make_directory(const fs::path& directory) {
   std::error_code code;
   fs::create_directories(directory, code);
-  if (code) throw UsageError{fmt::format("{}: {}", directory.string(), code.message())};
+  if (code) throw cannot_write(directory, code.value());
 }
 
 DirectoryTurn::DirectoryTurn(const fs::path& directory)

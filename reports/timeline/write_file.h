@@ -28,7 +28,7 @@ void write_file(const std::filesystem::path& file, std::string_view content,
 /// where two are one file. Empty names are left out.
 void check_outputs(const std::vector<std::filesystem::path>& files);
 
-/// Makes the directory and those above it. Throws UsageError.
+/// Makes the directory and those above it. Throws IoError.
 void make_directory(const std::filesystem::path& directory);
 
 /// Whoever writes several files that belong together into one directory takes turns: held until it

@@ -22,7 +22,8 @@ void check_nccl_order(const Program& program, Problems& problems);
 /// given back wrongly. Part of check_program.
 void check_registrations(const Program& program, Problems& problems);
 
-/// Warnings about host threads and streams that never come to their end, whatever the times are.
+/// Warnings about host threads and streams that never come to their end, whatever the times are; a
+/// note where `order` was cut.
 /// `order` is the likely one. Part of check_program.
 void check_hangs(const Program& program, const HappensBefore& order, Problems& problems);
 

@@ -41,9 +41,38 @@ std::map<std::uint32_t, std::pair<const Op*, std::string>> reasons(const Happens
   return found;
 }
 
+/// Whether anything in it waits for another: else it comes to its end, however long it is.
+bool has_partners(const Program& program) {
+  return !program.signals.empty() || !program.barriers.empty() || !program.communicators.empty();
+}
+
+/// Where the search was cut, at the last call that it saw.
+void note_the_cut(const Program& program, const HappensBefore& order, Problems& problems) {
+  std::size_t calls = 0;
+  const Op* last = nullptr;
+  for (std::uint32_t n = 0; n < order.nodes.size(); ++n) {
+    if (order.is_device(n)) continue;
+    ++calls;
+    last = order.nodes[n].call.op;
+  }
+  const bool may_hang = has_partners(program);
+  const bool may_race = !program.buffers.empty();
+  if (last == nullptr || !(may_hang || may_race)) return;
+  problems.add(last->line, last->column, Severity::Note,
+               fmt::format("{} were looked for in the first {} operations of the run only, up to "
+                           "here",
+                           may_hang && may_race ? "hangs and races"
+                           : may_hang           ? "hangs"
+                                                : "races",
+                           calls),
+               may_hang ? "what comes later may still hang: foretrace simulate runs all of it"
+                        : "fewer iterations of its loops show as much");
+}
+
 }  // namespace
 
 void check_hangs(const Program& program, const HappensBefore& order, Problems& problems) {
+  if (!order.is_complete) note_the_cut(program, order, problems);
   if (order.is_finished || !order.is_complete) return;
   const auto why = reasons(order);
   std::set<const Op*> warned;

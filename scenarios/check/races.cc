@@ -14,7 +14,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::size_t kMostRemembered = 64;  // of one buffer and lane: further ranges are forgotten
+constexpr std::size_t kMostRemembered =
+    64;  // of an operation in a lane: further ranges are forgotten
 
 struct Access {
   const Op* op{};
@@ -45,6 +46,7 @@ class RaceFinder {
 
  private:
   using LaneAccesses = std::map<std::uint32_t, std::vector<Access>>;
+  using OpAccesses = std::map<OpId, LaneAccesses>;
 
   void look_at(std::uint32_t node, const ExecutedOp& executed, Problems& problems) {
     const OpFacts facts = op_facts(executed.op->kind);
@@ -57,9 +59,11 @@ class RaceFinder {
       const std::uint32_t buffer = ref.buffer->resolve(variables).value;
       Access access{executed.op, node, 0, program_.buffers[buffer].size.count, ref.writes};
       cut_to_range(access, ref, variables);
-      LaneAccesses& lanes = accesses_[{process, buffer}];
-      compare(access, lanes, program_.buffers[buffer].name, problems);
-      remember(access, lanes[order_.nodes[node].lane]);
+      OpAccesses& by_op = accesses_[{process, buffer}];
+      for (const auto& [op, lanes] : by_op) {
+        compare(access, lanes, program_.buffers[buffer].name, problems);
+      }
+      remember(access, by_op[executed.op->id][order_.nodes[node].lane]);
     }
   }
 
@@ -101,15 +105,17 @@ class RaceFinder {
     if (ref.bytes) access.end = access.begin + ref.bytes->count;
   }
 
+  /// With those of one operation: one race of two operations is told, and no further looked for.
   void compare(const Access& access, const LaneAccesses& lanes, const std::string& buffer,
                Problems& problems) {
+    if (warned_.contains(pair_of(*access.op, *lanes.begin()->second.front().op))) return;
     const std::uint32_t mine = order_.nodes[access.node].lane;
     for (const auto& [lane, others] : lanes) {
       if (lane == mine || is_same_stream(lane, mine)) continue;
       for (const Access& other : others) {
         if (!(access.writes || other.writes) || !overlap(access, other)) continue;
         if (order_.is_ordered(other.node, access.node)) continue;
-        warn(other, access, buffer, problems);
+        return warn(other, access, buffer, problems);
       }
     }
   }
@@ -125,12 +131,20 @@ class RaceFinder {
   /// and range is enough.
   static void remember(const Access& access, std::vector<Access>& mine) {
     const auto same = std::ranges::find_if(mine, [&](const Access& a) {
-      return a.op == access.op && a.begin == access.begin && a.end == access.end &&
-             a.writes == access.writes;
+      return a.begin == access.begin && a.end == access.end && a.writes == access.writes;
     });
     if (same != mine.end()) mine.erase(same);
     if (mine.size() == kMostRemembered) mine.erase(mine.begin());
     mine.push_back(access);
+  }
+
+  using OpPair = std::pair<const Op*, const Op*>;
+  static bool is_later(const Op& a, const Op& b) {
+    return std::tie(a.line, a.id) > std::tie(b.line, b.id);
+  }
+  /// The later one in the file, and the other.
+  static OpPair pair_of(const Op& a, const Op& b) {
+    return is_later(a, b) ? OpPair{&a, &b} : OpPair{&b, &a};
   }
 
   std::string place(const Access& access) const {
@@ -140,10 +154,10 @@ class RaceFinder {
   }
 
   void warn(const Access& a, const Access& b, const std::string& buffer, Problems& problems) {
-    const bool a_is_later = std::tie(a.op->line, a.op->id) > std::tie(b.op->line, b.op->id);
+    warned_.insert(pair_of(*a.op, *b.op));
+    const bool a_is_later = is_later(*a.op, *b.op);
     const Access& at = a_is_later ? a : b;
     const Access& other = a_is_later ? b : a;
-    if (!warned_.insert({at.op, other.op}).second) return;
     const Access& first = a.node < b.node ? a : b;
     const Access& second = a.node < b.node ? b : a;
     problems.add(
@@ -161,8 +175,8 @@ class RaceFinder {
   const Program& program_;
   std::vector<OpInfo> index_;
   const HappensBefore& order_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, LaneAccesses> accesses_;
-  std::set<std::pair<const Op*, const Op*>> warned_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, OpAccesses> accesses_;
+  std::set<OpPair> warned_;
 };
 
 }  // namespace

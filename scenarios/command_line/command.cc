@@ -1,7 +1,9 @@
 #include "scenarios/command_line/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -65,7 +67,55 @@ int report_unknown_argument(CLI::App& app) {
                           suggest(name, known_words(where, is_flag)));
 }
 
+/// What CLI11 says of a word that is none of a list: "--fidelity: flwo not in {flow,chunk}", or,
+/// where each word stands for something, "--format: Check jsn value in {...} FAILED".
+int report_bad_value(CLI::App& where, const std::string& what) {
+  const std::size_t colon = std::min(what.find(": "), what.size());
+  const std::string name = what.substr(0, colon);
+  const std::string said = what.substr(std::min(colon + 2, what.size()));
+  constexpr std::string_view kCheck = "Check ";
+  const bool is_check = said.starts_with(kCheck);
+  const std::size_t begin = is_check ? kCheck.size() : 0;
+  const std::size_t end = said.find(is_check ? " value in {" : " not in {", begin);
+  for (const OptionWords& option : option_words(where)) {
+    const bool is_it = option.placeholder == name || std::ranges::count(option.names, name) > 0;
+    if (!is_it || option.choices.empty() || end == std::string::npos) continue;
+    const std::string value = said.substr(begin, end - begin);
+    const std::string hint = suggest(value, option.choices);
+    return report_wrong_use(
+        where, fmt::format("{}: '{}' is none of {}", name, value, fmt::join(option.choices, ", ")),
+        hint.starts_with("did you mean") ? hint : "");
+  }
+  return report_wrong_use(where, what, "");
+}
+
+/// An empty value is a variable of a shell script that is not set. CLI11 would take it for no
+/// option at all, and numbers that begin with 0 for octal ones.
+std::string plain_value(std::string value, bool is_number) {
+  if (value.empty()) throw CLI::ValidationError{"its value is empty"};
+  const std::size_t begin = value.front() == '-' || value.front() == '+' ? 1 : 0;
+  const auto is_digit = [&](std::size_t at) {
+    return at < value.size() && value[at] >= '0' && value[at] <= '9';
+  };
+  while (is_number && is_digit(begin + 1) && value[begin] == '0') value.erase(begin, 1);
+  return value;
+}
+
+/// Of all options that `app` and its commands have by now.
+void take_plain_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options([](CLI::Option*) { return true; })) {
+    if (option->get_items_expected_max() == 0 || option->get_type_size() == 0) continue;
+    const std::string type = option->get_type_name();
+    const bool is_number = type.starts_with("INT") || type.starts_with("UINT");
+    option->transform([is_number](std::string value) { return plain_value(value, is_number); }, "");
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    take_plain_values(*command);
+  }
+}
+
 int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
+  take_plain_values(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
@@ -82,6 +132,8 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const int& exit_code) {
       what = what.substr(kPrefix.size()) + " is not a number that it takes";
     }
     return report_wrong_use(innermost(app), what, "");
+  } catch (const CLI::ValidationError& error) {
+    return report_bad_value(innermost(app), error.what());
   } catch (const CLI::ParseError& error) {
     return report_wrong_use(innermost(app), error.what(), "");
   }

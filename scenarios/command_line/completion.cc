@@ -21,6 +21,17 @@ bool is_machine(const OptionWords& option) {
   return std::ranges::find(option.names, "--machine") != option.names.end();
 }
 
+/// Of `man`.
+bool names_a_command(const OptionWords& option) {
+  return option.names.empty() && option.placeholder == "command";
+}
+
+std::vector<std::string> command_names(const CLI::App& root) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(root)) names.push_back(command->get_name());
+  return names;
+}
+
 /// Prints the machines' names: what `list` says before the colon.
 std::string machine_words(const CLI::App& root) {
   return fmt::format("$({} list machines 2>/dev/null | sed 's/:.*//')", root.get_name());
@@ -28,6 +39,7 @@ std::string machine_words(const CLI::App& root) {
 
 /// What follows a flag in bash, or nothing where files do.
 std::string bash_values(const CLI::App& root, const OptionWords& option) {
+  if (names_a_command(option)) return fmt::format("{}", fmt::join(command_names(root), " "));
   if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, " "));
   if (is_machine(option)) return machine_words(root);
   return "";
@@ -68,6 +80,7 @@ std::string zsh_quoted(const std::string& text) {
 }
 
 std::string zsh_action(const CLI::App& root, const OptionWords& option) {
+  if (names_a_command(option)) return fmt::format("({})", fmt::join(command_names(root), " "));
   if (!option.choices.empty()) return fmt::format("({})", fmt::join(option.choices, " "));
   if (is_machine(option)) return fmt::format("{}_machines", function_name(root));
   return "_files";
@@ -91,17 +104,16 @@ std::vector<std::string> zsh_specifications(const CLI::App& root, const OptionWo
 
 std::string bash_completion(const CLI::App& root) {
   const std::string function = function_name(root);
-  std::vector<std::string> commands;
   std::string cases;
-  for (const CLI::App* command : commands_of(root)) {
-    commands.push_back(command->get_name());
-    cases += bash_command(root, *command);
-  }
+  for (const CLI::App* command : commands_of(root)) cases += bash_command(root, *command);
   return fmt::format(
       "# bash completion of {0}; written by '{0} completion bash'.\n"
       "{1}() {{\n"
       "  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}\n"
       "  local flags= words=\n"
+      "  if [ \"$word\" = = ]; then word=\n"  // bash takes --flag=value apart
+      "  elif [ \"$before\" = = ]; then before=${{COMP_WORDS[COMP_CWORD-2]}}\n"
+      "  fi\n"
       "  COMPREPLY=()\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
       "    COMPREPLY=($(compgen -W \"{2} --help --version\" -- \"$word\"))\n"
@@ -117,7 +129,7 @@ std::string bash_completion(const CLI::App& root) {
       "  esac\n"
       "}}\n"
       "complete -o default -F {1} {0}\n",
-      root.get_name(), function, fmt::join(commands, " "), cases);
+      root.get_name(), function, fmt::join(command_names(root), " "), cases);
 }
 
 std::string zsh_completion(const CLI::App& root) {

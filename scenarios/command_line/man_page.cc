@@ -77,7 +77,7 @@ constexpr const char* kExitStatus =
     ".TP\n1\nDone, and the answer is bad: out of tolerance, an expectation broken, a hang.\n"
     ".TP\n2\nWrong use: flags, scenarios, files that cannot be read.\n"
     ".TP\n3\nThis machine cannot: no GPU, too few of them.\n"
-    ".TP\n4\nIt broke while running: CUDA, NCCL, MPI, a full disk.\n"
+    ".TP\n4\nIt broke while running: CUDA, NCCL, MPI, a result that cannot be written.\n"
     ".TP\n70\nAn error in the program itself.\n";
 
 }  // namespace

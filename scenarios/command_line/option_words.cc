@@ -17,9 +17,20 @@ std::vector<std::string> split_words(const std::string& text, char separator) {
   return words;
 }
 
+/// Not of "RUN/ | A/ B/", which stands for what a user has.
+bool is_word(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
 /// "text|json|csv", or what CLI11 makes of a list: "TEXT:{text,json}".
 std::vector<std::string> choices_of(const std::string& placeholder) {
-  if (placeholder.find('|') != std::string::npos) return split_words(placeholder, '|');
+  if (placeholder.find('|') != std::string::npos) {
+    std::vector<std::string> words = split_words(placeholder, '|');
+    if (!std::ranges::all_of(words, is_word)) words.clear();
+    return words;
+  }
   const auto open = placeholder.find('{');
   const auto close = placeholder.rfind('}');
   if (open == std::string::npos || close == std::string::npos || close < open) return {};
@@ -35,6 +46,8 @@ OptionWords words_of(const CLI::Option& option) {
     words.placeholder =
         option.get_option_text().empty() ? option.get_type_name() : option.get_option_text();
     words.choices = choices_of(words.placeholder);
+    // What the help has no room for: a type's name, "{all_reduce,broadcast}".
+    if (words.choices.empty()) words.choices = choices_of(option.get_type_name());
   }
   words.text = option.get_description();
   const std::string& value = option.get_default_str();

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <memory>
 
 #include "scenarios/command_line/command.h"
@@ -15,7 +17,10 @@ const CLI::App& page_subject(const CLI::App& root, const std::string& command) {
     if (one->get_name() == command) return *one;
     names.push_back(one->get_name());
   }
-  throw UsageError{"unknown command '" + command + "'\n  hint: " + suggest(command, names)};
+  const std::string hint = suggest(command, names);
+  throw UsageError{
+      fmt::format("unknown command '{}'\n  hint: {}", command,
+                  hint.empty() ? fmt::format("{} --help lists them", root.get_name()) : hint)};
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ struct Program {
   std::uint32_t nodes = 1;
   bool nodes_follow = false;    ///< the file says nothing: as many as the machine needs
   std::uint32_t processes = 1;  ///< over all nodes, as many on each
+  SourceSpot processes_spot;    ///< where that is said; line 0: nowhere
   Placement placement = Placement::Nodewise;
   std::uint32_t devices = 1;  ///< GPUs per process
   std::uint32_t warmup = 1;   ///< passes before the measured ones; 0: cold, first-use costs show

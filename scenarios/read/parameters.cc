@@ -22,12 +22,23 @@ tl::expected<Parameter, QuantityError> parse_parameter(Reader& reader, const std
   return tl::unexpected{quantity.error()};
 }
 
+Parameter broken() {
+  Parameter parameter{"0", std::make_shared<Quantity>(), {}};
+  parameter.is_broken = true;
+  return parameter;
+}
+
 std::string kind_of(const Parameter& parameter) {
   return parameter.quantity ? describe(parameter.quantity->unit) : "a word";
 }
 
 void read_one(Reader& reader, const YamlEntry& entry, const ParameterValues& given) {
   const std::string& name = entry.key.text;
+  if (name.ends_with(')') && entry.value.kind == YamlNode::Kind::Null) {
+    reader.problems.error(entry.key, fmt::format("'{}' is no parameter", name),
+                          "inside of {...} a comma ends the value: write it in quotes");
+    return;
+  }
   if (!is_name(name) || std::ranges::find(kReservedNames, name) != kReservedNames.end()) {
     reader.problems.error(entry.key, fmt::format("'{}' cannot be a parameter's name", name),
                           "letters, digits and '_', and not process, processes, devices, nodes");
@@ -40,8 +51,12 @@ void read_one(Reader& reader, const YamlEntry& entry, const ParameterValues& giv
   auto parameter = parse_parameter(reader, entry.value.text);
   if (!parameter) {
     const QuantityError& error = parameter.error();
-    reader.problems.error(entry.value, error.message, error.hint, error.offset);
-    parameter = Parameter{"0", std::make_shared<Quantity>(), {}};
+    if (error.is_told) {
+      reader.problems.count_error();
+    } else {
+      reader.problems.error(entry.value, error.message, error.hint, error.offset);
+    }
+    parameter = broken();
   } else if (const auto value = given.find(name); value != given.end()) {
     auto chosen = parse_parameter(reader, value->second);
     if (!chosen) {
@@ -49,11 +64,13 @@ void read_one(Reader& reader, const YamlEntry& entry, const ParameterValues& giv
           0, 0, Severity::Error,
           fmt::format("--set {}={}: {}", name, value->second, chosen.error().message),
           chosen.error().hint);
+      parameter = broken();
     } else if (kind_of(*chosen) != kind_of(*parameter)) {
       reader.problems.add(0, 0, Severity::Error,
                           fmt::format("--set {}={}: the parameter is {}, and this is {}", name,
                                       value->second, kind_of(*parameter), kind_of(*chosen)),
                           fmt::format("the file says {}: {}", name, entry.value.text));
+      parameter = broken();
     } else {
       parameter = std::move(chosen);
     }

@@ -30,6 +30,7 @@ struct Parameter {
   std::shared_ptr<const Quantity> quantity;  ///< null: a word
   YamlNode key;
   bool used = false;
+  bool is_broken = false;  ///< its value has an error: no further ones about it
 };
 
 /// A named object or family of objects, `x`, `x(k)` or `x(d, k)`, with consecutive ids.

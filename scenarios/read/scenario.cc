@@ -57,6 +57,10 @@ void read_who_runs(Reader& reader, MapReader& map) {
   reader.constants["nodes"] = program.nodes;
   program.processes = read_count(reader, map, "processes", 1, kMostProcesses);
   reader.constants["processes"] = program.processes;
+  if (map.has("processes")) {
+    const auto [line, column] = given(map, "processes").place();
+    program.processes_spot = {program.file, line, column};
+  }
   program.devices = read_count(reader, map, "devices", 1, kMostDevices);
   reader.constants["devices"] = program.devices;
   program.warmup = read_count(reader, map, "warmup", 0, kMostPasses);
@@ -138,6 +142,11 @@ void read_header(Reader& reader, MapReader& map) {
   }
   if (const YamlNode* name = map.required("name")) {
     reader.program.name = read_word(reader, *name, "a scenario's name");
+    if (reader.program.name == "." || reader.program.name == "..") {
+      reader.problems.error(*name, fmt::format("'{}' names a directory, and results are written "
+                                               "into one of the scenario's name",
+                                               reader.program.name));
+    }
   }
 }
 
@@ -177,9 +186,8 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   read_network(reader, map);
   read_environment(reader, map.optional("environment"));
   training::TrainingStep step;
-  if (const YamlNode* node = map.required("training_step")) {
-    step = training::read_training_step(reader, *node);
-  }
+  const YamlNode* node = map.required("training_step");
+  if (node != nullptr) step = training::read_training_step(reader, *node);
   map.finish();
   warn_of_unused_parameters(reader);
   if (reader.problems.error_count() > 0) return {};
@@ -190,6 +198,14 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
                   program.summary.empty() ? program.name : program.summary, program.name);
   if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
   text += network_text(program) + environment_text(program) + expansion.text;
+  if (text.size() > kLargestText) {
+    reader.problems.error(
+        *node,
+        fmt::format("this step is a program of {} MiB: at most {} MiB can be read",
+                    text.size() >> 20, kLargestText >> 20),
+        "is a size in another unit than it should be? else fewer layers, passes or processes");
+    return {};
+  }
   return {step, std::move(text), std::move(expansion)};
 }
 
@@ -202,7 +218,8 @@ bool has_training_step(const YamlNode& root) {
 
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
   if (root.kind == YamlNode::Kind::Null) {
-    reader.problems.add(0, 0, Severity::Error, "the file holds no scenario");
+    reader.problems.add(1, 1, Severity::Error, "the file holds no scenario",
+                        "foretrace list scenarios names some to begin with");
     return;
   }
   MapReader map{root, "a scenario", reader.problems};
@@ -314,6 +331,7 @@ Program load_scenario(const std::filesystem::path& file, const ParameterValues& 
   const std::string text = read_text_file(file);
   auto read = read_scenario(text, file.string(), parameters, parts);
   if (!read) throw UsageError{render(read.error(), text)};
+  std::erase_if(read->warnings, [](const Diagnostic& d) { return d.severity == Severity::Note; });
   if (!read->warnings.empty()) print_error("{}", render(read->warnings, text));
   return std::move(read->program);
 }

@@ -28,6 +28,7 @@ Parsed<Quantity> look_up_parameter(Reader& reader, std::string_view name) {
     return fail(fmt::format("unknown parameter '{}'", name), suggest(name, known));
   }
   found->second.used = true;
+  if (found->second.is_broken) return tl::unexpected{QuantityError{{}, {}, 0, true}};
   if (!found->second.quantity) {
     return fail(fmt::format("parameter '{}' is the word '{}', and a number is needed here", name,
                             found->second.text));
@@ -36,6 +37,7 @@ Parsed<Quantity> look_up_parameter(Reader& reader, std::string_view name) {
 }
 
 void report(Reader& reader, const YamlNode& node, const QuantityError& error) {
+  if (error.is_told) return reader.problems.count_error();
   reader.problems.error(node, error.message, error.hint, error.offset);
 }
 
@@ -145,6 +147,10 @@ std::string read_word(Reader& reader, const YamlNode& node, std::string_view wha
       return {};
     }
     found->second.used = true;
+    if (found->second.is_broken) {
+      reader.problems.count_error();
+      return {};
+    }
     word = found->second.text;
   }
   const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
@@ -224,6 +230,7 @@ std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& nod
     return std::nullopt;
   }
   const Family& family = found->second;
+  if (family.is_broken) return FoundReference{family.first, {}, true};
   if (reference->indices.empty() && (family.size() == 1 || family.bare_is_first)) {
     return FoundReference{family.first, {}, family.is_broken};
   }

@@ -28,6 +28,12 @@ fs::path own_file() {
   return called == nullptr ? fs::path{} : fs::canonical(called, none);
 }
 
+/// FORETRACE_DATA; empty is as good as not set. Null: it is not.
+const char* named_data() {
+  const char* named = std::getenv("FORETRACE_DATA");
+  return named == nullptr || *named == '\0' ? nullptr : named;
+}
+
 /// Empty when there is none.
 fs::path find_data() {
   std::error_code none;
@@ -40,10 +46,8 @@ fs::path find_data() {
     if (above == above.root_path()) break;
     above = above.parent_path();
   }
-  if (const char* named = std::getenv("FORETRACE_DATA"); named != nullptr && has_data(named)) {
-    return named;
-  }
-  return {};
+  const char* named = named_data();
+  return named != nullptr && has_data(named) ? fs::path{named} : fs::path{};
 }
 
 const fs::path& found_data() {
@@ -55,7 +59,7 @@ const fs::path& found_data() {
 
 const fs::path& data_directory() {
   if (!found_data().empty()) return found_data();
-  const char* named = std::getenv("FORETRACE_DATA");
+  const char* named = named_data();
   throw UsageError{
       std::string{"cannot find foretrace's machine files and scenarios"} +
       (named == nullptr ? std::string{} : std::string{"; FORETRACE_DATA="} + named + " has none") +

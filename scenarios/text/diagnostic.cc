@@ -78,12 +78,20 @@ std::string_view line_of(std::string_view text, int line) {
   return found.ends_with('\r') ? found.substr(0, found.size() - 1) : found;
 }
 
+namespace {
+
+std::string_view word_of(Severity severity) {
+  if (severity == Severity::Error) return "error";
+  return severity == Severity::Note ? "note" : "warning";
+}
+
+}  // namespace
+
 std::string render(const Diagnostic& diagnostic, std::string_view source_line) {
   const SourceSpot& at = diagnostic.at;
   std::string text = at.line > 0 ? fmt::format("{}:{}:{}: ", at.file, at.line, at.column)
                                  : fmt::format("{}: ", at.file);
-  text += fmt::format("{}: {}\n", diagnostic.severity == Severity::Error ? "error" : "warning",
-                      diagnostic.message);
+  text += fmt::format("{}: {}\n", word_of(diagnostic.severity), diagnostic.message);
   if (!source_line.empty() && at.line > 0 && at.column > 0) {
     const auto excerpt = excerpt_around(source_line, static_cast<std::size_t>(at.column));
     text += fmt::format("  {}\n  {:>{}}\n", excerpt.text, "^", excerpt.caret + 1);

@@ -17,7 +17,8 @@ struct SourceSpot {
 enum class Severity {
   Error,
   Warning,
-  Hang  ///< it never ends, whatever the times are: shown as a warning where it runs all the same
+  Note,  ///< how far a search went: only `foretrace check` shows it
+  Hang   ///< it never ends, whatever the times are: shown as a warning where it runs all the same
 };
 
 /// One thing wrong with a user's file, worded for the user.

@@ -1,4 +1,4 @@
-// Words in the values of environment variables, as NCCL and CUDA take them apart.
+// Words in the values of environment variables, as NCCL and CUDA take them apart, and in messages.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,20 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     if (at == std::string_view::npos) return parts;
     text.remove_prefix(at + 1);
   }
+}
+
+/// What a message quotes of a file: at most so many bytes, cut between characters.
+inline std::string shortened(std::string_view text, std::size_t most = 60) {
+  if (text.size() <= most) return std::string{text};
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
+  return std::string{text.substr(0, most)} + "...";
+}
+
+/// What a JSON library says, without its own name and number of the error, nor what it read last.
+inline std::string json_reason(std::string_view what) {
+  const auto tag = what.starts_with("[json.") ? what.find("] ") : std::string_view::npos;
+  if (tag != std::string_view::npos) what.remove_prefix(tag + 2);
+  return std::string{what.substr(0, what.find("; last read"))};
 }
 
 }  // namespace foretrace

@@ -51,6 +51,9 @@ class Problems {
   void warning(const YamlNode& at, std::string message, std::string hint = {});
   void add(int line, int column, Severity severity, std::string message, std::string hint = {});
 
+  /// One that only follows from an error that was reported: counted, and not shown.
+  void count_error() { ++error_count_; }
+
   /// A file that `include`, a node of the file itself or of an earlier source, brings in. Returns
   /// its number; 0 when there are too many.
   std::uint16_t add_source(std::string file, std::shared_ptr<const std::string> text,

@@ -76,17 +76,6 @@ Architecture architecture_in_place(Reader& reader, MapReader& map) {
   return model;
 }
 
-std::vector<std::string> shipped_models() {
-  std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry :
-       std::filesystem::directory_iterator{data_directory() / "scenarios/architectures", none}) {
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
 Architecture from_file(Reader& reader, const YamlNode& at, const std::filesystem::path& path) {
   try {
     return read_config(reader, at, read_text_file(path), path.string());
@@ -237,6 +226,17 @@ void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
 }
 
 }  // namespace
+
+std::vector<std::string> shipped_models() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry :
+       std::filesystem::directory_iterator{data_directory() / "scenarios/architectures", none}) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
 
 TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   MapReader map{node, "a training step", reader.problems};

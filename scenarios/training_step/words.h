@@ -1,5 +1,5 @@
-// The words that a scenario has for sharding and recomputation: the reader takes them, a plan
-// writes them.
+// The words that a scenario has for models, sharding and recomputation: the reader takes them, a
+// plan writes them.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,9 @@
 #include "scenarios/training_step/description.h"
 
 namespace foretrace::training {
+
+/// Names that `model:` may say: those of scenarios/architectures.
+std::vector<std::string> shipped_models();
 
 /// The first word of each value is the one that is written.
 template <class T>

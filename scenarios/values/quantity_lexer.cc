@@ -50,6 +50,34 @@ constexpr std::array kUnits{
     UnitName{"TB/s", kRate, 1'000'000'000'000, kPicosecondsPerSecond},
 };
 
+/// Units as other programs write them; of all units together none is near to a longer word.
+std::string hint_for(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kOthers{
+      {{"sec", "s"},
+       {"secs", "s"},
+       {"second", "s"},
+       {"seconds", "s"},
+       {"msec", "ms"},
+       {"msecs", "ms"},
+       {"millisecond", "ms"},
+       {"milliseconds", "ms"},
+       {"usec", "us"},
+       {"usecs", "us"},
+       {"microsecond", "us"},
+       {"microseconds", "us"},
+       {"nsec", "ns"},
+       {"nsecs", "ns"},
+       {"nanosecond", "ns"},
+       {"nanoseconds", "ns"},
+       {"byte", "B"},
+       {"bytes", "B"}}};
+  const auto* other = std::ranges::find(kOthers, name, [](const auto& pair) { return pair.first; });
+  if (other != kOthers.end()) return fmt::format("did you mean '{}'?", other->second);
+  std::string hint = suggest(name, known);
+  return hint.empty() ? "sizes end in B, KiB, MiB, GiB, KB, MB or GB, times in ps, ns, us, ms or s"
+                      : hint;
+}
+
 bool is_number_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_word_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -184,7 +212,7 @@ class Scanner {
     std::vector<std::string> known;
     known.reserve(kUnits.size());
     for (const UnitName& unit : kUnits) known.emplace_back(unit.name);
-    return bad(begin, fmt::format("unknown unit '{}'", name), suggest(name, known));
+    return bad(begin, fmt::format("unknown unit '{}'", name), hint_for(name, known));
   }
 
   std::string_view text_;

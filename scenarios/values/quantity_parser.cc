@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "scenarios/text/diagnostic.h"
 #include "scenarios/values/quantity_arithmetic.h"
 
 namespace foretrace {
@@ -181,6 +182,10 @@ class Parser {
       lexer_.take();
       if (lexer_.peek().text == "(" && is_function(token.text)) return function(token);
       auto found = lookup_(token.text);
+      if (!found && lexer_.peek().text == "(" && !found.error().is_told) {
+        return fail_at(token, fmt::format("unknown function '{}'", token.text),
+                       suggest(token.text, {"min", "max", "if"}));
+      }
       if (!found) found.error().offset = token.offset;
       return found;
     }

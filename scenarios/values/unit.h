@@ -26,6 +26,7 @@ struct QuantityError {
   std::string message;
   std::string hint;
   std::size_t offset = 0;
+  bool is_told = false;  ///< it follows from what was reported already
 };
 template <class T>
 using Parsed = tl::expected<T, QuantityError>;

@@ -1,5 +1,7 @@
 #include "sim/chunk/network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +19,10 @@ TimePoint time_point(ChunkTime when) { return TimePoint{Duration{when}}; }
 
 ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
                                             const std::vector<std::uint32_t>& gpus, Owner& owner) {
-  (void)program.messages();  // throws when there are too many
+  added_ += program.messages();
+  if (added_ > kMostMessages) {
+    throw OutOfBounds{fmt::format("more than {} messages of --fidelity chunk", kMostMessages)};
+  }
   std::uint32_t id = static_cast<std::uint32_t>(operations_.size());
   if (!free_operations_.empty()) {
     id = free_operations_.back();

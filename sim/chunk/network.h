@@ -183,6 +183,7 @@ class ChunkNetwork final : Handler {
   ChunkTime scheduled_ = ChunkQueue::kNever;
   bool running_ = false;
   std::uint64_t messages_ = 0;
+  std::uint64_t added_ = 0;  ///< of all operations so far, sent or not
 };
 
 }  // namespace foretrace::sim

@@ -12,14 +12,29 @@
 namespace foretrace::sim {
 namespace {
 
-/// A minute of work.
-constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 26;
-
 UsageError too_many_messages(double messages) {
   return UsageError{
       fmt::format("an operation of {:.3g} slices is more than {}: too much for --fidelity chunk\n"
                   "  hint: --fidelity flow",
                   messages, kMostMessages)};
+}
+
+/// Channels that pass slices on, from rank to rank or within one.
+double links_of(nccl::Shape shape, CollectiveKind kind, std::uint32_t ranks, std::uint32_t nodes) {
+  const double others = static_cast<double>(ranks) - 1;
+  switch (shape) {
+    case nccl::Shape::Ring:
+      return ranks;
+    case nccl::Shape::Chain:
+      return others;
+    case nccl::Shape::Tree:
+      return (nodes > 1 ? 2 : 1) * (2 * others + 1);
+    case nccl::Shape::Pairs:
+      return kind == CollectiveKind::AllToAll ? ranks * others : others;
+    case nccl::Shape::Whole:
+      break;
+  }
+  return 0;
 }
 
 ChunkTime picoseconds(double seconds) { return seconds_to_duration(seconds).count(); }
@@ -118,8 +133,12 @@ void add_pairs(ChunkProgram& program, CollectiveKind kind, std::uint32_t ranks,
   struct Pair {
     std::uint32_t from, to;
   };
-  if (std::uint64_t{ranks} * ranks > kMostMessages) {
-    throw too_many_messages(static_cast<double>(ranks) * ranks);
+  const double links = links_of(nccl::Shape::Pairs, kind, ranks, 1);
+  if (links > static_cast<double>(kMostLinks)) {
+    throw UsageError{fmt::format(
+        "an operation of {:.3g} pairs of ranks is more than {}: too much for --fidelity chunk\n"
+        "  hint: --fidelity flow",
+        links, kMostLinks)};
   }
   std::vector<Pair> pairs;
   for (std::uint32_t round = 1; round < ranks; ++round) {
@@ -155,6 +174,16 @@ std::uint64_t ChunkProgram::messages() const {
   const double all = slices * static_cast<double>(sends) * static_cast<double>(links.size());
   if (all > static_cast<double>(kMostMessages)) throw too_many_messages(all);
   return static_cast<std::uint64_t>(all);
+}
+
+ChunkSize chunk_size(const nccl::Slices& slices, CollectiveKind kind, std::uint32_t ranks,
+                     std::uint32_t nodes) {
+  const double links = links_of(slices.shape, kind, ranks, nodes);
+  const double sends = slices.shape == nccl::Shape::Ring ? slices.steps : 1;
+  const auto slices_of = [](const nccl::Pass& pass) {
+    return static_cast<double>(pass.count) * pass.slices;
+  };
+  return {links, links * sends * (slices_of(slices.full) + slices_of(slices.last))};
 }
 
 ChunkProgram collective_program(const nccl::Slices& slices, CollectiveKind kind,

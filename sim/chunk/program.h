@@ -12,6 +12,10 @@
 namespace foretrace::sim {
 
 inline constexpr std::uint32_t kNowhere = 0xffffffff;
+/// Of one operation: 2 GiB of stages and links, as all_to_all of 2,048 ranks has.
+inline constexpr std::uint64_t kMostLinks = std::uint64_t{1} << 22;
+/// Of all operations of a program together: a minute of work or two.
+inline constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 25;
 
 struct ChunkLink {
   std::uint32_t from = kNowhere;  ///< stage
@@ -56,6 +60,14 @@ struct ChunkProgram {
   /// Throws UsageError when they are more than can be simulated.
   std::uint64_t messages() const;
 };
+
+/// What a collective would take, without making its program: none where it stays a flow.
+struct ChunkSize {
+  double links = 0;
+  double messages = 0;
+};
+ChunkSize chunk_size(const nccl::Slices& slices, CollectiveKind kind, std::uint32_t ranks,
+                     std::uint32_t nodes);
 
 /// The program of a collective; empty (no stages) for nccl::Shape::Whole. `lanes`: groups of
 /// channels of a ring that go on independently of each other.

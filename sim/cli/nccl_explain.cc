@@ -184,6 +184,9 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       .add_option("calls", options->calls,
                   "Operation and size: all_reduce, ..., send_recv; 64MiB, 64M, 67108864 as "
                   "nccl-tests counts it. Several are one group")
+      ->type_name(
+          "{all_reduce,all_gather,reduce_scatter,broadcast,reduce,all_to_all,gather,scatter,"
+          "send_recv}")
       ->option_text("OP SIZE ...")
       ->required();
   command.add_option("--machine", options->machine, "From `foretrace list machines`, or a file")

@@ -312,9 +312,14 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code) {
       "foretrace nccl-tests all_reduce -b 8 -e 4G -f 2 --processes 8 -g 1 "
       "--machine h200-nvswitch-8\n"
       "  foretrace nccl-tests --compare all_reduce.log --machine h200-nvswitch-8");
-  command.add_option("operation", options->op,
-                     "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, "
-                     "sendrecv, gather, scatter, or the program: all_reduce_perf");
+  command
+      .add_option("operation", options->op,
+                  "all_reduce, all_gather, reduce_scatter, broadcast, reduce, alltoall, "
+                  "sendrecv, gather, scatter, or the program: all_reduce_perf")
+      ->type_name(
+          "{all_reduce,all_gather,reduce_scatter,broadcast,reduce,alltoall,sendrecv,gather,"
+          "scatter}")
+      ->option_text("TEXT");
   command.add_option("--machine", options->machine, "Machine model: a name or a .yaml file")
       ->capture_default_str();
   add_with_option(command, options->with);

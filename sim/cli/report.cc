@@ -217,6 +217,12 @@ void add_report_command(CLI::App& app, int& exit_code) {
   command.add_option("--svg-until", options->svg_until_ns, "Draw only the run's first TIME: 40ms")
       ->transform(
           CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED).description(""))
+      ->check(
+          [](const std::string& ns) {
+            const bool is_after_0 = ns.find_first_of("123456789") == 0;
+            return std::string{is_after_0 ? "" : "a time of more than 0 is needed: 40ms"};
+          },
+          "")
       ->option_text("TIME");
   command.add_option("--tolerance", options->tolerance, "As for compare (default 10%)")
       ->option_text("PERCENT");

@@ -103,6 +103,17 @@ std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks)
   return left;
 }
 
+/// `text` is what the program was read from.
+Timeline simulated(const Program& program, const Machine& machine, const SimulateOptions& options,
+                   const std::string& text) {
+  try {
+    return simulate(program, machine, options.fidelity,
+                    options.one_of_each ? Simulated::OneOfEach : Simulated::All);
+  } catch (const TooLarge& error) {
+    throw UsageError{render(error.problems(), text)};
+  }
+}
+
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
   const auto ranks = options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All;
@@ -137,8 +148,7 @@ int run_simulate(const SimulateOptions& options) {
     throw UsageError{render(problems, text)};
   }
   print_error("{}", render(unmodelled_settings(program), text));
-  Timeline timeline = simulate(program, machine, options.fidelity,
-                               options.one_of_each ? Simulated::OneOfEach : Simulated::All);
+  Timeline timeline = simulated(program, machine, options, training ? training->text : text);
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (usage) sim::set_step_bands(timeline, machine, *usage);
@@ -175,6 +185,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command
       .add_option("--frontend", options->frontend,
                   "cuda or pytorch: whose host time the program's calls take")
+      ->option_text("cuda|pytorch")
       ->capture_default_str();
   command.add_option("-o,--output", options->run,
                      "Directory for predicted.timeline.json and trace.pftrace");

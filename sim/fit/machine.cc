@@ -7,6 +7,7 @@
 
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace {
 namespace {
@@ -80,7 +81,8 @@ Machine new_machine(const std::string& name, const std::string& text, const std:
   try {
     return machine_from(name, Json::parse(text));
   } catch (const Json::exception& error) {
-    throw UsageError{fmt::format("{}: not what foretrace-hw writes: {}", file, error.what())};
+    throw UsageError{
+        fmt::format("{}: not what foretrace-hw writes: {}", file, json_reason(error.what()))};
   } catch (const UsageError& error) {
     throw UsageError{fmt::format("{}: {}", file, error.what())};
   }

@@ -325,6 +325,22 @@ void NcclComm::run_by_chunks(Transfer& transfer, std::uint32_t from, std::uint32
   transfer.set_chunks(*network_, program, {gpus_[from], gpus_[to]});
 }
 
+ChunkSize NcclComm::chunk_size_of(const OpKind& kind, Variables v) const {
+  if (const auto* const op = std::get_if<NcclCollective>(&kind)) {
+    if (ranks() < 2) return {};
+    return chunk_size(
+        nccl::collective_slices(machine_, tuning_, {op->kind, op->size.eval(v), op->type, op->op}),
+        op->kind, ranks(), tuning_.topology.nodes);
+  }
+  const auto* const send = std::get_if<NcclSend>(&kind);
+  if (send == nullptr) return {};  // its receive is counted with it
+  const nccl::Slices slices =
+      nccl::send_recv_slices(machine_, tuning_, send->size.eval(v), false, nccl::Peer::SameNode);
+  ChunkSize size = chunk_size(slices, CollectiveKind::Scatter, 2, 1);
+  size.messages *= ranks();  // each rank's call has its own
+  return size;
+}
+
 /// `ranks`: of the communicator, that the program's are; empty: the same.
 void NcclComm::take_ways(ChunkProgram& program, bool own_nics,
                          const std::vector<std::uint32_t>& ranks) {

@@ -271,6 +271,9 @@ class NcclComm {
   /// Whether NCCL's choice for the call, alone, goes straight into the peers' registered buffers.
   bool writes_directly(const NcclCall& call, std::uint32_t rank) const;
 
+  /// At chunk fidelity, of an operation that is alone in its group: what all its ranks pass on.
+  ChunkSize chunk_size_of(const OpKind& op, Variables variables) const;
+
   /// How much each parameter is of the call's time on the GPUs.
   std::vector<Share> shares(const NcclCall& call, const NcclTimed& timed) const;
 

@@ -33,7 +33,12 @@ Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machin
   if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
     throw UsageError{render(problems, sweep.text)};
   }
-  Timeline timeline = simulate(program, machine, sweep.fidelity);
+  Timeline timeline;
+  try {
+    timeline = simulate(program, machine, sweep.fidelity);
+  } catch (const TooLarge& error) {
+    throw UsageError{render(error.problems(), sweep.text)};
+  }
   if (timeline.outcome.kind != Outcome::Kind::Completed) {
     const auto& why = timeline.outcome.explanation;
     throw UsageError{why.empty() ? "did not end" : why.front()};
@@ -86,10 +91,17 @@ Json regions(const Timeline& timeline, const Machine& machine) {
   return all;
 }
 
-/// The first line; what a terminal would show below it is the same for every point.
-std::string first_line(std::string text) {
-  if (const auto end = text.find('\n'); end != std::string::npos) text.resize(end);
-  return text;
+/// The first error and its hint, as one line: what else a terminal shows is the same for every
+/// point.
+std::string in_one_line(const std::string& text) {
+  constexpr std::string_view kHint = "\n  hint: ";
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string line = text.substr(0, end);
+  const std::size_t second = text.find(": error: ", end);  // a hint behind it is of another one
+  const std::size_t hint = text.find(kHint, end);
+  if (hint == std::string::npos || hint > second) return line;
+  const std::size_t begin = hint + kHint.size();
+  return line + " (hint: " + text.substr(begin, text.find('\n', begin) - begin) + ")";
 }
 
 }  // namespace
@@ -115,7 +127,7 @@ Json predict(const Sweep& sweep, const Point& point) {
     row["total_us"] = rounded(static_cast<double>(end_ns) * 1e-3);
     row["regions"] = regions(timeline, machine);
   } catch (const UsageError& error) {
-    row["error"] = first_line(error.what());
+    row["error"] = in_one_line(error.what());
   }
   return row;
 }

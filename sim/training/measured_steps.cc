@@ -8,6 +8,7 @@
 
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/text/words.h"
 #include "sim/engine/children.h"
 
 namespace foretrace::sim {
@@ -117,7 +118,7 @@ std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file)
     try {
       steps.push_back(measured_step(MeasuredJson::parse(line)));
     } catch (const MeasuredJson::exception& error) {
-      throw UsageError{fmt::format("{}:{}: {}", file.string(), number, error.what())};
+      throw UsageError{fmt::format("{}:{}: {}", file.string(), number, json_reason(error.what()))};
     } catch (const UsageError& error) {
       throw UsageError{fmt::format("{}:{}: {}", file.string(), number, error.what())};
     }

@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"PartOfAByte", "-b 0.3", "'0.3' is not a size"},
         Wrong{"NoNumber", "-b nan", "'nan' is not a size"},
         Wrong{"UnknownSuffix", "-b 8Q", "hint: write 512, 64K, 1.5M or 4G"},
-        Wrong{"EmptyLastSize", "-b 8 -e ''", "-e: '' is not a size"},
+        Wrong{"EmptyLastSize", "-b 8 -e ''", "its value is empty"},
         Wrong{"NoProcess", "--processes 0", "must be positive"},
         Wrong{"NegativeProcesses", "--processes -1", "--processes = -1 is not a number"},
         Wrong{"ProcessesPastCounting", "--processes 4294967296", "is not a number that it takes"},
@@ -241,6 +241,20 @@ INSTANTIATE_TEST_SUITE_P(
               "--with nvlnk=0.5x: 'nvlnk' is nothing that can be changed\n  hint: did you mean "
               "'nvlink'?"},
         Wrong{"WithNoUnit", "nccl-tests all_reduce --processes 8 --with nvlink=3", "expected"},
+        Wrong{"MistypedFidelity", "simulate x.yaml --fidelity flwo",
+              "--fidelity: 'flwo' is none of flow, chunk\n  hint: did you mean 'flow'?"},
+        Wrong{"MistypedFormat", "explain . --format jsn", "did you mean 'json'?"},
+        Wrong{"MistypedList", "list machinse", "did you mean 'machines'?"},
+        Wrong{"MistypedPage", "man nonsense", "hint: foretrace --help lists them"},
+        Wrong{"MistypedKeep", "plan gpt2 --gpus 8 --keep tensr=1", "did you mean 'tensor'?"},
+        Wrong{"MistypedModel", "plan llama3-70 --gpus 8",
+              "error: unknown model 'llama3-70'\n  hint: did you mean 'llama3-70b'?"},
+        Wrong{"MissingModel", "plan nowhere.json --gpus 8", "nowhere.json: there is no such"},
+        Wrong{"EmptyNodes", "simulate scenarios/nccl/all_reduce.yaml --nodes ''",
+              "--nodes: its value is empty"},
+        Wrong{"EmptyPicture", "report run --svg ''", "--svg: its value is empty"},
+        Wrong{"NegativeUntil", "report run --svg x.svg --svg-until=-5us",
+              "--svg-until: a time of more than 0 is needed"},
         Wrong{"SetTooMany", "simulate scenarios/nccl/all_reduce.yaml --set ranks=9 --nodes 1",
               "needs 1 node(s) with 9 GPU(s) each"}),
     name_of);
@@ -252,6 +266,55 @@ TEST_P(BadUse, IsRefusedWithItsCause) {
   EXPECT_THAT(ran.err, HasSubstr(GetParam().says));
   EXPECT_THAT(ran.err, Not(HasSubstr("hint: \n")));
   EXPECT_THAT(ran.out, IsEmpty());
+}
+
+TEST(Numbers, ThatBeginWithAZeroAreDecimal) {
+  const Scratch scratch;
+  const auto ten = scratch.run("foretrace nccl-tests all_reduce -b 1M --processes 10");
+  EXPECT_EQ(scratch.run("foretrace nccl-tests all_reduce -b 1M --processes 010").out, ten.out);
+  EXPECT_THAT(ten.out, HasSubstr("Rank  9"));
+}
+
+TEST(Values, ThatAreWrittenInTheWrongWordsGetTheRightOne) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nparameters:\n  n: mim(4, 3)\n"
+                "streams: {s: {flags: non_blocking}}\nthreads:\n  main:\n"
+                "    - spin: {stream: s, duration: 5 msec}\n");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:4:6: error: unknown function 'mim'"));
+  EXPECT_THAT(ran.err, HasSubstr("hint: did you mean 'min'?"));
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:8:37: error: unknown unit 'msec'"));
+  EXPECT_THAT(ran.err, HasSubstr("hint: did you mean 'ms'?"));
+}
+
+TEST(Values, OfABrokenParameterAreNoFurtherErrors) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nparameters: {a: $b, c: $a * 2}\n"
+                "streams: {s: {flags: non_blocking, count: $a}}\nthreads:\n  main:\n"
+                "    - spin: {stream: s(3), duration: 1us * $c}\n");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:3:17: error: unknown parameter '$b'"));
+  EXPECT_EQ(ran.err.find("error:"), ran.err.rfind("error:")) << ran.err;
+}
+
+TEST(EmptyFile, IsRefusedAtItsBeginning) {
+  const Scratch scratch;
+  scratch.write("x.yaml", "");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:1:1: error: the file holds no scenario"));
+}
+
+TEST(Names, ThatWouldLeaveTheDirectoryOfResultsAreRefused) {
+  const Scratch scratch;
+  scratch.write("x.yaml", "schema_version: 1\nname: ..\nthreads: {main: []}\n");
+  const Ran ran = scratch.run("foretrace check x.yaml");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:2:7: error: '..' names a directory"));
 }
 
 TEST(BadMachine, WithoutAParameterThatIsNeededIsNamed) {

@@ -107,6 +107,28 @@ TEST_F(HostileFile, AnEnvironmentsKeyIsNoPath) {
   EXPECT_FALSE(fs::exists(scratch_.path() / "merged/outside.json"));
 }
 
+TEST_F(HostileFile, NamesKeyAndRowOfWhatIsWrong) {
+  const auto refused_alike = [&](const std::string& why) {
+    for (const char* command : {"report run -o x.html", "compare run run", "assert run"}) {
+      refuses(std::string{"foretrace "} + command, why);
+      EXPECT_THAT(run(std::string{"foretrace "} + command).err,
+                  testing::Not(HasSubstr("json.exception")));
+    }
+  };
+  change([](Json& t) { t["ops"][2].erase("line"); });
+  refused_alike("row 2 of 'ops': 'line' is missing");
+  change([](Json& t) { t["lanes"][1]["name"] = 7; });
+  refused_alike("row 1 of 'lanes': 'name' is 7, and a text is needed");
+  change([](Json& t) { t["regions"][0]["low_factor"] = std::string(3000, 'x'); });
+  refused_alike("row 0 of 'regions': 'low_factor' is \"" + std::string(59, 'x') + "..., and");
+  change([](Json& t) { t["spans"][5][1] = 1.5; });
+  refused_alike("row 5 of 'spans': it may hold integers only");
+  change([](Json& t) { t.erase("machine"); });
+  refused_alike("'machine' is missing");
+  scratch_.write("run/measured.timeline.json", "{\"kind\": " + std::string(3000, 'y'));
+  refused_alike("not JSON: parse error at line 1, column 10");
+}
+
 TEST_F(HostileFile, TheSameRunTwice) {
   change([](Json&) {});
   refuses("foretrace merge run run -o merged", "would count twice");

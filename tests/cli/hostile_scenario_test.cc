@@ -75,6 +75,7 @@ TEST(HostileScenario, MoreExecutionsThanFitIntoMemory) {
   EXPECT_THAT(ran.err, HasSubstr("x.yaml:7:"));
   EXPECT_THAT(ran.err, HasSubstr("1000000000000 executions"));
   EXPECT_THAT(ran.err, HasSubstr("at most 16777216 can be simulated"));
+  EXPECT_THAT(ran.err, HasSubstr("    ^\n"));
 }
 
 TEST(HostileScenario, LongerThanTheClockCounts) {
@@ -91,6 +92,7 @@ TEST(HostileScenario, LongerThanTheClockCounts) {
   const Ran together = run("foretrace simulate x.yaml", loop);
   EXPECT_EQ(together.exit_code, 2);
   EXPECT_THAT(together.err, HasSubstr("x.yaml:8:7: error: more than an hour of simulated time"));
+  EXPECT_THAT(together.err, HasSubstr("    - device_synchronize: {}\n        ^\n"));
 }
 
 TEST(HostileScenario, MoreGpusThreadsAndMembersThanAnyoneHas) {
@@ -111,13 +113,87 @@ TEST(HostileScenario, MoreGpusThreadsAndMembersThanAnyoneHas) {
   EXPECT_THAT(crowd.err, HasSubstr("more than 4194304 members of all communicators together"));
 }
 
+TEST(HostileScenario, SlicesThatWouldTakeAllDay) {
+  const std::string head =
+      "# x\nschema_version: 1\nname: x\nprocess_groups: {w: {ranks: all}}\n"
+      "buffers: {a: {memory: device, size: 60GiB}, b: {memory: device, size: 60GiB}}\n";
+  const Ran loop = run("foretrace simulate x.yaml --fidelity chunk",
+                       head +
+                           "processes: 8\nenvironment: {NCCL_ALGO: Ring}\nthreads:\n  main:\n"
+                           "    - repeat: {times: 100000, ops: [{all_reduce: {group: w, buffer: a, "
+                           "type: float32}}]}\n");
+  EXPECT_EQ(loop.exit_code, 2);
+  EXPECT_THAT(loop.err, HasSubstr("x.yaml:10:38: error: about "));
+  EXPECT_THAT(loop.err, HasSubstr("at most 33554432 can be simulated with --fidelity chunk"));
+  EXPECT_THAT(loop.err, HasSubstr("    ^\n  hint: --fidelity flow"));
+  const std::string pairs = head +
+                            "processes: 4096\nthreads:\n  main:\n"
+                            "    - all_to_all: {group: w, input: a, output: b, type: float32}\n";
+  const Ran crowd = run("foretrace simulate x.yaml --fidelity chunk", pairs);
+  EXPECT_EQ(crowd.exit_code, 2);
+  EXPECT_THAT(crowd.err, HasSubstr("x.yaml:9:7: error: nccl_all_to_all of 4096 ranks has 1.68e+07 "
+                                   "pairs of ranks"));
+  EXPECT_THAT(crowd.err, HasSubstr("at most 4194304"));
+}
+
+TEST(HostileScenario, SlicesOfACapturedLoopMeetTheLimitWhileTheyAreSimulated) {
+  const Ran ran =
+      run("foretrace simulate x.yaml --fidelity chunk",
+          program("processes: 8\nenvironment: {NCCL_ALGO: Ring}\ngraphs: {g: {}}\n"
+                  "buffers: {a: {memory: device, size: 100GiB}}\n"
+                  "communicators: {w: {members: all_devices}}\nthreads:\n  main:\n"
+                  "    - graph_capture: {graph: g, stream: s, ops: [{repeat: {times: 1000, ops: ["
+                  "{nccl_all_reduce: {comm: w, stream: s, buffer: a, type: float32}}]}}]}\n"
+                  "    - graph_launch: {graph: g, stream: s}\n"));
+  EXPECT_EQ(ran.exit_code, 2) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("more than 33554432 messages of --fidelity chunk"));
+}
+
+TEST(HostileScenario, ATrainingStepOfImpossibleWidth) {
+  const Ran ran = run("foretrace simulate x.yaml --machine h100-nvswitch-8",
+                      "# x\nschema_version: 1\nname: x\nprocesses: 8\ntraining_step:\n"
+                      "  model: {layers: 32, hidden: 1000000, heads: 100, ffn: 14336, "
+                      "vocab: 128256}\n  batch: {sequence: 4096, micro: 1, global: 8}\n"
+                      "  sharding: fsdp\n  precision: {parameters: float32}\n");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml:6:3: error: this step is a program of "));
+  EXPECT_THAT(ran.err, HasSubstr("at most 16 MiB can be read"));
+}
+
+TEST(HostileScenario, SearchesThatEndEarlySaySo) {
+  const std::string loops = program(
+      "signals: {a: {}}\nwarmup: 0\nthreads:\n"
+      "  m0: [{repeat: {times: 100000, ops: [{host_wait: {signal: a}}]}}]\n"
+      "  m1: [{repeat: {times: 99999, ops: [{host_signal: {signal: a}}]}}]\n");
+  const Ran check = run("foretrace check x.yaml", loops);
+  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_THAT(check.err, HasSubstr("x.yaml:8:40: note: hangs were looked for in the first "
+                                   "20000 operations of the run only, up to here"));
+  const Ran simulate = run("foretrace simulate x.yaml", loops);
+  EXPECT_EQ(simulate.exit_code, 1) << "it hangs";
+  EXPECT_THAT(simulate.err, testing::Not(HasSubstr("note:")));
+}
+
+TEST(HostileScenario, RacesOfThreeThousandStreamsAreFoundAtOnce) {
+  const Ran ran = run("foretrace check x.yaml",
+                      "# x\nschema_version: 1\nname: x\n"
+                      "streams: {s: {flags: non_blocking, count: 3000}}\n"
+                      "buffers: {x: {memory: device, size: 1GiB}}\nthreads:\n  main:\n"
+                      "    - repeat: {index: i, times: 30000, ops: [{memset_async: "
+                      "{stream: s(i % 3000), dst: x}}]}\n");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("nothing orders the two"));
+  EXPECT_THAT(ran.err, HasSubstr("note: races were looked for in the first 20000 operations"));
+}
+
 TEST(HostileScenario, SoManyStreamsInSoManyProcesses) {
   const Ran streams = run("foretrace simulate x.yaml --machine h200-nvswitch-8",
                           "# x\nschema_version: 1\nname: x\nprocesses: 8\n"
                           "streams: {s: {flags: non_blocking, count: 900000}}\n"
                           "threads: {main: []}\n");
   EXPECT_EQ(streams.exit_code, 2);
-  EXPECT_THAT(streams.err, HasSubstr("8 processes with 900002 streams"));
+  EXPECT_THAT(streams.err, HasSubstr("x.yaml:4:12: error: 8 processes with 900002 streams"));
+  EXPECT_THAT(streams.err, HasSubstr("  processes: 8\n             ^\n"));
 }
 
 }  // namespace

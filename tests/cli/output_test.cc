@@ -69,6 +69,17 @@ TEST_F(Output, WritesThroughALink) {
   EXPECT_TRUE(fs::is_regular_file(file("not_there_yet.csv")));
 }
 
+TEST_F(Output, ThatCannotBeWrittenIsOneExitCodeInEveryCommand) {
+  for (const char* command :
+       {"simulate scenarios/nccl/all_reduce.yaml -o /proc/x", "compare run -o /proc/x/y",
+        "export run --to kineto -o /proc/x", "merge run -o /proc/x", "report run -o /proc/x.html",
+        "sweep scenarios/nccl/all_reduce.yaml --set ranks=2 -o /proc/x/s.jsonl"}) {
+    const Ran ran = scratch_.run(std::string{"foretrace "} + command);
+    EXPECT_EQ(ran.exit_code, 4) << command << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("/proc/x")) << command;
+  }
+}
+
 TEST_F(Output, ALoopOfLinksIsAnError) {
   fs::create_symlink("b.csv", file("a.csv"));
   fs::create_symlink("a.csv", file("b.csv"));

@@ -61,6 +61,23 @@ TEST(Completion, OffersCommandsFlagsAndValues) {
   EXPECT_EQ(offered(scratch, "foretrace list mac"), "machines\n");
 }
 
+TEST(Completion, OffersNoPlaceholders) {
+  const Scratch scratch;
+  for (const char* command : {"compare", "report", "order", "explain", "export"}) {
+    EXPECT_EQ(offered(scratch, std::string{"foretrace "} + command + " ''"), "\n") << command;
+  }
+  EXPECT_EQ(scratch.run("foretrace completion zsh").out.find("(RUN/"), std::string::npos);
+}
+
+TEST(Completion, OffersOperandsThatAreWords) {
+  const Scratch scratch;
+  EXPECT_EQ(offered(scratch, "foretrace man nccl-e"), "nccl-explain\n");
+  EXPECT_EQ(offered(scratch, "foretrace nccl-tests all_r"), "all_reduce\n");
+  EXPECT_EQ(offered(scratch, "foretrace nccl-explain send"), "send_recv\n");
+  EXPECT_EQ(offered(scratch, "foretrace simulate --frontend py"), "pytorch\n");
+  EXPECT_EQ(offered(scratch, "foretrace simulate --fidelity = ch"), "chunk\n");
+}
+
 TEST(Completion, OfZshNamesEveryCommand) {
   const Scratch scratch;
   const Ran ran = scratch.run("foretrace completion zsh");

@@ -137,7 +137,8 @@ TEST(SweepCommand, IsWrongUseWhereNoPointCanBePredicted) {
   const Ran ran = scratch.run("foretrace sweep scenarios/nccl/all_reduce.yaml --set rank=2,4 -o s");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.out, HasSubstr("2 points, 2 of them failed"));
-  EXPECT_THAT(ran.err, HasSubstr("the scenario has no parameter 'rank'"));
+  EXPECT_THAT(ran.err, HasSubstr("the scenario has no parameter 'rank' (hint: did you mean "
+                                 "'ranks'?)"));
 }
 
 }  // namespace

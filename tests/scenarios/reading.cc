@@ -44,6 +44,7 @@ std::string problems_of(const std::string& text, const ParameterValues& paramete
   const auto result = read_scenario(text, "test.yaml", parameters);
   std::string all;
   for (const Diagnostic& d : result ? result->warnings : result.error()) {
+    if (d.severity == Severity::Note) continue;
     all += fmt::format("{}:{} {}: {}{}{}\n", d.at.line, d.at.column,
                        d.severity == Severity::Error ? "error" : "warning", d.message,
                        d.hint.empty() ? "" : " | ", d.hint);

@@ -10,8 +10,10 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/training_step/words.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/plan/search.h"
@@ -42,6 +44,20 @@ std::string model_text(const std::string& model) {
   return fmt::format("{{config: \"{}\"}}", fs::absolute(model).lexically_normal().string());
 }
 
+void check_model(const std::string& model) {
+  if (fs::path{model}.has_extension() && fs::exists(model)) return;
+  const std::vector<std::string> known = training::shipped_models();
+  if (std::ranges::find(known, model) != known.end()) return;
+  const bool is_file = fs::path{model}.extension() == ".json" || fs::exists(model);
+  std::string hint = is_file ? similar_file(model) : suggest(model, known);
+  if (hint.empty()) {
+    hint = fmt::format("a config.json of a model, or one of {}", fmt::join(known, ", "));
+  }
+  throw UsageError{is_file
+                       ? fmt::format("{}: there is no such config.json\n  hint: {}", model, hint)
+                       : fmt::format("unknown model '{}'\n  hint: {}", model, hint)};
+}
+
 /// What a scenario's name may have of it.
 std::string plain_name(const std::string& model) {
   const fs::path path{model};
@@ -61,7 +77,9 @@ std::map<std::string, std::string> kept_of(const std::vector<std::string>& texts
     if (equals == text.size() || !known.contains(name)) {
       std::vector<std::string> names;
       for (const auto& [one, value] : known) names.push_back(one);
-      throw UsageError{fmt::format("--keep {}: it is NAME=VALUE\n  hint: NAME is one of {}", text,
+      const std::string near = known.contains(name) ? "" : suggest(name, names);
+      throw UsageError{fmt::format("--keep {}: it is NAME=VALUE\n  hint: {}NAME is one of {}", text,
+                                   near.starts_with("did you mean") ? near + " " : "",
                                    fmt::join(names, ", "))};
     }
     kept[name] = text.substr(equals + 1);
@@ -75,6 +93,7 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
     throw UsageError{
         fmt::format("--cost-per-gpu-hour {}: more than 0 and at most 10^9", *options.cost)};
   }
+  check_model(options.model);
   plan::Question question;
   question.model = model_text(options.model);
   question.model_name = plain_name(options.model);

@@ -165,7 +165,8 @@ TEST(TimelineReader, SaysWhyAFileIsNotATimeline) {
   EXPECT_NE(reason_for("name: overlap").find("not JSON"), std::string::npos);
   EXPECT_NE(reason_for(good.substr(0, good.size() / 2)).find("not JSON"), std::string::npos);
   EXPECT_NE(reason_for("[1, 2]").find("not a timeline"), std::string::npos);
-  EXPECT_NE(reason_for("{\"kind\": 7}").find("not a valid timeline"), std::string::npos);
+  EXPECT_NE(reason_for("{\"kind\": 7}").find("'kind' is 7, and a text is needed"),
+            std::string::npos);
   EXPECT_NE(reason_for(with(good, "\"timeline\"", "\"machine\"")).find("not a timeline"),
             std::string::npos);
   EXPECT_NE(reason_for(std::string(200'000, '[')).find("nested deeper"), std::string::npos);
@@ -187,9 +188,12 @@ TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[3,79,1,")), ": a span's op is 3 of 3");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,3,")), ": a span's lane is 3 of 3");
   EXPECT_EQ(reason_for(with(good, "[0,1,3]", "[0,2,3]")), ": a flow goes to span 2 of 2");
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")), ": a row has 6 numbers for 7 columns");
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[-1,79,1,")), ": -1 is out of range");
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1.5,79,1,")), ": a row may hold integers only");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")),
+            ": row 1 of 'spans': 6 numbers for 7 columns");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[-1,79,1,")),
+            ": row 1 of 'spans': 'op' is -1, which is out of range");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1.5,79,1,")),
+            ": row 1 of 'spans': it may hold integers only");
 }
 
 TEST(TimelineReader, RefusesNumbersThatItWouldCutOff) {
@@ -197,11 +201,11 @@ TEST(TimelineReader, RefusesNumbersThatItWouldCutOff) {
   EXPECT_EQ(reason_for(with(good, "\"schema_version\": 1", "\"schema_version\": 4294967297")),
             ": schema_version 4294967297, but this foretrace reads 1");
   EXPECT_EQ(reason_for(with(good, "\"op\":2,", "\"op\":4294967298,")),
-            ": 4294967298 is no number that is possible here");
+            ": row 0 of 'regions': 'op' is 4294967298: no number that is possible here");
   EXPECT_EQ(reason_for(with(good, "\"per\":20", "\"per\":2.5")),
-            ": 2.5 is no number that is possible here");
+            ": row 0 of 'regions': 'per' is 2.5: no number that is possible here");
   EXPECT_EQ(reason_for(with(good, "\"line\":12", "\"line\":-12345678901")),
-            ": -12345678901 is no number that is possible here");
+            ": row 0 of 'ops': 'line' is -12345678901: no number that is possible here");
 }
 
 TEST(TimelineReader, RefusesWhatCannotBe) {
@@ -226,7 +230,7 @@ TEST(TimelineReader, RefusesWhatCannotBe) {
   EXPECT_EQ(reason_for(with(good, "\"device\":1", "\"device\":4294967294")),
             ": lane 'comm(1)' is of device 4294967294: no process has so many");
   EXPECT_EQ(reason_for(with(good, "\"per\":20", "\"per\":0")), ": region 'step' is 'per' 0");
-  EXPECT_EQ(reason_for(with(good, "\"id\":1", "\"id\":0")), ": row 1 has the id 0");
+  EXPECT_EQ(reason_for(with(good, "\"id\":1", "\"id\":0")), ": row 1 of 'ops': its 'id' is 0");
 }
 
 TEST(TimelineReader, RefusesWhatIsThereTwice) {

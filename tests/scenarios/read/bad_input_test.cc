@@ -332,7 +332,11 @@ TEST_F(BadFile, Directory) {
   EXPECT_EQ(failure_of(directory_), directory_.string() + ": error: this is a directory\n");
 }
 
-TEST_F(BadFile, Empty) { EXPECT_EQ(failure(""), ": error: the file holds no scenario\n"); }
+TEST_F(BadFile, Empty) {
+  EXPECT_EQ(failure(""),
+            ":1:1: error: the file holds no scenario\n"
+            "  hint: foretrace list scenarios names some to begin with\n");
+}
 
 TEST_F(BadFile, NotText) {
   EXPECT_THAT(failure(std::string{"name: a\nx: \x7f"

@@ -135,5 +135,27 @@ TEST_P(ChunkFidelity, IsWithinThreePercentOfFlowFidelityFromEightBytesToOneGibib
   RecordProperty("worst", fmt::format("{:.4f}", worst));
 }
 
+/// In two nodes, so that trees are two, where the machine file says what lies between them.
+TEST(ChunkSizes, AreThoseOfTheProgramsThatAreNotMade) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  for (const std::uint32_t nodes : {1U, 2U}) {
+    for (const char* algorithm : {"Ring", "Tree"}) {
+      const std::uint32_t ranks = 4 * nodes;
+      const nccl::Tuning tuning = nccl::tuning_for(
+          machine, ranks, nodes, {{"NCCL_ALGO", std::string{"allreduce:"} + algorithm}});
+      for (const CollectiveKind kind : kKinds) {
+        for (const std::uint64_t bytes : {64ULL, 3ULL << 20, 1ULL << 30}) {
+          const nccl::Slices slices =
+              nccl::collective_slices(machine, tuning, {kind, Bytes{bytes}});
+          const ChunkProgram made = collective_program(slices, kind, ranks, nodes, 1);
+          const ChunkSize size = chunk_size(slices, kind, ranks, nodes);
+          EXPECT_EQ(size.links, static_cast<double>(made.links.size())) << bytes;
+          EXPECT_EQ(size.messages, static_cast<double>(made.messages())) << bytes;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace foretrace::sim
