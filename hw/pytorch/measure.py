@@ -4,7 +4,8 @@
     torchrun --nproc-per-node N measure.py FILE... -o RUNS/      N processes
 
 FILE is a scenario, which `foretrace` reads, or what `foretrace print FILE --format json` wrote. The result is
-RUNS/NAME/measured.timeline.json. Exit codes: 0 done; 1 an operation failed, or the run hung; 2 what cannot be run here."""
+RUNS/NAME/measured.timeline.json. Exit codes: 0 done; 1 an operation failed, or the run hung; 2 what cannot be
+run here; 4 a result cannot be written."""
 
 import argparse
 import os
@@ -93,6 +94,9 @@ def main():
             if ranks.rank == 0:
                 print(f"error: {error}", file=sys.stderr)
             worst = 2
+        except OSError as error:
+            print(f"error: {error}", file=sys.stderr)
+            worst = 4
     ranks.leave(FAILED_TOGETHER_S)
     return worst
 

@@ -90,7 +90,7 @@ class Objects:
         for number, one in enumerate(program.communicators):
             self._check(one)
             if one["init"] != "op":
-                self.make_group(number)
+                self.make_group(number, in_pass=False)
         self.files = {}
 
     def _stream(self, declared):
@@ -107,13 +107,19 @@ class Objects:
             raise ProgramError(f"communicator {communicator['name']} has several GPUs of one process: "
                                "torch.distributed has one for each")
 
-    def make_group(self, number, if_needed=False):
-        """torch.distributed's group of a communicator: all ranks of it call this."""
+    def make_group(self, number, if_needed=False, in_pass=True):
+        """torch.distributed's group of a communicator. In a pass its ranks call this, before it all processes do. The first one
+        of all processes is torch's own."""
         if self.groups[number] is not None and if_needed:
             return
         members = [one["process"] for one in self.program.communicators[number]["members"]]
+        if len(members) == self.program.processes and not in_pass and dist.group.WORLD not in self.groups:
+            self.groups[number] = dist.group.WORLD
+            return
+        some = in_pass and len(members) < self.program.processes
+        group = dist.new_group(members, backend="nccl", use_local_synchronization=some)
         if self.rank in members:
-            self.groups[number] = dist.new_group(members, backend="nccl", use_local_synchronization=True)
+            self.groups[number] = group
 
     def group(self, comm):
         number = self.program.comms[comm]["communicator"]

@@ -18,6 +18,7 @@ from cuda import CudaError
 from host_thread import HostThread
 from meeting import Barriers
 from objects import Objects
+from program import ProgramError
 from result import regions, timeline, write_whole
 
 BRACKETS = 20
@@ -147,7 +148,14 @@ def run_program(program, arguments, ranks, target, watchdog):
         write_whole(target, timeline(program, machine, noted, (outcome, lines)))
 
     name = f"{os.environ.get('MASTER_PORT', os.getpid())}-{program.document['scenario']['program_hash'][:8]}"
-    run = ProcessRun(program, ranks, name)
+    run, problem = None, ""
+    try:
+        run = ProcessRun(program, ranks, name)
+    except ProgramError as error:
+        problem = str(error)
+    for told in ranks.gather(f"{name}/ready", problem):
+        if told:
+            raise ProgramError(told)  # in every process: none waits for another
     guard = watchdog(arguments.timeout, run, lambda lines: end("timeout", lines))
     try:
         guard.armed = True

@@ -59,7 +59,7 @@ class Call:
 
 class Program:
     def __init__(self, document):
-        if document.get("kind") != "program" or document.get("schema_version") != 1:
+        if not isinstance(document, dict) or document.get("kind") != "program" or document.get("schema_version") != 1:
             raise ProgramError("no program of schema version 1: write one with 'foretrace print FILE --format json'")
         self.document = document
         self.name, self.rows = document["scenario"]["name"], document["ops"]
@@ -137,7 +137,10 @@ def read_program(file, foretrace=None, settings=()):
     """A program from its JSON, or from a scenario: then the command `foretrace` reads it."""
     path = pathlib.Path(file)
     if path.suffix == ".json":
-        return Program(json.loads(path.read_text(encoding="utf-8")))
+        try:
+            return Program(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            raise ProgramError(f"{path}: {error if isinstance(error, (OSError, ValueError)) else 'no program'}") from error
     command = foretrace or os.environ.get("FORETRACE") or shutil.which("foretrace")
     if not command:
         raise ProgramError("'foretrace' is not on the PATH: say where it is with --foretrace, or give the JSON that "

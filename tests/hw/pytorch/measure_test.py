@@ -197,6 +197,19 @@ class CommandLine(unittest.TestCase):
             file.write_text(json.dumps(document), encoding="utf-8")
             self.assertIn("foretrace print FILE --format json", self.run_it(str(file), "-o", directory).stderr)
 
+    def test_a_file_that_is_no_program_is_named(self):
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory) / "p.json"
+            for text in ("", "[1]", "{", '{"kind": "program", "schema_version": 1}'):
+                file.write_text(text, encoding="utf-8")
+                done = self.run_it(str(file), "-o", directory)
+                self.assertEqual(done.returncode, 2, text)
+                self.assertRegex(done.stderr, "^error: .*p.json|^error: no program", text)
+                self.assertNotIn("Traceback", done.stderr)
+            missing = self.run_it(str(file) + ".json", "-o", directory)
+            self.assertEqual(missing.returncode, 2)
+            self.assertIn("No such file", missing.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
