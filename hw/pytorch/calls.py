@@ -50,7 +50,7 @@ class Calls:
                 name, here = name[5:], self.communication
             make = getattr(here, name if here is not self else "_" + name, None)
             if make is None:
-                raise ProgramError(f"{self.objects.program.place(call.id)}: PyTorch has no call for this")
+                raise ProgramError("PyTorch has no call for this")
             self.made[key] = make(call)
         return self.made[key]
 
@@ -139,7 +139,7 @@ class Calls:
         """cuBLAS is column-major: row-major, it is the transposed product with the operands exchanged."""
         element, batch, m, n, k = TYPES[call.type], call.batch, call.m, call.n, call.k
         if not element.is_floating_point:
-            raise ProgramError(f"gemm: PyTorch has no product of {call.type} on a GPU")
+            raise ProgramError(f"PyTorch has no product of {call.type} on a GPU")
         a = self.view(call.a, element, batch * m * k)
         b = self.view(call.b, element, batch * k * n)
         c = self.view(call.c, element, batch * m * n)

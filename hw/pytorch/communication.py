@@ -105,7 +105,7 @@ class Communication:
         if not call.inside:
             return None
         if len({(one.comm, one.stream) for one in call.inside}) > 1:
-            raise ProgramError("nccl_group: torch.distributed groups operations of one communicator and stream only")
+            raise ProgramError("torch.distributed groups operations of one communicator and stream only")
         first = call.inside[0]
         if kinds <= {"nccl_send", "nccl_recv"}:
             made = [self._transfer(one, dist.isend if one.kind == "nccl_send" else dist.irecv) for one in call.inside]
@@ -115,7 +115,7 @@ class Communication:
                     work.wait()
             return self._on(first, exchange)
         if len(kinds) > 1:
-            raise ProgramError(f"nccl_group: torch.distributed cannot group {' and '.join(sorted(kinds))}")
+            raise ProgramError(f"torch.distributed cannot group {' and '.join(sorted(kinds))}")
         if len(call.inside) == 1 or kinds <= {"nccl_all_reduce", "nccl_all_gather", "nccl_reduce_scatter"}:
             functions = [self.calls.function(one) for one in call.inside]
             group, _ = self._group(first)
@@ -127,4 +127,4 @@ class Communication:
                     for function in functions:
                         function()
             return coalesced
-        raise ProgramError(f"nccl_group: torch.distributed cannot group several of {kinds.pop()}")
+        raise ProgramError(f"torch.distributed cannot group several of {kinds.pop()}")

@@ -42,8 +42,11 @@ class HostThread:
             try:
                 self._add_one(call)
             except ProgramError as error:
-                place = self.program.place(call.id)
-                raise error if place in str(error) else ProgramError(f"{place}: {error}") from error
+                if error.placed:
+                    raise
+                placed = ProgramError(f"{self.program.place(call.id)}: {error}")
+                placed.placed = True
+                raise placed from error
 
     def _add_one(self, call):
         if "stream" in call.values:

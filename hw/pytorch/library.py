@@ -179,8 +179,9 @@ _KINDS |= {kind: _norm(kind) for kind in ("layer_norm", "layer_norm_backward", "
 
 def library_kernel(new, call):
     """A function that queues the kernel on the current stream."""
+    size = max(1, call.bytes)
     if call.kernel in ("attention_forward", "attention_backward"):
-        return _attention(call.kernel.endswith("backward"))(new, call.bytes, call.flops, int(call.width) or 128)
+        return _attention(call.kernel.endswith("backward"))(new, size, call.flops, int(call.width) or 128)
     if call.kernel not in _KINDS:
-        raise ProgramError(f"library_kernel: PyTorch's executor knows no {call.kernel!r}")
-    return _KINDS[call.kernel](new, call.bytes)
+        raise ProgramError(f"PyTorch's executor knows no {call.kernel!r}")
+    return _KINDS[call.kernel](new, size)

@@ -19,6 +19,7 @@ from program import ProgramError, read_program
 
 FAILED_TOGETHER_S = 8
 ENVIRONMENT = []  # of the programs that ran, which all have the same
+START = dict(os.environ)
 
 
 def parse(words=None):
@@ -53,14 +54,21 @@ class Watchdog:
             if now != before or not self.armed:
                 before, since = now, time.monotonic()
             elif time.monotonic() - since > self.seconds:
-                self.say([f"process {self.run.process}, thread {one.name}: {one.place()}" for one in self.run.threads])
-                os._exit(1)
+                try:
+                    self.say([f"process {self.run.process}, thread {one.name}: {one.place()}" for one in self.run.threads])
+                finally:
+                    os._exit(1)
 
 
-def start_again(file):
-    """The file in a process of its own: CUDA has read the environment of this one."""
-    options = [word for word in sys.argv[1:] if word not in parse().files]
-    return subprocess.run([sys.executable, __file__, file, *options]).returncode
+def start_again(file, arguments):
+    """The file in a process of its own, with the environment of this one's start: CUDA has read what is set now."""
+    words = [sys.executable, __file__, file, "-o", arguments.output, "--repetitions", str(arguments.repetitions),
+             "--timeout", str(arguments.timeout)]
+    words += ["--no-trace"] * arguments.no_trace + ["--force"] * arguments.force
+    words += [word for one in arguments.set for word in ("--set", one)]
+    words += ["--foretrace", arguments.foretrace] if arguments.foretrace else []
+    code = subprocess.run(words, env=START).returncode
+    return code if code >= 0 else 1
 
 
 def measure(file, arguments, ranks):
@@ -76,24 +84,31 @@ def measure(file, arguments, ranks):
     if ENVIRONMENT and ENVIRONMENT != [program.environment]:
         if ranks.size > 1:
             raise ProgramError(f"{file}: another environment than the program before it: it needs a start of its own")
-        return start_again(file)
+        return start_again(file, arguments)
     os.environ.update(program.environment)  # CUDA and NCCL read it when they are first called
     ENVIRONMENT[:] = [program.environment]
-    from process_run import run_program  # with PyTorch: after what can be refused without it
+    try:
+        from process_run import run_program  # with PyTorch: after what can be refused without it
+    except ImportError as error:
+        raise ProgramError(f"PyTorch cannot be used here: {error}") from error
     return run_program(program, arguments, ranks, target, Watchdog)
 
 
 def main():
     arguments = parse()
     from meeting import Ranks
-    ranks, worst = Ranks(), 0
+    try:
+        ranks, worst = Ranks(), 0
+    except ImportError as error:
+        print(f"error: PyTorch cannot be used here: {error}", file=sys.stderr)
+        return 2
     for file in arguments.files:
         try:
             worst = max(worst, measure(file, arguments, ranks))
         except ProgramError as error:
             if ranks.rank == 0:
                 print(f"error: {error}", file=sys.stderr)
-            worst = 2
+            worst = max(worst, 2)
         except OSError as error:
             print(f"error: {error}", file=sys.stderr)
             worst = 4

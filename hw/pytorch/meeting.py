@@ -85,7 +85,7 @@ def read_whole(file, into, size):
 def stored_file(size):
     """An open file of random bytes without a name, for O_DIRECT where the file system has it."""
     import tempfile
-    whole = (size + 4095) // 4096 * 4096
+    whole = max(1, -(-size // mmap.PAGESIZE)) * mmap.PAGESIZE
     written, path = tempfile.mkstemp(prefix="foretrace-")
     piece = os.urandom(min(whole, 1 << 20))
     for at in range(0, whole, len(piece)):

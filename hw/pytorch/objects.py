@@ -68,9 +68,6 @@ class Objects:
     def __init__(self, program, ranks):
         self.program, self.rank = program, ranks.rank
         first = int(os.environ.get("LOCAL_RANK", ranks.rank)) * program.devices
-        if first + program.devices > torch.cuda.device_count():
-            raise ProgramError(f"process {ranks.rank} needs GPU {first + program.devices - 1}, and there are "
-                               f"{torch.cuda.device_count()}")
         self.devices = [torch.device("cuda", first + one) for one in range(program.devices)]
         torch.cuda.set_device(self.devices[0])
         self.runtime = Runtime()

@@ -14,7 +14,6 @@ import torch.distributed as dist
 
 import spans
 from calls import NOT_RUN, Calls, OperationFailed
-from cuda import CudaError
 from host_thread import HostThread
 from meeting import Barriers
 from objects import Objects
@@ -80,14 +79,18 @@ class ProcessRun:
     def times(self):
         return {f"{op} {instance}": value for one in self.threads for (op, instance), value in one.times().items()}
 
-    def trace(self):
-        """A traced pass: what spans.build() wants of a process."""
+    def traced_pass(self):
+        """PyTorch's profile of a pass."""
         import torch.profiler as profiler
         every = torch._C._profiler._ExperimentalConfig(profile_all_threads=len(self.threads) > 1)  # noqa: SLF001
         activities = [profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.CUDA]
         with profiler.profile(activities=activities, experimental_config=every, acc_events=True) as profile:
             self.brackets()
             self.run(traced=True)
+        return profile
+
+    def trace_of(self, profile):
+        """What spans.build() wants of a process."""
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory) / "trace.json"
             profile.export_chrome_trace(str(path))
@@ -134,12 +137,28 @@ def versions():
     return {"cuda": torch.version.cuda, "nccl": ".".join(map(str, torch.cuda.nccl.version())), "torch": torch.__version__}
 
 
+STARTS = [0]  # of programs in this process: two of the same hash must not meet each other
+
+
 def run_program(program, arguments, ranks, target, watchdog):
     """Exit code: 0, or 1 when an operation failed."""
     local = int(os.environ.get("LOCAL_RANK", ranks.rank)) * program.devices
-    if program.communicators and not dist.is_initialized():
-        alone = {"store": dist.HashStore(), "rank": 0, "world_size": 1} if ranks.size == 1 else {}
-        dist.init_process_group("nccl", device_id=torch.device("cuda", local), **alone)
+    STARTS[0] += 1
+    name = f"{os.environ.get('MASTER_PORT', os.getpid())}-{STARTS[0]}-{program.document['scenario']['program_hash'][:8]}"
+    run, problem = None, ""
+    try:
+        if local + program.devices > torch.cuda.device_count():
+            raise ProgramError(f"process {ranks.rank} needs GPU {local + program.devices - 1}, and there are "
+                               f"{torch.cuda.device_count()}")
+        if program.communicators and not dist.is_initialized():
+            alone = {"store": dist.HashStore(), "rank": 0, "world_size": 1} if ranks.size == 1 else {}
+            dist.init_process_group("nccl", device_id=torch.device("cuda", local), **alone)
+        run = ProcessRun(program, ranks, name)
+    except (ProgramError, RuntimeError) as error:
+        problem = f"{error}" or repr(error)
+    for told in ranks.gather(f"{name}/ready", problem):
+        if told:
+            raise ProgramError(told)  # in every process: none waits for another
     machine = f"{program.processes * program.devices} x {torch.cuda.get_device_name(local)}"
     noted = versions()
 
@@ -147,16 +166,11 @@ def run_program(program, arguments, ranks, target, watchdog):
         print(f"{program.name}: {outcome}", *lines, sep="\n  ", file=sys.stderr)
         write_whole(target, timeline(program, machine, noted, (outcome, lines)))
 
-    name = f"{os.environ.get('MASTER_PORT', os.getpid())}-{program.document['scenario']['program_hash'][:8]}"
-    run, problem = None, ""
-    try:
-        run = ProcessRun(program, ranks, name)
-    except ProgramError as error:
-        problem = str(error)
-    for told in ranks.gather(f"{name}/ready", problem):
-        if told:
-            raise ProgramError(told)  # in every process: none waits for another
-    guard = watchdog(arguments.timeout, run, lambda lines: end("timeout", lines))
+    def stuck(lines):
+        """One thread may have failed while another waits for it."""
+        end("failed" if run.failure else "timeout", [str(run.failure)] * bool(run.failure) + lines)
+
+    guard = watchdog(arguments.timeout, run, stuck)
     try:
         guard.armed = True
         for _ in range(program.warmup):
@@ -170,10 +184,11 @@ def run_program(program, arguments, ranks, target, watchdog):
         traces = []
         if not arguments.no_trace:
             guard.armed = True
-            mine = run.trace()
+            profile = run.traced_pass()
             guard.armed = False
+            mine = run.trace_of(profile)
             traces = [json.loads(one) for one in run.meet("trace", json.dumps(mine))]
-    except (OperationFailed, CudaError) as error:
+    except (OperationFailed, RuntimeError) as error:  # torch's own errors are RuntimeErrors
         end("failed", [str(error)])
         os._exit(1)  # the context may be lost, and others may wait for it
     if ranks.rank == 0:

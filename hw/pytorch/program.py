@@ -1,19 +1,24 @@
 """A scenario's program, as `foretrace print FILE --format json` writes it (reports/export/program_writer.h). Needs no PyTorch."""
 
 import json
+import operator
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
-_BINARY = {"+": "({} + {})", "-": "({} - {})", "*": "({} * {})", "//": "({} // {})", "%": "({} % {})",
-           "**": "({} ** {})", "min": "min({}, {})", "max": "max({}, {})", "<": "int({} < {})",
-           "<=": "int({} <= {})", "==": "int({} == {})", "!=": "int({} != {})"}
-MOST_CALLS = 2_000_000  # of one thread in one pass: they are listed before it begins
+_BINARY = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+           "**": operator.pow, "min": min, "max": max, "<": operator.lt, "<=": operator.le, "==": operator.eq,
+           "!=": operator.ne}
+MOST_CALLS = 2_000_000  # of one thread in one pass, turns of its loops too: they are listed before it begins
+NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.-]+")
 
 
 class ProgramError(Exception):
     """The file is no program, or PyTorch cannot run it: says which operation, and why."""
+
+    placed = False  # the message names the operation
 
 
 def compiled(value):
@@ -23,25 +28,32 @@ def compiled(value):
     if "first" in value:
         index, first = compiled(value["index"]), value["first"]
         return lambda variables: first + index(variables)
-    stack = []
-    for word in value["postfix"]:
-        if isinstance(word, int):
-            stack.append(str(word))
-        elif word == "process":
-            stack.append("v[0]")
-        elif word[:1] == "i" and word[1:].isdigit():
-            stack.append(f"v[{int(word[1:])}]")
-        elif word == "neg":
-            stack.append(f"(-{stack.pop()})")
-        elif word == "if":
-            otherwise, then, condition = stack.pop(), stack.pop(), stack.pop()
-            stack.append(f"({then} if {condition} else {otherwise})")
-        elif word in _BINARY:
-            right, left = stack.pop(), stack.pop()
-            stack.append(_BINARY[word].format(left, right))
-        else:
+    words = value["postfix"]
+    for word in words:
+        known = isinstance(word, int) or word in _BINARY or word in ("process", "neg", "if")
+        if not known and not (isinstance(word, str) and re.fullmatch(r"i[1-9][0-9]*", word)):
             raise ProgramError(f"a value has the word {word!r}, which is none")
-    return eval(f"lambda v: {stack.pop()}", {"__builtins__": {}, "min": min, "max": max, "int": int})  # noqa: S307
+    return lambda variables: _value(words, variables)
+
+
+def _value(words, variables):
+    stack = []
+    for word in words:
+        if isinstance(word, int):
+            stack.append(word)
+        elif word == "process":
+            stack.append(variables[0])
+        elif word in _BINARY:
+            right = stack.pop()
+            stack.append(int(_BINARY[word](stack.pop(), right)))
+        elif word == "neg":
+            stack.append(-stack.pop())
+        elif word == "if":
+            otherwise, then = stack.pop(), stack.pop()
+            stack.append(then if stack.pop() else otherwise)
+        else:
+            stack.append(variables[int(word[1:])])
+    return stack.pop()
 
 
 class Call:
@@ -63,6 +75,15 @@ class Program:
             raise ProgramError("no program of schema version 1: write one with 'foretrace print FILE --format json'")
         self.document = document
         self.name, self.rows = document["scenario"]["name"], document["ops"]
+        names = [self.name, document["scenario"]["program_hash"], *self.document["environment"]]
+        for name in names:
+            if not isinstance(name, str) or not NAME.fullmatch(name):
+                raise ProgramError(f"{name!r} is no name of a program, a hash or a variable")
+        for key in ("processes", "nodes", "devices", "warmup"):
+            if not isinstance(document[key], int) or document[key] < (key != "warmup"):
+                raise ProgramError(f"{key!r} is no count: {document[key]!r}")
+        if not all(isinstance(value, str) for value in document["environment"].values()):
+            raise ProgramError("a variable of the environment is no text")
         for key in ("processes", "nodes", "devices", "warmup", "environment", "streams", "events", "buffers",
                     "communicators", "comms", "signals", "graphs", "barriers", "threads"):
             setattr(self, key, document[key])
@@ -96,15 +117,19 @@ class Program:
         found = []
         for op in ops:
             if op["kind"] == "repeat":
-                for index in range(op["times"]):
+                for index in range(op["times"] if op["ops"] else 0):
+                    self._count(op, count)
                     found += self._calls(op["ops"], variables + [index], instance * op["times"] + index, count)
                 continue
-            count[0] += 1
-            if count[0] > MOST_CALLS:
-                raise ProgramError(f"{self.place(op['id'])}: a pass has more than {MOST_CALLS} calls")
+            self._count(op, count)
             inside = self._calls(op["ops"], variables, instance, count) if "ops" in op else ()
             found.append(Call(op, instance, self._values_of(op, variables), inside))
         return found
+
+    def _count(self, op, count):
+        count[0] += 1
+        if count[0] > MOST_CALLS:
+            raise ProgramError(f"{self.place(op['id'])}: a pass has more than {MOST_CALLS} calls and turns of loops")
 
     def _values_of(self, op, variables):
         plans = self._values.get(op["id"])
@@ -136,17 +161,28 @@ class Program:
 def read_program(file, foretrace=None, settings=()):
     """A program from its JSON, or from a scenario: then the command `foretrace` reads it."""
     path = pathlib.Path(file)
-    if path.suffix == ".json":
-        try:
-            return Program(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, KeyError, AttributeError) as error:
-            raise ProgramError(f"{path}: {error if isinstance(error, (OSError, ValueError)) else 'no program'}") from error
+    is_json = path.suffix == ".json"
+    if is_json and settings:
+        raise ProgramError(f"{path}: --set is for scenarios; this is a program already")
+    try:
+        text = path.read_text(encoding="utf-8") if is_json else _printed(path, foretrace, settings)
+        return Program(json.loads(text))
+    except ProgramError:
+        raise
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"{path}: {error}") from error
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ProgramError(f"{path}: no program that 'foretrace print FILE --format json' writes ({error!r})") from error
+
+
+def _printed(path, foretrace, settings):
     command = foretrace or os.environ.get("FORETRACE") or shutil.which("foretrace")
     if not command:
         raise ProgramError("'foretrace' is not on the PATH: say where it is with --foretrace, or give the JSON that "
-                           f"'foretrace print {file} --format json' writes elsewhere")
+                           f"'foretrace print {path} --format json' writes elsewhere")
     words = [command, "print", str(path), "--format", "json"]
-    done = subprocess.run(words + [word for one in settings for word in ("--set", one)], capture_output=True, text=True)
+    done = subprocess.run(words + [word for one in settings for word in ("--set", one)], capture_output=True, text=True,
+                          errors="replace")
     if done.returncode != 0:
-        raise ProgramError(done.stderr.rstrip())
-    return Program(json.loads(done.stdout))
+        raise ProgramError(done.stderr.rstrip() or f"{command} ended with {done.returncode}")
+    return done.stdout

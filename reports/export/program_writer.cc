@@ -185,6 +185,7 @@ OrderedJson program_json(const Program& program) {
   out["threads"] = list_of(program.threads, [](const HostThread& thread) -> OrderedJson {
     return {{"name", thread.name}, {"processes", thread.processes}, {"ops", json(thread.ops)}};
   });
+  out["ops"] = OrderedJson::array();
   const std::vector<OpRow> rows = op_rows(program);
   for (std::size_t id = 0; id < rows.size(); ++id) out["ops"].push_back(op_row_json(rows[id], id));
   return out;

@@ -63,6 +63,10 @@ class Values(unittest.TestCase):
         self.assertEqual(compiled({"first": 4, "index": {"postfix": ["i1", 2, "%"]}})([0, 3]), 5)
         self.assertEqual(compiled(7)([0]), 7)
 
+    def test_hundreds_of_terms_are_no_more_than_python_can_nest(self):
+        words = [1] + ["i1", "+"] * 5000
+        self.assertEqual(compiled({"postfix": words})([0, 2]), 10001)
+
     def test_a_word_that_is_none_is_named(self):
         with self.assertRaisesRegex(ProgramError, "__import__"):
             compiled({"postfix": ["__import__"]})
@@ -96,6 +100,16 @@ class Programs(unittest.TestCase):
                     self.assertGreaterEqual(len(program.calls(thread, process)), 0, file)
             read += 1
         self.assertGreater(read, 15)
+
+    def test_loops_without_calls_take_no_time_and_endless_ones_are_refused(self):
+        head = "schema_version: 1\nname: turns\nthreads:\n  main:\n"
+        empty = program_of(head + "    - repeat: {times: 1000000000000, ops: []}\n")
+        self.assertEqual(empty.calls(0, 0), [])
+        nothing = program_of("schema_version: 1\nname: nothing\nthreads: {main: []}\n")
+        self.assertEqual((nothing.rows, nothing.calls(0, 0)), ([], []))
+        endless = program_of(head + "    - repeat: {times: 1000000000000, ops: [host_compute: {duration: 0us}]}\n")
+        with self.assertRaisesRegex(ProgramError, "it.yaml:5: .*more than 2000000 calls"):
+            endless.calls(0, 0)
 
     def test_memory_is_filled_with_the_type_that_is_computed_on_it(self):
         program = program_of(SCENARIO.replace("spin: {stream: s((i + j) % 2), duration: 10us, blocks: 4}",
@@ -206,9 +220,25 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(done.returncode, 2, text)
                 self.assertRegex(done.stderr, "^error: .*p.json|^error: no program", text)
                 self.assertNotIn("Traceback", done.stderr)
+            for name in ("../x", "/tmp/x", "..", 5):
+                document = {"schema_version": 1, "kind": "program",
+                            "scenario": {"name": name, "file": "x", "program_hash": "0"}, "ops": [], "environment": {}}
+                file.write_text(json.dumps(document), encoding="utf-8")
+                done = self.run_it(str(file), "-o", directory)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("is no name", done.stderr)
+            self.assertIn("--set is for scenarios", self.run_it(str(file), "-o", directory, "--set", "a=1").stderr)
             missing = self.run_it(str(file) + ".json", "-o", directory)
             self.assertEqual(missing.returncode, 2)
             self.assertIn("No such file", missing.stderr)
+
+    def test_a_command_that_is_no_foretrace_is_wrong_input(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for command in ("/nonexistent", directory, "/bin/true", "/bin/false"):
+                done = self.run_it("it.yaml", "-o", directory, "--foretrace", command)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertNotIn("Traceback", done.stderr)
+                self.assertRegex(done.stderr, r"^error: \S")
 
 
 if __name__ == "__main__":
