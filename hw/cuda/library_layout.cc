@@ -90,11 +90,13 @@ AttentionShape attention_shape(KernelKind kind, double flops, double bytes, doub
   // and 16 S D backward.
   const bool forward = kind == KernelKind::AttentionForward;
   const double of_tiles = forward ? 192 : 256;
-  const double sequence = flops / bytes * (forward ? 4 : 3.2) - of_tiles;
+  const double sequence = flops / std::max(bytes, 1.0) * (forward ? 4 : 3.2) - of_tiles;
   AttentionShape shape;
   shape.width = std::max<std::size_t>(kVector, static_cast<std::size_t>(width));
-  shape.sequence =
-      kVector * static_cast<std::size_t>(std::max(1.0, std::round(sequence / kVector)));
+  constexpr double kMostVectors = 1
+                                  << 21;  // 16 million tokens: more than any memory holds scores of
+  shape.sequence = kVector * static_cast<std::size_t>(
+                                 std::clamp(std::round(sequence / kVector), 1.0, kMostVectors));
   const double of_a_head =
       (forward ? 8.0 : 16.0) * static_cast<double>(shape.sequence * shape.width);
   shape.heads = static_cast<std::size_t>(std::max(1.0, std::round(bytes / of_a_head)));

@@ -54,7 +54,7 @@ void execute(const ReadFile&, Context&);
 void execute(const HostBarrier&, Context&);
 void execute(const HostSignal&, Context&);
 void execute(const HostWait&, Context&);
-/// PyTorch's own: measure_command refuses programs with them.
+/// Takes no time: the result counts them.
 void execute(const FrameworkCall&, Context&);
 void execute(const HostFunc&, Context&);
 // kernels
@@ -62,6 +62,8 @@ void execute(const Spin&, Context&);
 void execute(const Gemm&, Context&);
 void execute(const Elementwise&, Context&);
 void execute(const Reduction&, Context&);
+/// What it works on: grows, which waits for the device, where an earlier one was smaller.
+void* library_memory(const LibraryKernel&, Context&);
 void execute(const LibraryKernel&, Context&);
 void execute(const Fault&, Context&);
 void execute(const GraphLaunch&, Context&);

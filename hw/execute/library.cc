@@ -57,26 +57,43 @@ void attend(const LibraryKernel& op, const AttentionShape& shape, const Stream& 
   multiply(of_queries, query, score_gradient, key_gradient);
 }
 
+bool is_attention(KernelKind kind) {
+  return kind == KernelKind::AttentionForward || kind == KernelKind::AttentionBackward;
+}
+
+AttentionShape shape_of(const LibraryKernel& op, Variables v) {
+  return attention_shape(op.kernel, static_cast<double>(op.flops.eval(v)),
+                         static_cast<double>(op.bytes.eval(v).count),
+                         static_cast<double>(op.width.eval(v)));
+}
+
 }  // namespace
+
+void* library_memory(const LibraryKernel& op, Context& context) {
+  const Variables v = context.variables;
+  std::size_t bytes = 0;
+  if (is_attention(op.kernel)) {
+    const AttentionShape shape = shape_of(op, v);
+    bytes = 7 * shape.operand_bytes() + 2 * shape.score_bytes();
+  } else {
+    bytes = layout_of(op.kernel, op.bytes.eval(v).count).scratch_bytes;
+  }
+  const int ordinal = context.objects.stream(op.stream.resolve(v)).ordinal();
+  return context.objects.library_memory().at(ordinal, bytes);
+}
 
 void execute(const LibraryKernel& op, Context& context) {
   const Variables v = context.variables;
   const StreamId id = op.stream.resolve(v);
   Objects& objects = context.objects;
   const Stream& stream = objects.stream(id);
-  const std::size_t bytes = op.bytes.eval(v).count;
-  if (op.kernel != KernelKind::AttentionForward && op.kernel != KernelKind::AttentionBackward) {
-    const LibraryLayout layout = layout_of(op.kernel, bytes);
-    void* memory = objects.library_memory().at(stream.ordinal(), layout.scratch_bytes);
-    cuda_check(launch_library_kernel(stream.use(), op.kernel, layout, memory));
+  void* memory = library_memory(op, context);
+  if (is_attention(op.kernel)) {
+    attend(op, shape_of(op, v), stream, objects.gemms().at(context.thread, id, stream), memory);
     return;
   }
-  const AttentionShape shape =
-      attention_shape(op.kernel, static_cast<double>(op.flops.eval(v)), static_cast<double>(bytes),
-                      static_cast<double>(op.width.eval(v)));
-  void* memory = objects.library_memory().at(stream.ordinal(),
-                                             7 * shape.operand_bytes() + 2 * shape.score_bytes());
-  attend(op, shape, stream, objects.gemms().at(context.thread, id, stream), memory);
+  cuda_check(launch_library_kernel(stream.use(), op.kernel,
+                                   layout_of(op.kernel, op.bytes.eval(v).count), memory));
 }
 
 }  // namespace foretrace::hw

@@ -56,7 +56,7 @@ TEST(LibraryLayout, AttentionHasTheShapeThatItsFlopsAndBytesSay) {
       attention_shape(AttentionBackward, backward, 16 * kHeads * kTokens * kWidth, kWidth);
   EXPECT_EQ(back.sequence, 4096U);
   EXPECT_EQ(back.heads, 32U);
-  const AttentionShape least = attention_shape(AttentionForward, 1, 1, 0);
+  const AttentionShape least = attention_shape(AttentionForward, 1, 0, 0);
   EXPECT_EQ(least.sequence, 8U);
   EXPECT_EQ(least.heads, 1U);
 }
