@@ -11,7 +11,8 @@ void execute(const HostCompute& op, Context& context) {
   wait_until(now_ns() + round_to_ns(op.duration.eval(context.variables)));
 }
 
-void execute(const FrameworkCall&, Context&) {}  // there is no framework here: measurement.cc says so
+/// There is no framework here: the result counts the calls (measurement.cc).
+void execute(const FrameworkCall&, Context&) {}
 
 void execute(const HostFill& op, Context& context) {
   // torch.rand's formula for float32 on the CPU: 24 random bits of a Mersenne Twister

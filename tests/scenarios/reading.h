@@ -18,7 +18,8 @@ inline constexpr int kOpColumn = 7;  ///< of the operation's name
 /// Fails the test when `text` has errors; warnings are fine.
 Program read(const std::string& text, const ParameterValues& parameters = {});
 
-/// Everything wrong with `text`, notes left out, one per line: "12:5 error: unknown key 'strem' ... | the hint".
+/// Everything wrong with `text`, notes left out, one per line: "12:5 error: unknown key 'strem' ...
+/// | the hint".
 std::string problems_of(const std::string& text, const ParameterValues& parameters = {});
 
 }  // namespace foretrace::reading_test

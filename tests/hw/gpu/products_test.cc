@@ -11,8 +11,8 @@ TEST(ProductsOnGpu, TimesAndKernelsOfThreeProductsArePlausible) {
   FORETRACE_NEEDS_GPUS(1);
   const auto shapes = parse_shapes(
       "m,n,k,type,transa,transb,batch\n"
-      "256,256,256,bfloat16,N,N,1\n"     // launch-bound
-      "2048,1024,1024,float16,T,N,2\n"   // ten microseconds
+      "256,256,256,bfloat16,N,N,1\n"      // launch-bound
+      "2048,1024,1024,float16,T,N,2\n"    // ten microseconds
       "4096,4096,4096,bfloat16,N,N,1\n",  // two hundred: no host is in its way
       "three");
   ProductMeter meter{{}, shapes};
@@ -32,7 +32,7 @@ TEST(ProductsOnGpu, TimesAndKernelsOfThreeProductsArePlausible) {
         EXPECT_GE(row.times.sustained_us, 0.8 * row.times.burst_us);
       }
       EXPECT_GE(row.times.load_ms, 100);
-      EXPECT_GE(row.times.burst_timings, 10U);
+      EXPECT_GE(row.times.burst_timings, 5U);  // a slow host has fewer in its time
       EXPECT_EQ(row.choice_status, "CUBLAS_STATUS_SUCCESS");
       ASSERT_TRUE(row.choice);
       EXPECT_GT(row.choice->waves, 0);
