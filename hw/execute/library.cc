@@ -3,8 +3,8 @@
 #include <cstddef>
 
 #include "hw/cuda/cuda_check.h"
-#include "hw/cuda/library_kernels.h"
 #include "hw/execute/execute.h"
+#include "hw/library/library_kernels.h"
 
 namespace foretrace::hw {
 namespace {
@@ -79,7 +79,7 @@ void* library_memory(const LibraryKernel& op, Context& context) {
     bytes = layout_of(op.kernel, op.bytes.eval(v).count).scratch_bytes;
   }
   const int ordinal = context.objects.stream(op.stream.resolve(v)).ordinal();
-  return context.objects.library_memory().at(ordinal, bytes);
+  return context.objects.kernel_memory().at(ordinal, bytes);
 }
 
 void execute(const LibraryKernel& op, Context& context) {

@@ -42,25 +42,25 @@ class Runtime:
 
     def __init__(self):
         major = torch.version.cuda.split(".")[0]
-        self.library = ctypes.CDLL(f"libcudart.so.{major}")
-        self.library.cudaGetErrorString.restype = ctypes.c_char_p
+        self.cudart = ctypes.CDLL(f"libcudart.so.{major}")
+        self.cudart.cudaGetErrorString.restype = ctypes.c_char_p
         self.kept = []  # what C still calls or points to
 
     def check(self, code):
         if code != 0:
-            raise CudaError(self.library.cudaGetErrorString(code).decode())
+            raise CudaError(self.cudart.cudaGetErrorString(code).decode())
 
     def stream(self, device, blocking, priority):
         handle = ctypes.c_void_p()
         with torch.cuda.device(device):
             flags = 0 if blocking else NON_BLOCKING
-            self.check(self.library.cudaStreamCreateWithPriority(ctypes.byref(handle), flags, priority))
+            self.check(self.cudart.cudaStreamCreateWithPriority(ctypes.byref(handle), flags, priority))
         return torch.cuda.ExternalStream(handle.value, device)
 
     def launch_sleep(self, stream, nanoseconds):
         """libc's usleep as the function: Python's lock stays with the program's threads."""
         sleep = ctypes.CDLL(None).usleep
-        self.check(self.library.cudaLaunchHostFunc(ctypes.c_void_p(stream.cuda_stream), sleep,
+        self.check(self.cudart.cudaLaunchHostFunc(ctypes.c_void_p(stream.cuda_stream), sleep,
                                                    ctypes.c_void_p(nanoseconds // 1000)))
 
     def launch_host_function(self, stream, function):
@@ -68,7 +68,7 @@ class Runtime:
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         call = kind(lambda _: function())
         self.kept.append(call)
-        self.check(self.library.cudaLaunchHostFunc(ctypes.c_void_p(stream.cuda_stream), call, None))
+        self.check(self.cudart.cudaLaunchHostFunc(ctypes.c_void_p(stream.cuda_stream), call, None))
 
 
 class Kernels:

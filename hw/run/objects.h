@@ -13,11 +13,11 @@
 #include "hw/cuda/event.h"
 #include "hw/cuda/gemm.h"
 #include "hw/cuda/graph.h"
-#include "hw/cuda/growing_memory.h"
 #include "hw/cuda/kernels.h"
 #include "hw/cuda/stream.h"
 #include "hw/execute/cpu_team.h"
 #include "hw/execute/stored_files.h"
+#include "hw/library/growing_memory.h"
 #include "hw/run/processes.h"
 #include "hw/run/registrations.h"
 #include "scenarios/program/program.h"
@@ -59,7 +59,7 @@ class Objects {
   }
   Registrations& registrations() { return registrations_; }
   GemmHandles& gemms() { return gemms_; }
-  GrowingMemory& library_memory() { return library_memory_; }
+  GrowingMemory& kernel_memory() { return kernel_memory_; }
   const DeviceLimits& limits(int ordinal) const { return devices_.at(ordinal).limits; }
   SpinClock spin_clock(int ordinal) const { return devices_.at(ordinal).spin_clock; }
   /// Zeroed scratch memory of the stream's reductions; made before timing.
@@ -110,7 +110,7 @@ class Objects {
   std::vector<ncclUniqueId> comm_ids_;
   std::map<StreamId, std::unique_ptr<void, FreeDeviceMemory>> scratch_;
   GemmHandles gemms_;
-  GrowingMemory library_memory_;  ///< what library kernels work on
+  GrowingMemory kernel_memory_;  ///< what library kernels work on
   CpuTeams cpu_teams_;
   StoredFiles files_;
   std::vector<PeerAccess> peer_accesses_;

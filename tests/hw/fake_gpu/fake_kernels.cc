@@ -5,8 +5,8 @@
 
 #include "hw/cuda/hash.h"
 #include "hw/cuda/kernels.h"
-#include "hw/cuda/library_kernels.h"
 #include "hw/cuda/pattern.h"
+#include "hw/library/library_kernels.h"
 #include "tests/hw/fake_gpu/fake_gpu.h"
 
 namespace foretrace::hw {

@@ -7,8 +7,8 @@
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
-#include "hw/cuda/growing_memory.h"
-#include "hw/cuda/library_kernels.h"
+#include "hw/library/growing_memory.h"
+#include "hw/library/library_kernels.h"
 #include "tests/hw/gpu/gpu.h"
 
 namespace foretrace::hw {

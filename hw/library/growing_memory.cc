@@ -1,4 +1,4 @@
-#include "hw/cuda/growing_memory.h"
+#include "hw/library/growing_memory.h"
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"

@@ -1,4 +1,4 @@
-#include "hw/cuda/library_layout.h"
+#include "hw/library/library_layout.h"
 
 #include <gmock/gmock.h>
 

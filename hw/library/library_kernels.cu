@@ -5,7 +5,7 @@
 #include <cfloat>
 #include <cstdint>
 
-#include "hw/cuda/library_kernels.h"
+#include "hw/library/library_kernels.h"
 
 namespace foretrace::hw {
 namespace {

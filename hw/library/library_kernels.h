@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "hw/cuda/library_layout.h"
+#include "hw/library/library_layout.h"
 
 namespace foretrace::hw {
 
