@@ -1,5 +1,6 @@
 // Exact fractions without a bound. Boost's numbers stay in rational.cc: reading their headers takes
-// a tenth of a translation unit's compile time.
+// a tenth of a translation unit's compile time. Whole numbers of 64 bits, which nearly all are,
+// need none.
 #pragma once
 
 #include <compare>
@@ -14,7 +15,7 @@ namespace foretrace {
 class Rational {
  public:
   Rational() : Rational{0} {}
-  Rational(std::int64_t whole);  // NOLINT(google-explicit-constructor): a number is one
+  Rational(std::int64_t whole) : whole_{whole} {}  // NOLINT(google-explicit-constructor)
   Rational(std::int64_t numerator, std::int64_t denominator);
   /// digits * 10^exponent; `digits` are decimal, at least one.
   static Rational from_decimal(const std::string& digits, int exponent);
@@ -42,7 +43,12 @@ class Rational {
  private:
   struct Exact;
   explicit Rational(Exact exact);
-  std::shared_ptr<const Exact> exact_;
+  /// Of the number, whatever it is kept as.
+  Exact exact() const;
+  bool is_small() const { return exact_ == nullptr; }
+
+  std::int64_t whole_ = 0;
+  std::shared_ptr<const Exact> exact_;  ///< null: it is whole_
 };
 
 }  // namespace foretrace

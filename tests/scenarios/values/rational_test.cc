@@ -26,6 +26,18 @@ TEST(Rational, HasNoBound) {
   EXPECT_EQ(Rational{2}.power(100).bits(), 100u);
 }
 
+TEST(Rational, PassesFromSmallToLargeNumbersAndBack) {
+  const Rational beyond = Rational{kMost} + 1;
+  EXPECT_EQ(beyond.text(), "9223372036854775808");
+  EXPECT_GT(beyond, kMost);
+  EXPECT_EQ(beyond - 1, kMost);
+  EXPECT_EQ((beyond - 1).rounded(), kMost);
+  EXPECT_EQ((Rational{-kMost} - 1).rounded(), std::nullopt);
+  EXPECT_EQ((Rational{-kMost} - 2).text(), "-9223372036854775809");
+  EXPECT_EQ(Rational{std::int64_t{1} << 32} * (std::int64_t{1} << 31), beyond);
+  EXPECT_EQ(beyond / 2, std::int64_t{1} << 62);
+}
+
 TEST(Rational, RoundsHalvesAwayFromZeroAndFloorsDown) {
   EXPECT_EQ(Rational(5, 2).rounded(), 3);
   EXPECT_EQ(Rational(-5, 2).rounded(), -3);
