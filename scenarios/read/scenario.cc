@@ -282,7 +282,7 @@ Program read_expanded(std::string_view text, const std::string& file) {
   Reader reader{file};
   reader.program.file = file;
   reader.program.summary = first_comment(text);
-  const YamlNode root = parse_yaml(text, reader.problems);
+  const YamlNode root = parse_alike(text, reader.problems);
   read_document(reader, root, {});
   complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() > 0) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <tuple>
+#include <unordered_map>
 
 #include "scenarios/lower/lowering.h"
 #include "scenarios/program/program_walk.h"
@@ -163,14 +165,32 @@ class ThreadReader {
       problems().error(node, "operations are a list: '- name: {...}' in each line");
       return block;
     }
+    std::unordered_map<std::uint32_t, std::size_t> known;  // by YamlNode::alike
     for (const YamlNode& item : node.items) {
       if (item.kind == YamlNode::Kind::Map && item.entries.size() == 1) {
-        read_op(item.entries.front(), block);
+        read_item(item, block, known);
       } else {
         problems().error(item, "an operation is one name with its keys: 'name: {...}'");
       }
     }
     return block;
+  }
+
+  /// One whose text was read before in this block says the same again.
+  void read_item(const YamlNode& item, Block& block,
+                 std::unordered_map<std::uint32_t, std::size_t>& known) {
+    const YamlEntry& entry = item.entries.front();
+    if (const auto earlier = known.find(item.alike); earlier != known.end()) {
+      Op op = block[earlier->second];
+      op.id = OpId{program().op_count++};
+      std::tie(op.line, op.column) = entry.key.place();
+      block.push_back(std::move(op));
+      return;
+    }
+    read_op(entry, block);
+    if (item.alike != 0 && simple_ops_.contains(entry.key.text) && !block.empty()) {
+      known.emplace(item.alike, block.size() - 1);
+    }
   }
 
   void read_op(const YamlEntry& entry, Block& block) {

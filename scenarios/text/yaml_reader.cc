@@ -19,7 +19,7 @@ MapReader::MapReader(const YamlNode& node, std::string what, Problems& problems)
 }
 
 const YamlNode* MapReader::optional(std::string_view key) {
-  known_.emplace_back(key);
+  known_.push_back(key);
   for (const YamlEntry& entry : node_.entries) {
     if (entry.key.text != key) continue;
     if (entry.value.kind != YamlNode::Kind::Null) return &entry.value;
@@ -49,8 +49,9 @@ void MapReader::finish() {
                       "inside of {...} a comma ends the value: write it in quotes");
       continue;
     }
-    problems_.error(entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
-                    problems_.is_full() ? "" : suggest(entry.key.text, known_));
+    problems_.error(
+        entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
+        problems_.is_full() ? "" : suggest(entry.key.text, {known_.begin(), known_.end()}));
   }
 }
 

@@ -22,6 +22,7 @@ struct YamlNode {
   bool quoted = false;     ///< Scalar: its text begins one column later than the node
   bool is_filled = false;  ///< Scalar: its text is not the file's: parameters of a part are in it
   std::uint16_t source{};  ///< the file that it is from: Problems::add_source; 0 the file itself
+  std::uint32_t alike{};   ///< of parse_alike(): the same number, the same text; 0: none
   int line{};              ///< 1-based, of the first character
   int column{};
   int include_line{};  ///< of another file: the include in the file itself that brought it
@@ -92,6 +93,9 @@ class Problems {
 
 /// The document's tree; Null when there is none. What is wrong goes to `problems`.
 YamlNode parse_yaml(std::string_view text, Problems& problems);
+/// The same tree, of a text that we wrote ourselves: an operation in each line, and thousands of
+/// them are alike. Each is parsed once. No item of a sequence begins with '='.
+YamlNode parse_alike(std::string_view text, Problems& problems);
 
 /// Walks one map once: every key it is asked for is known, finish() reports all others.
 class MapReader {
@@ -100,7 +104,7 @@ class MapReader {
   /// and reads as an empty one.
   MapReader(const YamlNode& node, std::string what, Problems& problems);
 
-  /// Null when the key is absent or has no value.
+  /// Null when the key is absent or has no value. The key's text, a literal, is kept.
   const YamlNode* optional(std::string_view key);
   /// The same, and an error when there is none.
   const YamlNode* required(std::string_view key);
@@ -119,7 +123,7 @@ class MapReader {
   std::string what_;
   Problems& problems_;
   std::size_t errors_before_;
-  std::vector<std::string> known_;
+  std::vector<std::string_view> known_;
 };
 
 }  // namespace foretrace

@@ -97,14 +97,29 @@ void TreeBuilder::add(YamlNode node) {
   }
 }
 
+int TreeBuilder::line_of_key(Open& map, const std::string& key) {
+  constexpr std::size_t kFew = 16;
+  const std::vector<YamlEntry>& entries = map.node.entries;
+  if (entries.size() < kFew) {
+    const auto at = std::ranges::find(
+        entries, key, [](const YamlEntry& entry) -> const std::string& { return entry.key.text; });
+    return at == entries.end() ? 0 : at->key.line;
+  }
+  for (std::size_t i = map.keys.size(); i < entries.size(); ++i) {
+    map.keys.emplace(entries[i].key.text, entries[i].key.line);
+  }
+  const auto at = map.keys.find(key);
+  return at == map.keys.end() ? 0 : at->second;
+}
+
 void TreeBuilder::take_key(Open& parent, YamlNode key) {
   parent.has_key = true;
   if (key.kind != YamlNode::Kind::Scalar) {
     problems_.error(key, "a key must be a word");
     key.kind = YamlNode::Kind::Null;
-  } else if (const auto [first, is_new] = parent.keys.emplace(key.text, key.line); !is_new) {
+  } else if (const int first = line_of_key(parent, key.text); first != 0) {
     problems_.error(key, fmt::format("duplicate key '{}'", key.text),
-                    fmt::format("first given in line {}", first->second));
+                    fmt::format("first given in line {}", first));
     key.kind = YamlNode::Kind::Null;
   }
   parent.key = std::move(key);

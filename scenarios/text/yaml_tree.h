@@ -31,13 +31,16 @@ class TreeBuilder {
     YamlNode node;
     YamlNode key;  ///< of a map: the key whose value comes next
     bool has_key = false;
-    std::unordered_map<std::string, int> keys;  ///< and the line of each
+    /// The line of each key; empty while there are so few that all entries are looked through.
+    std::unordered_map<std::string, int> keys;
   };
 
   void refuse_extras(const YamlNode& node, const yaml_char_t* anchor, const yaml_char_t* tag);
   void add(YamlNode node);
   /// A key that is refused loses its value too: has_key without a Scalar.
   void take_key(Open& parent, YamlNode key);
+  /// The line in which a map has this key; 0: it has not.
+  static int line_of_key(Open& map, const std::string& key);
 
   Problems& problems_;
   std::vector<Open> open_;
