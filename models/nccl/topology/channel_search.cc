@@ -11,7 +11,19 @@ namespace {
 constexpr int kNumberedSteps = 1 << 10;  // nccl: what the numbered order may cost between nodes
 
 /// nccl src/graph/search.cc, SUB_ROUND: budgets are kept to a thousandth.
-void subtract(float& budget, float gbps) { budget = std::round((budget - gbps) * 1000) / 1000; }
+/// As std::round, which is a call into the mathematics library.
+void subtract(float& budget, float gbps) {
+  const float thousandths = (budget - gbps) * 1000;
+  if (std::abs(thousandths) >= 1 << 23) {  // whole as it is
+    budget = thousandths / 1000;
+    return;
+  }
+  auto whole = static_cast<std::int32_t>(thousandths);
+  const float rest = thousandths - static_cast<float>(whole);
+  if (rest >= 0.5F) ++whole;
+  if (rest <= -0.5F) --whole;
+  budget = static_cast<float>(whole) / 1000;
+}
 
 }  // namespace
 
@@ -193,15 +205,16 @@ void ChannelSearch::visit(std::uint32_t gpu, std::size_t step, Turns turns, Orde
   } else if (at_.graph.pattern == Pattern::Nvls) {
     nvls_head(gpu);
   } else if (step + 1 < node_.gpus) {
-    std::vector<std::uint32_t> next;
-    if (order == Order::Free) {
-      next = candidates(gpu, turns, step);
-    } else if (order == Order::Numbered) {
-      next = {static_cast<std::uint32_t>(step + 1)};
+    const auto go_on = [&](std::uint32_t to) { try_next(gpu, to, step + 1, turns, order); };
+    if (order == Order::Numbered) {
+      go_on(static_cast<std::uint32_t>(step + 1));
+    } else if (order == Order::AsBefore) {
+      go_on(at_.orders[channel() - 1][step + 1]);
+    } else if (node_.nvswitch) {
+      std::ranges::for_each(neighbours(gpu), go_on);
     } else {
-      next = {at_.orders[channel() - 1][step + 1]};
+      std::ranges::for_each(candidates(gpu, turns, step), go_on);
     }
-    for (const std::uint32_t to : next) try_next(gpu, to, step + 1, turns, order);
   } else if (here == turns.to_first) {
     const std::uint32_t first = at_.orders[channel()][0];
     const SearchPath& path = node_.between[gpu][first];
@@ -257,11 +270,10 @@ void ChannelSearch::nvls_head(std::uint32_t head) {
   while (down-- > 0) give_back(node_.from_switch[down], share(down), false);
 }
 
-/// The GPUs to try next: near ones first; with switches only the neighbours by number.
+/// The GPUs to try next, near ones first.
 std::vector<std::uint32_t> ChannelSearch::candidates(std::uint32_t gpu, Turns turns,
                                                      std::size_t step) const {
   const std::uint32_t gpus = node_.gpus;
-  if (node_.nvswitch) return neighbours(gpu);
   std::vector<std::uint32_t> next;
   for (std::uint32_t i = 1; i < gpus; ++i) {
     const std::uint32_t to = (gpu + i) % gpus;
@@ -279,16 +291,20 @@ std::vector<std::uint32_t> ChannelSearch::candidates(std::uint32_t gpu, Turns tu
   return next;
 }
 
-std::vector<std::uint32_t> ChannelSearch::neighbours(std::uint32_t gpu) const {
+/// With switches: the GPUs before and after by number.
+ChannelSearch::Neighbours ChannelSearch::neighbours(std::uint32_t gpu) const {
   const std::uint32_t gpus = node_.gpus;
   const std::uint32_t after = (gpu + 1) % gpus;
   const std::uint32_t before = (gpu + gpus - 1) % gpus;
-  std::vector<std::uint32_t> next{after};
+  Neighbours next;
+  const auto add = [&](std::uint32_t to) {
+    if (!used_[channel()][to]) next.push_back(to);
+  };
+  const bool ring = at_.graph.pattern == Pattern::Ring;
   // The later one of the list is tried first.
-  if (at_.graph.pattern == Pattern::Ring) next = {before, after};
-  if (at_.graph.pattern <= Pattern::SplitTree) next = {after, before};
-  if (after == before) next.resize(1);
-  std::erase_if(next, [&](std::uint32_t to) { return used_[channel()][to]; });
+  if (ring && after != before) add(before);
+  add(after);
+  if (!ring && at_.graph.pattern <= Pattern::SplitTree && after != before) add(before);
   return next;
 }
 

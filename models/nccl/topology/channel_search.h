@@ -3,6 +3,7 @@
 // trying, its limit of steps, and its way of comparing what it finds.
 #pragma once
 
+#include <boost/container/static_vector.hpp>
 #include <cstdint>
 #include <vector>
 
@@ -57,7 +58,8 @@ class ChannelSearch {
   void give_back(const SearchPath& path, float gbps, bool from_gpu);
   bool tree() const { return at_.graph.pattern <= Pattern::Tree; }
   std::size_t channel() const { return at_.graph.channels; }
-  std::vector<std::uint32_t> neighbours(std::uint32_t gpu) const;
+  using Neighbours = boost::container::static_vector<std::uint32_t, 2>;  // GPUs
+  Neighbours neighbours(std::uint32_t gpu) const;
   std::vector<std::uint32_t> nics_near(std::uint32_t first, std::uint32_t end) const;
 
   SearchNode& node_;
