@@ -82,6 +82,8 @@ ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
     stage.first_output = edge;
     stage.outputs = static_cast<std::uint16_t>(declared.outputs.size());
     for (const std::uint32_t link : declared.outputs) edges_[edge++] = operation.first_link + link;
+    if (stage.inputs > 0) stage.from = edges_[stage.first_input];
+    if (stage.outputs > 0) stage.to = edges_[stage.first_output];
     ++operation.open[declared.rank];
   }
   for (std::uint32_t rank = 0; rank < program.ranks; ++rank) {
@@ -212,7 +214,7 @@ void ChunkNetwork::advance(std::uint32_t index) {
 
 bool ChunkNetwork::inputs_are_there(Stage& stage, ChunkTime hop, ChunkTime& ready) const {
   for (std::uint32_t i = 0; i < stage.inputs; ++i) {
-    const Link& link = links_[edges_[stage.first_input + i]];
+    const Link& link = links_[input_of(stage, i)];
     if (link.sent == link.taken) return false;
     const Slot& slot = slots_[link.first_slot + link.take_slot];
     const ChunkTime way = link.local ? 0 : hop;
@@ -224,7 +226,7 @@ bool ChunkNetwork::inputs_are_there(Stage& stage, ChunkTime hop, ChunkTime& read
 
 bool ChunkNetwork::outputs_have_room(const Stage& stage, ChunkTime& ready) const {
   for (std::uint32_t i = 0; i < stage.outputs; ++i) {
-    const Link& link = links_[edges_[stage.first_output + i]];
+    const Link& link = links_[output_of(stage, i)];
     if (link.sent - link.taken == link.window) return false;
     ready = std::max(ready, slots_[link.first_slot + link.send_slot].begin);
   }
@@ -237,7 +239,7 @@ bool ChunkNetwork::slice_over(std::uint32_t index, bool received, ChunkTime end)
   const Operation& operation = operations_[stage.operation];
   stage.free = end;
   for (std::uint32_t i = 0; received && i < stage.inputs; ++i) {
-    Link& link = links_[edges_[stage.first_input + i]];
+    Link& link = links_[input_of(stage, i)];
     slots_[link.first_slot + link.take_slot].begin = end;
     if (++link.take_slot == link.window) link.take_slot = 0;
     ++link.taken;
@@ -259,7 +261,7 @@ void ChunkNetwork::ask(std::uint32_t index) {
   Stage& stage = stages_[index];
   Port& port = ports_[stage.port];
   const bool idle = port.first == kNowhere && port.out_free <= now_;
-  if (idle || links_[edges_[stage.first_output + stage.output]].local) {
+  if (idle || links_[output_of(stage, stage.output)].local) {
     serve(index);
     return;
   }
@@ -304,7 +306,7 @@ ChunkTime ChunkNetwork::through_way(const ChunkWay& way, const ChunkPass& pass) 
 /// One turn: bytes enter the receiver's port as they leave the sender's, when it is free for them.
 void ChunkNetwork::serve(std::uint32_t index) {
   Stage& stage = stages_[index];
-  const Link& link = links_[edges_[stage.first_output + stage.output]];
+  const Link& link = links_[output_of(stage, stage.output)];
   if (link.local) {
     send(index, now_, now_);
     return;
@@ -339,7 +341,7 @@ void ChunkNetwork::send(std::uint32_t index, ChunkTime begin, ChunkTime finish) 
   const Operation& operation = operations_[stage.operation];
   const ChunkPass& pass = pass_of(operation, stage);
   const ChunkTime end = std::max({stage.asked + pass.work, finish, stage.input_end});
-  Link& link = links_[edges_[stage.first_output + stage.output]];
+  Link& link = links_[output_of(stage, stage.output)];
   if (link.to == kNowhere) {
     ++link.taken;
   } else {

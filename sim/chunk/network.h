@@ -119,6 +119,7 @@ class ChunkNetwork final : Handler {
     std::uint32_t rank = 0;
     std::uint32_t port = 0;
     std::uint32_t first_input = 0, first_output = 0;  ///< in edges_
+    std::uint32_t from = kNowhere, to = kNowhere;     ///< the first of each: most have one
     std::uint16_t inputs = 0, outputs = 0;
     std::uint32_t turns = 0;        ///< that the running message still needs
     std::uint32_t slice = 0;        ///< of the step
@@ -163,6 +164,12 @@ class ChunkNetwork final : Handler {
   void send(std::uint32_t index, ChunkTime begin, ChunkTime finish);
   void through(std::uint32_t index);
   void remove(std::uint32_t operation);
+  std::uint32_t input_of(const Stage& stage, std::uint32_t i) const {
+    return i == 0 ? stage.from : edges_[stage.first_input + i];
+  }
+  std::uint32_t output_of(const Stage& stage, std::uint32_t i) const {
+    return i == 0 ? stage.to : edges_[stage.first_output + i];
+  }
   static const ChunkPass& pass_of(const Operation& operation, const Stage& stage) {
     return stage.pass < operation.full.count ? operation.full : operation.last;
   }
