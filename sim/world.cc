@@ -48,6 +48,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       program_{program},
       machine_{machine},
       runs_{std::move(runs)},
+      costs_{machine},
       recorder_{recorder},
       faults_{faults_of(program, machine)} {
   if (fidelity == Fidelity::Chunk) {
@@ -325,24 +326,6 @@ ChunkRoute World::chunk_route(const Process& process, std::uint32_t from, std::u
   if (network_ == nullptr || !direct) return {};
   return {network_.get(), gpu_index(process.index, from), gpu_index(process.index, to),
           machine_.rate(Param::P2pShare), machine_.rate(Param::NvlinkBandwidth)};
-}
-
-const cost::KernelCost& World::cost_of(const cost::Product& product) {
-  const auto [known, is_new] = product_costs_.try_emplace(product);
-  if (is_new) {
-    Reading read{machine_};
-    known->second = cost::gemm_cost(read, product);
-  }
-  return known->second;
-}
-
-const std::vector<Share>& World::shares_of(const cost::Product& product) {
-  const auto [known, is_new] = product_shares_.try_emplace(product);
-  if (is_new) {
-    known->second = foretrace::shares_of(
-        machine_, [&](Reading& read) { return to_seconds(cost::gemm_cost(read, product).alone); });
-  }
-  return known->second;
 }
 
 }  // namespace foretrace::sim

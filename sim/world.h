@@ -17,6 +17,7 @@
 #include "sim/device/level2.h"
 #include "sim/device/stream.h"
 #include "sim/engine/engine.h"
+#include "sim/host/costs.h"
 #include "sim/host/memory_pool.h"
 #include "sim/host/semaphore.h"
 #include "sim/nccl/nccl.h"
@@ -95,8 +96,7 @@ class World {
   bool runs(std::uint32_t process) const { return runs_[process]; }
   /// What a product takes, and what decides that: to find out what cuBLAS would choose is slow, so
   /// it is remembered.
-  const cost::KernelCost& cost_of(const cost::Product& product);
-  const std::vector<Share>& shares_of(const cost::Product& product);
+  Costs& costs() { return costs_; }
   Process& process(std::uint32_t index) { return processes_[index]; }
   /// The per-thread default stream `id` of a host thread, made at its first use.
   StreamQueue& per_thread_stream(Process& process, std::uint32_t thread_lane, StreamId id);
@@ -171,8 +171,7 @@ class World {
   std::vector<std::unique_ptr<Device>> gpus_;
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
-  std::map<cost::Product, cost::KernelCost> product_costs_;
-  std::map<cost::Product, std::vector<Share>> product_shares_;
+  Costs costs_;
   std::map<Param, LinkId> caps_;
   std::map<std::uint32_t, TeamCaps> team_caps_;  ///< by the threads of an operator on the CPU
   Recorder& recorder_;

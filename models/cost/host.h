@@ -19,6 +19,7 @@ struct Call {
   std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
   std::uint32_t processes = 0;    ///< other processes of the program
   std::uint32_t kernels = 1;      ///< that it launches
+  friend auto operator<=>(const Call&, const Call&) = default;
 };
 
 /// From a call to its return, when it does not wait for anything. The first call of its kind has to

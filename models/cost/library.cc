@@ -182,10 +182,9 @@ KernelCost library_cost(Reading& read, const LibraryWork& work) {
   return cost;
 }
 
-Duration framework_time(Reading& read, FrameworkWork work, std::uint32_t count,
-                        std::uint32_t processes) {
-  const Duration mean = read.time(framework_param(work)) * count;
-  return seconds_to_duration(to_seconds(mean) * slowest_of(read, processes));
+Duration framework_time(Reading& read, const FrameworkCalls& calls) {
+  const Duration mean = read.time(framework_param(calls.work)) * calls.count;
+  return seconds_to_duration(to_seconds(mean) * slowest_of(read, calls.processes));
 }
 
 }  // namespace foretrace::cost

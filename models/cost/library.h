@@ -14,14 +14,21 @@ struct LibraryWork {
   double flops = 0;
   double bytes = 0;  ///< read and written
   double width = 0;  ///< of attention's heads
+  friend auto operator<=>(const LibraryWork&, const LibraryWork&) = default;
 };
 
 /// Attention is bound by arithmetic and follows the SMs' clock, all others by device memory, whose
 /// loads in flight follow it in part.
 KernelCost library_cost(Reading& read, const LibraryWork& work);
 
-/// So many calls of one kind, in the slowest of so many processes of a run.
-Duration framework_time(Reading& read, FrameworkWork work, std::uint32_t count,
-                        std::uint32_t processes);
+/// So many calls of one kind, in a run of so many processes.
+struct FrameworkCalls {
+  FrameworkWork work{};
+  std::uint32_t count = 1;
+  std::uint32_t processes = 1;
+  friend auto operator<=>(const FrameworkCalls&, const FrameworkCalls&) = default;
+};
+/// In the slowest of the processes.
+Duration framework_time(Reading& read, const FrameworkCalls& calls);
 
 }  // namespace foretrace::cost

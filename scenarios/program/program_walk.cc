@@ -18,8 +18,9 @@ std::uint64_t times_capped(std::uint64_t a, std::uint64_t b) {
 
 std::uint64_t executions(Around around) {
   std::uint64_t times = 1;
-  for (const Op* loop : loops_of(around)) {
-    times = times_capped(times, std::get<Repeat>(loop->kind).times);
+  for (const Op* block : around) {
+    if (const auto* loop = std::get_if<Repeat>(&block->kind))
+      times = times_capped(times, loop->times);
   }
   return times;
 }

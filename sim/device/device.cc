@@ -57,7 +57,10 @@ void Device::place(const Kernel& kernel) {
   shorten_waves(kernel.priority);
   const auto place = std::ranges::upper_bound(kernels_, kernel.priority, {},
                                               [](const auto& other) { return other->priority; });
-  kernels_.insert(place, std::make_unique<Kernel>(kernel));
+  if (spare_.empty()) spare_.push_back(std::make_unique<Kernel>());
+  *spare_.back() = kernel;
+  kernels_.insert(place, std::move(spare_.back()));
+  spare_.pop_back();
   share();
 }
 
@@ -79,7 +82,9 @@ void Device::end(Kernel& kernel) {
     left_together_ = kernel.cost.sms;
     left_at_ = engine_.now();
   }
-  std::erase_if(kernels_, [&](const auto& other) { return other.get() == &kernel; });
+  const auto at = std::ranges::find(kernels_, &kernel, [](const auto& each) { return each.get(); });
+  spare_.push_back(std::move(*at));
+  kernels_.erase(at);
   set_clock();
   memory_used_ = 0;
   if (!kernels_.empty()) share();

@@ -80,7 +80,7 @@ class Device final : Handler {
 
  private:
   struct Kernel {
-    KernelOwner* owner;
+    KernelOwner* owner = nullptr;
     cost::KernelCost cost;
     int priority = 0;
     bool held = false;  ///< ends by release()
@@ -151,6 +151,7 @@ class Device final : Handler {
   DeviceLimits limits_;
   Clock clock_;
   std::vector<std::unique_ptr<Kernel>> kernels_;  ///< by priority, then arrival
+  std::vector<std::unique_ptr<Kernel>> spare_;    ///< for the next ones
   std::vector<Job> jobs_;
   std::vector<Waiting> waiting_;
   std::uint32_t left_together_ = 0;  ///< SMs that a kernel of clusters has left and nobody took

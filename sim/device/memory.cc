@@ -29,7 +29,7 @@ double Device::demand(const Job& job) const {
 void Device::share_memory_bandwidth() {
   boost::container::small_vector<std::pair<double, std::size_t>, 8> demands;  // by job
   for (std::size_t i = 0; i < jobs_.size(); ++i) demands.emplace_back(demand(jobs_[i]), i);
-  std::ranges::sort(demands);
+  if (demands.size() > 1) std::ranges::sort(demands);
   double left = limits_.hbm_bytes_per_second;
   std::size_t others = demands.size();
   for (const auto& [wanted, i] : demands) {

@@ -157,7 +157,6 @@ std::unique_ptr<StreamQueue> StreamQueue::make_chain(GraphExec& graph) const {
 
 /// What the hardware needs between the previous entry and this one.
 Duration StreamQueue::gap_before(const Work& work) const {
-  Reading read{machine_};
   cost::Neighbours neighbours{.before = previous_,
                               .next = entry_of(work.what),
                               .in_graph = graph_ != nullptr,
@@ -173,7 +172,7 @@ Duration StreamQueue::gap_before(const Work& work) const {
         previous_ == cost::Before::Copy && copy->engine != previous_copy_.engine;
     add({copy->engine, copy->size, copy->in_stream});
   }
-  return cost::gap(read, neighbours);
+  return context_.gaps.between(neighbours);
 }
 
 void StreamQueue::begin(const Work& work) {

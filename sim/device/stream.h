@@ -10,6 +10,7 @@
 #include "models/machine/machine.h"
 #include "sim/chunk/network.h"
 #include "sim/device/device.h"
+#include "sim/device/gaps.h"
 #include "sim/device/hardware_queue.h"
 #include "sim/device/work.h"
 #include "sim/engine/queue.h"
@@ -21,11 +22,13 @@ namespace foretrace::sim {
 /// What a stream's process gives it.
 class Context {
  public:
-  Context(Engine& engine, const Machine& machine) : host_functions{engine, machine} {}
+  Context(Engine& engine, const Machine& machine)
+      : host_functions{engine, machine}, gaps{machine} {}
   virtual ~Context() = default;
   /// A kernel of `execution` broke the context.
   virtual void lost(const Execution& execution) = 0;
   HostFunctions host_functions;
+  Gaps gaps;
 };
 
 class StreamQueue final : Handler,

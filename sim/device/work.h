@@ -1,6 +1,7 @@
 // What waits in a stream's queue: one entry per thing the device will do.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 #include <cstdint>
 #include <memory>
@@ -37,7 +38,7 @@ struct Ticket {
   Execution record;
   StreamQueue* stream{};      ///< where it was recorded
   std::uint64_t entries = 0;  ///< of the stream, before it
-  std::vector<Waiter*> waiters;
+  boost::container::small_vector<Waiter*, 1> waiters;
   std::uint32_t references = 0;
 
   friend void intrusive_ptr_add_ref(Ticket* t) { ++t->references; }

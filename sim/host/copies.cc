@@ -91,7 +91,8 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
   work.size = engine.bytes;
   work.latency = engine.latency;
   work.in_stream = cost::travels_with_the_call(read, copy);
-  work.detail = device_detail([&](Reading& again) { return cost::copy_time(again, copy); });
+  work.detail = recorder_.banded(*current_.op, SpanOf::Device, {},
+                                 [&](Reading& again) { return cost::copy_time(again, copy); });
   switch (copy.route) {
     case cost::Route::PinnedToDevice:
     case cost::Route::PageableToDevice:

@@ -198,6 +198,14 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
   return kernels;
 }
 
+/// Of a collective that no other one shares its launch with; the rank does not matter.
+DecidedBy HostThread::decided_by(const NcclKernel& kernel, const NcclCall& entry) {
+  const auto* op = std::get_if<NcclCollective>(&entry.execution.op->kind);
+  if (op == nullptr || kernel.together.size() > 1) return {};
+  const nccl::Call call{op->kind, op->size.eval(entry.variables), op->type, op->op, entry.direct};
+  return OneCollective{kernel.handle.communicator, call};
+}
+
 /// What the kernel's spans have: NCCL's choice, and the band of each operation's own time.
 void HostThread::set_details(NcclKernel& kernel, bool both_ways) {
   SpanDetail choice;
@@ -211,8 +219,9 @@ void HostThread::set_details(NcclKernel& kernel, bool both_ways) {
   for (std::size_t i = 0; i < kernel.entries.size(); ++i) {
     const NcclCall& entry = *kernel.entries[i];
     const NcclTimed timed{rank, both_ways, kernel.together, place};
-    kernel.launch->set_detail(i, recorder_.banded_by(*entry.execution.op, detail,
-                                                     [&] { return comm.shares(entry, timed); }));
+    kernel.launch->set_detail(
+        i, recorder_.banded_by(*entry.execution.op, detail, decided_by(kernel, entry),
+                               [&] { return comm.shares(entry, timed); }));
     const auto* collective = std::get_if<NcclCollective>(&entry.execution.op->kind);
     if (collective != nullptr && !nccl::is_send_recv(collective->kind)) ++place;
   }
@@ -220,8 +229,7 @@ void HostThread::set_details(NcclKernel& kernel, bool both_ways) {
 
 Duration HostThread::nccl_call_cost(Param param, std::uint32_t device) {
   const cost::Call& call = nccl_host_calls_.emplace_back(begin_call(param, device));
-  Reading read{machine_};
-  return cost::call_time(read, call);
+  return world_.costs().of(call);
 }
 
 void HostThread::nccl_launch_all() {

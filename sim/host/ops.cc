@@ -13,9 +13,9 @@ namespace foretrace::sim {
 void HostThread::run(const HostCompute& op) { take({op.duration.eval(variables_)}); }
 
 void HostThread::run(const FrameworkCall& op) {
-  take(price([&](Reading& read) {
-    return cost::framework_time(read, op.work, op.count, program_.processes);
-  }));
+  const cost::FrameworkCalls calls{op.work, op.count, program_.processes};
+  const auto time_of = [&](Reading& read) { return cost::framework_time(read, calls); };
+  take({world_.costs().of(calls), recorder_.banded(*current_.op, SpanOf::Call, calls, time_of)});
 }
 
 void HostThread::run(const HostFill& op) {
@@ -131,13 +131,9 @@ void HostThread::run(const Gemm& op) {
   Reading in_cache{machine_};
   product.cached_eighths = cost::cached_eighths(
       in_cache, std::span{passes}.first(std::min<std::size_t>(2, passes.size())));
-  const cost::KernelCost& cost = world_.cost_of(product);
   cost::Call call = begin_call(Param::HostLaunchGemm);
-  call.kernels = cost.kernels;
-  launch(op.stream, call, [&] {
-    const auto shares = [&] { return world_.shares_of(product); };
-    return KernelWork{cost, recorder_.banded_by(*current_.op, 0, shares)};
-  });
+  call.kernels = world_.costs().of(product).kernels;
+  launch(op.stream, call, [&] { return kernel_work_of(product, cost::gemm_cost); });
 }
 
 void HostThread::run(const Elementwise& op) {
@@ -162,8 +158,8 @@ void HostThread::run(const LibraryKernel& op) {
                                .flops = static_cast<double>(op.flops.eval(variables_)),
                                .bytes = static_cast<double>(op.bytes.eval(variables_).count),
                                .width = static_cast<double>(op.width.eval(variables_))};
-  kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::library_cost(read, work); });
+  launch(op.stream, begin_call(Param::HostLaunchKernel),
+         [&] { return kernel_work_of(work, cost::library_cost); });
 }
 
 void HostThread::run(const HostFunc& op) {

@@ -218,8 +218,7 @@ cost::Call HostThread::begin_call(Param param) {
   for (std::size_t i = 0; i < until.size(); ++i) {
     call.others += i != slot_ && until[i].until > now && until[i].device == device_;
   }
-  Reading read{machine_};
-  until[slot_] = {now + cost::call_time(read, call), device_};
+  until[slot_] = {now + world_.costs().of(call), device_};
   return call;
 }
 

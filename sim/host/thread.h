@@ -71,15 +71,12 @@ class HostThread final : Handler, Waiter, ContextUser {
     const SpanOf which = is_first ? SpanOf::FirstCall : SpanOf::Call;
     Reading read{machine_};
     const Duration time = time_of(read);
-    return {time, recorder_.banded(*current_.op, which, 0, time_of)};
+    return {time, recorder_.banded(*current_.op, which, {}, time_of)};
   }
   Priced price(const cost::Call& call) {
-    return price([&](Reading& read) { return cost::call_time(read, call); }, call.is_first);
-  }
-  /// The detail of what the operation makes a device do.
-  template <class TimeOf>
-  std::uint32_t device_detail(const TimeOf& time_of) {
-    return recorder_.banded(*current_.op, SpanOf::Device, 0, time_of);
+    const SpanOf which = call.is_first ? SpanOf::FirstCall : SpanOf::Call;
+    const auto time_of = [&](Reading& read) { return cost::call_time(read, call); };
+    return {world_.costs().of(call), recorder_.banded(*current_.op, which, call, time_of)};
   }
 
   /// The call takes so long, then the thread goes on.
@@ -141,7 +138,14 @@ class HostThread final : Handler, Waiter, ContextUser {
   KernelWork kernel_work(const CostOf& cost_of) {
     Reading read{machine_};
     const cost::KernelCost cost = cost_of(read);
-    return {cost, device_detail([&](Reading& again) { return cost_of(again).alone; })};
+    const auto time_of = [&](Reading& again) { return cost_of(again).alone; };
+    return {cost, recorder_.banded(*current_.op, SpanOf::Device, {}, time_of)};
+  }
+  /// The same, where `by` decides the time: a cost::Product or a cost::LibraryWork.
+  template <class By>
+  KernelWork kernel_work_of(const By& by, cost::KernelCost (*cost_of)(Reading&, const By&)) {
+    const auto time_of = [&](Reading& again) { return cost_of(again, by).alone; };
+    return {world_.costs().of(by), recorder_.banded(*current_.op, SpanOf::Device, by, time_of)};
   }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
@@ -185,6 +189,7 @@ class HostThread final : Handler, Waiter, ContextUser {
     std::map<std::pair<std::uint32_t, std::uint32_t>, Duration> ahead;  ///< by sender and receiver
     std::vector<const NcclCall*> entries;  ///< that the launch runs, in its operations' order
   };
+  static DecidedBy decided_by(const NcclKernel& kernel, const NcclCall& entry);
   void set_details(NcclKernel& kernel, bool both_ways);
   std::vector<nccl::Call> together_on(const CommHandle& handle,
                                       const std::vector<NcclCall>& calls) const;

@@ -19,7 +19,9 @@ class HostTouches {
   void add(const Block& block) {
     for_each_op(block, [this](const Op& op, Around around) {
       const std::uint64_t times = executions(around);
-      variables_.resize(1 + loops_of(around).size());
+      const auto loops = std::ranges::count_if(
+          around, [](const Op* outer) { return std::holds_alternative<Repeat>(outer->kind); });
+      variables_.resize(1 + static_cast<std::size_t>(loops));
       if (times > 0) add(op, static_cast<double>(times));
     });
   }

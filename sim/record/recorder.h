@@ -21,17 +21,18 @@ class Recorder {
   std::uint32_t add_lane(Lane lane);
 
   /// The detail for spans of `op` that take as long as `time_of(Reading&)` says, a Duration:
-  /// `detail` with their band. Costs a look-up from the operation's second execution on.
+  /// the one with their band. Costs a look-up from the operation's second execution on.
   template <class TimeOf>
-  std::uint32_t banded(const Op& op, SpanOf which, std::uint32_t detail, const TimeOf& time_of) {
-    return bands_.detail_of(timeline_, op.id.value, which, detail, [&] {
+  std::uint32_t banded(const Op& op, SpanOf which, const DecidedBy& by, const TimeOf& time_of) {
+    return bands_.detail_of(timeline_, op.id.value, which, 0, by, [&] {
       return shares_of(machine_, [&](Reading& read) { return to_seconds(time_of(read)); });
     });
   }
-  /// The same, of a time that has `shares()`.
+  /// The same of what a device does, a time that has `shares()`: `detail` with its band.
   template <class Shares>
-  std::uint32_t banded_by(const Op& op, std::uint32_t detail, const Shares& shares) {
-    return bands_.detail_of(timeline_, op.id.value, SpanOf::Device, detail, shares);
+  std::uint32_t banded_by(const Op& op, std::uint32_t detail, const DecidedBy& by,
+                          const Shares& shares) {
+    return bands_.detail_of(timeline_, op.id.value, SpanOf::Device, detail, by, shares);
   }
   /// `detail`: from banded(); 0 where the duration is given, or waiting.
   void span(std::uint32_t lane, const Execution& execution, std::uint32_t part, TimePoint begin,

@@ -9,13 +9,30 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "models/cost/host.h"
+#include "models/cost/kernel.h"
+#include "models/cost/library.h"
 #include "models/machine/reading.h"
+#include "models/nccl/time/terms.h"
 #include "reports/timeline/timeline.h"
 
 namespace foretrace::sim {
+
+/// A collective that is alone in its group, by its communicator's index.
+struct OneCollective {
+  std::uint32_t communicator{};
+  nccl::Call call;
+  friend auto operator<=>(const OneCollective&, const OneCollective&) = default;
+};
+
+/// What decides a time: two that are alike take as long and have the same shares. Empty: not known.
+using DecidedBy = std::variant<std::monostate, cost::Call, cost::Product, cost::LibraryWork,
+                               cost::FrameworkCalls, OneCollective>;
 
 /// What an operation's spans are made of differs, and each has a band of its own.
 enum class SpanOf : std::uint8_t {
@@ -30,12 +47,16 @@ class SpanBands {
 
   /// The detail of such spans of `op`: `detail`, which names NCCL's choice or is the empty one,
   /// with the band of a time that has `shares()`. The first execution of an operation stands for
-  /// all.
+  /// all, and one operation for all of its size that are decided by the same.
   template <class Shares>
   std::uint32_t detail_of(Timeline& timeline, std::uint32_t op, SpanOf which, std::uint32_t detail,
-                          const Shares& shares) {
+                          const DecidedBy& by, const Shares& shares) {
     std::uint32_t& known = slot(timeline, op, which, detail);
-    if (known == 0) known = 1 + add(timeline, op, detail, shares());
+    if (known != 0) return known - 1;
+    std::uint32_t* alike = &known;
+    if (by.index() != 0) alike = &alike_[{by, timeline.ops[op].size_bytes, detail}];
+    if (*alike == 0) *alike = 1 + add(timeline, op, detail, shares());
+    known = *alike;
     return known - 1;
   }
 
@@ -61,6 +82,8 @@ class SpanBands {
   const Machine& machine_;
   std::vector<std::array<std::uint32_t, kKinds>> plain_;  ///< by op
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> named_;
+  /// By what decides the time, the operation's size in bytes, and the detail without a band.
+  std::map<std::tuple<DecidedBy, std::uint64_t, std::uint32_t>, std::uint32_t> alike_;
   std::map<SpanDetail, std::uint32_t> index_;  ///< in Timeline::details
   std::vector<std::vector<Share>> shares_;     ///< by detail
 };

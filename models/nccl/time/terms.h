@@ -17,7 +17,7 @@ struct Call {
   DataType type = DataType::Float32;
   RedOp op = RedOp::Sum;
   bool direct = false;  ///< its buffers are registered: see registration.h
-  friend bool operator==(const Call&, const Call&) = default;
+  friend auto operator<=>(const Call&, const Call&) = default;
 };
 
 /// Which description of the machine gave a time.

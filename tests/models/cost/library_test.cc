@@ -73,7 +73,7 @@ TEST(LibraryCost, LosesClockByItsPowerBeyondWhatIsFree) {
 
 TEST(FrameworkTime, IsTheKindsTimeForEachCall) {
   const Machine machine = machine_of({{Param::EagerBackward, 7e-6}});
-  EXPECT_EQ(answer(machine, framework_time, FrameworkWork::Backward, 3U, 1U), 21_us);
+  EXPECT_EQ(answer(machine, framework_time, FrameworkCalls{FrameworkWork::Backward, 3, 1}), 21_us);
 }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// What passes between two entries of a stream, remembered: every entry asks for it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "models/cost/stream.h"
+
+namespace foretrace::sim {
+
+class Gaps {
+ public:
+  explicit Gaps(const Machine& machine) : machine_{machine} { known_.fill(kUnknown); }
+
+  /// cost::gap().
+  Duration between(const cost::Neighbours& neighbours) {
+    // A copy's depends on its size and engine too.
+    const bool copies = neighbours.before == cost::Before::Copy;
+    if (copies || neighbours.next == cost::Entry::Copy) return gap(neighbours);
+    Duration& known = known_[place_of(neighbours)];
+    if (known == kUnknown) known = gap(neighbours);
+    return known;
+  }
+
+ private:
+  static constexpr Duration kUnknown{-1};
+  static constexpr auto kBefore = static_cast<std::size_t>(cost::Before::EventAfterPeerCopy) + 1;
+  static constexpr auto kEntries = static_cast<std::size_t>(cost::Entry::NoTime) + 1;
+
+  static std::size_t place_of(const cost::Neighbours& neighbours) {
+    const auto before = static_cast<std::size_t>(neighbours.before);
+    const auto next = static_cast<std::size_t>(neighbours.next);
+    return (before * kEntries + next) * 4 + 2 * neighbours.in_graph + neighbours.event_between;
+  }
+  Duration gap(const cost::Neighbours& neighbours) const {
+    Reading read{machine_};
+    return cost::gap(read, neighbours);
+  }
+
+  const Machine& machine_;
+  std::array<Duration, kBefore * kEntries * 4> known_;
+};
+
+}  // namespace foretrace::sim
