@@ -101,7 +101,7 @@ void ChunkNetwork::begin(OperationId id, std::uint32_t rank) {
   FORETRACE_CHECK(first < end, "a rank that begins has something to do");
   for (std::uint32_t i = first; i < end; ++i) {
     stages_[i].free = now_ + operation.fixed;
-    advance(i);
+    advance(at(i));
   }
   if (!running_) reschedule();
 }
@@ -180,9 +180,8 @@ void ChunkNetwork::reschedule() {
 // ---- stages --------------------------------------------------------------------------------
 
 /// Goes on with the next slice as far as is known now.
-void ChunkNetwork::advance(std::uint32_t index) {
-  Stage& stage = stages_[index];
-  const Operation& operation = operations_[stage.operation];
+void ChunkNetwork::advance(const At& at) {
+  const auto& [index, stage, operation] = at;
   for (;;) {
     const ChunkPass& pass = pass_of(operation, stage);
     const bool receives = operation.ring ? stage.step > 0 : stage.inputs > 0;
@@ -208,11 +207,11 @@ void ChunkNetwork::advance(std::uint32_t index) {
     // What streams in is taken as it comes; a ring's last step is one like the others.
     const ChunkTime end = operation.ring ? ready + pass.receive
                                          : std::max(stage.free + pass.receive, stage.input_end);
-    if (!slice_over(index, true, end)) return;
+    if (!slice_over(at, true, end)) return;
   }
 }
 
-bool ChunkNetwork::inputs_are_there(Stage& stage, ChunkTime hop, ChunkTime& ready) const {
+inline bool ChunkNetwork::inputs_are_there(Stage& stage, ChunkTime hop, ChunkTime& ready) const {
   for (std::uint32_t i = 0; i < stage.inputs; ++i) {
     const Link& link = links_[input_of(stage, i)];
     if (link.sent == link.taken) return false;
@@ -224,7 +223,7 @@ bool ChunkNetwork::inputs_are_there(Stage& stage, ChunkTime hop, ChunkTime& read
   return true;
 }
 
-bool ChunkNetwork::outputs_have_room(const Stage& stage, ChunkTime& ready) const {
+inline bool ChunkNetwork::outputs_have_room(const Stage& stage, ChunkTime& ready) const {
   for (std::uint32_t i = 0; i < stage.outputs; ++i) {
     const Link& link = links_[output_of(stage, i)];
     if (link.sent - link.taken == link.window) return false;
@@ -234,16 +233,15 @@ bool ChunkNetwork::outputs_have_room(const Stage& stage, ChunkTime& ready) const
 }
 
 /// Gives the inputs' places back and counts on. False when the stage has done its last slice.
-bool ChunkNetwork::slice_over(std::uint32_t index, bool received, ChunkTime end) {
-  Stage& stage = stages_[index];
-  const Operation& operation = operations_[stage.operation];
+bool ChunkNetwork::slice_over(const At& at, bool received, ChunkTime end) {
+  const auto& [index, stage, operation] = at;
   stage.free = end;
   for (std::uint32_t i = 0; received && i < stage.inputs; ++i) {
     Link& link = links_[input_of(stage, i)];
     slots_[link.first_slot + link.take_slot].begin = end;
     if (++link.take_slot == link.window) link.take_slot = 0;
     ++link.taken;
-    if (stages_[link.from].state == State::WaitsForCredit) advance(link.from);
+    if (stages_[link.from].state == State::WaitsForCredit) advance(this->at(link.from));
   }
   if (++stage.slice < pass_of(operation, stage).slices) return true;
   stage.slice = 0;
@@ -262,7 +260,7 @@ void ChunkNetwork::ask(std::uint32_t index) {
   Port& port = ports_[stage.port];
   const bool idle = port.first == kNowhere && port.out_free <= now_;
   if (idle || links_[output_of(stage, stage.output)].local) {
-    serve(index);
+    serve(at(index));
     return;
   }
   stage.next = kNowhere;
@@ -279,7 +277,7 @@ void ChunkNetwork::port_free(std::uint32_t index) {
   Port& port = ports_[index];
   const std::uint32_t stage = port.first;
   port.first = stages_[stage].next;
-  serve(stage);
+  serve(at(stage));
   if (port.first != kNowhere) push(port.out_free, kPortFree, index);
 }
 
@@ -304,14 +302,13 @@ ChunkTime ChunkNetwork::through_way(const ChunkWay& way, const ChunkPass& pass) 
 }
 
 /// One turn: bytes enter the receiver's port as they leave the sender's, when it is free for them.
-void ChunkNetwork::serve(std::uint32_t index) {
-  Stage& stage = stages_[index];
+void ChunkNetwork::serve(const At& at) {
+  const auto& [index, stage, operation] = at;
   const Link& link = links_[output_of(stage, stage.output)];
   if (link.local) {
-    send(index, now_, now_);
+    send(at, now_, now_);
     return;
   }
-  const Operation& operation = operations_[stage.operation];
   const ChunkPass& pass = pass_of(operation, stage);
   ChunkTime turn = pass.turns == 1 ? pass.port : pass.port / pass.turns;
   Port& source = ports_[stage.port];
@@ -331,14 +328,13 @@ void ChunkNetwork::serve(std::uint32_t index) {
   if (--stage.turns > 0) {
     push(finish, kAsk, index);
   } else {
-    send(index, now_, finish);
+    send(at, now_, finish);
   }
 }
 
 /// The slice's last byte is out at `finish`: the receiver may know of it.
-void ChunkNetwork::send(std::uint32_t index, ChunkTime begin, ChunkTime finish) {
-  Stage& stage = stages_[index];
-  const Operation& operation = operations_[stage.operation];
+void ChunkNetwork::send(const At& at, ChunkTime begin, ChunkTime finish) {
+  const auto& [index, stage, operation] = at;
   const ChunkPass& pass = pass_of(operation, stage);
   const ChunkTime end = std::max({stage.asked + pass.work, finish, stage.input_end});
   Link& link = links_[output_of(stage, stage.output)];
@@ -351,7 +347,9 @@ void ChunkNetwork::send(std::uint32_t index, ChunkTime begin, ChunkTime finish) 
   }
   ++link.sent;
   ++messages_;
-  if (link.to != kNowhere && stages_[link.to].state == State::WaitsForInput) advance(link.to);
+  if (link.to != kNowhere && stages_[link.to].state == State::WaitsForInput) {
+    advance(this->at(link.to));
+  }
   stage.free = std::max(stage.free, end);
   if (++stage.output < stage.outputs) {
     stage.turns = pass.turns;
@@ -359,7 +357,7 @@ void ChunkNetwork::send(std::uint32_t index, ChunkTime begin, ChunkTime finish) 
     return;
   }
   const bool received = !operation.ring || stage.step > 0;
-  if (slice_over(index, received, stage.free)) advance(index);
+  if (slice_over(at, received, stage.free)) advance(at);
 }
 
 }  // namespace foretrace::sim

@@ -153,15 +153,26 @@ class ChunkNetwork final : Handler {
     queue_.push({when < now_ ? now_ : when, what, where});
   }
 
-  void advance(std::uint32_t index);
+  /// A stage that something is done with, looked up once.
+  struct At {
+    std::uint32_t index;
+    Stage& stage;
+    const Operation& operation;
+  };
+  At at(std::uint32_t index) {
+    Stage& stage = stages_[index];
+    return {index, stage, operations_[stage.operation]};
+  }
+
+  void advance(const At& at);
   bool inputs_are_there(Stage& stage, ChunkTime hop, ChunkTime& ready) const;
   bool outputs_have_room(const Stage& stage, ChunkTime& ready) const;
-  bool slice_over(std::uint32_t index, bool received, ChunkTime end);
+  bool slice_over(const At& at, bool received, ChunkTime end);
   void ask(std::uint32_t index);
   void port_free(std::uint32_t index);
-  void serve(std::uint32_t index);
+  void serve(const At& at);
   ChunkTime through_way(const ChunkWay& way, const ChunkPass& pass);
-  void send(std::uint32_t index, ChunkTime begin, ChunkTime finish);
+  void send(const At& at, ChunkTime begin, ChunkTime finish);
   void through(std::uint32_t index);
   void remove(std::uint32_t operation);
   std::uint32_t input_of(const Stage& stage, std::uint32_t i) const {

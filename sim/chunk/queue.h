@@ -30,7 +30,7 @@ class ChunkQueue {
   std::size_t size() const { return size_; }
 
   /// Not before the latest time popped.
-  void push(const ChunkEvent& event) {
+  [[gnu::always_inline]] void push(const ChunkEvent& event) {
     buckets_[bucket_of(event.when)].push_back(event);
     next_ = std::min(next_, event.when);
     ++size_;
