@@ -24,7 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-from configurations import all_configurations  # noqa: E402
+from steps.configurations import all_configurations  # noqa: E402
 from gpu import Nvml  # noqa: E402
 
 SILENT_S = {"none": 75, "compile": 180}  # without a new line for so long, a process hangs

@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 
 import kineto
-from configurations import all_configurations, shrunk
+from steps.configurations import all_configurations, shrunk
 from gpu import Memory, Nvml
 from layouts import make_step
 from meeting import MEETING_S, Ranks

@@ -13,7 +13,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch"))
 
-import configurations  # noqa: E402
+from steps import configurations  # noqa: E402
 import timing  # noqa: E402
 import train  # noqa: E402
 

@@ -205,10 +205,10 @@ def _two_gpus():
 
 def all_configurations():
     """Every configuration, the most valuable first within one and two GPUs."""
-    from blind import blind_configurations
-    from fourth import fourth_configurations
-    from second import second_configurations
-    from third import third_configurations
+    from steps.blind import blind_configurations
+    from steps.fourth import fourth_configurations
+    from steps.second import second_configurations
+    from steps.third import third_configurations
 
     return [*_two_gpus(), *_one_gpu(), *_memory(), *_compiled(), *blind_configurations(), *second_configurations(),
             *third_configurations(), *fourth_configurations()]
