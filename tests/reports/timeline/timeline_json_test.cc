@@ -56,6 +56,8 @@ Timeline full_timeline() {
   region.high_factor = 1.25;
   region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"copy.h2d_latency", 0.25}};
   region.learned_by = {"copy.h2d_bandwidth"};
+  t.ops.push_back({.kind = "library_kernel", .label = "gemm", .loops = {4}, .captured = true});
+  t.memory_peaks = {{3, 1, 1 << 20, 2 << 20}};
   t.memory = {{3, 1, 40, 512, 2 << 20}, {3, 1, 90, 1 << 20, 2 << 20}};
   return t;
 }
@@ -86,6 +88,15 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(at, from.size(), to);
 }
 
+TEST(TimelineJson, RefusesAProgramsOperationBehindACapturedOne) {
+  Timeline timeline = full_timeline();
+  timeline.ops.push_back({.kind = "gemm"});
+  EXPECT_THAT(reason_for(text_of(timeline)),
+              testing::HasSubstr("op 4 is behind a captured one and is none"));
+  EXPECT_THAT(reason_for(with(text_of(full_timeline()), "[3,1,1048576,2097152]", "[3,1,1048576]")),
+              testing::HasSubstr("a row of 'memory_peaks' has 3 values for 4 columns"));
+}
+
 TEST(TimelineJson, RoundTripsEveryField) {
   TemporaryDirectory directory;
   const Timeline timeline = full_timeline();
@@ -96,6 +107,9 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.ops[0].label, "h2d \"quoted\"\n");
   EXPECT_EQ(again.ops[0].variant, "h2d pinned");
   EXPECT_EQ(again.ops[0].loops, (std::vector<std::uint64_t>{20, 4}));
+  EXPECT_EQ(program_ops(again), 3U) << "the last one is captured";
+  EXPECT_EQ(again.memory, timeline.memory);
+  EXPECT_EQ(again.memory_peaks, timeline.memory_peaks);
   EXPECT_EQ(again.lanes[1].device, 1U);
   EXPECT_EQ(again.lanes[0].device, kNoDevice);
   EXPECT_EQ(again.spans[0].instance, 78U);
