@@ -4,6 +4,7 @@
 import contextlib
 import dataclasses
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -20,6 +21,7 @@ sys.path.insert(0, str(ROOT / "hw" / "pytorch"))
 import kineto  # noqa: E402
 import step_result  # noqa: E402
 import step_trace  # noqa: E402
+import timing  # noqa: E402
 import train  # noqa: E402
 import workers  # noqa: E402
 from program import ProgramError, read_program  # noqa: E402
@@ -199,11 +201,22 @@ class Traces(unittest.TestCase):
 
 
 class Timelines(unittest.TestCase):
+    def test_a_pass_begins_together_and_waits_for_each_of_its_steps(self):
+        did = []
+
+        class Step:
+            def run(self):
+                did.append("step")
+        passes = timing.pass_times(Step(), lambda: did.append("wait"), lambda: did.append("together"), 2, 3,
+                                   lambda number: did.append(number))
+        self.assertEqual(did, [turn for number in (0, 1) for turn in (number, "together", *["step", "wait"] * 3)])
+        self.assertEqual([len(one) for one in passes], [3, 3])
+
     def test_synchronised_steps_in_a_row_are_passes(self):
-        timing = {"step_times_ms": [1.0, 2.0, 3.0, 4.0, 5.0]}
-        self.assertEqual(step_result.passes_of(timing, 2), [[1000000, 2000000], [3000000, 4000000]])
-        self.assertEqual(step_result.passes_of(timing, 8), [[1000000, 2000000, 3000000, 4000000, 5000000]])
-        self.assertEqual(step_result.passes_of(timing | {"passes_ns": [[7], [8]]}, 1), [[7], [8]])
+        times = {"step_times_ms": [1.0, 2.0, 3.0, 4.0, 5.0]}
+        self.assertEqual(step_result.passes_of(times, 2), [[1000000, 2000000], [3000000, 4000000]])
+        self.assertEqual(step_result.passes_of(times, 8), [[1000000, 2000000, 3000000, 4000000, 5000000]])
+        self.assertEqual(step_result.passes_of(times | {"passes_ns": [[7], [8]]}, 1), [[7], [8]])
 
     def test_without_foretrace_a_configuration_is_a_program_of_its_own(self):
         one = KNOWN["compile_gpt2_124m_s1024_b8_amp_model"]
@@ -280,6 +293,9 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(code, 0, said)
         run = self.at / "runs" / "tiny"
         document = json.loads((run / "measured.timeline.json").read_text(encoding="utf-8"))
+        if importlib.util.find_spec("jsonschema"):
+            import jsonschema
+            jsonschema.validate(document, json.loads((ROOT / "reports/timeline.schema.json").read_text(encoding="utf-8")))
         self.assertEqual(document["versions"], {"torch": "2.11.0", "nccl": "2.28.9"})
         self.assertEqual([one["samples_ns"][:2] for one in document["regions"]], [[8200000, 8201000]] * 8)
         self.assertEqual(document["regions"][-1]["traced_ns"], json.loads((self.at / "step.json").read_text())["step_ns"])
