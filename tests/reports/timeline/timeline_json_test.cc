@@ -56,7 +56,9 @@ Timeline full_timeline() {
   region.high_factor = 1.25;
   region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"copy.h2d_latency", 0.25}};
   region.learned_by = {"copy.h2d_bandwidth"};
-  t.ops.push_back({.kind = "library_kernel", .label = "gemm", .loops = {4}, .captured = true});
+  const auto kernel_row = b.op("library_kernel", 0, "gemm");
+  t.ops[kernel_row].loops = {4};
+  t.ops[kernel_row].captured = true;
   t.memory_peaks = {{3, 1, 1 << 20, 2 << 20}};
   t.memory = {{3, 1, 40, 512, 2 << 20}, {3, 1, 90, 1 << 20, 2 << 20}};
   return t;
@@ -90,7 +92,7 @@ std::string with(std::string text, const std::string& from, const std::string& t
 
 TEST(TimelineJson, RefusesAProgramsOperationBehindACapturedOne) {
   Timeline timeline = full_timeline();
-  timeline.ops.push_back({.kind = "gemm"});
+  timeline.ops.push_back(timeline.ops.front());
   EXPECT_THAT(reason_for(text_of(timeline)),
               testing::HasSubstr("op 4 is behind a captured one and is none"));
   EXPECT_THAT(reason_for(with(text_of(full_timeline()), "[3,1,1048576,2097152]", "[3,1,1048576]")),
@@ -199,7 +201,7 @@ TEST(TimelineReader, RefusesATimelineWithoutProgramHash) {
 
 TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
   const std::string good = text_of(full_timeline());
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[3,79,1,")), ": a span's op is 3 of 3");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[4,79,1,")), ": a span's op is 4 of 4");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,3,")), ": a span's lane is 3 of 3");
   EXPECT_EQ(reason_for(with(good, "[0,1,3]", "[0,2,3]")), ": a flow goes to span 2 of 2");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")),
