@@ -118,7 +118,7 @@ class Decoder(nn.Module):
         if self.first:
             self.embedding = nn.Embedding(c.vocab, c.hidden)
             if c.style == "gpt":
-                self.positions = nn.Embedding(c.sequence, c.hidden)
+                self.positions = nn.Embedding(c.positions or c.sequence, c.hidden)
         self.layers = nn.ModuleList(Block(c) for _ in range(begin, end))
         if self.last:
             self.norm = make_norm(c)

@@ -111,14 +111,9 @@ class ProcessRun:
     def read_trace(self, trace):
         work, strangers = spans.device_work(trace)
         bracket = len(self.program.rows)
-        begun = {instance: (begin, end) for begin, end, op, instance, _ in work if op == bracket}
-        calls, brackets = [], []
-        names = self._thread_names(trace)
-        for begin, end, op, instance, thread in spans.annotations(trace):
-            if op != bracket:
-                calls.append((begin, end, op, instance, names.get(thread, "main")))
-            elif instance in begun:
-                brackets.append((begin, *begun[instance], end))
+        names, brackets = self._thread_names(trace), spans.brackets_of(trace, work, bracket)
+        calls = [(begin, end, op, instance, names.get(thread, "main"))
+                 for begin, end, op, instance, thread in spans.annotations(trace) if op != bracket]
         streams = {f"{op} {instance}": number for one in self.threads for (op, instance), number in one.streams.items()}
         grouped = {key: first for one in self.threads for key, first in one.grouped.items()}
         work = [(begin, end, *grouped.get((op, instance), (op, instance)), kernel)

@@ -7,11 +7,12 @@ import bisect
 import re
 
 _NAME = re.compile(r"foretrace (\d+) (\d+)")
-_DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
-_CALLS = ("cuda_runtime", "cuda_driver")
+DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
+CALLS = ("cuda_runtime", "cuda_driver")
 
 
-def _nanoseconds(trace, event):
+def nanoseconds(trace, event):
+    """Begin and end."""
     base = int(trace.get("baseTimeNanoseconds", 0))
     begin = base + round(float(event["ts"]) * 1000)
     return begin, begin + round(float(event.get("dur", 0)) * 1000)
@@ -24,7 +25,7 @@ def annotations(trace):
         match = event.get("ph") == "X" and event.get("cat") in ("user_annotation", "cpu_op") and \
             _NAME.fullmatch(str(event.get("name", "")))
         if match:
-            found.append((*_nanoseconds(trace, event), int(match[1]), int(match[2]), event.get("tid")))
+            found.append((*nanoseconds(trace, event), int(match[1]), int(match[2]), event.get("tid")))
     return sorted(found)
 
 
@@ -35,24 +36,32 @@ def device_work(trace):
         by_thread.setdefault(thread, []).append((begin, end, op, instance))
     caused = {}
     for event in trace["traceEvents"]:
-        if event.get("ph") != "X" or event.get("cat") not in _CALLS:
+        if event.get("ph") != "X" or event.get("cat") not in CALLS:
             continue
         within = by_thread.get(event.get("tid"), [])
-        begin, _ = _nanoseconds(trace, event)
+        begin, _ = nanoseconds(trace, event)
         at = bisect.bisect_right(within, (begin, float("inf"))) - 1
         if at >= 0 and within[at][1] >= begin:
             caused[event.get("args", {}).get("correlation")] = within[at][2:]
     found, strangers = [], 0
     for event in trace["traceEvents"]:
-        if event.get("ph") != "X" or event.get("cat") not in _DEVICE:
+        if event.get("ph") != "X" or event.get("cat") not in DEVICE:
             continue
         owner = caused.get(event.get("args", {}).get("correlation"))
         if owner is None:
             strangers += 1
             continue
         kernel = str(event["name"]) if event["cat"] == "kernel" else ""
-        found.append((*_nanoseconds(trace, event), *owner, kernel))
+        found.append((*nanoseconds(trace, event), *owner, kernel))
     return sorted(found), strangers
+
+
+def brackets_of(trace, work, bracket):
+    """[(call begins, kernel begins, kernel ends, wait ends)]: launches that were waited for, annotated as operation `bracket`.
+    `work` is device_work()'s."""
+    begun = {instance: (begin, end) for begin, end, op, instance, _ in work if op == bracket}
+    return [(begin, *begun[instance], end) for begin, end, op, instance, _ in annotations(trace)
+            if op == bracket and instance in begun]
 
 
 def clock_error(brackets):

@@ -44,6 +44,23 @@ class Notes:
         self.last = time.perf_counter()
 
 
+def pass_times(step, synchronize, together, repetitions, steps, note=lambda number: None):
+    """As measure.py has it: passes that begin in all processes at once, of `steps` steps with a synchronisation each.
+    Nanoseconds of each step, by pass; `note` comes between them."""
+    passes = []
+    for number in range(repetitions):
+        note(number)
+        together()
+        times = []
+        for _ in range(steps):
+            begin = time.perf_counter_ns()
+            step.run()
+            synchronize()
+            times.append(time.perf_counter_ns() - begin)
+        passes.append(times)
+    return passes
+
+
 class Timer:
     """`synchronize` waits for the device, `meet` for the other ranks, `sample` reads clocks."""
 

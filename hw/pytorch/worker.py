@@ -15,16 +15,18 @@ import shutil
 import sys
 import time
 import traceback
+import zlib
 
 import torch
 import torch.distributed as dist
 
 import kineto
-from configurations import all_configurations, shrunk
+import step_trace
 from gpu import Memory, Nvml
 from layouts import make_step
-from meeting import MEETING_S, Ranks
-from timing import Timer
+from meeting import MEETING_S, Barriers, Ranks
+from steps.configurations import Configuration, all_configurations, shrunk
+from timing import Timer, pass_times
 
 LOST = 17
 FAILED_TOGETHER_S = 8  # how long a rank that failed waits for the other to fail too
@@ -44,7 +46,11 @@ class Worker:
             device_id = {"device_id": self.device} if self.device.type == "cuda" else {}
             dist.init_process_group("nccl" if self.device.type == "cuda" else "gloo", **device_id)
         self.nvml, self.memory = Nvml(), Memory(torch, self.device)
-        self.known = {one.id: shrunk(one) if arguments.trial else one for one in all_configurations()}
+        plans = json.loads(pathlib.Path(arguments.plans).read_text(encoding="utf-8")) if arguments.plans else []
+        self.plans = {one["configuration"]["id"]: one for one in plans}
+        known = [*all_configurations(), *(Configuration(**one["configuration"]) for one in plans)]
+        self.known = {one.id: shrunk(one) if arguments.trial else one for one in known}
+        self.traces = not arguments.no_trace
         self.lines = (self.out / f"parts.rank{self.ranks.rank}.jsonl").open("a", encoding="utf-8")
         self.costs = {}
 
@@ -82,11 +88,22 @@ class Worker:
         agree = lambda seconds: max(float(one) for one in self.gather(c, "agree", seconds))
         timed = Timer(step, self.synchronize, meet, self.sample, self.memory).measure(agree)
         timed["allocated_bytes"] = allocated | timed["allocated_bytes"]
+        if c.id in self.plans:
+            timed["passes_ns"] = self.passes(c, step)
         timed["loss"] = self.loss_of(step)
         parameters = sum(one.numel() for one in step.model.parameters())
         self.costs[c.id] = TRACE_BASE_S + built - begin + 4 * timed["step_time_ms_median"] / 1e3
         return timed | {"parameters": parameters, "memory": self.memory.peaks(),
                         "built_s": round(built - begin, 3), "whole_s": round(time.perf_counter() - begin, 3)}
+
+    def passes(self, c, step):
+        """Untraced passes of a scenario. A line before each tells train.py that this process lives."""
+        plan, port = self.plans[c.id], os.environ.get("MASTER_PORT", os.getpid())
+        barrier = Barriers(f"{port}-train-{zlib.crc32(c.id.encode())}", [self.ranks.size])
+        self.gather(c, "opened")
+        barrier.unlink()
+        return pass_times(step, self.synchronize, lambda: barrier.arrive_and_wait(0, self.ranks.rank),
+                          plan["repetitions"], plan["steps"], lambda number: self.write("pass", c.id, number=number))
 
     def loss_of(self, step):
         loss = step.run()
@@ -95,7 +112,7 @@ class Worker:
         return float(loss) if loss is not None and torch.isfinite(loss) else None
 
     def trace_step(self, c):
-        from torch.profiler import ProfilerActivity, profile, schedule
+        from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
         begin = time.perf_counter()
         step, _ = self.build(c)
@@ -105,25 +122,37 @@ class Worker:
         activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self.device.type == "cuda" else [])
         with profile(activities=activities, schedule=schedule(wait=0, warmup=1, active=1, repeat=1),
                      on_trace_ready=lambda one: one.export_chrome_trace(str(path)),
-                     record_shapes=c.full_trace) as profiler:
+                     record_shapes=c.full_trace, profile_memory=c.id in self.plans) as profiler:
             for _ in range(2):
                 self.synchronize()
                 self.gather(c, "profile")
                 started = time.perf_counter()
-                step.run()
-                self.synchronize()
+                with record_function("foretrace 0 0"):  # step_trace.py reads it
+                    step.run()
+                    self.synchronize()
                 wall = time.perf_counter() - started
+                self.brackets(c)
                 profiler.step()
-        summary = kineto.summarise(json.loads(path.read_text(encoding="utf-8", errors="replace"), strict=False))
+        trace = json.loads(path.read_text(encoding="utf-8", errors="replace"), strict=False)
+        summary = kineto.summarise(step_trace.without_brackets(trace) if c.id in self.plans else trace)
+        (self.out / f".step.{c.id}.rank{self.ranks.rank}.json").write_text(json.dumps(step_trace.read_step(trace)),
+                                                                          encoding="utf-8")
         summary["profiled_step_ms"] = round(wall * 1e3, 4)
         if c.full_trace:
-            kept = self.out / "traces" / f"{c.id}.rank{self.ranks.rank}.json.gz"
+            kept = self.out / ".traces" / f"{c.id}.rank{self.ranks.rank}.json.gz"
             kept.parent.mkdir(exist_ok=True)
             with path.open("rb") as plain, gzip.open(kept, "wb", compresslevel=6) as packed:
                 shutil.copyfileobj(plain, packed)
             summary["trace_file"] = {"name": kept.name, "bytes": kept.stat().st_size}
         path.unlink()
         return summary | {"whole_s": round(time.perf_counter() - begin, 3)}
+
+    def brackets(self, c):
+        """Launches that are waited for, as in measure.py; of scenarios only: the list's traces stay as they were."""
+        for turn in range(step_trace.BRACKETS if c.id in self.plans and self.device.type == "cuda" else 0):
+            with torch.profiler.record_function(f"foretrace {step_trace.BRACKET} {turn}"):
+                torch.cuda._sleep(1)  # noqa: SLF001
+                torch.cuda.synchronize()
 
     def gather(self, c, what, value=""):
         self.ranks.count += 1
@@ -171,7 +200,7 @@ class Worker:
             if not self.in_time(reserve):
                 break
             self.one("timing", id, self.time_step)
-        for id in [*to_trace, *self.costs]:
+        for id in [*to_trace, *self.costs] if self.traces else ():
             if not self.in_time(1):
                 break
             self.one("trace", id, self.trace_step)
@@ -195,6 +224,8 @@ def main():
     parser.add_argument("--deadline", type=float, required=True, help="seconds since the epoch")
     parser.add_argument("--attempt", type=int, default=0)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--plans", default="", help="a file: configurations of scenarios, their steps and repetitions")
+    parser.add_argument("--no-trace", action="store_true", help="timings only")
     parser.add_argument("--trial", action="store_true", help="all models at a tiny size")
     arguments = parser.parse_args()
     worker = Worker(arguments)

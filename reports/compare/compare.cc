@@ -41,6 +41,27 @@ std::vector<OpRow> known_ops(const Timeline& first, const Timeline& second) {
   return ops;
 }
 
+Comparison compare_alike(const Timeline& first, const Timeline& second, double tolerance) {
+  const bool alike = first.origin.measured == second.origin.measured;
+  Comparison result;
+  result.first_origin = first.origin;
+  result.second_origin = second.origin;
+  result.first_outcome = first.outcome;
+  result.second_outcome = second.outcome;
+  result.first_name = fmt::format("{}{}", alike ? "A " : "", origin_word(first.origin));
+  result.second_name = fmt::format("{}{}", alike ? "B " : "", origin_word(second.origin));
+  result.tolerance = tolerance;
+  result.regions = compare_regions(first, second, tolerance);
+  result.operations = compare_operations(first, second);
+  result.overlaps = compare_overlaps(first, second);
+  result.memory = compare_memory(first, second);
+  result.ops = known_ops(first, second);
+  set_titles(result.regions, result.ops);
+  result.not_joined_first = count_not_joined(first);
+  result.not_joined_second = count_not_joined(second);
+  return result;
+}
+
 }  // namespace
 
 std::string to_string(Judgement judgement) {
@@ -101,29 +122,20 @@ bool Comparison::within() const {
          });
 }
 
+bool Comparison::is_captured() const { return std::ranges::any_of(ops, &OpRow::captured); }
+
 Comparison compare(const Timeline& first, const Timeline& second, double tolerance) {
   refuse_different_programs(first.origin, second.origin);
-  if (first.ops.size() != second.ops.size()) {
+  if (program_ops(first) != program_ops(second)) {
     throw UsageError{fmt::format("{}: two timelines of one program hash list {} and {} operations",
-                                 first.origin.scenario, first.ops.size(), second.ops.size())};
+                                 first.origin.scenario, program_ops(first), program_ops(second))};
   }
-  const bool alike = first.origin.measured == second.origin.measured;
-  Comparison result;
-  result.first_origin = first.origin;
-  result.second_origin = second.origin;
-  result.first_outcome = first.outcome;
-  result.second_outcome = second.outcome;
-  result.first_name = fmt::format("{}{}", alike ? "A " : "", origin_word(first.origin));
-  result.second_name = fmt::format("{}{}", alike ? "B " : "", origin_word(second.origin));
-  result.tolerance = tolerance;
-  result.regions = compare_regions(first, second, tolerance);
-  result.operations = compare_operations(first, second);
-  result.overlaps = compare_overlaps(first, second);
-  result.ops = known_ops(first, second);
-  set_titles(result.regions, result.ops);
-  result.not_joined_first = count_not_joined(first);
-  result.not_joined_second = count_not_joined(second);
-  return result;
+  if (program_ops(first) == first.ops.size() && program_ops(second) == second.ops.size()) {
+    return compare_alike(first, second, tolerance);
+  }
+  Timeline a = first, b = second;
+  join_captured(a, b);
+  return compare_alike(a, b, tolerance);
 }
 
 }  // namespace foretrace

@@ -85,6 +85,13 @@ struct OverlapRow {
   bool differs = false;
 };
 
+/// The most memory that the framework's allocator held on a device; bytes.
+struct MemoryRow {
+  std::uint32_t process{}, device{};
+  std::optional<std::int64_t> first, second;
+  std::optional<double> error;
+};
+
 struct Comparison {
   Origin first_origin, second_origin;
   Outcome first_outcome, second_outcome;
@@ -93,9 +100,12 @@ struct Comparison {
   std::vector<RegionRow> regions;
   std::vector<OperationRow> operations;
   std::vector<OverlapRow> overlaps;                     ///< the largest difference in time first
+  std::vector<MemoryRow> memory;                        ///< of devices of which either side says it
   std::vector<OpRow> ops;                               ///< by OpId: of the side that says more
   std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
 
+  /// A side is a framework's own run of the step: its kernels are none of the program's.
+  bool is_captured() const;
   /// A prediction held against a measurement: only then a region is a fit or a prediction.
   bool judges_a_model() const { return !first_origin.measured && second_origin.measured; }
   /// A measured side's operations are of the traced repetition.
@@ -122,7 +132,13 @@ std::vector<RegionRow> compare_regions(const Timeline& first, const Timeline& se
                                        double tolerance);
 /// Sizes and titles, of the regions whose operations tell them.
 void set_titles(std::vector<RegionRow>& regions, const std::vector<OpRow>& ops);
+/// Of two sides of which one captured what ran, those that both have.
 std::vector<OverlapRow> compare_overlaps(const Timeline& first, const Timeline& second);
 std::vector<OperationRow> compare_operations(const Timeline& first, const Timeline& second);
+/// Peaks where they are known, else the largest sum of what was followed.
+std::vector<MemoryRow> compare_memory(const Timeline& first, const Timeline& second);
+
+/// Gives both the same operations: what either captured, joined by kind and name.
+void join_captured(Timeline& first, Timeline& second);
 
 }  // namespace foretrace

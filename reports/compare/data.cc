@@ -135,6 +135,7 @@ nlohmann::ordered_json to_json(const Comparison& c) {
             {"ended_alike", c.ended_alike()},
             {"operations", Json::array()},
             {"overlaps", Json::array()},
+            {"memory", Json::array()},
             {"spans_not_joined", {{"first", c.not_joined_first}, {"second", c.not_joined_second}}}};
   for (const RegionRow& row : c.regions)
     json["regions"].push_back(region_json(row, c.standing(row)));
@@ -148,6 +149,13 @@ nlohmann::ordered_json to_json(const Comparison& c) {
                                 {"first_share", row.first_share},
                                 {"second_share", row.second_share},
                                 {"differs", row.differs}});
+  }
+  for (const MemoryRow& row : c.memory) {
+    Json one{{"process", row.process}, {"device", row.device}};
+    if (row.first) one["first_bytes"] = *row.first;
+    if (row.second) one["second_bytes"] = *row.second;
+    put(one, "error", row.error);
+    json["memory"].push_back(std::move(one));
   }
   return json;
 }

@@ -75,9 +75,21 @@ std::vector<OverlapRow> compare_overlaps(const Timeline& first, const Timeline& 
   const DeviceTime b = device_time(second);
   const bool both_have = !a.of_op.empty() && !b.of_op.empty();
   if (!both_have) return {};
+  // What a framework did in the program's stead has other operations: of them, those of both sides.
+  const bool is_captured = std::ranges::any_of(first.ops, &OpRow::captured);
+  const auto counts = [&](const OpPair& ops) {
+    const auto is_on_both = [&](std::uint32_t op) {
+      return a.of_op.contains(op) && b.of_op.contains(op);
+    };
+    return !is_captured || (is_on_both(ops.first) && is_on_both(ops.second));
+  };
   std::map<OpPair, std::pair<double, double>> pairs;
-  for (const auto& [ops, ns] : a.beside) pairs[ops].first = ns;
-  for (const auto& [ops, ns] : b.beside) pairs[ops].second = ns;
+  for (const auto& [ops, ns] : a.beside) {
+    if (counts(ops)) pairs[ops].first = ns;
+  }
+  for (const auto& [ops, ns] : b.beside) {
+    if (counts(ops)) pairs[ops].second = ns;
+  }
   std::vector<OverlapRow> rows;
   for (const auto& [ops, ns] : pairs) {
     OverlapRow row{.a = ops.first,

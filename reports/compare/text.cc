@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "reports/compare/accuracy.h"
@@ -67,6 +68,7 @@ std::string operations_text(const Comparison& comparison) {
   table.column("achieved", Right);
   table.column("notes", Left);
   for (const OperationRow& row : comparison.operations) {
+    if (comparison.is_captured() && row.matched == 0) continue;
     table.row({row.label.empty() ? row.kind : row.kind + " " + row.label,
                fmt::format("{}", row.line), part_words(row, comparison),
                row.size_bytes == 0 ? "-" : format_size(row.size_bytes), format_count(row.matched),
@@ -76,6 +78,40 @@ std::string operations_text(const Comparison& comparison) {
                achieved_words(row, comparison), note_words(row, comparison)});
   }
   return table.markdown();
+}
+
+/// Of a framework's own run few operations have a partner, or none.
+std::string operations_section(const Comparison& c) {
+  std::string text = fmt::format(
+      "\nOperations: median durations in the traced repetition, which lengthens host calls;\nbegin "
+      "= {} - {}, from the run's "
+      "begin; achieved = by the device\n\n",
+      c.first_name, c.second_name);
+  if (!c.is_captured()) return text + operations_text(c);
+  const auto has_partner = [](const OperationRow& row) { return row.matched != 0; };
+  const auto joined = std::ranges::count_if(c.operations, has_partner);
+  return fmt::format(
+      "{}\n{} operations are on one side only: a framework ran the step by its own calls; 'report' "
+      "draws both.\n",
+      joined == 0 ? "" : text + operations_text(c), c.operations.size() - joined);
+}
+
+std::string memory_text(const Comparison& c) {
+  if (c.memory.empty()) return {};
+  TextTable table;
+  table.column("process", Right);
+  table.column("device", Right);
+  table.column(c.first_name, Right);
+  table.column(c.second_name, Right);
+  table.column("error", Right);
+  for (const MemoryRow& row : c.memory) {
+    table.row({fmt::format("{}", row.process), fmt::format("{}", row.device),
+               memory_words(row.first), memory_words(row.second),
+               format_or_dash(row.error, format_signed_percent)});
+  }
+  return fmt::format(
+      "\nPeak memory of the framework's allocator, without what it keeps for later\n\n{}",
+      table.markdown());
 }
 
 /// Those that differ, and as many more as make a first look.
@@ -119,7 +155,8 @@ std::string verdict(const Comparison& comparison) {
   std::string text = fmt::format("{} of {} regions outside {}", outside, comparison.regions.size(),
                                  format_percent(comparison.tolerance));
   if (missing != 0) text += fmt::format("; {} on one side only", missing);
-  if (const auto count = comparison.unmatched_device_spans(); count != 0) {
+  if (const auto count = comparison.unmatched_device_spans();
+      count != 0 && !comparison.is_captured()) {
     text += fmt::format("; {} device spans without a partner", format_count(count));
   }
   if (const auto count = comparison.overlaps_that_differ(); count != 0) {
@@ -164,11 +201,7 @@ std::string compare_text(const Comparison& c) {
       "moves the prediction;\nwithin noise = by less than 1.5 us, or than "
       "half the spread\n\n{}",
       error_words(c), regions.markdown());
-  text += fmt::format(
-      "\nOperations: median durations in the traced repetition, which lengthens host calls;\nbegin "
-      "= {} - {}, from the run's "
-      "begin; achieved = by the device\n\n{}",
-      c.first_name, c.second_name, operations_text(c));
+  text += memory_text(c) + operations_section(c);
   return text + overlaps_text(c) + "\n" + verdict(c);
 }
 

@@ -128,6 +128,11 @@ std::string unmatched_words(const OperationRow& row, const Comparison& compariso
   return words;
 }
 
+std::string memory_words(const std::optional<std::int64_t>& bytes) {
+  constexpr double kGigabyte = 1e9;
+  return bytes ? fmt::format("{:.3f} GB", static_cast<double>(*bytes) / kGigabyte) : "-";
+}
+
 std::string begin_words(const OperationRow& row) {
   return format_or_dash(row.begin_offset_ns, [](double ns) {
     return fmt::format("{}{}", ns < 0 ? "" : "+", format_time(ns));

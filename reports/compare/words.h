@@ -24,6 +24,7 @@ std::string unmatched_words(const OperationRow& row, const Comparison& compariso
 /// What a reader must know of the row: spans without a partner, calls under tracing.
 std::string note_words(const OperationRow& row, const Comparison& comparison);
 std::string overlap_words(const OverlapRow& row, const Comparison& comparison);  ///< "a beside b"
+std::string memory_words(const std::optional<std::int64_t>& bytes);              ///< "4.21 GB"
 std::string begin_words(const OperationRow& row);                                ///< "+4.000 us"
 std::string error_words(const Comparison& comparison);  ///< "error = (predicted - ...) / ..."
 

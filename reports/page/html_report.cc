@@ -41,6 +41,18 @@ constexpr std::array<Detail, 5> kManyRuns{
 
 constexpr std::size_t kShortVersion = 20;
 
+/// Of the device that holds most; empty where no side says it.
+std::string peak_words(const ReportRun& run) {
+  const Comparison& c = run.comparison;
+  const auto most = std::ranges::max_element(c.memory, {}, [](const MemoryRow& row) {
+    return std::max(row.first.value_or(0), row.second.value_or(0));
+  });
+  if (most == c.memory.end()) return {};
+  if (run.sides.size() == 1) return memory_words(most->first);
+  return fmt::format("{} {}, {} {}", c.first_name, memory_words(most->first), c.second_name,
+                     memory_words(most->second));
+}
+
 MustacheData facts_of(const ReportRun& run) {
   const Comparison& c = run.comparison;
   MustacheData facts{MustacheData::type::list};
@@ -83,6 +95,7 @@ MustacheData facts_of(const ReportRun& run) {
   const auto bound =
       std::max(c.first_origin.clock_error_bound_ns, c.second_origin.clock_error_bound_ns);
   if (bound != 0) add("clocks agree to", format_time(static_cast<double>(bound)));
+  add("peak memory", peak_words(run));
   add("program", c.first_origin.program_hash.substr(0, 16));
   return facts;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ranges>
 
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
@@ -31,9 +32,10 @@ Origin origin_of(const Program& program) {
 }
 
 bool has_ops_of(const Timeline& timeline, const std::vector<OpRow>& rows) {
-  return std::ranges::equal(timeline.ops, rows, [](const OpRow& a, const OpRow& b) {
-    return a.kind == b.kind && a.loops == b.loops;
-  });
+  const auto own = [](const OpRow& op) { return !op.captured; };
+  return std::ranges::equal(
+      std::views::filter(timeline.ops, own), std::views::filter(rows, own),
+      [](const OpRow& a, const OpRow& b) { return a.kind == b.kind && a.loops == b.loops; });
 }
 
 }  // namespace foretrace

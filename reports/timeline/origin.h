@@ -21,6 +21,7 @@ Origin origin_of(const Program& program);
 std::vector<OpRow> op_rows(const Program& program);
 
 /// Whether `timeline` is of these operations in these loops: its hash alone may say so wrongly.
+/// Captured ones count on neither side.
 bool has_ops_of(const Timeline& timeline, const std::vector<OpRow>& rows);
 
 }  // namespace foretrace

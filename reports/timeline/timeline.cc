@@ -7,6 +7,11 @@
 
 namespace foretrace {
 
+std::size_t program_ops(const Timeline& timeline) {
+  const auto first = std::ranges::find_if(timeline.ops, &OpRow::captured);
+  return static_cast<std::size_t>(first - timeline.ops.begin());
+}
+
 std::uint32_t intern(Timeline& timeline, const SpanDetail& detail) {
   auto& all = timeline.details;
   const auto index = static_cast<std::size_t>(std::ranges::find(all, detail) - all.begin());

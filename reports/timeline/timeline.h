@@ -83,6 +83,9 @@ struct OpRow {
   std::vector<std::uint64_t> shape = {};  ///< of a product: m, n, k, of several also how many
   std::uint32_t ranks = 0;                ///< of a collective: of its communicator
   std::uint32_t inside = 0;               ///< of a region: so many of the next OpIds are inside it
+  /// Measured: none of the program's, but what a framework did in its stead, by name. Behind all of
+  /// the program's.
+  bool captured = false;
 };
 
 /// A measured interval of one process's host thread; or, with an event_elapsed_time for its
@@ -154,6 +157,16 @@ struct MemorySample {
   friend bool operator==(const MemorySample&, const MemorySample&) = default;
 };
 
+/// Measured: the most that the allocator held at a time, over the untraced repetitions of the last
+/// start; bytes.
+struct MemoryPeak {
+  std::uint32_t process{};
+  std::uint32_t device{};  ///< of the process
+  std::int64_t allocated{};
+  std::int64_t reserved{};
+  friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
+};
+
 struct Timeline {
   Origin origin;
   Outcome outcome;
@@ -163,12 +176,16 @@ struct Timeline {
   std::vector<SpanDetail> details{SpanDetail{}};
   std::vector<Flow> flows;
   std::vector<RegionSamples> regions;
-  std::vector<MemorySample> memory{};  ///< where it is known; ascending in time for each device
+  std::vector<MemorySample> memory{};      ///< where it is known; ascending in time for each device
+  std::vector<MemoryPeak> memory_peaks{};  ///< where they are known
 };
 
 /// What an event_elapsed_time returned in this call: the median over repetitions. None for every
 /// other span, and where its value is no result.
 std::optional<std::int64_t> elapsed_ns(const Timeline& timeline, const Span& call);
+
+/// How many of its operations are the program's: those that were captured come behind them.
+std::size_t program_ops(const Timeline& timeline);
 
 /// The index of `detail` in `timeline.details`, added when it is new.
 std::uint32_t intern(Timeline& timeline, const SpanDetail& detail);

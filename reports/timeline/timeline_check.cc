@@ -143,6 +143,9 @@ Wrong what_is_wrong(const Timeline& t) {
       return fmt::format("op {} has {}", i, *wrong);
     }
   }
+  for (std::size_t i = program_ops(t); i < t.ops.size(); ++i) {
+    if (!t.ops[i].captured) return fmt::format("op {} is behind a captured one and is none", i);
+  }
   for (const Lane& lane : t.lanes) {
     if (auto wrong = wrong_lane(lane)) return wrong;
   }

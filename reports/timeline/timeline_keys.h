@@ -22,6 +22,8 @@ inline constexpr std::array<std::string_view, 7> kSpanColumns{
     "op", "instance", "lane", "begin_ns", "end_ns", "part", "detail"};
 inline constexpr std::array<std::string_view, 5> kMemoryColumns{"process", "device", "at_ns",
                                                                 "allocated", "reserved"};
+inline constexpr std::array<std::string_view, 4> kMemoryPeakColumns{"process", "device",
+                                                                    "allocated", "reserved"};
 inline constexpr std::array<std::string_view, 3> kFlowColumns{"from_span", "to_span", "kind"};
 
 }  // namespace foretrace::keys

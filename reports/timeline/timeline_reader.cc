@@ -160,7 +160,8 @@ OpRow read_op(const Json& row) {
                .sizes = whole_numbers<std::uint64_t>(row, "sizes"),
                .shape = whole_numbers<std::uint64_t>(row, "shape"),
                .ranks = whole_or<std::uint32_t>(row, "ranks", 0),
-               .inside = whole_or<std::uint32_t>(row, "inside", 0)};
+               .inside = whole_or<std::uint32_t>(row, "inside", 0),
+               .captured = row.contains("captured") && get<bool>(row, "captured", "true or false")};
 }
 
 Lane read_lane(const Json& row) {
@@ -200,17 +201,29 @@ RegionSamples read_region(const Json& row) {
   return region;
 }
 
-MemorySample read_memory(const Json& row) {
-  constexpr std::size_t kColumns = keys::kMemoryColumns.size();
-  if (!row.is_array() || row.size() != kColumns) {
+/// A row of numbers: `number(T{}, i)` is the one of column i.
+template <std::size_t N>
+auto numbers_of(const Json& row, const char* table,
+                const std::array<std::string_view, N>& columns) {
+  if (!row.is_array() || row.size() != N) {
     throw Unreadable{
-        fmt::format("a row of 'memory' has {} values for {} columns", row.size(), kColumns)};
+        fmt::format("a row of '{}' has {} values for {} columns", table, row.size(), N)};
   }
-  const auto number = [&]<class Integer>(Integer, std::size_t column) {
-    return whole<Integer>(row[column], keys::kMemoryColumns[column].data());
+  return [&row, &columns]<class Integer>(Integer, std::size_t column) {
+    return whole<Integer>(row[column], columns[column].data());
   };
+}
+
+MemorySample read_memory(const Json& row) {
+  const auto number = numbers_of(row, "memory", keys::kMemoryColumns);
   return {number(std::uint32_t{}, 0), number(std::uint32_t{}, 1), number(std::int64_t{}, 2),
           number(std::int64_t{}, 3), number(std::int64_t{}, 4)};
+}
+
+MemoryPeak read_memory_peak(const Json& row) {
+  const auto number = numbers_of(row, "memory_peaks", keys::kMemoryPeakColumns);
+  return {number(std::uint32_t{}, 0), number(std::uint32_t{}, 1), number(std::int64_t{}, 2),
+          number(std::int64_t{}, 3)};
 }
 
 template <class T>
@@ -241,11 +254,17 @@ void read_tables(const Json& document, Timeline& timeline) {
   timeline.lanes = read_all(document, "lanes", read_lane);
   timeline.details = read_all(document, "details", read_detail);
   timeline.regions = read_all(document, "regions", read_region);
-  if (!document.contains("memory")) return;
-  if (child(document, "memory_columns") != Json(keys::kMemoryColumns)) {
-    throw Unreadable{"'memory_columns' are not process, device, at_ns, allocated, reserved"};
+  if (document.contains("memory")) {
+    if (child(document, "memory_columns") != Json(keys::kMemoryColumns)) {
+      throw Unreadable{"'memory_columns' are not process, device, at_ns, allocated, reserved"};
+    }
+    timeline.memory = read_all(document, "memory", read_memory);
   }
-  timeline.memory = read_all(document, "memory", read_memory);
+  if (!document.contains("memory_peaks")) return;
+  if (child(document, "memory_peak_columns") != Json(keys::kMemoryPeakColumns)) {
+    throw Unreadable{"'memory_peak_columns' are not process, device, allocated, reserved"};
+  }
+  timeline.memory_peaks = read_all(document, "memory_peaks", read_memory_peak);
 }
 
 void check_kind(const Json& document) {

@@ -203,6 +203,7 @@ OrderedJson op_row_json(const OpRow& op, std::size_t id) {
   if (!op.shape.empty()) row["shape"] = op.shape;
   if (op.ranks != 0) row["ranks"] = op.ranks;
   if (op.inside != 0) row["inside"] = op.inside;
+  if (op.captured) row["captured"] = true;
   return row;
 }
 
@@ -221,6 +222,14 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
       fmt::format_to(std::back_inserter(text), FMT_COMPILE("[{},{},{},{},{}]"), m.process, m.device,
                      m.at_ns, m.allocated, m.reserved);
     });
+  }
+  if (!timeline.memory_peaks.empty()) {
+    document.value("memory_peak_columns", keys::kMemoryPeakColumns);
+    document.rows("memory_peaks", timeline.memory_peaks,
+                  [](std::string& text, const MemoryPeak& m) {
+                    fmt::format_to(std::back_inserter(text), FMT_COMPILE("[{},{},{},{}]"),
+                                   m.process, m.device, m.allocated, m.reserved);
+                  });
   }
   write_spans(document, timeline);
   document.end();

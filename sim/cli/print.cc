@@ -7,6 +7,7 @@
 #include <string>
 
 #include "reports/export/program_writer.h"
+#include "reports/export/training_step_writer.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/text_file.h"
@@ -37,14 +38,20 @@ void add_print_command(CLI::App& app, int& exit_code) {
   command.add_option("file", options->file, "Scenario file")->required();
   command
       .add_option("--format", options->format,
-                  "text (a scenario) or json (the program: what hw/pytorch/measure.py runs)")
+                  "text (a scenario) or json (the program: what hw/pytorch/measure.py runs; of a "
+                  "training step also what it "
+                  "says: what hw/pytorch/train.py runs)")
       ->check(CLI::IsMember({"text", "json"}));
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] {
     exit_code = kDone;
     if (options->format == "json") {
-      const auto program = load_scenario(options->file, options->parameters);
-      print_out("{}\n", program_json(program).dump(-1, ' ', false, kReplace));
+      auto json = program_json(load_scenario(options->file, options->parameters));
+      const std::string text = read_text_file(options->file);
+      if (const auto training = read_training(text, options->file, options->parameters)) {
+        json["training_step"] = training_step_json(training->step);
+      }
+      print_out("{}\n", json.dump(-1, ' ', false, kReplace));
       return;
     }
     const std::string text = read_text_file(options->file);

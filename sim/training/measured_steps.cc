@@ -39,6 +39,9 @@ training::Architecture model_of(const MeasuredJson& c) {
   model.vocab = whole(c, "vocab");
   model.tied = c.at("tied");
   model.positions = gpt ? whole(c, "sequence") : 0;
+  if (gpt && c.contains("positions")) {
+    model.positions = std::max(model.positions, whole(c, "positions", 0));
+  }
   model.gated = model.rms_norm = !gpt;
   model.biases = model.joined_qkv = gpt;
   return model;

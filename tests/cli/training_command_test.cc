@@ -49,6 +49,26 @@ TEST(TrainingCommands, FewPassesTakeAsLongAsAll) {
   EXPECT_THAT(refused.err, HasSubstr("no 'training_step'"));
 }
 
+TEST(TrainingCommands, PrintWritesWhatAStepSaysBesideItsProgram) {
+  const Scratch scratch;
+  scratch.write("step.yaml", kStep + "  recompute: full\n  ddp: {bucket: 8MiB}\n");
+  const auto json =
+      nlohmann::json::parse(scratch.run("foretrace print step.yaml --format json").out);
+  const auto& step = json.at("training_step");
+  EXPECT_EQ(step.at("model").at("kv_heads"), 4) << "a default, filled in";
+  EXPECT_EQ(step.at("data"), 2);
+  EXPECT_EQ(step.at("passes"), 40);
+  EXPECT_EQ(step.at("steps"), 1);
+  EXPECT_EQ(step.at("sharding"), "ddp");
+  EXPECT_EQ(step.at("recompute"), "full");
+  EXPECT_EQ(step.at("parameters"), "bfloat16");
+  EXPECT_EQ(step.at("bucket_bytes"), 8 << 20);
+  const auto other = nlohmann::json::parse(
+      scratch.run("foretrace print scenarios/examples/prefetch_two_streams.yaml --format json")
+          .out);
+  EXPECT_FALSE(other.contains("training_step"));
+}
+
 TEST(TrainingCommands, PlanSharesExpertsWhereItIsAskedTo) {
   const Scratch scratch;
   scratch.write("config.json", R"({"model_type": "mixtral", "num_hidden_layers": 2,

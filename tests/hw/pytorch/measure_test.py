@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "hw" / "pytorch"))
 import meeting  # noqa: E402
 import result  # noqa: E402
 import spans  # noqa: E402
-from program import Program, ProgramError, compiled, read_program  # noqa: E402
+from program import ProgramError, compiled, read_program  # noqa: E402
 
 FORETRACE = os.environ.get("FORETRACE")
 SCENARIO = """# A loop over two streams.

@@ -13,9 +13,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch"))
 
-import configurations  # noqa: E402
+from steps import configurations  # noqa: E402
 import timing  # noqa: E402
 import train  # noqa: E402
+import workers  # noqa: E402
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 ALL = configurations.all_configurations()
@@ -121,20 +122,20 @@ class Results(unittest.TestCase):
     def test_the_slowest_rank_is_the_step(self):
         self.write(0, self.timing(3.0))
         self.write(1, self.timing(4.0))
-        line = train.Parts(self.out).result(self.two, "GPU")
+        line = workers.Parts(self.out).result(self.two, "GPU")
         self.assertEqual((line["verdict"], line["step_time_ms_median"]), ("measured", 4.0))
 
     def test_out_of_memory_on_one_rank_is_the_verdict(self):
         self.write(0, self.timing(3.0))
         self.write(1, {"part": "error", "id": self.two.id, "phase": "timing", "kind": "out_of_memory", "error": "no"})
-        self.assertEqual(train.Parts(self.out).result(self.two, "GPU")["verdict"], "out_of_memory")
+        self.assertEqual(workers.Parts(self.out).result(self.two, "GPU")["verdict"], "out_of_memory")
 
     def test_what_a_dead_process_had_begun_is_found(self):
         self.write(0, {"part": "begin", "id": "a", "phase": "timing"}, {"part": "timing", "id": "a", "timing": {}},
                    {"part": "begin", "id": "b", "phase": "timing"})
         with (self.out / "parts.rank0.jsonl").open("a", encoding="utf-8") as file:
             file.write('{"part": "tim')
-        self.assertEqual(train.Parts(self.out).started("timing"), ["b"])
+        self.assertEqual(workers.Parts(self.out).started("timing"), ["b"])
 
 
 class Restart(unittest.TestCase):
@@ -159,13 +160,13 @@ with open(os.path.join(out, "parts.rank0.jsonl"), "a", encoding="utf-8") as file
             out = pathlib.Path(directory)
             (out / "worker.py").write_text(self.DYING, encoding="utf-8")
             os.environ.update(FATAL=batch[fatal].id, FATAL_PHASE=phase)
-            here, train.HERE = train.HERE, out
+            here, workers.HERE = workers.HERE, out
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    train.run_batch(batch, out, train.time.time() + 60, [])
+                    workers.run_batch(batch, out, workers.time.time() + 60, [])
             finally:
-                train.HERE = here
-            parts = train.Parts(out)
+                workers.HERE = here
+            parts = workers.Parts(out)
         return [[name for name in ("timing", "trace") if parts.has(one.id, name)] for one in batch], \
             [parts.has(one.id, "error") for one in batch]
 

@@ -56,6 +56,10 @@ Timeline full_timeline() {
   region.high_factor = 1.25;
   region.decided_by = {{"copy.h2d_bandwidth", -0.75}, {"copy.h2d_latency", 0.25}};
   region.learned_by = {"copy.h2d_bandwidth"};
+  const auto kernel_row = b.op("library_kernel", 0, "gemm");
+  t.ops[kernel_row].loops = {4};
+  t.ops[kernel_row].captured = true;
+  t.memory_peaks = {{3, 1, 1 << 20, 2 << 20}};
   t.memory = {{3, 1, 40, 512, 2 << 20}, {3, 1, 90, 1 << 20, 2 << 20}};
   return t;
 }
@@ -86,6 +90,15 @@ std::string with(std::string text, const std::string& from, const std::string& t
   return text.replace(at, from.size(), to);
 }
 
+TEST(TimelineJson, RefusesAProgramsOperationBehindACapturedOne) {
+  Timeline timeline = full_timeline();
+  timeline.ops.push_back(timeline.ops.front());
+  EXPECT_THAT(reason_for(text_of(timeline)),
+              testing::HasSubstr("op 4 is behind a captured one and is none"));
+  EXPECT_THAT(reason_for(with(text_of(full_timeline()), "[3,1,1048576,2097152]", "[3,1,1048576]")),
+              testing::HasSubstr("a row of 'memory_peaks' has 3 values for 4 columns"));
+}
+
 TEST(TimelineJson, RoundTripsEveryField) {
   TemporaryDirectory directory;
   const Timeline timeline = full_timeline();
@@ -96,6 +109,9 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.ops[0].label, "h2d \"quoted\"\n");
   EXPECT_EQ(again.ops[0].variant, "h2d pinned");
   EXPECT_EQ(again.ops[0].loops, (std::vector<std::uint64_t>{20, 4}));
+  EXPECT_EQ(program_ops(again), 3U) << "the last one is captured";
+  EXPECT_EQ(again.memory, timeline.memory);
+  EXPECT_EQ(again.memory_peaks, timeline.memory_peaks);
   EXPECT_EQ(again.lanes[1].device, 1U);
   EXPECT_EQ(again.lanes[0].device, kNoDevice);
   EXPECT_EQ(again.spans[0].instance, 78U);
@@ -185,7 +201,7 @@ TEST(TimelineReader, RefusesATimelineWithoutProgramHash) {
 
 TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
   const std::string good = text_of(full_timeline());
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[3,79,1,")), ": a span's op is 3 of 3");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[4,79,1,")), ": a span's op is 4 of 4");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,3,")), ": a span's lane is 3 of 3");
   EXPECT_EQ(reason_for(with(good, "[0,1,3]", "[0,2,3]")), ": a flow goes to span 2 of 2");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")),

@@ -4,7 +4,7 @@ Families `blind1`, `blind2`, `blind4` and `blind8` are for so many GPUs: train.p
 model said of them before is in reports/measured/pytorch_steps/blind-1. Needs no PyTorch.
 """
 
-from configurations import Configuration, _gpt, _llama
+from steps.configurations import Configuration, _gpt, _llama
 
 # SmolLM2 1.7B, TinyLlama 1.1B, Qwen2.5 1.5B; blocks of Llama 2 13B's, Qwen2.5 7B's and Mistral Nemo's width;
 # GPT-2's 1.5B, and blocks of OPT 6.7B's and GPT-3 2.7B's width. Vocabularies as published or Llama 2's.

@@ -4,8 +4,8 @@ Families `second1` and `second2` are for so many GPUs: train.py --family second2
 them before is in reports/measured/pytorch_steps/blind-2. Needs no PyTorch.
 """
 
-from blind import blind_configuration
-from configurations import _gpt, _llama
+from steps.blind import blind_configuration
+from steps.configurations import _gpt, _llama
 
 # OLMo 1B, StableLM 2 1.6B, Qwen3 0.6B, Cerebras-GPT 590M, OPT 1.3B; blocks of Llama 3.2 3B, Llama 2 7B, Yi 6B,
 # Phi-3 mini (heads of 96), Qwen2.5 14B and 32B, GPT-3 13B. Vocabularies as published, rounded up to 64, or

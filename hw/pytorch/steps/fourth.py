@@ -4,8 +4,8 @@ Families `fourth1` and `fourth2` are for so many GPUs: train.py --family fourth2
 them before is in reports/measured/pytorch_steps/blind-4. Needs no PyTorch.
 """
 
-from blind import blind_configuration
-from configurations import _gpt, _llama
+from steps.blind import blind_configuration
+from steps.configurations import _gpt, _llama
 
 # Blocks of Llama 3.1 405B, Qwen2 72B, Yi 34B, Gemma 2 27B, Phi 4, OLMo 2 7B, Qwen3 1.7B, Falcon 40B (as a Llama: 128 heads
 # of 64), GPT-3 175B and BLOOM 176B. Llama 2's vocabulary or GPT-2's; norms and activations are those of model.py.

@@ -45,6 +45,7 @@ class Configuration:
     fresh: bool = False  # apart from the others, with its family: fills the memory, or is compiled
     only_on: str = ""  # measured only on GPUs whose name has this
     processes: int = 2  # where it is parallel
+    positions: int = 0  # learned ones, style gpt; 0: as many as the sequence has
     blind: int = 0  # predicted and committed before it was measured: the round; it judges only
 
     @property
@@ -53,8 +54,8 @@ class Configuration:
 
     @property
     def mark(self):
-        """`judge` or `fit`: depends on the id alone, so that new configurations move no old one."""
-        return "judge" if self.blind or hashlib.sha256(f"train.5:{self.id}".encode()).digest()[0] % 2 else "fit"
+        """`judge` or `fit`: depends on the id alone, so that new configurations move no old one. A user's scenario judges."""
+        return "judge" if self.blind or self.family == "scenario" or hashlib.sha256(f"train.5:{self.id}".encode()).digest()[0] % 2 else "fit"
 
     @property
     def parameters(self):
@@ -64,7 +65,7 @@ class Configuration:
         block = attention + gated * self.hidden * self.ffn
         embeddings = self.vocab * self.hidden * (1 if self.tied else 2)
         if self.style == "gpt":
-            embeddings += self.sequence * self.hidden
+            embeddings += (self.positions or self.sequence) * self.hidden
             block += 4 * self.hidden + 3 * self.hidden + self.hidden + self.ffn + self.hidden  # norms, biases
             return self.layers * block + embeddings + 2 * self.hidden
         return self.layers * (block + 2 * self.hidden) + embeddings + self.hidden
@@ -205,10 +206,10 @@ def _two_gpus():
 
 def all_configurations():
     """Every configuration, the most valuable first within one and two GPUs."""
-    from blind import blind_configurations
-    from fourth import fourth_configurations
-    from second import second_configurations
-    from third import third_configurations
+    from steps.blind import blind_configurations
+    from steps.fourth import fourth_configurations
+    from steps.second import second_configurations
+    from steps.third import third_configurations
 
     return [*_two_gpus(), *_one_gpu(), *_memory(), *_compiled(), *blind_configurations(), *second_configurations(),
             *third_configurations(), *fourth_configurations()]
@@ -218,4 +219,4 @@ def shrunk(c):
     """The same code paths at a size that a CPU runs: a trial of the program, not a measurement."""
     heads = 4
     return dataclasses.replace(c, layers=2, hidden=64, heads=heads, kv_heads=max(2, c.kv_heads * heads // c.heads),
-                               head_dim=16, ffn=128, vocab=512, sequence=32, micro_batch=min(c.micro_batch, 2))
+                               head_dim=16, ffn=128, vocab=512, sequence=32, positions=0, micro_batch=min(c.micro_batch, 2))

@@ -4,8 +4,8 @@ Families `third1` and `third2` are for so many GPUs: train.py --family third2. W
 them before is in reports/measured/pytorch_steps/blind-3. Needs no PyTorch.
 """
 
-from blind import blind_configuration
-from configurations import _gpt, _llama
+from steps.blind import blind_configuration
+from steps.configurations import _gpt, _llama
 
 # SmolLM2 360M, Qwen2.5 3B, Granite 3 2B, InternLM2 1.8B, DeepSeek Coder 1.3B, MiniCPM 1B; blocks of Gemma 2B and Gemma 2
 # 9B (heads of 256), Mistral Large, Falcon 3 10B, Mistral Small 24B, Command R; BLOOM 560M, Phi-2 (heads of 80), Pythia
