@@ -146,8 +146,8 @@ TEST(ProductTime, IsBoundByMemoryWhenThatTakesLonger) {
 }
 
 TEST(ProductTime, IsLongerForOperandsThatWereWrittenLast) {
-  // 3 us more. A block for each tile: 3 / (1 + (t / 40)^4), so half of it for one of 40 us, and
-  // none with 64 rows or fewer.
+  // 3 us more, and none with 192 rows or fewer. A block for each tile: 3 / (1 + (t / 40)^4), so
+  // half of it for one of 40 us.
   Speeds speeds = four_sms();
   speeds.fresh = 3e-6;
   const auto more = [&](std::int64_t m, std::int64_t k, std::int64_t resident) {
@@ -162,7 +162,8 @@ TEST(ProductTime, IsLongerForOperandsThatWereWrittenLast) {
   // 2 * 128 * 128 * (1188.7 + 32) flop at 1 Tflop/s are 40 us.
   EXPECT_NEAR(more(256, 1189, 1), 1.5, 0.01);
   EXPECT_NEAR(more(256, 32, 1), 3, 0.01);
-  EXPECT_EQ(more(64, 640, 1), 0);
+  EXPECT_EQ(more(192, 640, 1), 0);
+  EXPECT_EQ(more(192, 640, 0), 0);
 }
 
 TEST(ProductTime, FollowsTheClockWhereSmsDecide) {
