@@ -103,6 +103,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   const products::Speeds speeds = read_speeds(read, family);
   const std::vector<products::Choice> choices = likely_choices(shape, speeds);
   shape.cached = product.cached_eighths / 8.0;  // the library does not know
+  shape.fresh = product.fresh;
   const auto at = [&](double clock) { return mean_time(shape, choices, speeds, clock, false); };
   const double rested = at(1);
   const products::Times times = time_of(shape, choices.front().plan, speeds);

@@ -96,7 +96,7 @@ namespace {
 Pass driven_out_in_turn(Reading& read, const Pass& pass, double room, double at_once) {
   const double size = read.value(Param::L2Size);
   const double in_turn = size * std::pow(pass.distance * room / size, 4);
-  return {pass.bytes, std::max(pass.distance * at_once, in_turn), pass.reread};
+  return {pass.bytes, std::max(pass.distance * at_once, in_turn), pass.reread, pass.fresh};
 }
 
 }  // namespace
@@ -120,6 +120,8 @@ int cached_eighths(Reading& read, std::span<const Pass> passes) {
   }
   return bytes > 0 ? static_cast<int>(std::lround(8 * (1 - missing / bytes))) : 8;
 }
+
+bool any_fresh(std::span<const Pass> passes) { return std::ranges::any_of(passes, &Pass::fresh); }
 
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   using enum Param;

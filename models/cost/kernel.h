@@ -61,6 +61,7 @@ struct Product {
   /// How much of the operands the level-2 cache still has, at most, by the memory that went through
   /// it since: in eighths.
   int cached_eighths = 8;
+  bool fresh = false;  ///< an operand was written since it was last read
   friend auto operator<=>(const Product&, const Product&) = default;
 };
 
@@ -75,6 +76,7 @@ struct Pass {
   double bytes = 0;
   double distance = 0;
   bool reread = false;  ///< kernels have only read the array since it was written
+  bool fresh = false;   ///< the last of them wrote it
 };
 
 /// What of the array the level-2 cache does not hold any more.
@@ -82,6 +84,9 @@ double missing_bytes(Reading& read, const Pass& pass);
 
 /// How much of what these passes read the level-2 cache has, in eighths (Product).
 int cached_eighths(Reading& read, std::span<const Pass> passes);
+
+/// Whether one of these arrays was written last, not read.
+bool any_fresh(std::span<const Pass> passes);
 
 /// Goes through these arrays: reads all but the last, which it writes.
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);

@@ -38,7 +38,7 @@ std::vector<LastUse> Level2::use(std::span<const UsedMemory> memory) {
     }
     for (std::size_t i = 0; i < memory.size(); ++i) {
       if (!memory[i].same_place(place) || memory[i].bytes > place.bytes) continue;
-      last[i] = {since + own_bytes, !place.written};
+      last[i] = {since + own_bytes, !place.written, place.written};
     }
   }
   std::erase_if(recent_, [&](const UsedMemory& place) { return has_place(own, place); });

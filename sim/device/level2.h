@@ -30,6 +30,7 @@ struct UsedMemory {
 struct LastUse {
   double distance = 0;     ///< bytes of different memory since it began, the new kernel's included
   bool only_read = false;  ///< by it and, since the array was written last, by those before
+  bool wrote = false;      ///< it is known, and wrote the array
 };
 
 class Level2 {

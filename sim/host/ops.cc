@@ -74,7 +74,7 @@ std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
   const std::vector<LastUse> last = level2->use(memory);
   std::vector<cost::Pass> passes;
   for (std::size_t i = 0; i < memory.size(); ++i) {
-    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read});
+    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read, last[i].wrote});
   }
   return passes;
 }
@@ -129,8 +129,9 @@ void HostThread::run(const Gemm& op) {
                                matrix(op.c, product.m, product.n).write()};
   const auto passes = go_through(stream(op.stream).declared().device, memory);
   Reading in_cache{machine_};
-  product.cached_eighths = cost::cached_eighths(
-      in_cache, std::span{passes}.first(std::min<std::size_t>(2, passes.size())));
+  const auto operands = std::span{passes}.first(std::min<std::size_t>(2, passes.size()));
+  product.cached_eighths = cost::cached_eighths(in_cache, operands);
+  product.fresh = cost::any_fresh(operands);
   cost::Call call = begin_call(Param::HostLaunchGemm);
   call.kernels = world_.costs().of(product).kernels;
   launch(op.stream, call, [&] { return kernel_work_of(product, cost::gemm_cost); });

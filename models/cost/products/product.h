@@ -22,6 +22,7 @@ struct Shape {
   std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
   bool brain = false;              ///< bfloat16, where it has kernels of its own
   double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
+  bool fresh = false;              ///< an operand was written since it was last read
 };
 
 /// The kernels that a shape can get. What decides is how the rows of a, b and c are aligned: the

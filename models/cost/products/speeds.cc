@@ -40,6 +40,15 @@ FamilyParams params_of(Family family) {
   return {ProductsF64Rate, ProductsF64Operands, ProductsF64Results, ProductsF64Peak};
 }
 
+/// What operands that were written last cost. Float32's kernels show none of it.
+double fresh_of(Reading& read, Family family) {
+  const bool older =
+      family == Family::HalfPairs || family == Family::HalfOdd || family == Family::BrainOdd;
+  if (!older && family != Family::Half) return 0;
+  const Param param = older ? ProductsOlderFresh : ProductsHalfFresh;
+  return read.has(param) ? read.seconds(param) : 0;
+}
+
 }  // namespace
 
 /// A transposed a of kernels that load single elements: the eight shapes of
@@ -80,6 +89,7 @@ Speeds read_speeds(Reading& read, Family family) {
       .split_rate = read.rate(params.sum_rate),
       .split_turn = read.has(ProductsSplitTurn) ? read.seconds(ProductsSplitTurn) : 0,
       .peak = read.rate(params.peak),
+      .fresh = fresh_of(read, family),
       .residents = read.has(params.residents) ? read.value(params.residents) : 0};
 }
 

@@ -41,6 +41,19 @@ std::int64_t padded(std::int64_t rows) {
   return parts(rows, group) * group;
 }
 
+/// What was written last lies in one half of the level-2 cache, and the first to read it waits for
+/// the other half. Networks' products of 10 to 40 us in older kernels show all of that, those from
+/// 40 us up hardly any (training of blind rounds 3 to 18), up to 192 rows none (graphs).
+double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double seconds) {
+  constexpr double kLong = 40e-6;
+  constexpr std::int64_t kFew = 192;
+  if (!shape.fresh || std::min(shape.m, shape.n) <= kFew) return 0;
+  if (plan.resident == 0) return speeds.fresh;
+  const double ratio = seconds / kLong;
+  const double squared = ratio * ratio;
+  return speeds.fresh / (1 + squared * squared);
+}
+
 struct Waves {
   std::int64_t count = 0, blocks = 0;
   double tiles =
@@ -124,6 +137,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   times.start = in_graph ? speeds.graph_start : speeds.start;
   times.total = times.start + times.split +
                 overlapped(times.arithmetic + times.operands + times.results, times.memory);
+  const double fresh = fresh_time(shape, plan, speeds, times.total);
+  times.start += fresh;
+  times.total += fresh;
   return times;
 }
 

@@ -46,6 +46,7 @@ struct Speeds {
   double split_rate = 1;        ///< bytes/s of parts that are summed
   double split_turn = 0;        ///< s, for each part that blocks add themselves, in turn
   double peak = 1;              ///< flop/s that the arithmetic units can do
+  double fresh = 0;             ///< s, what operands cost that were written last
   double residents = 0;         ///< an SM with l of R resident blocks does (l/R)^this of its rate
 };
 Speeds read_speeds(Reading& read, Family family);

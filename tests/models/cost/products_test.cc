@@ -145,6 +145,27 @@ TEST(ProductTime, IsBoundByMemoryWhenThatTakesLonger) {
   EXPECT_NEAR(us(times.total), 2359, 1);
 }
 
+TEST(ProductTime, IsLongerForOperandsThatWereWrittenLast) {
+  // 3 us more, and none with 192 rows or fewer. A block for each tile: 3 / (1 + (t / 40)^4), so
+  // half of it for one of 40 us.
+  Speeds speeds = four_sms();
+  speeds.fresh = 3e-6;
+  const auto more = [&](std::int64_t m, std::int64_t k, std::int64_t resident) {
+    const Plan plan{.tile_m = 128, .tile_n = 128, .cooperative = true, .resident = resident};
+    Shape shape{.m = m, .n = 256, .k = k};
+    const double read = time_of(shape, plan, speeds).total;
+    shape.fresh = true;
+    return us(time_of(shape, plan, speeds).total - read);
+  };
+  EXPECT_NEAR(more(256, 640, 0), 3, 1e-9);
+  EXPECT_NEAR(more(256, 6400, 0), 3, 1e-9);
+  // 2 * 128 * 128 * (1188.7 + 32) flop at 1 Tflop/s are 40 us.
+  EXPECT_NEAR(more(256, 1189, 1), 1.5, 0.01);
+  EXPECT_NEAR(more(256, 32, 1), 3, 0.01);
+  EXPECT_EQ(more(192, 640, 1), 0);
+  EXPECT_EQ(more(192, 640, 0), 0);
+}
+
 TEST(ProductTime, FollowsTheClockWhereSmsDecide) {
   Speeds speeds = four_sms();
   speeds.start = 2e-6;

@@ -34,6 +34,17 @@ TEST(Level2, DoesNotFindMoreOfABufferThanWasUsed) {
   EXPECT_EQ(use(cache, {{0, 16, 10}}), std::vector<double>{1000}) << "another part of it";
 }
 
+TEST(Level2, KnowsWhatTheLastUseWrote) {
+  Level2 cache{1000};
+  const auto wrote = [&](const UsedMemory& memory) {
+    return cache.use({&memory, 1}).front().wrote;
+  };
+  EXPECT_FALSE(wrote({0, 0, 10})) << "who knows what was before";
+  EXPECT_FALSE(wrote(UsedMemory{0, 0, 10}.write())) << "it was read";
+  EXPECT_TRUE(wrote({0, 0, 10}));
+  EXPECT_FALSE(wrote({0, 0, 10}));
+}
+
 TEST(Level2, KnowsWhatWasOnlyReadSinceItWasWritten) {
   Level2 cache{1000};
   const UsedMemory read[] = {{0, 0, 10}};
