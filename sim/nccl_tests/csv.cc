@@ -5,7 +5,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
-#include <set>
+#include <utility>
 
 #include "models/nccl/rules/types.h"
 #include "scenarios/text/errors.h"
@@ -171,10 +171,9 @@ class CsvReader {
     try {
       plan.nccl = nccl::text_of(nccl::parse_version(at->text));
     } catch (const UsageError&) {
-      if (noted_.insert(at->text).second) {
-        print_error("note: {}: NCCL '{}': chosen for by the rules of the machine's release\n",
-                    file_, at->text);
-      }
+      if (std::exchange(has_noted_, true)) return;
+      print_error("note: {}, line {}: the rules of NCCL '{}' are not known; the machine's choose\n",
+                  file_, line_, at->text);
     }
   }
 
@@ -221,7 +220,7 @@ class CsvReader {
   std::vector<Cell> cells_;
   std::vector<NcclTestsSample> samples_;
   Diagnostics problems_;
-  std::set<std::string> noted_;  ///< releases of NCCL that are not known
+  bool has_noted_ = false;  ///< a release of NCCL that is not known
 };
 
 }  // namespace
