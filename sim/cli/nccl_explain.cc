@@ -203,7 +203,7 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
       "Buffers of ncclMemAlloc that ncclCommRegister or a CUDA graph registered, not in place");
   command.add_option("--env", options->environment, "A setting, NCCL_PROTO=LL128; repeatable")
       ->allow_extra_args(false);
-  command.add_option("--nccl-version", options->version, "2.27 to 2.30; default: the machine's");
+  command.add_option("--nccl-version", options->version, "2.18.3 to 2.30; default: the machine's");
   command.add_option("--format", options->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();

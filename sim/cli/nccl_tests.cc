@@ -241,6 +241,9 @@ void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
   add("-R,--local_register", plan.local_register,
       "1: ncclCommRegister of both buffers. With -G NCCL registers them itself "
       "(NCCL_GRAPH_REGISTER)");
+  command.add_option("--nccl-version", plan.nccl,
+                     "2.18.3 to 2.30, whose rules choose; default: what a compared file's column "
+                     "nccl says, else the machine's");
   add("-z,--blocking", plan.blocking,
       "1: wait and barrier after each iteration, 2: wait, 3: as 1, the barrier not timed");
 }

@@ -22,7 +22,7 @@ std::string key_of(const NcclTestsPlan& plan) {
   if (!op.has_root) same.root = 0;
   same.warmup = 1;
   same.sizes = {{16, 16}};
-  return nccl_tests_scenario(same, {{same.iterations, same.graph_launches}});
+  return same.nccl + "\n" + nccl_tests_scenario(same, {{same.iterations, same.graph_launches}});
 }
 
 struct Group {

@@ -26,6 +26,7 @@ std::string title(const NcclTestsPlan& plan) {
   if (plan.graph_launches > 0) text += fmt::format(", {} graph launches", plan.graph_launches);
   if (plan.blocking > 0) text += fmt::format(", blocking {}", plan.blocking);
   if (plan.type != "float") text += ", " + plan.type;
+  if (!plan.nccl.empty()) text += ", NCCL " + plan.nccl;
   return text;
 }
 

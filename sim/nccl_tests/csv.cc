@@ -5,8 +5,11 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <utility>
 
+#include "models/nccl/rules/types.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "sim/nccl_tests/log.h"
 
 namespace foretrace {
@@ -145,6 +148,7 @@ class CsvReader {
     if (bytes == nullptr) return error(1, "the row has no size");
     sample.bytes = number<std::uint64_t>(*bytes);
     read_op(sample.plan);
+    read_version(sample.plan);
     read_layout(sample.plan);
     sample.time_us = time(sample);
     samples_.push_back(std::move(sample));
@@ -157,6 +161,19 @@ class CsvReader {
       plan.op = at == nullptr ? *assumed_.op : parse_nccl_tests_op(at->text);
     } catch (const UsageError& refused) {
       error(at->column, refused.what());
+    }
+  }
+
+  /// What is no version, or one whose rules are not known, is taken for the machine's.
+  void read_version(NcclTestsPlan& plan) {
+    const Cell* const at = cell({"nccl", "nccl_version"});
+    if (at == nullptr || !plan.nccl.empty()) return;
+    try {
+      plan.nccl = nccl::text_of(nccl::parse_version(at->text));
+    } catch (const UsageError&) {
+      if (std::exchange(has_noted_, true)) return;
+      print_error("note: {}, line {}: the rules of NCCL '{}' are not known; the machine's choose\n",
+                  file_, line_, at->text);
     }
   }
 
@@ -203,6 +220,7 @@ class CsvReader {
   std::vector<Cell> cells_;
   std::vector<NcclTestsSample> samples_;
   Diagnostics problems_;
+  bool has_noted_ = false;  ///< a release of NCCL that is not known
 };
 
 }  // namespace

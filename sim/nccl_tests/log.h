@@ -35,9 +35,9 @@ Checked<std::vector<NcclTestsSample>> read_nccl_tests_log(std::string_view text,
                                                           const NcclTestsAssumed& assumed);
 
 /// A heading line names the columns: op or collective, bytes or size_bytes, ranks or gpus, and
-/// time_us (where that is empty: algbw_GBps, busbw_GBps). Also read: nodes, processes,
-/// gpus_per_process; without those, `note` with "single process" or "one process"
-/// means that.
+/// time_us (where that is empty: algbw_GBps, busbw_GBps). Also read: nccl (the release whose rules
+/// choose, where a row tells one that is known), nodes, processes, gpus_per_process; without the
+/// last two, `note` with "single process" or "one process" means that.
 Checked<std::vector<NcclTestsSample>> read_nccl_tests_csv(std::string_view text,
                                                           const std::string& file,
                                                           const NcclTestsAssumed& assumed);

@@ -52,7 +52,7 @@ std::string header(const NcclTestsPlan& plan, const NcclTestsRange& range, const
   fmt::format_to(out,
                  "# foretrace {}: predicted for machine {}, NCCL {}; the in-place columns "
                  "repeat the out-of-place ones\n",
-                 FORETRACE_VERSION, machine.name, machine.nccl_version);
+                 FORETRACE_VERSION, machine.name, machine_of(plan, machine).nccl_version);
   fmt::format_to(out, "# Collective test starting: {}_perf\n", info(plan.op).name);
   fmt::format_to(out,
                  "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} "

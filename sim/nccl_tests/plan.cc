@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "models/nccl/rules/rccl.h"
+#include "models/nccl/rules/types.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 
@@ -21,6 +23,15 @@ std::string layout(const NcclTestsPlan& plan) {
 }
 
 }  // namespace
+
+Machine machine_of(const NcclTestsPlan& plan, const Machine& machine) {
+  Machine changed = machine;
+  if (plan.nccl.empty()) return changed;
+  require(!nccl::parse_rccl_version(machine.nccl_version),
+          fmt::format("NCCL {}: machine '{}' has RCCL", plan.nccl, machine.name));
+  changed.nccl_version = nccl::text_of(nccl::parse_version(plan.nccl));
+  return changed;
+}
 
 void check_plan(const NcclTestsPlan& plan, const Machine& machine) {
   require(plan.processes > 0 && plan.threads > 0 && plan.gpus > 0 && plan.nodes > 0,

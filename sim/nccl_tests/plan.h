@@ -28,12 +28,16 @@ struct NcclTestsPlan {
   std::uint32_t blocking = 0;        ///< -z; 1: wait and barrier after each call, 2: wait, 3: as 1,
                                      ///< but the barrier is not timed
   Fidelity fidelity = Fidelity::Flow;
+  std::string nccl;  ///< version whose rules choose; empty: the machine's
   std::map<std::string, std::string> environment;
   std::vector<NcclTestsSize> sizes;
 
   std::uint32_t gpus_per_process() const { return threads * gpus; }
   std::uint32_t ranks() const { return processes * gpus_per_process(); }
 };
+
+/// The machine with the plan's NCCL. Throws UsageError for a version whose rules are not known.
+Machine machine_of(const NcclTestsPlan& plan, const Machine& machine);
 
 /// Throws UsageError when no such run exists on `machine`: more ranks than it has GPUs, one rank, a
 /// root that is no rank, flags that contradict each other.

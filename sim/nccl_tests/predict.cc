@@ -155,7 +155,8 @@ double whole_time(const NcclTestsPlan& plan, const std::vector<NcclTestsLoop>& l
   return time;
 }
 
-std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Machine& machine) {
+std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Machine& base) {
+  const Machine machine = machine_of(plan, base);
   NcclTestsPlan simulated = plan;
   simulated.warmup = 1;  // nothing changes after the first
   const std::vector<NcclTestsLoop> loops = simulated_loops(plan);

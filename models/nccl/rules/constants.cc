@@ -62,6 +62,16 @@ constexpr Constants make_2_28_9() {
           {{{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96.0, 43.8}}},
       .nvls_efficiency = {0, 0, 0.85F, 0.74F},
       .nvls_by_ring_ratio = true,
+      .nvls_gathers_apart = true,
+      .gathers_at_bus_rate = true,
+      .has_nvls_gathers = true,
+      .old_nvls_tree = false,
+      .ring_ll_share = .5,
+      .ring_ll_share_else = .5,
+      .ring_ll128_alone = 0.92,
+      .crosses_once_more = false,
+      .alone_has_tree_latency = true,
+      .pat_share = .75,
       // tuning.cc, treeCorrectionFactor: 64 B, 128 B, ...; the last column is 2.30's
       .tree_correction = {{{1,   1,   1,   1,   .9F, .8F, .7F, .7F, .7F, .7F, .6F, .5F,
                             .4F, .4F, .5F, .6F, .7F, .8F, .9F, 1,   1,   1,   1,   1},
@@ -109,6 +119,65 @@ constexpr Constants make_2_27() {
   return rules;
 }
 
+// Before 2.25 NCCL had no Blackwell: its rows stay those of 2.27.
+constexpr Constants make_2_24() {
+  Constants rules = make_2_27();
+  rules.since = {2, 24, 0};
+  rules.nvls_gathers_apart = false;
+  return rules;
+}
+
+constexpr Constants make_2_23() {
+  Constants rules = make_2_24();
+  rules.since = {2, 23, 0};
+  rules.pat_share = .85;
+  return rules;
+}
+
+constexpr double& tree_simple(Constants& rules, Hop hop) {
+  return rules.hop_latency[index_of(hop)][index_of(Algorithm::Tree)][index_of(Protocol::Simple)];
+}
+
+constexpr Constants make_2_21() {
+  Constants rules = make_2_23();
+  rules.since = {2, 21, 0};
+  rules.base_latency[index_of(Algorithm::Tree)][index_of(Protocol::Simple)] = 0;
+  for (const Hop hop : {Hop::NvLink, Hop::Pci, Hop::Net}) tree_simple(rules, hop) = 28;
+  rules.gathers_at_bus_rate = false;
+  rules.ring_ll128_alone = 0.7;
+  rules.crosses_once_more = true;
+  rules.alone_has_tree_latency = false;
+  rules.pat_share = 0;
+  return rules;
+}
+
+constexpr double& nvls_hop(Constants& rules, Hop hop, Algorithm algorithm) {
+  return rules.hop_latency[index_of(hop)][index_of(algorithm)][index_of(Protocol::Simple)];
+}
+
+constexpr Constants make_2_19() {
+  Constants rules = make_2_21();
+  rules.since = {2, 19, 0};
+  nvls_hop(rules, Hop::NvLink, Algorithm::Nvls) = 23;
+  nvls_hop(rules, Hop::NvLink, Algorithm::NvlsTree) = 23;
+  rules.ll_max[2] = {87.7, 22.5, 19.0};
+  rules.ring_ll_share = 1.0 / 4.0;
+  rules.ring_ll_share_else = 1.0 / 3.0;
+  return rules;
+}
+
+constexpr Constants make_2_18_3() {
+  Constants rules = make_2_19();
+  rules.since = {2, 18, 3};
+  tree_simple(rules, Hop::NvLink) = 4;
+  tree_simple(rules, Hop::Pci) = 6;
+  tree_simple(rules, Hop::Net) = 14;
+  nvls_hop(rules, Hop::Net, Algorithm::NvlsTree) = 19;
+  rules.has_nvls_gathers = false;
+  rules.old_nvls_tree = true;
+  return rules;
+}
+
 constexpr Constants make_2_29() {
   Constants rules = make_2_28_9();
   rules.since = {2, 29, 0};
@@ -137,9 +206,12 @@ constexpr Constants make_2_30() {
   return rules;
 }
 
-// Newest first. Read at 2.27.7, 2.28.3, 2.28.7, 2.28.9, 2.29.2, 2.29.7, 2.30.7.
+// Newest first. Read at 2.18.3, 2.18.5, 2.19.3, 2.20.3, 2.21.5, 2.22.3, 2.23.4, 2.24.3, 2.25.1,
+// 2.26.6 (src/graph/tuning.cc alone; the search and the kernels' plan
+// are 2.27's), 2.27.7, 2.28.3, 2.28.7, 2.28.9, 2.29.2, 2.29.7, 2.30.7.
 constexpr std::array kRules{make_2_30(),   make_2_29_7(), make_2_29(), make_2_28_9(),
-                            make_2_28_7(), make_2_28_3(), make_2_27()};
+                            make_2_28_7(), make_2_28_3(), make_2_27(), make_2_24(),
+                            make_2_23(),   make_2_21(),   make_2_19(), make_2_18_3()};
 
 }  // namespace
 

@@ -34,6 +34,17 @@ struct Constants {
   PerGeneration nvls_tree_per_channel;  ///< from 2.28
   std::array<float, kGpuGenerations> nvls_efficiency;
   bool nvls_by_ring_ratio;  ///< 2.28: NVLS bandwidth by efficiency and n/nsteps; before: times 5/6
+  bool nvls_gathers_apart;  ///< 2.27: NVLS' all-gather and reduce-scatter have a bandwidth of their
+                            ///< own
+  bool gathers_at_bus_rate;  ///< 2.23: theirs, but by rings, is the bus bandwidth
+  bool has_nvls_gathers;     ///< 2.19
+  bool old_nvls_tree;        ///< before 2.19: a latency for each node, 7/10 of the bandwidth
+  double ring_ll_share;  ///< of the ring's bandwidth that LL gets: over nodes, and where it reduces
+  double ring_ll_share_else;
+  double ring_ll128_alone;  ///< the same of LL128 with one GPU for each node
+  bool crosses_once_more;  ///< before 2.23: an all-reduce's ring counts two hops more between nodes
+  bool alone_has_tree_latency;  ///< 2.23: one GPU for each node: the tree's latency between nodes
+  double pat_share;             ///< 0: no PAT
   std::array<std::array<float, kTreeCorrections>, kProtocols> tree_correction;
   bool corrects_nvls_tree;  ///< 2.29, Blackwell on x86
   // src/graph/search.cc, GB/s per channel

@@ -87,10 +87,12 @@ class PriceTable {
   /// Before 2.28.
   float older_nvls_bandwidth(Function function, Algorithm algorithm,
                              const SearchGraph& graph) const {
+    if (rules_.old_nvls_tree) return nodes_ <= 2 ? graph.intra_gbps : graph.inter_gbps;
     if (algorithm == NvlsTree) {
       return std::min(graph.intra_gbps, nodes_ <= 2 ? graph.inter_gbps : graph.inter_gbps / 2);
     }
-    if (function == AllReduce) return std::min(graph.intra_gbps, graph.inter_gbps);
+    const bool alike = function == AllReduce || !rules_.nvls_gathers_apart;
+    if (alike) return std::min(graph.intra_gbps, graph.inter_gbps);
     return std::min(graph.intra_gbps * (per_node_ - 1.0F) / per_node_, graph.inter_gbps * 0.9F);
   }
 
@@ -104,15 +106,18 @@ class PriceTable {
     if (algorithm == CollNetDirect || algorithm == CollNetChain) return 0;
     if (is_nvls(algorithm) && protocol != Simple) return 0;
     if (algorithm == Pat && (protocol != Simple || !pat_enabled())) return 0;
-    if (algorithm == Nvls && gathers(function) && nodes_ > 1) return 0;  // needs CollNet
+    if (algorithm == Nvls && gathers(function)) {
+      if (nodes_ > 1 || !rules_.has_nvls_gathers) return 0;  // over nodes it needs CollNet
+    }
     const auto channels = static_cast<double>(tuning_.graph(algorithm).channels);
     float bus = static_cast<float>(channels) * channel_bandwidth(function, algorithm);
     const auto limit = [&bus](double value, double most) {
       bus = static_cast<float>(std::min(value, most));
     };
-    if (algorithm == Ring && protocol == LL) limit(bus * .5, ll_most());
+    if (algorithm == Ring && protocol == LL) limit(bus * ring_ll_share(function), ll_most());
     if (algorithm == Ring && protocol == LL128) {
-      limit(bus * 0.92, channels * rules_.ring_ll128_per_channel[generation_][scale_]);
+      limit(bus * (per_node_ < 2 ? rules_.ring_ll128_alone : 0.92),
+            channels * rules_.ring_ll128_per_channel[generation_][scale_]);
     }
     if (algorithm == Tree) {
       limit(bus * .92, channels * rules_.tree_per_channel[generation_][scale_]);
@@ -124,12 +129,21 @@ class PriceTable {
       const bool plain = tuning_.graphs.tree.pattern == Pattern::Tree;
       if (plain) bus = static_cast<float>(bus * .85);
     }
-    if (algorithm == Pat) bus = static_cast<float>(bus * .75);
-    return algorithm != Ring && gathers(function) ? bus : bus * to_algorithm(function, algorithm);
+    if (algorithm == Pat) bus = static_cast<float>(bus * rules_.pat_share);
+    const bool as_it_is = algorithm != Ring && gathers(function) && rules_.gathers_at_bus_rate;
+    return as_it_is ? bus : bus * to_algorithm(function, algorithm);
+  }
+
+  double ring_ll_share(Function function) const {
+    const bool slow = nodes_ > 1 || function == AllReduce || function == Reduce;
+    return slow ? rules_.ring_ll_share : rules_.ring_ll_share_else;
   }
 
   /// Algorithm bandwidth over bus bandwidth.
   float to_algorithm(Function function, Algorithm algorithm) const {
+    if (algorithm == NvlsTree && rules_.old_nvls_tree) {
+      return static_cast<float>(.70 * nodes_ / (2 * (nodes_ - 1)));
+    }
     if (is_nvls(algorithm) && !rules_.nvls_by_ring_ratio) return static_cast<float>(5.0 / 6.0);
     if (algorithm == Ring || is_nvls(algorithm)) {
       return static_cast<float>((1.0 * ranks_) / ring_steps(function, ranks_));
@@ -139,7 +153,7 @@ class PriceTable {
 
   bool pat_enabled() const {
     const std::int64_t set = tuning_.settings.get(Number::PatEnable, 2);
-    if (tuning_.topology.capability < 60) return false;
+    if (tuning_.topology.capability < 60 || rules_.pat_share == 0) return false;
     return set == 2 ? nodes_ == ranks_ : set != 0;
   }
 
@@ -162,7 +176,8 @@ class PriceTable {
     const Hop inside = graph.intra_path == Path::Nvl ? Hop::NvLink : Hop::Pci;
     const float intra = hop(inside, algorithm, protocol);
     // With one rank per node the network's latency shows in full.
-    float inter = hop(Hop::Net, per_node_ == 1 ? Tree : algorithm, protocol);
+    const bool alone = per_node_ == 1 && rules_.alone_has_tree_latency;
+    float inter = hop(Hop::Net, alone ? Tree : algorithm, protocol);
     inter += graph.nic_latency_us;
     if (protocol == Simple) inter += graph.nic_latency_us;  // and the flush
     const auto depth = static_cast<float>(ranks_ / nodes_ - 1);
@@ -179,6 +194,9 @@ class PriceTable {
       case Nvls:
         return nodes_ > 1 ? intra + inter : intra;
       case NvlsTree:
+        if (rules_.old_nvls_tree) {
+          return intra + static_cast<float>(2 * (nodes_ - 1)) * hop(Hop::Net, algorithm, protocol);
+        }
         return base + (intra + 2 * levels * inter);
       case Pat:
         return gathers(function)
@@ -200,7 +218,8 @@ class PriceTable {
     }
     float posting = 0;
     if (nodes_ > 1) posting = net_overhead() * (protocol == Simple ? 3.F : 1.F);
-    const int between = function == AllReduce ? 2 * (nodes_ - 1) : nodes_ - 1;
+    const int once = rules_.crosses_once_more ? nodes_ : nodes_ - 1;
+    const int between = function == AllReduce ? 2 * once : nodes_ - 1;
     const auto crossings = static_cast<float>(nodes_ == 1 ? 0 : between);
     return base + ((steps - crossings) * std::max(intra, posting) + crossings * inter);
   }

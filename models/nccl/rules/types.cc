@@ -76,10 +76,11 @@ Version parse_version(std::string_view text) {
   if (at != end || count < 2) {
     throw UsageError{fmt::format("'{}' is not an NCCL version\n  hint: write it as 2.28.3", text)};
   }
-  const Version version{parts[0], parts[1], parts[2]};
-  if (version < Version{2, 27, 0} || version >= Version{2, 31, 0}) {
+  Version version{parts[0], parts[1], parts[2]};
+  if (count == 2 && version == Version{2, 18, 0}) version = kOldest;
+  if (version < kOldest || version >= Version{2, 31, 0}) {
     throw UsageError{
-        fmt::format("the rules of NCCL {} are not known\n  hint: known are 2.27 to 2.30", text)};
+        fmt::format("the rules of NCCL {} are not known\n  hint: known are 2.18.3 to 2.30", text)};
   }
   return version;
 }

@@ -75,8 +75,10 @@ struct Version {
   friend constexpr auto operator<=>(Version, Version) = default;
 };
 
-/// "2.28.3", or "2.28" for its first release. Throws UsageError for text that is no version and for
-/// versions whose rules are not known: known are 2.27 to 2.30.
+inline constexpr Version kOldest{2, 18, 3};  ///< whose rules are known
+
+/// "2.28.3", or "2.28" for its first release that is known. Throws UsageError for text that is no
+/// version and for versions whose rules are not known: known are 2.18.3 to 2.30.
 Version parse_version(std::string_view text);
 std::string text_of(Version version);
 

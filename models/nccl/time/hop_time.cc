@@ -124,7 +124,14 @@ class HopTime {
     } else if (nodes_ > 1) {
       hops += shown_seconds(between * hop_seconds(kNetRingStep, part), part, network);
     }
-    return terms_of(hops, port_seconds(wire), wire, wire);
+    Terms terms = terms_of(hops, port_seconds(wire), wire, wire);
+    if (choice_.protocol == Simple && !chain) {
+      const double least = steps * network_.ring_pace(part, kind_ == CollectiveKind::AllReduce);
+      const double more = std::max(0.0, least - terms.seconds);
+      terms.hop_seconds += more;
+      terms.seconds += more;
+    }
+    return terms;
   }
 
   /// Until one message of each channel has left a node: one after the other. All-gathers of 8, 32
@@ -156,7 +163,8 @@ class HopTime {
                          : choice_.protocol == LL128 ? kLl128StepBytes
                                                      : kSimpleStepBytes;
     const double message = std::min(bytes_ / channels_, chunk);
-    double hops = tree_param(kTreeBase) + 2 * (per_node_ - 1) * tree_param(kTreeStep);
+    double hops = tree_param(kTreeBase) +
+                  2 * (per_node_ - 1) * (tree_param(kTreeStep) + within_seconds(message));
     if (nodes_ > 1) {
       hops += 2 * levels() *
               (hop_seconds(kNetTreeStep, message) +
@@ -164,6 +172,13 @@ class HopTime {
     }
     const double wire = 2 * bytes_ * (per_node_ - 1) / per_node_;
     return terms_of(hops, port_seconds(wire), tree_bytes(), wire);
+  }
+
+  /// One chunk of one channel to the next GPU of the node.
+  double within_seconds(double message) const {
+    if (nodes_ == 1 || choice_.protocol != Simple || !read_.has(Param::NcclTreeChannelRate))
+      return 0;
+    return message / read_.rate(Param::NcclTreeChannelRate);
   }
 
   /// Through the NICs of a node, up and down.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/nccl/rules/tuning.h"
+#include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/hop_time.h"
 #include "scenarios/text/errors.h"
 
@@ -68,7 +69,18 @@ double Network::value(Param param) const {
 double Network::hop_seconds(const ProtocolParams& step, Protocol protocol, double payload) const {
   const double message = protocol == Protocol::LL ? 2 * payload : payload;
   const bool asks = message > value(Param::NetworkEager);
-  return value(step[protocol]) + (asks ? value(Param::NetworkRendezvous) : 0);
+  const bool copied =
+      read_.has(Param::NetworkCopied) && message > read_.value(Param::NetworkCopied);
+  return value(step[protocol]) + (asks ? value(Param::NetworkRendezvous) : 0) +
+         (copied ? read_.seconds(Param::NetworkCopy) : 0);
+}
+
+double Network::ring_pace(double part, bool all_reduce) const {
+  if (topology_.nodes == 1 || !read_.has(Param::NcclNetRingPace)) return 0;
+  const bool small = all_reduce && read_.has(Param::NcclNetRingSmallPart) &&
+                     part <= read_.value(Param::NcclNetRingSmallPart);
+  const double messages = part > kLeastSliceBytes ? 2 : 1;
+  return messages * read_.seconds(small ? Param::NcclNetRingSmallPace : Param::NcclNetRingPace);
 }
 
 double Network::spread(Param share) const {

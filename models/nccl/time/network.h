@@ -22,6 +22,10 @@ class Network {
 
   /// One message of `payload` bytes of one channel to the next node, beyond its bytes' time.
   double hop_seconds(const ProtocolParams& step, Protocol protocol, double payload) const;
+  /// The least that a ring's step by Simple takes, with parts of this size: two messages, or one.
+  /// Parts of 128 KiB take longer than 256 KiB on GH200s on Slingshot, in all-reduces on 4 to 16
+  /// nodes.
+  double ring_pace(double part, bool all_reduce) const;
   /// `bytes` of payload through the NICs of a node, by rings or by trees (`algorithm`). A tree's
   /// first chunks have the NICs for themselves.
   double seconds(double bytes, Algorithm algorithm, Protocol protocol,

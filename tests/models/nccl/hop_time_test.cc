@@ -64,6 +64,20 @@ TEST_F(TreeOfNodes, AsksBeforeItSendsLargeMessages) {
   EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, tree, 8_MiB), 301.62976 + 6, 1e-9);
 }
 
+TEST_F(TreeOfNodes, WaitsWhereTheNetworksLibraryCopiesMessages) {
+  machine.set(NetworkCopied, {1e5, 0, ParameterClass::Assumed, "", ""});
+  machine.set(NetworkCopy, {4e-6, 0, ParameterClass::Assumed, "", ""});
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, tree, 8_MiB), 301.62976 + 8, 1e-9);
+  // 64 KiB of each channel, as they are: hops 9 + 2 * (10 + 5.24288), port 18.35008, NICs 5.24288.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, tree, 1_MiB), 63.07872, 1e-9);
+}
+
+TEST_F(TreeOfNodes, PassesWholeChunksOnInsideANodeWhereTheMachineSaysHowFast) {
+  machine.set(NcclTreeChannelRate, {52.4288e9, 0, ParameterClass::Assumed, "", ""});
+  // 512 KiB take 10 us on each of 14 hops.
+  EXPECT_NEAR(hop_us(machine, test::nodes_of(2, 8), AllReduce, tree, 8_MiB), 301.62976 + 140, 1e-9);
+}
+
 TEST(HopTime, OfNvlsIsTheSwitchesAndWhatFillsThem) {
   const Machine machine = test::small_machine({{NcclNvlsBase, 5e-6},
                                                {NcclNvlsShare, 1},
@@ -120,6 +134,26 @@ TEST_F(RingOfNodes, HidesStepsAndHopsBehindLargeParts) {
   const Choice ring{Algorithm::Ring, Protocol::Simple, 1, 544};
   EXPECT_NEAR(hop_us(machine, topology, AllGather, ring, 1_MiB),
               5.472136 + 15 * 0.859919 + 7.8643275, 1e-4);
+}
+
+TEST_F(RingOfNodes, BySimpleTakesNoStepFasterThanTheNetworksPace) {
+  const auto set = [this](Param param, double value) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "", ""});
+  };
+  set(NcclNetRingPace, 100e-6);
+  set(NcclNetRingSmallPart, 128 * 1024);
+  set(NcclNetRingSmallPace, 150e-6);
+  set(NcclAllReduceSimpleBase, 0);
+  set(NcclAllReduceSimpleStep, 0);
+  const Choice ring{Algorithm::Ring, Protocol::Simple, 1, 544};
+  // 4 ranks: 6 steps of two messages. Parts of 128 KiB are slow, of 256 KiB no longer; all-gathers
+  // have 3 steps. Parts of 32 KiB are one message.
+  EXPECT_NEAR(hop_us(machine, topology, AllReduce, ring, 512_KiB), 6 * 300, 1e-9);
+  EXPECT_NEAR(hop_us(machine, topology, AllReduce, ring, 1_MiB), 6 * 200, 1e-9);
+  EXPECT_NEAR(hop_us(machine, topology, AllGather, ring, 512_KiB), 3 * 200, 1e-9);
+  EXPECT_NEAR(hop_us(machine, topology, AllGather, ring, 128_KiB), 3 * 100, 1e-9);
+  // 400 MB: 600 MB through the port are longer than any pace.
+  EXPECT_GT(hop_us(machine, topology, AllReduce, ring, {400'000'000}), 6000);
 }
 
 TEST_F(RingOfNodes, SendsAMessageOfEachChannelAfterTheOtherByLlWhereTheMachineSaysSo) {

@@ -53,6 +53,10 @@ constexpr std::string_view kUneven =
 constexpr std::array kFalls{
     Fall{"gh200-slingshot-4", "all_reduce", true, 2 << 20, 7.2,
          "boeschf/nccl-benchmark-on-alps-2025, 2 nodes: 1 MiB by LL 921 us, 2 MiB 129 us"},
+    Fall{"gh200-slingshot-4", "all_reduce", true, 128 << 20, 1.65,
+         "the same, 16 nodes: 64 MiB 8713 us, 128 MiB 5495 us (128 and 256 KiB for each step)"},
+    Fall{"a100-slingshot-4", "all_reduce", true, 4 << 20, 1.1,
+         "argonne-lcf/alcf-nccl-tests, 2 nodes, NCCL 2.21.5: 2 MiB by LL 970 us, 4 MiB 907 us"},
     Fall{"a100-slingshot-4", "all_to_all", true, 64 << 10, 2.4,
          "argonne-lcf/alcf-nccl-tests, 8 nodes: 64 B for each peer 611 us, 256 B 290 us"},
     Fall{"h100-efa-8", "all_reduce", true, 1 << 20, 1.4,

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "models/machine/machine.h"
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/rules/plan.h"
+#include "models/nccl/time/collective_time.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {
@@ -55,6 +59,57 @@ TEST(NcclPrices, OfATreeCarryItsCorrectionFactor) {
   // T = min(0.92 * 360, 12 * 38.7) = 331.2; LL: 331.2 / 3.8 / 2 = 43.579, times 0.7 at 8 KiB.
   // 6.8 + 2 * 7 * 0.6 = 15.2; 15.2 + 8192 / (43579 * 0.7) = 15.47 us.
   EXPECT_NEAR(price(8, Algorithm::Tree, LL, 8_KiB).price_us, 15.47, 0.005);
+}
+
+/// Nodes of 4 A100s on Slingshot, by the rules of a release.
+Tuning tuning_of_nodes(std::uint32_t nodes, const char* version) {
+  Machine machine = load_machine("a100-slingshot-4");
+  machine.nccl_version = version;
+  return tuning_for(machine, 4 * nodes, nodes, {});
+}
+
+TEST(NcclPrices, OfATreeBySimpleAreThoseOfTheRelease) {
+  // 2.18.3: 2 * (3 * 4 + 14) = 52 us; 2.19 to 2.22 have 28 us for each hop, 2 * (3 * 28 + 28) =
+  // 224; 2.23: 8.4 + 52.
+  const auto latency = [](const char* version) {
+    return tuning_of_nodes(2, version)
+        .latency[index_of(Function::AllReduce)][index_of(Algorithm::Tree)][index_of(Simple)];
+  };
+  EXPECT_NEAR(latency("2.18.3"), 52, 1e-4);
+  EXPECT_NEAR(latency("2.19.3"), 224, 1e-4);
+  EXPECT_NEAR(latency("2.22.3"), 224, 1e-4);
+  EXPECT_NEAR(latency("2.23.4"), 60.4, 1e-4);
+}
+
+TEST(NcclPrices, OfARingByLlGrewWithTheRelease) {
+  // 2 NICs of 24 GB/s. To 2.20 a quarter of it, then half, times 8 / 14; below AMD's 22.5.
+  const auto bandwidth = [](const char* version) {
+    return tuning_of_nodes(2, version)
+        .bandwidth[index_of(Function::AllReduce)][index_of(Algorithm::Ring)][index_of(LL)];
+  };
+  EXPECT_NEAR(bandwidth("2.20.3"), 12 * 8 / 14.0, 1e-4);
+  EXPECT_NEAR(bandwidth("2.21.5"), 22.5 * 8 / 14.0, 1e-4);
+}
+
+TEST(NcclChoice, BetweenTreeAndRingIsTheReleases) {
+  // argonne-lcf/alcf-nccl-tests, 512 KiB: 220 and 427 us on 2 and 8 nodes by 2.18, 464 and 1777 by
+  // 2.21.5, whose price of a tree sends it to a ring by LL.
+  const auto taken = [](std::uint32_t nodes, const char* version) {
+    const Plan plan = plan_of(tuning_of_nodes(nodes, version), {Function::AllReduce, 512_KiB});
+    return std::pair{plan.algorithm, plan.protocol};
+  };
+  for (const std::uint32_t nodes : {2u, 8u}) {
+    EXPECT_EQ(taken(nodes, "2.18"), (std::pair{Algorithm::Tree, Simple}));
+    EXPECT_EQ(taken(nodes, "2.21.5"), (std::pair{Algorithm::Ring, LL}));
+  }
+}
+
+TEST(NcclVersion, IsReadWithoutItsPatchAndRefusedWhereItsRulesAreNotKnown) {
+  EXPECT_EQ(parse_version("2.28"), (Version{2, 28, 0}));
+  EXPECT_EQ(parse_version("2.18"), (Version{2, 18, 3}));
+  EXPECT_THROW(parse_version("2.18.1"), UsageError);
+  EXPECT_THROW(parse_version("2.17"), UsageError);
+  EXPECT_THROW(parse_version("2.31.1"), UsageError);
 }
 
 TEST(NcclChoice, CrossesFromLlToLl128ToSimpleWhereThePricesDo) {

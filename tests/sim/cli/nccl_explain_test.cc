@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Number", {"reduce", "4", "--env", "NCCL_BUFFSIZE=4MB"}, "not a whole number"},
         Wrong{"Least", {"reduce", "4", "--env", "NCCL_MAX_CTAS=0"}, "NCCL takes 1 to 64"},
         Wrong{"Refused", {"reduce", "4", "--env", "NCCL_ALGO=Tree"}, "NCCL would refuse it"},
-        Wrong{"Version", {"reduce", "4", "--nccl-version", "2.19"}, "known are 2.27 to 2.30"},
+        Wrong{"Version", {"reduce", "4", "--nccl-version", "2.17"}, "known are 2.18.3 to 2.30"},
         Wrong{"VersionText", {"reduce", "4", "--nccl-version", "new"}, "is not an NCCL version"},
         Wrong{"Machine", {"reduce", "4", "--machine", "h100"}, "unknown machine 'h100'"},
         Wrong{"Gpu", {"reduce", "4", "--machine", "no-copy-engine"}, "is not known"},

@@ -137,6 +137,41 @@ TEST(NcclTestsCsvFile, IsReadInPartWithWhere) {
   EXPECT_FALSE(read_nccl_tests_csv(kCsv, "x.csv", assumed).has_value());
 }
 
+TEST(NcclTestsCsvFile, TellsTheReleaseWhoseRulesChoose) {
+  const std::string text =
+      "nccl,nodes,gpus,collective,bytes,time_us\n"
+      "2.21.5,1,8,all_reduce,1024,36.5\n"
+      "2.18,1,8,all_reduce,1024,36.5\n"
+      "unknown,1,8,all_reduce,1024,36.5\n"
+      "2.10.3,1,8,all_reduce,1024,36.5\n";
+  const auto read = read_nccl_tests_csv(text, "x.csv", {});
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->at(0).plan.nccl, "2.21.5");
+  EXPECT_EQ(read->at(1).plan.nccl, "2.18.3");
+  EXPECT_EQ(read->at(2).plan.nccl, "") << "the machine's";
+  EXPECT_EQ(read->at(3).plan.nccl, "") << "rules that are not known";
+  NcclTestsAssumed told;
+  told.plan.nccl = "2.28.9";
+  EXPECT_EQ(read_nccl_tests_csv(text, "x.csv", told)->at(0).plan.nccl, "2.28.9");
+}
+
+TEST(NcclTestsComparison, PredictsEachReleaseByItsOwnRules) {
+  std::vector<NcclTestsSample> samples;
+  for (const char* version : {"2.18.3", "2.21.5"}) {
+    NcclTestsSample sample;
+    sample.plan.nodes = 2;
+    sample.plan.processes = 8;
+    sample.plan.nccl = version;
+    sample.bytes = 512 << 10;
+    sample.time_us = 300;
+    samples.push_back(sample);
+  }
+  const auto both = compare_nccl_tests(samples, load_machine("a100-slingshot-4"));
+  ASSERT_EQ(both.size(), 2u) << "apart, though all else is the same";
+  EXPECT_EQ(both[0].rows.front().predicted.algorithm, "Tree");
+  EXPECT_EQ(both[1].rows.front().predicted.algorithm, "Ring");
+}
+
 TEST(NcclTestsCsvFile, PointsAtTheCellThatIsWrong) {
   std::string text = kCsv;
   text.replace(text.find("1048576"), 7, "1O48576");
