@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <ranges>
+#include <vector>
 
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
@@ -32,10 +32,17 @@ Origin origin_of(const Program& program) {
 }
 
 bool has_ops_of(const Timeline& timeline, const std::vector<OpRow>& rows) {
-  const auto own = [](const OpRow& op) { return !op.captured; };
-  return std::ranges::equal(
-      std::views::filter(timeline.ops, own), std::views::filter(rows, own),
-      [](const OpRow& a, const OpRow& b) { return a.kind == b.kind && a.loops == b.loops; });
+  // What a framework itself called is none of the program's.
+  const auto own = [](const std::vector<OpRow>& ops) {
+    std::vector<const OpRow*> kept;
+    for (const OpRow& op : ops)
+      if (!op.captured) kept.push_back(&op);
+    return kept;
+  };
+  const auto alike = [](const OpRow* a, const OpRow* b) {
+    return a->kind == b->kind && a->loops == b->loops;
+  };
+  return std::ranges::equal(own(timeline.ops), own(rows), alike);
 }
 
 }  // namespace foretrace
