@@ -89,7 +89,7 @@ std::string operations_section(const Comparison& c) {
       c.first_name, c.second_name);
   if (!c.is_captured()) return text + operations_text(c);
   const auto has_partner = [](const OperationRow& row) { return row.matched != 0; };
-  const auto joined = std::ranges::count_if(c.operations, has_partner);
+  const auto joined = static_cast<std::size_t>(std::ranges::count_if(c.operations, has_partner));
   return fmt::format(
       "{}\n{} operations are on one side only: a framework ran the step by its own calls; 'report' "
       "draws both.\n",
