@@ -75,6 +75,12 @@ Memory::Id Decoder::save(std::int64_t bytes) {
   return keeps_ ? id : Memory::kNothing;
 }
 
+Memory::Id Decoder::save_weight_copy(std::int64_t bytes) {
+  if (keeps_) return save(bytes);
+  weight_copies_.push_back(memory_.allocate(Part::Activations, bytes));
+  return Memory::kNothing;
+}
+
 void Decoder::run_back(Tape& tape) {
   while (!tape.empty()) {
     const std::function<void()> last = std::move(tape.back());
@@ -106,6 +112,7 @@ void Decoder::forward(std::int64_t pass, std::int64_t chunk) {
     block(group);
   }
   if (layers_.is_last && chunk + 1 == step_.chunks) head_and_loss();
+  for (const Memory::Id copy : std::exchange(weight_copies_, {})) memory_.free(copy);
   hooks_.after_forward(rest);
 }
 

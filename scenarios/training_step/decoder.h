@@ -119,6 +119,8 @@ class Decoder {
   bool splits_in_layers() const { return step_.is_megatron_core() && step_.sequence_parallel; }
   void call_of_dtensor();
   Memory::Id save(std::int64_t bytes);
+  /// Autocast keeps its copies of weights until the loss is there, recomputed layers' too.
+  Memory::Id save_weight_copy(std::int64_t bytes);
   std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process
   void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }
   static void run_back(Tape& tape);
@@ -143,7 +145,7 @@ class Decoder {
   bool runs_again_ = false;       ///< recomputation, which ends with the last tensor that is needed
   bool ends_early_ = false;       ///< and this is the part in which it does
   bool keeps_ = true;             ///< the forward pass saves for the backward one
-  std::vector<Memory::Id> unsaved_;
+  std::vector<Memory::Id> unsaved_, weight_copies_;
   std::vector<Memory::Id> gradients_;
   std::map<std::int64_t, Tape> tapes_;  ///< of each pass's chunks
   Tape* tape_ = nullptr;

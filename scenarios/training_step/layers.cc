@@ -50,7 +50,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     }
     out_.host(FrameworkWork::Autocast);
     out_.kernel("cast_weight", KernelKind::Narrow, weights * (kBf16 + kF32));
-    weight_copy = save(weights * kBf16);
+    weight_copy = save_weight_copy(weights * kBf16);
     if (cast_input) {
       out_.host(FrameworkWork::Autocast);
       out_.kernel("cast_input", KernelKind::Narrow, input * (kBf16 + kF32));
