@@ -1,9 +1,11 @@
 # `cmake --install` and `cpack`: the program with its files, and the library for find_package. Included
 # once all targets are there. Components:
 #   program   bin/foretrace, share/foretrace (machine files, scenarios, schemas, the measurements that
-#             README shows, the executor in PyTorch), manual pages and completions; the reports' assets are in the program
+#             README shows, the executor in PyTorch), manual pages and completions; the reports' assets are in the program;
+#             lib/foretrace/libforetrace_flows.so, which links SimGrid, and is loaded when a flow starts
 #   harness   bin/foretrace-hw, where it is built
-#   library   headers, static libraries and their CMake package
+#   library   headers, static libraries and their CMake package; what is built with them loads the program's
+#             libforetrace_flows.so
 #   bundled   the shared libraries that a plain system lacks, in lib/foretrace; with FORETRACE_BUNDLE
 include(GNUInstallDirs)
 option(FORETRACE_BUNDLE
@@ -60,9 +62,12 @@ function(foretrace_install_program program component)
 endfunction()
 if(TARGET foretrace)
   set_target_properties(foretrace PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/foretrace")
+  set_target_properties(foretrace_flows PROPERTIES INSTALL_RPATH "$ORIGIN")
   if(FORETRACE_BUNDLE)  # a RUNPATH would not serve the libraries' own libraries
     target_link_options(foretrace PRIVATE -Wl,--disable-new-dtags)
+    target_link_options(foretrace_flows PRIVATE -Wl,--disable-new-dtags)
   endif()
+  install(TARGETS foretrace_flows LIBRARY DESTINATION lib/foretrace COMPONENT program)
   foretrace_install_program(foretrace program)
 endif()
 if(TARGET foretrace-hw)
@@ -73,6 +78,7 @@ endif()
 set(libraries foretrace_options foretrace_scenario foretrace_timeline foretrace_report foretrace_models)
 if(TARGET foretrace_sim)
   list(APPEND libraries foretrace_sim)
+  target_link_options(foretrace_sim INTERFACE "$<INSTALL_INTERFACE:-Wl,-rpath,$<INSTALL_PREFIX>/lib/foretrace>")
 endif()
 if(TARGET foretrace_yaml_cpp)
   list(APPEND libraries foretrace_yaml_cpp)
@@ -115,7 +121,7 @@ install(FILES ${PROJECT_BINARY_DIR}/foretraceConfig.cmake ${PROJECT_BINARY_DIR}/
 if(FORETRACE_BUNDLE AND TARGET foretrace)
   # Among them are SimGrid (LGPL-2.1) and, on Debian, what its package links: ns-3 and GSL (GPL).
   install(CODE "
-    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES $<TARGET_FILE:foretrace>
+    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES $<TARGET_FILE:foretrace> MODULES $<TARGET_FILE:foretrace_flows>
          RESOLVED_DEPENDENCIES_VAR found
          POST_EXCLUDE_REGEXES [[/ld-linux|/lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+)[.]so]])
     file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/foretrace\" TYPE SHARED_LIBRARY
@@ -145,7 +151,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME foretrace)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libforetrace-dev)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS OFF)  # static libraries: nothing to look into
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "libsimgrid-dev, libyaml-dev, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, \
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "foretrace (= ${PROJECT_VERSION}), libyaml-dev, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, \
 libexpected-dev, libboost-dev")
 set(CPACK_DEBIAN_HARNESS_PACKAGE_NAME foretrace-hw)
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cpack_components.cmake)

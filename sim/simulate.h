@@ -37,7 +37,8 @@ enum class Simulated : std::uint8_t {
   OneOfEach
 };
 
-/// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md).
+/// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md). Programs
+/// with flows (copies, collectives) load libforetrace_flows.so: IoError where that cannot be.
 /// Throws UsageError when the machine lacks a parameter that the program needs, TooLarge. A
 /// deadlock is an answer: Timeline::outcome says who waits for what, and what ran until then is in
 /// the timeline.

@@ -55,6 +55,16 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
+# SimGrid is loaded when the first flow starts: only what is in that library includes it.
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/sim/*.cc ${ROOT}/sim/*.h)
+list(FILTER files EXCLUDE REGEX "^sim/engine/simgrid_")
+foreach(file IN LISTS files)
+  file(STRINGS ${ROOT}/${file} lines REGEX "^[ \t]*#[ \t]*include[ \t]*[<\"](simgrid/|xbt/|sim/engine/simgrid_)")
+  foreach(line IN LISTS lines)
+    string(APPEND violations "  ${file}: ${line}\n")
+  endforeach()
+endforeach()
+
 # Only command lines know the parser of command lines.
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/scenarios/*.h ${ROOT}/models/*.cc
      ${ROOT}/models/*.h ${ROOT}/sim/*.cc ${ROOT}/sim/*.h ${ROOT}/reports/*.cc ${ROOT}/reports/*.h
@@ -111,13 +121,14 @@ set(may_link_timeline options scenario)
 set(may_link_models   options scenario timeline)
 set(may_link_report   options scenario timeline)
 set(may_link_capture  options scenario timeline)
-set(may_link_sim      options scenario timeline models simgrid)
+set(may_link_sim      options scenario timeline models)
+set(may_link_flows    options simgrid)       # what sim loads for its flows
 set(may_link_fit      options scenario timeline models report sim)  # predicts, and reads measurements
 set(may_link_fit_products options scenario timeline models report sim fit)  # the same, for products
 set(may_link_nccl_tests options scenario timeline models report sim)  # predicts and compares: both
 set(may_link_plan     options scenario timeline models report sim)  # predicts, and writes a page
 set(may_link_command_line options scenario)  # what both programs' command lines share
-set(may_link_cli      options scenario timeline models report capture sim fit fit_products nccl_tests plan command_line simgrid)
+set(may_link_cli      options scenario timeline models report capture sim fit fit_products nccl_tests plan command_line)
 set(may_link_foretrace cli)                  # the program foretrace
 set(may_link_hw_core  options scenario timeline)
 set(may_link_kernels  gpu)                   # CUDA C++17, behind plain headers

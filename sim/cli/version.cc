@@ -2,13 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "sim/engine/simgrid_compat.h"
-
 namespace foretrace {
 
 std::string version_text() {
-  return fmt::format("{}, SimGrid {}.{}", FORETRACE_VERSION, SIMGRID_VERSION / 10000,
-                     SIMGRID_VERSION / 100 % 100);
+  return fmt::format("{}, SimGrid {}", FORETRACE_VERSION, FORETRACE_SIMGRID);
 }
 
 }  // namespace foretrace

@@ -15,6 +15,7 @@
 
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
+#include "sim/engine/load_flows.h"
 
 namespace foretrace {
 namespace {
@@ -87,6 +88,9 @@ std::vector<std::vector<double>> run_in_children(const std::vector<Job>& jobs) {
   const std::size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::vector<double>> results(jobs.size());
   std::vector<Child> running;
+  static std::size_t jobs_so_far = 0;  // of all calls: one alone loads it for itself
+  jobs_so_far += jobs.size();
+  if (jobs_so_far > 1) sim::load_flows_ahead();
   const auto collect = [&] {
     results[running.front().job] = finish(running.front());
     running.erase(running.begin());

@@ -10,7 +10,8 @@ namespace foretrace {
 using Job = std::function<std::vector<double>()>;
 
 /// What each job returned, in the order of the jobs; as many children at once as there are cores.
-/// Call before any engine exists in this process. Throws std::runtime_error when a child dies.
+/// Call before any engine of this process has had a flow. Throws std::runtime_error when a child
+/// dies.
 std::vector<std::vector<double>> run_in_children(const std::vector<Job>& jobs);
 
 }  // namespace foretrace

@@ -1,6 +1,7 @@
-// SimGrid, fenced in: its engine drives the clock, its max-min solver shares bandwidth between
-// flows, and our event queue is plugged into it as one more resource model. No other header shows
-// SimGrid. One engine per process: SimGrid's clock and callbacks are process-wide.
+// The clock: events fire one after the other, and flows share the bandwidth of links. Without flows
+// the event queue is all there is. From the first flow on SimGrid drives the clock, its max-min
+// solver shares bandwidth, and the queue is plugged into it as one more resource model. One engine
+// with flows per process: SimGrid's clock and callbacks are process-wide.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +10,9 @@
 #include <vector>
 
 #include "sim/engine/event_queue.h"
+#include "sim/engine/flows.h"
 
 namespace foretrace::sim {
-
-struct LinkId {
-  std::uint32_t value{};
-  friend auto operator<=>(LinkId, LinkId) = default;
-};
-struct PathId {
-  std::uint32_t value{};
-};
-
-enum class LinkSharing : std::uint8_t {
-  Shared,  ///< all flows together get the bandwidth, max-min fair
-  PerFlow  ///< every flow gets up to the bandwidth: a cap (SimGrid's FATPIPE)
-};
 
 class Engine {
  public:
@@ -52,7 +41,8 @@ class Engine {
   /// million that we make at most.
   PathId path(const std::vector<LinkId>& links);
 
-  /// Moves `size` bytes over `path` from now on; fires `who` when the last byte has arrived.
+  /// Moves `size` bytes over `path` from now on; fires `who` when the last byte has arrived. The
+  /// first one loads SimGrid: IoError where that cannot be (sim/engine/load_flows.h).
   void start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what);
 
   /// Whether flows are on their way: then the clock may stop between any two events of the queue.

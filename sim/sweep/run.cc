@@ -16,6 +16,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/engine/load_flows.h"
+
 namespace foretrace::sweep {
 namespace {
 
@@ -97,6 +99,7 @@ void run(const Sweep& sweep, const std::vector<Point>& points, Share share, std:
     const bool is_mine = share.has(point.number);
     if (is_mine && !ledger.done().contains(point.number)) open.push_back(&point);
   }
+  if (open.size() > 1) sim::load_flows_ahead();
   std::vector<PointChild> children;
   std::size_t next = 0;
   while (next < open.size() || !children.empty()) {

@@ -13,10 +13,12 @@ if [ -x "$build/hw/foretrace-hw" ]; then
   mkdir "$scratch/harness"
   cp "$build/hw/foretrace-hw" "$scratch/harness/"
 fi
-if strings "$scratch/moved/bin/foretrace" | grep -F "$source"; then
-  echo "the program has the path of its build in it"
-  exit 1
-fi
+for file in bin/foretrace lib/foretrace/libforetrace_flows.so; do
+  if strings "$scratch/moved/$file" | grep -F "$source"; then
+    echo "$file has the path of its build in it"
+    exit 1
+  fi
+done
 
 cat >"$scratch/use.sh" <<'END'
 set -eu
@@ -55,10 +57,20 @@ bash -n "$1/moved/share/bash-completion/completions/foretrace"
 # Apart from its files: the variable that --help names.
 mkdir "$1/apart"
 cp "$1/moved/bin/foretrace" "$1/apart/"
-mv "$1/moved/share/foretrace" "$1/elsewhere"
-if [ -d "$1/moved/lib" ]; then cp -r "$1/moved/lib" "$1/lib"; fi
+simulate="simulate scenarios/examples/prefetch_two_streams.yaml --machine h200-nvswitch-8"
 cd /
-FORETRACE_DATA=$1/elsewhere "$1/apart/foretrace" list machines | grep -q '^h200-nvswitch-8'
+export FORETRACE_DATA=$1/moved/share/foretrace  # and the library that belongs to it
+"$1/apart/foretrace" $simulate
+mv "$1/moved/share/foretrace" "$1/elsewhere"
+export FORETRACE_DATA=$1/elsewhere
+"$1/apart/foretrace" list machines | grep -q '^h200-nvswitch-8'
+code=0
+"$1/apart/foretrace" $simulate 2>"$1/why" || code=$?
+[ $code = 4 ]
+grep -q '^error: cannot load libforetrace_flows.so, .*: No such file or directory$' "$1/why"
+LD_LIBRARY_PATH=$1/moved/lib/foretrace "$1/apart/foretrace" $simulate
+cp -r "$1/moved/lib" "$1/lib"
+"$1/apart/foretrace" $simulate
 "$1/apart/foretrace" --help | grep -q FORETRACE_DATA
 if [ -x "$1/harness/foretrace-hw" ]; then  # needs them for calibrate only
   "$1/harness/foretrace-hw" --help >/dev/null
