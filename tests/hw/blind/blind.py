@@ -6,6 +6,7 @@
   blind.py measure  reports/blind/round-1 OUT          (measure.sh)
   blind.py evaluate reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
   blind.py spreads  reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
+  blind.py prices   reports/blind/round-1 --machine h200-nvswitch-8 --class allocation host.malloc
 """
 
 import argparse
@@ -18,6 +19,7 @@ import generate
 from families import ON_SEVERAL, TABLE
 import measure
 import predict
+import prices
 import spreads
 
 
@@ -55,6 +57,12 @@ def run_spreads(args):
     return 0
 
 
+def run_prices(args):
+    print(prices.prices([args.round, *args.also], args.foretrace, args.machine,
+                        args.evaluated or args.machine, args.classes, args.parameters), end="")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -88,6 +96,16 @@ def main():
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
     sub.add_argument("--gpus", type=int, default=8, help="programs of at most so many GPUs")
+    sub = command("prices", run_prices, "factors on parameters that fit one-GPU programs of rounds")
+    sub.add_argument("parameters", nargs="+", help="as in a machine file, e.g. host.malloc")
+    sub.add_argument("--also", action="append", default=[], type=pathlib.Path, metavar="ROUND",
+                     help="another round to learn from")
+    sub.add_argument("--class", dest="classes", action="append", required=True,
+                     help="the programs' class, e.g. allocation; may be repeated")
+    sub.add_argument("--machine", default="h200-nvswitch-8", help="the file to start from")
+    sub.add_argument("--evaluated", metavar="MACHINE",
+                     help="whose evaluation-MACHINE.csv says what was measured; default: --machine")
+    sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
     args = parser.parse_args()
     return args.run(args)
 

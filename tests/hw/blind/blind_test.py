@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import math
 import os
 import pathlib
 import subprocess
@@ -13,6 +14,7 @@ import evaluate
 import generate
 import measure
 import predict
+import prices
 from families import ON_SEVERAL, TABLE
 
 ALIGNMENT = "is no multiple of 8, so cuBLAS takes a"
@@ -205,6 +207,45 @@ class Evaluation(unittest.TestCase):
         text = evaluate.summary(rows, missing)
         self.assertIn("| cq | 1 | 75.0 % | 75.0 % |", text)
         self.assertIn("2 rows could not be joined", text)
+
+
+class Prices(unittest.TestCase):
+    def test_the_factor_that_brings_predictions_nearest_is_found(self):
+        def error_of(factors):  # best at 2 and at 1, where it is 0.1
+            return 0.1 + abs(math.log(factors["a"] / 2)) + abs(math.log(factors["b"]))
+
+        factors, before, after = prices.search(["a", "b"], error_of)
+        self.assertAlmostEqual(before, 0.1 + math.log(2))
+        self.assertLess(after, 0.1 + math.log(prices.STEPS[-1]) / 2 + 0.01)
+        self.assertEqual(factors["b"], 1)
+
+    def test_a_gain_within_noise_moves_nothing(self):
+        factors, before, after = prices.search(["a"], lambda f: 1 - 1e-4 * f["a"])
+        self.assertEqual((factors, before), ({"a": 1}, after))
+
+    def test_the_price_that_a_rounds_truth_was_made_with_comes_out(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory)
+            (path / "p.yaml").write_text("""schema_version: 1
+name: p
+buffers: {x: {memory: device, size: 1MiB}}
+threads: {main: [{region: {name: r, ops: [{malloc: {buffer: x}}, {free: {buffer: x}}]}}]}
+""")
+            options = ["--with=host.malloc=2.25x"]
+            truth = predict.simulate(FORETRACE, path / "p.yaml", "h200-nvswitch-8", options)
+            rows = predict.rows_of("p", "c", truth, "model")
+            generate.write_rows(path / "programs.csv", ["program", "class", "gpus", "file"],
+                                [{"program": "p", "class": "c", "gpus": 1, "file": "p.yaml"}])
+            generate.write_rows(path / "evaluation-m.csv",
+                                ["program", "region", "instance", "process", "counts",
+                                 "measured_us"],
+                                [{**{k: row[k] for k in ("program", "region", "instance",
+                                                         "process")},
+                                  "counts": 1, "measured_us": row["predicted_us"]}
+                                 for row in rows])
+            text = prices.prices([path], FORETRACE, "h200-nvswitch-8", "m", ["c"],
+                                 ["host.malloc"])
+        self.assertIn("host.malloc: 2.25x\n", text)
 
 
 if __name__ == "__main__":

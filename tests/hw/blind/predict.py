@@ -13,11 +13,11 @@ COLUMNS = ["program", "class", "region", "instance", "process", "predicted_us", 
            "model_commit"]
 
 
-def simulate(foretrace, file, machine):
+def simulate(foretrace, file, machine, options=()):
     """The predicted timeline; RuntimeError with the program's words when there is none."""
     with tempfile.TemporaryDirectory() as directory:
         done = subprocess.run([foretrace, "simulate", str(file), "--machine", machine, "-o",
-                               directory], capture_output=True, text=True, check=False)
+                               directory, *options], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()}")
         return json.loads((pathlib.Path(directory) / "predicted.timeline.json").read_text())
