@@ -57,7 +57,7 @@ TEST(Completion, OffersCommandsFlagsAndValues) {
   EXPECT_EQ(offered(scratch, "foretrace sim"), "simulate\n");
   EXPECT_EQ(offered(scratch, "foretrace simulate --fid"), "--fidelity\n");
   EXPECT_EQ(offered(scratch, "foretrace simulate --fidelity ch"), "chunk\n");
-  EXPECT_EQ(offered(scratch, "foretrace simulate x.yaml --machine h200"), "h200-nvswitch-8\n");
+  EXPECT_EQ(offered(scratch, "foretrace simulate x.yaml --machine h200-n"), "h200-nvswitch-8\n");
   EXPECT_EQ(offered(scratch, "foretrace list mac"), "machines\n");
 }
 
