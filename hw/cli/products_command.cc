@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hw/products/choices.h"
 #include "hw/products/product_meter.h"
 #include "hw/products/product_table.h"
 #include "hw/products/shape_error.h"
@@ -23,6 +24,8 @@ struct Arguments {
   std::string shapes;
   std::string output;
   std::string shard = "1/1";
+  bool choices_only = false;
+  double seconds = 3600;  ///< for all choices
   MeterOptions meter;
 };
 
@@ -45,9 +48,18 @@ std::vector<Task> tasks_of(const std::vector<Shape>& shapes, const ProductTable&
   return tasks;
 }
 
+int list(const Arguments& arguments, const std::vector<Shape>& shapes) {
+  const ListedChoices listed =
+      list_choices(shapes, arguments.meter.device, arguments.seconds, arguments.output);
+  print_error("{} of {} products listed, {} refused\n", listed.products, shapes.size(),
+              listed.refused);
+  return listed.products > 0 ? kDone : kBroke;
+}
+
 int run(const Arguments& arguments) {
   const auto all = read_shapes(arguments.shapes);
   const auto mine = shard_of(all, parse_shard(arguments.shard));
+  if (arguments.choices_only) return list(arguments, mine);
   ProductTable table{arguments.output};
   const auto tasks = tasks_of(mine, table, arguments.meter.rotated);
   print_error("{} of {} products here, {} measured before\n", mine.size(), all.size(),
@@ -105,6 +117,13 @@ void add_products_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   sub.add_flag("--rotate", arguments->meter.rotated,
                "Successive products use different memory, so that none finds its operands in L2");
+  CLI::Option* only = sub.add_flag("--choices-only", arguments->choices_only,
+                                   "Runs no product: writes the kernel that cuBLAS would launch "
+                                   "for each, thousands in a second");
+  sub.add_option("--seconds", arguments->seconds, "Time for all choices; what is left is left out")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->needs(only)
+      ->capture_default_str();
   sub.callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }
 

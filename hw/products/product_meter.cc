@@ -14,6 +14,7 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
 #include "hw/products/captured_kernels.h"
+#include "hw/products/gpu.h"
 #include "hw/products/gpu_sampler.h"
 #include "hw/products/load_times.h"
 #include "hw/products/operand.h"
@@ -46,23 +47,6 @@ Clock::time_point after(Clock::time_point begin, double ms) {
          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::milli>(ms));
 }
 
-/// Makes `device` the thread's; throws CannotHereError when it is not there.
-cudaDeviceProp properties_of(int device) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    throw CannotHereError{fmt::format("no GPU: {}", cudaGetErrorString(error))};
-  }
-  if (device < 0 || device >= count) {
-    throw CannotHereError{fmt::format("--device {}, but this machine has {} GPUs", device, count)};
-  }
-  use_device(device);
-  cudaDeviceProp properties{};
-  cuda_check(cudaGetDeviceProperties(&properties, device));
-  return properties;
-}
-
 std::string pci_bus_id_of(int device) {
   std::array<char, 32> text{};
   cuda_check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device));
@@ -70,18 +54,6 @@ std::string pci_bus_id_of(int device) {
 }
 
 }  // namespace
-
-class OwnStream {
- public:
-  OwnStream() { cuda_check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking)); }
-  ~OwnStream() { cuda_ignore(cudaStreamDestroy(handle_)); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  operator cudaStream_t() const { return handle_; }
-
- private:
-  cudaStream_t handle_{};
-};
 
 /// Events of a load, made when first needed and kept.
 class Events {

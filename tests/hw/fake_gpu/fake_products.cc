@@ -1,7 +1,10 @@
 // A stand-in for the GPU that `foretrace-hw products` measures: a product takes 1 us for each
-// 10^9 floating-point operations rested, a tenth more sustained. m = 13 is refused.
+// 10^9 floating-point operations rested, a tenth more sustained. m = 13 is refused. Every product
+// has one kernel, called tile.
+#include "hw/products/choices.h"
 #include "hw/products/product_meter.h"
 #include "hw/products/shape_error.h"
+#include "reports/timeline/write_file.h"
 
 namespace foretrace::hw {
 
@@ -33,6 +36,22 @@ std::vector<ProductMeasurement> ProductMeter::measure(const Shape& shape,
     rows.push_back(row);
   }
   return rows;
+}
+
+ListedChoices list_choices(const std::vector<Shape>& shapes, int, double,
+                           const std::filesystem::path& output) {
+  ListedChoices listed;
+  std::string text = "# fake\n" + std::string{kShapeColumns} + ",kernels,kernel\n";
+  for (const Shape& shape : shapes) {
+    if (shape.m == 13) {
+      ++listed.refused;
+    } else {
+      ++listed.products;
+      text += key_of(shape) + ",1,tile\n";
+    }
+  }
+  write_file(output, text);
+  return listed;
 }
 
 }  // namespace foretrace::hw

@@ -61,6 +61,15 @@ TEST_F(FakeProducts, ARefusedProductDoesNotEndTheOthers) {
   EXPECT_EQ(lines(), 1 + 3 * 2);
 }
 
+TEST_F(FakeProducts, ListsTheKernelsOfProductsWithoutRunningThem) {
+  const Ended ended =
+      products(list("13,8,8,float16,N,N\n" + std::string{kThree}), "--choices-only");
+  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  EXPECT_THAT(ended.output, HasSubstr("3 of 4 products listed, 1 refused"));
+  EXPECT_THAT(read_text_file(table()), HasSubstr("\n24,8,8,float16,float16,N,N,1,0,1,tile\n"));
+  EXPECT_EQ(products(list(kThree), "--seconds 3").exit_code, 2) << "needs --choices-only";
+}
+
 TEST_F(FakeProducts, WrongUseSaysWhereAndIsExitCodeTwo) {
   const Ended bad = products(list("8,8,x,float16,N,N\n"));
   EXPECT_EQ(bad.exit_code, 2);

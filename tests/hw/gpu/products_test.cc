@@ -1,7 +1,11 @@
 // foretrace-hw products on a real GPU: three products, their rows plausible.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
+#include "hw/products/choices.h"
 #include "hw/products/product_meter.h"
+#include "scenarios/text/text_file.h"
 #include "tests/hw/gpu/gpu.h"
 
 namespace foretrace::hw {
@@ -38,6 +42,19 @@ TEST(ProductsOnGpu, TimesAndKernelsOfThreeProductsArePlausible) {
       EXPECT_GT(row.choice->waves, 0);
     }
   }
+}
+
+TEST(ProductsOnGpu, KernelsAreListedWithoutRunningThem) {
+  FORETRACE_NEEDS_GPUS(1);
+  const auto file = std::filesystem::path{testing::TempDir()} / "choices.csv";
+  const ListedChoices listed =
+      list_choices(parse_shapes("m,n,k,type,transa,transb\n4096,4096,4096,bfloat16,N,N\n"
+                                "60000,60000,64,float32,N,N\n",
+                                "two"),
+                   0, 60, file);
+  EXPECT_EQ(listed.products, 2U);
+  EXPECT_THAT(read_text_file(file),
+              testing::HasSubstr("\n4096,4096,4096,bfloat16,bfloat16,N,N,1,0,1,"));
 }
 
 }  // namespace

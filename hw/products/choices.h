@@ -1,0 +1,24 @@
+// What cuBLAS would launch for a product, without running it: a captured graph tells, some ten
+// thousand products in a second.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "hw/products/shapes.h"
+
+namespace foretrace::hw {
+
+struct ListedChoices {
+  std::size_t products = 0;
+  std::size_t refused = 0;  ///< by cuBLAS; each is named on stderr, the first ten
+};
+
+/// Writes a line for each shape into `output`: the shape's columns, the number of kernels, and of
+/// the main one name, grid, threads, cluster and blocks on an SM; `gpu` and `cublas` stand in a
+/// comment at the top. Stops before the next shape after `seconds`. Throws CannotHereError where
+/// there is no such device, CudaError, and what `read_shapes` throws.
+ListedChoices list_choices(const std::vector<Shape>& shapes, int device, double seconds,
+                           const std::filesystem::path& output);
+
+}  // namespace foretrace::hw
