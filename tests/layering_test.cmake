@@ -124,7 +124,7 @@ set(may_link_capture  options scenario timeline)
 set(may_link_sim      options scenario timeline models)
 set(may_link_flows    options simgrid)       # what sim loads for its flows
 set(may_link_fit      options scenario timeline models report sim)  # predicts, and reads measurements
-set(may_link_fit_products options scenario timeline models report sim fit)  # the same, for products
+set(may_link_fit_products options scenario timeline models report capture sim fit)  # the same, for products
 set(may_link_nccl_tests options scenario timeline models report sim)  # predicts and compares: both
 set(may_link_plan     options scenario timeline models report sim)  # predicts, and writes a page
 set(may_link_command_line options scenario)  # what both programs' command lines share

@@ -1,17 +1,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <filesystem>
+#include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "models/cost/products/choice.h"
 #include "models/machine/machine.h"
+#include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/fit_products/fit.h"
+#include "sim/fit_products/learned_text.h"
+#include "sim/fit_products/losses.h"
 #include "sim/fit_products/report.h"
+#include "sim/fit_products/taste.h"
 
 namespace foretrace {
 namespace {
@@ -19,7 +26,11 @@ namespace {
 struct ProductOptions {
   std::vector<std::string> tables;
   std::string machine = "h200-nvswitch-8";
-  bool with_taste = false;
+  std::string choices;
+  std::string taste_to;
+  std::vector<std::string> losses;
+  std::string losses_to;
+  bool with_tiles = false;
   bool judge = false;
   bool float32 = false;
   bool older_half = false;
@@ -40,7 +51,79 @@ std::vector<fit_products::Row> part_of(const std::vector<fit_products::Row>& row
   return result;
 }
 
+void write_tastes(const products::Tastes& tastes, const std::string& directory) {
+  for (const auto& [family, taste] : tastes) {
+    const std::string name = fit_products::name_of(family);
+    write_file(std::filesystem::path{directory} / (name + ".cc"),
+               fit_products::taste_file(name, taste), Over::Anything);
+  }
+}
+
+/// Each family by itself, some of them at once.
+int learn_from_choices(const ProductOptions& options) {
+  const auto choices = fit_products::read_choices(options.choices);
+  const Machine machine = load_machine(options.machine);
+  Reading read{machine};
+  const double sms = read.value(Param::SmCount);
+  std::map<products::Family, std::future<fit_products::Learned>> all;
+  for (const auto& [family, taste] : products::recorded_tastes()) {
+    all[family] = std::async(std::launch::async, [&, family = family] {
+      return fit_products::learn_taste(family, choices, products::recorded_tastes().at(family),
+                                       sms);
+    });
+  }
+  products::Tastes tastes;
+  print_out("{:12} {:>6} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "family", "tiles", "learned", "judged",
+            "left out", "right", "time off");
+  for (auto& [family, future] : all) {
+    fit_products::Learned learned = future.get();
+    print_out("{:12} {:6} {:8} {:8} {:9} {:5.1f} % {:7.1f} %\n", fit_products::name_of(family),
+              learned.taste.tiles.size(), learned.learned_from, learned.judged, learned.left_out,
+              learned.right * 100, learned.off * 100);
+    tastes[family] = std::move(learned.taste);
+  }
+  if (!options.taste_to.empty()) write_tastes(tastes, options.taste_to);
+  return 0;
+}
+
+/// "h100-nvswitch-8=h100.csv", and so on.
+std::vector<fit_products::Timed> timed_rows(const std::vector<std::string>& tables) {
+  std::map<std::string, fit_products::Timed> by_machine;
+  for (const std::string& text : tables) {
+    const std::size_t at = text.find('=');
+    if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+      throw UsageError{
+          fmt::format("--losses {}: a machine and its table, as h200-nvswitch-8=h200.csv", text)};
+    }
+    const std::string machine = text.substr(0, at);
+    const auto [found, is_new] = by_machine.try_emplace(machine);
+    if (is_new) found->second.machine = load_machine(machine);
+    const auto rows = fit_products::read_table(text.substr(at + 1));
+    found->second.rows.insert(found->second.rows.end(), rows.begin(), rows.end());
+  }
+  std::vector<fit_products::Timed> timed;
+  for (auto& [name, one] : by_machine) timed.push_back(std::move(one));
+  return timed;
+}
+
+int learn_losses(const ProductOptions& options) {
+  print_out("{:12} {:>8} {:>8}  {:>16} {:>16}\n", "kernels", "learned", "judged", "before",
+            "after");
+  for (const auto& learned : fit_products::learn_losses(timed_rows(options.losses))) {
+    print_out("{:12} {:8} {:8}  {:5.1f} %, {:5.1f} % {:5.1f} %, {:5.1f} %\n", learned.name,
+              learned.learned_from, learned.judged, learned.before * 100, learned.before_90 * 100,
+              learned.after * 100, learned.after_90 * 100);
+    if (options.losses_to.empty()) continue;
+    write_file(std::filesystem::path{options.losses_to} / (learned.name + ".cc"),
+               fit_products::losses_file(learned.name, learned.networks), Over::Anything);
+  }
+  return 0;
+}
+
 int fit_from_table(const ProductOptions& options) {
+  if (!options.losses.empty()) return learn_losses(options);
+  if (!options.choices.empty()) return learn_from_choices(options);
+  if (options.tables.empty()) throw UsageError{"a table is needed, or --choices"};
   std::vector<fit_products::Row> rows;
   for (const std::string& table : options.tables) {
     const auto more = fit_products::read_table(table);
@@ -58,15 +141,13 @@ int fit_from_table(const ProductOptions& options) {
   const std::vector<fit_products::Row> learned = part_of(rows, false);
   const auto fit = [&](const std::vector<fit_products::Row>& part) {
     return fit_products::fit(machine, products::recorded_tastes(), part, options.part(),
-                             options.with_taste);
+                             options.with_tiles);
   };
   print_out("# five folds, each predicted from the other four\n{}",
             fit_products::errors_text(fit_products::cross_validated(learned, fit)));
   const fit_products::Fit result = fit(learned);
   print_out("# for the machine file\n{}", fit_products::parameters_text(result));
-  if (options.with_taste) {
-    print_out("# for models/cost/products/taste.cc\n{}", fit_products::taste_text(result.tastes));
-  }
+  if (!options.taste_to.empty()) write_tastes(result.tastes, options.taste_to);
   return 0;
 }
 
@@ -78,20 +159,34 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
       "Parameters of matrix products from a table that foretrace-hw products wrote",
       "foretrace fit-products reports/measured/products/h200.csv --machine h200-nvswitch-8");
   const auto options = std::make_shared<ProductOptions>();
-  command->add_option("tables", options->tables, "products.csv; several of one kind of GPU")
-      ->required();
+  command->add_option("tables", options->tables, "products.csv; several of one kind of GPU");
+  command
+      ->add_option("--choices", options->choices,
+                   "learn which plans the library likes, from a list that foretrace-hw products "
+                   "--choices-only wrote (minutes, 2 GB)")
+      ->excludes("tables");
+  command
+      ->add_option("--losses", options->losses,
+                   "learn what kernels take beside the formula, from tables of several machines: "
+                   "MACHINE=TABLE")
+      ->excludes("tables")
+      ->excludes("--choices");
+  command->add_option("--losses-to", options->losses_to,
+                      "directory for what was learned of it: models/cost/products/losses");
+  command->add_option("--taste-to", options->taste_to,
+                      "directory for what was learned of the library: models/cost/products/taste");
   command->add_option("--machine", options->machine, "to start from")->capture_default_str();
-  command->add_flag("--taste", options->with_taste,
-                    "learn which tiles the library likes, too (models/cost/products/taste.cc)");
+  command->add_flag("--tiles", options->with_tiles,
+                    "learn how slow each tile of the older kernels is, too");
   command->add_flag("--float32", options->float32,
-                    "only float32's kernels, speeds and taste; the rest stays");
+                    "only float32's kernels and speeds; the rest stays");
   command
       ->add_flag("--older-half", options->older_half,
                  "only half precision whose leading dimensions are no whole 16 bytes")
       ->excludes("--float32");
   command
       ->add_flag("--straddle", options->straddle,
-                 "of nvjet only products.half.straddle, and its taste; the rest stays")
+                 "of nvjet only products.half.straddle; the rest stays")
       ->excludes("--float32")
       ->excludes("--older-half");
   command->add_flag("--judge", options->judge,

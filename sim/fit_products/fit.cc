@@ -8,7 +8,6 @@
 #include <map>
 
 #include "sim/fit/solver.h"
-#include "sim/fit_products/taste.h"
 
 namespace foretrace::fit_products {
 namespace {
@@ -102,12 +101,6 @@ void solve(const Task& task, Machine& machine) {
     value.spread = std::max(typical, std::sqrt(variance[static_cast<Eigen::Index>(i)]));
     machine.set(task.params[i], value);
   }
-}
-
-double rested_clock(const std::vector<Row>& rows) {
-  double clock = 0;
-  for (const Row& row : rows) clock = std::max(clock, row.sustained_clock);
-  return clock;
 }
 
 template <class Wanted>
@@ -221,17 +214,11 @@ Fit fit_kernels(const OlderKernels& kernels, const Machine& machine, const produ
   constexpr int kRounds = 6;
   Fit result{machine, tastes, kernels.params};
   const std::vector<Row> known = teachers(kernels, rows);
-  for (const products::Family family : kernels.families) {
-    result.tastes[family] = recorded_tiles(family, rows);
-  }
   for (int round = 0; round < kRounds; ++round) {
     fit_older(kernels, result.machine, result.tastes, rows);
     for (const products::Family family : kernels.families) {
       fit_tiles(result.machine, family, result.tastes, known, rested_clock(rows));
     }
-  }
-  for (const products::Family family : kernels.families) {
-    result.tastes[family] = fit_taste(result.machine, family, result.tastes[family], rows);
   }
   return result;
 }
@@ -299,18 +286,11 @@ Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
   return result;
 }
 
-/// By recorded plans: needs no taste of nvjet's.
-products::Taste nvjet_taste(const Machine& machine, const std::vector<Row>& rows) {
-  constexpr products::Family kFamily = products::Family::Half;
-  return fit_taste(machine, kFamily, recorded_tiles(kFamily, rows), rows);
-}
-
+/// How slow older kernels' tiles are, and all speeds.
 Fit fit_all(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
   Machine first = machine;
-  products::Tastes learned = tastes;
   fit_half(first, tastes, rows);
-  learned[products::Family::Half] = nvjet_taste(first, rows);
-  learned = fit_kernels(float32_kernels(), first, learned, rows).tastes;
+  const products::Tastes learned = fit_kernels(float32_kernels(), first, tastes, rows).tastes;
   return fit_machine(first, fit_kernels(older_half_kernels(), first, learned, rows).tastes, rows);
 }
 
@@ -329,24 +309,20 @@ Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
 }  // namespace
 
 Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows,
-        Part part, bool learns_taste) {
+        Part part, bool learns_tiles) {
   switch (part) {
     case Part::All:
-      return (learns_taste ? fit_all : fit_machine)(machine, tastes, rows);
+      return (learns_tiles ? fit_all : fit_machine)(machine, tastes, rows);
     case Part::Float32:
     case Part::OlderHalf: {
       const OlderKernels& kernels =
           part == Part::Float32 ? float32_kernels() : older_half_kernels();
-      return (learns_taste ? fit_kernels : fit_speeds)(kernels, machine, tastes, rows);
+      return (learns_tiles ? fit_kernels : fit_speeds)(kernels, machine, tastes, rows);
     }
     case Part::Straddle:
       break;
   }
-  Fit result = fit_straddling(machine, tastes, rows);
-  if (learns_taste) {
-    result.tastes[products::Family::Half] = nvjet_taste(result.machine, rows);
-  }
-  return result;
+  return fit_straddling(machine, tastes, rows);
 }
 
 }  // namespace foretrace::fit_products

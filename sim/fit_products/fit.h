@@ -1,5 +1,5 @@
 // Parameters of products from a table that `foretrace-hw products` measured: first the speeds, at
-// the clock that was measured beside each time, then the library's taste, then the clock.
+// the clock that was measured beside each time, then the clock.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ enum class Part : std::uint8_t {
 };
 
 /// Rows that judge are for the caller to leave out; the rested clock is the highest in the table.
-/// `learns_taste`: kernels, and how much the library likes them, are learned too; for another GPU
-/// with the same library they are given.
+/// `learns_tiles`: how slow each tile of the older kernels is, is learned too; for another GPU with
+/// the same library that is given.
 Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows,
-        Part part, bool learns_taste);
+        Part part, bool learns_tiles);
 
 }  // namespace foretrace::fit_products

@@ -1,6 +1,14 @@
 #include "sim/fit_products/predict.h"
 
+#include <algorithm>
+
 namespace foretrace::fit_products {
+
+double rested_clock(const std::vector<Row>& rows) {
+  double clock = 0;
+  for (const Row& row : rows) clock = std::max(clock, row.sustained_clock);
+  return clock;
+}
 
 double gap(Reading& read, const Row& row) {
   return read.seconds(row.in_graph ? Param::GraphGap : Param::KernelGap);

@@ -6,6 +6,9 @@
 
 namespace foretrace::fit_products {
 
+/// The highest clock that NVML said beside any of them, in Hz.
+double rested_clock(const std::vector<Row>& rows);
+
 /// What stands between two products in the table's times, in seconds.
 double gap(Reading& read, const Row& row);
 

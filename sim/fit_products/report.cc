@@ -139,26 +139,4 @@ std::string parameters_text(const Fit& fit) {
   return text;
 }
 
-std::string taste_text(const products::Tastes& tastes) {
-  std::string text;
-  for (const auto& [family, taste] : tastes) {
-    static const std::map<products::Family, const char*> kNames{
-        {products::Family::Half, "Half"},
-        {products::Family::HalfPairs, "HalfPairs"},
-        {products::Family::HalfOdd, "HalfOdd"},
-        {products::Family::BrainOdd, "BrainOdd"},
-        {products::Family::Float32, "Float32"}};
-    text += fmt::format("      {{Family::{},\n       {{{{\n", kNames.at(family));
-    for (const products::Tile& tile : taste.tiles) {
-      text += fmt::format("         {{{}, {}, {}, {:.2f}", tile.m, tile.n, tile.cooperative,
-                          tile.liked);
-      if (tile.resident > 0)
-        text += fmt::format(", {}, {:.3f}, {}", tile.resident, tile.slow, tile.padded);
-      text += "},\n";
-    }
-    text += fmt::format("       }},\n        {{{:.3f}}}}}}},\n", fmt::join(taste.weights, ", "));
-  }
-  return text;
-}
-
 }  // namespace foretrace::fit_products

@@ -32,7 +32,5 @@ Summary summary(const std::vector<Error>& errors, const std::function<bool(const
 std::string errors_text(const std::vector<Error>& errors);
 /// Lines of a machine file.
 std::string parameters_text(const Fit& fit);
-/// What models/cost/products/taste.cc has between its braces.
-std::string taste_text(const products::Tastes& tastes);
 
 }  // namespace foretrace::fit_products

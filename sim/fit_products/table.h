@@ -25,6 +25,17 @@ struct Row {
   bool judges = false;  ///< held out of every fit
 };
 
+/// What cuBLAS takes for a product, not timed: a row of `foretrace-hw products LIST
+/// --choices-only`.
+struct Recorded {
+  products::Shape shape;
+  products::Plan plan;
+};
+/// Plain or gzip. Kernels without tiles are left out. Throws UsageError naming the file and the
+/// line.
+std::vector<Recorded> read_choices(const std::filesystem::path& file);
+std::vector<Recorded> parse_choices(const std::string& text, const std::string& file);
+
 /// Throws UsageError naming the file and the line.
 std::vector<Row> read_table(const std::filesystem::path& file);
 std::vector<Row> parse_table(const std::string& text, const std::string& file);

@@ -1,149 +1,207 @@
 #include "sim/fit_products/taste.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numbers>
 #include <optional>
+#include <random>
+#include <span>
 #include <tuple>
+
+#include "models/cost/products/candidates.h"
+#include "sim/fit_products/network_fit.h"
 
 namespace foretrace::fit_products {
 namespace {
 
-constexpr Eigen::Index kWeights = products::kTraits;
-/// Squares of what is liked cost this much: a tile that was chosen once is hardly liked.
-constexpr double kTileRidge = 0.1;
-constexpr double kWeightRidge = 1e-3;
+using products::kTraits;
+using products::Network;
+
+constexpr int kEpochs = 50;
+constexpr std::size_t kBatch = 256;
+constexpr double kRate = 5e-3;
+constexpr std::size_t kJudges = 6;  // one of so many
 
 /// One product: what it could get, and what it got.
 struct Decision {
-  Eigen::MatrixXd known;  ///< a row for each plan: its traits
-  std::vector<Eigen::Index> tile;
-  Eigen::Index chosen{};
+  Matrix known;  ///< a row for each plan: its traits, scaled
+  std::vector<std::size_t> tile;
+  Eigen::Index chosen = 0;
 };
 
-bool alike(const products::Plan& one, const products::Plan& other) {
-  if ((one.split > 1) != (other.split > 1) || one.inside != other.inside) return false;
-  const auto ratio = static_cast<double>(one.split) / static_cast<double>(other.split);
-  return std::abs(std::log(ratio)) < 0.2;
+std::vector<products::Tile> tiles_of(products::Family family, const std::vector<Recorded>& choices,
+                                     const products::Taste& known) {
+  const std::size_t least = family == products::Family::Half ? 20 : 5;
+  using Key = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, bool>;
+  std::map<Key, std::size_t> counts;
+  for (const Recorded& one : choices) {
+    const products::Plan& plan = one.plan;
+    ++counts[{plan.padded, plan.tile_m, plan.tile_n, plan.resident, plan.cooperative}];
+  }
+  std::vector<products::Tile> tiles;
+  for (const auto& [key, count] : counts) {
+    if (count < least) continue;
+    const auto& [padded, m, n, resident, cooperative] = key;
+    products::Tile tile{m, n, cooperative, 0, resident, 1, padded};
+    const products::Plan plan{.tile_m = m,
+                              .tile_n = n,
+                              .cooperative = cooperative,
+                              .resident = resident,
+                              .padded = padded};
+    if (const auto* before = tile_of(known, plan)) tile.slow = before->slow;
+    tiles.push_back(tile);
+  }
+  return tiles;
 }
 
-double apart(const products::Plan& one, const products::Plan& other) {
-  return std::abs(std::log(static_cast<double>(one.split) / static_cast<double>(other.split)));
+bool same(const products::Plan& one, const products::Plan& other) {
+  return one.split == products::known_split(other.split) && one.inside == other.inside;
 }
 
-std::optional<Decision> decision(const Row& row, const products::Speeds& speeds,
-                                 const products::Taste& taste) {
-  const products::Tile* const tile = tile_of(taste, *row.plan);
+/// None where the recorded plan is not among the candidates.
+std::optional<Decision> decision_of(const Recorded& one, const products::Taste& taste, double sms) {
+  const products::Tile* const tile = tile_of(taste, one.plan);
   if (tile == nullptr) return std::nullopt;
-  const auto plans = plans_for(row.shape, speeds, taste);
+  const auto recorded = static_cast<std::size_t>(tile - taste.tiles.data());
+  const auto candidates = products::candidates_of(one.shape, taste, sms);
   Decision decision;
   decision.chosen = -1;
-  decision.known.resize(static_cast<Eigen::Index>(plans.size()), kWeights);
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const products::Traits traits = products::traits(row.shape, plans[i], speeds);
+  decision.known.resize(std::ssize(candidates), kTraits);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
-    decision.known.row(at) = Eigen::Map<const Eigen::RowVectorXd>(traits.data(), kWeights);
-    const products::Tile* const mine = tile_of(taste, plans[i]);
-    decision.tile.push_back(mine - taste.tiles.data());
-    if (mine != tile || !alike(plans[i], *row.plan)) continue;
-    const auto chosen = static_cast<std::size_t>(decision.chosen);
-    if (decision.chosen < 0 || apart(plans[i], *row.plan) < apart(plans[chosen], *row.plan)) {
-      decision.chosen = at;
-    }
+    decision.known.row(at) =
+        Eigen::Map<const Eigen::RowVectorXf>(candidates[i].traits.data(), kTraits);
+    decision.tile.push_back(candidates[i].tile);
+    if (candidates[i].tile == recorded && same(candidates[i].plan, one.plan)) decision.chosen = at;
   }
   if (decision.chosen < 0) return std::nullopt;
   return decision;
 }
 
-/// Adds what one decision says to gradient and Hessian; returns minus the logarithm of its chance.
-double add(const Decision& decision, const Eigen::VectorXd& values, Eigen::VectorXd& gradient,
-           Eigen::MatrixXd& hessian) {
-  const Eigen::Index plans = decision.known.rows();
-  Eigen::VectorXd chance = decision.known * values.head(kWeights);
-  for (Eigen::Index i = 0; i < plans; ++i) {
-    chance[i] += values[kWeights + decision.tile[static_cast<std::size_t>(i)]];
+/// The plans of some products, one behind the other.
+Matrix joined(std::span<const Decision* const> decisions) {
+  Eigen::Index rows = 0;
+  for (const Decision* one : decisions) rows += one->known.rows();
+  Matrix all{rows, static_cast<Eigen::Index>(kTraits)};
+  rows = 0;
+  for (const Decision* one : decisions) {
+    all.middleRows(rows, one->known.rows()) = one->known;
+    rows += one->known.rows();
   }
-  chance = (chance.array() - chance.maxCoeff()).exp();
-  chance /= chance.sum();
-  Eigen::MatrixXd features = Eigen::MatrixXd::Zero(plans, values.size());
-  features.leftCols(kWeights) = decision.known;
-  for (Eigen::Index i = 0; i < plans; ++i) {
-    features(i, kWeights + decision.tile[static_cast<std::size_t>(i)]) = 1;
-  }
-  const Eigen::VectorXd mean = features.transpose() * chance;
-  gradient += mean - features.row(decision.chosen).transpose();
-  const Eigen::MatrixXd centred = features.rowwise() - mean.transpose();
-  hessian += centred.transpose() * chance.asDiagonal() * centred;
-  return -std::log(std::max(1e-300, chance[decision.chosen]));
+  return all;
 }
 
-double loss(const std::vector<Decision>& decisions, const Eigen::VectorXd& values,
-            Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) {
-  Eigen::VectorXd ridge = Eigen::VectorXd::Constant(values.size(), 2 * kTileRidge);
-  ridge.head(kWeights).setConstant(2 * kWeightRidge);
-  gradient = ridge.cwiseProduct(values);
-  hessian = ridge.asDiagonal();
-  double sum = 0.5 * values.dot(gradient);
-  for (const Decision& each : decisions) sum += add(each, values, gradient, hessian);
-  return sum;
+/// What the network and the tiles are to learn from some products: the gradient of minus the
+/// logarithm of the recorded plans' chances, in the mean.
+struct Lesson {
+  std::vector<float> network, tiles;
+};
+Lesson lesson(const Network& network, const std::vector<float>& liked,
+              std::span<const Decision* const> batch) {
+  const Matrix in = joined(batch);
+  const Pass pass{network, in};
+  Lesson result{{}, std::vector<float>(liked.size())};
+  Eigen::VectorXf error = pass.values();
+  Eigen::Index at = 0;
+  for (const Decision* one : batch) {
+    auto mine = error.segment(at, one->known.rows());
+    for (std::size_t i = 0; i < one->tile.size(); ++i) {
+      mine[static_cast<Eigen::Index>(i)] += liked[one->tile[i]];
+    }
+    mine = (mine.array() - mine.maxCoeff()).exp().matrix().eval();
+    mine /= mine.sum();
+    mine[one->chosen] -= 1;
+    mine /= static_cast<float>(batch.size());
+    for (std::size_t i = 0; i < one->tile.size(); ++i) {
+      result.tiles[one->tile[i]] += mine[static_cast<Eigen::Index>(i)];
+    }
+    at += one->known.rows();
+  }
+  result.network = pass.gradient(error);
+  return result;
+}
+
+/// Steps of kBatch products each, in a new order each time.
+void train(std::vector<const Decision*> decisions, Network& network, std::vector<float>& liked,
+           std::mt19937& random) {
+  const std::size_t each = std::max<std::size_t>(1, decisions.size() / kBatch);
+  Adam for_network{network.size(), each * kEpochs, kRate};
+  Adam for_tiles{liked.size(), each * kEpochs, kRate};
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    std::ranges::shuffle(decisions, random);
+    for (std::size_t i = 0; i < each; ++i) {
+      const std::size_t from = i * kBatch;
+      const std::size_t size = std::min(kBatch, decisions.size() - from);
+      const Lesson learned = lesson(network, liked, std::span{decisions}.subspan(from, size));
+      for_network.step(network.weights, learned.network);
+      for_tiles.step(liked, learned.tiles);
+    }
+  }
+}
+
+/// Traits have the plans' times: the first is the logarithm of what a plan takes beside the
+/// fastest.
+void judge(const std::vector<const Decision*>& decisions, const Network& network,
+           const std::vector<float>& liked, Learned& learned) {
+  double right = 0;
+  double off = 0;
+  for (const Decision* one : decisions) {
+    Eigen::VectorXf values = Pass{network, one->known}.values();
+    for (std::size_t i = 0; i < one->tile.size(); ++i) {
+      values[static_cast<Eigen::Index>(i)] += liked[one->tile[i]];
+    }
+    Eigen::Index best = 0;
+    values.maxCoeff(&best);
+    right += best == one->chosen ? 1 : 0;
+    const auto apart = static_cast<double>(one->known(best, 0) - one->known(one->chosen, 0));
+    off += std::abs(apart / static_cast<double>(network.scale[0])) * std::numbers::ln2;
+  }
+  const auto count = static_cast<double>(std::max<std::size_t>(1, decisions.size()));
+  learned.judged = decisions.size();
+  learned.right = right / count;
+  learned.off = off / count;
 }
 
 }  // namespace
 
-products::Taste fit_taste(const Machine& machine, products::Family family,
-                          const products::Taste& taste, const std::vector<Row>& rows) {
-  Reading read{machine};
-  const products::Speeds speeds = read_speeds(read, family);
+Learned learn_taste(products::Family family, const std::vector<Recorded>& choices,
+                    const products::Taste& known, double sms) {
+  std::vector<Recorded> mine;
+  std::ranges::copy_if(choices, std::back_inserter(mine),
+                       [&](const Recorded& one) { return family_of(one.shape) == family; });
+  Learned learned;
+  learned.taste.tiles = tiles_of(family, mine, known);
   std::vector<Decision> decisions;
-  for (const Row& row : rows) {  // both contents get the same kernel: once is enough
-    if (!row.plan || row.contents != products::Contents::Zeros) continue;
-    if (family_of(row.shape) != family) continue;
-    if (!is_known(row.shape, {{family, taste}})) continue;
-    if (auto known = decision(row, speeds, taste)) decisions.push_back(std::move(*known));
-  }
-  Eigen::VectorXd values = Eigen::VectorXd::Zero(kWeights + std::ssize(taste.tiles));
-  values[0] = 20;
-  Eigen::VectorXd gradient;
-  Eigen::MatrixXd hessian;
-  double best = loss(decisions, values, gradient, hessian);
-  constexpr int kMostSteps = 40;
-  for (int step = 0; step < kMostSteps; ++step) {
-    const Eigen::VectorXd direction = hessian.ldlt().solve(gradient);
-    double length = 1;
-    const double before = best;
-    const Eigen::VectorXd from = values;
-    do {
-      values = from - length * direction;
-      best = loss(decisions, values, gradient, hessian);
-      length /= 2;
-    } while (best > before && length > 1e-4);
-    if (before - best < 1e-4) break;
-  }
-  products::Taste result = taste;
-  std::copy_n(values.data(), products::kTraits, result.weights.begin());
-  for (std::size_t i = 0; i < result.tiles.size(); ++i) {
-    result.tiles[i].liked = values[kWeights + static_cast<Eigen::Index>(i)];
-  }
-  return result;
-}
-
-products::Taste recorded_tiles(products::Family family, const std::vector<Row>& rows) {
-  products::Taste taste{.tiles = {}, .weights = {}};
-  for (const Row& row : rows) {
-    if (!row.plan || family_of(row.shape) != family || tile_of(taste, *row.plan) != nullptr) {
-      continue;
+  for (const Recorded& one : mine) {
+    if (auto decision = decision_of(one, learned.taste, sms)) {
+      decisions.push_back(std::move(*decision));
+    } else {
+      ++learned.left_out;
     }
-    taste.tiles.push_back({.m = row.plan->tile_m,
-                           .n = row.plan->tile_n,
-                           .cooperative = row.plan->cooperative,
-                           .liked = 0,
-                           .resident = row.plan->resident,
-                           .padded = row.plan->padded});
   }
-  std::ranges::sort(taste.tiles, {}, [](const products::Tile& tile) {
-    return std::tuple{tile.padded, tile.m, tile.n, tile.resident};
-  });
-  return taste;
+  std::vector<const Decision*> teachers;
+  std::vector<const Decision*> judges;
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    (i % kJudges == 0 ? judges : teachers).push_back(&decisions[i]);
+  }
+  if (teachers.empty()) return learned;
+  constexpr std::size_t kSample = 4000;
+  constexpr std::size_t kFirst = 48, kSecond = 24;
+  std::mt19937 random{1};
+  Network& network = learned.taste.network;
+  network =
+      new_network(kFirst, kSecond, Network::Unit::Rectified,
+                  joined(std::span{teachers}.first(std::min(kSample, teachers.size()))), random);
+  for (Decision& one : decisions) one.known = scaled(network, one.known);
+  std::vector<float> liked(learned.taste.tiles.size());
+  train(teachers, network, liked, random);
+  for (std::size_t i = 0; i < liked.size(); ++i) {
+    learned.taste.tiles[i].liked = static_cast<double>(liked[i]);
+  }
+  learned.learned_from = teachers.size();
+  judge(judges, network, liked, learned);
+  return learned;
 }
 
 }  // namespace foretrace::fit_products

@@ -1,18 +1,25 @@
-// What the library likes, from what it chose: a multinomial logit, by Newton's method.
+// What the library likes, learned from what it chose: Adam's steps on the logarithm of the chance
+// that the network gives to the recorded plan.
 #pragma once
 
 #include <vector>
 
-#include "sim/fit_products/predict.h"
+#include "models/cost/products/taste.h"
+#include "sim/fit_products/table.h"
 
 namespace foretrace::fit_products {
 
-/// `taste` gives the tiles. Rows without a recorded plan, and plans that the model has not, are
-/// left out.
-products::Taste fit_taste(const Machine& machine, products::Family family,
-                          const products::Taste& taste, const std::vector<Row>& rows);
+struct Learned {
+  products::Taste taste;
+  std::size_t learned_from = 0, judged = 0;  ///< products
+  std::size_t left_out = 0;                  ///< the recorded plan is none that the model thinks of
+  double right = 0;  ///< of the judged ones: the share whose plan is the most likely one
+  double off = 0;  ///< of the judged ones: mean |log| of that plan's time beside the recorded one's
+};
 
-/// A family's tiles: every one that was recorded, liked alike.
-products::Taste recorded_tiles(products::Family family, const std::vector<Row>& rows);
+/// The family's tiles are those that `choices` name more than a few times, as slow as `known` says.
+/// A sixth of the products only judges. Needs some 13 KB of memory for each product.
+Learned learn_taste(products::Family family, const std::vector<Recorded>& choices,
+                    const products::Taste& known, double sms);
 
 }  // namespace foretrace::fit_products

@@ -37,6 +37,7 @@ Family family_of(const Shape& shape) {
   }
   const std::int64_t aligned = alignment(shape);
   if (aligned >= kTma) return Family::Half;
+  if (std::min(shape.m, shape.n) == 1) return Family::Vector;
   if (aligned >= 4) return Family::HalfPairs;
   return shape.brain ? Family::BrainOdd : Family::HalfOdd;
 }

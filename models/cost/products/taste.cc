@@ -1,108 +1,32 @@
-// Written by `foretrace fit-products`: what cuBLAS 13.1 chose for the products of
-// reports/measured/products that are not held out; half precision's from h200.csv, more_h200.csv,
-// plain_h200.csv and odd_h200.csv, float32's from the first three and plain_h100.csv.
-#include "models/cost/products/choice.h"
+#include "models/cost/products/taste.h"
+
+#include "models/cost/products/taste/recorded.h"
 
 namespace foretrace::products {
 
 const Tastes& recorded_tastes() {
-  static const Tastes kTastes{
-      {Family::Half,
-       {{
-            {8, 64, false, 1.64},     {8, 128, false, 0.72},    {16, 64, false, 0.79},
-            {32, 64, false, 3.35},    {32, 128, false, 2.98},   {32, 192, false, 0.37},
-            {40, 64, false, -0.03},   {48, 128, false, -0.34},  {64, 8, false, 3.96},
-            {64, 16, false, 2.20},    {64, 24, false, 1.54},    {64, 32, false, 3.38},
-            {64, 40, false, 1.52},    {64, 48, false, 1.73},    {64, 56, false, 0.95},
-            {64, 64, false, 3.36},    {64, 80, false, 1.16},    {64, 96, false, 0.18},
-            {64, 112, false, -0.42},  {64, 128, false, 1.74},   {64, 136, false, 0.22},
-            {64, 144, false, -0.29},  {64, 256, false, -0.93},  {64, 336, false, -0.97},
-            {64, 512, true, -1.50},   {72, 64, false, -0.18},   {80, 128, false, -1.17},
-            {96, 64, false, 1.92},    {96, 128, false, 1.68},   {96, 256, true, 0.37},
-            {112, 64, false, 0.38},   {112, 128, false, -2.04}, {128, 8, false, 1.05},
-            {128, 32, false, 1.98},   {128, 48, false, 1.78},   {128, 64, false, 2.39},
-            {128, 80, false, -0.65},  {128, 96, false, 0.42},   {128, 128, false, 1.36},
-            {128, 136, false, -1.37}, {128, 144, false, -2.28}, {128, 152, false, -2.07},
-            {128, 160, false, 0.56},  {128, 192, true, 0.78},   {128, 224, true, -1.90},
-            {128, 256, true, 0.87},   {128, 272, true, -2.98},  {128, 288, true, -2.91},
-            {144, 128, false, -1.72}, {160, 64, false, 0.76},   {160, 128, false, -0.99},
-            {160, 192, true, -1.85},  {160, 256, true, -3.02},  {168, 128, false, -1.93},
-            {176, 64, false, 0.23},   {176, 128, false, -2.40}, {192, 64, false, 0.42},
-            {192, 96, false, -0.78},  {192, 104, false, -1.52}, {192, 112, false, -1.37},
-            {192, 128, true, 2.22},   {192, 160, true, -0.94},  {192, 176, true, -2.19},
-            {192, 192, true, 0.81},   {208, 192, true, -3.12},  {224, 128, true, -0.49},
-            {256, 64, false, -0.42},  {256, 88, false, -1.72},  {256, 120, true, -1.27},
-            {256, 128, true, 1.77},   {256, 144, true, -2.84},  {256, 160, true, -2.76},
-            {288, 128, true, -2.36},  {320, 64, false, 0.93},   {320, 128, true, 0.81},
-            {352, 64, false, 0.42},
-        },
-        {27.627, 5.645, 5.476, -2.453, 0.106}}},
-      {Family::HalfPairs,
-       {{
-            {16, 16, true, -2.15, 17, 1.000, true},
-            {32, 32, true, 0.64, 5, 1.000, true},
-            {32, 32, true, 1.65, 8, 1.000, true},
-            {32, 32, true, -0.26, 12, 1.000, true},
-            {64, 64, true, -0.19, 4, 1.000, true},
-            {64, 128, true, -0.80, 1, 1.021, true},
-            {64, 128, true, -1.05, 2, 1.000, true},
-            {64, 128, true, 0.96, 3, 1.000, true},
-            {64, 256, true, -0.68, 1, 0.967, true},
-            {64, 256, true, -2.81, 2, 0.934, true},
-            {128, 64, true, 0.65, 1, 1.128, true},
-            {128, 64, true, 1.98, 3, 1.001, true},
-            {128, 128, true, -0.48, 2, 0.952, true},
-            {128, 256, true, 2.03, 1, 1.085, true},
-            {256, 64, true, -0.91, 1, 0.922, true},
-            {256, 64, true, -0.76, 2, 0.861, true},
-            {256, 128, true, 2.19, 1, 1.068, true},
-        },
-        {18.878, 2.821, -2.945, -0.285, 0.122, 0.131, -0.196, -0.320, 1.337, 0.703}}},
-      {Family::HalfOdd,
-       {{
-            {16, 16, true, -2.08, 16, 1.000, true},
-            {32, 32, true, 2.92, 4, 1.261, true},
-            {64, 64, true, 0.90, 5, 1.000, true},
-            {128, 64, true, -0.27, 3, 1.000, true},
-            {128, 128, true, 0.25, 2, 0.937, true},
-            {128, 256, true, -2.47, 1, 0.918, true},
-            {256, 128, true, 0.75, 1, 1.032, true},
-        },
-        {15.765, 0.185, -0.742, 0.113, -0.386, -3.491, 0.857, -2.236, -0.434, 0.592}}},
-      {Family::BrainOdd,
-       {{
-            {32, 32, true, -3.40, 9, 1.000, true},
-            {64, 64, true, 3.10, 5, 1.128, true},
-            {128, 64, true, -2.52, 3, 1.000, true},
-            {128, 128, true, 1.77, 2, 0.963, true},
-            {128, 256, true, -0.63, 1, 0.983, true},
-            {256, 128, true, 1.67, 1, 1.002, true},
-        },
-        {15.334, 0.818, 0.315, -0.228, 0.134, -1.402, 0.035, -0.963, -0.794, 0.126}}},
-      {Family::Float32,
-       {{
-            {32, 32, true, 1.03, 10, 1.000, false},
-            {32, 64, true, 0.32, 8, 1.279, false},
-            {32, 128, true, -0.97, 4, 0.940, false},
-            {64, 32, true, -0.65, 8, 1.000, false},
-            {64, 64, true, 1.75, 4, 0.937, false},
-            {64, 128, true, 0.24, 2, 0.937, false},
-            {64, 256, true, -2.01, 2, 0.931, false},
-            {128, 64, true, 0.50, 2, 0.921, false},
-            {128, 128, true, -0.95, 2, 0.921, false},
-            {128, 256, true, 1.54, 1, 1.024, false},
-            {256, 128, true, -0.60, 1, 1.048, false},
-            {64, 64, true, -0.39, 6, 1.000, true},
-            {64, 128, true, -1.44, 4, 1.000, true},
-            {128, 32, true, 1.06, 6, 1.148, true},
-            {128, 64, true, 1.41, 4, 1.000, true},
-            {128, 128, true, -2.09, 2, 0.935, true},
-            {128, 256, true, -0.82, 1, 0.983, true},
-            {256, 128, true, 2.09, 1, 1.001, true},
-        },
-        {13.080, 2.022, -1.135, 1.482, 0.167, 3.293, -0.050, -0.200, -1.485, 0.355}}},
-  };
+  static const Tastes kTastes{{Family::Half, recorded::half()},
+                              {Family::HalfPairs, recorded::half_pairs()},
+                              {Family::HalfOdd, recorded::half_odd()},
+                              {Family::BrainOdd, recorded::brain_odd()},
+                              {Family::Float32, recorded::float32()}};
   return kTastes;
+}
+
+const Tile* tile_of(const Taste& taste, const Plan& plan) {
+  constexpr double kAlike = 1.3;  // the same kernel may need a register more for transposed data
+  const Tile* nearest = nullptr;
+  for (const Tile& tile : taste.tiles) {
+    if (tile.m != plan.tile_m || tile.n != plan.tile_n || tile.padded != plan.padded ||
+        tile.cooperative != plan.cooperative) {
+      continue;
+    }
+    if (tile.resident == plan.resident) return &tile;
+    const auto mine = static_cast<double>(tile.resident);
+    const auto other = static_cast<double>(plan.resident);
+    if (nearest == nullptr && mine <= kAlike * other && other <= kAlike * mine) nearest = &tile;
+  }
+  return nearest;
 }
 
 }  // namespace foretrace::products

@@ -26,6 +26,7 @@ struct Plan {
   /// CUTLASS' grids have whole groups of 2, 4 or 8 tiles along m. Blocks without a tile end at
   /// once, but two that have one may share an SM while others are idle.
   bool padded = false;
+  double takes = 1;  ///< the whole product's time, beside what the formula says (losses.h)
 };
 
 /// What the machine contributes. Rates are those of all SMs at the rested clock, per second.
@@ -55,7 +56,9 @@ bool has_speeds(const Machine& machine, Family family);
 
 struct Times {
   double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;  ///< s
-  double total = 0;  ///< s; less than the sum: memory and SMs work at once
+  /// s; less than the sum, since memory and SMs work at once, and then as much longer as the plan
+  /// takes.
+  double total = 0;
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
   std::int64_t blocks = 0;  ///< waves' SMs: what one of them has at once counts as one

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/cost/products/choice.h"
@@ -192,6 +193,32 @@ TEST(ProductTime, NeverFallsWhenKGrowsAndNeverRisesWithMoreSms) {
   }
 }
 
+TEST(ProductNetwork, IsASumOfUnitsBesideADirectSum) {
+  // Inputs 3 and 2, less 1 and 0, by 1 and 2: 2 and 4. First layer: 2 + 4 - 1 = 5 and -4, cut to 0.
+  // Second: 2 * 5 + 1 = 11. Sum: 11 / 2 + 10 * 2 - 4 + 0.5 = 22.
+  Network network{.inputs = 2,
+                  .first = 2,
+                  .second = 1,
+                  .unit = Network::Unit::Rectified,
+                  .centre = {1, 0},
+                  .scale = {1, 2},
+                  .weights = {1, 1, 0, -1, -1, 0, 2, 7, 1, 0.5F, 10, -1, 0.5F}};
+  EXPECT_EQ(network.size(), network.weights.size());
+  const std::array<float, 2> in{3, 2};
+  EXPECT_NEAR(network.value(in), 22, 1e-5);
+  network.unit = Network::Unit::Tanh;
+  const double first = 2 * std::tanh(5.0) + 7 * std::tanh(-4.0) + 1;
+  EXPECT_NEAR(network.value(in), 0.5 * std::tanh(first) + 16.5, 1e-5);
+}
+
+TEST(ProductTime, IsAsMuchLongerAsThePlanTakes) {
+  const Shape shape{.m = 256, .n = 256, .k = 640};
+  Plan plan{128, 128, true};
+  const double once = time_of(shape, plan, four_sms()).total;
+  plan.takes = 1.25;
+  EXPECT_NEAR(time_of(shape, plan, four_sms()).total, 1.25 * once, 1e-12);
+}
+
 TEST(ProductFamily, IsDecidedByLeadingDimensions) {
   // Column-major: those of a and c are m, that of b is k; transposed, k and n.
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080}), Family::Half);
@@ -227,7 +254,7 @@ TEST_F(H200, TakesTheRecordedTileOfALargeProduct) {
   EXPECT_NEAR(sum, 1, 1e-9);
 }
 
-TEST_F(H200, KnowsWhatFloat32GetsUnlessASideIsThin) {
+TEST_F(H200, KnowsWhatFloat32GetsUnlessItIsAVector) {
   // An H200 took cutlass_80_simt_sgemm_256x128 for it.
   const Shape shape{.m = 3072, .n = 9216, .k = 512, .arithmetic = Arithmetic::Float32};
   EXPECT_TRUE(is_known(shape, recorded_tastes()));
@@ -235,9 +262,9 @@ TEST_F(H200, KnowsWhatFloat32GetsUnlessASideIsThin) {
   EXPECT_EQ(choices.front().plan.tile_m, 256);
   EXPECT_EQ(choices.front().plan.tile_n, 128);
   EXPECT_EQ(choices.front().plan.split, 1);
-  const Shape thin{.m = 3, .n = 4395, .k = 3968, .arithmetic = Arithmetic::Float32};
-  EXPECT_FALSE(is_known(thin, recorded_tastes()));
-  EXPECT_GT(seconds(thin), 30e-6);
+  const Shape vector{.m = 1, .n = 4395, .k = 3968, .arithmetic = Arithmetic::Float32};
+  EXPECT_FALSE(is_known(vector, recorded_tastes()));
+  EXPECT_GT(seconds(vector), 10e-6);
 }
 
 TEST_F(H200, KnowsWhatDecodedTokensOfAnOddNumberGet) {
@@ -249,8 +276,10 @@ TEST_F(H200, KnowsWhatDecodedTokensOfAnOddNumberGet) {
   EXPECT_EQ(choices.front().plan.resident, 5);
   EXPECT_GT(choices.front().plan.split, 4);
   EXPECT_NEAR(us(seconds(shape)), 11, 2.5);
-  EXPECT_FALSE(is_known({.m = 1, .n = 1600, .k = 1601, .brain = true}, recorded_tastes()))
-      << "a vector";
+  // An H200 took 61.6 us for it, an H100 54.6 us for 93 MB: elements one by one.
+  const Shape vector{.m = 9536, .n = 1, .k = 5381, .brain = true};
+  EXPECT_EQ(family_of(vector), Family::Vector);
+  EXPECT_NEAR(us(seconds(vector)), 60, 4);
 }
 
 TEST_F(H200, SplitsALongKOfFewTiles) {
@@ -263,10 +292,10 @@ TEST_F(H200, ComesNearItsRateWithSizeAndNearItsFloorWithout) {
   const Shape large{.m = 16384, .n = 16384, .k = 16384};
   const Shape larger{.m = 32768, .n = 32768, .k = 32768};
   const double rate = flops(large) / seconds(large);
-  EXPECT_NEAR(flops(larger) / seconds(larger) / rate, 1, 0.05);
+  EXPECT_NEAR(flops(larger) / seconds(larger) / rate, 1, 0.08);
   EXPECT_LT(rate, read_.rate(Param::ProductsHalfPeak));
   EXPECT_GT(rate, 0.8 * read_.rate(Param::ProductsHalfPeak));
-  EXPECT_NEAR(us(seconds({.m = 8, .n = 8, .k = 8})), us(read_.seconds(Param::ProductsStart)), 0.5);
+  EXPECT_NEAR(us(seconds({.m = 8, .n = 8, .k = 8})), us(read_.seconds(Param::ProductsStart)), 0.7);
 }
 
 TEST_F(H200, GetsASlowKernelForAnOddLeadingDimension) {

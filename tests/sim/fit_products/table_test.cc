@@ -10,6 +10,7 @@
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "sim/fit_products/report.h"
+#include "sim/fit_products/taste.h"
 
 namespace foretrace::fit_products {
 namespace {
@@ -37,7 +38,7 @@ TEST_F(H200Products, AreAsExactAsTheyWereWhenTheFileWasFitted) {
   const Summary half = summary(all, half_from_25_us);
   EXPECT_GT(half.rows, 300U);
   EXPECT_LT(half.median, 0.035);
-  EXPECT_LT(half.percentile_90, 0.10);
+  EXPECT_LT(half.percentile_90, 0.07);
   EXPECT_LT(summary(all, below_25_us).median, 0.11);  // the host is between its two speeds
   EXPECT_LT(summary(all, others_from_25_us).median, 0.07);
 }
@@ -47,7 +48,7 @@ TEST_F(H200Products, ThatWereHeldOutAreAsExact) {
   const Summary half = summary(all, half_from_25_us);
   EXPECT_GT(half.rows, 100U);
   EXPECT_LT(half.median, 0.04);
-  EXPECT_LT(half.percentile_90, 0.16);  // 14.0 % when it was fitted
+  EXPECT_LT(half.percentile_90, 0.105);  // 9.9 % when it was learned
 }
 
 TEST_F(H200Products, GetTheRecordedTileInMostCases) {
@@ -76,7 +77,7 @@ TEST(OddProducts, AreNearWhatWasMeasured) {
                 [](const Row& row) { return row.sustained >= 25e-6; });
     EXPECT_GT(all.rows, judges ? 45U : 140U);
     EXPECT_LT(all.median, 0.08);  // 6.5 % of those held out; 12 % before their kernels were known
-    EXPECT_LT(all.percentile_90, 0.18);
+    EXPECT_LT(all.percentile_90, 0.20);
   }
 }
 
@@ -123,6 +124,43 @@ TEST(Float32Products, HaveTheTileThatTheGridSays) {
     return;
   }
   FAIL() << "no such row";
+}
+
+TEST(ProductChoices, TellThePlanOfEachKernel) {
+  const auto choices = parse_choices(
+      "# NVIDIA H100, 132 SMs, cuBLAS 13.1.0\n"
+      "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
+      "cluster_x,cluster_y,blocks_per_sm\n"
+      "4096,32,7168,bfloat16,bfloat16,T,N,1,0,2,nvjet_sm90_tst_64x32_64x16_2x1_v_bz_splitK_TNT,"
+      "2,64,1,384,2,1,1\n"
+      "51,84,365,bfloat16,bfloat16,T,N,1,0,2,_ZN7cutlass7Kernel2I58cutlass_75_tensorop_bf16_s1688"
+      "gemm_bf16_64x64_nt_align1EEvNT_6ParamsE,2,1,16,128,1,1,5\n"
+      "1,2811,127,float32,float32,N,N,1,0,1,_Z14gemvNSP_kernelIffff,1,1,1,128,1,1,1\n",
+      "choices");
+  ASSERT_EQ(choices.size(), 2U) << "a vector has no tiles";
+  EXPECT_EQ(choices[0].plan.tile_m, 64);
+  EXPECT_EQ(choices[0].plan.split, 2) << "128 blocks for 64 tiles";
+  EXPECT_EQ(choices[1].plan.split, 16);
+  EXPECT_EQ(choices[1].plan.resident, 5);
+  EXPECT_FALSE(choices[1].plan.inside) << "a second kernel adds the parts";
+}
+
+TEST(ProductChoices, TeachTheNetworkThatRanksPlans) {
+  // A library that takes 64 x 64 where few tiles are needed and 256 x 128 elsewhere.
+  std::vector<Recorded> choices;
+  for (std::int64_t m = 128; m <= 4096; m += 128) {
+    for (std::int64_t n = 128; n <= 4096; n += 128) {
+      const bool small = m * n <= 1 << 20;
+      choices.push_back(
+          {{.m = m, .n = n, .k = 1024},
+           {.tile_m = small ? 64 : 256, .tile_n = small ? 64 : 128, .cooperative = !small}});
+    }
+  }
+  const Learned learned = learn_taste(products::Family::Half, choices, {}, 132);
+  EXPECT_EQ(learned.taste.tiles.size(), 2U);
+  EXPECT_EQ(learned.left_out, 0U);
+  EXPECT_GT(learned.judged, 150U);
+  EXPECT_GT(learned.right, 0.93);
 }
 
 TEST(ProductTable, NamesTheLineOfANumberThatIsNone) {

@@ -1,0 +1,169 @@
+#include "sim/fit_products/losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <numeric>
+#include <random>
+
+#include "sim/fit_products/network_fit.h"
+
+namespace foretrace::fit_products {
+namespace {
+
+using products::Family;
+using products::kLossTraits;
+using products::Network;
+
+constexpr std::size_t kNetworks = 3;
+constexpr std::size_t kFirst = 16, kSecond = 8;
+constexpr int kLossEpochs = 100;
+constexpr std::size_t kLossBatch = 128;
+constexpr double kLossRate = 8e-3;
+constexpr double kDecay = 0.5;
+constexpr float kSpread = 0.06F;  // errors beyond it count linearly
+constexpr float kMost = 0.5F;
+
+struct Kind {
+  std::string name;
+  std::vector<Family> families;
+};
+
+struct Lessons {
+  Matrix in;
+  Eigen::VectorXf loss;
+};
+
+/// What the GPU's file says too fast or too slow as a whole is the file's, not the kernels': the
+/// median of the rows whose start does not decide.
+void centre(std::vector<float>& losses, const std::vector<double>& seconds, std::size_t from) {
+  constexpr double kLong = 25e-6;
+  std::vector<float> of_long;
+  for (std::size_t i = from; i < losses.size(); ++i) {
+    if (seconds[i] >= kLong) of_long.push_back(losses[i]);
+  }
+  if (of_long.empty()) return;
+  std::ranges::nth_element(of_long, of_long.begin() + std::ssize(of_long) / 2);
+  const float median = of_long[of_long.size() / 2];
+  for (std::size_t i = from; i < losses.size(); ++i) losses[i] -= median;
+}
+
+/// The rows of one kind of kernel whose plan is recorded, and what their times are beside the
+/// formula's at the clock that was measured with them.
+Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judges) {
+  std::vector<products::LossTraits> traits;
+  std::vector<float> losses;
+  std::vector<double> seconds;
+  for (const Timed& gpu : timed) {
+    const std::size_t from = losses.size();
+    Reading read{gpu.machine};
+    const double rested = rested_clock(gpu.rows);
+    for (const Row& row : gpu.rows) {
+      const Family family = family_of(row.shape);
+      if (row.judges != judges || !row.plan || row.sustained_clock <= 0 ||
+          std::ranges::count(kind.families, family) == 0) {
+        continue;
+      }
+      const products::Speeds speeds = read_speeds(read, family);
+      products::Plan plan = *row.plan;
+      const products::Tile* const tile = tile_of(products::recorded_tastes().at(family), plan);
+      if (tile != nullptr) plan.slow = tile->slow;
+      const double clock = row.sustained_clock / rested;
+      const double formula = time_of(row.shape, plan, speeds, clock, row.in_graph).total;
+      const double measured = row.sustained - gap(read, row);
+      if (measured <= 0) continue;
+      traits.push_back(products::loss_traits(row.shape, plan, speeds));
+      losses.push_back(std::clamp(static_cast<float>(std::log(measured / formula)), -kMost, kMost));
+      seconds.push_back(measured);
+    }
+    centre(losses, seconds, from);
+  }
+  Lessons lessons{Matrix{std::ssize(traits), static_cast<Eigen::Index>(kLossTraits)},
+                  Eigen::VectorXf{std::ssize(losses)}};
+  for (std::size_t i = 0; i < traits.size(); ++i) {
+    const auto at = static_cast<Eigen::Index>(i);
+    lessons.in.row(at) = Eigen::Map<const Eigen::RowVectorXf>(traits[i].data(), kLossTraits);
+    lessons.loss[at] = losses[i];
+  }
+  return lessons;
+}
+
+Network trained(const Lessons& lessons, std::uint32_t seed) {
+  std::mt19937 random{seed};
+  Network network = new_network(kFirst, kSecond, Network::Unit::Tanh, lessons.in, random);
+  for (Eigen::Index i = 0; i < lessons.in.cols(); ++i) {
+    network.least.push_back(lessons.in.col(i).minCoeff());
+    network.most.push_back(lessons.in.col(i).maxCoeff());
+  }
+  const Matrix in = scaled(network, lessons.in);
+  std::vector<Eigen::Index> order(static_cast<std::size_t>(in.rows()));
+  std::iota(order.begin(), order.end(), 0);
+  const std::size_t each = (order.size() + kLossBatch - 1) / kLossBatch;
+  Adam adam{network.size(), each * kLossEpochs, kLossRate, kDecay};
+  for (int epoch = 0; epoch < kLossEpochs; ++epoch) {
+    std::ranges::shuffle(order, random);
+    for (std::size_t i = 0; i < order.size(); i += kLossBatch) {
+      const auto size = static_cast<Eigen::Index>(std::min(kLossBatch, order.size() - i));
+      Matrix batch{size, in.cols()};
+      Eigen::VectorXf wanted{size};
+      for (Eigen::Index j = 0; j < size; ++j) {
+        const Eigen::Index from = order[i + static_cast<std::size_t>(j)];
+        batch.row(j) = in.row(from);
+        wanted[j] = lessons.loss[from];
+      }
+      const Pass pass{network, batch};
+      const Eigen::VectorXf error =
+          ((pass.values() - wanted) / kSpread).cwiseMax(-1).cwiseMin(1) / static_cast<float>(size);
+      adam.step(network.weights, pass.gradient(error));
+    }
+  }
+  return network;
+}
+
+std::pair<double, double> median_and_90(std::vector<double> sizes) {
+  if (sizes.empty()) return {0, 0};
+  std::ranges::sort(sizes);
+  return {sizes[sizes.size() / 2], sizes[sizes.size() * 9 / 10]};
+}
+
+LearnedLosses learned(const Kind& kind, const std::vector<Timed>& timed) {
+  const Lessons lessons = lessons_of(kind, timed, false);
+  const Lessons judges = lessons_of(kind, timed, true);
+  LearnedLosses result{.name = kind.name, .networks = {}};
+  result.learned_from = static_cast<std::size_t>(lessons.loss.size());
+  result.judged = static_cast<std::size_t>(judges.loss.size());
+  if (result.learned_from == 0) return result;
+  for (std::uint32_t seed = 1; seed <= kNetworks; ++seed) {
+    result.networks.push_back(trained(lessons, seed));
+  }
+  std::vector<double> before;
+  std::vector<double> after;
+  for (Eigen::Index i = 0; i < judges.loss.size(); ++i) {
+    products::LossTraits traits{};
+    Eigen::Map<Eigen::RowVectorXf>(traits.data(), kLossTraits) = judges.in.row(i);
+    const auto loss = static_cast<double>(judges.loss[i]);
+    before.push_back(std::abs(loss));
+    after.push_back(std::abs(loss - products::loss_of(traits, result.networks)));
+  }
+  std::tie(result.before, result.before_90) = median_and_90(before);
+  std::tie(result.after, result.after_90) = median_and_90(after);
+  return result;
+}
+
+}  // namespace
+
+std::vector<LearnedLosses> learn_losses(const std::vector<Timed>& timed) {
+  const std::vector<Kind> kinds{{"half", {Family::Half}},
+                                {"half_pairs", {Family::HalfPairs}},
+                                {"odd", {Family::HalfOdd, Family::BrainOdd}},
+                                {"float32", {Family::Float32}}};
+  std::vector<std::future<LearnedLosses>> all;
+  for (const Kind& kind : kinds) {
+    all.push_back(std::async(std::launch::async, [&] { return learned(kind, timed); }));
+  }
+  std::vector<LearnedLosses> results;
+  for (auto& one : all) results.push_back(one.get());
+  return results;
+}
+
+}  // namespace foretrace::fit_products
