@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "models/cost/products/candidates.h"
 #include "models/cost/products/losses.h"
@@ -12,12 +14,14 @@ bool is_known(const Shape& shape, const Tastes& tastes) {
   return tastes.contains(family_of(shape));
 }
 
-std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds, const Tastes& tastes) {
+namespace {
+
+/// The plans in the order of their chances, without what the machine makes of them.
+std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Tastes& tastes) {
   constexpr double kLeast = 0.02;
   constexpr double kFastest = 27;  // how much a common plan's time decides
   std::vector<Choice> choices;
-  const bool known = is_known(shape, tastes);
-  if (known) {
+  if (is_known(shape, tastes)) {
     const Taste& taste = tastes.at(family_of(shape));
     for (const Candidate& one : candidates_of(shape, taste, speeds.sms)) {
       const double liked = taste.tiles[one.tile].liked + taste.network.value(one.traits);
@@ -37,10 +41,43 @@ std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds, con
     sum += choice.chance;
   }
   std::erase_if(choices, [](const Choice& choice) { return choice.chance == 0; });
-  for (Choice& choice : choices) {
-    choice.chance /= sum;
-    if (known) choice.plan.takes = takes(shape, choice.plan, speeds);
-  }
+  for (Choice& choice : choices) choice.chance /= sum;
+  return choices;
+}
+
+/// The same of a recorded taste, remembered: every layer of every process asks for the same shapes.
+/// What the library does not know is not part of the question.
+const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) {
+  using Question = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arithmetic,
+                              bool, bool, bool, bool, std::uint32_t, double>;
+  constexpr std::size_t kMost = 10'000;
+  thread_local std::map<Question, std::vector<Choice>> known;
+  const Question question{shape.m,
+                          shape.n,
+                          shape.k,
+                          shape.batch,
+                          shape.arithmetic,
+                          shape.transposes_a,
+                          shape.transposes_b,
+                          shape.accumulates,
+                          shape.brain,
+                          shape.result_bytes,
+                          speeds.sms};
+  const auto found = known.find(question);
+  if (found != known.end()) return found->second;
+  if (known.size() >= kMost) known.clear();
+  return known[question] = ranked(shape, speeds, recorded_tastes());
+}
+
+}  // namespace
+
+std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds, const Tastes& tastes) {
+  const bool known = is_known(shape, tastes);
+  const bool recorded = known && &tastes == &recorded_tastes();
+  std::vector<Choice> choices =
+      recorded ? remembered(shape, speeds) : ranked(shape, speeds, tastes);
+  if (!known) return choices;
+  for (Choice& choice : choices) choice.plan.takes = takes(shape, choice.plan, speeds);
   return choices;
 }
 

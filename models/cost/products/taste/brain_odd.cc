@@ -10,7 +10,7 @@ Taste brain_odd() {
     {64, 64, true, 0.171, 5, 1.128, true}, {64, 128, true, -0.204, 3, 1, true},
     {128, 64, true, -0.297, 3, 1, true}, {128, 128, true, 0.071, 2, 0.963, true},
     {128, 256, true, -0.049, 1, 0.983, true}, {256, 128, true, 0.168, 1, 1.002, true},
-  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .centre = {
+  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .least = {}, .most = {}, .centre = {
     0.701F, 4.51F, -4.31F, -0.169F, 0.606F, 1.04F, 6.28F, 6.3F, -0.022F, 1.F, 0.429F, 0.803F, 3.05F,
     0.208F, 5.94F, 0.776F, 0.825F, 2.35F, 2.74F, 0.635F, 0.585F, 8.12F, 8.66F, 8.99F, 0.067F, 0.359F,
     0.323F, 0.0988F, 0.0478F, 1.F, 2.61F, 2.69F, 2.53F,

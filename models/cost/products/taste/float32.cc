@@ -18,7 +18,7 @@ Taste float32() {
     {64, 128, true, -1.191, 4, 1, true}, {128, 32, true, 0.403, 6, 1.148, true},
     {128, 64, true, 0.192, 4, 1, true}, {128, 128, true, -0.292, 2, 0.935, true},
     {128, 256, true, 1.309, 1, 0.983, true}, {256, 128, true, -0.244, 1, 1.001, true},
-  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .centre = {
+  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .least = {}, .most = {}, .centre = {
     0.497F, 5.86F, -3.41F, -0.115F, 0.6F, 1.1F, 6.23F, 6.15F, 0.074F, 1.F, 0.605F, 0.288F, 2.07F,
     0.281F, 7.08F, 0.899F, 0.904F, 3.3F, 3.29F, 0.531F, 0.509F, 9.32F, 9.26F, 9.16F, 0.196F, 0.375F,
     0.316F, 0.103F, 0.F, 0.F, 5.52F, 5.61F, 5.49F,

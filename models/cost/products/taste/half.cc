@@ -67,7 +67,7 @@ Taste half() {
     {384, 64, true, 1.274}, {384, 96, true, -0.205}, {384, 104, true, -2.672},
     {416, 64, true, -0.477}, {448, 64, true, 1.429}, {480, 64, true, -0.394},
     {512, 24, false, -0.955}, {512, 32, false, 0.931}, {512, 64, true, 0.821},
-  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .centre = {
+  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .least = {}, .most = {}, .centre = {
     0.258F, 4.32F, -1.94F, 0.406F, 0.672F, 1.48F, 6.72F, 6.49F, 0.235F, 0.17F, 0.F, 0.F, 0.293F, 0.F,
     8.78F, 0.895F, 0.872F, 3.46F, 3.17F, 0.512F, 0.529F, 9.95F, 9.37F, 9.08F, 0.535F, 0.341F, 0.3F,
     0.0997F, 0.055F, 0.701F, 6.26F, 6.27F, 6.29F,

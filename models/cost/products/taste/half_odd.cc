@@ -14,7 +14,7 @@ Taste half_odd() {
     {64, 64, true, 0.219, 5, 1, true}, {64, 128, true, -0.386, 3, 1, true},
     {128, 64, true, -0.326, 3, 1, true}, {128, 128, true, 0.216, 2, 0.937, true},
     {128, 256, true, -0.137, 1, 0.918, true}, {256, 128, true, -0.133, 1, 1.032, true},
-  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .centre = {
+  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .least = {}, .most = {}, .centre = {
     0.539F, 4.47F, -3.91F, -0.107F, 0.615F, 1.02F, 5.5F, 5.64F, -0.137F, 1.F, 0.679F, 0.879F, 2.54F,
     0.183F, 6.35F, 0.869F, 0.886F, 3.12F, 3.27F, 0.506F, 0.5F, 8.37F, 8.69F, 8.89F, 0.119F, 0.353F,
     0.322F, 0.104F, 0.0485F, 0.F, 2.59F, 2.6F, 2.56F,

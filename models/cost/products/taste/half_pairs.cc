@@ -25,7 +25,7 @@ Taste half_pairs() {
     {128, 128, true, 0.893, 2, 0.952, true}, {128, 256, true, 0.093, 1, 1.085, true},
     {256, 64, true, -0.194, 1, 0.922, true}, {256, 64, true, -0.348, 2, 0.861, true},
     {256, 128, true, 0.092, 1, 1.068, true},
-  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .centre = {
+  }, .network = {.inputs = 33, .first = 48, .second = 24, .unit = Network::Unit::Rectified, .least = {}, .most = {}, .centre = {
     0.555F, 4.87F, -3.41F, 0.221F, 0.64F, 1.37F, 5.97F, 5.98F, -0.0052F, 1.F, 0.64F, 0.864F, 1.84F,
     0.181F, 7.2F, 0.873F, 0.891F, 3.36F, 3.37F, 0.542F, 0.524F, 9.08F, 9.13F, 9.04F, 0.233F, 0.349F,
     0.29F, 0.107F, 0.0507F, 0.695F, 3.63F, 3.69F, 3.66F,
