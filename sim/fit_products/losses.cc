@@ -16,13 +16,13 @@ using products::kLossTraits;
 using products::Network;
 
 constexpr std::size_t kNetworks = 3;
-constexpr std::size_t kFirst = 16, kSecond = 8;
+constexpr std::size_t kLossFirst = 16, kLossSecond = 8;
 constexpr int kLossEpochs = 100;
 constexpr std::size_t kLossBatch = 128;
 constexpr double kLossRate = 8e-3;
 constexpr double kDecay = 0.5;
 constexpr float kSpread = 0.06F;  // errors beyond it count linearly
-constexpr float kMost = 0.5F;
+constexpr float kMostLoss = 0.5F;
 
 struct Kind {
   std::string name;
@@ -73,7 +73,8 @@ Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judge
       const double measured = row.sustained - gap(read, row);
       if (measured <= 0) continue;
       traits.push_back(products::loss_traits(row.shape, plan, speeds));
-      losses.push_back(std::clamp(static_cast<float>(std::log(measured / formula)), -kMost, kMost));
+      losses.push_back(
+          std::clamp(static_cast<float>(std::log(measured / formula)), -kMostLoss, kMostLoss));
       seconds.push_back(measured);
     }
     centre(losses, seconds, from);
@@ -90,7 +91,7 @@ Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judge
 
 Network trained(const Lessons& lessons, std::uint32_t seed) {
   std::mt19937 random{seed};
-  Network network = new_network(kFirst, kSecond, Network::Unit::Tanh, lessons.in, random);
+  Network network = new_network(kLossFirst, kLossSecond, Network::Unit::Tanh, lessons.in, random);
   for (Eigen::Index i = 0; i < lessons.in.cols(); ++i) {
     network.least.push_back(lessons.in.col(i).minCoeff());
     network.most.push_back(lessons.in.col(i).maxCoeff());
