@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "hw/products/product_table.h"
 #include "hw/products/shape_error.h"
 #include "hw/products/shapes.h"
+#include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 
@@ -48,12 +50,23 @@ std::vector<Task> tasks_of(const std::vector<Shape>& shapes, const ProductTable&
   return tasks;
 }
 
+/// Of hours of measuring nothing is lost: a list only goes over a list.
+void check_is_no_table(const std::string& output) {
+  std::ifstream file{output};
+  std::string begin;
+  if (!std::getline(file, begin) || begin.starts_with("# ")) return;
+  throw UsageError{
+      fmt::format("{}: not a list that --choices-only wrote; give another -o", output)};
+}
+
 int list(const Arguments& arguments, const std::vector<Shape>& shapes) {
+  check_is_no_table(arguments.output);
+  check_outputs({arguments.output});
   const ListedChoices listed =
       list_choices(shapes, arguments.meter.device, arguments.seconds, arguments.output);
   print_error("{} of {} products listed, {} refused\n", listed.products, shapes.size(),
               listed.refused);
-  return listed.products > 0 ? kDone : kBroke;
+  return listed.refused > 0 || listed.products == 0 ? kBroke : kDone;
 }
 
 int run(const Arguments& arguments) {
@@ -103,7 +116,8 @@ void add_products_command(CLI::App& app, int& exit_code) {
                  "CSV of products: m,n,k,type,c_type,transa,transb,batch,beta,family,part,note")
       ->required();
   sub.add_option("-o,--output", arguments->output,
-                 "CSV of results; rows that it has are not measured again")
+                 "CSV of results; rows that it has are not measured again. With --choices-only "
+                 "the list, written anew")
       ->required();
   sub.add_option("--device", arguments->meter.device, "CUDA device")->capture_default_str();
   sub.add_option("--shard", arguments->shard, "Part i of n of the list, as 1/2, for several GPUs")
@@ -120,6 +134,9 @@ void add_products_command(CLI::App& app, int& exit_code) {
   CLI::Option* only = sub.add_flag("--choices-only", arguments->choices_only,
                                    "Runs no product: writes the kernel that cuBLAS would launch "
                                    "for each, thousands in a second");
+  for (const char* other : {"--rotate", "--rest-ms", "--seconds-per-shape"}) {
+    only->excludes(sub.get_option(other));
+  }
   sub.add_option("--seconds", arguments->seconds, "Time for all choices; what is left is left out")
       ->check(CLI::Range(0.1, 86400.0))
       ->needs(only)

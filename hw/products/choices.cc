@@ -34,9 +34,9 @@ class Anywhere {
 
 std::string row_of(const Shape& shape, const std::vector<KernelLaunch>& kernels) {
   const KernelLaunch& main = main_kernel(kernels);
-  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", key_of(shape), kernels.size(), main.name,
-                     main.grid[0], main.grid[1], main.grid[2], main.block[0], main.cluster[0],
-                     main.cluster[1], main.blocks_per_sm);
+  return fmt::format("{},{},{},{},{},{},{},{},{},{}\n", key_of(shape), kernels.size(),
+                     cell(main.name), main.grid[0], main.grid[1], main.grid[2], main.block[0],
+                     main.cluster[0], main.cluster[1], main.blocks_per_sm);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ ListedChoices list_choices(const std::vector<Shape>& shapes, int device, double 
       }
     }
   }
-  write_file(output, text, Over::Anything);
+  write_file(output, text);
   return listed;
 }
 

@@ -1,5 +1,5 @@
-// What cuBLAS would launch for a product, without running it: a captured graph tells, some ten
-// thousand products in a second.
+// What cuBLAS would launch for a product, without running it: a captured graph tells, some
+// five thousand products in a second.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ struct ListedChoices {
 
 /// Writes a line for each shape into `output`: the shape's columns, the number of kernels, and of
 /// the main one name, grid, threads, cluster and blocks on an SM; `gpu` and `cublas` stand in a
-/// comment at the top. Stops before the next shape after `seconds`. Throws CannotHereError where
-/// there is no such device, CudaError, and what `read_shapes` throws.
+/// comment at the top, written when all are known. Stops before the next shape after `seconds`.
+/// Throws CannotHereError where there is no such device, CudaError, and what `read_shapes` throws.
 ListedChoices list_choices(const std::vector<Shape>& shapes, int device, double seconds,
                            const std::filesystem::path& output);
 

@@ -29,14 +29,6 @@ std::string key_with(const std::string& shape, const char* contents, bool rotate
   return fmt::format("{},{},{}", shape, contents, rotated ? "rotated" : "same");
 }
 
-/// A cell has no comma and no line end, whatever a library or a user called something.
-std::string cell(std::string text) {
-  for (char& c : text) {
-    if (c == ',' || c == '\n' || c == '\r' || c == '"') c = ';';
-  }
-  return text;
-}
-
 std::string optional_cell(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f}", *value) : "";
 }
@@ -62,6 +54,13 @@ std::string choice_cells(const std::optional<LtChoice>& choice) {
 }
 
 }  // namespace
+
+std::string cell(std::string text) {
+  for (char& c : text) {
+    if (c == ',' || c == '\n' || c == '\r' || c == '"') c = ';';
+  }
+  return text;
+}
 
 std::string name_of(Contents contents) { return contents == Contents::Zeros ? "zeros" : "random"; }
 

@@ -16,6 +16,9 @@
 
 namespace foretrace::hw {
 
+/// A cell has no comma and no line end, whatever a library or a user called something.
+std::string cell(std::string text);
+
 enum class Contents : std::uint8_t { Zeros, Random };
 std::string name_of(Contents contents);
 

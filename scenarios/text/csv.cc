@@ -75,12 +75,13 @@ std::vector<CsvLine> read_csv(const std::filesystem::path& file) {
   return parse_csv(read_text_file(file), file.string());
 }
 
-std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file) {
+std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file,
+                               std::size_t first_line) {
   std::istringstream in{text};
   std::shared_ptr<const CsvLine::Columns> columns;
   std::vector<CsvLine> lines;
   std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
+  for (std::size_t number = first_line; std::getline(in, line); ++number) {
     const std::string where = fmt::format("{}:{}", file, number);
     std::vector<std::string> cells = csv_cells(line, where);
     if (!columns) {

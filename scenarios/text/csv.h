@@ -34,7 +34,8 @@ class CsvLine {
 /// Throws UsageError naming file and line: not readable, a line of too few or too many cells, a
 /// quote that does not end, a column twice.
 std::vector<CsvLine> read_csv(const std::filesystem::path& file);
-/// The same of a text; `file` is named in errors.
-std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file);
+/// The same of a text; `file` is named in errors, and `first_line` is the text's first line there.
+std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file,
+                               std::size_t first_line = 1);
 
 }  // namespace foretrace

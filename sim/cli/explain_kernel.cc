@@ -84,6 +84,13 @@ Shape read_shape(const Options& options) {
     throw UsageError{
         fmt::format("unknown type '{}'{}", options.type, hint.empty() ? "" : "\n  hint: " + hint)};
   }
+  constexpr double kMostElements = 1e15;  // far beyond any memory
+  const auto size = [](std::int64_t value) { return static_cast<double>(value); };
+  if (size(shape.m) * size(shape.n) * size(options.batch) > kMostElements ||
+      size(shape.k) * size(std::max(shape.m, shape.n)) * size(options.batch) > kMostElements) {
+    throw UsageError{
+        fmt::format("{} in a batch of {}: more than 10^15 elements", options.sizes, options.batch)};
+  }
   shape.brain = options.type == "bfloat16";
   shape.transposes_a = options.transposes[0] == 'T';
   shape.transposes_b = options.transposes[1] == 'T';
@@ -122,6 +129,9 @@ void print_times(Reading& read, const Shape& shape, const std::vector<Choice>& c
   const double rested = mean_time(shape, choices, speeds, 1, false);
   const Times times = time_of(shape, choices.front().plan, speeds);
   print_out("\nparts of {:.2f} us at the rested clock, of the first of these\n", us(times.total));
+  if (const double takes = choices.front().plan.takes; takes != 1) {
+    print_out("  {:.2f} times what the formula says, as was learned of such kernels\n", takes);
+  }
   print_out("  start {:.2f}, arithmetic {:.2f}, operands {:.2f}, results {:.2f}", us(times.start),
             us(times.arithmetic), us(times.operands), us(times.results));
   if (times.split > 0) print_out(", sum of the parts {:.2f}", us(times.split));

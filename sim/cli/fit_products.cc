@@ -51,25 +51,46 @@ std::vector<fit_products::Row> part_of(const std::vector<fit_products::Row>& row
   return result;
 }
 
-void write_tastes(const products::Tastes& tastes, const std::string& directory) {
+using LearnedFiles = std::map<std::filesystem::path, std::string>;
+
+/// Before hours of work. Throws UsageError.
+void check_directory(const std::string& directory) {
+  if (directory.empty() || std::filesystem::is_directory(directory)) return;
+  throw UsageError{fmt::format("{}: no such directory", directory)};
+}
+
+/// All of them, or nothing where one of them learned nothing or no number.
+void write_all(const LearnedFiles& files) {
+  for (const auto& [file, text] : files) {
+    if (text.find("nan") == std::string::npos && text.find("inf") == std::string::npos) continue;
+    throw UsageError{
+        fmt::format("{}: what was learned is no number; nothing is written", file.string())};
+  }
+  for (const auto& [file, text] : files) write_file(file, text, Over::Anything);
+}
+
+LearnedFiles taste_files(const products::Tastes& tastes, const std::string& directory,
+                         const std::string& by) {
+  LearnedFiles files;
   for (const auto& [family, taste] : tastes) {
     const std::string name = fit_products::name_of(family);
-    write_file(std::filesystem::path{directory} / (name + ".cc"),
-               fit_products::taste_file(name, taste), Over::Anything);
+    files[std::filesystem::path{directory} / (name + ".cc")] =
+        fit_products::taste_file(name, taste, by);
   }
+  return files;
 }
 
 /// Each family by itself, some of them at once.
 int learn_from_choices(const ProductOptions& options) {
+  check_directory(options.taste_to);
   const auto choices = fit_products::read_choices(options.choices);
   const Machine machine = load_machine(options.machine);
   Reading read{machine};
   const double sms = read.value(Param::SmCount);
   std::map<products::Family, std::future<fit_products::Learned>> all;
-  for (const auto& [family, taste] : products::recorded_tastes()) {
-    all[family] = std::async(std::launch::async, [&, family = family] {
-      return fit_products::learn_taste(family, choices, products::recorded_tastes().at(family),
-                                       sms);
+  for (const auto& [family, known] : products::recorded_tastes()) {
+    all[family] = std::async(std::launch::async, [&choices, &known, sms, family = family] {
+      return fit_products::learn_taste(family, choices, known, sms);
     });
   }
   products::Tastes tastes;
@@ -80,9 +101,15 @@ int learn_from_choices(const ProductOptions& options) {
     print_out("{:12} {:6} {:8} {:8} {:9} {:5.1f} % {:7.1f} %\n", fit_products::name_of(family),
               learned.taste.tiles.size(), learned.learned_from, learned.judged, learned.left_out,
               learned.right * 100, learned.off * 100);
+    if (learned.learned_from == 0) {
+      throw UsageError{fmt::format("{}: too few products of {} to learn from; nothing is written",
+                                   options.choices, fit_products::name_of(family))};
+    }
     tastes[family] = std::move(learned.taste);
   }
-  if (!options.taste_to.empty()) write_tastes(tastes, options.taste_to);
+  if (!options.taste_to.empty()) {
+    write_all(taste_files(tastes, options.taste_to, "--choices: what cuBLAS 13.1 likes"));
+  }
   return 0;
 }
 
@@ -107,23 +134,34 @@ std::vector<fit_products::Timed> timed_rows(const std::vector<std::string>& tabl
 }
 
 int learn_losses(const ProductOptions& options) {
+  check_directory(options.losses_to);
+  const auto timed = timed_rows(options.losses);
+  LearnedFiles files;
   print_out("{:12} {:>8} {:>8}  {:>16} {:>16}\n", "kernels", "learned", "judged", "before",
             "after");
-  for (const auto& learned : fit_products::learn_losses(timed_rows(options.losses))) {
+  for (const auto& learned : fit_products::learn_losses(timed)) {
     print_out("{:12} {:8} {:8}  {:5.1f} %, {:5.1f} % {:5.1f} %, {:5.1f} %\n", learned.name,
               learned.learned_from, learned.judged, learned.before * 100, learned.before_90 * 100,
               learned.after * 100, learned.after_90 * 100);
-    if (options.losses_to.empty()) continue;
-    write_file(std::filesystem::path{options.losses_to} / (learned.name + ".cc"),
-               fit_products::losses_file(learned.name, learned.networks), Over::Anything);
+    if (learned.learned_from == 0) {
+      throw UsageError{fmt::format("--losses: no product of {} to learn from; nothing is written",
+                                   learned.name)};
+    }
+    files[std::filesystem::path{options.losses_to} / (learned.name + ".cc")] =
+        fit_products::losses_file(learned.name, learned.networks);
   }
+  if (!options.losses_to.empty()) write_all(files);
   return 0;
 }
 
 int fit_from_table(const ProductOptions& options) {
   if (!options.losses.empty()) return learn_losses(options);
   if (!options.choices.empty()) return learn_from_choices(options);
-  if (options.tables.empty()) throw UsageError{"a table is needed, or --choices"};
+  if (options.tables.empty()) throw UsageError{"a table is needed, or --choices, or --losses"};
+  if (!options.taste_to.empty() && !options.with_tiles) {
+    throw UsageError{"--taste-to needs --choices or --tiles: nothing else learns a taste"};
+  }
+  check_directory(options.taste_to);
   std::vector<fit_products::Row> rows;
   for (const std::string& table : options.tables) {
     const auto more = fit_products::read_table(table);
@@ -147,7 +185,9 @@ int fit_from_table(const ProductOptions& options) {
             fit_products::errors_text(fit_products::cross_validated(learned, fit)));
   const fit_products::Fit result = fit(learned);
   print_out("# for the machine file\n{}", fit_products::parameters_text(result));
-  if (!options.taste_to.empty()) write_tastes(result.tastes, options.taste_to);
+  if (!options.taste_to.empty()) {
+    write_all(taste_files(result.tastes, options.taste_to, "--tiles, and --choices before it"));
+  }
   return 0;
 }
 
@@ -159,38 +199,46 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
       "Parameters of matrix products from a table that foretrace-hw products wrote",
       "foretrace fit-products reports/measured/products/h200.csv --machine h200-nvswitch-8");
   const auto options = std::make_shared<ProductOptions>();
-  command->add_option("tables", options->tables, "products.csv; several of one kind of GPU");
-  command
-      ->add_option("--choices", options->choices,
-                   "learn which plans the library likes, from a list that foretrace-hw products "
-                   "--choices-only wrote (minutes, 2 GB)")
-      ->excludes("tables");
-  command
-      ->add_option("--losses", options->losses,
-                   "learn what kernels take beside the formula, from tables of several machines: "
-                   "MACHINE=TABLE")
-      ->excludes("tables")
-      ->excludes("--choices");
-  command->add_option("--losses-to", options->losses_to,
-                      "directory for what was learned of it: models/cost/products/losses");
-  command->add_option("--taste-to", options->taste_to,
-                      "directory for what was learned of the library: models/cost/products/taste");
-  command->add_option("--machine", options->machine, "to start from")->capture_default_str();
-  command->add_flag("--tiles", options->with_tiles,
-                    "learn how slow each tile of the older kernels is, too");
-  command->add_flag("--float32", options->float32,
-                    "only float32's kernels and speeds; the rest stays");
-  command
-      ->add_flag("--older-half", options->older_half,
-                 "only half precision whose leading dimensions are no whole 16 bytes")
-      ->excludes("--float32");
-  command
-      ->add_flag("--straddle", options->straddle,
-                 "of nvjet only products.half.straddle; the rest stays")
-      ->excludes("--float32")
-      ->excludes("--older-half");
-  command->add_flag("--judge", options->judge,
-                    "fit nothing: errors of the machine file as it is, held-out rows apart");
+  CLI::Option* tables =
+      command->add_option("tables", options->tables, "products.csv; several of one kind of GPU");
+  CLI::Option* machine =
+      command->add_option("--machine", options->machine, "to start from")->capture_default_str();
+  CLI::Option* choices = command->add_option(
+      "--choices", options->choices,
+      "learn which plans the library likes, from a list that foretrace-hw products --choices-only "
+      "wrote (minutes, 2 GB)");
+  CLI::Option* losses = command->add_option(
+      "--losses", options->losses,
+      "learn what kernels take beside the formula, from tables of several machines: MACHINE=TABLE");
+  CLI::Option* losses_to =
+      command->add_option("--losses-to", options->losses_to,
+                          "directory for what was learned of it: models/cost/products/losses");
+  CLI::Option* taste_to = command->add_option(
+      "--taste-to", options->taste_to,
+      "directory for what --choices or --tiles learned: models/cost/products/taste");
+  CLI::Option* tiles = command->add_flag("--tiles", options->with_tiles,
+                                         "learn how slow each tile of the older kernels is, too");
+  CLI::Option* float32 = command->add_flag("--float32", options->float32,
+                                           "only float32's kernels and speeds; the rest stays");
+  CLI::Option* older =
+      command->add_flag("--older-half", options->older_half,
+                        "only half precision whose leading dimensions are no whole 16 bytes");
+  CLI::Option* straddle = command->add_flag("--straddle", options->straddle,
+                                            "of nvjet only products.half.straddle; the rest stays");
+  CLI::Option* judge =
+      command->add_flag("--judge", options->judge,
+                        "fit nothing: errors of the machine file as it is, held-out rows apart");
+  losses_to->needs(losses);
+  for (CLI::Option* other :
+       {tables, choices, machine, taste_to, tiles, float32, older, straddle, judge}) {
+    losses->excludes(other);
+  }
+  for (CLI::Option* other : {tables, tiles, float32, older, straddle, judge}) {
+    choices->excludes(other);
+  }
+  for (CLI::Option* other : {tiles, float32, older, straddle, taste_to}) judge->excludes(other);
+  float32->excludes(older)->excludes(straddle);
+  older->excludes(straddle);
   command->callback([options, &exit_code] { exit_code = fit_from_table(*options); });
 }
 

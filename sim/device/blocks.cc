@@ -142,6 +142,7 @@ void Device::shorten_waves(int priority) {
   for (Job& job : jobs_) {
     Kernel& kernel = *job.kernel;
     if (job.waves == 1 || kernel.priority <= priority || kernel.cost.keeps_its_sms) continue;
+    if (kernel.cost.block_time <= Duration{0}) continue;  // all of it is its start
     progress(job);
     const auto done = static_cast<double>(job.alone.count()) * (1 - job.remaining);
     const auto wave = static_cast<double>(kernel.cost.block_time.count());

@@ -17,6 +17,9 @@ std::optional<Sides> sides(std::string_view name, std::size_t at) {
   const auto rows = std::from_chars(name.data() + at, end, result.first);
   if (rows.ec != std::errc{} || rows.ptr == end || *rows.ptr != 'x') return std::nullopt;
   if (std::from_chars(rows.ptr + 1, end, result.second).ec != std::errc{}) return std::nullopt;
+  constexpr std::int64_t kMost = 4096;
+  const auto is_side = [](std::int64_t value) { return value >= 1 && value <= kMost; };
+  if (!is_side(result.first) || !is_side(result.second)) return std::nullopt;
   return result;
 }
 

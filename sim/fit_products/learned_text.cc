@@ -74,7 +74,8 @@ std::string file(const std::string& folder, const std::string& by, const std::st
 
 std::string name_of(Family family) { return names().at(family); }
 
-std::string taste_file(const std::string& name, const products::Taste& taste) {
+std::string taste_file(const std::string& name, const products::Taste& taste,
+                       const std::string& by) {
   std::vector<std::string> tiles;
   for (const products::Tile& tile : taste.tiles) {
     std::string word =
@@ -84,7 +85,7 @@ std::string taste_file(const std::string& name, const products::Taste& taste) {
     }
     tiles.push_back(word + "}");
   }
-  return file("taste", "--choices: what cuBLAS 13.1 likes", fmt::format("Taste {}()", name),
+  return file("taste", by, fmt::format("Taste {}()", name),
               fmt::format("  return {{.tiles = {{\n{}  }}, .network = {}}};\n", filled(tiles),
                           network_text(taste.network)));
 }

@@ -11,7 +11,9 @@ namespace foretrace::fit_products {
 /// "half", as files and functions are called. Only of families that have a taste.
 std::string name_of(products::Family family);
 
-std::string taste_file(const std::string& name, const products::Taste& taste);
+/// `by`: which options learned it.
+std::string taste_file(const std::string& name, const products::Taste& taste,
+                       const std::string& by);
 std::string losses_file(const std::string& name, const std::vector<products::Network>& networks);
 
 }  // namespace foretrace::fit_products

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "reports/capture/unpack.h"
@@ -24,32 +25,60 @@ products::Arithmetic arithmetic_of(const CsvLine& line) {
   throw UsageError{fmt::format("{}: unknown type '{}'", line.where(), type)};
 }
 
+/// A whole number of that many at least; an empty cell is `least`.
+std::int64_t count(const CsvLine& line, std::string_view column, std::int64_t least) {
+  constexpr double kMost = 0x1p31;
+  if (line.text(column).empty()) return least;
+  const double value = line.number(column);
+  if (value != std::floor(value) || value > kMost || value < static_cast<double>(least)) {
+    throw UsageError{fmt::format("{}: {} is '{}'; a whole number from {} to 2^31", line.where(),
+                                 column, line.text(column), least)};
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+/// A table of a driver that does not tell kernels has zeros there.
 Launch launch_of(const CsvLine& line) {
-  const auto count = [&](std::string_view column) {
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(line.number(column)));
+  const auto told = [&](std::string_view column) {
+    return std::max<std::int64_t>(1, count(line, column, 0));
   };
   return {.kernel = line.text("kernel"),
-          .kernels = count("kernels"),
-          .grid = {count("grid_x"), count("grid_y"), count("grid_z")},
-          .cluster = {count("cluster_x"), count("cluster_y")},
-          .blocks_per_sm = count("blocks_per_sm")};
+          .kernels = told("kernels"),
+          .grid = {told("grid_x"), told("grid_y"), told("grid_z")},
+          .cluster = {told("cluster_x"), told("cluster_y")},
+          .blocks_per_sm = told("blocks_per_sm")};
+}
+
+bool is_turned(const CsvLine& line, std::string_view column) {
+  const std::string_view text = line.text(column);
+  if (text == "T" || text == "N") return text == "T";
+  throw UsageError{fmt::format("{}: {} is '{}'; N or T", line.where(), column, text)};
 }
 
 products::Shape shape_of(const CsvLine& line) {
-  const auto count = [&](std::string_view column) {
-    return static_cast<std::int64_t>(line.number(column));
-  };
-  products::Shape shape{.m = count("m"),
-                        .n = count("n"),
-                        .k = count("k"),
+  products::Shape shape{.m = count(line, "m", 1),
+                        .n = count(line, "n", 1),
+                        .k = count(line, "k", 1),
                         .arithmetic = arithmetic_of(line),
-                        .transposes_a = line.text("transa") == "T",
-                        .transposes_b = line.text("transb") == "T",
-                        .batch = count("batch"),
+                        .transposes_a = is_turned(line, "transa"),
+                        .transposes_b = is_turned(line, "transb"),
+                        .batch = count(line, "batch", 1),
                         .accumulates = line.number("beta") != 0};
-  const bool half = shape.arithmetic == products::Arithmetic::Half;
-  if (half && line.text("c_type") == "float32") shape.result_bytes = 4;
-  shape.brain = line.text("type") == "bfloat16";
+  const std::string_view type = line.text("type");
+  const std::string_view result = line.text("c_type");
+  const bool wider = result == "float32" && shape.arithmetic == products::Arithmetic::Half;
+  if (result != type && !wider && !(type == "tf32" && result == "float32")) {
+    throw UsageError{fmt::format("{}: c_type is '{}'; {}, or float32 where that is half precision",
+                                 line.where(), result, type)};
+  }
+  if (wider) shape.result_bytes = 4;
+  shape.brain = type == "bfloat16";
+  constexpr double kMostElements = 1e15;
+  const auto size = [](std::int64_t value) { return static_cast<double>(value); };
+  if (size(shape.m) * size(shape.n) * size(shape.batch) > kMostElements ||
+      size(shape.k) * size(std::max(shape.m, shape.n)) * size(shape.batch) > kMostElements) {
+    throw UsageError{fmt::format("{}: a product of more than 10^15 elements", line.where())};
+  }
   return shape;
 }
 
@@ -89,8 +118,9 @@ std::vector<Recorded> read_choices(const std::filesystem::path& file) {
 std::vector<Recorded> parse_choices(const std::string& text, const std::string& file) {
   std::vector<Recorded> choices;
   // The first line says which GPU and which library.
-  const std::size_t begin = text.starts_with('#') ? text.find('\n') + 1 : 0;
-  for (const CsvLine& line : parse_csv(text.substr(begin), file)) {
+  const std::size_t end = text.starts_with('#') ? text.find('\n') : std::string::npos;
+  const bool told = end != std::string::npos;
+  for (const CsvLine& line : parse_csv(told ? text.substr(end + 1) : text, file, told ? 2 : 1)) {
     const products::Shape shape = shape_of(line);
     if (const auto plan = plan_of(shape, launch_of(line))) choices.push_back({shape, *plan});
   }

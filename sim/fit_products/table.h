@@ -18,7 +18,7 @@ struct Row {
   double burst = 0;            ///< s, from one product's begin to the next one's
   double sustained = 0;        ///< s
   double sustained_clock = 0;  ///< Hz; 0 when NVML said nothing
-  /// Recorded; kernels of the nvjet family and float32's.
+  /// Recorded; none for vectors, TF32 and float64.
   std::optional<products::Plan> plan;
   std::string type;     ///< bfloat16, float16, tf32, float32, float64
   std::string purpose;  ///< training, random, skinny, ladder, attention

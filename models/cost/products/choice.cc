@@ -42,11 +42,11 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Taste
   }
   std::erase_if(choices, [](const Choice& choice) { return choice.chance == 0; });
   for (Choice& choice : choices) choice.chance /= sum;
+  choices.shrink_to_fit();
   return choices;
 }
 
 /// The same of a recorded taste, remembered: every layer of every process asks for the same shapes.
-/// What the library does not know is not part of the question.
 const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) {
   using Question = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arithmetic,
                               bool, bool, bool, bool, std::uint32_t, double>;
@@ -74,8 +74,11 @@ const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) 
 std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds, const Tastes& tastes) {
   const bool known = is_known(shape, tastes);
   const bool recorded = known && &tastes == &recorded_tastes();
+  Shape asked = shape;  // the library does not know what the cache has
+  asked.cached = 1;
+  asked.fresh = false;
   std::vector<Choice> choices =
-      recorded ? remembered(shape, speeds) : ranked(shape, speeds, tastes);
+      recorded ? remembered(asked, speeds) : ranked(asked, speeds, tastes);
   if (!known) return choices;
   for (Choice& choice : choices) choice.plan.takes = takes(shape, choice.plan, speeds);
   return choices;

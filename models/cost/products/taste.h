@@ -1,7 +1,7 @@
 // What the library likes: of the plans that its kernels have for a shape, which one it takes.
 //
 // cuBLAS has a model of its own to choose by, which is not published. What it chose for 190,000
-// products is (reports/measured/products/choices_h100.csv.gz), and a small network learned to rank
+// products, TF32's and float64's among them, is (reports/measured/products/choices_h100.csv.gz), and a small network learned to rank
 // a shape's plans as it does, by traits.h and by how much each tile is liked by itself.
 #pragma once
 

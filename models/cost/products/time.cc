@@ -142,9 +142,12 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                   elements * static_cast<double>(plan.split * kPartBytes) / speeds.split_rate;
   }
   times.start = in_graph ? speeds.graph_start : speeds.start;
+  for (double* one : {&times.start, &times.arithmetic, &times.operands, &times.results,
+                       &times.memory, &times.split}) {
+    *one *= plan.takes;
+  }
   times.total = times.start + times.split +
                 overlapped(times.arithmetic + times.operands + times.results, times.memory);
-  times.total *= plan.takes;
   const double fresh = fresh_time(shape, plan, speeds, times.total);
   times.start += fresh;
   times.total += fresh;

@@ -55,9 +55,9 @@ Speeds read_speeds(Reading& read, Family family);
 bool has_speeds(const Machine& machine, Family family);
 
 struct Times {
-  double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;  ///< s
-  /// s; less than the sum, since memory and SMs work at once, and then as much longer as the plan
-  /// takes.
+  /// s, each as much longer as the plan takes.
+  double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;
+  /// s; less than the sum, since memory and SMs work at once.
   double total = 0;
   std::int64_t tiles = 0;
   std::int64_t waves = 0;

@@ -64,10 +64,16 @@ TEST_F(FakeProducts, ARefusedProductDoesNotEndTheOthers) {
 TEST_F(FakeProducts, ListsTheKernelsOfProductsWithoutRunningThem) {
   const Ended ended =
       products(list("13,8,8,float16,N,N\n" + std::string{kThree}), "--choices-only");
-  ASSERT_EQ(ended.exit_code, 0) << ended.output;
+  ASSERT_EQ(ended.exit_code, 4) << ended.output;
   EXPECT_THAT(ended.output, HasSubstr("3 of 4 products listed, 1 refused"));
   EXPECT_THAT(read_text_file(table()), HasSubstr("\n24,8,8,float16,float16,N,N,1,0,1,tile\n"));
+  EXPECT_EQ(products(list(kThree), "--choices-only").exit_code, 0) << "over a list";
   EXPECT_EQ(products(list(kThree), "--seconds 3").exit_code, 2) << "needs --choices-only";
+  EXPECT_EQ(products(list(kThree), "--choices-only --rotate").exit_code, 2);
+  std::ofstream{table()} << "m,n,k\n";
+  const Ended over = products(list(kThree), "--choices-only");
+  EXPECT_EQ(over.exit_code, 2);
+  EXPECT_EQ(read_text_file(table()), "m,n,k\n") << "a table stays";
 }
 
 TEST_F(FakeProducts, WrongUseSaysWhereAndIsExitCodeTwo) {

@@ -200,6 +200,8 @@ TEST(ProductNetwork, IsASumOfUnitsBesideADirectSum) {
                   .first = 2,
                   .second = 1,
                   .unit = Network::Unit::Rectified,
+                  .least = {},
+                  .most = {},
                   .centre = {1, 0},
                   .scale = {1, 2},
                   .weights = {1, 1, 0, -1, -1, 0, 2, 7, 1, 0.5F, 10, -1, 0.5F}};
