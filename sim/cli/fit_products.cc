@@ -88,9 +88,9 @@ int learn_from_choices(const ProductOptions& options) {
   Reading read{machine};
   const double sms = read.value(Param::SmCount);
   std::map<products::Family, std::future<fit_products::Learned>> all;
-  for (const auto& [family, known] : products::recorded_tastes()) {
-    all[family] = std::async(std::launch::async, [&choices, &known, sms, family = family] {
-      return fit_products::learn_taste(family, choices, known, sms);
+  for (const auto& known : products::recorded_tastes()) {
+    all[known.first] = std::async(std::launch::async, [&choices, &known, sms] {
+      return fit_products::learn_taste(known.first, choices, known.second, sms);
     });
   }
   products::Tastes tastes;
