@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <fstream>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
+#include "scenarios/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {
@@ -52,16 +53,17 @@ std::vector<Task> tasks_of(const std::vector<Shape>& shapes, const ProductTable&
 
 /// Of hours of measuring nothing is lost: a list only goes over a list.
 void check_is_no_table(const std::string& output) {
-  std::ifstream file{output};
-  std::string begin;
-  if (!std::getline(file, begin) || begin.starts_with("# ")) return;
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+  check_outputs({output});
+  if (!std::filesystem::exists(output)) return;
+  const std::string before = read_text_file(output, kMost);
+  if (before.empty() || before.starts_with("# ")) return;
   throw UsageError{
       fmt::format("{}: not a list that --choices-only wrote; give another -o", output)};
 }
 
 int list(const Arguments& arguments, const std::vector<Shape>& shapes) {
   check_is_no_table(arguments.output);
-  check_outputs({arguments.output});
   const ListedChoices listed =
       list_choices(shapes, arguments.meter.device, arguments.seconds, arguments.output);
   print_error("{} of {} products listed, {} refused\n", listed.products, shapes.size(),

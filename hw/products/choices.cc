@@ -72,7 +72,7 @@ ListedChoices list_choices(const std::vector<Shape>& shapes, int device, double 
       }
     }
   }
-  write_file(output, text);
+  write_file(output, text, Over::Anything);
   return listed;
 }
 

@@ -50,7 +50,7 @@ ListedChoices list_choices(const std::vector<Shape>& shapes, int, double,
       text += key_of(shape) + ",1,tile\n";
     }
   }
-  write_file(output, text);
+  write_file(output, text, Over::Anything);
   return listed;
 }
 
