@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "reports/timeline/statistics.h"
 #include "sim/fit_products/network_fit.h"
 
 namespace foretrace::fit_products {
@@ -121,12 +122,6 @@ Network trained(const Lessons& lessons, std::uint32_t seed) {
   return network;
 }
 
-std::pair<double, double> median_and_90(std::vector<double> sizes) {
-  if (sizes.empty()) return {0, 0};
-  std::ranges::sort(sizes);
-  return {sizes[sizes.size() / 2], sizes[sizes.size() * 9 / 10]};
-}
-
 LearnedLosses learned(const Kind& kind, const std::vector<Timed>& timed) {
   const Lessons lessons = lessons_of(kind, timed, false);
   const Lessons judges = lessons_of(kind, timed, true);
@@ -146,8 +141,12 @@ LearnedLosses learned(const Kind& kind, const std::vector<Timed>& timed) {
     before.push_back(std::abs(loss));
     after.push_back(std::abs(loss - products::loss_of(traits, result.networks)));
   }
-  std::tie(result.before, result.before_90) = median_and_90(before);
-  std::tie(result.after, result.after_90) = median_and_90(after);
+  if (before.empty()) return result;
+  constexpr double kMany = 0.9;
+  result.before = median(before);
+  result.before_90 = quantile(before, kMany);
+  result.after = median(after);
+  result.after_90 = quantile(after, kMany);
   return result;
 }
 

@@ -21,8 +21,9 @@ constexpr std::size_t kLossTraits = kTraits + 6;
 using LossTraits = std::array<float, kLossTraits>;
 LossTraits loss_traits(const Shape& shape, const Plan& plan, const Speeds& speeds);
 
-/// A factor on the plan's time: the geometric mean of what some networks say, at most 1.6 and at least its
-/// inverse. 1 for families that have none. Operands are taken to be in the cache if they fit.
+/// A factor on the plan's time: the geometric mean of what some networks say, at most 1.6 and at
+/// least its inverse. 1 for families that have none. Operands are taken to be in the cache if they
+/// fit.
 double takes(const Shape& shape, const Plan& plan, const Speeds& speeds);
 
 /// The logarithm of that factor, by some networks.

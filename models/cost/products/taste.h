@@ -1,8 +1,9 @@
 // What the library likes: of the plans that its kernels have for a shape, which one it takes.
 //
 // cuBLAS has a model of its own to choose by, which is not published. What it chose for 190,000
-// products, TF32's and float64's among them, is (reports/measured/products/choices_h100.csv.gz), and a small network learned to rank
-// a shape's plans as it does, by traits.h and by how much each tile is liked by itself.
+// products, TF32's and float64's among them, is (reports/measured/products/choices_h100.csv.gz),
+// and a small network learned to rank a shape's plans as it does, by traits.h and by how much each
+// tile is liked by itself.
 #pragma once
 
 #include <map>

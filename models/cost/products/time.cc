@@ -143,7 +143,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   }
   times.start = in_graph ? speeds.graph_start : speeds.start;
   for (double* one : {&times.start, &times.arithmetic, &times.operands, &times.results,
-                       &times.memory, &times.split}) {
+                      &times.memory, &times.split}) {
     *one *= plan.takes;
   }
   times.total = times.start + times.split +
