@@ -28,7 +28,7 @@ struct Arguments {
   std::string output;
   std::string shard = "1/1";
   bool choices_only = false;
-  double seconds = 3600;  ///< for all choices
+  ListOptions list;
   MeterOptions meter;
 };
 
@@ -59,13 +59,14 @@ void check_is_no_table(const std::string& output) {
   const std::string before = read_text_file(output, kMost);
   if (before.empty() || before.starts_with("# ")) return;
   throw UsageError{
-      fmt::format("{}: not a list that --choices-only wrote; give another -o", output)};
+      fmt::format("{}: not a list that --choices-only or --quick wrote; give another -o", output)};
 }
 
 int list(const Arguments& arguments, const std::vector<Shape>& shapes) {
   check_is_no_table(arguments.output);
-  const ListedChoices listed =
-      list_choices(shapes, arguments.meter.device, arguments.seconds, arguments.output);
+  ListOptions options = arguments.list;
+  options.device = arguments.meter.device;
+  const ListedChoices listed = list_choices(shapes, options, arguments.output);
   print_error("{} of {} products listed, {} refused\n", listed.products, shapes.size(),
               listed.refused);
   return listed.refused > 0 || listed.products == 0 ? kBroke : kDone;
@@ -74,7 +75,7 @@ int list(const Arguments& arguments, const std::vector<Shape>& shapes) {
 int run(const Arguments& arguments) {
   const auto all = read_shapes(arguments.shapes);
   const auto mine = shard_of(all, parse_shard(arguments.shard));
-  if (arguments.choices_only) return list(arguments, mine);
+  if (arguments.choices_only || arguments.list.timed) return list(arguments, mine);
   ProductTable table{arguments.output};
   const auto tasks = tasks_of(mine, table, arguments.meter.rotated);
   print_error("{} of {} products here, {} measured before\n", mine.size(), all.size(),
@@ -119,7 +120,7 @@ void add_products_command(CLI::App& app, int& exit_code) {
       ->required();
   sub.add_option("-o,--output", arguments->output,
                  "CSV of results; rows that it has are not measured again. With --choices-only "
-                 "the list, written anew")
+                 "or --quick the list, written anew")
       ->required();
   sub.add_option("--device", arguments->meter.device, "CUDA device")->capture_default_str();
   sub.add_option("--shard", arguments->shard, "Part i of n of the list, as 1/2, for several GPUs")
@@ -136,14 +137,25 @@ void add_products_command(CLI::App& app, int& exit_code) {
   CLI::Option* only = sub.add_flag("--choices-only", arguments->choices_only,
                                    "Runs no product: writes the kernel that cuBLAS would launch "
                                    "for each, thousands in a second");
+  CLI::Option* quick = sub.add_flag("--quick", arguments->list.timed,
+                                    "A few of each product in a row, from zeros: its kernel, its "
+                                    "time and the clock, hundreds in a second");
+  only->excludes(quick);
+  CLI::Option* seconds = sub.add_option("--seconds", arguments->list.seconds,
+                                        "With --choices-only or --quick: time for all; what is "
+                                        "left is left out")
+                             ->check(CLI::Range(0.1, 86400.0))
+                             ->capture_default_str();
   for (const char* other : {"--rotate", "--rest-ms", "--seconds-per-shape"}) {
     only->excludes(sub.get_option(other));
+    quick->excludes(sub.get_option(other));
   }
-  sub.add_option("--seconds", arguments->seconds, "Time for all choices; what is left is left out")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->needs(only)
-      ->capture_default_str();
-  sub.callback([arguments, &exit_code] { exit_code = run(*arguments); });
+  sub.callback([arguments, only, quick, seconds, &exit_code] {
+    if (seconds->count() > 0 && only->count() + quick->count() == 0) {
+      throw UsageError{"--seconds needs --choices-only or --quick"};
+    }
+    exit_code = run(*arguments);
+  });
 }
 
 }  // namespace foretrace::hw

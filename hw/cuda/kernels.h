@@ -20,6 +20,10 @@ struct SpinClock {
 /// Measures the step of %globaltimer and, if it is coarse, the SM's clock rate. Synchronizes.
 cudaError_t measure_spin_clock(SpinClock& clock, std::int64_t& globaltimer_step_ns);
 
+/// One SM's clock for 20 us: cycles and the nanoseconds they took, into two numbers that the device
+/// can write.
+cudaError_t launch_count_cycles(cudaStream_t stream, std::int64_t* cycles_and_ns);
+
 /// What the launches need to know of the current device; asked for once, so that launches make no
 /// other CUDA call than the launch.
 struct DeviceLimits {

@@ -20,6 +20,7 @@ class CsvLine {
 
   /// "file:line"
   const std::string& where() const { return where_; }
+  bool has(std::string_view column) const { return columns_->contains(column); }
   /// Throws UsageError when the table has no such column.
   std::string_view text(std::string_view column) const;
   /// 0 for an empty cell. Throws UsageError for what is no number below 1e15.

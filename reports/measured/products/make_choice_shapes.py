@@ -5,17 +5,22 @@
 
 Sides are log-uniform, and multiples of something more often than not; a tenth are batches, a seventh
 have few rows, some a vocabulary. The same key gives the same list, and a shorter list is the
-beginning of a longer one.
+beginning of a longer one. For --quick, which runs them, those that take no longer than so many ms on
+a GPU of an H100's kind, and none of the choices' list:
+
+    make_choice_shapes.py 120000 --most-ms 3 > quick_shapes.csv
 """
+import argparse
 import random
-import sys
 
 KEY = "what cuBLAS chooses"
 MOST_FLOP = 4e14
 MOST_BYTES = 60e9
+LEAST_MS = 1e-3
 TYPES = {"bfloat16": 42, "float16": 18, "float32": 28, "tf32": 6, "float64": 6}
 TRANSPOSED = {"NN": 40, "TN": 30, "NT": 25, "TT": 5}
 MULTIPLES = {1: 20, 2: 12, 4: 5, 8: 25, 16: 5, 32: 5, 64: 13, 128: 10, 256: 5}
+RATES = {"bfloat16": 6e14, "float16": 6e14, "float32": 4e13, "tf32": 3e14, "float64": 4e13}
 BYTES = {"bfloat16": 2, "float16": 2, "float32": 4, "tf32": 4, "float64": 8}
 
 
@@ -44,8 +49,13 @@ def sides(draw, batched):
     return result
 
 
-def shapes(count):
-    draw = random.Random(KEY)
+def milliseconds(dtype, flop, elements):
+    """About what an H100 takes."""
+    return 1e3 * max(flop / RATES[dtype], elements * BYTES[dtype] / 3e12)
+
+
+def shapes(count, most_ms):
+    draw = random.Random(KEY if most_ms is None else f"how long products take, {most_ms} ms at most")
     known = set()
     while len(known) < count:
         batched = draw.random() < 0.1
@@ -55,8 +65,13 @@ def shapes(count):
         result = "float32" if BYTES[dtype] == 2 and draw.random() < 0.05 else dtype
         beta = int(draw.random() < 0.1)
         largest = max(m * n, m * k, n * k) * batch * 8
-        if 2.0 * m * n * k * batch > MOST_FLOP or largest > MOST_BYTES:
+        flop = 2.0 * m * n * k * batch
+        if flop > MOST_FLOP or largest > MOST_BYTES:
             continue
+        if most_ms is not None:
+            ms = milliseconds(dtype, flop, (m * n + m * k + n * k) * batch)
+            if ms > most_ms or (ms < LEAST_MS and draw.random() < 0.75):  # mostly the start, all alike
+                continue
         key = f"{m},{n},{k},{dtype},{result},{','.join(transposed)},{batch},{beta}"
         if key not in known:
             known.add(key)
@@ -64,8 +79,12 @@ def shapes(count):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--most-ms", type=float)
+    arguments = parser.parse_args()
     print("m,n,k,type,c_type,transa,transb,batch,beta")
-    for key in shapes(int(sys.argv[1])):
+    for key in shapes(arguments.count, arguments.most_ms):
         print(key)
 
 

@@ -38,16 +38,17 @@ std::vector<ProductMeasurement> ProductMeter::measure(const Shape& shape,
   return rows;
 }
 
-ListedChoices list_choices(const std::vector<Shape>& shapes, int, double,
+ListedChoices list_choices(const std::vector<Shape>& shapes, const ListOptions& options,
                            const std::filesystem::path& output) {
   ListedChoices listed;
-  std::string text = "# fake\n" + std::string{kShapeColumns} + ",kernels,kernel\n";
+  std::string text = "# fake\n" + std::string{kShapeColumns} + ",kernels,kernel" +
+                     (options.timed ? ",us" : "") + "\n";
   for (const Shape& shape : shapes) {
     if (shape.m == 13) {
       ++listed.refused;
     } else {
       ++listed.products;
-      text += key_of(shape) + ",1,tile\n";
+      text += key_of(shape) + ",1,tile" + (options.timed ? ",7" : "") + "\n";
     }
   }
   write_file(output, text, Over::Anything);

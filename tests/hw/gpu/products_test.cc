@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "hw/products/choices.h"
+#include "hw/products/gpu.h"
 #include "hw/products/product_meter.h"
+#include "hw/products/quick_timer.h"
 #include "scenarios/text/text_file.h"
 #include "tests/hw/gpu/gpu.h"
 
@@ -51,10 +53,28 @@ TEST(ProductsOnGpu, KernelsAreListedWithoutRunningThem) {
       list_choices(parse_shapes("m,n,k,type,transa,transb\n4096,4096,4096,bfloat16,N,N\n"
                                 "60000,60000,64,float32,N,N\n",
                                 "two"),
-                   0, 60, file);
+                   {.seconds = 60}, file);
   EXPECT_EQ(listed.products, 2U);
   EXPECT_THAT(read_text_file(file),
               testing::HasSubstr("\n4096,4096,4096,bfloat16,bfloat16,N,N,1,0,1,"));
+}
+
+TEST(ProductsOnGpu, QuickTimesAreThoseOfTheMeter) {
+  FORETRACE_NEEDS_GPUS(1);
+  const auto shapes = parse_shapes(
+      "m,n,k,type,transa,transb\n256,256,256,bfloat16,N,N\n4096,4096,4096,bfloat16,T,N\n", "two");
+  const OwnStream stream;
+  const ProductCublas cublas{stream};
+  QuickTimer quick{stream, cublas, shapes};
+  ProductMeter meter{{}, shapes};
+  for (const Shape& shape : shapes) {
+    const QuickTime time = quick.time(shape);
+    const auto rows = meter.measure(shape, {Contents::Zeros});
+    EXPECT_NEAR(time.us / rows.front().times.burst_us, 1, 0.1) << key_of(shape);
+    EXPECT_EQ(time.in_graph, shape.m == 256);
+    EXPECT_GT(time.sm_clock_mhz, 500);
+    EXPECT_LT(time.sm_clock_mhz, 4000);
+  }
 }
 
 }  // namespace
