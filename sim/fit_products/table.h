@@ -36,7 +36,8 @@ struct Recorded {
 std::vector<Recorded> read_choices(const std::filesystem::path& file);
 std::vector<Recorded> parse_choices(const std::string& text, const std::string& file);
 
-/// Throws UsageError naming the file and the line.
+/// What `foretrace-hw products` wrote, or its --quick, of which every tenth product judges. Plain or
+/// gzip. Throws UsageError naming the file and the line.
 std::vector<Row> read_table(const std::filesystem::path& file);
 std::vector<Row> parse_table(const std::string& text, const std::string& file);
 

@@ -145,6 +145,25 @@ TEST(ProductChoices, TellThePlanOfEachKernel) {
   EXPECT_FALSE(choices[1].plan.inside) << "a second kernel adds the parts";
 }
 
+TEST(QuickProducts, AreRowsOfTheirTimeWithEveryTenthHeldOut) {
+  std::string text =
+      "# NVIDIA H100, 132 SMs, cuBLAS 13.1.0\n"
+      "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
+      "cluster_x,cluster_y,blocks_per_sm,timed_by,us,sm_clock_mhz\n";
+  for (int i = 0; i < 20; ++i) {
+    text +=
+        "4096,32,7168,bfloat16,bfloat16,T,N,1,0,2,nvjet_sm90_tst_64x32_64x16_2x1_v_bz_splitK_TNT,"
+        "2,64,1,384,2,1,1,graph,12.5,2071\n";
+  }
+  const auto rows = parse_table(text, "quick");
+  ASSERT_EQ(rows.size(), 20U);
+  EXPECT_DOUBLE_EQ(rows[0].sustained, 12.5e-6);
+  EXPECT_TRUE(rows[0].in_graph);
+  ASSERT_TRUE(rows[0].plan);
+  EXPECT_EQ(rows[0].plan->split, 2);
+  EXPECT_EQ(std::ranges::count_if(rows, &Row::judges), 2);
+}
+
 TEST(ProductChoices, TeachTheNetworkThatRanksPlans) {
   // A library that takes 64 x 64 where few tiles are needed and 256 x 128 elsewhere.
   std::vector<Recorded> choices;
