@@ -5,6 +5,7 @@
 
 #include "models/cost/kernel.h"
 #include "models/cost/products/choice.h"
+#include "models/cost/products/registers.h"
 
 namespace foretrace::cost {
 namespace {
@@ -125,14 +126,14 @@ KernelCost by_choice(Reading& read, const Product& product) {
   // (tests/hw/causes/urgent_products.yaml).
   cost.fills_an_sm = family != products::Family::Half;
   double in_parts = 0;
-  double with_registers_left = 0;
   for (const products::Choice& choice : choices) {
-    if (choice.plan.tile_m * choice.plan.tile_n >= 256 * 128) with_registers_left += choice.chance;
     if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
-  // 53248 of an SM's 65536 (reports/measured/products, registers_per_thread): elementwise kernels
-  // began at once beside such a product (urgent_beside_busy_102 of blind round 11).
-  cost.leaves_a_block = family == products::Family::Float32 && with_registers_left > 0.5;
+  const auto registers = products::registers_of(shape, choices.front().plan, speeds.sms);
+  cost.registers = static_cast<std::uint32_t>(registers.of_block);
+  cost.room = static_cast<std::uint32_t>(registers.room);
+  cost.room_at_last = static_cast<std::uint32_t>(registers.room_at_last);
+  cost.grid = static_cast<std::uint64_t>(times.tiles);
   if (in_parts > 0.5) {
     cost.kernels = 2;
     const bool known = choices.front().plan.split > 1 && !choices.front().plan.inside;

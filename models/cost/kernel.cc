@@ -10,6 +10,10 @@
 namespace foretrace::cost {
 namespace {
 
+/// Of a block of 256 threads that goes through an array: it fits beside products whose blocks leave
+/// 6,144 registers of an SM (urgent_beside_busy_104 of blind round 19), with 4,096 nobody looked.
+constexpr std::uint32_t kPassRegisters = 6144;
+
 /// What the memory's traffic decides, on all SMs: `cached` is the rate of what the level-2 cache
 /// holds, `memory` that of the rest, for which the kernel takes longer to start, too.
 struct Rates {
@@ -34,6 +38,7 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
   cost.waits_for_data = true;
+  cost.registers = kPassRegisters;
   if (const double moving = seconds - read.seconds(base);
       moving > 0 && read.has(Param::SmBandwidth)) {
     const double enough = std::ceil(bytes / moving / read.rate(Param::SmBandwidth));

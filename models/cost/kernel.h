@@ -25,8 +25,12 @@ struct KernelCost {
   Duration block_time{};
   Duration again{};      ///< what blocks take beyond it that begin after the kernel has begun
   double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
-  Duration then{};       ///< of the second one, which waits for SMs of its own
-  Duration drain{};      ///< what a more urgent kernel waits for the end of a block
+  /// Registers: of one of its blocks (0: they want all of an SM), what its blocks leave of an SM's,
+  /// and what those of its last wave do. Who finds room there does not wait.
+  std::uint32_t registers = 0, room = 0, room_at_last = 0;
+  std::uint64_t grid = 0;  ///< its blocks, of which several count as one of `blocks`; 0: unknown
+  Duration then{};         ///< of the second one, which waits for SMs of its own
+  Duration drain{};        ///< what a more urgent kernel waits for the end of a block
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
   /// follow each other on every SM, and seldom does all of one become free.
   Duration drain_of_all{};
@@ -42,8 +46,6 @@ struct KernelCost {
   bool waits_for_data = false;  ///< a memory-bound kernel
   bool fills_an_sm = false;
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver
-  /// And for a block of a more urgent memory-bound kernel, which then takes twice as long.
-  bool leaves_a_block = false;
   bool takes_no_sm = false;  ///< of those that kernels hold which leave room
 };
 

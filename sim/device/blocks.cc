@@ -47,7 +47,7 @@ void Device::slow_down(Kernel& kernel) const {
 }
 
 /// What a kernel takes beyond its waves it takes at its beginning.
-void Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
+Device::Job& Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
   const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
   const Duration start =
       kernel.began ? kernel.cost.again : kernel.cost.alone - kernel.cost.block_time * all_waves;
@@ -57,6 +57,27 @@ void Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
                    .alone = start + kernel.cost.block_time * waves,
                    .since = engine_.now()});
   ++kernel.running;
+  return jobs_.back();
+}
+
+/// Registers that the job leaves on each of its SMs for a block of this kernel. As long as blocks
+/// of a kernel wait for their turn, only those of a more urgent one come before them.
+std::uint32_t Device::room_beside(const Job& job, const Kernel& kernel) const {
+  const Kernel& other = *job.kernel;
+  if (&other == &kernel || job.beside) return 0;
+  const bool all_given = other.blocks_left == 0 && job.waves == 1;
+  if (all_given) return other.cost.room_at_last;
+  return other.priority > kernel.priority ? other.cost.room : 0;
+}
+
+/// A kernel of a few small blocks begins at once where all of them find registers beside others'.
+bool Device::fits_beside(const Kernel& kernel, std::uint32_t free_sms) const {
+  constexpr std::uint64_t kSmRegisters = 65'536;
+  const std::uint64_t each = kernel.cost.registers;
+  if (each == 0 || kernel.began || kernel.cost.grid == 0) return false;
+  std::uint64_t beside = 0;
+  for (const Job& job : jobs_) beside += room_beside(job, kernel) / each * job.sms;
+  return beside > 0 && kernel.cost.grid <= beside + kSmRegisters / each * free_sms;
 }
 
 /// Blocks that stay: one on each SM computes its share of the tiles and leaves. Nobody else gets
@@ -73,9 +94,20 @@ std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
   return given;
 }
 
+/// What shares SMs with others' blocks takes so much longer.
+constexpr int kBesideOthers = 2;
+
 /// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
 std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
   const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
+  if (sms < kernel.blocks_left && fits_beside(kernel, free_sms)) {
+    slow_down(kernel);
+    const std::uint32_t waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
+    kernel.cost.alone *= kBesideOthers;
+    start_job(kernel, std::min(kernel.cost.blocks, limits_.sms), waves).beside = true;
+    kernel.blocks_left = 0;
+    return 0;
+  }
   if (sms == 0) return 0;
   if (!kernel.began && kernel.running == 0) {
     slow_down(kernel);
@@ -83,7 +115,9 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
     if (kernel.stays) kernel.blocks_left = std::min(limits_.sms, kernel.cost.blocks);
   }
   if (kernel.stays) return give_to_stay(kernel, sms);
-  const std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
+  std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
+  // The last wave is apart where others find room beside it.
+  if (kernel.cost.room_at_last > 0 && waves > 1 && kernel.blocks_left == waves * sms) --waves;
   start_job(kernel, sms, waves);
   kernel.blocks_left -= sms * waves;
   return sms;
@@ -98,15 +132,18 @@ bool Device::in_last_blocks(const Job& job) const {
 /// A kernel without blocks runs on whatever SMs are left over.
 std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   std::uint32_t room = free_sms;
+  const std::uint32_t enough =
+      kernel.cost.enough_sms > 0 ? kernel.cost.enough_sms : kernel.cost.sms;
   for (const Job& job : jobs_) {
     const bool beside = kernel.cost.takes_no_sm && job.kernel->cost.leaves_room;
-    const bool between = kernel.cost.waits_for_data && job.kernel->cost.leaves_a_block &&
-                         job.kernel->priority > kernel.priority;
+    const bool between = kernel.cost.registers > 0 && free_sms < enough &&
+                         room_beside(job, kernel) >= kernel.cost.registers;
     if (beside || between) room += job.sms;
   }
   const std::uint32_t sms = std::min(room, kernel.cost.sms);
   const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
-  if (job == jobs_.end() && sms > free_sms && !kernel.cost.takes_no_sm) kernel.cost.alone *= 2;
+  if (job == jobs_.end() && sms > free_sms && !kernel.cost.takes_no_sm)
+    kernel.cost.alone *= kBesideOthers;
   if (job != jobs_.end()) {
     if (in_last_blocks(*job)) return 0;
     job->sms = sms;

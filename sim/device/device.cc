@@ -120,7 +120,7 @@ void Device::fire(std::uint64_t version) {
 void Device::share() {
   std::uint32_t free_sms = limits_.sms;
   for (const Job& job : jobs_) {
-    if (job.kernel->cost.blocks > 0) free_sms -= job.sms;
+    if (job.kernel->cost.blocks > 0 && !job.beside) free_sms -= job.sms;
   }
   free_sms -= held_sms();
   std::uint32_t in_use = 0;  // by last blocks, which leave some room

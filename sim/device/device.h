@@ -95,6 +95,7 @@ class Device final : Handler {
     Kernel* kernel;
     std::uint32_t sms;
     std::uint32_t waves;
+    bool beside = false;   ///< other kernels' blocks: it takes no SM from anybody
     Duration alone;        ///< what it takes at speed 1
     double remaining = 1;  ///< part of the work still to do
     double speed = 0;
@@ -127,7 +128,9 @@ class Device final : Handler {
   void share();
   std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t held_sms() const;
-  void start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
+  Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
+  std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
+  bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t give_to_stay(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);

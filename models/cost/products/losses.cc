@@ -35,10 +35,14 @@ double loss_of(const LossTraits& traits, const std::vector<Network>& networks) {
 }
 
 double takes(const Shape& shape, const Plan& plan, const Speeds& speeds) {
-  constexpr double kMost = 0.47;  // log(1.6)
+  constexpr double kMost = 0.47;     // log(1.6)
+  constexpr double kLearned = 3e-3;  // s, the longest products of the lists
   const auto& networks = recorded_losses(family_of(shape));
   if (networks.empty()) return 1;
-  return std::exp(std::clamp(loss_of(loss_traits(shape, plan, speeds), networks), -kMost, kMost));
+  const double loss =
+      std::clamp(loss_of(loss_traits(shape, plan, speeds), networks), -kMost, kMost);
+  const double seconds = time_of(shape, plan, speeds).total;
+  return std::exp(loss * std::min(1.0, std::sqrt(kLearned / seconds)));
 }
 
 const std::vector<Network>& recorded_losses(Family family) {

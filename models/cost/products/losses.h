@@ -22,8 +22,8 @@ using LossTraits = std::array<float, kLossTraits>;
 LossTraits loss_traits(const Shape& shape, const Plan& plan, const Speeds& speeds);
 
 /// A factor on the plan's time: the geometric mean of what some networks say, at most 1.6 and at
-/// least its inverse. 1 for families that have none. Operands are taken to be in the cache if they
-/// fit.
+/// least its inverse, and the nearer to 1 the longer the plan takes than any that was learned from.
+/// 1 for families that have none. Operands are taken to be in the cache if they fit.
 double takes(const Shape& shape, const Plan& plan, const Speeds& speeds);
 
 /// The logarithm of that factor, by some networks.

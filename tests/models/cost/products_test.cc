@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/cost/products/choice.h"
+#include "models/cost/products/registers.h"
 
 namespace foretrace::products {
 namespace {
@@ -317,6 +318,20 @@ TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {
   EXPECT_LT(normal, 0.45);
   const Shape small{.m = 512, .n = 512, .k = 512};
   EXPECT_LT(lost_clock(read_, small, seconds(small), speeds, Contents::Random), 0.001);
+}
+
+TEST(ProductRegisters, AreLeftBesideBlocksAndInALastWaveThatIsNotFull) {
+  const Shape odd{.m = 1023, .n = 512, .k = 333};
+  const Registers large = registers_of(odd, {.tile_m = 256, .tile_n = 128, .resident = 1}, 4);
+  EXPECT_EQ(large.of_block, 59'392) << "256 threads of 232";
+  EXPECT_EQ(large.room, 6144);
+  EXPECT_EQ(large.room_at_last, 6144) << "16 tiles are four whole waves";
+  const Shape single{.m = 129, .n = 512, .k = 333, .arithmetic = Arithmetic::Float32};
+  const Registers four = registers_of(single, {.tile_m = 64, .tile_n = 64, .resident = 4}, 4);
+  EXPECT_EQ(four.of_block, 16'384);
+  EXPECT_EQ(four.room, 0);
+  EXPECT_EQ(four.room_at_last, 32'768) << "24 tiles: 16, and two on each SM";
+  EXPECT_EQ(registers_of({}, {.tile_m = 128, .tile_n = 256}, 4).of_block, 0) << "nvjet";
 }
 
 }  // namespace

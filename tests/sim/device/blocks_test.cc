@@ -158,16 +158,38 @@ TEST_F(BlocksOfKernels, LeaveRoomForKernelsOfTheDriver) {
   EXPECT_EQ(small.ended, 11);
 }
 
-TEST_F(BlocksOfKernels, LeaveABlockForAnUrgentMemoryBoundKernelOnly) {
-  cost::KernelCost with_registers_left = product(10, false);
-  with_registers_left.leaves_a_block = true;
+TEST_F(BlocksOfKernels, LeaveRegistersForAnUrgentKernelUntilTheLastHaveBegun) {
+  cost::KernelCost with_registers_left = product(20, false);
+  with_registers_left.room = with_registers_left.room_at_last = 8192;
+  cost::KernelCost few = memory_bound();
+  few.registers = 6144;
+  Owner again{engine};
   starts.at(0_us, large, with_registers_left);
-  starts.at(1_us, small, memory_bound(), -5);
-  starts.at(1_us, next, memory_bound());
+  starts.at(1_us, small, few, -5);
+  starts.at(100_us, again, with_registers_left);
+  starts.at(101_us, next, few);
   engine.run();
   EXPECT_EQ(small.began, 1);
   EXPECT_EQ(small.ended, 21) << "it takes twice as long";
-  EXPECT_GE(next.began, 10);
+  EXPECT_EQ(next.began, 110) << "equal ones wait until all blocks have their SM";
+}
+
+TEST_F(BlocksOfKernels, OfALastWaveThatIsNotFullLetASmallProductIn) {
+  cost::KernelCost busy = product(20, false);
+  busy.room_at_last = 16'384;
+  cost::KernelCost fits = product(1, false);
+  fits.registers = 5120;
+  fits.grid = 30;  // three on each SM
+  cost::KernelCost too_many = fits;
+  too_many.grid = 31;
+  starts.at(0_us, large, busy);
+  starts.at(1_us, small, fits);
+  starts.at(1_us, next, too_many);
+  engine.run();
+  EXPECT_EQ(small.began, 10);
+  EXPECT_EQ(small.ended, 30);
+  EXPECT_EQ(large.ended, 20) << "as long as without them";
+  EXPECT_EQ(next.began, 20);
 }
 
 TEST_F(BlocksOfKernels, ThatAreTheLastOfAMemoryBoundKernelLeaveRoomForAnother) {
