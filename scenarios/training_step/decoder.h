@@ -118,6 +118,7 @@ class Decoder {
   /// Megatron splits sequences: layers gather their inputs, or scatter what they sum.
   bool splits_in_layers() const { return step_.is_megatron_core() && step_.sequence_parallel; }
   void call_of_dtensor();
+  void gather_logits();
   Memory::Id save(std::int64_t bytes);
   /// Autocast keeps its copies of weights until the loss is there, recomputed layers' too.
   Memory::Id save_weight_copy(std::int64_t bytes);

@@ -4,12 +4,26 @@
 #include "scenarios/training_step/decoder.h"
 
 namespace foretrace::training {
-namespace {}  // namespace
 
 /// The calls of a synchronous collective over the tensor parallel ranks, in bfloat16.
 void Decoder::collective(const char* name, std::int64_t bytes, const char* work) {
   call_of_dtensor();
+  if (step_.framework != Framework::PyTorch) {
+    out_.collective(name, "tensor_parallel", bytes, work);
+    return;
+  }
+  // torch.distributed._functional_collectives sum into a copy, and gather and scatter along the
+  // first dimension: what lies along another one is put together again behind an all_gather, and
+  // before a reduce_scatter. A leading dimension of 1 needs none behind (PyTorch 2.11).
+  const std::string_view what{name};
+  const std::int64_t moved = 2 * bytes * (what == "all_reduce" ? 1 : step_.tensor);
+  const bool batches = step_.micro_batch > 1;
+  if (what == "all_reduce") out_.kernel("copy_to_sum", KernelKind::Pointwise, moved);
+  if (what == "reduce_scatter") {
+    out_.kernel("join_parts", batches ? KernelKind::Concatenate : KernelKind::Pointwise, moved);
+  }
   out_.collective(name, "tensor_parallel", bytes, work);
+  if (what == "all_gather" && batches) out_.kernel("join_parts", KernelKind::Pointwise, moved);
 }
 
 void Decoder::call_of_dtensor() {
@@ -80,6 +94,9 @@ void Decoder::embed() {
     out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
     out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
   }
+  if (step_.tensor > 1 && step_.framework == Framework::PyTorch) {  // of words of other ranks
+    out_.kernel("clear_other_words", KernelKind::Strided, 2 * elements * width);
+  }
   leave_tensor_parallel(false);
   const Memory::Id result = save(norm_tokens_ * model_.hidden * stream_);
   on_backward([this, elements, table, width, is_shared, places, result] {
@@ -92,7 +109,11 @@ void Decoder::embed() {
     const Memory::Id gradient = memory_.allocate(Part::Temporary, is_shared ? table * width : 0);
     out_.host(FrameworkWork::Backward, 4);
     out_.kernel("clear_embedding", KernelKind::Pointwise, table * width);
-    out_.kernel("embedding_backward", KernelKind::GatherBackward, elements * width);
+    // Where the ranks share the table, other ranks' words all count as the first row, whose sum is
+    // a long one (hidden 4096 to 12288: 1.8 to 2.5 times).
+    const bool shares_table = step_.tensor > 1 && step_.framework == Framework::PyTorch;
+    out_.kernel("embedding_backward", KernelKind::GatherBackward,
+                elements * width * (shares_table ? 2 : 1));
     if (is_shared) {
       pointwise("add_head_gradient", 3 * table * width, FrameworkWork::Backward);
     } else {
@@ -161,6 +182,16 @@ void Decoder::fused_loss() {
   });
 }
 
+/// Along the last dimension; the backward pass takes this rank's columns out again.
+void Decoder::gather_logits() {
+  const std::int64_t bytes = tokens_ * vocab_ * kBf16;
+  call_of_dtensor();
+  out_.collective("all_gather", "tensor_parallel", bytes);
+  if (step_.framework != Framework::PyTorch) return;
+  out_.kernel("join_logits", KernelKind::Pointwise, 2 * bytes * step_.tensor);
+  on_backward([this, bytes] { out_.kernel("own_logits", KernelKind::Strided, 2 * bytes); });
+}
+
 void Decoder::head_and_loss() {
   norm(false);
   enter_tensor_parallel(1);
@@ -173,7 +204,7 @@ void Decoder::head_and_loss() {
     return;
   }
   const bool whole = step_.tensor > 1 && !step_.loss_parallel;
-  if (whole) collective("all_gather", tokens_ * vocab_ * kBf16);
+  if (whole) gather_logits();
   const std::int64_t logits = tokens_ * (whole ? model_.vocab : vocab_);
   const Memory::Id narrow = memory_.allocate(Part::Temporary, logits * kBf16);
   const Memory::Id wide = memory_.allocate(Part::Temporary, logits * kF32);
