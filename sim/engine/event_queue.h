@@ -83,8 +83,12 @@ class EventQueue {
     std::uint64_t sequence;
     Handler* who;
     std::uint64_t what;
+    /// Without branches, which would be foretold wrong half of the time.
     bool operator<(const Entry& other) const {
-      return when != other.when ? when < other.when : sequence < other.sequence;
+      const bool earlier = when < other.when;
+      const bool at_once = when == other.when;
+      const bool before = sequence < other.sequence;
+      return earlier | (at_once & before);
     }
   };
 
@@ -113,7 +117,7 @@ class EventQueue {
       std::size_t least = first;
       const std::size_t end = std::min(first + kChildren, size);
       for (std::size_t child = first + 1; child < end; ++child) {
-        if (heap_[child] < heap_[least]) least = child;
+        least = heap_[child] < heap_[least] ? child : least;
       }
       if (!(heap_[least] < entry)) break;
       heap_[hole] = heap_[least];
