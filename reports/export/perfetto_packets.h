@@ -46,7 +46,7 @@ class Packets {
                  std::string_view fields);
 
   std::ostream& out_;
-  std::string event_, packet_, unwritten_;
+  std::string packet_, unwritten_;
   std::uint64_t next_track_ = 1;
 };
 

@@ -20,42 +20,41 @@ namespace {
 
 constexpr std::int32_t kBehindProcesses = 1 << 30;  // the last of its timeline's tracks
 
-/// An end of an arrow at a span.
-struct ArrowEnd {
-  std::uint32_t span;
-  std::uint64_t arrow;
+/// The arrows that begin, or end, at each span, in their order.
+class ArrowEnds {
+ public:
+  /// `end`: Flow::from or Flow::to.
+  ArrowEnds(const std::vector<Flow>& flows, std::uint32_t Flow::*end, std::size_t spans,
+            std::uint64_t first_arrow)
+      : begin_(spans + 2), arrows_(flows.size()) {
+    for (const Flow& flow : flows) ++begin_[flow.*end + std::size_t{2}];
+    for (std::size_t i = 2; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
+    for (const Flow& flow : flows) arrows_[begin_[flow.*end + std::size_t{1}]++] = first_arrow++;
+  }
+  std::span<const std::uint64_t> at(std::uint32_t span) const {
+    return std::span{arrows_}.subspan(begin_[span], begin_[span + std::size_t{1}] - begin_[span]);
+  }
+
+ private:
+  std::vector<std::size_t> begin_;  ///< by span, and one more, in arrows_
+  std::vector<std::uint64_t> arrows_;
 };
 
-/// Outgoing and incoming arrows, both sorted by span.
-struct Arrows {
-  std::vector<ArrowEnd> from, to;
-};
-
-Arrows arrows_of(const Timeline& timeline, std::uint64_t& next_arrow) {
+std::vector<Flow> all_flows(const Timeline& timeline) {
   std::vector<Flow> flows = launch_flows(timeline);
   flows.insert(flows.end(), timeline.flows.begin(), timeline.flows.end());
-  Arrows arrows;
-  for (const Flow& flow : flows) {
-    arrows.from.push_back({flow.from, next_arrow});
-    arrows.to.push_back({flow.to, next_arrow++});
-  }
-  std::ranges::stable_sort(arrows.from, {}, &ArrowEnd::span);
-  std::ranges::stable_sort(arrows.to, {}, &ArrowEnd::span);
-  return arrows;
-}
-
-std::span<const ArrowEnd> ends_at(const std::vector<ArrowEnd>& ends, std::uint32_t span) {
-  return {std::ranges::lower_bound(ends, span, {}, &ArrowEnd::span),
-          std::ranges::upper_bound(ends, span, {}, &ArrowEnd::span)};
+  return flows;
 }
 
 /// One timeline below its root track.
 class TimelineWriter {
  public:
-  TimelineWriter(perfetto::Packets& packets, const Timeline& timeline, std::uint64_t& next_arrow)
+  TimelineWriter(perfetto::Packets& packets, const Timeline& timeline,
+                 const std::vector<Flow>& flows, std::uint64_t first_arrow)
       : packets_{packets},
         timeline_{timeline},
-        arrows_{arrows_of(timeline, next_arrow)},
+        begin_{flows, &Flow::from, timeline.spans.size(), first_arrow},
+        end_{flows, &Flow::to, timeline.spans.size(), first_arrow},
         regions_{region_spans(timeline)} {
     zero_ns_ = std::numeric_limits<std::int64_t>::max();
     for (const Span& span : timeline.spans) zero_ns_ = std::min(zero_ns_, span.begin_ns);
@@ -233,8 +232,8 @@ class TimelineWriter {
       fields_.annotate("elapsed_ns",
                        static_cast<std::uint64_t>(std::max<std::int64_t>(*elapsed, 0)));
     }
-    for (const ArrowEnd& end : ends_at(arrows_.from, index)) fields_.begin_arrow(end.arrow);
-    for (const ArrowEnd& end : ends_at(arrows_.to, index)) fields_.end_arrow(end.arrow);
+    for (const std::uint64_t arrow : begin_.at(index)) fields_.begin_arrow(arrow);
+    for (const std::uint64_t arrow : end_.at(index)) fields_.end_arrow(arrow);
     packets_.begin_slice(uuid, span.begin_ns - zero_ns_, fields_);
   }
 
@@ -261,7 +260,7 @@ class TimelineWriter {
 
   perfetto::Packets& packets_;
   const Timeline& timeline_;
-  Arrows arrows_;
+  ArrowEnds begin_, end_;
   perfetto::Fields fields_;  ///< of the slice that is written
   std::map<std::tuple<std::uint32_t, std::uint32_t, LaneKind>, perfetto::Fields> common_;
   std::vector<RegionSpan> regions_;
@@ -279,7 +278,9 @@ void write_perfetto(std::span<const Timeline* const> timelines, std::ostream& ou
   std::uint64_t next_arrow = 1;
   std::int32_t rank = 0;
   for (const Timeline* timeline : timelines) {
-    TimelineWriter{packets, *timeline, next_arrow}.write(rank++);
+    const std::vector<Flow> flows = all_flows(*timeline);
+    TimelineWriter{packets, *timeline, flows, next_arrow}.write(rank++);
+    next_arrow += flows.size();
   }
   packets.flush();
 }

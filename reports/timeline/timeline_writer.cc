@@ -1,8 +1,7 @@
-#include <fmt/compile.h>
-#include <fmt/format.h>
-
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <iterator>
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -33,7 +32,21 @@ double finite(double value) {  // nlohmann would write null
   return value;
 }
 
-/// Streams one object: scalars and small values through nlohmann, rows of numbers through fmt.
+/// "[1,2,3]". Not through fmt: into a string that is a call for each character.
+template <std::integral... Numbers>
+void append_row(std::string& out, Numbers... numbers) {
+  std::array<char, sizeof...(Numbers) * 21 + 1> row;  // 20 digits and what stands before
+  char* at = row.data();
+  const auto add = [&](auto number) {
+    *at = at == row.data() ? '[' : ',';
+    at = std::to_chars(at + 1, row.data() + row.size(), number).ptr;
+  };
+  (add(numbers), ...);
+  *at++ = ']';
+  out.append(row.data(), at);
+}
+
+/// Streams one object: scalars and small values through nlohmann, rows of numbers as they are.
 class Document {
  public:
   explicit Document(std::ostream& out) : out_{out} { buffer_.reserve(kFlushAt + 4096); }
@@ -179,14 +192,12 @@ void write_numbered(Document& document, std::string_view key, const Items& items
 void write_spans(Document& document, const Timeline& timeline) {
   document.value("span_columns", keys::kSpanColumns);
   document.rows("spans", timeline.spans, [](std::string& out, const Span& s) {
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE("[{},{},{},{},{},{},{}]"), s.op, s.instance,
-                   s.lane, s.begin_ns, s.end_ns, s.part, s.detail);
+    append_row(out, s.op, s.instance, s.lane, s.begin_ns, s.end_ns, s.part, s.detail);
   });
   document.value("flow_kinds", keys::kFlowKinds);
   document.value("flow_columns", keys::kFlowColumns);
   document.rows("flows", timeline.flows, [](std::string& out, const Flow& f) {
-    fmt::format_to(std::back_inserter(out), FMT_COMPILE("[{},{},{}]"), f.from, f.to,
-                   static_cast<int>(f.kind));
+    append_row(out, f.from, f.to, static_cast<int>(f.kind));
   });
 }
 
@@ -219,16 +230,14 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
   if (!timeline.memory.empty()) {
     document.value("memory_columns", keys::kMemoryColumns);
     document.rows("memory", timeline.memory, [](std::string& text, const MemorySample& m) {
-      fmt::format_to(std::back_inserter(text), FMT_COMPILE("[{},{},{},{},{}]"), m.process, m.device,
-                     m.at_ns, m.allocated, m.reserved);
+      append_row(text, m.process, m.device, m.at_ns, m.allocated, m.reserved);
     });
   }
   if (!timeline.memory_peaks.empty()) {
     document.value("memory_peak_columns", keys::kMemoryPeakColumns);
     document.rows("memory_peaks", timeline.memory_peaks,
                   [](std::string& text, const MemoryPeak& m) {
-                    fmt::format_to(std::back_inserter(text), FMT_COMPILE("[{},{},{},{}]"),
-                                   m.process, m.device, m.allocated, m.reserved);
+                    append_row(text, m.process, m.device, m.allocated, m.reserved);
                   });
   }
   write_spans(document, timeline);

@@ -29,26 +29,41 @@ class Reader {
   }
 
  private:
-  using Call = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;  ///< op, instance, process
+  struct Call {
+    std::uint32_t op, process;
+    std::uint64_t instance;
+    std::int64_t returned;
+  };
+  static auto key_of(const Call& call) { return std::tuple{call.op, call.instance, call.process}; }
 
   const Lane& lane_of(const Span& span) const { return timeline_.lanes[span.lane]; }
   const OpRow& op_of(const Span& span) const { return timeline_.ops[span.op]; }
-  SpanClass kind_of(const Span& span) const { return class_of(op_of(span), lane_of(span)); }
+  SpanClass kind_of(const Span& span) const {
+    const bool on_host = lane_of(span).kind == LaneKind::HostThread;
+    return (on_host ? on_host_ : on_device_)[span.op];
+  }
 
   void read() {
+    for (const OpRow& op : timeline_.ops) {
+      on_host_.push_back(class_of(op, Lane{.kind = LaneKind::HostThread, .name = {}}));
+      on_device_.push_back(class_of(op, Lane{.kind = LaneKind::Stream, .name = {}}));
+    }
     std::vector<const Span*> collectives;
     for (const Span& span : timeline_.spans) {
       begin_ = std::min(begin_, span.begin_ns);
       end_ = std::max(end_, span.end_ns);
       const Lane& lane = lane_of(span);
       if (lane.device == kNoDevice) {
-        if (span.part == 0) calls_[{span.op, span.instance, lane.process}] = span.end_ns;
+        if (span.part == 0) {
+          calls_.push_back({span.op, lane.process, span.instance, span.end_ns});
+        }
         if (kind_of(span) == SpanClass::HostWait)
           waits_[lane.process].emplace_back(span.begin_ns, span.end_ns);
       } else if (kind_of(span) == SpanClass::Nccl && !moves_to_one_peer(op_of(span))) {
         collectives.push_back(&span);
       }
     }
+    std::ranges::stable_sort(calls_, {}, key_of);
     find_last_ranks(std::move(collectives));
     for (auto& [process, times] : waits_) times = joined(std::move(times));
     for (const Span& span : timeline_.spans) {
@@ -137,8 +152,11 @@ class Reader {
       return add(time, spans.transfers.empty() ? Use::Host : Use::Bubble, begin, end);
     }
     const Span& span = **next;
-    const auto call = calls_.find({span.op, span.instance, process});
-    const std::int64_t queued = call == calls_.end() ? begin : std::clamp(call->second, begin, end);
+    // The last of those with its key.
+    const std::tuple key{span.op, span.instance, process};
+    const auto behind = std::ranges::upper_bound(calls_, key, {}, key_of);
+    const bool is_known = behind != calls_.begin() && key_of(*(behind - 1)) == key;
+    const std::int64_t queued = is_known ? std::clamp((behind - 1)->returned, begin, end) : begin;
     // From a wait of the host that ended in this gap, or just before it, to the next call's end.
     constexpr std::int64_t kJustBefore = 20'000;  // ns, a call or two
     const bool after_wait =
@@ -154,7 +172,8 @@ class Reader {
 
   const Timeline& timeline_;
   std::int64_t begin_ = INT64_MAX, end_ = 0;
-  std::map<Call, std::int64_t> calls_;  ///< when each returned
+  std::vector<SpanClass> on_host_, on_device_;  ///< by op
+  std::vector<Call> calls_;                     ///< by key_of()
   std::map<std::uint32_t, Times> waits_;
   std::map<const Span*, std::int64_t> all_here_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, GpuSpans> gpus_;

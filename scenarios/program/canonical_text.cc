@@ -2,70 +2,104 @@
 // nothing else: no names, labels, files or lines. Two scenarios that run the same hash the same.
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
+#include <concepts>
+
 #include "scenarios/program/op_members.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace {
 namespace {
 
-std::string text(const Expr& e) { return e.to_string(); }
-std::string text(const BytesExpr& e) { return e.expr.to_string() + "B"; }
-std::string text(const DurationExpr& e) { return e.expr.to_string() + "ps"; }
-std::string text(DataType type) { return fmt::format("t{}", static_cast<int>(type)); }
-std::string text(RedOp op) { return fmt::format("r{}", static_cast<int>(op)); }
-std::string text(KernelKind kind) { return std::to_string(static_cast<unsigned>(kind)); }
-std::string text(FrameworkWork work) { return std::to_string(static_cast<unsigned>(work)); }
-std::string text(std::uint32_t n) { return std::to_string(n); }
-std::string text(std::uint64_t n) { return std::to_string(n); }
+void append_number(std::string& out, std::integral auto n) {
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr;
+  out.append(digits.data(), end);
+}
+void append(std::string& out, const Expr& e) {
+  if (e.is_constant()) return append_number(out, e.constant());
+  out += e.to_string();
+}
+void append(std::string& out, const BytesExpr& e) {
+  append(out, e.expr);
+  out += 'B';
+}
+void append(std::string& out, const DurationExpr& e) {
+  append(out, e.expr);
+  out += "ps";
+}
+void append(std::string& out, DataType type) {
+  out += 't';
+  append_number(out, static_cast<int>(type));
+}
+void append(std::string& out, RedOp op) {
+  out += 'r';
+  append_number(out, static_cast<int>(op));
+}
+void append(std::string& out, KernelKind kind) { append_number(out, static_cast<unsigned>(kind)); }
+void append(std::string& out, FrameworkWork work) {
+  append_number(out, static_cast<unsigned>(work));
+}
+void append(std::string& out, std::uint32_t n) { append_number(out, n); }
+void append(std::string& out, std::uint64_t n) { append_number(out, n); }
 template <class Tag>
-std::string text(Id<Tag> id) {
-  return fmt::format("#{}", id.value);
+void append(std::string& out, Id<Tag> id) {
+  out += '#';
+  append_number(out, id.value);
 }
 template <class Tag>
-std::string text(const Ref<Tag>& ref) {
-  return fmt::format("#{}+{}", ref.first.value, ref.index.to_string());
+void append(std::string& out, const Ref<Tag>& ref) {
+  append(out, ref.first);
+  out += '+';
+  append(out, ref.index);
 }
 template <class T>
-std::string text(const std::vector<T>& all) {
-  std::string joined = "[";
-  for (const T& one : all) joined.append(text(one)).append(" ");
-  return joined + "]";
+void append(std::string& out, const std::vector<T>& all) {
+  out += '[';
+  for (const T& one : all) {
+    append(out, one);
+    out += ' ';
+  }
+  out += ']';
 }
-
 template <class T>
-std::string text(const std::optional<T>& one) {
-  return one ? text(*one) : "-";
+void append(std::string& out, const std::optional<T>& one) {
+  if (!one) {
+    out += '-';
+    return;
+  }
+  append(out, *one);
 }
 
 /// What stands after an operation's name. What the language leaves out is left out here too:
 /// a program hashes as it did before others could be written.
 class Members {
  public:
+  explicit Members(std::string& out) : out_{out} {}
   template <class T>
   void value(const char*, const T& member) {
-    text_.append(" ").append(text(member));
+    out_ += ' ';
+    append(out_, member);
   }
   void flag(const char* name, bool set) {
-    if (set) text_.append(" ").append(name);
+    if (set) out_.append(" ").append(name);
   }
   void number(const char* name, const Expr& expr) {
-    if (expr != Expr{1}) text_.append(" ").append(name).append(text(expr));
+    if (expr == Expr{1}) return;
+    out_.append(" ").append(name);
+    append(out_, expr);
   }
-  const std::string& of_all() const { return text_; }
 
  private:
-  std::string text_;
+  std::string& out_;
 };
-
-std::string members_of(const OpKind& kind) {
-  Members members;
-  for_each_member(kind, members);
-  return members.of_all();
-}
 
 void append_block(std::string& out, const Block& block) {
   for (const Op& op : block) {
-    out += kind_name(op.kind) + members_of(op.kind) + "\n";
+    out += kind_name(op.kind);
+    for_each_member(op.kind, Members{out});
+    out += '\n';
     if (const Block* inner = block_of(op.kind)) {
       out += "{\n";
       append_block(out, *inner);

@@ -98,6 +98,8 @@ std::span<const OpSyntax> copy_ops();
 std::span<const OpSyntax> order_ops();
 std::span<const OpSyntax> memory_ops();
 std::span<const OpSyntax> nccl_ops();
+/// Whether one of these lists has it: what it says depends on its text and the blocks around it.
+bool is_simple_op(std::string_view name);
 
 /// Blocks; read_threads.cc reads them.
 struct BlockSyntax {

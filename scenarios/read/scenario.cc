@@ -13,6 +13,7 @@
 #include "scenarios/check/check.h"
 #include "scenarios/fabric/read.h"
 #include "scenarios/fabric/text.h"
+#include "scenarios/read/op_fields.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
@@ -282,7 +283,7 @@ Program read_expanded(std::string_view text, const std::string& file) {
   Reader reader{file};
   reader.program.file = file;
   reader.program.summary = first_comment(text);
-  const YamlNode root = parse_alike(text, reader.problems);
+  const YamlNode root = parse_alike(text, reader.problems, is_simple_op);
   read_document(reader, root, {});
   complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() > 0) {

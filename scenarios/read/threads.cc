@@ -32,13 +32,23 @@ void find_conditions(const YamlNode& ops, std::vector<const YamlNode*>& found) {
   }
 }
 
+using SimpleOps = std::map<std::string_view, const OpSyntax*>;
+
+const SimpleOps& simple_ops() {
+  static const SimpleOps kAll = [] {
+    SimpleOps all;
+    for (const auto ops :
+         {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
+      for (const OpSyntax& op : ops) all.emplace(op.name, &op);
+    }
+    return all;
+  }();
+  return kAll;
+}
+
 class ThreadReader {
  public:
   explicit ThreadReader(Reader& reader) : reader_{reader} {
-    for (const auto ops :
-         {host_ops(), kernel_ops(), copy_ops(), order_ops(), memory_ops(), nccl_ops()}) {
-      for (const OpSyntax& op : ops) simple_ops_.emplace(op.name, &op);
-    }
     for (const auto ops : {torch_ops(), torch_waits(), task_graph_ops()}) {
       for (const LoweredSyntax& op : ops) lowered_ops_.emplace(op.name, &op);
     }
@@ -165,6 +175,7 @@ class ThreadReader {
       problems().error(node, "operations are a list: '- name: {...}' in each line");
       return block;
     }
+    block.reserve(node.items.size());
     std::unordered_map<std::uint32_t, std::size_t> known;  // by YamlNode::alike
     for (const YamlNode& item : node.items) {
       if (item.kind == YamlNode::Kind::Map && item.entries.size() == 1) {
@@ -338,7 +349,7 @@ class ThreadReader {
   }
 
   Reader& reader_;
-  std::map<std::string_view, const OpSyntax*> simple_ops_;
+  const SimpleOps& simple_ops_ = simple_ops();
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
   std::map<const YamlNode*, bool> holds_;  ///< conditions, for the processes that are read
@@ -363,6 +374,8 @@ constexpr std::array kBlocks{
 }  // namespace
 
 std::span<const BlockSyntax> block_ops() { return kBlocks; }
+
+bool is_simple_op(std::string_view name) { return simple_ops().contains(name); }
 
 void read_threads(Reader& reader, const YamlNode* node) {
   if (node == nullptr) return;

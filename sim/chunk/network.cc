@@ -147,7 +147,7 @@ void ChunkNetwork::fire(std::uint64_t version) {
 void ChunkNetwork::run_ahead() {
   running_ = true;
   const auto until = [this] {
-    const EventQueue& queue = engine_.queue();
+    EventQueue& queue = engine_.queue();
     if (engine_.has_flows()) return ticks(queue.now());
     return queue.empty() ? ChunkQueue::kNever : ticks(queue.next());
   };

@@ -2,6 +2,7 @@
 // decides what of them is still in the level-2 cache (cost::missing_bytes).
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -33,6 +34,9 @@ struct LastUse {
   bool wrote = false;      ///< it is known, and wrote the array
 };
 
+/// Kernels have three arrays, seldom more.
+using LastUses = boost::container::small_vector<LastUse, 4>;
+
 class Level2 {
  public:
   /// `before`: the distance of what this pass has not used yet: how much memory the pass before,
@@ -40,11 +44,11 @@ class Level2 {
   explicit Level2(double before) : before_{before} {}
 
   /// A kernel or a copy goes through these. Gives the last use of each, in their order.
-  std::vector<LastUse> use(std::span<const UsedMemory> memory);
+  LastUses use(std::span<const UsedMemory> memory);
 
  private:
   double before_;
-  std::vector<UsedMemory> recent_;  ///< the latest first
+  std::vector<UsedMemory> recent_;  ///< each place once among those looked at; the latest last
 };
 
 }  // namespace foretrace::sim

@@ -2,10 +2,12 @@
 // integer picoseconds. Equal times fire in the order they were scheduled, so runs repeat.
 #pragma once
 
-#include <boost/heap/d_ary_heap.hpp>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "scenarios/values/units.h"
 
@@ -38,21 +40,34 @@ class EventQueue {
   TimePoint now() const { return now_; }
 
   void at(TimePoint when, Handler& who, std::uint64_t what) {
-    heap_.push({when < now_ ? now_ : when, sequence_++, &who, what});
+    const Entry entry{when < now_ ? now_ : when, sequence_++, &who, what};
+    if (std::exchange(first_is_gone_, false)) {
+      sink(entry);
+    } else {
+      heap_.emplace_back();
+      rise(heap_.size() - 1, entry);
+    }
   }
 
-  bool empty() const { return heap_.empty(); }
-  TimePoint next() const { return heap_.top().when; }
-  void clear() { heap_.clear(); }
+  bool empty() const { return heap_.size() == (first_is_gone_ ? 1 : 0); }
+  TimePoint next() {
+    close();
+    return heap_.front().when;
+  }
+  void clear() {
+    heap_.clear();
+    first_is_gone_ = false;
+  }
 
   /// Fires the earliest event.
   void pop_and_fire() {
-    const Entry entry = heap_.top();
+    close();
+    const Entry entry = heap_.front();
     if (entry.when > kEndOfTime) {
       throw OutOfBounds{"more than an hour of simulated time"};
     }
     if (++fired_ > kMostEvents) throw OutOfBounds{"more than 268435456 events"};
-    heap_.pop();
+    first_is_gone_ = true;  // most events make one other, which takes the place
     now_ = entry.when;
     entry.who->fire(entry.what);
   }
@@ -68,12 +83,54 @@ class EventQueue {
     std::uint64_t sequence;
     Handler* who;
     std::uint64_t what;
-    bool operator>(const Entry& other) const {
-      return when != other.when ? when > other.when : sequence > other.sequence;
+    /// Without branches, which would be foretold wrong half of the time.
+    bool operator<(const Entry& other) const {
+      const bool earlier = when < other.when;
+      const bool at_once = when == other.when;
+      const bool before = sequence < other.sequence;
+      return earlier | (at_once & before);
     }
   };
-  /// Four children a node: half as deep as two, and they lie in two cache lines.
-  boost::heap::d_ary_heap<Entry, boost::heap::arity<4>, boost::heap::compare<std::greater<>>> heap_;
+
+  /// Nothing took the place of the event that fired last.
+  void close() {
+    if (!std::exchange(first_is_gone_, false)) return;
+    const Entry last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sink(last);
+  }
+  /// Puts the entry into the hole at the end, or above it.
+  void rise(std::size_t hole, const Entry& entry) {
+    while (hole > 0) {
+      const std::size_t parent = (hole - 1) / kChildren;
+      if (!(entry < heap_[parent])) break;
+      heap_[hole] = heap_[parent];
+      hole = parent;
+    }
+    heap_[hole] = entry;
+  }
+  /// Puts it into the hole that the first one left, or below.
+  void sink(const Entry& entry) {
+    const std::size_t size = heap_.size();
+    std::size_t hole = 0;
+    for (std::size_t first = 1; first < size; first = hole * kChildren + 1) {
+      std::size_t least = first;
+      const std::size_t end = std::min(first + kChildren, size);
+      for (std::size_t child = first + 1; child < end; ++child) {
+        least = heap_[child] < heap_[least] ? child : least;
+      }
+      if (!(heap_[least] < entry)) break;
+      heap_[hole] = heap_[least];
+      hole = least;
+    }
+    heap_[hole] = entry;
+  }
+
+  /// A heap, the earliest entry first. Four children a node: half as deep as two, and they lie in
+  /// two cache lines. Entries move into a hole: Boost's heaps swap, which is twice the work.
+  static constexpr std::size_t kChildren = 4;
+  std::vector<Entry> heap_;
+  bool first_is_gone_ = false;  ///< its place is a hole
   TimePoint now_{};
   std::uint64_t sequence_ = 0;
   std::uint64_t fired_ = 0;

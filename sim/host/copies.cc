@@ -46,7 +46,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     queues.kernels = cost::device_copy_kernels(size);
     const Priced call = price(queues);
     const UsedMemory memory[] = {used(src, size), used(dst, size).write()};
-    const std::vector<cost::Pass> passes = go_through(from.device, memory);
+    const Passes passes = go_through(from.device, memory);
     push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
            return cost::device_copy_cost(read, passes[0], passes[1]);
          }));

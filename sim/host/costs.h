@@ -2,9 +2,13 @@
 // cost function reads a dozen parameters.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <span>
 
 #include "models/cost/host.h"
 #include "models/cost/kernel.h"
@@ -34,12 +38,32 @@ class Costs {
   Duration of(const cost::FrameworkCalls& calls) {
     return of(framework_, calls, cost::framework_time);
   }
+  /// cost::cached_eighths() of a product's two operands.
+  int cached_eighths(std::span<const cost::Pass> operands) {
+    std::array<double, 4> of{};
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      const cost::Pass& pass = operands[i / 2];
+      of[i] = i % 2 == 0 ? pass.bytes : pass.distance;
+      bits = (bits ^ std::bit_cast<std::uint64_t>(of[i])) * 0x9e3779b97f4a7c15U;
+    }
+    Eighths& known = eighths_[bits >> (64 - std::bit_width(eighths_.size() - 1))];
+    if (known.eighths < 0 || known.of != of) {
+      Reading read{machine_};
+      known = {of, cost::cached_eighths(read, operands)};
+    }
+    return known.eighths;
+  }
 
  private:
   struct Known {
     cost::Call call;
     Duration time{};
     bool is_known = false;
+  };
+  struct Eighths {
+    std::array<double, 4> of{};
+    int eighths = -1;  ///< not known
   };
   /// Calls that differ may share a place: the later one takes it.
   static std::size_t place_of(const cost::Call& call) {
@@ -65,6 +89,7 @@ class Costs {
   std::map<cost::Product, cost::KernelCost> products_;
   std::map<cost::LibraryWork, cost::KernelCost> library_;
   std::map<cost::FrameworkCalls, Duration> framework_;
+  std::array<Eighths, 1024> eighths_;  ///< the ranks of a program ask the same
 };
 
 }  // namespace foretrace::sim

@@ -63,16 +63,16 @@ void HostThread::run(const HostWait& op) {
 
 // ---- kernels -------------------------------------------------------------------------------
 
-std::vector<cost::Pass> HostThread::go_through(std::uint32_t device,
-                                               std::span<const UsedMemory> memory) {
+HostThread::Passes HostThread::go_through(std::uint32_t device,
+                                          std::span<const UsedMemory> memory) {
   Level2 alone{0};
   Level2* level2 = &process_.level2[device];
   if (capture_ != nullptr) {  // it runs later, and again and again
     level2 = &alone;
     alone.use(memory);
   }
-  const std::vector<LastUse> last = level2->use(memory);
-  std::vector<cost::Pass> passes;
+  const LastUses last = level2->use(memory);
+  Passes passes;
   for (std::size_t i = 0; i < memory.size(); ++i) {
     passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read, last[i].wrote});
   }
@@ -128,9 +128,8 @@ void HostThread::run(const Gemm& op) {
                                matrix(op.b, product.k, product.n),
                                matrix(op.c, product.m, product.n).write()};
   const auto passes = go_through(stream(op.stream).declared().device, memory);
-  Reading in_cache{machine_};
-  const auto operands = std::span{passes}.first(std::min<std::size_t>(2, passes.size()));
-  product.cached_eighths = cost::cached_eighths(in_cache, operands);
+  const std::span<const cost::Pass> operands{passes.data(), 2};
+  product.cached_eighths = world_.costs().cached_eighths(operands);
   product.fresh = cost::any_fresh(operands);
   cost::Call call = begin_call(Param::HostLaunchGemm);
   call.kernels = world_.costs().of(product).kernels;
@@ -142,9 +141,10 @@ void HostThread::run(const Elementwise& op) {
   std::vector<UsedMemory> memory;
   for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
   memory.push_back(used(op.dst, size).write());
-  const std::vector<cost::Pass> passes = go_through(stream(op.stream).declared().device, memory);
+  const Passes passes = go_through(stream(op.stream).declared().device, memory);
+  const std::span<const cost::Pass> all{passes.data(), passes.size()};
   kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::elementwise_cost(read, passes); });
+         [&](Reading& read) { return cost::elementwise_cost(read, all); });
 }
 
 void HostThread::run(const Reduction& op) {

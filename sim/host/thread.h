@@ -2,6 +2,7 @@
 // call with time, and queues work on streams. One event per operation.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -165,10 +166,11 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// Asks whether `ticket` is done; null: the event was never recorded.
   cost::Call query(const TicketRef& ticket);
   bool is_pinned(const BufferRef& ref) const;
+  using Passes = boost::container::small_vector<cost::Pass, 4>;
   /// A kernel or a copy that is queued now goes through so much of these: what is in between
   /// decides what it finds in the level-2 cache. Memory of other devices, or of the host, is not
   /// looked at.
-  std::vector<cost::Pass> go_through(std::uint32_t device, std::span<const UsedMemory> memory);
+  Passes go_through(std::uint32_t device, std::span<const UsedMemory> memory);
   UsedMemory used(const BufferRef& ref, Bytes size, Bytes offset = {}) const {
     return {ref.resolve(variables_).value, offset.count, static_cast<double>(size.count)};
   }

@@ -57,6 +57,8 @@ class HostTouches {
 
 void warm_cache(const Program& program, const Machine& machine, Process& process) {
   if (program.warmup == 0 || !machine.has(Param::HostCache)) return;
+  const auto on_device = [](const Buffer& buffer) { return buffer.memory == MemoryKind::Device; };
+  if (std::ranges::all_of(program.buffers, on_device)) return;
   HostTouches touches{program, process.index};
   for (const foretrace::HostThread& thread : program.threads) {
     if (std::ranges::find(thread.processes, process.index) != thread.processes.end()) {

@@ -19,16 +19,48 @@ std::int64_t pass_of(const Span& span, const OpRow& op) {
   return op.loops.size() < 2 ? 0 : static_cast<std::int64_t>(span.instance / inner % op.loops[1]);
 }
 
+/// Where each operation stands on a curve, which all of its processes and turns have in common.
+class Places {
+ public:
+  Places(const MemoryCurve& curve, std::size_t ops) : curve_{curve}, known_(ops) {}
+
+  /// Behind the changes of a call and those before; `line` counts its operations' lines from 0.
+  std::vector<MemoryChange>::const_iterator behind(const Span& span, const OpRow& op,
+                                                   std::int64_t line) {
+    Known& known = known_[span.op];
+    if (!known.is_known) {
+      known.section = std::ranges::upper_bound(curve_.sections, line, {}, &Section::line) - 1;
+      known.behind = behind(*known.section, 0, line);
+      known.is_known = true;
+    }
+    if (known.section->calls <= 1) return known.behind;
+    return behind(*known.section, std::min(pass_of(span, op), known.section->calls - 1), line);
+  }
+
+ private:
+  struct Known {
+    std::vector<Section>::const_iterator section;
+    std::vector<MemoryChange>::const_iterator behind;  ///< in the first pass
+    bool is_known = false;
+  };
+  std::vector<MemoryChange>::const_iterator behind(const Section& section, std::int64_t pass,
+                                                   std::int64_t line) const {
+    const Moment at{section.group + pass, line};
+    return std::ranges::upper_bound(curve_.changes, at, {}, &MemoryChange::at);
+  }
+
+  const MemoryCurve& curve_;
+  std::vector<Known> known_;  ///< by op
+};
+
 class Track {
  public:
-  Track(const MemoryCurve& curve, std::uint32_t process) : curve_{curve}, process_{process} {}
+  Track(const MemoryCurve& curve, Places& places, std::uint32_t process)
+      : curve_{curve}, places_{places}, process_{process} {}
 
   /// A call of the thread, in their order; `line` counts its operations' lines from 0.
   void call(const Span& span, const OpRow& op, std::int64_t line, std::vector<MemorySample>& out) {
-    const auto section = std::ranges::upper_bound(curve_.sections, line, {}, &Section::line) - 1;
-    const std::int64_t pass = std::min(pass_of(span, op), section->calls - 1);
-    const Moment at{section->group + (section->calls > 1 ? pass : 0), line};
-    const auto next = std::ranges::upper_bound(curve_.changes, at, {}, &MemoryChange::at);
+    const auto next = places_.behind(span, op, line);
     if (next == curve_.changes.begin() || next == last_) return;
     const MemoryChange& now = *(next - 1);
     std::int64_t most = now.most;
@@ -45,6 +77,7 @@ class Track {
   }
 
   const MemoryCurve& curve_;
+  Places& places_;
   std::uint32_t process_;
   std::vector<MemoryChange>::const_iterator last_ = curve_.changes.end();
   std::int64_t reserved_ = 0;
@@ -67,12 +100,13 @@ std::vector<MemorySample> memory_track(const Timeline& timeline,
   }
   std::vector<MemorySample> samples;
   for (const MemoryCurve& curve : expansion.curves) {
+    Places places{curve, timeline.ops.size()};
     for (const std::int64_t process : curve.processes) {
       if (static_cast<std::size_t>(process) >= calls.size()) continue;
       auto& mine = calls[static_cast<std::size_t>(process)];
-      std::ranges::stable_sort(mine, {},
-                               [&](std::uint32_t i) { return timeline.spans[i].begin_ns; });
-      Track track{curve, static_cast<std::uint32_t>(process)};
+      const auto begin = [&](std::uint32_t i) { return timeline.spans[i].begin_ns; };
+      if (!std::ranges::is_sorted(mine, {}, begin)) std::ranges::stable_sort(mine, {}, begin);
+      Track track{curve, places, static_cast<std::uint32_t>(process)};
       for (const std::uint32_t i : mine) {
         const Span& span = timeline.spans[i];
         const OpRow& op = timeline.ops[span.op];

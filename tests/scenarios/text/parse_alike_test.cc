@@ -41,5 +41,33 @@ TEST(ParseAlike, NumbersOnlyWhatIsAlike) {
   EXPECT_EQ(root.items[3].alike, 0U);
 }
 
+TEST(ParseAlike, KeepsOnlyTheKeyOfWhatAnotherOfItsSequenceStandsFor) {
+  constexpr std::string_view kText = R"(- a: {b: 1}
+- a: {b: 1}
+- c: {b: 1}
+- c: {b: 1}
+- d:
+    - a: {b: 1}
+    - a: {b: 1}
+)";
+  Problems problems{"a.yaml"};
+  const auto is_a = [](std::string_view key) { return key == "a"; };
+  const YamlNode root = parse_alike(kText, problems, is_a);
+  ASSERT_EQ(root.items.size(), 5U);
+  const auto values_of = [](const YamlNode& item) {
+    return item.entries.at(0).value.entries.size();
+  };
+  EXPECT_EQ(values_of(root.items[0]), 1U);
+  EXPECT_EQ(values_of(root.items[1]), 0U);
+  EXPECT_EQ(root.items[1].alike, root.items[0].alike);
+  EXPECT_EQ(root.items[1].entries[0].key.place(), std::pair(2, 3));
+  EXPECT_EQ(values_of(root.items[3]), 1U);
+  const YamlNode& inner = root.items[4].entries.at(0).value;
+  ASSERT_EQ(inner.items.size(), 2U);
+  EXPECT_EQ(values_of(inner.items[0]), 1U);
+  EXPECT_EQ(values_of(inner.items[1]), 0U);
+  EXPECT_EQ(inner.items[1].entries[0].key.place(), std::pair(7, 7));
+}
+
 }  // namespace
 }  // namespace foretrace
