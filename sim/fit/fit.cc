@@ -196,12 +196,28 @@ class Fit {
 
   // ---- the way down --------------------------------------------------------------------------
 
-  /// Of the logs from those of the first guess.
+  /// One sigma of a log before there are data, beside the widest: what a new machine has from a
+  /// file of its GPU's kind comes with how much such GPUs differ. The solver's parameters are in
+  /// these units.
+  double unit(Param param) const {
+    const ParamValue& value = start_.get(param);
+    const bool inherited = value.origin && value.origin->id.starts_with("as_");
+    return inherited && value.spread > 0 ? std::min(1.0, value.spread / kPriorSigma) : 1;
+  }
+  Eigen::VectorXd units() const {
+    Eigen::VectorXd all{static_cast<Index>(params_.size())};
+    for (std::size_t i = 0; i < params_.size(); ++i) all[static_cast<Index>(i)] = unit(params_[i]);
+    return all;
+  }
+  Eigen::MatrixXd in_units() const { return jacobian_ * units().asDiagonal(); }
+
+  /// Of the logs from those of the first guess, in units.
   Eigen::VectorXd from_prior() const {
     Eigen::VectorXd distance{static_cast<Index>(params_.size())};
     for (std::size_t i = 0; i < params_.size(); ++i) {
       distance[static_cast<Index>(i)] =
-          std::log(machine_.get(params_[i]).value / start_.get(params_[i]).value);
+          std::log(machine_.get(params_[i]).value / start_.get(params_[i]).value) /
+          unit(params_[i]);
     }
     return distance;
   }
@@ -220,11 +236,12 @@ class Fit {
     double damping = 1e-2;
     double cost = robust_cost(residual_, spread_, from_prior());
     for (int iteration = 0; iteration < kIterations && damping < 1e4; ++iteration) {
-      const Eigen::VectorXd step = damped_step(jacobian_, robust_weights(residual_, spread_),
-                                               residual_, from_prior(), damping);
+      const Eigen::VectorXd in_unit = damped_step(in_units(), robust_weights(residual_, spread_),
+                                                  residual_, from_prior(), damping);
+      const Eigen::VectorXd step = in_unit.cwiseProduct(units());
       Machine candidate = moved_by(step);
       const Eigen::VectorXd next = residuals(candidate);
-      const double next_cost = robust_cost(next, spread_, from_prior() - step);
+      const double next_cost = robust_cost(next, spread_, from_prior() - in_unit);
       if (next_cost < cost) {
         const bool last = cost - next_cost < enough * cost;
         machine_ = std::move(candidate);
@@ -252,7 +269,7 @@ class Fit {
   /// False when everything left is determined.
   bool give_up_undetermined() {
     const Eigen::VectorXd weight = robust_weights(residual_, spread_);
-    const auto columns = undetermined_columns(jacobian_, weight, residual_, spread_);
+    const auto columns = undetermined_columns(in_units(), weight, residual_, spread_);
     if (columns.empty()) return false;
     std::vector<std::size_t> gone;
     for (const Index column : columns) {
@@ -322,7 +339,9 @@ class Fit {
 
   void add_spreads(FitResult& result, const FitWords& words) const {
     const Eigen::VectorXd weight = robust_weights(residual_, spread_);
-    const Eigen::MatrixXd variance = covariance(jacobian_, weight, residual_, spread_);
+    const Eigen::MatrixXd variance = units().asDiagonal() *
+                                     covariance(in_units(), weight, residual_, spread_) *
+                                     units().asDiagonal();
     const Eigen::VectorXd sigma = variance.diagonal().cwiseMax(0).cwiseSqrt();
     for (std::size_t i = 0; i < params_.size(); ++i) {
       const auto at = static_cast<Index>(i);

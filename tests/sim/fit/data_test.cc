@@ -237,6 +237,11 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   EXPECT_FALSE(machine.get(Param::HostLaunchKernel).is_learned()) << "an H200 is another GPU";
   EXPECT_TRUE(read_machine(machine_text(machine), "mine.yaml").has_value());
   EXPECT_THROW(new_machine("mine", {}), UsageError);
+  EXPECT_EQ(machine.get(Param::ProductsHalfRate).spread, 0);
+  const std::string same = R"({"gpus": [{"name": "NVIDIA H200", "sm_count": 132}]})";
+  const Machine another = new_machine("mine", same, "environment.json");
+  EXPECT_EQ(another.get(Param::ProductsHalfRate).spread, 0.05) << "GPUs of a kind are alike";
+  EXPECT_EQ(another.get(Param::HostLaunchKernel).spread, 0);
 }
 
 TEST(FitSources, NameTheCalibrationScenariosThatAParameterDecides) {

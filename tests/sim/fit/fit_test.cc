@@ -127,18 +127,39 @@ TEST(Fit, AnOutlierDoesNotMoveIt) {
   EXPECT_NEAR(relative(result, Param::HostLaunchKernel), 0, 0.02);
 }
 
-TEST(Fit, OfTwoParametersThatOnlyTheirSumMattersOneIsGivenUp) {
-  const std::string only_both = R"(name: calibrate
+const std::string kOnlyBoth = R"(name: calibrate
 streams: {s: {flags: non_blocking}}
 buffers: {x: {memory: device, size: 1MB}}
 threads:
   main:
     - region: {name: both, ops: [repeat: {times: 20, ops: [malloc_async: {buffer: x, stream: s}, free_async: {buffer: x, stream: s}]}]}
 )";
+
+TEST(Fit, WhatTheGpusKindTellsMovesLess) {
   Machine there = fixed_machine();
   open_parameter(there, Param::HostMallocAsync, 3e-6);
   open_parameter(there, Param::HostFreeAsync, 3e-6);
-  const Program program = program_from(only_both);
+  const Program program = program_from(kOnlyBoth);
+  FitData data;
+  add_run(data, program, measured_on(program, there), {});
+  Machine start = there;
+  open_parameter(start, Param::HostMallocAsync, 1e-6);
+  ParamValue known = start.get(Param::HostMallocAsync);
+  known.spread = 0.05;
+  Source source{.id = "as_another", .text = "as another", .learned_from = {}, .command = {}};
+  known.origin = std::make_shared<const Source>(std::move(source));
+  start.set(Param::HostMallocAsync, known);
+  open_parameter(start, Param::HostFreeAsync, 1e-6);
+  const FitResult result = fit(data, start, {"a test", "foretrace fit x"});
+  EXPECT_NEAR(result.machine.get(Param::HostMallocAsync).value, 1e-6, 0.2e-6);
+  EXPECT_NEAR(result.machine.get(Param::HostFreeAsync).value, 5e-6, 0.3e-6);
+}
+
+TEST(Fit, OfTwoParametersThatOnlyTheirSumMattersOneIsGivenUp) {
+  Machine there = fixed_machine();
+  open_parameter(there, Param::HostMallocAsync, 3e-6);
+  open_parameter(there, Param::HostFreeAsync, 3e-6);
+  const Program program = program_from(kOnlyBoth);
   FitData data;
   add_run(data, program, measured_on(program, there), {});
   Machine start = there;
