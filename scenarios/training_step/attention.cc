@@ -69,7 +69,7 @@ void Decoder::unfused_attention() {
   const std::int64_t scores = batch * rows * rows * kBf16;
   const auto product = [this, rows, batch](const char* id, std::int64_t n, std::int64_t k) {
     out_.host(FrameworkWork::Product);
-    out_.product(id, rows, n * batch, k);
+    out_.product(id, rows, n * batch, k, Writer::Turned::Neither);
   };
   product("scores", rows, model_.head_dim);
   out_.host(FrameworkWork::Forward);

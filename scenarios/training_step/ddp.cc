@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::int64_t kFirstBucket = 1LL << 20;  // bytes; kDefaultFirstBucketBytes
 constexpr std::int64_t kBucket = 25LL << 20;      // bytes; DistributedDataParallel's bucket_cap_mb
-// Parameters; bucket_size of Megatron-Core's DistributedDataParallelConfig: 40 million, or a million
-// for each replica where that is more.
+// Parameters; bucket_size of Megatron-Core's DistributedDataParallelConfig: 40 million, or a
+// million for each replica where that is more.
 constexpr std::int64_t kCoreBucket = 40'000'000;
 constexpr std::int64_t kCoreBucketOfARank = 1'000'000;
 

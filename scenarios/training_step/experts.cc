@@ -19,7 +19,7 @@ void Decoder::route() {
   const std::int64_t scores = norm_tokens_ * model_.experts;
   const std::int64_t weights = model_.hidden * model_.experts;
   out_.host(FrameworkWork::Linear);
-  out_.product("router", model_.experts, norm_tokens_, model_.hidden);
+  out_.forward_product("router", model_.hidden, model_.experts, norm_tokens_);
   out_.host(FrameworkWork::Forward, kRouting);
   out_.kernel("router_softmax", KernelKind::Softmax, 2 * scores * kF32);
   out_.kernel("router_best", KernelKind::Pointwise, 2 * scores * kF32);
@@ -29,8 +29,8 @@ void Decoder::route() {
     out_.host(FrameworkWork::Backward, 3);
     out_.kernel("router_softmax_backward", KernelKind::SoftmaxBackward, 3 * scores * kF32);
     out_.host(FrameworkWork::Product);
-    out_.product("router_weights", model_.hidden, model_.experts, norm_tokens_);
-    out_.product("router_inputs", model_.hidden, norm_tokens_, model_.experts);
+    out_.weights_product("router_weights", model_.hidden, model_.experts, norm_tokens_);
+    out_.inputs_product("router_inputs", model_.hidden, model_.experts, norm_tokens_);
     memory_.free(saved);
     give_gradient(weights, true);
   });
@@ -84,14 +84,14 @@ void Decoder::expert_forward(std::int64_t rows, std::int64_t times) {
   out_.repeat(times, 1, [&] {
     if (model_.gated) {
       out_.host(FrameworkWork::Linear);
-      out_.product("expert_gate", ffn_, rows, model_.hidden);
+      out_.forward_product("expert_gate", model_.hidden, ffn_, rows);
     }
     out_.host(FrameworkWork::Linear);
-    out_.product("expert_up", ffn_, rows, model_.hidden);
+    out_.forward_product("expert_up", model_.hidden, ffn_, rows);
     pointwise("expert_activation", 2 * wide, FrameworkWork::Forward);
     if (model_.gated) pointwise("expert_product", 3 * wide, FrameworkWork::Forward);
     out_.host(FrameworkWork::Linear);
-    out_.product("expert_down", model_.hidden, rows, ffn_);
+    out_.forward_product("expert_down", ffn_, model_.hidden, rows);
   });
 }
 
@@ -99,8 +99,8 @@ void Decoder::expert_backward(std::int64_t rows, std::int64_t times) {
   const std::int64_t wide = rows * ffn_ * kBf16;
   const auto both = [&](const std::string& name, std::int64_t inputs, std::int64_t outputs) {
     out_.host(FrameworkWork::Product);
-    out_.product(name + "_weights", inputs, outputs, rows);
-    out_.product(name + "_inputs", inputs, rows, outputs);
+    out_.weights_product(name + "_weights", inputs, outputs, rows);
+    out_.inputs_product(name + "_inputs", inputs, outputs, rows);
   };
   out_.repeat(times, 1, [&] {
     both("expert_down", ffn_, model_.hidden);

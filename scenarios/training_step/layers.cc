@@ -64,7 +64,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
   const auto forward = [&] {
-    if (is_needed) out_.product(id, outputs, tokens_, inputs);
+    if (is_needed) out_.forward_product(id, inputs, outputs, tokens_);
   };
   if (splits_in_layers()) {
     beside(sums_later ? "reduce_scatter" : "all_gather", part, step_.overlaps_tensor, forward);
@@ -78,8 +78,12 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
     out_.host(FrameworkWork::Product);
     call_of_dtensor();
-    const auto weights_product = [&] { out_.product(name + "_weights", inputs, outputs, tokens_); };
-    const auto inputs_product = [&] { out_.product(name + "_inputs", inputs, tokens_, outputs); };
+    const auto weights_product = [&] {
+      out_.weights_product(name + "_weights", inputs, outputs, tokens_);
+    };
+    const auto inputs_product = [&] {
+      out_.inputs_product(name + "_inputs", inputs, outputs, tokens_);
+    };
     if (splits_in_layers()) {
       // A column's input is gathered again; a row's gradient is gathered for both products.
       beside("all_gather", part, !sums_later || step_.overlaps_tensor, inputs_product);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace foretrace::training {
 
@@ -45,13 +46,15 @@ void Writer::repeat(std::int64_t times, std::int64_t calls, const std::function<
   if (calls > 1) begin_section(1);
 }
 
-void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k) {
+void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k,
+                     Turned turned) {
   constexpr std::int64_t kBytes = 2;
   largest_operand_ = std::max({largest_operand_, kBytes * m * k, kBytes * k * n, kBytes * m * n});
+  constexpr std::array kTurned{"", "transpose_a: true, ", "transpose_b: true, "};
   line(
-      fmt::format("gemm: {{id: {}, {}m: {}, n: {}, k: {}, type: bfloat16, a: operand_a, b: "
+      fmt::format("gemm: {{id: {}, {}m: {}, n: {}, k: {}, {}type: bfloat16, a: operand_a, b: "
                   "operand_b, c: result}}",
-                  id, place(), m, n, k));
+                  id, place(), m, n, k, kTurned[static_cast<std::size_t>(turned)]));
 }
 
 void Writer::kernel(std::string_view id, KernelKind kind, std::int64_t bytes) {

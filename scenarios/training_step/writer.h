@@ -19,8 +19,24 @@ class Writer {
   Writer(int indent, std::int64_t tensor)
       : margin_(static_cast<std::size_t>(indent), ' '), tensor_{tensor} {}
 
+  /// Which operand of a product lies transposed.
+  enum class Turned { Neither, A, B };
   /// c (m x n) = a (m x k) * b (k x n) in bfloat16, column-major.
-  void product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k);
+  void product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k, Turned turned);
+  /// The three of a linear layer y = x W^T as PyTorch and Megatron call them: x is rows x inputs
+  /// and W outputs x inputs, row-major.
+  void forward_product(std::string_view id, std::int64_t inputs, std::int64_t outputs,
+                       std::int64_t rows) {
+    product(id, outputs, rows, inputs, Turned::A);
+  }
+  void inputs_product(std::string_view id, std::int64_t inputs, std::int64_t outputs,
+                      std::int64_t rows) {
+    product(id, inputs, rows, outputs, Turned::Neither);
+  }
+  void weights_product(std::string_view id, std::int64_t inputs, std::int64_t outputs,
+                       std::int64_t rows) {
+    product(id, inputs, outputs, rows, Turned::B);
+  }
   /// A kernel that moves `bytes` of device memory.
   void kernel(std::string_view id, KernelKind kind, std::int64_t bytes);
   void attention(std::string_view id, KernelKind kind, std::int64_t flops, std::int64_t bytes,
