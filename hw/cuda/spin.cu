@@ -42,6 +42,22 @@ __global__ void observe_clocks(std::int64_t* result) {
   result[2] = static_cast<std::int64_t>(last - first);
 }
 
+/// From one step of the timer to another, so that its resolution does not count.
+__global__ void count_cycles(std::int64_t* cycles_and_ns) {
+  constexpr std::uint64_t kObserveNs = 20'000;
+  const auto next_step = [](std::uint64_t last) {
+    std::uint64_t now = globaltimer_ns();
+    while (now == last) now = globaltimer_ns();
+    return now;
+  };
+  const std::uint64_t first = next_step(globaltimer_ns());
+  const long long first_cycle = clock64();
+  std::uint64_t last = first;
+  while (last - first < kObserveNs) last = next_step(last);
+  cycles_and_ns[0] = clock64() - first_cycle;
+  cycles_and_ns[1] = static_cast<std::int64_t>(last - first);
+}
+
 }  // namespace
 
 cudaError_t measure_spin_clock(SpinClock& clock, std::int64_t& globaltimer_step_ns) {
@@ -90,6 +106,12 @@ cudaError_t launch_spin(cudaStream_t stream, const DeviceLimits& limits, SpinClo
   void* arguments[] = {&duration_ns, &clock.cycles_per_ns};
   return cudaLaunchKernel(reinterpret_cast<const void*>(&spin_kernel), dim3(blocks), dim3(32),
                           arguments, limits.shared_bytes_per_block, stream);
+}
+
+cudaError_t launch_count_cycles(cudaStream_t stream, std::int64_t* cycles_and_ns) {
+  void* arguments[] = {&cycles_and_ns};
+  return cudaLaunchKernel(reinterpret_cast<const void*>(&count_cycles), dim3(1), dim3(1), arguments,
+                          0, stream);
 }
 
 }  // namespace foretrace::hw

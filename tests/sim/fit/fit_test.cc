@@ -135,37 +135,34 @@ threads:
     - region: {name: both, ops: [repeat: {times: 20, ops: [malloc_async: {buffer: x, stream: s}, free_async: {buffer: x, stream: s}]}]}
 )";
 
-TEST(Fit, WhatTheGpusKindTellsMovesLess) {
-  Machine there = fixed_machine();
-  open_parameter(there, Param::HostMallocAsync, 3e-6);
-  open_parameter(there, Param::HostFreeAsync, 3e-6);
+/// Both calls take so long; data of kOnlyBoth there.
+Machine both_calls(double seconds) {
+  Machine machine = fixed_machine();
+  open_parameter(machine, Param::HostMallocAsync, seconds);
+  open_parameter(machine, Param::HostFreeAsync, seconds);
+  return machine;
+}
+FitData data_of_both() {
   const Program program = program_from(kOnlyBoth);
   FitData data;
-  add_run(data, program, measured_on(program, there), {});
-  Machine start = there;
-  open_parameter(start, Param::HostMallocAsync, 1e-6);
+  add_run(data, program, measured_on(program, both_calls(3e-6)), {});
+  return data;
+}
+
+TEST(Fit, WhatTheGpusKindTellsMovesLess) {
+  Machine start = both_calls(1e-6);
   ParamValue known = start.get(Param::HostMallocAsync);
   known.spread = 0.05;
   Source source{.id = "as_another", .text = "as another", .learned_from = {}, .command = {}};
   known.origin = std::make_shared<const Source>(std::move(source));
   start.set(Param::HostMallocAsync, known);
-  open_parameter(start, Param::HostFreeAsync, 1e-6);
-  const FitResult result = fit(data, start, {"a test", "foretrace fit x"});
+  const FitResult result = fit(data_of_both(), start, {"a test", "foretrace fit x"});
   EXPECT_NEAR(result.machine.get(Param::HostMallocAsync).value, 1e-6, 0.2e-6);
   EXPECT_NEAR(result.machine.get(Param::HostFreeAsync).value, 5e-6, 0.3e-6);
 }
 
 TEST(Fit, OfTwoParametersThatOnlyTheirSumMattersOneIsGivenUp) {
-  Machine there = fixed_machine();
-  open_parameter(there, Param::HostMallocAsync, 3e-6);
-  open_parameter(there, Param::HostFreeAsync, 3e-6);
-  const Program program = program_from(kOnlyBoth);
-  FitData data;
-  add_run(data, program, measured_on(program, there), {});
-  Machine start = there;
-  open_parameter(start, Param::HostMallocAsync, 1e-6);
-  open_parameter(start, Param::HostFreeAsync, 1e-6);
-  const FitResult result = fit(data, start, {"a test", "foretrace fit x"});
+  const FitResult result = fit(data_of_both(), both_calls(1e-6), {"a test", "foretrace fit x"});
   ASSERT_THAT(result.refused, SizeIs(1));
   ASSERT_THAT(result.fitted, SizeIs(1));
   EXPECT_NEAR(result.machine.get(result.refused[0].param).value, 1e-6, 1e-12) << "as it was";
