@@ -71,10 +71,12 @@ std::uint32_t Device::room_beside(const Job& job, const Kernel& kernel) const {
 }
 
 /// A kernel of a few small blocks begins at once where all of them find registers beside others'.
+/// One at a time: several would have to slow down each other, which nobody measured.
 bool Device::fits_beside(const Kernel& kernel, std::uint32_t free_sms) const {
   constexpr std::uint64_t kSmRegisters = 65'536;
   const std::uint64_t each = kernel.cost.registers;
   if (each == 0 || kernel.began || kernel.cost.grid == 0) return false;
+  if (std::ranges::any_of(jobs_, &Job::beside)) return false;
   std::uint64_t beside = 0;
   for (const Job& job : jobs_) beside += room_beside(job, kernel) / each * job.sms;
   return beside > 0 && kernel.cost.grid <= beside + kSmRegisters / each * free_sms;
@@ -93,9 +95,6 @@ std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
   kernel.blocks_left -= given;
   return given;
 }
-
-/// What shares SMs with others' blocks takes so much longer.
-constexpr int kBesideOthers = 2;
 
 /// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
 std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
@@ -142,16 +141,17 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   }
   const std::uint32_t sms = std::min(room, kernel.cost.sms);
   const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
-  if (job == jobs_.end() && sms > free_sms && !kernel.cost.takes_no_sm)
-    kernel.cost.alone *= kBesideOthers;
+  const bool shares = sms > free_sms && !kernel.cost.takes_no_sm;
   if (job != jobs_.end()) {
     if (in_last_blocks(*job)) return 0;
     job->sms = sms;
+    job->shares = shares;
   } else if (sms > 0) {
     slow_down(kernel);
     jobs_.push_back({.kernel = &kernel,
                      .sms = sms,
                      .waves = 1,
+                     .shares = shares,
                      .alone = kernel.cost.alone,
                      .since = engine_.now()});
     ++kernel.running;

@@ -96,6 +96,7 @@ class Device final : Handler {
     std::uint32_t sms;
     std::uint32_t waves;
     bool beside = false;   ///< other kernels' blocks: it takes no SM from anybody
+    bool shares = false;   ///< SMs with others' blocks, as long as there are too few
     Duration alone;        ///< what it takes at speed 1
     double remaining = 1;  ///< part of the work still to do
     double speed = 0;
@@ -120,6 +121,8 @@ class Device final : Handler {
   };
 
   static constexpr std::uint64_t kLookAgain = 0;  ///< no version
+  static constexpr int kBesideOthers =
+      2;  ///< so much slower is what shares SMs with others' blocks
   void fire(std::uint64_t version) override;
   void add(Kernel& kernel);
   void place(const Kernel& kernel);

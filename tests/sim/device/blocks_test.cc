@@ -170,8 +170,22 @@ TEST_F(BlocksOfKernels, LeaveRegistersForAnUrgentKernelUntilTheLastHaveBegun) {
   starts.at(101_us, next, few);
   engine.run();
   EXPECT_EQ(small.began, 1);
-  EXPECT_EQ(small.ended, 21) << "it takes twice as long";
+  EXPECT_EQ(small.ended, 15.5) << "half as fast until it has SMs of its own";
   EXPECT_EQ(next.began, 110) << "equal ones wait until all blocks have their SM";
+}
+
+TEST_F(BlocksOfKernels, LetOneKernelInAtATime) {
+  cost::KernelCost busy = product(10, false);
+  busy.room_at_last = 32'768;
+  cost::KernelCost fits = product(1, false);
+  fits.registers = 5120;
+  fits.grid = 10;
+  starts.at(0_us, large, busy);
+  starts.at(1_us, small, fits);
+  starts.at(1_us, next, fits);
+  engine.run();
+  EXPECT_EQ(small.began, 1);
+  EXPECT_EQ(next.began, 10);
 }
 
 TEST_F(BlocksOfKernels, OfALastWaveThatIsNotFullLetASmallProductIn) {
