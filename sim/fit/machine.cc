@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
@@ -36,6 +37,29 @@ bool is_of_the_gpu(Param param) {
   return key.starts_with("products.") || key.starts_with("library.") || key.starts_with("gemm.");
 }
 
+/// How many of the GPU's parameters the machine's own file gives.
+std::size_t own_parameters(const Machine& machine) {
+  std::size_t own = 0;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (!is_of_the_gpu(param) || !machine.has(param)) continue;
+    const auto& origin = machine.get(param).origin;
+    own += origin && !origin->id.starts_with("as_");
+  }
+  return own;
+}
+
+/// The shipped machine of the same GPU that knows most of it, if there is one.
+std::optional<Machine> shipped_with(const std::string& gpu) {
+  std::optional<Machine> found;
+  for (const std::string& name : machine_names()) {
+    Machine machine = load_machine(name);
+    if (machine.gpu_name != gpu) continue;
+    if (!found || own_parameters(machine) > own_parameters(*found)) found = std::move(machine);
+  }
+  return found;
+}
+
 Machine machine_from(const std::string& name, const Json& found) {
   const Json& gpus = found.at("gpus");
   if (!gpus.is_array() || gpus.empty() || gpus.size() > kMostGpus) {
@@ -49,12 +73,15 @@ Machine machine_from(const std::string& name, const Json& found) {
   machine.gpus_per_node = static_cast<std::uint32_t>(gpus.size());
   machine.gpu_name = gpu.value("name", "");
   machine.summary = fmt::format("{} x {} in one node", machine.gpus_per_node, machine.gpu_name);
+  const std::optional<Machine> same =
+      first.gpu_name == machine.gpu_name ? first : shipped_with(machine.gpu_name);
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
     if (!machine.has(param)) continue;
-    const bool same_gpu = first.gpu_name == machine.gpu_name;
-    ParamValue value = inherited_value(first, param, same_gpu);
-    value.spread = same_gpu && is_of_the_gpu(param) ? kSameGpu : 0;
+    const bool known = same && same->has(param) && is_of_the_gpu(param);
+    ParamValue value =
+        inherited_value(known ? *same : first, param, known || first.gpu_name == machine.gpu_name);
+    value.spread = known ? kSameGpu : 0;
     machine.set(param, std::move(value));
   }
   reported(machine, Param::SmCount, gpu.value("sm_count", 0.0));

@@ -11,7 +11,8 @@ namespace foretrace {
 /// The shipped machine whose values a new one begins with.
 inline constexpr const char* kFirstGuess = "h200-nvswitch-8";
 
-/// All parameters as in kFirstGuess, as assumptions; and what `environment` (environments/KEY.json
+/// All parameters as in kFirstGuess, as assumptions, but products.*, library.* and gemm.* as in the
+/// shipped machine of the same GPU, with how much such GPUs differ; and what `environment` (environments/KEY.json
 /// of a measurement) says of the machine: GPU, SMs, memory, copy engines, number of GPUs, host
 /// memory, NCCL's version, and whether NVLink multicast was switched off. Throws UsageError when
 /// the file says nothing of the kind.

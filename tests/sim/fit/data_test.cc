@@ -242,6 +242,11 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   const Machine another = new_machine("mine", same, "environment.json");
   EXPECT_EQ(another.get(Param::ProductsHalfRate).spread, 0.05) << "GPUs of a kind are alike";
   EXPECT_EQ(another.get(Param::HostLaunchKernel).spread, 0);
+  const std::string older = R"({"gpus": [{"name": "NVIDIA H100 80GB HBM3", "sm_count": 132}]})";
+  const Machine h100 = new_machine("older", older, "environment.json");
+  EXPECT_EQ(h100.get(Param::ProductsHalfRate).value,
+            load_machine("h100-nvswitch-8").get(Param::ProductsHalfRate).value);
+  EXPECT_EQ(h100.get(Param::ProductsHalfRate).spread, 0.05);
 }
 
 TEST(FitSources, NameTheCalibrationScenariosThatAParameterDecides) {
