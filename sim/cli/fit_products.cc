@@ -165,6 +165,12 @@ int fit_from_table(const ProductOptions& options) {
   std::vector<fit_products::Row> rows;
   for (const std::string& table : options.tables) {
     const auto more = fit_products::read_table(table);
+    if (!options.judge && !more.empty() && more.front().purpose == "quick") {
+      throw UsageError{
+          fmt::format("{}: a list of --quick, which says nothing of clock and power: for --losses, "
+                      "or --judge",
+                      table)};
+    }
     rows.insert(rows.end(), more.begin(), more.end());
   }
   const Machine machine = load_machine(options.machine);

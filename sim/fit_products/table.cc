@@ -98,14 +98,28 @@ Row row_of(const CsvLine& line) {
   return row;
 }
 
+double between(const CsvLine& line, std::string_view column, double least, double most) {
+  const double value = line.number(column);
+  if (value >= least && value <= most) return value;
+  throw UsageError{fmt::format("{}: {} is '{}'; {} to {}", line.where(), column, line.text(column),
+                               least, most)};
+}
+
+bool is_of_graph(const CsvLine& line) {
+  const std::string_view text = line.text("timed_by");
+  if (text == "graph" || text == "stream") return text == "graph";
+  throw UsageError{
+      fmt::format("{}: timed_by is '{}'; graph or stream", line.where(), std::string{text})};
+}
+
 /// A line of --quick: the clock that was read counts beside others' only.
 Row quick_row_of(const CsvLine& line) {
   Row row;
   row.shape = shape_of(line);
   row.contents = products::Contents::Zeros;
-  row.in_graph = line.text("timed_by") == "graph";
-  row.burst = row.sustained = line.number("us") * 1e-6;
-  row.sustained_clock = line.number("sm_clock_mhz") * 1e6;
+  row.in_graph = is_of_graph(line);
+  row.burst = row.sustained = between(line, "us", 0.1, 1e7) * 1e-6;
+  row.sustained_clock = between(line, "sm_clock_mhz", 100, 10'000) * 1e6;
   row.plan = plan_of(row.shape, launch_of(line));
   row.type = line.text("type");
   row.purpose = "quick";
@@ -158,6 +172,10 @@ std::vector<Row> parse_table(const std::string& text, const std::string& file) {
   std::vector<Row> rows;
   std::size_t quick = 0;
   for (const CsvLine& line : lines_of(text, file)) {
+    if (line.has("kernel") && !line.has("us") && !line.has("burst_us")) {
+      throw UsageError{
+          fmt::format("{}: a list of --choices-only, which has no times: for --choices", file)};
+    }
     Row row = line.has("us") ? quick_row_of(line) : row_of(line);
     if (line.has("us")) row.judges = quick++ % kJudges == 0;
     if (row.burst > 0 && row.sustained > 0) rows.push_back(std::move(row));

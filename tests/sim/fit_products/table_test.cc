@@ -164,6 +164,22 @@ TEST(QuickProducts, AreRowsOfTheirTimeWithEveryTenthHeldOut) {
   EXPECT_EQ(std::ranges::count_if(rows, &Row::judges), 2);
 }
 
+TEST(QuickProducts, WithImpossibleNumbersSayWhere) {
+  const auto with = [](const std::string& cells) {
+    return parse_table(
+        "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
+        "cluster_x,cluster_y,blocks_per_sm,timed_by,us,sm_clock_mhz\n"
+        "8,8,8,bfloat16,bfloat16,T,N,1,0,1,x,2,64,1,384,2,1,1," +
+            cells + "\n",
+        "quick");
+  };
+  EXPECT_EQ(with("graph,12.5,2071").size(), 1U);
+  for (const char* bad : {"graph,-5,2071", "graph,0,2071", "graph,9e14,2071", "graph,12.5,0",
+                          "graph,12.5,-2000", "foo,12.5,2071"}) {
+    EXPECT_THROW(with(bad), UsageError) << bad;
+  }
+}
+
 TEST(ProductChoices, TeachTheNetworkThatRanksPlans) {
   // A library that takes 64 x 64 where few tiles are needed and 256 x 128 elsewhere.
   std::vector<Recorded> choices;
