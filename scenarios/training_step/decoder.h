@@ -111,7 +111,8 @@ class Decoder {
   void give_gradient(std::int64_t elements, bool is_complete, bool is_expert = false);
   void give_embedding(std::int64_t elements, std::int64_t width);
   void pointwise(const char* id, std::int64_t bytes, FrameworkWork work);
-  void collective(const char* name, std::int64_t bytes, const char* work = "");
+  /// `joins`: along another dimension than the first, or a sum.
+  void collective(const char* name, std::int64_t bytes, const char* work = "", bool joins = true);
   /// A product with tensor parallel's collective before, behind or, where it may, beside it.
   void beside(const char* collective, std::int64_t bytes, bool may_overlap,
               const std::function<void()>& product);

@@ -6,9 +6,9 @@
 namespace foretrace::training {
 
 /// The calls of a synchronous collective over the tensor parallel ranks, in bfloat16.
-void Decoder::collective(const char* name, std::int64_t bytes, const char* work) {
+void Decoder::collective(const char* name, std::int64_t bytes, const char* work, bool joins) {
   call_of_dtensor();
-  if (step_.framework != Framework::PyTorch) {
+  if (step_.framework != Framework::PyTorch || !joins) {
     out_.collective(name, "tensor_parallel", bytes, work);
     return;
   }
@@ -18,12 +18,15 @@ void Decoder::collective(const char* name, std::int64_t bytes, const char* work)
   const std::string_view what{name};
   const std::int64_t moved = 2 * bytes * (what == "all_reduce" ? 1 : step_.tensor);
   const bool batches = step_.micro_batch > 1;
+  const bool copies = what != "all_gather" || batches;
+  const Memory::Id copy = memory_.allocate(Part::Temporary, copies ? moved / 2 : 0);
   if (what == "all_reduce") out_.kernel("copy_to_sum", KernelKind::Pointwise, moved);
   if (what == "reduce_scatter") {
     out_.kernel("join_parts", batches ? KernelKind::Concatenate : KernelKind::Pointwise, moved);
   }
   out_.collective(name, "tensor_parallel", bytes, work);
   if (what == "all_gather" && batches) out_.kernel("join_parts", KernelKind::Pointwise, moved);
+  memory_.free(copy);
 }
 
 void Decoder::call_of_dtensor() {
@@ -188,7 +191,11 @@ void Decoder::gather_logits() {
   call_of_dtensor();
   out_.collective("all_gather", "tensor_parallel", bytes);
   if (step_.framework != Framework::PyTorch) return;
+  const Memory::Id gathered = memory_.allocate(Part::Temporary, bytes * step_.tensor);
+  const Memory::Id joined = memory_.allocate(Part::Temporary, bytes * step_.tensor);
   out_.kernel("join_logits", KernelKind::Pointwise, 2 * bytes * step_.tensor);
+  memory_.free(gathered);
+  memory_.free(joined);
   on_backward([this, bytes] { out_.kernel("own_logits", KernelKind::Strided, 2 * bytes); });
 }
 

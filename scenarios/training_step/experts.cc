@@ -63,13 +63,13 @@ void Decoder::send_rows(FrameworkWork work) {
     out_.host(work, 2);
     out_.kernel("sort_rows", KernelKind::Gather, 2 * bytes);
   }
-  if (step_.tensor > 1) collective("all_gather", bytes);
+  if (step_.tensor > 1) collective("all_gather", bytes, "", false);  // rows
 }
 
 /// The way back: each token is the sum of its rows.
 void Decoder::bring_rows(FrameworkWork work) {
   const std::int64_t bytes = rows_ * model_.hidden * kBf16;
-  if (step_.tensor > 1) collective("reduce_scatter", bytes);
+  if (step_.tensor > 1) collective("reduce_scatter", bytes, "", false);
   if (step_.expert > 1 && experts_ > 1) {
     out_.host(work, 2);
     out_.kernel("sort_rows", KernelKind::Gather, 2 * bytes);
