@@ -65,22 +65,28 @@ ListedChoices list_choices(const std::vector<Shape>& shapes, const ListOptions& 
       options.timed ? ",timed_by,us,sm_clock_mhz" : "");
   ListedChoices listed;
   const auto begin = std::chrono::steady_clock::now();
-  for (const Shape& shape : shapes) {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    if (spent.count() > options.seconds) break;
-    try {
-      const CapturedGraph one{
-          stream,
-          [&] { cublas.multiply(shape, memory.operand(0), memory.operand(1), memory.operand(2)); }};
-      const auto launched = kernels.of(one.graph());
-      if (launched.empty()) throw ShapeError{"no kernel is launched"};
-      text += row_of(shape, launched) + (timer ? cells_of(timer->time(shape)) : "") + "\n";
-      ++listed.products;
-    } catch (const ShapeError& error) {
-      if (++listed.refused <= kNamed) {
-        print_error("not listed: {}: {}\n", key_of(shape), error.what());
+  try {
+    for (const Shape& shape : shapes) {
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+      if (spent.count() > options.seconds) break;
+      try {
+        const CapturedGraph one{stream, [&] {
+                                  cublas.multiply(shape, memory.operand(0), memory.operand(1),
+                                                  memory.operand(2));
+                                }};
+        const auto launched = kernels.of(one.graph());
+        if (launched.empty()) throw ShapeError{"no kernel is launched"};
+        text += row_of(shape, launched) + (timer ? cells_of(timer->time(shape)) : "") + "\n";
+        ++listed.products;
+      } catch (const ShapeError& error) {
+        if (++listed.refused <= kNamed) {
+          print_error("not listed: {}: {}\n", key_of(shape), error.what());
+        }
       }
     }
+  } catch (...) {  // minutes of measuring: what there is is kept
+    write_file(output, text, Over::Anything);
+    throw;
   }
   write_file(output, text, Over::Anything);
   return listed;
