@@ -165,7 +165,7 @@ int fit_from_table(const ProductOptions& options) {
   std::vector<fit_products::Row> rows;
   for (const std::string& table : options.tables) {
     const auto more = fit_products::read_table(table);
-    if (!options.judge && !more.empty() && more.front().purpose == "quick") {
+    if (!options.judge && !more.empty() && more.front().quick) {
       throw UsageError{
           fmt::format("{}: a list of --quick, which says nothing of clock and power: for --losses, "
                       "or --judge",

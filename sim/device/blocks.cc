@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/cost/products/registers.h"
 #include "sim/device/device.h"
 
 namespace foretrace::sim {
@@ -73,13 +74,12 @@ std::uint32_t Device::room_beside(const Job& job, const Kernel& kernel) const {
 /// A kernel of a few small blocks begins at once where all of them find registers beside others'.
 /// One at a time: several would have to slow down each other, which nobody measured.
 bool Device::fits_beside(const Kernel& kernel, std::uint32_t free_sms) const {
-  constexpr std::uint64_t kSmRegisters = 65'536;
   const std::uint64_t each = kernel.cost.registers;
   if (each == 0 || kernel.began || kernel.cost.grid == 0) return false;
   if (std::ranges::any_of(jobs_, &Job::beside)) return false;
   std::uint64_t beside = 0;
   for (const Job& job : jobs_) beside += room_beside(job, kernel) / each * job.sms;
-  return beside > 0 && kernel.cost.grid <= beside + kSmRegisters / each * free_sms;
+  return beside > 0 && kernel.cost.grid <= beside + products::kSmRegisters / each * free_sms;
 }
 
 /// Blocks that stay: one on each SM computes its share of the tiles and leaves. Nobody else gets

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "scenarios/text/print.h"
+#include "sim/fit/machine.h"
 #include "sim/fit/predict.h"
 #include "sim/fit/solver.h"
 
@@ -186,27 +187,18 @@ class Fit {
       machine_.set(params_[i], start_.get(params_[i]));
       params_.erase(params_.begin() + static_cast<std::ptrdiff_t>(i));
       touches_.erase(touches_.begin() + static_cast<std::ptrdiff_t>(i));
-      const auto at = static_cast<Index>(i);
-      const Index right = jacobian_.cols() - at - 1;
-      const Eigen::MatrixXd tail = jacobian_.rightCols(right);
-      jacobian_.middleCols(at, right) = tail;
-      jacobian_.conservativeResize(Eigen::NoChange, jacobian_.cols() - 1);
+      drop_column(jacobian_, static_cast<Index>(i));
     }
   }
 
   // ---- the way down --------------------------------------------------------------------------
 
-  /// One sigma of a log before there are data, beside the widest: what a new machine has from a
-  /// file of its GPU's kind comes with how much such GPUs differ. The solver's parameters are in
-  /// these units.
-  double unit(Param param) const {
-    const ParamValue& value = start_.get(param);
-    const bool inherited = value.origin && value.origin->id.starts_with("as_");
-    return inherited && value.spread > 0 ? std::min(1.0, value.spread / kPriorSigma) : 1;
-  }
+  /// The solver's parameters are in these units.
   Eigen::VectorXd units() const {
     Eigen::VectorXd all{static_cast<Index>(params_.size())};
-    for (std::size_t i = 0; i < params_.size(); ++i) all[static_cast<Index>(i)] = unit(params_[i]);
+    for (Index i = 0; i < all.size(); ++i) {
+      all[i] = prior_unit(start_.get(params_[static_cast<std::size_t>(i)]));
+    }
     return all;
   }
   Eigen::MatrixXd in_units() const { return jacobian_ * units().asDiagonal(); }
@@ -214,12 +206,11 @@ class Fit {
   /// Of the logs from those of the first guess, in units.
   Eigen::VectorXd from_prior() const {
     Eigen::VectorXd distance{static_cast<Index>(params_.size())};
-    for (std::size_t i = 0; i < params_.size(); ++i) {
-      distance[static_cast<Index>(i)] =
-          std::log(machine_.get(params_[i]).value / start_.get(params_[i]).value) /
-          unit(params_[i]);
+    for (Index i = 0; i < distance.size(); ++i) {
+      const Param param = params_[static_cast<std::size_t>(i)];
+      distance[i] = std::log(machine_.get(param).value / start_.get(param).value);
     }
-    return distance;
+    return distance.cwiseQuotient(units());
   }
 
   Machine moved_by(const Eigen::VectorXd& step) const {
@@ -339,9 +330,9 @@ class Fit {
 
   void add_spreads(FitResult& result, const FitWords& words) const {
     const Eigen::VectorXd weight = robust_weights(residual_, spread_);
-    const Eigen::MatrixXd variance = units().asDiagonal() *
-                                     covariance(in_units(), weight, residual_, spread_) *
-                                     units().asDiagonal();
+    const Eigen::VectorXd unit = units();
+    const Eigen::MatrixXd variance =
+        unit.asDiagonal() * covariance(in_units(), weight, residual_, spread_) * unit.asDiagonal();
     const Eigen::VectorXd sigma = variance.diagonal().cwiseMax(0).cwiseSqrt();
     for (std::size_t i = 0; i < params_.size(); ++i) {
       const auto at = static_cast<Index>(i);

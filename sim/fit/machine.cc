@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/words.h"
+#include "sim/fit/solver.h"
 
 namespace foretrace {
 namespace {
@@ -122,6 +124,12 @@ Machine new_machine(const std::string& name, const std::string& text, const std:
   } catch (const UsageError& error) {
     throw UsageError{fmt::format("{}: {}", file, error.what())};
   }
+}
+
+double prior_unit(const ParamValue& first_guess) {
+  const bool inherited = first_guess.origin && first_guess.origin->id.starts_with("as_");
+  const bool told = inherited && first_guess.spread > 0;
+  return told ? std::min(1.0, first_guess.spread / kPriorSigma) : 1;
 }
 
 }  // namespace foretrace

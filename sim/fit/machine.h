@@ -12,12 +12,16 @@ namespace foretrace {
 inline constexpr const char* kFirstGuess = "h200-nvswitch-8";
 
 /// All parameters as in kFirstGuess, as assumptions, but products.*, library.* and gemm.* as in the
-/// shipped machine of the same GPU, with how much such GPUs differ; and what `environment` (environments/KEY.json
-/// of a measurement) says of the machine: GPU, SMs, memory, copy engines, number of GPUs, host
-/// memory, NCCL's version, and whether NVLink multicast was switched off. Throws UsageError when
-/// the file says nothing of the kind.
+/// shipped machine of the same GPU, with how much such GPUs differ; and what `environment`
+/// (environments/KEY.json of a measurement) says of the machine: GPU, SMs, memory, copy engines,
+/// number of GPUs, host memory, NCCL's version, and whether NVLink multicast was switched off.
+/// Throws UsageError when the file says nothing of the kind.
 Machine new_machine(const std::string& name, const std::filesystem::path& environment);
 /// The same of an environment's text; `file` is what messages call it.
 Machine new_machine(const std::string& name, const std::string& text, const std::string& file);
+
+/// How far a fit lets the log of a value go from this first guess, beside kPriorSigma: what a new
+/// machine has from a file of its GPU's kind comes with how much such GPUs differ.
+double prior_unit(const ParamValue& first_guess);
 
 }  // namespace foretrace

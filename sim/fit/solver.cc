@@ -76,6 +76,13 @@ void correct_jacobian(Eigen::MatrixXd& jacobian, const Eigen::VectorXd& step,
   }
 }
 
+void drop_column(Eigen::MatrixXd& matrix, Eigen::Index column) {
+  const Eigen::Index right = matrix.cols() - column - 1;
+  const Eigen::MatrixXd tail = matrix.rightCols(right);
+  matrix.middleCols(column, right) = tail;
+  matrix.conservativeResize(Eigen::NoChange, matrix.cols() - 1);
+}
+
 std::vector<Eigen::Index> undetermined_columns(const Eigen::MatrixXd& jacobian,
                                                const Eigen::VectorXd& weight,
                                                const Eigen::VectorXd& residual,

@@ -34,6 +34,9 @@ Eigen::MatrixXd covariance(const Eigen::MatrixXd& jacobian, const Eigen::VectorX
 void correct_jacobian(Eigen::MatrixXd& jacobian, const Eigen::VectorXd& step,
                       const Eigen::VectorXd& change);
 
+/// The matrix without one of its columns.
+void drop_column(Eigen::MatrixXd& matrix, Eigen::Index column);
+
 /// Columns that the data cannot determine, in the order to give them up: again and again the one
 /// with the largest sigma, while that is not at most half the prior's. Two columns that only
 /// together matter lose one of them.

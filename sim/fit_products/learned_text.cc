@@ -62,6 +62,7 @@ std::string file(const std::string& folder, const std::string& by, const std::st
                  const std::string& body) {
   return fmt::format(
       "// Written by `foretrace fit-products {}`.\n"
+      "// Weights, one after the other: nobody reads them, and a network stays in one file.\n"
       "// clang-format off\n"
       "#include \"models/cost/products/{}/recorded.h\"\n\n"
       "namespace foretrace::products::recorded {{\n\n"

@@ -72,7 +72,7 @@ Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judge
       // What a quick table's clocks differ by is mostly their reading.
       constexpr double kSame = 0.96;
       const double share = row.sustained_clock / rested;
-      const double clock = row.purpose == "quick" && share > kSame ? 1 : share;
+      const double clock = row.quick && share > kSame ? 1 : share;
       const double formula = time_of(row.shape, plan, speeds, clock, row.in_graph).total;
       const double measured = row.sustained - gap(read, row);
       if (measured <= 0) continue;

@@ -123,6 +123,7 @@ Row quick_row_of(const CsvLine& line) {
   row.plan = plan_of(row.shape, launch_of(line));
   row.type = line.text("type");
   row.purpose = "quick";
+  row.quick = true;
   return row;
 }
 
@@ -177,7 +178,7 @@ std::vector<Row> parse_table(const std::string& text, const std::string& file) {
           fmt::format("{}: a list of --choices-only, which has no times: for --choices", file)};
     }
     Row row = line.has("us") ? quick_row_of(line) : row_of(line);
-    if (line.has("us")) row.judges = quick++ % kJudges == 0;
+    if (row.quick) row.judges = quick++ % kJudges == 0;
     if (row.burst > 0 && row.sustained > 0) rows.push_back(std::move(row));
   }
   return rows;

@@ -23,6 +23,7 @@ struct Row {
   std::string type;     ///< bfloat16, float16, tf32, float32, float64
   std::string purpose;  ///< training, random, skinny, ladder, attention
   bool judges = false;  ///< held out of every fit
+  bool quick = false;   ///< of --quick: its clock counts beside others' only
 };
 
 /// What cuBLAS takes for a product, not timed: a row of `foretrace-hw products LIST
@@ -36,8 +37,8 @@ struct Recorded {
 std::vector<Recorded> read_choices(const std::filesystem::path& file);
 std::vector<Recorded> parse_choices(const std::string& text, const std::string& file);
 
-/// What `foretrace-hw products` wrote, or its --quick, of which every tenth product judges. Plain or
-/// gzip. Throws UsageError naming the file and the line.
+/// What `foretrace-hw products` wrote, or its --quick, of which every tenth product judges. Plain
+/// or gzip. Throws UsageError naming the file and the line.
 std::vector<Row> read_table(const std::filesystem::path& file);
 std::vector<Row> parse_table(const std::string& text, const std::string& file);
 
