@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "hw/cuda/cuda_check.h"
@@ -46,49 +47,78 @@ std::string cells_of(const QuickTime& time) {
                      time.sm_clock_mhz);
 }
 
+/// What captures and times products, and the lines about them so far.
+class Lister {
+ public:
+  Lister(const std::vector<Shape>& shapes, const ListOptions& options) {
+    const cudaDeviceProp gpu = properties_of(options.device);
+    made_.emplace();
+    if (options.timed) timer_ = std::make_unique<QuickTimer>(made_->stream, made_->cublas, shapes);
+    text_ = fmt::format(
+        "# {}, {} SMs, cuBLAS {}\n{},kernels,kernel,grid_x,grid_y,grid_z,threads,cluster_x,"
+        "cluster_y,blocks_per_sm{}\n",
+        gpu.name, gpu.multiProcessorCount, ProductCublas::version(), kShapeColumns,
+        timer_ ? ",timed_by,us,sm_clock_mhz" : "");
+  }
+
+  /// Throws ShapeError when cuBLAS refuses it.
+  void add(const Shape& shape) {
+    const CapturedGraph one{made_->stream, [&] {
+                              made_->cublas.multiply(shape, made_->memory.operand(0),
+                                                     made_->memory.operand(1),
+                                                     made_->memory.operand(2));
+                            }};
+    const auto launched = made_->kernels.of(one.graph());
+    if (launched.empty()) throw ShapeError{"no kernel is launched"};
+    text_ += row_of(shape, launched) + (timer_ ? cells_of(timer_->time(shape)) : "") + "\n";
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Made {  // behind the choice of a device
+    OwnStream stream;
+    ProductCublas cublas{stream};
+    Anywhere memory;
+    CapturedKernels kernels;
+  };
+  std::optional<Made> made_;
+  std::unique_ptr<QuickTimer> timer_;
+  std::string text_;
+};
+
+/// Until the time is over.
+ListedChoices list_all(Lister& lister, const std::vector<Shape>& shapes, double seconds) {
+  constexpr std::size_t kNamed = 10;
+  ListedChoices listed;
+  const auto begin = std::chrono::steady_clock::now();
+  for (const Shape& shape : shapes) {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    if (spent.count() > seconds) break;
+    try {
+      lister.add(shape);
+      ++listed.products;
+    } catch (const ShapeError& error) {
+      if (++listed.refused <= kNamed) {
+        print_error("not listed: {}: {}\n", key_of(shape), error.what());
+      }
+    }
+  }
+  return listed;
+}
+
 }  // namespace
 
 ListedChoices list_choices(const std::vector<Shape>& shapes, const ListOptions& options,
                            const std::filesystem::path& output) {
-  constexpr std::size_t kNamed = 10;
-  const cudaDeviceProp gpu = properties_of(options.device);
-  const OwnStream stream;
-  const ProductCublas cublas{stream};
-  const Anywhere memory;
-  const CapturedKernels kernels;
-  std::unique_ptr<QuickTimer> timer;
-  if (options.timed) timer = std::make_unique<QuickTimer>(stream, cublas, shapes);
-  std::string text = fmt::format(
-      "# {}, {} SMs, cuBLAS {}\n{},kernels,kernel,grid_x,grid_y,grid_z,threads,cluster_x,"
-      "cluster_y,blocks_per_sm{}\n",
-      gpu.name, gpu.multiProcessorCount, ProductCublas::version(), kShapeColumns,
-      options.timed ? ",timed_by,us,sm_clock_mhz" : "");
+  Lister lister{shapes, options};
   ListedChoices listed;
-  const auto begin = std::chrono::steady_clock::now();
   try {
-    for (const Shape& shape : shapes) {
-      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-      if (spent.count() > options.seconds) break;
-      try {
-        const CapturedGraph one{stream, [&] {
-                                  cublas.multiply(shape, memory.operand(0), memory.operand(1),
-                                                  memory.operand(2));
-                                }};
-        const auto launched = kernels.of(one.graph());
-        if (launched.empty()) throw ShapeError{"no kernel is launched"};
-        text += row_of(shape, launched) + (timer ? cells_of(timer->time(shape)) : "") + "\n";
-        ++listed.products;
-      } catch (const ShapeError& error) {
-        if (++listed.refused <= kNamed) {
-          print_error("not listed: {}: {}\n", key_of(shape), error.what());
-        }
-      }
-    }
+    listed = list_all(lister, shapes, options.seconds);
   } catch (...) {  // minutes of measuring: what there is is kept
-    write_file(output, text, Over::Anything);
+    write_file(output, lister.text(), Over::Anything);
     throw;
   }
-  write_file(output, text, Over::Anything);
+  write_file(output, lister.text(), Over::Anything);
   return listed;
 }
 

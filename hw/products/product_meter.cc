@@ -14,6 +14,7 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
 #include "hw/products/captured_kernels.h"
+#include "hw/products/events.h"
 #include "hw/products/gpu.h"
 #include "hw/products/gpu_sampler.h"
 #include "hw/products/load_times.h"
@@ -54,30 +55,6 @@ std::string pci_bus_id_of(int device) {
 }
 
 }  // namespace
-
-/// Events of a load, made when first needed and kept.
-class Events {
- public:
-  ~Events() {
-    for (cudaEvent_t event : events_) cuda_ignore(cudaEventDestroy(event));
-  }
-  cudaEvent_t at(std::size_t i) {
-    while (events_.size() <= i) {
-      cudaEvent_t event = nullptr;
-      cuda_check(cudaEventCreate(&event));
-      events_.push_back(event);
-    }
-    return events_[i];
-  }
-  double ms_between(std::size_t from, std::size_t to) {
-    float ms = 0;
-    cuda_check(cudaEventElapsedTime(&ms, at(from), at(to)));
-    return static_cast<double>(ms);
-  }
-
- private:
-  std::vector<cudaEvent_t> events_;
-};
 
 class ProductMeter::Impl {
  public:

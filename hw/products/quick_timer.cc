@@ -12,6 +12,7 @@
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/kernels.h"
+#include "hw/products/events.h"
 #include "hw/products/operand.h"
 #include "scenarios/text/errors.h"
 
@@ -37,17 +38,7 @@ class QuickTimer::Impl {
       operand->use(bytes, false);
       operand->fill(stream_, Contents::Zeros, ProductType::Float32, 1);
     }
-    cuda_check(cudaEventCreate(&begin_));
-    cuda_check(cudaEventCreate(&end_));
-    cuda_check(cudaMalloc(reinterpret_cast<void**>(&device_cycles_), sizeof(cycles_)));
   }
-  ~Impl() {
-    cuda_ignore(cudaFree(device_cycles_));
-    cuda_ignore(cudaEventDestroy(begin_));
-    cuda_ignore(cudaEventDestroy(end_));
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
 
   QuickTime time(const Shape& shape) {
     multiply(shape, 1);  // loads the kernels' code
@@ -87,19 +78,17 @@ class QuickTimer::Impl {
   /// us of each of so many.
   template <typename Calls>
   double timed(std::size_t count, const Calls& calls) {
-    cuda_check(cudaEventRecord(begin_, stream_));
+    cuda_check(cudaEventRecord(events_.at(0), stream_));
     calls();
-    cuda_check(cudaEventRecord(end_, stream_));
-    cuda_check(launch_count_cycles(stream_, device_cycles_));
-    cuda_check(cudaEventSynchronize(end_));
-    float ms = 0;
-    cuda_check(cudaEventElapsedTime(&ms, begin_, end_));
-    return static_cast<double>(ms) * 1e3 / static_cast<double>(count);
+    cuda_check(cudaEventRecord(events_.at(1), stream_));
+    cuda_check(launch_count_cycles(stream_, static_cast<std::int64_t*>(device_cycles_.slot(0))));
+    cuda_check(cudaEventSynchronize(events_.at(1)));
+    return events_.ms_between(0, 1) * 1e3 / static_cast<double>(count);
   }
 
   /// What the SM's clock was behind the last timing.
   double clock_mhz() {
-    cuda_check(cudaMemcpyAsync(cycles_.data(), device_cycles_, sizeof(cycles_),
+    cuda_check(cudaMemcpyAsync(cycles_.data(), device_cycles_.slot(0), sizeof(cycles_),
                                cudaMemcpyDeviceToHost, stream_));
     cuda_check(cudaStreamSynchronize(stream_));
     return 1e3 * static_cast<double>(cycles_[0]) / static_cast<double>(cycles_[1]);
@@ -108,9 +97,9 @@ class QuickTimer::Impl {
   cudaStream_t stream_;
   const ProductCublas& cublas_;
   Operand a_, b_, c_;
-  cudaEvent_t begin_{}, end_{};
+  Events events_;
   std::array<std::int64_t, 2> cycles_{};
-  std::int64_t* device_cycles_ = nullptr;
+  Operand device_cycles_{sizeof(cycles_)};
 };
 
 QuickTimer::QuickTimer(cudaStream_t stream, const ProductCublas& cublas,
