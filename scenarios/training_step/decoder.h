@@ -118,6 +118,7 @@ class Decoder {
               const std::function<void()>& product);
   /// Megatron splits sequences: layers gather their inputs, or scatter what they sum.
   bool splits_in_layers() const { return step_.is_megatron_core() && step_.sequence_parallel; }
+  bool uses_dtensor() const { return step_.tensor > 1 && step_.is_eager(); }
   void call_of_dtensor();
   void gather_logits();
   Memory::Id save(std::int64_t bytes);
