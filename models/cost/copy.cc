@@ -112,8 +112,8 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       return {read.time(P2pLatency), copy.size, P2pShare};
     case Route::PeerStaged: {
       // The latency is a long copy's, whose first piece is on its way to the host while nothing
-      // arrives yet: 15 to 17 us for 4 to 44 KiB, 20 us for 64 KiB (peer_copies of blind rounds 5 to
-      // 23 without peer access).
+      // arrives yet: 15 to 17 us for 4 to 44 KiB, 20 us for 64 KiB (peer_copies of blind rounds 5
+      // to 23 without peer access).
       constexpr Bytes kFirst{160 << 10};
       const Bytes missing = kFirst - std::min(copy.size, kFirst);
       const Duration sooner = at_rate(missing, read.rate(P2pStagedBandwidth));

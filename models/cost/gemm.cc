@@ -129,7 +129,8 @@ KernelCost by_choice(Reading& read, const Product& product) {
   for (const products::Choice& choice : choices) {
     if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
-  const auto registers = products::registers_of(shape, choices.front().plan, speeds.sms);
+  const auto registers =
+      products::registers_of(family, choices.front().plan, times.tiles, speeds.sms);
   cost.registers = static_cast<std::uint32_t>(registers.of_block);
   cost.room = static_cast<std::uint32_t>(registers.room);
   cost.room_at_last = static_cast<std::uint32_t>(registers.room_at_last);

@@ -36,8 +36,7 @@ Kind kind_of(Family family, const Plan& plan) {
 
 }  // namespace
 
-Registers registers_of(const Shape& shape, const Plan& plan, double sms) {
-  const Family family = family_of(shape);
+Registers registers_of(Family family, const Plan& plan, std::int64_t tiles, double sms) {
   const bool older = family == Family::HalfPairs || family == Family::HalfOdd ||
                      family == Family::BrainOdd || family == Family::Float32;
   if (!older || plan.resident <= 0) return {};
@@ -53,13 +52,10 @@ Registers registers_of(const Shape& shape, const Plan& plan, double sms) {
   const auto left_by = [&](std::int64_t blocks) {
     return kSmRegisters - blocks * registers.of_block;
   };
-  const auto up = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
-  const std::int64_t tiles =
-      up(shape.m, plan.tile_m) * up(shape.n, plan.tile_n) * shape.batch * plan.split;
   const auto gpu = static_cast<std::int64_t>(sms);
   const std::int64_t last = tiles % (gpu * plan.resident);
   registers.room = left_by(plan.resident);
-  registers.room_at_last = last == 0 ? registers.room : left_by(up(last, gpu));
+  registers.room_at_last = last == 0 ? registers.room : left_by((last + gpu - 1) / gpu);
   return registers;
 }
 

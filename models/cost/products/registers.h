@@ -18,6 +18,7 @@ struct Registers {
 
 /// From registers_per_thread and block_x of reports/measured/products, rounded up to what the
 /// hardware gives out (8 for each thread). A tile that is not there takes all that it could.
-Registers registers_of(const Shape& shape, const Plan& plan, double sms);
+/// `tiles`: Times'.
+Registers registers_of(Family family, const Plan& plan, std::int64_t tiles, double sms);
 
 }  // namespace foretrace::products

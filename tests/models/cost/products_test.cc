@@ -321,17 +321,18 @@ TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {
 }
 
 TEST(ProductRegisters, AreLeftBesideBlocksAndInALastWaveThatIsNotFull) {
-  const Shape odd{.m = 1023, .n = 512, .k = 333};
-  const Registers large = registers_of(odd, {.tile_m = 256, .tile_n = 128, .resident = 1}, 4);
+  const Plan wide{.tile_m = 256, .tile_n = 128, .resident = 1};
+  const Registers large = registers_of(Family::HalfOdd, wide, 16, 4);
   EXPECT_EQ(large.of_block, 59'392) << "256 threads of 232";
   EXPECT_EQ(large.room, 6144);
   EXPECT_EQ(large.room_at_last, 6144) << "16 tiles are four whole waves";
-  const Shape single{.m = 129, .n = 512, .k = 333, .arithmetic = Arithmetic::Float32};
-  const Registers four = registers_of(single, {.tile_m = 64, .tile_n = 64, .resident = 4}, 4);
+  const Plan square{.tile_m = 64, .tile_n = 64, .resident = 4};
+  const Registers four = registers_of(Family::Float32, square, 24, 4);
   EXPECT_EQ(four.of_block, 16'384);
   EXPECT_EQ(four.room, 0);
   EXPECT_EQ(four.room_at_last, 32'768) << "24 tiles: 16, and two on each SM";
-  EXPECT_EQ(registers_of({}, {.tile_m = 128, .tile_n = 256}, 4).of_block, 0) << "nvjet";
+  EXPECT_EQ(registers_of(Family::Half, {.tile_m = 128, .tile_n = 256}, 9, 4).of_block, 0)
+      << "nvjet";
 }
 
 }  // namespace

@@ -174,12 +174,18 @@ TEST_F(BlocksOfKernels, LeaveRegistersForAnUrgentKernelUntilTheLastHaveBegun) {
   EXPECT_EQ(next.began, 110) << "equal ones wait until all blocks have their SM";
 }
 
+/// A product of so many small blocks that count as one.
+cost::KernelCost small_blocks(std::uint64_t grid) {
+  cost::KernelCost cost = product(1, false);
+  cost.registers = 5120;
+  cost.grid = grid;
+  return cost;
+}
+
 TEST_F(BlocksOfKernels, LetOneKernelInAtATime) {
   cost::KernelCost busy = product(10, false);
   busy.room_at_last = 32'768;
-  cost::KernelCost fits = product(1, false);
-  fits.registers = 5120;
-  fits.grid = 10;
+  const cost::KernelCost fits = small_blocks(10);
   starts.at(0_us, large, busy);
   starts.at(1_us, small, fits);
   starts.at(1_us, next, fits);
@@ -191,14 +197,9 @@ TEST_F(BlocksOfKernels, LetOneKernelInAtATime) {
 TEST_F(BlocksOfKernels, OfALastWaveThatIsNotFullLetASmallProductIn) {
   cost::KernelCost busy = product(20, false);
   busy.room_at_last = 16'384;
-  cost::KernelCost fits = product(1, false);
-  fits.registers = 5120;
-  fits.grid = 30;  // three on each SM
-  cost::KernelCost too_many = fits;
-  too_many.grid = 31;
   starts.at(0_us, large, busy);
-  starts.at(1_us, small, fits);
-  starts.at(1_us, next, too_many);
+  starts.at(1_us, small, small_blocks(30));  // three on each SM
+  starts.at(1_us, next, small_blocks(31));
   engine.run();
   EXPECT_EQ(small.began, 10);
   EXPECT_EQ(small.ended, 30);

@@ -1,4 +1,5 @@
 // Written by `foretrace fit-products --losses: what cuBLAS 13.1's kernels take beside the formula`.
+// Weights, one after the other: nobody reads them, and a network stays in one file.
 // clang-format off
 #include "models/cost/products/losses/recorded.h"
 

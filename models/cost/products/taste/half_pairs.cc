@@ -1,4 +1,5 @@
 // Written by `foretrace fit-products --choices: what cuBLAS 13.1 likes`.
+// Weights, one after the other: nobody reads them, and a network stays in one file.
 // clang-format off
 #include "models/cost/products/taste/recorded.h"
 
