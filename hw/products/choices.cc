@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "hw/cuda/cuda_check.h"
@@ -50,38 +49,34 @@ std::string cells_of(const QuickTime& time) {
 /// What captures and times products, and the lines about them so far.
 class Lister {
  public:
-  Lister(const std::vector<Shape>& shapes, const ListOptions& options) {
-    const cudaDeviceProp gpu = properties_of(options.device);
-    made_.emplace();
-    if (options.timed) timer_ = std::make_unique<QuickTimer>(made_->stream, made_->cublas, shapes);
+  Lister(const std::vector<Shape>& shapes, const ListOptions& options)
+      : gpu_{properties_of(options.device)} {
+    if (options.timed) timer_ = std::make_unique<QuickTimer>(stream_, cublas_, shapes);
     text_ = fmt::format(
         "# {}, {} SMs, cuBLAS {}\n{},kernels,kernel,grid_x,grid_y,grid_z,threads,cluster_x,"
         "cluster_y,blocks_per_sm{}\n",
-        gpu.name, gpu.multiProcessorCount, ProductCublas::version(), kShapeColumns,
+        gpu_.name, gpu_.multiProcessorCount, ProductCublas::version(), kShapeColumns,
         timer_ ? ",timed_by,us,sm_clock_mhz" : "");
   }
 
   /// Throws ShapeError when cuBLAS refuses it.
   void add(const Shape& shape) {
-    const CapturedGraph one{made_->stream, [&] {
-                              made_->cublas.multiply(shape, made_->memory.operand(0),
-                                                     made_->memory.operand(1),
-                                                     made_->memory.operand(2));
+    const CapturedGraph one{stream_, [&] {
+                              cublas_.multiply(shape, memory_.operand(0), memory_.operand(1),
+                                               memory_.operand(2));
                             }};
-    const auto launched = made_->kernels.of(one.graph());
+    const auto launched = kernels_.of(one.graph());
     if (launched.empty()) throw ShapeError{"no kernel is launched"};
     text_ += row_of(shape, launched) + (timer_ ? cells_of(timer_->time(shape)) : "") + "\n";
   }
   const std::string& text() const { return text_; }
 
  private:
-  struct Made {  // behind the choice of a device
-    OwnStream stream;
-    ProductCublas cublas{stream};
-    Anywhere memory;
-    CapturedKernels kernels;
-  };
-  std::optional<Made> made_;
+  cudaDeviceProp gpu_;  // first: it makes the device the thread's
+  OwnStream stream_;
+  ProductCublas cublas_{stream_};
+  Anywhere memory_;
+  CapturedKernels kernels_;
   std::unique_ptr<QuickTimer> timer_;
   std::string text_;
 };
