@@ -66,6 +66,7 @@ int list(const Arguments& arguments, const std::vector<Shape>& shapes) {
   check_is_no_table(arguments.output);
   ListOptions options = arguments.list;
   options.device = arguments.meter.device;
+  options.rotated = arguments.meter.rotated;
   const ListedChoices listed = list_choices(shapes, options, arguments.output);
   print_error("{} of {} products listed, {} refused\n", listed.products, shapes.size(),
               listed.refused);
@@ -146,7 +147,8 @@ void add_products_command(CLI::App& app, int& exit_code) {
                                         "left is left out")
                              ->check(CLI::Range(0.1, 86400.0))
                              ->capture_default_str();
-  for (const char* other : {"--rotate", "--rest-ms", "--seconds-per-shape"}) {
+  only->excludes(sub.get_option("--rotate"));
+  for (const char* other : {"--rest-ms", "--seconds-per-shape"}) {
     only->excludes(sub.get_option(other));
     quick->excludes(sub.get_option(other));
   }

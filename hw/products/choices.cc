@@ -41,22 +41,24 @@ std::string row_of(const Shape& shape, const std::vector<KernelLaunch>& kernels)
                      main.cluster[0], main.cluster[1], main.blocks_per_sm);
 }
 
-std::string cells_of(const QuickTime& time) {
-  return fmt::format(",{},{:.3f},{:.0f}", time.in_graph ? "graph" : "stream", time.us,
-                     time.sm_clock_mhz);
+std::string cells_of(const QuickTime& time, bool rotated) {
+  return fmt::format(",{},{},{:.3f},{:.0f}", rotated ? "rotated" : "same",
+                     time.in_graph ? "graph" : "stream", time.us, time.sm_clock_mhz);
 }
 
 /// What captures and times products, and the lines about them so far.
 class Lister {
  public:
   Lister(const std::vector<Shape>& shapes, const ListOptions& options)
-      : gpu_{properties_of(options.device)} {
-    if (options.timed) timer_ = std::make_unique<QuickTimer>(stream_, cublas_, shapes);
+      : gpu_{properties_of(options.device)}, rotated_{options.rotated} {
+    if (options.timed) {
+      timer_ = std::make_unique<QuickTimer>(stream_, cublas_, shapes, options.rotated);
+    }
     text_ = fmt::format(
         "# {}, {} SMs, cuBLAS {}\n{},kernels,kernel,grid_x,grid_y,grid_z,threads,cluster_x,"
         "cluster_y,blocks_per_sm{}\n",
         gpu_.name, gpu_.multiProcessorCount, ProductCublas::version(), kShapeColumns,
-        timer_ ? ",timed_by,us,sm_clock_mhz" : "");
+        timer_ ? ",operands,timed_by,us,sm_clock_mhz" : "");
   }
 
   /// Throws ShapeError when cuBLAS refuses it.
@@ -67,12 +69,14 @@ class Lister {
                             }};
     const auto launched = kernels_.of(one.graph());
     if (launched.empty()) throw ShapeError{"no kernel is launched"};
-    text_ += row_of(shape, launched) + (timer_ ? cells_of(timer_->time(shape)) : "") + "\n";
+    text_ += row_of(shape, launched);
+    text_ += (timer_ ? cells_of(timer_->time(shape), rotated_) : "") + "\n";
   }
   const std::string& text() const { return text_; }
 
  private:
   cudaDeviceProp gpu_;  // first: it makes the device the thread's
+  bool rotated_;
   OwnStream stream_;
   ProductCublas cublas_{stream_};
   Anywhere memory_;

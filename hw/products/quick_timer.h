@@ -20,9 +20,11 @@ struct QuickTime {
 
 class QuickTimer {
  public:
-  /// Allocates operands of zeros for the largest of `shapes`. Throws CannotHereError without the
+  /// Allocates operands of zeros for the largest of `shapes`. `rotated`: products in a row use
+  /// different memory, of which the level-2 cache has nothing. Throws CannotHereError without the
   /// memory.
-  QuickTimer(cudaStream_t stream, const ProductCublas& cublas, const std::vector<Shape>& shapes);
+  QuickTimer(cudaStream_t stream, const ProductCublas& cublas, const std::vector<Shape>& shapes,
+             bool rotated);
   ~QuickTimer();
   QuickTimer(const QuickTimer&) = delete;
   QuickTimer& operator=(const QuickTimer&) = delete;

@@ -65,7 +65,7 @@ TEST(ProductsOnGpu, QuickTimesAreThoseOfTheMeter) {
       "m,n,k,type,transa,transb\n256,256,256,bfloat16,N,N\n4096,4096,4096,bfloat16,T,N\n", "two");
   const OwnStream stream;
   const ProductCublas cublas{stream};
-  QuickTimer quick{stream, cublas, shapes};
+  QuickTimer quick{stream, cublas, shapes, false};
   ProductMeter meter{{}, shapes};
   for (const Shape& shape : shapes) {
     const QuickTime time = quick.time(shape);
@@ -75,6 +75,16 @@ TEST(ProductsOnGpu, QuickTimesAreThoseOfTheMeter) {
     EXPECT_GT(time.sm_clock_mhz, 500);
     EXPECT_LT(time.sm_clock_mhz, 4000);
   }
+}
+
+TEST(ProductsOnGpu, TakeLongerWithOperandsThatNoCacheHas) {
+  FORETRACE_NEEDS_GPUS(1);
+  const auto shapes = parse_shapes("m,n,k,type,transa,transb\n4096,8,4096,bfloat16,T,N\n", "one");
+  const OwnStream stream;
+  const ProductCublas cublas{stream};
+  const double same = QuickTimer{stream, cublas, shapes, false}.time(shapes.front()).us;
+  const double rotated = QuickTimer{stream, cublas, shapes, true}.time(shapes.front()).us;
+  EXPECT_GT(rotated, 1.15 * same) << "33.6 MB of weights";
 }
 
 }  // namespace
