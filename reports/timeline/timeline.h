@@ -167,6 +167,14 @@ struct MemoryPeak {
   friend bool operator==(const MemoryPeak&, const MemoryPeak&) = default;
 };
 
+/// Predicted: a kernel of NCCL that ran while some rank had not begun its own of the same transfer.
+struct RankWait {
+  std::uint32_t lane{};     ///< index into Timeline::lanes
+  std::int64_t begin_ns{};  ///< of the kernel
+  std::int64_t until_ns{};  ///< when the last rank came
+  friend bool operator==(const RankWait&, const RankWait&) = default;
+};
+
 struct Timeline {
   Origin origin;
   Outcome outcome;
@@ -178,6 +186,7 @@ struct Timeline {
   std::vector<RegionSamples> regions;
   std::vector<MemorySample> memory{};      ///< where it is known; ascending in time for each device
   std::vector<MemoryPeak> memory_peaks{};  ///< where they are known
+  std::vector<RankWait> waits{};           ///< of a simulation; files do not have them
 };
 
 /// What an event_elapsed_time returned in this call: the median over repetitions. None for every

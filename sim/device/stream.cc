@@ -282,6 +282,9 @@ std::uint32_t StreamQueue::detail_of(const Work& work) const {
 void StreamQueue::record_spans(const Work& work) {
   if (std::holds_alternative<std::shared_ptr<GraphWork>>(work.what)) return;
   const auto* nccl = std::get_if<NcclWork>(&work.what);
+  if (nccl != nullptr && nccl->launch->joined() > began_) {
+    recorder_.wait(graph_ != nullptr ? graph_->lane() : lane_, began_, nccl->launch->joined());
+  }
   if (graph_ != nullptr) {
     const std::uint32_t detail =
         nccl != nullptr ? nccl->launch->operations().front().detail : detail_of(work);

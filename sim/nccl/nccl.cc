@@ -28,6 +28,12 @@ void NcclLaunch::begin(std::size_t first, std::size_t end) {
   for (std::size_t i = first; i < end; ++i) parts_[i].transfer->began(parts_[i].party);
 }
 
+TimePoint NcclLaunch::joined() const {
+  TimePoint last{};
+  for (const Part& part : parts_) last = std::max(last, part.transfer->joined());
+  return last;
+}
+
 void NcclLaunch::transfer_over() {
   const bool collectives_are_over = parts_.size() - --open_ == collectives_;
   if (open_ == 0) {

@@ -56,6 +56,8 @@ class NcclLaunch {
   void transfer_over();
 
   std::uint32_t channels() const { return channels_; }
+  /// When the last of the ranks began that it has waited for; never later than it ended.
+  TimePoint joined() const;
   /// A call that the kernel runs, and the detail of its span.
   struct Operation {
     Execution execution;
@@ -153,6 +155,8 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   std::uint32_t rank_of(std::size_t party) const { return parties_[party].rank; }
   /// Ranks whose kernels have not begun.
   std::vector<std::uint32_t> missing() const;
+  /// When the last one of them began; the epoch before it has.
+  TimePoint joined() const { return joined_; }
 
  private:
   enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate, kPassedOn, kRoom };
@@ -184,6 +188,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   TransferKey key_;
   std::vector<Party> parties_;
   std::size_t missing_;  ///< parties that have not begun
+  TimePoint joined_{};   ///< when the last one began
   nccl::Cost cost_;
   TransferPath path_;
   std::string mismatch_;

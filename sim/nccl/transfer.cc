@@ -73,7 +73,7 @@ bool Transfer::may_leave(std::size_t party) const {
 
 void Transfer::began(std::size_t party) {
   parties_[party].begun = true;
-  --missing_;
+  if (--missing_ == 0) joined_ = engine_.now();
   reads(party);
   if (!mismatch_.empty()) return;
   if (network_ != nullptr) {

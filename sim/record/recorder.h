@@ -42,6 +42,11 @@ class Recorder {
         round_to_ns(end.time_since_epoch()), part, detail});
     if (detail != 0) tally(span);
   }
+  /// A kernel of NCCL on `lane` that began at `begin` waited until then for another rank.
+  void wait(std::uint32_t lane, TimePoint begin, TimePoint until) {
+    timeline_.waits.push_back(
+        {lane, round_to_ns(begin.time_since_epoch()), round_to_ns(until.time_since_epoch())});
+  }
   void begin_region(const Execution& execution, std::uint32_t process);
   void region(const Execution& execution, std::uint32_t process, TimePoint begin, TimePoint end);
   /// The time between two events; its band is that of the device's work that ended between them.
