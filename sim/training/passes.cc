@@ -79,6 +79,9 @@ std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline&
   all.computing = mixed(here.computing, steady.computing);
   all.exposed = mixed(here.exposed, steady.exposed);
   all.idle = mixed(here.idle, steady.idle);
+  for (auto& [process, shares] : all.of_process) {
+    shares = one_behind_the_other(shares, usage.seconds, steady.of_process.at(process), more);
+  }
   return all;
 }
 

@@ -8,15 +8,21 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/training_step/description.h"
+#include "sim/training/step_shares.h"
 
 namespace foretrace::sim {
 
 struct PredictedStep {
   double seconds = 0;
   double low = 1, high = 1;                     ///< factors of it: the band
-  double computing = 0, exposed = 0, idle = 0;  ///< shares of it
+  double computing = 0, exposed = 0, idle = 0;  ///< shares of it, of the slowest process
   std::int64_t peak = 0;                        ///< bytes
   bool fits = true;
+  std::vector<StepShares> of_process;  ///< of those that are simulated, in their order
+
+  StepShares mean() const;
+  /// Of the process of this number; of one that is like it where it is not simulated.
+  StepShares of_rank(std::size_t rank) const;
 };
 
 /// What does not fit is not simulated. Of processes that are alike one is simulated, and of many

@@ -3,35 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
-#include "reports/spans/span_class.h"
-
 namespace foretrace::sim {
 namespace {
-
-using Interval = std::pair<std::int64_t, std::int64_t>;
-
-/// Sorted and disjoint.
-std::vector<Interval> merged(std::vector<Interval> spans) {
-  std::ranges::sort(spans);
-  std::vector<Interval> result;
-  for (const Interval& span : spans) {
-    if (result.empty() || span.first > result.back().second) {
-      result.push_back(span);
-    } else {
-      result.back().second = std::max(result.back().second, span.second);
-    }
-  }
-  return result;
-}
-
-std::int64_t length(const std::vector<Interval>& spans) {
-  std::int64_t sum = 0;
-  for (const auto& [begin, end] : spans) sum += end - begin;
-  return sum;
-}
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
 
@@ -49,40 +26,56 @@ const RegionSamples* last_step(const Timeline& timeline, std::optional<std::uint
   return slowest;
 }
 
+namespace {
+
+/// `process` is one of those in `shares`.
+StepUsage usage_from(ProcessShares shares, std::uint32_t process, const TimeWindow& window) {
+  const StepShares& own = shares.at(process);
+  StepUsage usage;
+  usage.seconds =
+      static_cast<double>(std::max<std::int64_t>(1, window.to_ns - window.from_ns)) * 1e-9;
+  usage.computing = own.computing;
+  usage.exposed = own.communication + own.waiting;
+  usage.idle = own.idle;
+  usage.process = process;
+  usage.begin_ns = window.from_ns;
+  usage.of_process = std::move(shares);
+  return usage;
+}
+
+}  // namespace
+
 std::optional<StepUsage> usage_of(const Timeline& timeline, std::optional<std::uint32_t> process) {
   const RegionSamples* const step = last_step(timeline, process);
   if (step == nullptr) return std::nullopt;
-  std::int64_t end = 0;  // where the last span of its process ends
+  std::map<std::uint32_t, std::int64_t> ends;  // where the last span of each process ends
   for (const Span& span : timeline.spans) {
-    if (timeline.lanes[span.lane].process == step->process) end = std::max(end, span.end_ns);
+    std::int64_t& end = ends[timeline.lanes[span.lane].process];
+    end = std::max(end, span.end_ns);
   }
-  return usage_between(timeline, step->process, end - step->samples_ns.front(), end);
+  std::map<std::uint32_t, TimeWindow> windows;
+  for (const RegionSamples& region : timeline.regions) {
+    if (region.name != step->name || region.instance != step->instance) continue;
+    const std::int64_t end = ends[region.process];
+    windows[region.process] = {end - region.samples_ns.front(), end};
+  }
+  return usage_from(shares_in(timeline, windows), step->process, windows.at(step->process));
 }
 
 StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,
                         std::int64_t to) {
-  std::vector<Interval> kernels, everything;
-  for (const Span& span : timeline.spans) {
-    const Lane& lane = timeline.lanes[span.lane];
-    if (lane.process != process || lane.device == kNoDevice || span.end_ns <= from ||
-        span.begin_ns >= to)
-      continue;
-    const SpanClass kind = class_of(timeline.ops[span.op], lane);
-    if (kind != SpanClass::Kernel && kind != SpanClass::Nccl && kind != SpanClass::Copy) continue;
-    const Interval inside{std::max(span.begin_ns, from), std::min(span.end_ns, to)};
-    everything.push_back(inside);
-    if (kind != SpanClass::Nccl) kernels.push_back(inside);
+  std::map<std::uint32_t, TimeWindow> windows{{process, {from, to}}};
+  for (const RegionSamples& region : timeline.regions) {
+    if (region.name == "step") windows[region.process] = {from, to};
   }
-  const auto whole = static_cast<double>(std::max<std::int64_t>(1, to - from));
-  const auto computing = static_cast<double>(length(merged(std::move(kernels))));
-  const auto busy = static_cast<double>(length(merged(std::move(everything))));
-  return {whole * 1e-9,     computing / whole, (busy - computing) / whole,
-          1 - busy / whole, process,           from};
+  return usage_from(shares_in(timeline, windows), process, {from, to});
 }
 
-std::string limit_of(const StepUsage& usage) {
-  if (usage.idle > usage.exposed && usage.idle > 0.25) return "the host thread";
-  return usage.exposed > usage.computing / 2 ? "communication" : "computing";
+std::string limit_of(const StepShares& shares) {
+  const double exposed = shares.communication + shares.waiting;
+  if (shares.idle > exposed && shares.idle > 0.25) return "the host thread";
+  if (exposed <= shares.computing / 2) return "computing";
+  return shares.communication > shares.waiting ? "communication" : "waiting for other ranks";
 }
 
 MemoryVerdict memory_verdict(const training::Expansion& expansion, const Machine& machine) {
@@ -152,12 +145,15 @@ std::string describe(const training::TrainingStep& step, const training::Expansi
                      const Machine& machine, const std::optional<StepUsage>& usage) {
   std::string text;
   if (usage) {
+    const StepShares mean = mean_of(usage->of_process);
     const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;
     text += fmt::format(
         "step: {:.3g} ms, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU\n"
-        "of it {:.0f} % computing, {:.0f} % only communication, {:.0f} % idle: limited by {}\n",
+        "of it {:.0f} % computing, {:.0f} % communication, {:.0f} % waiting for another rank, "
+        "{:.0f} % idle: limited by {}\n",
         usage->seconds * 1e3, static_cast<double>(expansion.tokens) / usage->seconds, each * 1e-12,
-        100 * usage->computing, 100 * usage->exposed, 100 * usage->idle, limit_of(*usage));
+        100 * mean.computing, 100 * mean.communication, 100 * mean.waiting, 100 * mean.idle,
+        limit_of(mean));
   }
   const MemoryVerdict verdict = memory_verdict(expansion, machine);
   text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),

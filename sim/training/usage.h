@@ -8,6 +8,7 @@
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/training_step/expand.h"
+#include "sim/training/step_shares.h"
 
 namespace foretrace::sim {
 
@@ -15,10 +16,11 @@ namespace foretrace::sim {
 struct StepUsage {
   double seconds = 0;
   double computing = 0;       ///< a kernel that is not NCCL's runs
-  double exposed = 0;         ///< only NCCL's kernels run
+  double exposed = 0;         ///< only NCCL's kernels run, which communicate or wait
   double idle = 0;            ///< nothing runs: the GPU waits for its host thread
   std::uint32_t process = 0;  ///< the slowest one
   std::int64_t begin_ns = 0;  ///< of its last step
+  ProcessShares of_process;   ///< of all that are simulated, each in its last step
 };
 
 /// The slowest process's last step, or that of `process`; null where no region `step` has ended.
@@ -28,12 +30,13 @@ const RegionSamples* last_step(const Timeline& timeline, std::optional<std::uint
 std::optional<StepUsage> usage_of(const Timeline& timeline,
                                   std::optional<std::uint32_t> process = {});
 
-/// What a process's GPU does from one time to another.
+/// What a process's GPU does from one time to another, and what all others' do that have steps.
 StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,
                         std::int64_t to);
 
-/// "computing", "communication" or "the host": what most of the step goes to.
-std::string limit_of(const StepUsage& usage);
+/// "computing", "communication", "waiting for other ranks" or "the host thread": what most of the
+/// step goes to.
+std::string limit_of(const StepShares& shares);
 
 /// Whether a process fits into a GPU, with what CUDA and the allocator keep beside tensors.
 struct MemoryVerdict {
