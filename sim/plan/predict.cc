@@ -115,9 +115,10 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
   const sim::StepBand band = sim::step_band(machine, timeline, *step, *usage);
   prediction.low = band.low;
   prediction.high = band.high;
-  prediction.computing = usage->computing;
-  prediction.exposed = usage->exposed;
-  prediction.idle = usage->idle;
+  const sim::StepShares mean = sim::mean_of(usage->of_process);
+  prediction.computing = mean.computing;
+  prediction.exposed = mean.communication + mean.waiting;
+  prediction.idle = mean.idle;
   if (layout.pipeline > 1) {
     prediction.bubble = bubble_of(timeline, step->instance, step->samples_ns.front());
   }

@@ -14,9 +14,9 @@ namespace foretrace::plan {
 struct Prediction {
   double seconds = 0;
   double low = 0, high = 0;           ///< factors of it: the band
-  double computing = 0, exposed = 0;  ///< shares of the slowest process' step
-  double idle = 0;                    ///< its GPU waits for its host thread
-  double bubble = 0;                  ///< only sends and receives run: mean over the stages
+  double computing = 0, exposed = 0;  ///< shares of the step: mean over the processes
+  double idle = 0;                    ///< a GPU waits for its host thread
+  double bubble = 0;                  ///< only sends and receives run
   std::int64_t simulated_passes = 0;  ///< fewer than the layout has: the rest is like the last
   double next_pass = 0;  ///< seconds that a further micro-batch would add; 0: not known
 };
