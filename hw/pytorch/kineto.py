@@ -77,7 +77,7 @@ def message_bytes(arguments):
     return max(known) * size if known and size else None
 
 
-def _gpu_events(events):
+def gpu_events(events):
     found = []
     for event in events:
         category = event.get("cat", "")
@@ -91,7 +91,7 @@ def summarise(trace, top=60):
     """Sums over the whole trace, which holds one step of one rank. Exposed communication: some NCCL kernel runs
     and no compute kernel does; copies and memsets are not compute."""
     events = trace["traceEvents"]
-    gpu = _gpu_events(events)
+    gpu = gpu_events(events)
     if not gpu:
         return {"kernels": 0}
     kinds, names, sizes = collections.Counter(), {}, collections.defaultdict(lambda: [0, 0])

@@ -29,6 +29,7 @@ sys.path.insert(0, str(HERE))
 from gpu import Nvml  # noqa: E402
 from program import ProgramError, read_program  # noqa: E402
 from result import write_whole  # noqa: E402
+from shares import add_shares, shares_of  # noqa: E402
 from step_result import program_of, step_regions, step_timeline  # noqa: E402
 from steps.configurations import all_configurations  # noqa: E402
 from steps.scenario import configuration_of  # noqa: E402
@@ -186,6 +187,15 @@ class Run:
     def write(self, one, parts):
         """A line of results.jsonl and a timeline."""
         line = parts.result(one, self.gpu)
+        steps, works = {}, []
+        for rank in range(one.ranks):
+            file = self.out / f".step.{one.id}.rank{rank}.json"
+            if file.exists():
+                steps[rank] = json.loads(file.read_text(encoding="utf-8"))
+                works.append(steps[rank].pop("work", []))
+                file.unlink()
+        if 1 < one.ranks == len(works):
+            add_shares(line, shares_of(works))
         with (self.out / "results.jsonl").open("a", encoding="utf-8") as results:
             results.write(json.dumps(line) + "\n")
         self.verdicts[one.id] = line["verdict"]
@@ -200,13 +210,7 @@ class Run:
         if self.arguments.trial:
             program.document["scenario"]["program_hash"] += "-trial"
             notes["trial"] = "all models at a tiny size: these times measure nothing"
-        traces = {}
-        for rank in range(one.ranks):
-            file = self.out / f".step.{one.id}.rank{rank}.json"
-            if file.exists():
-                traces[rank] = json.loads(file.read_text(encoding="utf-8"))
-                file.unlink()
-        write_whole(directory / RESULT, step_timeline(program, line, traces, parts.environment(), notes))
+        write_whole(directory / RESULT, step_timeline(program, line, steps, parts.environment(), notes))
         print(f"{time.time() - self.begin:6.1f} s  {line['verdict']:13} {one.id}  "
               f"{line.get('step_time_ms_median', '')} ms", flush=True)
 

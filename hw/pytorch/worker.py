@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 
 import kineto
+import shares
 import step_trace
 from gpu import Memory, Nvml
 from layouts import make_step
@@ -134,9 +135,10 @@ class Worker:
                 self.brackets(c)
                 profiler.step()
         trace = json.loads(path.read_text(encoding="utf-8", errors="replace"), strict=False)
-        summary = kineto.summarise(step_trace.without_brackets(trace) if c.id in self.plans else trace)
-        (self.out / f".step.{c.id}.rank{self.ranks.rank}.json").write_text(json.dumps(step_trace.read_step(trace)),
-                                                                          encoding="utf-8")
+        of_step = step_trace.without_brackets(trace) if c.id in self.plans else trace
+        summary = kineto.summarise(of_step)
+        found = step_trace.read_step(trace) | {"work": shares.work_of(of_step, self.ranks.size)}
+        (self.out / f".step.{c.id}.rank{self.ranks.rank}.json").write_text(json.dumps(found), encoding="utf-8")
         summary["profiled_step_ms"] = round(wall * 1e3, 4)
         if c.full_trace:
             kept = self.out / ".traces" / f"{c.id}.rank{self.ranks.rank}.json.gz"

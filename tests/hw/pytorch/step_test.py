@@ -320,6 +320,19 @@ class CommandLine(unittest.TestCase):
         for command in ("assert", "order"):
             self.assertEqual(foretrace(command, run).returncode, 0, command)
 
+    def test_ranks_that_were_all_traced_are_joined(self):
+        step = json.loads((self.at / "step.json").read_text(encoding="utf-8"))
+        write_whole(self.at / "step.json", step | {"work": [["gemm", 0, 10000, None], ["nccl_all_reduce", 10000, 12000, [0, 1]]]})
+        file = step_file(self.at, "two", processes=2, more="  sharding: ddp\n")
+        code, said = self.train(file, "-o", self.at / "runs", "--gpus", 2, "--repetitions", 2)
+        self.assertEqual(code, 0, said)
+        line = json.loads((self.at / "runs/results.jsonl").read_text(encoding="utf-8"))
+        for rank in "01":
+            shares = line["ranks"][rank]["trace"]["shares"]
+            self.assertEqual((shares["computing_us"], shares["communication_us"], shares["idle_us"]), (10, 2, 0))
+        document = json.loads((self.at / "runs/two/measured.timeline.json").read_text(encoding="utf-8"))
+        self.assertGreater(len(document["spans"]), 100, "the traces are in the timeline as before")
+
     def test_what_was_measured_is_measured_anew_when_that_is_asked_for(self):
         file, runs = step_file(self.at, "tiny"), self.at / "runs"
         self.assertEqual(self.train(file, "-o", runs, "--gpus", 1, "--repetitions", 2, "--no-trace")[0], 0)
