@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -79,19 +80,47 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   return step;
 }
 
+/// 0 for what is no number of a rank.
+std::size_t rank_number(const std::string& rank) {
+  std::size_t number = 0;
+  std::from_chars(rank.data(), rank.data() + rank.size(), number);
+  return number;
+}
+
+/// Of a step of `whole_us`, as hw/pytorch/shares.py wrote them; empty where there are none. Before
+/// the first kernel of any rank and behind the last one's end the GPU idles.
+std::optional<StepShares> traced_shares(const MeasuredJson& trace, double whole_us) {
+  const MeasuredJson shares = trace.value("shares", MeasuredJson::object());
+  const double step = shares.value("step_us", 0.0);
+  if (step <= 0) return std::nullopt;
+  const double whole = std::max(step, whole_us);
+  const auto of = [&](const char* key) { return shares.at(key).get<double>() / whole; };
+  return StepShares{of("computing_us"), of("communication_us"), of("waiting_us"),
+                    of("idle_us") + 1 - step / whole};
+}
+
 /// Of the rank with the longest profiled window: its shares, and how much longer it was than the
-/// step without the profiler.
+/// step without the profiler. A step begins with its host's first call, before any kernel.
 void take_trace(const MeasuredJson& ranks, MeasuredStep& measured) {
-  double longest = 0;
+  double longest = 0, whole_us = 0;
   for (const auto& [rank, values] : ranks.items()) {
     const MeasuredJson trace = values.value("trace", MeasuredJson::object());
     const double window = trace.value("window_us", 0.0);
+    const double whole = std::max(window, 1e3 * trace.value("profiled_step_ms", 0.0));
+    whole_us = std::max(whole_us, whole);
     if (window <= longest) continue;
     longest = window;
-    measured.exposed = trace.value("exposed_communication_us", 0.0) / window;
-    measured.idle = trace.value("idle_us", 0.0) / window;
+    measured.traced_rank = rank_number(rank);
+    measured.exposed = trace.value("exposed_communication_us", 0.0) / whole;
+    measured.idle = (trace.value("idle_us", 0.0) + whole - window) / whole;
     measured.traced_seconds = window * 1e-6;
   }
+  ProcessShares of_ranks;
+  for (const auto& [rank, values] : ranks.items()) {
+    const auto shares = traced_shares(values.value("trace", MeasuredJson::object()), whole_us);
+    if (shares) of_ranks[static_cast<std::uint32_t>(of_ranks.size())] = *shares;
+  }
+  if (!of_ranks.empty() && of_ranks.size() == ranks.size()) measured.shares = mean_of(of_ranks);
 }
 
 MeasuredStep measured_step(const MeasuredJson& line) {

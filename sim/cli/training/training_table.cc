@@ -27,12 +27,13 @@ struct TrainingTableOptions {
   std::string only;
 };
 
-constexpr std::size_t kColumns = 14;
+constexpr std::size_t kColumns = 18;
 constexpr double kSlowed = 1.1;  // by the profiler: beyond, its step is another one
 
 struct StepErrors {
   std::vector<double> time, memory;
-  std::vector<double> exposed, idle;  ///< differences of shares, where the profiler slowed little
+  /// Differences of shares, where the profiler slowed little: of one rank, and of all.
+  std::vector<double> exposed, idle, communication, stalled;
   std::size_t in_band = 0;
 };
 
@@ -55,6 +56,12 @@ std::string band_words(const sim::PredictedStep& step) {
                      step.seconds * step.high * 1e3);
 }
 
+std::string percent_of(double share) { return fmt::format("{:.0f} %", 100 * share); }
+
+/// Which rank waits inside NCCL for the others, and which of them idles, is luck where hosts bound
+/// the step.
+double stalled(const sim::StepShares& shares) { return shares.waiting + shares.idle; }
+
 void add_row(TextTable& table, const sim::MeasuredStep& measured,
              const std::optional<sim::PredictedStep>& predicted, StepErrors& errors) {
   std::vector<std::string> row{measured.id, measured.may_fit ? "fit" : "judge"};
@@ -64,8 +71,9 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
     row.insert(
         row.end(),
         {"-", predicted->fits ? fmt::format("{:.2f}", predicted->seconds * 1e3) : "does not fit",
-         "-", band_words(*predicted), "-", "-", fmt::format("{:.0f} %", 100 * predicted->idle), "-",
-         fmt::format("{:.0f} %", 100 * predicted->exposed), "-",
+         "-", band_words(*predicted), "-", "-", percent_of(predicted->idle), "-",
+         percent_of(predicted->exposed), "-", percent_of(predicted->mean().communication), "-",
+         percent_of(stalled(predicted->mean())), "-",
          fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9), "-"});
   } else if (measured.out_of_memory || !predicted->fits) {
     const bool right = measured.out_of_memory == !predicted->fits;
@@ -81,12 +89,22 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
     errors.in_band += inside ? 1 : 0;
     errors.memory.push_back(memory);
     const bool has_trace = measured.traced_seconds > 0;
+    const sim::StepShares rank = predicted->of_rank(measured.traced_rank);
+    const double exposed = rank.communication + rank.waiting;
+    const sim::StepShares mean = predicted->mean();
     if (has_trace && measured.traced_seconds < kSlowed * measured.seconds) {
-      errors.exposed.push_back(predicted->exposed - measured.exposed);
-      errors.idle.push_back(predicted->idle - measured.idle);
+      errors.exposed.push_back(exposed - measured.exposed);
+      errors.idle.push_back(rank.idle - measured.idle);
+      if (measured.shares) {
+        errors.communication.push_back(mean.communication - measured.shares->communication);
+        errors.stalled.push_back(stalled(mean) - stalled(*measured.shares));
+      }
     }
     const auto share = [&](double traced) {
-      return has_trace ? fmt::format("{:.0f} %", 100 * traced) : std::string{"-"};
+      return has_trace ? percent_of(traced) : std::string{"-"};
+    };
+    const auto joined = [&](auto of) {
+      return measured.shares ? percent_of(of(*measured.shares)) : std::string{"-"};
     };
     row.insert(
         row.end(),
@@ -94,8 +112,9 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
          fmt::format("{:.2f}", predicted->seconds * 1e3), fmt::format("{:+.1f} %", 100 * error),
          band_words(*predicted) + (inside ? "" : " *"),
          has_trace ? fmt::format("{:.2f}", measured.traced_seconds * 1e3) : "-",
-         share(measured.idle), fmt::format("{:.0f} %", 100 * predicted->idle),
-         share(measured.exposed), fmt::format("{:.0f} %", 100 * predicted->exposed),
+         share(measured.idle), percent_of(rank.idle), share(measured.exposed), percent_of(exposed),
+         joined([](const sim::StepShares& shares) { return shares.communication; }),
+         percent_of(mean.communication), joined(stalled), percent_of(stalled(mean)),
          fmt::format("{:.2f}", static_cast<double>(measured.peak) * 1e-9),
          fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9),
          fmt::format("{:+.1f} %", 100 * memory)});
@@ -118,7 +137,8 @@ int run_training_table(const TrainingTableOptions& options) {
   table.column("step", Left);
   table.column("mark", Left);
   for (const char* const name : {"ms", "predicted", "error", "band", "traced ms", "idle",
-                                 "predicted", "exposed", "predicted", "GB", "predicted", "error"}) {
+                                 "predicted", "exposed", "predicted", "communication", "predicted",
+                                 "waiting or idle", "predicted", "GB", "predicted", "error"}) {
     table.column(name, Right);
   }
   StepErrors fit, judge;
@@ -132,13 +152,15 @@ int run_training_table(const TrainingTableOptions& options) {
             judge.time.size(), fit.in_band, fit.time.size());
   print_out("memory, judging steps: {}\n", summary_of(judge.memory));
   print_out("memory, fitted steps: {}\n", summary_of(fit.memory));
-  for (std::vector<double> StepErrors::*share : {&StepErrors::exposed, &StepErrors::idle}) {
+  const auto print_points = [&](const char* what, std::vector<double> StepErrors::*share) {
     std::vector<double> all = judge.*share;
     all.insert(all.end(), (fit.*share).begin(), (fit.*share).end());
-    print_out("{}: {}\n",
-              share == &StepErrors::exposed ? "share of exposed communication" : "share of idling",
-              points_of(all));
-  }
+    if (!all.empty()) print_out("{}: {}\n", what, points_of(all));
+  };
+  print_points("share of exposed communication", &StepErrors::exposed);
+  print_points("share of idling", &StepErrors::idle);
+  print_points("mean share of communication", &StepErrors::communication);
+  print_points("mean share of waiting and idling", &StepErrors::stalled);
   return kDone;
 }
 
