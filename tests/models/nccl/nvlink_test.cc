@@ -21,6 +21,7 @@ constexpr std::array kWithNvlink{"a100-nvswitch-8",
                                  "h100-nvswitch-8",
                                  "h100-nvswitch-8-flash2",
                                  "a100-80gb-nvswitch-8",
+                                 "a100-80gb-omnipath-8",
                                  "h200-nvswitch-8",
                                  "a100-nvswitch-8-triton",
                                  "a100-80gb-nvswitch-8-triton"};
