@@ -21,6 +21,8 @@ const char* framework_word(Framework framework) {
       return "pytorch";
     case Framework::Megatron:
       return "megatron";
+    case Framework::MegatronDeepSpeed:
+      return "megatron-deepspeed";
     case Framework::MegatronCore:
       return "megatron-core";
   }

@@ -48,6 +48,7 @@ class Checker {
       error("'framework: megatron' is expanded for whole parameters only",
             "'sharding: ddp', 'zero1' or 'zero2'");
     }
+    if (step_.is_deepspeed()) deepspeed();
     if (model_.experts > 0 || step_.expert > 1) experts();
     context();
     if (step_.tensor > 1 && step_.autocasts()) {
@@ -89,6 +90,16 @@ class Checker {
     if (step_.float32_parameters || !step_.fused_loss) {
       error("Megatron computes with bfloat16 parameters beside float32 ones, and a fused loss",
             "neither 'parameters: float32' nor 'loss: separate'");
+    }
+  }
+  void deepspeed() {
+    if (step_.chunks > 1 || step_.schedule == Schedule::GPipe) {
+      error("DeepSpeed's pipeline engine has one schedule",
+            "neither 'virtual' nor 'schedule: gpipe'");
+    }
+    if (step_.sequence_parallel || step_.float32_parameters) {
+      error("Megatron-DeepSpeed of 2022 has whole sequences and 16-bit parameters",
+            "neither 'sequence: true' nor 'parameters: float32'");
     }
   }
   void context() {

@@ -39,8 +39,9 @@ class Replicas : public Layout {
         memory_.allocate(Part::Optimizer, 12 * share.held / (splits ? share.ranks : 1));
         continue;
       }
-      const std::int64_t bytes = share.held * width_;
+      const std::int64_t bytes = share.held * (step_.float32_parameters ? 4 : 2);
       memory_.allocate(Part::Parameters, bytes);
+      if (step_.adds_wide_gradients()) memory_.allocate(Part::Gradients, 4 * share.held);
       const std::int64_t moments = step_.is_megatron() ? 3 * 4 * share.held : 2 * bytes;
       memory_.allocate(Part::Optimizer, moments / (splits ? share.ranks : 1));
       if (step_.sharding == Sharding::None || share.ranks == 1 || step_.is_megatron()) continue;
@@ -85,7 +86,8 @@ class Replicas : public Layout {
 
  private:
   static std::int64_t width_of(const TrainingStep& step) {
-    const bool wide = step.is_megatron_core() ? step.float32_reduce : step.float32_parameters;
+    const bool holds = step.is_megatron_core() || step.is_deepspeed();  // in a type of their own
+    const bool wide = holds ? step.float32_reduce : step.float32_parameters;
     return wide ? 4 : 2;
   }
 
@@ -110,6 +112,10 @@ class Replicas : public Layout {
           fmt::format("all_gather: {{id: parameters, group: {}, input: {}, output: {}, size: {}B, "
                       "type: bfloat16{}}}",
                       out_.group(share.group), part, whole, shard, rest));
+      // torch.distributed gathers into one tensor, and copies out of it into the list it was given.
+      if (step_.is_deepspeed()) {
+        out_.kernel("out_of_gathered", KernelKind::Pointwise, 2 * shard * share.ranks);
+      }
     }
   }
 
@@ -162,6 +168,7 @@ class Replicas : public Layout {
     }
     const std::string buffers = scatters ? fmt::format("input: {}, output: {}", whole, part)
                                          : fmt::format("buffer: {}", part);
+    if (step_.is_deepspeed()) mean_in_bucket(share.filled);
     out_.host(FrameworkWork::Collective);
     out_.line(
         fmt::format("{}: {{id: reduce, group: {}, {}, size: {}B, type: {}, async: true, work: {}}}",
@@ -169,6 +176,14 @@ class Replicas : public Layout {
                     bytes, type, work));
     works_.push_back(work);
     share.filled = 0;
+  }
+
+  /// allreduce_bucket of DeepSpeed's ZeRO (8eef742f, runtime/zero/stage_1_and_2.py: stage 1 has no
+  /// contiguous gradients) and engine (15293139, runtime/engine.py): a mean in the bucket, which
+  /// gradients are copied back from, and in 16 bits into.
+  void mean_in_bucket(std::int64_t bytes) {
+    out_.host(FrameworkWork::Reducer, 3);
+    out_.kernel("mean_in_bucket", KernelKind::Pointwise, (width_ == 4 ? 4 : 6) * bytes);
   }
 
   const TrainingStep& step_;

@@ -126,6 +126,20 @@ void Decoder::backward(std::int64_t pass, bool is_first, std::int64_t chunk) {
   run_back(*tape_);
   tapes_.erase(tape);
   memory_.free(gradient);
+  add_to_wide_gradients();
+}
+
+/// BF16_Optimizer.update_hp_grads (DeepSpeed 15293139, runtime/bf16_optimizer.py): for each
+/// parameter a cast to a temporary and an addition. The 16-bit gradients were dropped before the
+/// pass, so autograd adds to nothing.
+void Decoder::add_to_wide_gradients() {
+  for (const std::int64_t elements : std::exchange(narrow_gradients_, {})) {
+    const Memory::Id wide = memory_.allocate(Part::Temporary, elements * kF32);
+    out_.host(FrameworkWork::Parameter, 2);
+    out_.kernel("widen_gradient", KernelKind::Widen, elements * (kBf16 + kF32));
+    out_.kernel("add_gradient", KernelKind::Pointwise, 3 * elements * kF32);
+    memory_.free(wide);
+  }
 }
 
 void Decoder::skip(std::int64_t passes) {
@@ -222,8 +236,10 @@ void Decoder::give_gradient(std::int64_t elements, bool is_complete, bool is_exp
   }
   const std::int64_t bytes = step_.autocasts() ? kF32 : kBf16;
   out_.host(FrameworkWork::Accumulate);
-  if (step_.is_megatron_core()) {
-    // The product adds to the gradient, which lives as long as the parameters.
+  if (step_.adds_wide_gradients()) narrow_gradients_.push_back(elements);
+  if (step_.is_megatron_core() || (step_.adds_wide_gradients() && accumulates_)) {
+    // The product adds to the gradient, which lives as long as the parameters; or one of the pass
+    // before makes room for this one.
   } else if (accumulates_ && !sharded) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * bytes);
   } else if (!sharded) {

@@ -110,6 +110,8 @@ class Decoder {
   void add_input_gradients(std::int64_t count);
   void give_gradient(std::int64_t elements, bool is_complete, bool is_expert = false);
   void give_embedding(std::int64_t elements, std::int64_t width);
+  /// Where gradients are held in float32, those of a backward pass are added behind it.
+  void add_to_wide_gradients();
   void pointwise(const char* id, std::int64_t bytes, FrameworkWork work);
   /// `joins`: along another dimension than the first, or a sum.
   void collective(const char* name, std::int64_t bytes, const char* work = "", bool joins = true);
@@ -150,7 +152,8 @@ class Decoder {
   bool keeps_ = true;             ///< the forward pass saves for the backward one
   std::vector<Memory::Id> unsaved_, weight_copies_;
   std::vector<Memory::Id> gradients_;
-  std::map<std::int64_t, Tape> tapes_;  ///< of each pass's chunks
+  std::vector<std::int64_t> narrow_gradients_;  ///< elements; add_to_wide_gradients()
+  std::map<std::int64_t, Tape> tapes_;          ///< of each pass's chunks
   Tape* tape_ = nullptr;
 };
 

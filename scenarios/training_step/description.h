@@ -32,9 +32,9 @@ enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
 /// from one neighbour while attention to the part before runs.
 enum class ContextExchange : std::uint8_t { AllGather, SendRecv };
 enum class Recompute : std::uint8_t { None, Selective, Full };
-/// Whose calls: PyTorch's eager ones, Megatron-LM's of 2021 (DeepSpeed's pipeline of it too), or
-/// Megatron-Core's with Transformer Engine's fused kernels.
-enum class Framework : std::uint8_t { PyTorch, Megatron, MegatronCore };
+/// Whose calls: PyTorch's eager ones, Megatron-LM's of 2021, the same under DeepSpeed's pipeline
+/// engine and optimizers, or Megatron-Core's with Transformer Engine's fused kernels.
+enum class Framework : std::uint8_t { PyTorch, Megatron, MegatronDeepSpeed, MegatronCore };
 enum class Schedule : std::uint8_t { OneForwardOneBackward, GPipe };
 /// Of a process's experts: one kernel for all of them, or one product after the other.
 enum class ExpertProducts : std::uint8_t { Grouped, Loop };
@@ -62,7 +62,7 @@ struct TrainingStep {
   bool reshard = true;           ///< FSDP: parameters are freed after the forward pass
   bool float32_parameters =
       false;                   ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
-  bool float32_reduce = true;  ///< FSDP's reduce-scatter
+  bool float32_reduce = true;  ///< FSDP's reduce-scatter; what Megatron's gradients are held in
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
   bool flash_attention = true;  ///< else two products with a softmax between them
@@ -82,7 +82,10 @@ struct TrainingStep {
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   bool is_eager() const { return framework == Framework::PyTorch; }
-  bool is_megatron() const { return framework == Framework::Megatron; }
+  bool is_deepspeed() const { return framework == Framework::MegatronDeepSpeed; }
+  bool is_megatron() const { return framework == Framework::Megatron || is_deepspeed(); }
+  /// DeepSpeed's BF16_Optimizer: every micro-batch's gradients are added to float32 ones.
+  bool adds_wide_gradients() const { return is_deepspeed() && float32_reduce; }
   /// Whether the embedding and the loss fill a layer's place each, since layers alone do not fill
   /// the chunks of all stages: Megatron's account_for_embedding_in_pipeline_split and its twin for
   /// the loss, DeepSpeed's partition by `type:transformer|embedding`.

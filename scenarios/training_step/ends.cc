@@ -56,9 +56,10 @@ void Decoder::embed() {
 /// A gradient that has its parameter's type already.
 void Decoder::give_embedding(std::int64_t elements, std::int64_t width) {
   out_.host(FrameworkWork::Accumulate);
-  if (accumulates_) {
+  if (step_.adds_wide_gradients()) narrow_gradients_.push_back(elements);
+  if (accumulates_ && !step_.adds_wide_gradients()) {
     out_.kernel("accumulate", KernelKind::Pointwise, 3 * elements * width);
-  } else if (!step_.is_megatron_core() && step_.sharding != Sharding::Fsdp) {
+  } else if (!accumulates_ && !step_.is_megatron_core() && step_.sharding != Sharding::Fsdp) {
     gradients_.push_back(memory_.allocate(Part::Gradients, elements * width));
   }
   hooks_.gradient(elements);

@@ -247,6 +247,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.choice<Framework>("framework", step.framework,
                            {{"pytorch", Framework::PyTorch},
                             {"megatron", Framework::Megatron},
+                            {"megatron-deepspeed", Framework::MegatronDeepSpeed},
                             {"megatron-core", Framework::MegatronCore}});
   if (step.is_megatron_core()) {
     step.exchange = ContextExchange::SendRecv;

@@ -20,21 +20,22 @@ class PipelineStage {
         decoder_{decoder},
         layout_{layout},
         out_{out},
-        bytes_{bytes_between(step, decoder)} {}
+        bytes_{bytes_between(step, decoder)},
+        meta_bytes_{step.is_deepspeed() && step.tensor > 1 ? (step.tensor + 7) * 8 : 0} {}
 
   void one_forward_one_backward() {
     const std::int64_t ahead = std::min(step_.passes, role_.stages - role_.stage);
     out_.repeat(ahead - 1, ahead - 1, [this] {
-      transfer(receives_activations(), "");
+      transfer(receives_activations(), {});
       forward();
-      transfer(sends_activations(), "", false);
+      transfer(sends_activations(), {}, false);
     });
-    transfer(receives_activations(), "");
+    transfer(receives_activations(), {});
     forward();
     const auto one_of_each = [this] {
       transfer(sends_activations(), receives_gradients());
       backward();
-      transfer(sends_gradients(), receives_activations());
+      exchange_with_stage_before();
       forward();
     };
     const std::int64_t steady = step_.passes - ahead;
@@ -48,16 +49,16 @@ class PipelineStage {
     out_.repeat(steady - 1, 1, one_of_each);
     transfer(sends_activations(), receives_gradients());
     backward();
-    transfer(sends_gradients(), "", false);
+    transfer(sends_gradients(), {}, false);
     last_backwards(step_.passes - backwards_);
     reduce_behind(step_, layout_);
   }
 
   void gpipe() {
     out_.repeat(step_.passes, step_.passes, [this] {
-      transfer(receives_activations(), "");
+      transfer(receives_activations(), {});
       forward();
-      transfer(sends_activations(), "", false);
+      transfer(sends_activations(), {}, false);
     });
     one_backward();
     last_backwards(step_.passes - 1);
@@ -66,9 +67,9 @@ class PipelineStage {
 
  private:
   void one_backward() {
-    transfer(receives_gradients(), "");
+    transfer(receives_gradients(), {});
     backward();
-    transfer(sends_gradients(), "", false);
+    transfer(sends_gradients(), {}, false);
   }
   /// Alike but for the last one, behind which gradients are reduced.
   void last_backwards(std::int64_t count) {
@@ -83,6 +84,8 @@ class PipelineStage {
   void backward() {
     call_of_stage(step_, out_);
     if (!is_last()) join_parts(step_, bytes_, out_);
+    // DeepSpeed keeps this rank's part of what it sent, too.
+    if (!is_last() && step_.is_deepspeed()) join_parts(step_, bytes_, out_);
     layout_.begin_pass(backwards_ == 0, backwards_ + 1 == step_.passes);
     decoder_.backward(backwards_, backwards_ == 0);
     if (!reduces_behind(step_)) layout_.end_pass();
@@ -91,20 +94,49 @@ class PipelineStage {
 
   bool is_first() const { return role_.stage == 0; }
   bool is_last() const { return role_.stage + 1 == role_.stages; }
-  std::string sends_activations() const { return is_last() ? "" : send_to(role_.distance, bytes_); }
-  std::string receives_activations() const {
-    return is_first() ? "" : receive_from(-role_.distance, bytes_);
-  }
-  std::string sends_gradients() const { return is_first() ? "" : send_to(-role_.distance, bytes_); }
-  std::string receives_gradients() const {
-    return is_last() ? "" : receive_from(role_.distance, bytes_);
-  }
 
-  void transfer(const std::string& first, const std::string& second, bool waits = true) {
+  /// One tensor to the stage behind or before, or from it; `distance` 0: none.
+  struct Transfer {
+    bool sends = false;
+    std::int64_t distance = 0;
+    std::string text(std::int64_t bytes) const {
+      if (distance == 0) return "";
+      return sends ? send_to(distance, bytes) : receive_from(distance, bytes);
+    }
+  };
+  std::int64_t ahead() const { return is_last() ? 0 : role_.distance; }
+  std::int64_t back() const { return is_first() ? 0 : -role_.distance; }
+  Transfer sends_activations() const { return {true, ahead()}; }
+  Transfer receives_activations() const { return {false, back()}; }
+  Transfer sends_gradients() const { return {true, back()}; }
+  Transfer receives_gradients() const { return {false, ahead()}; }
+
+  void transfer(const Transfer& first, const Transfer& second, bool waits = true) {
+    if (step_.is_deepspeed()) {
+      one_by_one(first);
+      one_by_one(second);
+      return;
+    }
     const char* const work = waits ? "moved" : "sent";
-    const bool is_any = write_transfers({first, second}, work, out_);
+    const bool is_any = write_transfers({first.text(bytes_), second.text(bytes_)}, work, out_);
     if (is_any) out_.needs(bytes_, bytes_);
     if (is_any && waits) out_.line(fmt::format("work_wait: {{work: {}}}", work));
+  }
+  /// DeepSpeed's engine (8eef742f, runtime/pipe/engine.py, p2p.py) sends and receives tensor by
+  /// tensor, and waits: of what PartitionedTensor split its sizes, then this rank's part.
+  void one_by_one(const Transfer& one) {
+    if (one.distance == 0) return;
+    for (const std::int64_t bytes : {meta_bytes_, bytes_}) {
+      if (bytes == 0) continue;
+      write_transfers({one.text(bytes)}, "moved", out_);
+      out_.needs(bytes, bytes);
+      out_.line("work_wait: {work: moved}");
+    }
+  }
+  /// One batch; DeepSpeed's schedule (runtime/pipe/schedule.py) has activations before gradients.
+  void exchange_with_stage_before() {
+    const Transfer gradients = sends_gradients(), activations = receives_activations();
+    step_.is_deepspeed() ? transfer(activations, gradients) : transfer(gradients, activations);
   }
 
   const TrainingStep& step_;
@@ -112,7 +144,8 @@ class PipelineStage {
   Decoder& decoder_;
   Layout& layout_;
   Writer& out_;
-  std::int64_t bytes_;  ///< bytes_between()
+  std::int64_t bytes_;       ///< bytes_between()
+  std::int64_t meta_bytes_;  ///< of what goes ahead of each tensor
   std::int64_t forwards_ = 0, backwards_ = 0;
 };
 
@@ -133,6 +166,11 @@ std::int64_t bytes_between(const TrainingStep& step, const Decoder& decoder) {
 void join_parts(const TrainingStep& step, std::int64_t bytes, Writer& out) {
   if (step.is_megatron() && step.tensor > 1 && !step.sequence_parallel) {
     out.collective("all_gather", "tensor_parallel", bytes);
+    if (!step.is_deepspeed()) return;
+    // PartitionedTensor.full (DeepSpeed 8eef742f, runtime/utils.py): a cleared buffer, all parts
+    // copied into it, the whole cloned.
+    out.host(FrameworkWork::Forward, 3);
+    out.kernel("restore_parts", KernelKind::Pointwise, 5 * bytes * step.tensor);
   }
 }
 
