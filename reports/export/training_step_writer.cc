@@ -79,6 +79,7 @@ OrderedJson training_step_json(const TrainingStep& step) {
           {"reduce", type_word(step.float32_reduce)},
           {"loss", step.fused_loss ? "fused" : "separate"},
           {"attention", step.flash_attention ? "flash" : "unfused"},
+          {"dropout", step.dropout},
           {"optimizer", is_foreach ? "adamw_foreach" : "adamw"},
           {"recompute", word_of(training::recompute_words(), step.recompute)}};
 }

@@ -74,13 +74,22 @@ void Decoder::unfused_attention() {
   product("scores", rows, model_.head_dim);
   out_.host(FrameworkWork::Forward);
   out_.kernel("attention_softmax", Pointwise, 2 * scores);
+  // What is left of the weights is saved beside them.
+  const Memory::Id dropped = save(step_.dropout ? scores + scores / kBf16 : 0);
+  if (step_.dropout) {
+    pointwise("attention_dropout", 2 * scores + scores / kBf16, FrameworkWork::Forward);
+  }
   product("mix", model_.head_dim, rows);
   pointwise("join_heads", 2 * tokens_ * q_ * kBf16, FrameworkWork::Forward);
   const Memory::Id saved = save(scores + tokens_ * q_ * kBf16);
-  on_backward([this, rows, scores, product, saved] {
+  on_backward([this, rows, scores, product, saved, dropped] {
     const Memory::Id gradient = memory_.allocate(Part::Temporary, scores);
     product("mix_weights", rows, model_.head_dim);
     product("mix_values", model_.head_dim, rows);
+    if (step_.dropout) {
+      pointwise("attention_dropout_backward", 2 * scores + scores / kBf16, FrameworkWork::Backward);
+    }
+    memory_.free(dropped);
     out_.host(FrameworkWork::Backward);
     out_.kernel("attention_softmax_backward", Pointwise, 3 * scores);
     product("scores_queries", model_.head_dim, rows);

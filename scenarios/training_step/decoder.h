@@ -97,6 +97,8 @@ class Decoder {
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
   void add_row_bias();
   void add_residual();
+  /// A kernel each way: what is read and written, and a byte for each element, which is saved.
+  void drop_out(const char* id, std::int64_t elements, std::int64_t width);
   void activation(std::int64_t rows, std::int64_t ffn);
   void rope(std::int64_t width);
   void embed();

@@ -66,6 +66,7 @@ struct TrainingStep {
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
   bool flash_attention = true;  ///< else two products with a softmax between them
+  bool dropout = false;         ///< of attention's weights, of each branch before it is added
   OptimizerKernel optimizer = OptimizerKernel::Fused;
   std::int64_t bucket_bytes = 0;   ///< DDP's; 0: the framework's own
   bool bucket_views = false;       ///< gradients lie in the buckets

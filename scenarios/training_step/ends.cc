@@ -51,6 +51,7 @@ void Decoder::embed() {
     memory_.free(gradient);
     memory_.free(result);
   });
+  drop_out("embedding_dropout", norm_tokens_ * model_.hidden, stream_);
 }
 
 /// A gradient that has its parameter's type already.

@@ -140,12 +140,32 @@ void Decoder::add_input_gradients(std::int64_t count) {
   });
 }
 
+void Decoder::drop_out(const char* id, std::int64_t elements, std::int64_t width) {
+  if (!step_.dropout) return;
+  pointwise(id, elements * (2 * width + 1), FrameworkWork::Forward);
+  const Memory::Id mask = save(elements);
+  on_backward([this, backward = std::string{id} + "_backward", elements, width, mask] {
+    pointwise(backward.c_str(), elements * (2 * width + 1), FrameworkWork::Backward);
+    memory_.free(mask);
+  });
+}
+
 void Decoder::add_residual() {
   const std::int64_t elements = norm_tokens_ * model_.hidden;
+  // Megatron's jit has it in the kernel that adds (bias_dropout_add), but for the mask.
+  const bool is_fused = step_.dropout && step_.is_megatron();
+  if (!is_fused) drop_out("dropout", elements, kBf16);
   out_.host(FrameworkWork::Forward);
   const bool mixed = step_.autocasts();
   out_.kernel("residual", mixed ? KernelKind::Mixed : KernelKind::Pointwise,
-              elements * (2 * stream_ + kBf16));
+              elements * (2 * stream_ + kBf16 + (is_fused ? 1 : 0)));
+  const Memory::Id mask = save(is_fused ? elements : 0);
+  on_backward([this, elements, is_fused, mask] {
+    if (is_fused) {
+      pointwise("dropout_backward", elements * (2 * kBf16 + 1), FrameworkWork::Backward);
+    }
+    memory_.free(mask);
+  });
   const Memory::Id result = save(elements * stream_);
   on_backward([this, elements, mixed, result] {
     memory_.free(result);

@@ -58,7 +58,7 @@ def _problems(program, step):
     if program.nodes > 1:
         yield f"on {program.nodes} nodes"
     fixed = {"framework": "pytorch", "loss": "separate", "attention": "flash", "flat": False, "context": 1, "virtual": 1,
-             "expert": 1}
+             "expert": 1, "dropout": False}
     for key, value in fixed.items():
         if step[key] != value:
             yield f"'{key}: {str(step[key]).lower()}'"

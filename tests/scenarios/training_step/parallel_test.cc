@@ -316,6 +316,29 @@ TEST(DeepSpeed, IsRefusedWhereItsEngineHasNone) {
   EXPECT_THAT(of("sharding: fsdp"), HasSubstr("whole parameters only"));
 }
 
+TEST(Dropout, IsAKernelEachWayAndAByteForEachElement) {
+  TrainingStep step = small_step();
+  step.model.kv_heads = 8;
+  step.flash_attention = false;
+  EXPECT_EQ(times(step, "dropout"), 0u);
+  step.dropout = true;
+  const std::int64_t tokens = step.tokens(), scores = 8 * tokens * tokens;
+  const auto kernel = [](std::string_view id, std::int64_t bytes) {
+    return fmt::format("{{id: {}, kernel: pointwise, size: {}B}}", id, bytes);
+  };
+  for (const std::string_view way : {"", "_backward"}) {
+    EXPECT_EQ(times(step, kernel(fmt::format("attention_dropout{}", way), 5 * scores)), 4u) << way;
+    EXPECT_EQ(times(step, kernel(fmt::format("dropout{}", way), 5 * tokens * 256)), 4u * 2) << way;
+    EXPECT_EQ(times(step, fmt::format("{{id: embedding_dropout{},", way)), 1u) << way;
+  }
+  step.framework = Framework::Megatron;
+  EXPECT_EQ(times(step, kernel("residual", 7 * tokens * 256)), 4u * 2) << "in one kernel";
+  EXPECT_EQ(times(step, "{id: dropout,"), 0u);
+  EXPECT_EQ(times(step, "{id: dropout_backward,"), 4u * 2);
+  step.flash_attention = true;
+  EXPECT_EQ(times(step, "attention_dropout"), 0u) << "inside the kernel";
+}
+
 TEST(Megatron, HoldsEighteenBytesForAParameterAndLessWithADistributedOptimizer) {
   TrainingStep step = megatron_step();
   step.tensor = 1;
