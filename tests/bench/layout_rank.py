@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Does the simulator rank published layouts of one model as they were measured? BLOOM's trials on 384 A100s.
 
-layout_rank.py TABLE.csv FORETRACE [--machine NAME] [--with nic=0.25x] [--blocking] [--only bloom] [--every N] [--csv FILE]
+layout_rank.py TABLE.csv FORETRACE [--machine NAME] [--with nic=0.25x] [--framework WORD] [--dropout]
+               [--blocking] [--only bloom] [--every N] [--csv FILE]
 
 TABLE.csv: columns as in published training tables (id, layers, hidden, heads, gpus, tp, pp, micro_batch, global_batch,
 metric, value, ...). Each layout is simulated with so many micro-batches that its pipeline is full, and with two more; each
@@ -27,10 +28,11 @@ processes: {gpus}
   batch: {{sequence: {sequence}, micro: {micro}, passes: {passes}}}
   parallel: {{tensor: {tp}, pipeline: {pp}{split}}}
   sharding: {sharding}
-  precision: {{parameters: bfloat16}}
+  precision: {{parameters: bfloat16, reduce: {reduce}}}
   recompute: {recompute}
-  framework: megatron
+  framework: {framework}
   attention: {attention}
+  dropout: {dropout}
   steps: 1
 """
 
@@ -46,6 +48,11 @@ def sharding_of(row):
 
 def recompute_of(row):
     return next((word for word in ("full", "selective") if row["recompute"].startswith(word)), "none")
+
+
+def reduce_of(row):
+    """What BLOOM's trials of 2022-02-28 and later held gradients in; those before did in 16 bits."""
+    return "float32" if "fp32 gradient" in row["precision"] else "bfloat16"
 
 
 def split_of(row):
@@ -78,7 +85,8 @@ def step_seconds(given, row, passes, scratch):
         nodes=gpus // each, gpus=gpus, environment=given.environment, layers=whole(row, "layers"), hidden=whole(row, "hidden"),
         style="llama" if "llama" in row["model"].lower() else "gpt", heads=whole(row, "heads"),
         kv_heads=whole(row, "kv_heads", whole(row, "heads")), recompute=recompute_of(row),
-        attention="flash" if "NeMo" in row["framework"] else "unfused", split=split_of(row), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=padded_vocabulary(row),
+        attention="flash" if "NeMo" in row["framework"] else "unfused", framework=given.framework,
+        dropout="true" if given.dropout else "false", reduce=reduce_of(row), split=split_of(row), ffn=whole(row, "ffn_hidden", 4 * whole(row, "hidden")), vocab=padded_vocabulary(row),
         sequence=whole(row, "seq_len"), micro=whole(row, "micro_batch"), passes=passes, tp=whole(row, "tp", 1),
         pp=whole(row, "pp", 1), sharding=sharding_of(row)), encoding="utf-8")
     command = [given.foretrace, "simulate", file, "--machine", given.machine, "--one-of-each"]
@@ -128,6 +136,8 @@ def main():
     arguments.add_argument("--machine", default="a100-80gb-nvswitch-8")
     arguments.add_argument("--with", dest="what_ifs", action="append", default=[])
     arguments.add_argument("--blocking", action="store_true", help="CUDA_LAUNCH_BLOCKING=1, as BLOOM's trials ran")
+    arguments.add_argument("--framework", default="megatron", choices=("megatron", "megatron-deepspeed"))
+    arguments.add_argument("--dropout", action="store_true", help="Megatron's default, which no row says to be off")
     arguments.add_argument("--only", default="bloom")
     arguments.add_argument("--every", type=int, default=1, help="each n-th row only")
     arguments.add_argument("--csv", type=pathlib.Path)
