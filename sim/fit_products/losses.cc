@@ -61,7 +61,7 @@ Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judge
     const double rested = rested_clock(gpu.rows);
     for (const Row& row : gpu.rows) {
       const Family family = family_of(row.shape);
-      if (row.judges != judges || !row.plan || row.sustained_clock <= 0 ||
+      if (row.judges != judges || !row.plan || row.sustained_clock <= 0 || row.shape.cached < 1 ||
           std::ranges::count(kind.families, family) == 0) {
         continue;
       }

@@ -82,9 +82,19 @@ products::Shape shape_of(const CsvLine& line) {
   return shape;
 }
 
+/// Operands that the level-2 cache has as far as it holds them, or not at all.
+double cached_of(const CsvLine& line) {
+  if (!line.has("operands")) return 1;
+  const std::string_view text = line.text("operands");
+  if (text == "same" || text == "rotated") return text == "same" ? 1 : 0;
+  throw UsageError{
+      fmt::format("{}: operands is '{}'; same or rotated", line.where(), std::string{text})};
+}
+
 Row row_of(const CsvLine& line) {
   Row row;
   row.shape = shape_of(line);
+  row.shape.cached = cached_of(line);
   row.contents =
       line.text("contents") == "zeros" ? products::Contents::Zeros : products::Contents::Random;
   row.in_graph = line.text("timed_by") == "graph";
@@ -116,6 +126,7 @@ bool is_of_graph(const CsvLine& line) {
 Row quick_row_of(const CsvLine& line) {
   Row row;
   row.shape = shape_of(line);
+  row.shape.cached = cached_of(line);
   row.contents = products::Contents::Zeros;
   row.in_graph = is_of_graph(line);
   row.burst = row.sustained = between(line, "us", 0.1, 1e7) * 1e-6;

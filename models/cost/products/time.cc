@@ -17,11 +17,13 @@ double overlapped(double a, double b) {
   return larger * std::pow(1 + squared * squared * ratio, 0.2);
 }
 
-/// How far the operands are in the cache: 1 well below its size, 0 well above.
+/// How far the operands are in the cache: 1 well below its size, 0 well above. Products find
+/// theirs again up to 40 MB of them, and above 44 MB nothing, where kernels that go through an
+/// array find all of 30.7 MB (layers_h100.csv.gz; an H100).
 double cached_share(double bytes, double cache_size) {
-  const double ratio = bytes / cache_size;
-  const double cubed = ratio * ratio * ratio;
-  return 1 / (1 + cubed * cubed);
+  constexpr double kProducts = 1.35;
+  constexpr int kSharp = 24;
+  return 1 / (1 + std::pow(bytes / (kProducts * cache_size), kSharp));
 }
 
 /// A row of 128 bytes that begins within a sector of 32 bytes is five sectors instead of four, and
@@ -52,6 +54,24 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
   const double ratio = seconds / kLong;
   const double squared = ratio * ratio;
   return speeds.fresh / (1 + squared * squared);
+}
+
+/// What a product takes longer whose operands the level-2 cache could hold, but has not: it waits
+/// for the first, and its loads go on in memory's time where that is longer than `warm`, what it
+/// takes else. From products that one H100 timed both ways (layers_h100.csv.gz): kernels for this
+/// GPU wait 0.5 us and add up as the third power, older ones 0.5 to 1 us and as the square.
+double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double warm) {
+  const double bytes = least_bytes(shape);
+  const double fits = cached_share(bytes, speeds.cache_size);
+  if (shape.cached >= fits) return 0;  // what the cache cannot hold is in `warm`
+  const Family family = family_of(shape);
+  double first = 0.5e-6;
+  if (family == Family::HalfPairs) first = 0.7e-6;
+  if (family == Family::HalfOdd || family == Family::BrainOdd) first = 1e-6;
+  const double power = plan.resident > 0 ? 2 : 3;
+  const double missing = (1 - shape.cached) * bytes / speeds.memory;
+  const double both = std::pow(std::pow(warm, power) + std::pow(missing, power), 1 / power);
+  return std::max(0.0, both - warm) * fits + first * (1 - shape.cached);
 }
 
 struct Waves {
@@ -111,18 +131,18 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   times.operands = at_once * loaded * depth * element / speeds.operands;
   times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
   const double bytes = least_bytes(shape);
-  const double cached = std::min(shape.cached, cached_share(bytes, speeds.cache_size));
-  times.memory = bytes / (cached * speeds.cache + (1 - cached) * speeds.memory);
+  const double fits = cached_share(bytes, speeds.cache_size);
+  times.memory = bytes / (fits * speeds.cache + (1 - fits) * speeds.memory);
   // Older kernels for tensor cores load a few steps ahead, too few for memory's latency: of what
-  // the cache lacks this share is not hidden. Layers of 60 to 400 MB of weights by 9 to 61 rows
-  // (tokens_* of blind rounds 3 to 14) took 1.13 times what was predicted without it, layers that
-  // the cache holds 0.98 times, those by 3 to 7 rows 0.96 and those by 500 rows 0.97 times.
+  // the cache cannot hold this share is not hidden. Layers of 60 to 400 MB of weights by 9 to 61
+  // rows (tokens_* of blind rounds 3 to 14) took 1.13 times what was predicted without it, layers
+  // that the cache holds 0.98 times, those by 3 to 7 rows 0.96 and those by 500 rows 0.97 times.
   constexpr double kNotHidden = 0.4;
   constexpr double kFewRows = 8, kManyRows = 64;
   const auto narrow = static_cast<double>(std::min(shape.m, shape.n));
   if (plan.resident > 0 && shape.arithmetic == Arithmetic::Half && narrow > kFewRows) {
     const double share = kNotHidden * std::min(1.0, kManyRows / narrow);
-    times.operands += share * (1 - cached) * bytes / speeds.memory;
+    times.operands += share * (1 - fits) * bytes / speeds.memory;
   }
   // Those by a vector only wait for the matrix (the three such rows of
   // reports/measured/products/more_h200.csv: 3.1, 5.9 and 77.9 us).
@@ -146,8 +166,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                       &times.memory, &times.split}) {
     *one *= plan.takes;
   }
-  times.total = times.start + times.split +
-                overlapped(times.arithmetic + times.operands + times.results, times.memory);
+  const double warm = overlapped(times.arithmetic + times.operands + times.results, times.memory);
+  times.cold = cold_time(shape, plan, speeds, warm);
+  times.total = times.start + times.split + warm + times.cold;
   const double fresh = fresh_time(shape, plan, speeds, times.total);
   times.start += fresh;
   times.total += fresh;

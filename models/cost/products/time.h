@@ -57,6 +57,7 @@ bool has_speeds(const Machine& machine, Family family);
 struct Times {
   /// s, each as much longer as the plan takes.
   double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;
+  double cold = 0;  ///< s, for operands that the level-2 cache has not
   /// s; less than the sum, since memory and SMs work at once.
   double total = 0;
   std::int64_t tiles = 0;

@@ -55,6 +55,30 @@ TEST(ProductTime, CountsOperandsAndResultsOfEachTile) {
   EXPECT_NEAR(us(summed.results), 131.07, 0.01);
 }
 
+TEST(ProductTime, IsLongerForOperandsThatTheCacheHasNot) {
+  Speeds speeds = four_sms();
+  speeds.arithmetic = 1e12;
+  speeds.memory = 1e9;
+  const auto takes = [&](double cached, std::int64_t resident) {
+    const Plan plan{.tile_m = 128, .tile_n = 128, .cooperative = true, .resident = resident};
+    return us(time_of({.m = 128, .n = 64, .k = 128, .cached = cached}, plan, speeds).total);
+  };
+  const double warm = takes(1, 0);
+  const double missing = us((128 * 128 + 128 * 64 + 128 * 64) * 2 / 1e9);
+  EXPECT_NEAR(takes(0, 0), std::cbrt(std::pow(warm, 3) + std::pow(missing, 3)) + 0.5, 0.01);
+  EXPECT_NEAR(takes(0.5, 0), std::cbrt(std::pow(warm, 3) + std::pow(missing / 2, 3)) + 0.25, 0.01);
+  EXPECT_NEAR(takes(0, 1), std::hypot(takes(1, 1), missing) + 0.7, 0.5) << "an older kernel";
+}
+
+TEST(ProductTime, DoesNotChangeWithACacheThatIsTooSmallAnyway) {
+  Speeds speeds = four_sms();
+  speeds.memory = 1e9;
+  speeds.cache_size = 1e3;
+  const Plan plan{128, 128, true};
+  EXPECT_NEAR(time_of({.m = 128, .n = 128, .k = 640, .cached = 0}, plan, speeds).total,
+              time_of({.m = 128, .n = 128, .k = 640}, plan, speeds).total, 1e-9);
+}
+
 TEST(ProductTime, IsLongerForOperandsThatBeginWithinASector) {
   // a: 136 rows of 2 bytes are 17 times 16 bytes, half as long again for 64 x 64; b: 64 are whole
   // sectors. 128 x 128 wait less: 2 * 64 * 64 / (128 * 128 + 64 * 64) = 0.4 of it.

@@ -164,6 +164,20 @@ TEST(QuickProducts, AreRowsOfTheirTimeWithEveryTenthHeldOut) {
   EXPECT_EQ(std::ranges::count_if(rows, &Row::judges), 2);
 }
 
+TEST(QuickProducts, SayWhetherTheCacheHadTheirOperands) {
+  const auto with = [](const std::string& operands) {
+    return parse_table(
+        "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
+        "cluster_x,cluster_y,blocks_per_sm,operands,timed_by,us,sm_clock_mhz\n"
+        "8,8,8,bfloat16,bfloat16,T,N,1,0,1,x,2,64,1,384,2,1,1," +
+            operands + ",graph,12.5,2071\n",
+        "quick");
+  };
+  EXPECT_EQ(with("same").front().shape.cached, 1);
+  EXPECT_EQ(with("rotated").front().shape.cached, 0);
+  EXPECT_THROW(with("some"), UsageError);
+}
+
 TEST(QuickProducts, WithImpossibleNumbersSayWhere) {
   const auto with = [](const std::string& cells) {
     return parse_table(
