@@ -63,7 +63,7 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
 double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double warm) {
   const double bytes = least_bytes(shape);
   const double fits = cached_share(bytes, speeds.cache_size);
-  if (shape.cached >= fits) return 0;  // what the cache cannot hold is in `warm`
+  if (shape.cached >= fits) return 0;
   const Family family = family_of(shape);
   double first = 0.5e-6;
   if (family == Family::HalfPairs) first = 0.7e-6;
@@ -71,6 +71,7 @@ double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, dou
   const double power = plan.resident > 0 ? 2 : 3;
   const double missing = (1 - shape.cached) * bytes / speeds.memory;
   const double both = std::pow(std::pow(warm, power) + std::pow(missing, power), 1 / power);
+  // What the cache cannot hold is in `warm`.
   return std::max(0.0, both - warm) * fits + first * (1 - shape.cached);
 }
 
