@@ -58,21 +58,20 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
 
 /// What a product takes longer whose operands the level-2 cache could hold, but has not: it waits
 /// for the first, and its loads go on in memory's time where that is longer than `warm`, what it
-/// takes else. From products that one H100 timed both ways (layers_h100.csv.gz): kernels for this
-/// GPU wait 0.5 us and add up as the third power, older ones 0.5 to 1 us and as the square.
-double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double warm) {
-  const double bytes = least_bytes(shape);
-  const double fits = cached_share(bytes, speeds.cache_size);
-  if (shape.cached >= fits) return 0;
+/// takes of the cache. `fits`: cached_share() of its bytes. From products that one H100 timed both
+/// ways (layers_h100.csv.gz): kernels for this GPU wait 0.5 us and add up as the third power, older
+/// ones 0.5 to 1 us and as the square.
+double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double fits,
+                 double warm) {
   const Family family = family_of(shape);
   double first = 0.5e-6;
   if (family == Family::HalfPairs) first = 0.7e-6;
   if (family == Family::HalfOdd || family == Family::BrainOdd) first = 1e-6;
   const double power = plan.resident > 0 ? 2 : 3;
-  const double missing = (1 - shape.cached) * bytes / speeds.memory;
-  const double both = std::pow(std::pow(warm, power) + std::pow(missing, power), 1 / power);
-  // What the cache cannot hold is in `warm`.
-  return std::max(0.0, both - warm) * fits + first * (1 - shape.cached);
+  const double missing = 1 - shape.cached;
+  const double loads = missing * least_bytes(shape) / speeds.memory;
+  const double both = std::pow(std::pow(warm, power) + std::pow(loads, power), 1 / power);
+  return fits * (both - warm) + first * missing;
 }
 
 struct Waves {
@@ -141,9 +140,11 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   constexpr double kNotHidden = 0.4;
   constexpr double kFewRows = 8, kManyRows = 64;
   const auto narrow = static_cast<double>(std::min(shape.m, shape.n));
+  double not_hidden = 0;
   if (plan.resident > 0 && shape.arithmetic == Arithmetic::Half && narrow > kFewRows) {
     const double share = kNotHidden * std::min(1.0, kManyRows / narrow);
-    times.operands += share * (1 - fits) * bytes / speeds.memory;
+    not_hidden = share * (1 - fits) * bytes / speeds.memory;
+    times.operands += not_hidden;
   }
   // Those by a vector only wait for the matrix (the three such rows of
   // reports/measured/products/more_h200.csv: 3.1, 5.9 and 77.9 us).
@@ -167,9 +168,13 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                       &times.memory, &times.split}) {
     *one *= plan.takes;
   }
-  const double warm = overlapped(times.arithmetic + times.operands + times.results, times.memory);
-  times.cold = cold_time(shape, plan, speeds, warm);
-  times.total = times.start + times.split + warm + times.cold;
+  const double sms = times.arithmetic + times.operands + times.results;
+  if (shape.cached < 1) {
+    const double of_cache =
+        overlapped(sms - not_hidden * plan.takes, bytes / speeds.cache * plan.takes);
+    times.cold = cold_time(shape, plan, speeds, fits, of_cache);
+  }
+  times.total = times.start + times.split + overlapped(sms, times.memory) + times.cold;
   const double fresh = fresh_time(shape, plan, speeds, times.total);
   times.start += fresh;
   times.total += fresh;

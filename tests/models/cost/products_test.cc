@@ -70,6 +70,27 @@ TEST(ProductTime, IsLongerForOperandsThatTheCacheHasNot) {
   EXPECT_NEAR(takes(0, 1), std::hypot(takes(1, 1), missing) + 0.7, 0.5) << "an older kernel";
 }
 
+TEST(ProductTime, FallsStepByStepWithWhatTheCacheHas) {
+  Speeds speeds = four_sms();
+  speeds.arithmetic = 1e12;
+  speeds.memory = 1e9;
+  speeds.cache = 2e9;
+  for (const std::int64_t resident : {0, 1}) {
+    const Plan plan{.tile_m = 128, .tile_n = 128, .cooperative = true, .resident = resident};
+    for (const double size : {1e4, 4.9e4, 6e4, 7e4, 1e5, 1e6}) {
+      speeds.cache_size = size;
+      double before = 1;
+      for (int eighths = 0; eighths <= 8; ++eighths) {
+        const double now =
+            time_of({.m = 128, .n = 64, .k = 128, .cached = eighths / 8.0}, plan, speeds).total;
+        EXPECT_LE(now, before) << size << ", " << eighths << " eighths";
+        if (eighths > 0) EXPECT_GE(now, 0.8 * before) << size << ", " << eighths << " eighths";
+        before = now;
+      }
+    }
+  }
+}
+
 TEST(ProductTime, OfOperandsThatNoCacheCouldHoldIsLongerByTheFirstWaitOnly) {
   Speeds speeds = four_sms();
   speeds.memory = 1e9;
