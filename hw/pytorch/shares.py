@@ -25,6 +25,8 @@ import re
 import statistics
 import sys
 import tarfile
+import tempfile
+import zlib
 
 import kineto
 from spans import nanoseconds
@@ -36,10 +38,21 @@ def members(arguments, ranks):
     return named if named and len(named) == arguments.get("Group size", len(named)) else tuple(range(ranks))
 
 
+def communicator(event, ranks):
+    """Its name, and its members: two may have the same."""
+    arguments = event.get("args", {})
+    return str(arguments.get("Process Group Name", "")), members(arguments, ranks)
+
+
 def work_of(trace, ranks):
-    """What a rank's GPU did: [kind, begin, end, members or None] of each kernel, copy and set, by their begin. Nanoseconds."""
-    found = [[kind, *nanoseconds(trace, event), members(event.get("args", {}), ranks) if kind.startswith("nccl") else None]
-             for kind, _, _, event in kineto.gpu_events(trace["traceEvents"])]
+    """What a rank's GPU did: [kind, begin, end, communicator or None] of each kernel, copy and set, by their begin. Nanoseconds.
+    ValueError for what no trace has."""
+    found = []
+    for kind, _, _, event in kineto.gpu_events(trace["traceEvents"]):
+        begin, end = nanoseconds(trace, event)
+        if end < begin:
+            raise ValueError(f"{event.get('name', kind)} ends before it begins")
+        found.append([kind, begin, end, communicator(event, ranks) if kind.startswith("nccl") else None])
     return sorted(found, key=lambda one: one[1])
 
 
@@ -55,9 +68,9 @@ def matched(works):
     for rank, work in enumerate(works):
         for kind, begin, end, group in work:
             if group is not None:
-                groups[tuple(group)][rank].append((kind, begin, end))
+                groups[group][rank].append((kind, begin, end))
     kernels, alone, apart = [[] for _ in works], 0, []
-    for group, of in groups.items():
+    for (_, group), of in groups.items():
         if sorted(of) != sorted(group) or not is_matched(group, [[kind for kind, _, _ in one] for one in of.values()]):
             alone += sum(len(found) for found in of.values())
             for rank, found in of.items():
@@ -109,7 +122,7 @@ def traces_in(archive):
     with tarfile.open(archive) as files:
         for member in files:
             name = re.fullmatch(r"(.*)\.rank(\d+)\.json\.gz", member.name)
-            if name:
+            if name and member.isfile():
                 found[name[1]][name[2]] = files.extractfile(member).read()
     return found
 
@@ -134,19 +147,48 @@ def with_shares(lines, archive):
         yield json.dumps(line) + "\n"
 
 
+def read(file):
+    """SystemExit with the file's name for what is no trace."""
+    try:
+        work = read_trace(pathlib.Path(file).read_bytes(), file.endswith(".gz"))
+        work_of(work, 2)
+        return work
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error) as problem:
+        print(f"error: {file}: {type(problem).__name__}: {problem}", file=sys.stderr)
+        raise SystemExit(2) from problem
+
+
+def add_to(results, archive):
+    """How many lines of results.jsonl the archive has all traces of. The file appears whole or not at all."""
+    lines = results.read_text(encoding="utf-8").splitlines(keepends=True)
+    new = list(with_shares(lines, archive))
+    with tempfile.NamedTemporaryFile("w", dir=results.parent, prefix=results.name, delete=False, encoding="utf-8") as file:
+        file.write("".join(new))
+    pathlib.Path(file.name).replace(results)
+    return sum('"shares"' in line for line in new), len(new)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE", help="a trace of each rank; with --into the archive of them")
     parser.add_argument("--into", metavar="results.jsonl", help="adds the shares to its lines")
     parsed = parser.parse_args()
     if parsed.into:
-        results = pathlib.Path(parsed.into)
-        lines = results.read_text(encoding="utf-8").splitlines(keepends=True)
-        results.write_text("".join(with_shares(lines, parsed.files[0])), encoding="utf-8")
+        if len(parsed.files) != 1:
+            parser.error("--into takes one archive")
+        try:
+            have, lines = add_to(pathlib.Path(parsed.into), parsed.files[0])
+        except (OSError, tarfile.TarError, ValueError, KeyError, TypeError, AttributeError) as problem:
+            print(f"error: {parsed.into}, {parsed.files[0]}: {type(problem).__name__}: {problem}", file=sys.stderr)
+            return 2
+        print(f"{have} of {lines} lines have shares")
         return 0
-    traces = [read_trace(pathlib.Path(file).read_bytes(), file.endswith(".gz")) for file in parsed.files]
-    for rank, shares in enumerate(of_traces(traces)):
-        print(json.dumps({"rank": rank} | shares))
+    shares = of_traces([read(file) for file in parsed.files])
+    if not shares:
+        print("error: a trace without kernels, copies and sets says nothing of the others' waiting", file=sys.stderr)
+        return 2
+    for rank, of_rank in enumerate(shares):
+        print(json.dumps({"rank": rank} | of_rank))
     return 0
 
 

@@ -1,6 +1,8 @@
 // A stand-in for the GPU that `foretrace-hw products` measures: a product takes 1 us for each
 // 10^9 floating-point operations rested, a tenth more sustained. m = 13 is refused. Every product
 // has one kernel, called tile.
+#include <fmt/format.h>
+
 #include "hw/products/choices.h"
 #include "hw/products/product_meter.h"
 #include "hw/products/shape_error.h"
@@ -42,13 +44,15 @@ ListedChoices list_choices(const std::vector<Shape>& shapes, const ListOptions& 
                            const std::filesystem::path& output) {
   ListedChoices listed;
   std::string text = "# fake\n" + std::string{kShapeColumns} + ",kernels,kernel" +
-                     (options.timed ? ",us" : "") + "\n";
+                     (options.timed ? ",operands,us" : "") + "\n";
   for (const Shape& shape : shapes) {
     if (shape.m == 13) {
       ++listed.refused;
     } else {
       ++listed.products;
-      text += key_of(shape) + ",1,tile" + (options.timed ? ",7" : "") + "\n";
+      text += key_of(shape) + ",1,tile" +
+              (options.timed ? fmt::format(",{},7", options.rotated ? "rotated" : "same") : "") +
+              "\n";
     }
   }
   write_file(output, text, Over::Anything);
