@@ -173,6 +173,7 @@ void read_parallel(Reader& reader, const YamlNode* node, TrainingStep& step) {
     fields.flag("sequence", step.sequence_parallel);
     if (step.tensor == 1) step.sequence_parallel = false;  // nothing to split over
     fields.flag("loss", step.loss_parallel);
+    if (step.tensor == 1) step.loss_parallel = false;
     fields.flag("overlap", step.overlaps_tensor);
     if (step.tensor == 1) step.overlaps_tensor = false;
     fields.choice<Schedule>(

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -94,9 +95,20 @@ std::optional<StepShares> traced_shares(const MeasuredJson& trace, double whole_
   const double step = shares.value("step_us", 0.0);
   if (step <= 0) return std::nullopt;
   const double whole = std::max(step, whole_us);
-  const auto of = [&](const char* key) { return shares.at(key).get<double>() / whole; };
-  return StepShares{of("computing_us"), of("communication_us"), of("waiting_us"),
-                    of("idle_us") + 1 - step / whole};
+  double sum = 0;
+  const auto of = [&](const char* key) {
+    const double us = shares.at(key).get<double>();
+    if (!(us >= 0)) throw UsageError{fmt::format("{} of shares is {}, less than nothing", key, us)};
+    sum += us;
+    return us / whole;
+  };
+  const StepShares all{of("computing_us"), of("communication_us"), of("waiting_us"),
+                       of("idle_us") + 1 - step / whole};
+  constexpr double kRounding = 1;  // us
+  if (std::abs(sum - step) > kRounding) {
+    throw UsageError{fmt::format("shares add up to {} us of a step of {} us", sum, step)};
+  }
+  return all;
 }
 
 /// Of the rank with the longest profiled window: its shares, and how much longer it was than the

@@ -115,7 +115,7 @@ std::vector<std::string> remedies(const training::TrainingStep& step,
     } else if (step.recompute == training::Recompute::Selective) {
       all.emplace_back("recompute: full: only the inputs of layers are kept");
     }
-    if (step.tensor > 1 && !step.sequence_parallel) {
+    if (step.tensor > 1 && !step.sequence_parallel && !step.is_deepspeed()) {
       all.emplace_back("parallel: {sequence: true}: norms and residuals are split too");
     }
   };
@@ -125,15 +125,19 @@ std::vector<std::string> remedies(const training::TrainingStep& step,
     all.push_back(fmt::format(
         "parallel: {{expert: {}}}: each GPU holds half as many experts of a layer", twice));
   }
-  if (step.sharding != training::Sharding::Fsdp && step.data > 1) {
+  const bool whole = step.is_megatron();  // which is expanded for whole parameters only
+  if (!whole && step.sharding != training::Sharding::Fsdp && step.data > 1) {
     all.emplace_back("sharding: fsdp: parameters, gradients and moments are split over the ranks");
+  }
+  if (whole && step.sharding == training::Sharding::Ddp && step.data > 1) {
+    all.emplace_back("sharding: zero1: moments are split over the ranks");
   }
   if (step.float32_parameters && step.sharding != training::Sharding::Fsdp) {
     all.emplace_back("precision: {parameters: bfloat16}: half the bytes for each parameter");
   }
   if (!by_activations) for_activations();
-  all.push_back(fmt::format("more GPUs: parallel: {{tensor: {}}}, or twice the processes with fsdp",
-                            step.tensor * 2));
+  all.push_back(fmt::format("more GPUs: parallel: {{tensor: {}}}{}", step.tensor * 2,
+                            whole ? "" : ", or twice the processes with fsdp"));
   all.emplace_back("a GPU with more memory: foretrace list machines");
   all.resize(std::min<std::size_t>(3, all.size()));
   return all;

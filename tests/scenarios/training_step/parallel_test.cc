@@ -313,7 +313,18 @@ TEST(DeepSpeed, IsRefusedWhereItsEngineHasNone) {
   EXPECT_THAT(of("parallel: {pipeline: 2, schedule: gpipe}"), HasSubstr("one schedule"));
   EXPECT_THAT(of("parallel: {pipeline: 2, virtual: 2}"), HasSubstr("neither 'virtual'"));
   EXPECT_THAT(of("parallel: {tensor: 2, sequence: true}"), HasSubstr("whole sequences"));
-  EXPECT_THAT(of("sharding: fsdp"), HasSubstr("whole parameters only"));
+  EXPECT_THAT(of("sharding: fsdp"), HasSubstr("'framework: megatron-deepspeed' is expanded for "));
+}
+
+TEST(LossParallel, OnOneRankHasNothingToSplit) {
+  const auto of = [](std::string_view framework) {
+    return problems(scenario(fmt::format("{{{}, batch: {{sequence: 128}}, framework: {}, parallel: "
+                                         "{{loss: true}}}}",
+                                         kModel, framework),
+                             1));
+  };
+  EXPECT_EQ(of("pytorch"), "");
+  EXPECT_EQ(of("megatron"), "");
 }
 
 TEST(Dropout, IsAKernelEachWayAndAByteForEachElement) {
