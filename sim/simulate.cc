@@ -91,6 +91,7 @@ Timeline simulate(const Program& program, const Machine& machine, Fidelity fidel
     throw out_of_bounds(program, threads, limit);
   }
   Timeline timeline = std::move(recorder).finish(sim::explain_outcome(program, threads, world));
+  timeline.end_ps = engine.now().time_since_epoch().count();
   sim::note_standing(timeline, program, machine);
   return timeline;
 }

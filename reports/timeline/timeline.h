@@ -187,6 +187,7 @@ struct Timeline {
   std::vector<MemorySample> memory{};      ///< where it is known; ascending in time for each device
   std::vector<MemoryPeak> memory_peaks{};  ///< where they are known
   std::vector<RankWait> waits{};           ///< of a simulation; files do not have them
+  std::int64_t end_ps{};                   ///< of a simulation, before rounding; files have it not
 };
 
 /// What an event_elapsed_time returned in this call: the median over repetitions. None for every

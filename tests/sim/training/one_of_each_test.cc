@@ -31,7 +31,8 @@ TrainingStep step_on(std::int64_t processes) {
   return step;
 }
 
-/// Begin and end of every span of the chosen processes, and their steps.
+/// Begin and end of every span of the chosen processes, their steps, and to the picosecond when all
+/// of it ended.
 std::vector<double> times_of(const TrainingStep& step, training::Ranks ranks,
                              const std::vector<std::int64_t>& chosen) {
   const std::string text = "schema_version: 1\nname: a\n" + training::expand(step, ranks).text;
@@ -50,7 +51,7 @@ std::vector<double> times_of(const TrainingStep& step, training::Ranks ranks,
     const auto process = of.find(region.process);
     if (process != of.end()) process->second.push_back(static_cast<double>(region.samples_ns[0]));
   }
-  std::vector<double> times;
+  std::vector<double> times{static_cast<double>(timeline.end_ps)};
   for (const auto& [process, all] : of) {
     times.push_back(static_cast<double>(all.size()));
     times.insert(times.end(), all.begin(), all.end());
@@ -65,6 +66,7 @@ void expect_equal(const TrainingStep& step, const std::string& what, std::size_t
       run_in_children({[&] { return times_of(step, training::Ranks::All, chosen); },
                        [&] { return times_of(step, training::Ranks::OneOfEach, chosen); }});
   ASSERT_GT(times[0].size(), 100u) << what;
+  ASSERT_GT(times[0].front(), 0) << what;
   EXPECT_EQ(times[0], times[1]) << what;
 }
 
