@@ -68,7 +68,7 @@ def matched(works):
     for rank, work in enumerate(works):
         for kind, begin, end, group in work:
             if group is not None:
-                groups[group][rank].append((kind, begin, end))
+                groups[group[0], tuple(group[1])][rank].append((kind, begin, end))
     kernels, alone, apart = [[] for _ in works], 0, []
     for (_, group), of in groups.items():
         if sorted(of) != sorted(group) or not is_matched(group, [[kind for kind, _, _ in one] for one in of.values()]):
