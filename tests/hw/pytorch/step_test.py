@@ -322,7 +322,7 @@ class CommandLine(unittest.TestCase):
 
     def test_ranks_that_were_all_traced_are_joined(self):
         step = json.loads((self.at / "step.json").read_text(encoding="utf-8"))
-        write_whole(self.at / "step.json", step | {"work": [["gemm", 0, 10000, None], ["nccl_all_reduce", 10000, 12000, [0, 1]]]})
+        write_whole(self.at / "step.json", step | {"work": [["gemm", 0, 10000, None], ["nccl_all_reduce", 10000, 12000, ["0", [0, 1]]]]})
         file = step_file(self.at, "two", processes=2, more="  sharding: ddp\n")
         code, said = self.train(file, "-o", self.at / "runs", "--gpus", 2, "--repetitions", 2)
         self.assertEqual(code, 0, said)
