@@ -117,7 +117,7 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
   prediction.high = band.high;
   const sim::StepShares mean = sim::mean_of(usage->of_process);
   prediction.computing = mean.computing;
-  prediction.exposed = mean.communication + mean.waiting;
+  prediction.exposed = mean.exposed();
   prediction.idle = mean.idle;
   if (layout.pipeline > 1) {
     prediction.bubble = bubble_of(timeline, step->instance, step->samples_ns.front());

@@ -82,8 +82,8 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
 }
 
 /// 0 for what is no number of a rank.
-std::size_t rank_number(const std::string& rank) {
-  std::size_t number = 0;
+std::uint32_t rank_number(const std::string& rank) {
+  std::uint32_t number = 0;
   std::from_chars(rank.data(), rank.data() + rank.size(), number);
   return number;
 }
@@ -130,7 +130,7 @@ void take_trace(const MeasuredJson& ranks, MeasuredStep& measured) {
   ProcessShares of_ranks;
   for (const auto& [rank, values] : ranks.items()) {
     const auto shares = traced_shares(values.value("trace", MeasuredJson::object()), whole_us);
-    if (shares) of_ranks[static_cast<std::uint32_t>(of_ranks.size())] = *shares;
+    if (shares) of_ranks[rank_number(rank)] = *shares;
   }
   if (!of_ranks.empty() && of_ranks.size() == ranks.size()) measured.shares = mean_of(of_ranks);
 }

@@ -17,13 +17,13 @@ struct MeasuredStep {
   std::string id;
   bool may_fit = false;  ///< its mark: else it only judges
   bool out_of_memory = false;
-  double seconds = 0;           ///< median of synchronised steps, slowest rank
-  std::int64_t peak = 0;        ///< bytes allocated, largest rank
-  double traced_seconds = 0;    ///< the same step under the profiler; 0: no trace
-  std::size_t traced_rank = 0;  ///< whose trace that is, and the next two
-  double exposed = -1;          ///< share of the profiled step with NCCL's kernels alone
-  double idle = -1;             ///< share of it in which the GPU does nothing
-  std::string refused;          ///< why it is not expanded; else empty
+  double seconds = 0;             ///< median of synchronised steps, slowest rank
+  std::int64_t peak = 0;          ///< bytes allocated, largest rank
+  double traced_seconds = 0;      ///< the same step under the profiler; 0: no trace
+  std::uint32_t traced_rank = 0;  ///< whose trace that is, and the next two
+  double exposed = -1;            ///< share of the profiled step with NCCL's kernels alone
+  double idle = -1;               ///< share of it in which the GPU does nothing
+  std::string refused;            ///< why it is not expanded; else empty
   /// Of the profiled step, where all ranks' traces were joined: mean over the ranks.
   std::optional<StepShares> shares;
   training::TrainingStep step;

@@ -73,12 +73,6 @@ std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline&
   const double more = steady.seconds / count * turns;
   StepUsage all = here;
   all.seconds = usage.seconds + more;
-  const auto mixed = [&](double simulated, double further) {
-    return (simulated * usage.seconds + further * more) / all.seconds;
-  };
-  all.computing = mixed(here.computing, steady.computing);
-  all.exposed = mixed(here.exposed, steady.exposed);
-  all.idle = mixed(here.idle, steady.idle);
   for (auto& [process, shares] : all.of_process) {
     shares = one_behind_the_other(shares, usage.seconds, steady.of_process.at(process), more);
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "scenarios/read/scenario.h"
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
@@ -33,40 +35,23 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
     predicted.low = band.low;
     predicted.high = band.high;
     predicted.seconds = usage->seconds;
-    predicted.computing = usage->computing;
-    predicted.exposed = usage->exposed;
-    predicted.idle = usage->idle;
-    for (const auto& [process, shares] : usage->of_process) {
-      predicted.of_process.push_back(shares);
-    }
+    predicted.of_process = std::move(usage->of_process);
   }
   return predicted;
 }
 
-StepShares PredictedStep::mean() const {
-  ProcessShares all;
-  for (std::uint32_t process = 0; process < of_process.size(); ++process) {
-    all[process] = of_process[process];
-  }
-  return mean_of(all);
-}
-
-StepShares PredictedStep::of_rank(std::size_t rank) const {
+StepShares PredictedStep::of_rank(std::uint32_t rank) const {
   if (of_process.empty()) return {};
-  return of_process[rank < of_process.size() ? rank : 0];
+  const auto found = of_process.find(rank);
+  return (found == of_process.end() ? of_process.begin() : found)->second;
 }
 
 std::vector<double> numbers_of(const PredictedStep& step) {
-  std::vector<double> numbers{step.seconds,
-                              step.computing,
-                              step.exposed,
-                              step.idle,
-                              static_cast<double>(step.peak),
-                              step.fits ? 1.0 : 0.0,
-                              step.low,
-                              step.high};
-  for (const StepShares& of : step.of_process) {
-    numbers.insert(numbers.end(), {of.computing, of.communication, of.waiting, of.idle});
+  std::vector<double> numbers{step.seconds, static_cast<double>(step.peak), step.fits ? 1.0 : 0.0,
+                              step.low, step.high};
+  for (const auto& [process, of] : step.of_process) {
+    numbers.insert(numbers.end(), {static_cast<double>(process), of.computing, of.communication,
+                                   of.waiting, of.idle});
   }
   return numbers;
 }
@@ -74,15 +59,14 @@ std::vector<double> numbers_of(const PredictedStep& step) {
 std::optional<PredictedStep> step_from(const std::vector<double>& numbers) {
   if (numbers.empty()) return std::nullopt;
   PredictedStep step{.seconds = numbers[0],
-                     .low = numbers[6],
-                     .high = numbers[7],
-                     .computing = numbers[1],
-                     .exposed = numbers[2],
-                     .idle = numbers[3],
-                     .peak = static_cast<std::int64_t>(numbers[4]),
-                     .fits = numbers[5] != 0};
-  for (std::size_t i = 8; i + 4 <= numbers.size(); i += 4) {
-    step.of_process.push_back({numbers[i], numbers[i + 1], numbers[i + 2], numbers[i + 3]});
+                     .low = numbers[3],
+                     .high = numbers[4],
+                     .peak = static_cast<std::int64_t>(numbers[1]),
+                     .fits = numbers[2] != 0,
+                     .of_process = {}};
+  for (std::size_t i = 5; i + 5 <= numbers.size(); i += 5) {
+    step.of_process[static_cast<std::uint32_t>(numbers[i])] = {numbers[i + 1], numbers[i + 2],
+                                                               numbers[i + 3], numbers[i + 4]};
   }
   return step;
 }

@@ -14,15 +14,13 @@ namespace foretrace::sim {
 
 struct PredictedStep {
   double seconds = 0;
-  double low = 1, high = 1;                     ///< factors of it: the band
-  double computing = 0, exposed = 0, idle = 0;  ///< shares of it, of the slowest process
-  std::int64_t peak = 0;                        ///< bytes
+  double low = 1, high = 1;  ///< factors of it: the band
+  std::int64_t peak = 0;     ///< bytes
   bool fits = true;
-  std::vector<StepShares> of_process;  ///< of those that are simulated, in their order
+  ProcessShares of_process;  ///< of those that are simulated; where it does not fit, none
 
-  StepShares mean() const;
-  /// Of the process of this number; of one that is like it where it is not simulated.
-  StepShares of_rank(std::size_t rank) const;
+  /// Of the process of this number; of the first, which it is like, where it is not simulated.
+  StepShares of_rank(std::uint32_t rank) const;
 };
 
 /// What does not fit is not simulated. Of processes that are alike one is simulated, and of many

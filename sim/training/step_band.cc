@@ -26,8 +26,8 @@ StepBand step_band(const Machine& machine, const Timeline& timeline, const Regio
   const bool is_measured =
       machine.has(Param::EagerForward) && blind_spread(machine, Param::EagerForward);
   if (!is_measured || !is_of_one_node(timeline)) return {step.low_factor, step.high_factor};
-  const double host = kHost * std::min(1.0, 2 * usage.idle);
-  const double exposed = collectives.value_or(0) * usage.exposed;
+  const double host = kHost * std::min(1.0, 2 * usage.own().idle);
+  const double exposed = collectives.value_or(0) * usage.own().exposed();
   const double high = 1 + std::sqrt(kGpu * kGpu + host * host + exposed * exposed);
   return {1 / high, high};
 }

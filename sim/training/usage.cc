@@ -28,19 +28,11 @@ const RegionSamples* last_step(const Timeline& timeline, std::optional<std::uint
 
 namespace {
 
-/// `process` is one of those in `shares`.
-StepUsage usage_from(ProcessShares shares, std::uint32_t process, const TimeWindow& window) {
-  const StepShares& own = shares.at(process);
-  StepUsage usage;
-  usage.seconds =
-      static_cast<double>(std::max<std::int64_t>(1, window.to_ns - window.from_ns)) * 1e-9;
-  usage.computing = own.computing;
-  usage.exposed = own.communication + own.waiting;
-  usage.idle = own.idle;
-  usage.process = process;
-  usage.begin_ns = window.from_ns;
-  usage.of_process = std::move(shares);
-  return usage;
+StepUsage usage_in(const Timeline& timeline, const std::map<std::uint32_t, TimeWindow>& windows,
+                   std::uint32_t process) {
+  const TimeWindow& own = windows.at(process);
+  return {static_cast<double>(std::max<std::int64_t>(1, own.to_ns - own.from_ns)) * 1e-9, process,
+          own.from_ns, shares_in(timeline, windows)};
 }
 
 }  // namespace
@@ -59,7 +51,7 @@ std::optional<StepUsage> usage_of(const Timeline& timeline, std::optional<std::u
     const std::int64_t end = ends[region.process];
     windows[region.process] = {end - region.samples_ns.front(), end};
   }
-  return usage_from(shares_in(timeline, windows), step->process, windows.at(step->process));
+  return usage_in(timeline, windows, step->process);
 }
 
 StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::int64_t from,
@@ -68,13 +60,12 @@ StepUsage usage_between(const Timeline& timeline, std::uint32_t process, std::in
   for (const RegionSamples& region : timeline.regions) {
     if (region.name == "step") windows[region.process] = {from, to};
   }
-  return usage_from(shares_in(timeline, windows), process, {from, to});
+  return usage_in(timeline, windows, process);
 }
 
 std::string limit_of(const StepShares& shares) {
-  const double exposed = shares.communication + shares.waiting;
-  if (shares.idle > exposed && shares.idle > 0.25) return "the host thread";
-  if (exposed <= shares.computing / 2) return "computing";
+  if (shares.idle > shares.exposed() && shares.idle > 0.25) return "the host thread";
+  if (shares.exposed() <= shares.computing / 2) return "computing";
   return shares.communication > shares.waiting ? "communication" : "waiting for other ranks";
 }
 

@@ -15,12 +15,11 @@ namespace foretrace::sim {
 /// Of the slowest process's last step. Shares of the step.
 struct StepUsage {
   double seconds = 0;
-  double computing = 0;       ///< a kernel that is not NCCL's runs
-  double exposed = 0;         ///< only NCCL's kernels run, which communicate or wait
-  double idle = 0;            ///< nothing runs: the GPU waits for its host thread
   std::uint32_t process = 0;  ///< the slowest one
   std::int64_t begin_ns = 0;  ///< of its last step
   ProcessShares of_process;   ///< of all that are simulated, each in its last step
+
+  const StepShares& own() const { return of_process.at(process); }
 };
 
 /// The slowest process's last step, or that of `process`; null where no region `step` has ended.

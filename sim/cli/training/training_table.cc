@@ -68,12 +68,14 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
   if (!predicted) {
     row.insert(row.end(), {"-", "-", measured.refused});
   } else if (!measured.out_of_memory && measured.seconds == 0) {  // not measured yet
+    const sim::StepShares rank = predicted->of_rank(measured.traced_rank);
+    const sim::StepShares mean = sim::mean_of(predicted->of_process);
     row.insert(
         row.end(),
         {"-", predicted->fits ? fmt::format("{:.2f}", predicted->seconds * 1e3) : "does not fit",
-         "-", band_words(*predicted), "-", "-", percent_of(predicted->idle), "-",
-         percent_of(predicted->exposed), "-", percent_of(predicted->mean().communication), "-",
-         percent_of(stalled(predicted->mean())), "-",
+         "-", band_words(*predicted), "-", "-", percent_of(rank.idle), "-",
+         percent_of(rank.exposed()), "-", percent_of(mean.communication), "-",
+         percent_of(stalled(mean)), "-",
          fmt::format("{:.2f}", static_cast<double>(predicted->peak) * 1e-9), "-"});
   } else if (measured.out_of_memory || !predicted->fits) {
     const bool right = measured.out_of_memory == !predicted->fits;
@@ -90,10 +92,9 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
     errors.memory.push_back(memory);
     const bool has_trace = measured.traced_seconds > 0;
     const sim::StepShares rank = predicted->of_rank(measured.traced_rank);
-    const double exposed = rank.communication + rank.waiting;
-    const sim::StepShares mean = predicted->mean();
+    const sim::StepShares mean = sim::mean_of(predicted->of_process);
     if (has_trace && measured.traced_seconds < kSlowed * measured.seconds) {
-      errors.exposed.push_back(exposed - measured.exposed);
+      errors.exposed.push_back(rank.exposed() - measured.exposed);
       errors.idle.push_back(rank.idle - measured.idle);
       if (measured.shares) {
         errors.communication.push_back(mean.communication - measured.shares->communication);
@@ -112,7 +113,8 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
          fmt::format("{:.2f}", predicted->seconds * 1e3), fmt::format("{:+.1f} %", 100 * error),
          band_words(*predicted) + (inside ? "" : " *"),
          has_trace ? fmt::format("{:.2f}", measured.traced_seconds * 1e3) : "-",
-         share(measured.idle), percent_of(rank.idle), share(measured.exposed), percent_of(exposed),
+         share(measured.idle), percent_of(rank.idle), share(measured.exposed),
+         percent_of(rank.exposed()),
          joined([](const sim::StepShares& shares) { return shares.communication; }),
          percent_of(mean.communication), joined(stalled), percent_of(stalled(mean)),
          fmt::format("{:.2f}", static_cast<double>(measured.peak) * 1e-9),

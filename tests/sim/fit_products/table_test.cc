@@ -164,33 +164,27 @@ TEST(QuickProducts, AreRowsOfTheirTimeWithEveryTenthHeldOut) {
   EXPECT_EQ(std::ranges::count_if(rows, &Row::judges), 2);
 }
 
+/// One quick row with these cells behind what was launched.
+std::vector<Row> quick_row(const std::string& cells) {
+  return parse_table(
+      "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
+      "cluster_x,cluster_y,blocks_per_sm,operands,timed_by,us,sm_clock_mhz\n"
+      "8,8,8,bfloat16,bfloat16,T,N,1,0,1,x,2,64,1,384,2,1,1," +
+          cells + "\n",
+      "quick");
+}
+
 TEST(QuickProducts, SayWhetherTheCacheHadTheirOperands) {
-  const auto with = [](const std::string& operands) {
-    return parse_table(
-        "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
-        "cluster_x,cluster_y,blocks_per_sm,operands,timed_by,us,sm_clock_mhz\n"
-        "8,8,8,bfloat16,bfloat16,T,N,1,0,1,x,2,64,1,384,2,1,1," +
-            operands + ",graph,12.5,2071\n",
-        "quick");
-  };
-  EXPECT_EQ(with("same").front().shape.cached, 1);
-  EXPECT_EQ(with("rotated").front().shape.cached, 0);
-  EXPECT_THROW(with("some"), UsageError);
+  EXPECT_EQ(quick_row("same,graph,12.5,2071").front().shape.cached, 1);
+  EXPECT_EQ(quick_row("rotated,graph,12.5,2071").front().shape.cached, 0);
 }
 
 TEST(QuickProducts, WithImpossibleNumbersSayWhere) {
-  const auto with = [](const std::string& cells) {
-    return parse_table(
-        "m,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
-        "cluster_x,cluster_y,blocks_per_sm,timed_by,us,sm_clock_mhz\n"
-        "8,8,8,bfloat16,bfloat16,T,N,1,0,1,x,2,64,1,384,2,1,1," +
-            cells + "\n",
-        "quick");
-  };
-  EXPECT_EQ(with("graph,12.5,2071").size(), 1U);
-  for (const char* bad : {"graph,-5,2071", "graph,0,2071", "graph,9e14,2071", "graph,12.5,0",
-                          "graph,12.5,-2000", "foo,12.5,2071"}) {
-    EXPECT_THROW(with(bad), UsageError) << bad;
+  EXPECT_EQ(quick_row("same,graph,12.5,2071").size(), 1U);
+  for (const char* bad :
+       {"same,graph,-5,2071", "same,graph,0,2071", "same,graph,9e14,2071", "same,graph,12.5,0",
+        "same,graph,12.5,-2000", "same,foo,12.5,2071", "some,graph,12.5,2071"}) {
+    EXPECT_THROW(quick_row(bad), UsageError) << bad;
   }
 }
 

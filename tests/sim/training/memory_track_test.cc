@@ -84,8 +84,7 @@ TEST(StepBand, IsNarrowWhereTheGpuDecidesAndWideWhereTheHostDoes) {
   step.high_factor = 2;
   const auto high = [&](const Machine& on, double idle, double exposed) {
     sim::StepUsage usage;
-    usage.idle = idle;
-    usage.exposed = exposed;
+    usage.of_process[0] = {.communication = exposed, .idle = idle};
     const sim::StepBand band = sim::step_band(on, timeline, step, usage);
     EXPECT_DOUBLE_EQ(band.low, 1 / band.high);
     return band.high;

@@ -179,7 +179,8 @@ TEST(PredictStep, TakesPassesThatAreNotSimulatedFromThePeriod) {
   step.sharding = Sharding::Zero1;
   const auto seconds_of = [&](training::Schedule schedule) {
     step.schedule = schedule;
-    return sim::numbers_of(sim::predict_step(step, load_machine("h100-nvswitch-8"), "a"));
+    const auto predicted = sim::predict_step(step, load_machine("h100-nvswitch-8"), "a");
+    return std::vector{predicted.seconds, sim::mean_of(predicted.of_process).computing};
   };
   const auto fewer = sim::with_fewer_passes(step);
   ASSERT_LT(fewer.passes, step.passes);
@@ -189,7 +190,7 @@ TEST(PredictStep, TakesPassesThatAreNotSimulatedFromThePeriod) {
     const auto usage =
         sim::usage_of(simulate(read_expanded(text, "a"), load_machine("h100-nvswitch-8"),
                                Fidelity::Flow, Simulated::OneOfEach));
-    return std::vector{usage->seconds, usage->computing};
+    return std::vector{usage->seconds, sim::mean_of(usage->of_process).computing};
   };
   const auto both = run_in_children(
       {[&] { return seconds_of(training::Schedule::OneForwardOneBackward); }, whole});

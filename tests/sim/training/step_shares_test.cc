@@ -145,7 +145,7 @@ TEST(StepShares, OfAPipelinesFirstStageAreMostlyWaitingForTheLast) {
   EXPECT_GT(first.waiting, 0.2);
   EXPECT_LT(last.waiting, first.waiting / 2);
   EXPECT_LT(first.communication, 0.02) << "activations of 16 MB";
-  for (const StepShares& of : {first, last, predicted->mean()}) {
+  for (const StepShares& of : {first, last, sim::mean_of(predicted->of_process)}) {
     EXPECT_NEAR(of.computing + of.communication + of.waiting + of.idle, 1, 1e-9);
   }
   EXPECT_EQ(predicted->of_rank(5).waiting, first.waiting) << "not simulated: as the first one";
