@@ -45,9 +45,7 @@ class Checker {
     }
     pipeline();
     if (step_.is_megatron() && step_.sharding == Sharding::Fsdp) {
-      error(step_.is_deepspeed()
-                ? "'framework: megatron-deepspeed' is expanded for whole parameters only"
-                : "'framework: megatron' is expanded for whole parameters only",
+      error("'framework: megatron' and 'megatron-deepspeed' are expanded for whole parameters only",
             "'sharding: ddp', 'zero1' or 'zero2'");
     }
     if (step_.is_deepspeed()) deepspeed();

@@ -55,6 +55,14 @@ inline Program program_of(const TrainingStep& step) {
   return std::move(read->program);
 }
 
+/// How often the text of a step has a word, processes that are alike once.
+inline std::size_t times(const TrainingStep& step, std::string_view word) {
+  const std::string text = expand(step, Ranks::OneOfEach).text;
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
+  return found;
+}
+
 /// Operations of a kind in all threads, those in loops once.
 inline std::size_t count(const Program& program, std::string_view kind) {
   std::size_t found = 0;
