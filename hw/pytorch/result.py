@@ -37,11 +37,14 @@ def timeline(program, machine, versions, outcome=("completed", ()), rows=(), bui
 
 def write_whole(path, document):
     """The file appears whole or not at all."""
+    write_text_whole(path, json.dumps(document, separators=(",", ":")) + "\n")
+
+
+def write_text_whole(path, text):
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.name, delete=False, encoding="utf-8") as file:
-        json.dump(document, file, separators=(",", ":"))
-        file.write("\n")
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.chmod(file.name, 0o644)

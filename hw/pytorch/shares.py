@@ -25,11 +25,13 @@ import re
 import statistics
 import sys
 import tarfile
-import tempfile
 import zlib
 
 import kineto
+from result import write_text_whole
 from spans import nanoseconds
+
+BROKEN = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 def members(arguments, ranks):
@@ -112,10 +114,6 @@ def read_trace(packed, is_packed=True):
     return json.loads(text.decode("utf-8", errors="replace"), strict=False)
 
 
-def of_traces(traces):
-    return shares_of([work_of(trace, len(traces)) for trace in traces])
-
-
 def traces_in(archive):
     """By step the packed traces by rank."""
     found = collections.defaultdict(dict)
@@ -143,29 +141,21 @@ def with_shares(lines, archive):
         if len(traces) < 2 or set(traces) != set(line["ranks"]):
             yield text
             continue
-        add_shares(line, of_traces([read_trace(traces[rank]) for rank in sorted(traces, key=int)]))
+        add_shares(line, shares_of([work_of(read_trace(traces[rank]), len(traces)) for rank in sorted(traces, key=int)]))
         yield json.dumps(line) + "\n"
 
 
-def read(file):
-    """SystemExit with the file's name for what is no trace."""
-    try:
-        work = read_trace(pathlib.Path(file).read_bytes(), file.endswith(".gz"))
-        work_of(work, 2)
-        return work
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error) as problem:
-        print(f"error: {file}: {type(problem).__name__}: {problem}", file=sys.stderr)
-        raise SystemExit(2) from problem
-
-
 def add_to(results, archive):
-    """How many lines of results.jsonl the archive has all traces of. The file appears whole or not at all."""
-    lines = results.read_text(encoding="utf-8").splitlines(keepends=True)
-    new = list(with_shares(lines, archive))
-    with tempfile.NamedTemporaryFile("w", dir=results.parent, prefix=results.name, delete=False, encoding="utf-8") as file:
-        file.write("".join(new))
-    pathlib.Path(file.name).replace(results)
+    """How many lines of results.jsonl have shares now, and how many there are."""
+    new = list(with_shares(results.read_text(encoding="utf-8").splitlines(keepends=True), archive))
+    write_text_whole(results, "".join(new))
     return sum('"shares"' in line for line in new), len(new)
+
+
+def refuse(files, problem):
+    """Exits with 2."""
+    print(f"error: {files}: {type(problem).__name__}: {problem}", file=sys.stderr)
+    raise SystemExit(2) from problem
 
 
 def main():
@@ -178,15 +168,19 @@ def main():
             parser.error("--into takes one archive")
         try:
             have, lines = add_to(pathlib.Path(parsed.into), parsed.files[0])
-        except (OSError, tarfile.TarError, ValueError, KeyError, TypeError, AttributeError) as problem:
-            print(f"error: {parsed.into}, {parsed.files[0]}: {type(problem).__name__}: {problem}", file=sys.stderr)
-            return 2
+        except BROKEN as problem:
+            refuse(f"{parsed.into}, {parsed.files[0]}", problem)
         print(f"{have} of {lines} lines have shares")
         return 0
-    shares = of_traces([read(file) for file in parsed.files])
-    if not shares:
-        print("error: a trace without kernels, copies and sets says nothing of the others' waiting", file=sys.stderr)
-        return 2
+    works = []
+    for file in parsed.files:
+        try:
+            works.append(work_of(read_trace(pathlib.Path(file).read_bytes(), file.endswith(".gz")), len(parsed.files)))
+            if not works[-1]:
+                raise ValueError("no kernel, copy or set, so that nothing is known of the others' waiting")
+        except BROKEN as problem:
+            refuse(file, problem)
+    shares = shares_of(works)
     for rank, of_rank in enumerate(shares):
         print(json.dumps({"rank": rank} | of_rank))
     return 0

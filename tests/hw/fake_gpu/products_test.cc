@@ -71,7 +71,8 @@ TEST_F(FakeProducts, ListsTheKernelsOfProductsWithoutRunningThem) {
   EXPECT_EQ(products(list(kThree), "--seconds 3").exit_code, 2) << "needs --choices-only";
   EXPECT_EQ(products(list(kThree), "--choices-only --quick").exit_code, 2);
   EXPECT_EQ(products(list(kThree), "--quick --seconds 3").exit_code, 0);
-  EXPECT_THAT(read_text_file(table()), HasSubstr("\n24,8,8,float16,float16,N,N,1,0,1,tile,same,7\n"));
+  EXPECT_THAT(read_text_file(table()),
+              HasSubstr("\n24,8,8,float16,float16,N,N,1,0,1,tile,same,7\n"));
   EXPECT_EQ(products(list(kThree), "--quick --rotate").exit_code, 0);
   EXPECT_THAT(read_text_file(table()), HasSubstr(",tile,rotated,7\n"));
   EXPECT_EQ(products(list(kThree), "--choices-only --rotate").exit_code, 2);

@@ -26,7 +26,7 @@ def event(name, begin, end, category="kernel", ranks=(0, 1), **arguments):
 
 
 def of(*ranks):
-    return shares.of_traces([{"traceEvents": list(events)} for events in ranks])
+    return shares.shares_of([shares.work_of({"traceEvents": list(events)}, len(ranks)) for events in ranks])
 
 
 def values(found):
