@@ -54,10 +54,9 @@ def milliseconds(dtype, flop, elements):
     return 1e3 * max(flop / RATES[dtype], elements * BYTES[dtype] / 3e12)
 
 
-def shapes(count, most_ms):
+def shapes(most_ms):
     draw = random.Random(KEY if most_ms is None else f"how long products take, {most_ms} ms at most")
-    known = set()
-    while len(known) < count:
+    while True:
         batched = draw.random() < 0.1
         dtype, transposed = one_of(draw, TYPES), one_of(draw, TRANSPOSED)
         m, n, k = sides(draw, batched)
@@ -72,10 +71,19 @@ def shapes(count, most_ms):
             ms = milliseconds(dtype, flop, (m * n + m * k + n * k) * batch)
             if ms > most_ms or (ms < LEAST_MS and draw.random() < 0.75):  # mostly the start, all alike
                 continue
-        key = f"{m},{n},{k},{dtype},{result},{','.join(transposed)},{batch},{beta}"
+        yield f"{m},{n},{k},{dtype},{result},{','.join(transposed)},{batch},{beta}"
+
+
+def print_different(keys, count):
+    """The first so many, each once."""
+    print("m,n,k,type,c_type,transa,transb,batch,beta")
+    known = set()
+    for key in keys:
+        if len(known) == count:
+            return
         if key not in known:
             known.add(key)
-            yield key
+            print(key)
 
 
 def main():
@@ -83,9 +91,7 @@ def main():
     parser.add_argument("count", type=int)
     parser.add_argument("--most-ms", type=float)
     arguments = parser.parse_args()
-    print("m,n,k,type,c_type,transa,transb,batch,beta")
-    for key in shapes(arguments.count, arguments.most_ms):
-        print(key)
+    print_different(shapes(arguments.most_ms), arguments.count)
 
 
 if __name__ == "__main__":

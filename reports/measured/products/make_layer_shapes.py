@@ -10,29 +10,20 @@ list, and a shorter list is the beginning of a longer one.
 import argparse
 import random
 
+from make_choice_shapes import BYTES, one_of, print_different, side
+
 KEY = "layers with weights that no cache has"
 TYPES = {"bfloat16": 60, "float16": 25, "float32": 15}
-BYTES = {"bfloat16": 2, "float16": 2, "float32": 4}
 MULTIPLES = {1: 6, 2: 6, 8: 18, 64: 40, 128: 20, 256: 10}
 MOST_FLOP = 6e11
 
 
-def one_of(draw, weights):
-    return draw.choices(list(weights), list(weights.values()))[0]
-
-
-def side(draw, least, most):
-    multiple = one_of(draw, MULTIPLES)
-    value = least * (most / least) ** draw.random()
-    return max(1, round(value / multiple)) * multiple
-
-
-def shapes(count):
+def shapes():
     draw = random.Random(KEY)
-    known = set()
-    while len(known) < count:
+    while True:
         dtype = one_of(draw, TYPES)
-        outputs, inputs = side(draw, 256, 32768), side(draw, 256, 20000)
+        outputs = side(draw, 256, 32768, one_of(draw, MULTIPLES))
+        inputs = side(draw, 256, 20000, one_of(draw, MULTIPLES))
         tokens = round(2 ** (12.5 * draw.random()))
         weights = outputs * inputs * BYTES[dtype]
         if not 2e5 < weights < 4e8 or 2 * tokens * outputs * inputs > MOST_FLOP / (10 if dtype == "float32" else 1):
@@ -40,18 +31,13 @@ def shapes(count):
         m, n, k, order = draw.choice(((outputs, tokens, inputs, "T,N"), (inputs, tokens, outputs, "N,N"),
                                       (inputs, outputs, tokens, "N,T"), (tokens, outputs, inputs, "N,N"),
                                       (tokens, outputs, inputs, "N,N")))
-        key = f"{m},{n},{k},{dtype},{dtype},{order},1,0"
-        if key not in known:
-            known.add(key)
-            yield key
+        yield f"{m},{n},{k},{dtype},{dtype},{order},1,0"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int)
-    print("m,n,k,type,c_type,transa,transb,batch,beta")
-    for key in shapes(parser.parse_args().count):
-        print(key)
+    print_different(shapes(), parser.parse_args().count)
 
 
 if __name__ == "__main__":
