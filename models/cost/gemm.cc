@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "models/cost/kernel.h"
+#include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
 #include "models/cost/products/registers.h"
 
@@ -95,6 +96,14 @@ void set_blocks(KernelCost& cost, const products::Times& times, double seconds) 
   cost.blocks = static_cast<std::uint32_t>(times.blocks);
   const double in_waves = std::max(0.0, seconds - times.start - times.split);
   cost.block_time = seconds_to_duration(in_waves / static_cast<double>(times.waves));
+  if (times.last == 0) return;
+  const double last = in_waves * times.last;
+  if (times.waves > 1) {
+    cost.block_time = seconds_to_duration((in_waves - last) / static_cast<double>(times.waves - 1));
+  }
+  cost.last_time = seconds_to_duration(last);
+  cost.sooner = static_cast<std::uint32_t>(times.fewer);
+  cost.sooner_time = seconds_to_duration(last * times.fewer_last);
 }
 
 KernelCost by_choice(Reading& read, const Product& product) {
@@ -126,7 +135,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
   // (tests/hw/causes/urgent_products.yaml).
   cost.fills_an_sm = family != products::Family::Half;
   double in_parts = 0;
+  cost.call_share = 0;
   for (const products::Choice& choice : choices) {
+    cost.call_share += choice.chance * products::call_share(family, choice.plan);
     if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
   const auto registers =

@@ -31,6 +31,8 @@ Duration call_time(Reading& read, const Call& call) {
     time = capture_time(read, 1);
   } else {
     time = call.is_inner ? read.time(call.param) : read.call_time(call.param);
+    // From Python too it is CUDA's part that is longer or shorter.
+    if (call.share != 1) time += of(read.time(call.param), call.share - 1);
     if (call.kernels > 1) time += read.time(Param::HostLaunchKernel) * (call.kernels - 1);
     if (call.is_first) {
       const bool gemm = call.param == Param::HostLaunchGemm;

@@ -19,6 +19,7 @@ struct Call {
   std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
   std::uint32_t processes = 0;    ///< other processes of the program
   std::uint32_t kernels = 1;      ///< that it launches
+  double share = 1;               ///< of what such a call usually takes
   friend auto operator<=>(const Call&, const Call&) = default;
 };
 

@@ -21,8 +21,14 @@ struct KernelCost {
   std::uint32_t enough_sms = 0;
   std::uint32_t blocks = 0;
   std::uint32_t kernels = 1;        ///< that one call launches
+  double call_share = 1;            ///< what the call costs the host, beside the usual one
   double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
   Duration block_time{};
+  /// Where the last wave is unlike the others, or leaves other room: its time (else 0), on how many
+  /// of its SMs it ends sooner, and its time there.
+  Duration last_time{};
+  std::uint32_t sooner = 0;
+  Duration sooner_time{};
   Duration again{};      ///< what blocks take beyond it that begin after the kernel has begun
   double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
   /// Registers: of one of its blocks (0: they want all of an SM), what its blocks leave of an SM's,

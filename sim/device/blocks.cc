@@ -45,20 +45,35 @@ void Device::slow_down(Kernel& kernel) const {
   const double slower = 1 + cost.clock_share * std::max(0.0, clock_.lost(engine_.now()));
   cost.alone = stretched(cost.alone, slower);
   cost.block_time = stretched(cost.block_time, slower);
+  cost.last_time = stretched(cost.last_time, slower);
+  cost.sooner_time = stretched(cost.sooner_time, slower);
 }
 
 /// What a kernel takes beyond its waves it takes at its beginning.
-Device::Job& Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
-  const std::uint32_t all_waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
+Device::Job& Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves,
+                               Duration in_waves) {
+  const cost::KernelCost& cost = kernel.cost;
+  const std::uint32_t before_last = (cost.blocks - 1) / limits_.sms;
+  const Duration last = cost.last_time > Duration{0} ? cost.last_time : cost.block_time;
   const Duration start =
-      kernel.began ? kernel.cost.again : kernel.cost.alone - kernel.cost.block_time * all_waves;
+      kernel.began ? cost.again : cost.alone - cost.block_time * before_last - last;
   jobs_.push_back({.kernel = &kernel,
                    .sms = sms,
                    .waves = waves,
-                   .alone = start + kernel.cost.block_time * waves,
+                   .alone = start + in_waves,
                    .since = engine_.now()});
   ++kernel.running;
   return jobs_.back();
+}
+
+/// Blocks of the last wave, on `sms` SMs: those that end sooner come last.
+void Device::start_last(Kernel& kernel, std::uint32_t sms) {
+  const cost::KernelCost& cost = kernel.cost;
+  const std::uint32_t fuller = kernel.blocks_left - std::min(kernel.blocks_left, cost.sooner);
+  const std::uint32_t longer = std::min(sms, fuller);
+  if (longer > 0) start_job(kernel, longer, 1, cost.last_time);
+  if (sms > longer) start_job(kernel, sms - longer, 1, cost.sooner_time).sooner = true;
+  kernel.blocks_left -= sms;
 }
 
 /// Registers that the job leaves on each of its SMs for a block of this kernel. As long as blocks
@@ -67,7 +82,7 @@ std::uint32_t Device::room_beside(const Job& job, const Kernel& kernel) const {
   const Kernel& other = *job.kernel;
   if (&other == &kernel || job.beside) return 0;
   const bool all_given = other.blocks_left == 0 && job.waves == 1;
-  if (all_given) return other.cost.room_at_last;
+  if (all_given) return other.cost.room_at_last + (job.sooner ? other.cost.registers : 0);
   return other.priority > kernel.priority ? other.cost.room : 0;
 }
 
@@ -90,8 +105,10 @@ std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
   std::uint32_t given = std::min(free_sms, kernel.blocks_left);
   const std::uint32_t begun = blocks - kernel.blocks_left;
   const std::uint32_t longer = std::min(given, with_one_more - std::min(with_one_more, begun));
-  if (longer > 0) start_job(kernel, longer, kernel.cost.blocks / blocks + 1);
-  if (given > longer) start_job(kernel, given - longer, kernel.cost.blocks / blocks);
+  const std::uint32_t each = kernel.cost.blocks / blocks;
+  const Duration tile = kernel.cost.block_time;
+  if (longer > 0) start_job(kernel, longer, each + 1, tile * (each + 1));
+  if (given > longer) start_job(kernel, given - longer, each, tile * each);
   kernel.blocks_left -= given;
   return given;
 }
@@ -103,7 +120,9 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
     slow_down(kernel);
     const std::uint32_t waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
     kernel.cost.alone *= kBesideOthers;
-    start_job(kernel, std::min(kernel.cost.blocks, limits_.sms), waves).beside = true;
+    start_job(kernel, std::min(kernel.cost.blocks, limits_.sms), waves,
+              kernel.cost.block_time * waves)
+        .beside = true;
     kernel.blocks_left = 0;
     return 0;
   }
@@ -114,11 +133,16 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
     if (kernel.stays) kernel.blocks_left = std::min(limits_.sms, kernel.cost.blocks);
   }
   if (kernel.stays) return give_to_stay(kernel, sms);
-  std::uint32_t waves = sms == limits_.sms ? kernel.blocks_left / sms : 1;
-  // The last wave is apart where others find room beside it.
-  if (kernel.cost.room_at_last > 0 && waves > 1 && kernel.blocks_left == waves * sms) --waves;
-  start_job(kernel, sms, waves);
-  kernel.blocks_left -= sms * waves;
+  const bool last_is_apart = kernel.cost.last_time > Duration{0};
+  const std::uint32_t last = last_is_apart ? (kernel.cost.blocks - 1) % limits_.sms + 1 : 0;
+  std::uint32_t given = 0;
+  if (kernel.blocks_left > last) {
+    given = std::min(sms, kernel.blocks_left - last);
+    const std::uint32_t waves = given == limits_.sms ? (kernel.blocks_left - last) / given : 1;
+    start_job(kernel, given, waves, kernel.cost.block_time * waves);
+    kernel.blocks_left -= given * waves;
+  }
+  if (sms > given) start_last(kernel, sms - given);
   return sms;
 }
 

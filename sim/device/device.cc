@@ -14,6 +14,8 @@ void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priorit
   if (const double times = slowness(); times != 1) {
     kernel.cost.alone = stretched(cost.alone, times);
     kernel.cost.block_time = stretched(cost.block_time, times);
+    kernel.cost.last_time = stretched(cost.last_time, times);
+    kernel.cost.sooner_time = stretched(cost.sooner_time, times);
     kernel.cost.then = stretched(cost.then, times);
     kernel.cost.hbm_bytes_per_second /= times;
   }

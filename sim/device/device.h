@@ -96,6 +96,7 @@ class Device final : Handler {
     std::uint32_t sms;
     std::uint32_t waves;
     bool beside = false;   ///< other kernels' blocks: it takes no SM from anybody
+    bool sooner = false;   ///< a last wave's, on SMs with a block less than the others
     bool shares = false;   ///< SMs with others' blocks, as long as there are too few
     Duration alone;        ///< what it takes at speed 1
     double remaining = 1;  ///< part of the work still to do
@@ -131,7 +132,8 @@ class Device final : Handler {
   void share();
   std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t held_sms() const;
-  Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
+  Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves, Duration in_waves);
+  void start_last(Kernel& kernel, std::uint32_t sms);
   std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
   bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t give_to_stay(Kernel& kernel, std::uint32_t free_sms);

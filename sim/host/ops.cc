@@ -132,7 +132,9 @@ void HostThread::run(const Gemm& op) {
   product.cached_eighths = world_.costs().cached_eighths(operands);
   product.fresh = cost::any_fresh(operands);
   cost::Call call = begin_call(Param::HostLaunchGemm);
-  call.kernels = world_.costs().of(product).kernels;
+  const cost::KernelCost& costs = world_.costs().of(product);
+  call.kernels = costs.kernels;
+  call.share = costs.call_share;
   launch(op.stream, call, [&] { return kernel_work_of(product, cost::gemm_cost); });
 }
 

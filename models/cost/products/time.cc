@@ -76,6 +76,8 @@ double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, dou
 
 struct Waves {
   std::int64_t count = 0, blocks = 0;
+  double last = 0, fewer_last = 1;  ///< as in Times
+  std::int64_t fewer = 0;
   double tiles =
       0;  ///< that the fullest SM computes, at the rate of an SM that has all it can have
 };
@@ -88,15 +90,26 @@ Waves waves_of(std::int64_t tiles, std::int64_t rows, const Plan& plan, const Sp
   const std::int64_t full = tiles / (sms * resident);
   const std::int64_t left = tiles - full * sms * resident;
   const auto all = static_cast<double>(resident);
+  const auto tiles_at_once = [&](std::int64_t of_an_sm) {
+    const auto some = static_cast<double>(of_an_sm);
+    return some * std::pow(all / some, speeds.residents);
+  };
   Waves waves{.count = full, .blocks = full * sms, .tiles = static_cast<double>(full) * all};
+  double last = all;
   if (left > 0) {
     std::int64_t launched = left;
     if (plan.padded && full == 0) launched = tiles / rows * padded(rows);
-    const auto last = static_cast<double>(std::min(parts(launched, sms), resident));
-    waves.tiles += last * std::pow(all / last, speeds.residents);
+    const std::int64_t fullest = std::min(parts(launched, sms), resident);
+    last = tiles_at_once(fullest);
+    waves.tiles += last;
     waves.blocks += std::min(left, sms);
     ++waves.count;
+    if (fullest > 1 && launched == left && left % sms > 0) {
+      waves.fewer = sms - left % sms;
+      waves.fewer_last = tiles_at_once(fullest - 1) / last;
+    }
   }
+  if (resident > 1) waves.last = last / waves.tiles;
   return waves;
 }
 
@@ -113,6 +126,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   const Waves waves = waves_of(times.tiles, parts(shape.m, plan.tile_m), plan, speeds);
   times.waves = waves.count;
   times.blocks = waves.blocks;
+  times.last = waves.last;
+  times.fewer = waves.fewer;
+  times.fewer_last = waves.fewer_last;
   const std::int64_t part = parts(shape.k, plan.split);
   const auto depth =
       static_cast<double>(plan.resident > 0 ? part + kFill : parts(part, kDepth) * kDepth);

@@ -63,6 +63,12 @@ struct Times {
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
   std::int64_t blocks = 0;  ///< waves' SMs: what one of them has at once counts as one
+  /// Where SMs have several tiles at once, the last wave has fewer: its part of the waves' time
+  /// (0: all are alike), on how many SMs it has one tile less still, and the part of its time that
+  /// these take.
+  double last = 0;
+  std::int64_t fewer = 0;
+  double fewer_last = 1;
 };
 /// At `clock` times the rested clock.
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock = 1,

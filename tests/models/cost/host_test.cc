@@ -38,6 +38,12 @@ TEST(CallTime, OfAProductInPartsHasTheSumsLaunchToo) {
   EXPECT_EQ(answer(host_machine(), call_time, call), 12_us);
 }
 
+TEST(CallTime, OfAProductDependsOnItsKernel) {
+  EXPECT_EQ(answer(host_machine(), call_time, Call{.param = HostLaunchGemm, .share = 0.75}), 6_us);
+  const Call in_parts{.param = HostLaunchGemm, .kernels = 2, .share = 0.75};
+  EXPECT_EQ(answer(host_machine(), call_time, in_parts), 10_us) << "the second launch is a launch";
+}
+
 TEST(MemsetTime, OfLittleMemoryLaunchesNoKernel) {
   const Machine machine = machine_of({{HostMemset, 3e-6}});
   const Call call{.param = HostMemset};

@@ -153,8 +153,14 @@ TEST(ProductTime, OfSeveralTilesOnAnSmEndsWithTheFullestSm) {
   EXPECT_EQ(of_tiles(8).blocks, 4) << "an SM's two tiles count as one";
   EXPECT_NEAR(us(of_tiles(8).total), 2 * 20.97, 0.01);
   EXPECT_NEAR(us(of_tiles(9).total), 3 * 20.97, 0.01) << "one SM has a third tile";
+  EXPECT_NEAR(of_tiles(9).last, 1.0 / 3, 1e-9) << "of the waves' time";
+  EXPECT_EQ(of_tiles(9).fewer, 0) << "nobody has a tile less and yet one";
+  EXPECT_EQ(of_tiles(13).fewer, 3);
+  EXPECT_NEAR(of_tiles(13).last, 0.5, 1e-9);
+  EXPECT_NEAR(of_tiles(13).fewer_last, 0.5, 1e-9) << "one tile beside two";
   speeds.residents = 1;
   EXPECT_NEAR(us(of_tiles(9).total), 4 * 20.97, 0.02) << "alone, at half the rate";
+  EXPECT_NEAR(of_tiles(13).fewer_last, 1, 1e-9);
   Plan slow = plan;
   slow.slow = 1.5;
   EXPECT_NEAR(us(time_of({.m = 1024, .n = 128, .k = 608}, slow, speeds).total), 3 * 20.97, 0.01);

@@ -55,6 +55,36 @@ struct BlocksOfKernels : testing::Test {
   Owner large{engine}, small{engine}, next{engine};
 };
 
+/// 23 of 10 us and a last wave of 8 us, on seven SMs of 5 us.
+cost::KernelCost product_with_a_short_last_wave() {
+  cost::KernelCost cost = product(30, false);
+  cost.last_time = 8_us;
+  cost.sooner = 7;
+  cost.sooner_time = 5_us;
+  cost.alone = 28_us;
+  return cost;
+}
+
+TEST_F(BlocksOfKernels, OfALastWaveLeaveSomeSmsSooner) {
+  starts.at(0_us, large, product_with_a_short_last_wave());
+  starts.at(1_us, small, product(7, false));
+  starts.at(2_us, next, product(8, false));
+  engine.run();
+  EXPECT_NEAR(large.ended, 28, 0.01) << "the others do not make it longer";
+  EXPECT_NEAR(small.began, 25, 0.01);
+  EXPECT_NEAR(next.began, 28, 0.01) << "of the eight, all that the seven leave free";
+}
+
+TEST_F(BlocksOfKernels, OfALastWaveAreTheLastThatFindAnSm) {
+  starts.at(0_us, large, product_with_a_short_last_wave());
+  starts.at(1_us, small, product(5, false), -5);  // from 10 to 20 us on five SMs
+  engine.run();
+  EXPECT_NEAR(small.began, 10, 0.01);
+  // Five blocks of the second wave run until 20 us. Then five more of it (to 30 us), the three long
+  // ones of the last (to 28) and two of the short ones (to 25), and two and three more of these.
+  EXPECT_NEAR(large.ended, 33, 0.01);
+}
+
 TEST_F(BlocksOfKernels, ThatStayLeaveTheSmsOfAShorterShare) {
   starts.at(0_us, large, product(27, true));  // seven SMs take three tiles, three take two
   starts.at(1_us, small, product(3, true), -5);
@@ -161,6 +191,7 @@ TEST_F(BlocksOfKernels, LeaveRoomForKernelsOfTheDriver) {
 TEST_F(BlocksOfKernels, LeaveRegistersForAnUrgentKernelUntilTheLastHaveBegun) {
   cost::KernelCost with_registers_left = product(20, false);
   with_registers_left.room = with_registers_left.room_at_last = 8192;
+  with_registers_left.last_time = 10_us;
   cost::KernelCost few = memory_bound();
   few.registers = 6144;
   Owner again{engine};
@@ -197,6 +228,7 @@ TEST_F(BlocksOfKernels, LetOneKernelInAtATime) {
 TEST_F(BlocksOfKernels, OfALastWaveThatIsNotFullLetASmallProductIn) {
   cost::KernelCost busy = product(20, false);
   busy.room_at_last = 16'384;
+  busy.last_time = 10_us;
   starts.at(0_us, large, busy);
   starts.at(1_us, small, small_blocks(30));  // three on each SM
   starts.at(1_us, next, small_blocks(31));
