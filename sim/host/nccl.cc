@@ -32,7 +32,19 @@ void HostThread::run(const NcclCommDestroy& op) {
   block({}, cost::Wait::Device, fmt::format("device {} to end its work", handle.device));
 }
 
-void HostThread::run(const NcclCollective&) { nccl_call(); }
+/// A communicator of one rank has nobody to talk to: NCCL copies what is not in place, and launches
+/// no kernel of its own (ncclLaunchOneRank).
+void HostThread::run(const NcclCollective& op) {
+  const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
+  if (world_.communicator(handle.communicator).ranks() > 1) {
+    nccl_call();
+  } else if (op.send.resolve(variables_) == op.recv.resolve(variables_)) {
+    const bool known = machine_.has(Param::NcclHostGrouped);
+    take(price(begin_call(known ? Param::NcclHostGrouped : Param::NcclHostPerOp, handle.device)));
+  } else {
+    copy(stream(op.stream), op.send, op.recv, op.size.eval(variables_), false);
+  }
+}
 void HostThread::run(const NcclSend&) { nccl_call(); }
 void HostThread::run(const NcclRecv&) { nccl_call(); }
 
