@@ -1,6 +1,7 @@
 #include "models/cost/host_work.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace foretrace::cost {
 
@@ -18,13 +19,21 @@ double parallel_bandwidth(Reading& read, std::uint32_t threads) {
                   read.rate(Param::HostMemoryBandwidth));
 }
 
+Duration until_all_begin(Reading& read, std::uint32_t threads) {
+  constexpr double kPower = 1.5;
+  const double all = std::max(1U, read.count(Param::HostCores));
+  const double others = threads_at_work(read, threads) - 1;
+  const double share = all > 1 ? std::pow(others / (all - 1), kPower) : 1;
+  return seconds_to_duration(to_seconds(read.time(Param::HostParallelCall)) * share);
+}
+
 Duration parallel_time(Reading& read, const ParallelWork& work) {
   Duration busy{};
   if (work.flops > 0) busy = seconds_to_duration(work.flops / parallel_flops(read, work.threads));
   if (work.bytes.count > 0) {
     busy = std::max(busy, at_rate(work.bytes, parallel_bandwidth(read, work.threads)));
   }
-  return read.time(Param::HostParallelCall) + busy;
+  return until_all_begin(read, work.threads) + busy;
 }
 
 Duration read_file_time(Reading& read, Bytes size) {

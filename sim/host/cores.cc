@@ -12,14 +12,13 @@ void HostThread::flow(PathId path, double amount) {
   engine_.start_flow(path, {static_cast<std::uint64_t>(std::llround(amount))}, *this, kWake);
 }
 
-void HostThread::use_node(Priced alone, Param fixed, const char* what) {
+void HostThread::use_node(Priced alone, Duration fixed, const char* what) {
   if (pending_wakes_ == 0) {  // nothing to do
     take(alone);
     return;
   }
   waiting_detail_ = alone.detail;
-  Reading read{machine_};
-  block({}, read.time(fixed), what);
+  block({}, fixed, what);
 }
 
 void HostThread::run(const HostParallel& op) {
@@ -30,16 +29,18 @@ void HostThread::run(const HostParallel& op) {
   if (work.bytes.count > 0) {
     flow(world_.host_memory(process_, op.threads), static_cast<double>(work.bytes.count));
   }
-  use_node(price([&](Reading& read) { return cost::parallel_time(read, work); }),
-           Param::HostParallelCall, "the host's cores");
+  Reading read{machine_};
+  use_node(price([&](Reading& all) { return cost::parallel_time(all, work); }),
+           cost::until_all_begin(read, op.threads), "the host's cores");
 }
 
 void HostThread::run(const ReadFile& op) {
   const Bytes size = op.size.eval(variables_);
   touched(op.dst.resolve(variables_), size, false);
   if (size.count > 0) flow(world_.storage(process_), static_cast<double>(size.count));
-  use_node(price([&](Reading& read) { return cost::read_file_time(read, size); }),
-           Param::StorageLatency, "the storage");
+  Reading read{machine_};
+  use_node(price([&](Reading& all) { return cost::read_file_time(all, size); }),
+           read.time(Param::StorageLatency), "the storage");
 }
 
 }  // namespace foretrace::sim

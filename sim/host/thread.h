@@ -142,6 +142,7 @@ class HostThread final : Handler, Waiter, ContextUser {
     const auto time_of = [&](Reading& again) { return cost_of(again).alone; };
     return {cost, recorder_.banded(*current_.op, SpanOf::Device, {}, time_of)};
   }
+  double bytes_elsewhere(std::uint32_t device, std::span<const UsedMemory> memory) const;
   /// The same, where `by` decides the time: a cost::Product or a cost::LibraryWork.
   template <class By>
   KernelWork kernel_work_of(const By& by, cost::KernelCost (*cost_of)(Reading&, const By&)) {
@@ -161,7 +162,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   /// Moves `amount` over `path`; the call under way returns after that and whatever else it began.
   void flow(PathId path, double amount);
   /// Returns `fixed` after what it began; `alone`: what it takes when nobody shares.
-  void use_node(Priced alone, Param fixed, const char* what);
+  void use_node(Priced alone, Duration fixed, const char* what);
   void wait_for_event(Ticket* ticket, const std::string& name);
   /// Asks whether `ticket` is done; null: the event was never recorded.
   cost::Call query(const TicketRef& ticket);

@@ -54,8 +54,8 @@ TEST(HostParallel, OfTwoThreadsSharesTheCores) {
 TEST(HostParallel, OfFewThreadsLeavesCoresToOthers) {
   const Timeline both = at_once("host_parallel: {id: a, flops: 20000, threads: 2}",
                                 "host_parallel: {id: b, flops: 20000, threads: 2}");
-  EXPECT_EQ(lasts(both, "a"), 11);
-  EXPECT_EQ(lasts(both, "b"), 11);
+  EXPECT_NEAR(lasts(both, "a"), 10.192, 0.001) << "the second of four begins 0.192 us late";
+  EXPECT_NEAR(lasts(both, "b"), 10.192, 0.001);
 }
 
 TEST(HostParallel, TakesAsLongAsItsMemoryWhereThatIsSlower) {
