@@ -61,6 +61,19 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
 
 }  // namespace
 
+KernelCost over_nvlink(Reading& read, KernelCost cost, double bytes) {
+  // Two GPUs that each read 160 MiB of the other's got 330 of 450 GB/s (kernels_read_the_peer of
+  // blind round written-1, two H100s).
+  constexpr double kShare = 0.74;
+  if (bytes <= 0 || !read.has(Param::NvlinkBandwidth)) return cost;
+  const Duration on_the_way =
+      seconds_to_duration(bytes / (kShare * read.rate(Param::NvlinkBandwidth)));
+  if (on_the_way <= cost.alone) return cost;
+  cost.hbm_bytes_per_second *= to_seconds(cost.alone) / to_seconds(on_the_way);
+  cost.alone = on_the_way;
+  return cost;
+}
+
 KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks) {
   const std::uint32_t sms = read.count(Param::SmCount);
   const std::int64_t waves = (std::int64_t{blocks} + sms - 1) / sms;

@@ -113,6 +113,10 @@ KernelCost host_memset_cost(Reading& read, Bytes size);
 /// whole pages of 4 KiB. Below 1 MiB that was not looked for (tests/hw/causes/copies_within.yaml).
 std::uint32_t device_copy_kernels(Bytes size);
 
+/// The same kernel where so many of its bytes lie on another GPU, at least: it takes as long as
+/// NVLink needs for them, and moves the less of its own memory.
+KernelCost over_nvlink(Reading& read, KernelCost cost, double bytes);
+
 /// A copy inside one device: a kernel that reads the one and writes the other.
 KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to);
 

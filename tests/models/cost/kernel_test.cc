@@ -13,6 +13,19 @@ namespace {
 
 using namespace literals;
 
+TEST(OverNvlink, TheSlowerOneOfBothPathsDecides) {
+  const Machine machine = machine_of({{Param::NvlinkBandwidth, 100e9}});
+  KernelCost cost;
+  cost.alone = Duration{std::chrono::microseconds{100}};
+  cost.hbm_bytes_per_second = 1e12;
+  Reading read{machine};
+  EXPECT_EQ(over_nvlink(read, cost, 0).alone, cost.alone);
+  EXPECT_EQ(over_nvlink(read, cost, 7.4e6).alone, cost.alone) << "74 GB/s need just as long";
+  const KernelCost longer = over_nvlink(read, cost, 14.8e6);
+  EXPECT_NEAR(to_us(longer.alone), 200, 0.01);
+  EXPECT_NEAR(longer.hbm_bytes_per_second, 0.5e12, 1e8) << "the same bytes in twice the time";
+}
+
 TEST(SpinCost, RunsInWavesOfAllSms) {
   const Machine machine = machine_of({{Param::SmCount, 10}, {Param::SpinOverhead, 1e-6}});
   EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).alone, 6_us);

@@ -1,0 +1,135 @@
+// Kernels that a host thread launches, and the memory that they go through.
+#include <algorithm>
+
+#include "models/cost/library.h"
+#include "sim/host/thread.h"
+
+namespace foretrace::sim {
+
+HostThread::Passes HostThread::go_through(std::uint32_t device,
+                                          std::span<const UsedMemory> memory) {
+  Level2 alone{0};
+  Level2* level2 = &process_.level2[device];
+  if (capture_ != nullptr) {  // it runs later, and again and again
+    level2 = &alone;
+    alone.use(memory);
+  }
+  const LastUses last = level2->use(memory);
+  Passes passes;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read, last[i].wrote});
+  }
+  return passes;
+}
+
+/// Of a kernel's arrays, what lies on other GPUs: reads and writes pass each other.
+double HostThread::bytes_elsewhere(std::uint32_t device, std::span<const UsedMemory> memory) const {
+  double read = 0, written = 0;
+  for (const UsedMemory& one : memory) {
+    const Buffer& buffer = program_.buffers[one.buffer];
+    if (buffer.memory != MemoryKind::Device || buffer.device == device) continue;
+    (one.written ? written : read) += one.bytes;
+  }
+  return std::max(read, written);
+}
+
+template <class CostOf>
+void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
+  launch(ref, call, [&] { return kernel_work(cost_of); });
+}
+
+template <class Work>
+void HostThread::launch(const StreamRef& ref, cost::Call call, const Work& work) {
+  StreamQueue& queue = stream(ref);
+  if (queue_full(queue)) return;
+  call.switches_device = switches_to(queue.declared().device);
+  const Priced priced = price(call);
+  push(queue, priced.time, cost::Entry::Kernel, work());
+  if (!launches_block_) {
+    take(priced);
+    return;
+  }
+  wait_for_stream(queue);
+  block(priced, cost::Wait::Device, "the kernel (CUDA_LAUNCH_BLOCKING)");
+}
+
+void HostThread::run(const Spin& op) {
+  const Duration duration = op.duration.eval(variables_);
+  kernel(op.stream, begin_call(Param::HostLaunchKernel),
+         [&](Reading& read) { return cost::spin_cost(read, duration, op.blocks); });
+}
+
+void HostThread::run(const Gemm& op) {
+  const auto both = [&](Contents contents) {
+    return buffer(op.a).contents == contents && buffer(op.b).contents == contents;
+  };
+  cost::Product product{.type = op.type,
+                        .m = op.m.eval(variables_),
+                        .n = op.n.eval(variables_),
+                        .k = op.k.eval(variables_),
+                        .transposes_a = op.transpose_a,
+                        .transposes_b = op.transpose_b,
+                        .batch = op.batch.eval(variables_),
+                        .accumulates = op.adds_to_c,
+                        .contents = both(Contents::Zeros)    ? products::Contents::Zeros
+                                    : both(Contents::Normal) ? products::Contents::Normal
+                                                             : products::Contents::Random};
+  const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
+    return used(
+        ref, {static_cast<std::uint64_t>(rows * columns * product.batch) * size_of(op.type).count});
+  };
+  const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
+                               matrix(op.b, product.k, product.n),
+                               matrix(op.c, product.m, product.n).write()};
+  const std::uint32_t device = stream(op.stream).declared().device;
+  const auto passes = go_through(device, memory);
+  const std::span<const cost::Pass> operands{passes.data(), 2};
+  product.cached_eighths = world_.costs().cached_eighths(operands);
+  product.fresh = cost::any_fresh(operands);
+  cost::Call call = begin_call(Param::HostLaunchGemm);
+  const cost::KernelCost& costs = world_.costs().of(product);
+  call.kernels = costs.kernels;
+  call.share = costs.call_share;
+  const double elsewhere = bytes_elsewhere(device, memory);
+  launch(op.stream, call, [&] {
+    KernelWork work = kernel_work_of(product, cost::gemm_cost);
+    Reading read{machine_};
+    work.cost = cost::over_nvlink(read, work.cost, elsewhere);
+    return work;
+  });
+}
+
+void HostThread::run(const Elementwise& op) {
+  const Bytes size = op.size.eval(variables_);
+  std::vector<UsedMemory> memory;
+  for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
+  memory.push_back(used(op.dst, size).write());
+  const std::uint32_t device = stream(op.stream).declared().device;
+  const Passes passes = go_through(device, memory);
+  const std::span<const cost::Pass> all{passes.data(), passes.size()};
+  const double elsewhere = bytes_elsewhere(device, memory);
+  kernel(op.stream, begin_call(Param::HostLaunchKernel), [&](Reading& read) {
+    return cost::over_nvlink(read, cost::elementwise_cost(read, all), elsewhere);
+  });
+}
+
+void HostThread::run(const Reduction& op) {
+  const UsedMemory memory = used(op.src, op.size.eval(variables_));
+  const std::uint32_t device = stream(op.stream).declared().device;
+  const cost::Pass pass = go_through(device, {&memory, 1}).front();
+  const double elsewhere = bytes_elsewhere(device, {&memory, 1});
+  kernel(op.stream, begin_call(Param::HostLaunchKernel), [&](Reading& read) {
+    return cost::over_nvlink(read, cost::reduction_cost(read, pass), elsewhere);
+  });
+}
+
+void HostThread::run(const LibraryKernel& op) {
+  const cost::LibraryWork work{.kernel = op.kernel,
+                               .flops = static_cast<double>(op.flops.eval(variables_)),
+                               .bytes = static_cast<double>(op.bytes.eval(variables_).count),
+                               .width = static_cast<double>(op.width.eval(variables_))};
+  launch(op.stream, begin_call(Param::HostLaunchKernel),
+         [&] { return kernel_work_of(work, cost::library_cost); });
+}
+
+}  // namespace foretrace::sim
