@@ -70,6 +70,7 @@ struct Product {
   /// it since: in eighths.
   int cached_eighths = 8;
   bool fresh = false;  ///< an operand was written since it was last read
+  bool in_graph = false;  ///< a node of a graph
   friend auto operator<=>(const Product&, const Product&) = default;
 };
 

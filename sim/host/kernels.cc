@@ -86,6 +86,7 @@ void HostThread::run(const Gemm& op) {
   const std::span<const cost::Pass> operands{passes.data(), 2};
   product.cached_eighths = world_.costs().cached_eighths(operands);
   product.fresh = cost::any_fresh(operands);
+  product.in_graph = capture_ != nullptr;
   cost::Call call = begin_call(Param::HostLaunchGemm);
   const cost::KernelCost& costs = world_.costs().of(product);
   call.kernels = costs.kernels;

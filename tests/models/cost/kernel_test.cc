@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "models/machine/machine.h"
 #include "tests/models/cost/costed_machine.h"
 
 namespace foretrace::cost {
@@ -24,6 +25,19 @@ TEST(OverNvlink, TheSlowerOneOfBothPathsDecides) {
   const KernelCost longer = over_nvlink(read, cost, 14.8e6);
   EXPECT_NEAR(to_us(longer.alone), 200, 0.01);
   EXPECT_NEAR(longer.hbm_bytes_per_second, 0.5e12, 1e8) << "the same bytes in twice the time";
+}
+
+TEST(GemmCost, OfANodeOfAGraphHasAGraphsStart) {
+  const Machine machine = load_machine("h100-nvswitch-8");
+  Product product{.type = DataType::Float16, .m = 512, .n = 256, .k = 256};
+  const double on_a_stream = to_us(answer(machine, gemm_cost, product).alone);
+  product.in_graph = true;
+  const double in_a_graph = to_us(answer(machine, gemm_cost, product).alone);
+  const double start = 1e6 * (machine.get(Param::ProductsStart).value -
+                              machine.get(Param::ProductsGraphStart).value);
+  const double gap = 1e6 * machine.get(Param::KernelGap).value;
+  // Within a seventh, since what was learned of the kernel stretches its start too.
+  EXPECT_NEAR(on_a_stream + gap - in_a_graph + 0.5, start, start / 7);
 }
 
 TEST(SpinCost, RunsInWavesOfAllSms) {
