@@ -166,6 +166,14 @@ class Measurement(unittest.TestCase):
                 [("2", ""), ("1", ""), ("1", "A=1"), ("1", "")]]
         self.assertEqual([len(group) for group in measure.groups_of(rows)], [2, 1, 1])
 
+    @in_folder
+    def test_a_cold_program_has_a_start_of_its_own(self, folder):
+        for name, text in (("a", "name: a\n"), ("b", "name: b\nwarmup: 0\n"), ("c", "name: c\n")):
+            (folder / name).write_text(text)
+        rows = [{"processes": "1", "environment": "", "file": name} for name in "abc"]
+        groups = measure.groups_of(rows, folder)
+        self.assertEqual([[row["file"] for row in group] for group in groups], [["a", "c"], ["b"]])
+
 
 class Evaluation(unittest.TestCase):
     def rows(self):

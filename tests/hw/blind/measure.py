@@ -19,12 +19,20 @@ FAILED = ["program", "start", "exit_code", "reason"]
 MEASURING = re.compile(r"^\[\d+/\d+\] (\S+): measuring", re.MULTILINE)
 
 
-def groups_of(programs):
-    """Lists of programs that one process start can measure together."""
+def groups_of(programs, directory=None):
+    """Lists of programs that one process start can measure together; a cold one stands alone."""
     groups = collections.defaultdict(list)
     for row in programs:
-        groups[int(row["processes"]), row["environment"], needs_peers_apart(row)].append(row)
+        alone = row["file"] if directory and is_cold(directory / row["file"]) else ""
+        groups[int(row["processes"]), row["environment"], needs_peers_apart(row), alone].append(row)
     return [group for _, group in sorted(groups.items())]
+
+
+def is_cold(file):
+    """Whether its first pass is the one that is timed: it wants a start of its own."""
+    if not file.exists():
+        return False  # the harness says so
+    return re.search(r"^warmup: *0\b", file.read_text(), re.MULTILINE) is not None
 
 
 def needs_peers_apart(row):
@@ -50,7 +58,7 @@ class Round:
         for start in range(1, starts + 1):
             at = time.monotonic()
             with tempfile.TemporaryDirectory() as runs:
-                for group in groups_of(programs):
+                for group in groups_of(programs, self.directory):
                     self.measure_group(group, start, pathlib.Path(runs))
                 self.collect(programs, start, pathlib.Path(runs))
             self.write()
