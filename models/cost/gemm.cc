@@ -95,15 +95,24 @@ void set_blocks(KernelCost& cost, const products::Times& times, double seconds) 
   if (times.blocks > kMostBlocks) return;
   cost.blocks = static_cast<std::uint32_t>(times.blocks);
   const double in_waves = std::max(0.0, seconds - times.start - times.split);
-  cost.block_time = seconds_to_duration(in_waves / static_cast<double>(times.waves));
-  if (times.last == 0) return;
-  const double last = in_waves * times.last;
-  if (times.waves > 1) {
-    cost.block_time = seconds_to_duration((in_waves - last) / static_cast<double>(times.waves - 1));
-  }
+  const auto waves = static_cast<double>(times.waves);
+  const double last = times.last.share > 0 ? in_waves * times.last.share : in_waves / waves;
+  cost.block_time = seconds_to_duration(waves > 1 ? (in_waves - last) / (waves - 1) : last);
+  if (times.last.share == 0) return;
   cost.last_time = seconds_to_duration(last);
-  cost.sooner = static_cast<std::uint32_t>(times.fewer);
-  cost.sooner_time = seconds_to_duration(last * times.fewer_last);
+  cost.sooner = static_cast<std::uint32_t>(times.last.fewer);
+  cost.sooner_time = seconds_to_duration(last * times.last.fewer_share);
+}
+
+/// Of a product that takes `rested` seconds in a row of such. On a stream what passes between two
+/// kernels is in that. Nodes of a graph are without it, but were timed behind themselves: behind
+/// other kernels they take half a microsecond more (graphs of blind rounds 17 to 25 on H100s).
+Duration own_time(Reading& read, const Product& product, double rested) {
+  constexpr Duration kBehindOthers = std::chrono::nanoseconds{500};
+  const Duration time = seconds_to_duration(rested);
+  if (product.in_graph) return time + kBehindOthers;
+  const Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
+  return std::max(Duration{0}, time - between);
 }
 
 KernelCost by_choice(Reading& read, const Product& product) {
@@ -119,15 +128,8 @@ KernelCost by_choice(Reading& read, const Product& product) {
   };
   const double rested = at(1);
   const products::Times times = time_of(shape, choices.front().plan, speeds, 1, product.in_graph);
-  // products.* are times of products in a row: what passes between two kernels is in them.
-  // Those of nodes of a graph are without it (graph_start), but were timed behind themselves:
-  // behind other kernels they take half a microsecond more (graphs of blind rounds 17 to 25 on
-  // H100s).
-  constexpr Duration kBehindOthers = std::chrono::nanoseconds{500};
-  Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
-  if (product.in_graph) between = -kBehindOthers;
   KernelCost cost;
-  cost.alone = std::max(Duration{0}, seconds_to_duration(rested) - between);
+  cost.alone = own_time(read, product, rested);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.blocks)));
   set_blocks(cost, times, rested);
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;

@@ -25,8 +25,8 @@ double parallel_bandwidth(Reading& read, std::uint32_t threads);
 
 /// Until the last of the threads begins, which were at rest: host.parallel where there is one for
 /// each core, nothing for one. Of all 24 cores of a machine the last begins 2.5 ms late, of four
-/// threads about 0.1 ms (cpu_operators; cpu_filter_instead of written-1): the share of the others to
-/// the power of 1.5.
+/// threads about 0.1 ms (cpu_operators; cpu_filter_instead of written-1): the share of the others
+/// to the power of 1.5.
 Duration until_all_begin(Reading& read, std::uint32_t threads);
 
 /// From the call to its return when nobody else uses the cores or the memory: the threads are

@@ -69,7 +69,7 @@ struct Product {
   /// How much of the operands the level-2 cache still has, at most, by the memory that went through
   /// it since: in eighths.
   int cached_eighths = 8;
-  bool fresh = false;  ///< an operand was written since it was last read
+  bool fresh = false;     ///< an operand was written since it was last read
   bool in_graph = false;  ///< a node of a graph
   friend auto operator<=>(const Product&, const Product&) = default;
 };

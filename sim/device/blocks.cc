@@ -50,8 +50,7 @@ void Device::slow_down(Kernel& kernel) const {
 }
 
 /// What a kernel takes beyond its waves it takes at its beginning.
-Device::Job& Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves,
-                               Duration in_waves) {
+Device::Job& Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves) {
   const cost::KernelCost& cost = kernel.cost;
   const std::uint32_t before_last = (cost.blocks - 1) / limits_.sms;
   const Duration last = cost.last_time > Duration{0} ? cost.last_time : cost.block_time;
@@ -60,7 +59,7 @@ Device::Job& Device::start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t 
   jobs_.push_back({.kernel = &kernel,
                    .sms = sms,
                    .waves = waves,
-                   .alone = start + in_waves,
+                   .alone = start + cost.block_time * waves,
                    .since = engine_.now()});
   ++kernel.running;
   return jobs_.back();
@@ -71,8 +70,12 @@ void Device::start_last(Kernel& kernel, std::uint32_t sms) {
   const cost::KernelCost& cost = kernel.cost;
   const std::uint32_t fuller = kernel.blocks_left - std::min(kernel.blocks_left, cost.sooner);
   const std::uint32_t longer = std::min(sms, fuller);
-  if (longer > 0) start_job(kernel, longer, 1, cost.last_time);
-  if (sms > longer) start_job(kernel, sms - longer, 1, cost.sooner_time).sooner = true;
+  if (longer > 0) start_job(kernel, longer, 1).alone += cost.last_time - cost.block_time;
+  if (sms > longer) {
+    Job& job = start_job(kernel, sms - longer, 1);
+    job.alone += cost.sooner_time - cost.block_time;
+    job.sooner = true;
+  }
   kernel.blocks_left -= sms;
 }
 
@@ -105,10 +108,8 @@ std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
   std::uint32_t given = std::min(free_sms, kernel.blocks_left);
   const std::uint32_t begun = blocks - kernel.blocks_left;
   const std::uint32_t longer = std::min(given, with_one_more - std::min(with_one_more, begun));
-  const std::uint32_t each = kernel.cost.blocks / blocks;
-  const Duration tile = kernel.cost.block_time;
-  if (longer > 0) start_job(kernel, longer, each + 1, tile * (each + 1));
-  if (given > longer) start_job(kernel, given - longer, each, tile * each);
+  if (longer > 0) start_job(kernel, longer, kernel.cost.blocks / blocks + 1);
+  if (given > longer) start_job(kernel, given - longer, kernel.cost.blocks / blocks);
   kernel.blocks_left -= given;
   return given;
 }
@@ -120,9 +121,7 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
     slow_down(kernel);
     const std::uint32_t waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
     kernel.cost.alone *= kBesideOthers;
-    start_job(kernel, std::min(kernel.cost.blocks, limits_.sms), waves,
-              kernel.cost.block_time * waves)
-        .beside = true;
+    start_job(kernel, std::min(kernel.cost.blocks, limits_.sms), waves).beside = true;
     kernel.blocks_left = 0;
     return 0;
   }
@@ -139,7 +138,7 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
   if (kernel.blocks_left > last) {
     given = std::min(sms, kernel.blocks_left - last);
     const std::uint32_t waves = given == limits_.sms ? (kernel.blocks_left - last) / given : 1;
-    start_job(kernel, given, waves, kernel.cost.block_time * waves);
+    start_job(kernel, given, waves);
     kernel.blocks_left -= given * waves;
   }
   if (sms > given) start_last(kernel, sms - given);

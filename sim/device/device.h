@@ -132,7 +132,7 @@ class Device final : Handler {
   void share();
   std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t held_sms() const;
-  Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves, Duration in_waves);
+  Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
   void start_last(Kernel& kernel, std::uint32_t sms);
   std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
   bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;

@@ -1,5 +1,5 @@
-// What each operation of the host, of kernels, of order and of memory does. Copies and NCCL have
-// files of their own. The meaning of every operation stands at its struct in
+// What each operation of the host, of order and of memory does. Kernels, copies and NCCL have files
+// of their own. The meaning of every operation stands at its struct in
 // scenarios/program/ops.h.
 #include <fmt/format.h>
 

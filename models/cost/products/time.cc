@@ -76,8 +76,7 @@ double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, dou
 
 struct Waves {
   std::int64_t count = 0, blocks = 0;
-  double last = 0, fewer_last = 1;  ///< as in Times
-  std::int64_t fewer = 0;
+  LastWave last;
   double tiles =
       0;  ///< that the fullest SM computes, at the rate of an SM that has all it can have
 };
@@ -95,21 +94,21 @@ Waves waves_of(std::int64_t tiles, std::int64_t rows, const Plan& plan, const Sp
     return some * std::pow(all / some, speeds.residents);
   };
   Waves waves{.count = full, .blocks = full * sms, .tiles = static_cast<double>(full) * all};
-  double last = all;
+  double tiles_of_last = all;
   if (left > 0) {
     std::int64_t launched = left;
     if (plan.padded && full == 0) launched = tiles / rows * padded(rows);
     const std::int64_t fullest = std::min(parts(launched, sms), resident);
-    last = tiles_at_once(fullest);
-    waves.tiles += last;
+    tiles_of_last = tiles_at_once(fullest);
+    waves.tiles += tiles_of_last;
     waves.blocks += std::min(left, sms);
     ++waves.count;
     if (fullest > 1 && launched == left && left % sms > 0) {
-      waves.fewer = sms - left % sms;
-      waves.fewer_last = tiles_at_once(fullest - 1) / last;
+      waves.last.fewer = sms - left % sms;
+      waves.last.fewer_share = tiles_at_once(fullest - 1) / tiles_of_last;
     }
   }
-  if (resident > 1) waves.last = last / waves.tiles;
+  if (resident > 1) waves.last.share = tiles_of_last / waves.tiles;
   return waves;
 }
 
@@ -127,8 +126,6 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   times.waves = waves.count;
   times.blocks = waves.blocks;
   times.last = waves.last;
-  times.fewer = waves.fewer;
-  times.fewer_last = waves.fewer_last;
   const std::int64_t part = parts(shape.k, plan.split);
   const auto depth =
       static_cast<double>(plan.resident > 0 ? part + kFill : parts(part, kDepth) * kDepth);

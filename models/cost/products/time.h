@@ -54,6 +54,13 @@ Speeds read_speeds(Reading& read, Family family);
 /// Whether the machine has what read_speeds() reads.
 bool has_speeds(const Machine& machine, Family family);
 
+/// Where SMs have several tiles at once, the last wave has fewer.
+struct LastWave {
+  double share = 0;        ///< of the waves' time; 0: all waves are alike
+  std::int64_t fewer = 0;  ///< SMs that have one tile less than the others
+  double fewer_share = 1;  ///< what these take of its time
+};
+
 struct Times {
   /// s, each as much longer as the plan takes.
   double start = 0, arithmetic = 0, operands = 0, results = 0, memory = 0, split = 0;
@@ -63,12 +70,7 @@ struct Times {
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
   std::int64_t blocks = 0;  ///< waves' SMs: what one of them has at once counts as one
-  /// Where SMs have several tiles at once, the last wave has fewer: its part of the waves' time
-  /// (0: all are alike), on how many SMs it has one tile less still, and the part of its time that
-  /// these take.
-  double last = 0;
-  std::int64_t fewer = 0;
-  double fewer_last = 1;
+  LastWave last;
 };
 /// At `clock` times the rested clock.
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock = 1,
