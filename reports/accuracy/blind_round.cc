@@ -18,19 +18,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using Series = BlindRound::Series;
+
 struct RoundName {
-  int gpus, number;
+  Series series;
+  int number;
 };
 
-/// "round-12" is 12 on up to two GPUs.
+/// "round-12" is the twelfth of random programs.
 std::optional<RoundName> round_name(const std::string& name) {
-  for (const auto& [prefix, gpus] :
-       {std::pair{std::string_view{"round-"}, 2}, {"four-gpus-", 4}, {"eight-gpus-", 8}}) {
+  for (const auto& [prefix, series] : {std::pair{std::string_view{"round-"}, Series::Random},
+                                       {"four-gpus-", Series::FourGpus},
+                                       {"eight-gpus-", Series::EightGpus},
+                                       {"written-", Series::Written}}) {
     if (!name.starts_with(prefix)) continue;
     int number = 0;
     const char* const last = name.data() + name.size();
     const auto [end, error] = std::from_chars(name.data() + prefix.size(), last, number);
-    if (error == std::errc{} && end == last) return RoundName{gpus, number};
+    if (error == std::errc{} && end == last) return RoundName{series, number};
   }
   return std::nullopt;
 }
@@ -79,7 +84,7 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& named) {
     for (const auto& file : fs::directory_iterator{entry.path()}) {
       const auto machine = machine_of(file.path());
       if (!machine) continue;
-      BlindRound round{name->gpus, name->number, *machine, entry.path(), {}};
+      BlindRound round{name->series, name->number, *machine, entry.path(), {}};
       for (const CsvLine& line : read_csv(file.path())) {
         if (line.number("counts") != 0) round.regions.push_back(region_of(line));
       }
@@ -93,7 +98,7 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& named) {
                     directory.string())};
   }
   std::ranges::sort(rounds, {},
-                    [](const BlindRound& r) { return std::tie(r.gpus, r.number, r.machine); });
+                    [](const BlindRound& r) { return std::tie(r.series, r.number, r.machine); });
   return rounds;
 }
 

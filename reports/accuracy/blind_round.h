@@ -1,7 +1,9 @@
-// Blind rounds as `tests/hw/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv, and those on
-// more than two GPUs: DIR/four-gpus-N, DIR/eight-gpus-N.
+// Blind rounds as `tests/hw/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv, those on more
+// than two GPUs, DIR/four-gpus-N and DIR/eight-gpus-N, and programs that others wrote,
+// DIR/written-N.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -10,7 +12,7 @@
 
 namespace foretrace {
 
-/// A region of a random program; of several processes, that of the slowest one.
+/// A region of a program; of several processes, that of the slowest one.
 struct BlindRegion {
   std::string program, kind;  ///< kind: the class of programs, as "training"
   std::string region;
@@ -21,7 +23,9 @@ struct BlindRegion {
 
 /// A round's evaluation on one machine model.
 struct BlindRound {
-  int gpus = 2;  ///< that its programs have at most; 4 and 8: all of them have so many
+  /// Random programs on up to two GPUs, those that all have four or eight, and written ones.
+  enum class Series : std::uint8_t { Random, FourGpus, EightGpus, Written };
+  Series series = Series::Random;
   int number{};
   std::string machine;
   std::filesystem::path directory;  ///< of the round, with programs/KIND/PROGRAM.yaml
@@ -29,11 +33,11 @@ struct BlindRound {
 
   /// "4"; "four-gpus-1"
   std::string name() const {
-    return gpus > 2 ? directory.filename().string() : std::to_string(number);
+    return series == Series::Random ? std::to_string(number) : directory.filename().string();
   }
 };
 
-/// By GPUs, number, then machine. Throws UsageError naming file and line of what it cannot read,
+/// By series, number, then machine. Throws UsageError naming file and line of what it cannot read,
 /// and when there is no evaluation below `directory`.
 std::vector<BlindRound> load_blind_rounds(const std::filesystem::path& directory);
 

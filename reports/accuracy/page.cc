@@ -61,15 +61,29 @@ ErrorFigures figures_of_round(const BlindRound& round) {
   return figures_where(round.regions, [](const BlindRegion&) { return true; });
 }
 
+using Series = BlindRound::Series;
+
 const BlindRound& newest_of(std::span<const BlindRound> rounds, const std::string& machine) {
   const BlindRound* newest = nullptr;
   for (const BlindRound& round : rounds) {
-    if (round.machine == machine && round.gpus == 2) newest = &round;
+    if (round.machine == machine && round.series == Series::Random) newest = &round;
   }
   if (newest == nullptr) {
     throw UsageError{fmt::format("no blind round was evaluated on '{}'", machine)};
   }
   return *newest;
+}
+
+/// The newest round of each series and machine, `first` first.
+std::vector<const BlindRound*> newest_of_all(std::span<const BlindRound> rounds,
+                                             const BlindRound& first) {
+  std::map<std::pair<Series, std::string>, const BlindRound*> newest;
+  for (const BlindRound& round : rounds) newest[{round.series, round.machine}] = &round;
+  std::vector<const BlindRound*> all{&first};
+  for (const auto& [key, round] : newest) {
+    if (round != &first) all.push_back(round);
+  }
+  return all;
 }
 
 fs::path link_to(const fs::path& file, const fs::path& from) {
@@ -82,7 +96,7 @@ Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& fro
       "Blind rounds",
       "Random programs that nobody had seen while the model was made, predicted and "
       "committed before they were measured. Each round has new ones; those on more than "
-      "two GPUs have a name of their own.",
+      "two GPUs have a name of their own, and so have programs that others wrote by hand.",
       figure_columns("round, machine"),
       {}};
   for (const BlindRound& round : rounds) {
@@ -102,12 +116,13 @@ std::string count_of_gpus(const std::string& number) {
 Section by_number_of_gpus(std::span<const BlindRound> rounds, const fs::path& from) {
   std::map<std::tuple<std::string, std::size_t, std::string>, const BlindRound*> newest;
   for (const BlindRound& round : rounds) {  // the newest ones last
+    if (round.series == Series::Written) continue;
     for (const BlindRegion& region : round.regions) {
       newest[{round.machine, region.gpus.size(), region.gpus}] = &round;
     }
   }
   Section section{"Blind rounds by number of GPUs",
-                  "The newest round that has programs of so many GPUs.",
+                  "The newest round of random programs that has some of so many GPUs.",
                   figure_columns("GPUs, machine, round"),
                   {}};
   for (const auto& [key, round] : newest) {
@@ -232,10 +247,28 @@ std::string headline(const BlindRound& round) {
 
 std::string blind_sentence(std::span<const BlindRound> rounds, const std::string& machine,
                            const fs::path& from) {
-  const BlindRound& round = newest_of(rounds, machine);
-  const fs::path file = round.directory / fmt::format("evaluation-{}.md", machine);
-  return fmt::format("{}: [blind round {}]({}), by kind of program).\n", headline(round),
-                     round.number, link_to(file, from).generic_string());
+  const BlindRound& first = newest_of(rounds, machine);
+  std::string text;
+  for (const BlindRound* round : newest_of_all(rounds, first)) {
+    const fs::path file = round->directory / fmt::format("evaluation-{}.md", round->machine);
+    const std::string link = link_to(file, from).generic_string();
+    const ErrorFigures figures = figures_of_round(*round);
+    const bool written = round->series == Series::Written;
+    if (round == &first) {
+      text += fmt::format("{}: [blind round {}]({}), by kind of program).\n", headline(*round),
+                          round->number, link);
+    } else if (written || round->series == Series::Random) {
+      text += fmt::format(
+          "\n{} on {}: {}, nine of ten within {:.0f} %, {:.0f} % inside the band ({} regions: "
+          "[{}]({})).\n",
+          written ? "Programs that others wrote, who had the documents and nothing else,"
+                  : "The same",
+          round->machine, one_decimal(figures.median), figures.p90 * 100,
+          figures.in_band.value_or(0) * 100, figures.regions,
+          written ? round->name() : "blind round " + round->name(), link);
+    }
+  }
+  return text;
 }
 
 AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
@@ -245,14 +278,7 @@ AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
   AccuracyPage page{fmt::format("{}, blind round {}).", headline(newest), newest.number), {}};
   page.sections.push_back(rounds_over_time(rounds, from));
   page.sections.push_back(by_number_of_gpus(rounds, from));
-  // The newest round of each machine and number of GPUs, the asked one first.
-  std::map<std::pair<int, std::string>, const BlindRound*> last;
-  for (const BlindRound& round : rounds) last[{round.gpus, round.machine}] = &round;
-  std::vector<const BlindRound*> shown{&newest};
-  for (const auto& [key, round] : last) {
-    if (round != &newest) shown.push_back(round);
-  }
-  for (const BlindRound* round : shown) {
+  for (const BlindRound* round : newest_of_all(rounds, newest)) {
     page.sections.push_back(round_by_kind(*round));
     page.sections.push_back(worst_of_round(*round, from));
   }

@@ -101,6 +101,9 @@ TEST_F(BlindRounds, GiveTheSentenceOfTheLastOneOnThatMachine) {
   EXPECT_THAT(sentence, HasSubstr("median error 10.0 %"));
   EXPECT_THAT(sentence, HasSubstr("100 % of the medians inside the predicted band"));
   EXPECT_THAT(sentence, HasSubstr("[blind round 2](round-2/evaluation-m.md)"));
+  EXPECT_THAT(sentence,
+              HasSubstr("The same on other: 10.0 %, nine of ten within 10 %, 100 % inside "
+                        "the band (1 regions: [blind round 3]("));
   EXPECT_THROW(blind_sentence(rounds, "nobody", root_), UsageError);
 }
 
@@ -121,6 +124,19 @@ TEST_F(BlindRounds, OfMoreGpusComeLastEachWithTablesOfItsOwnAndGiveNoHeadline) {
   EXPECT_LT(text.find("| [4 GPUs, m, four-gpus-7]"), text.find("| [8 GPUs, m, eight-gpus-2]"));
   EXPECT_THAT(text, HasSubstr("## Round eight-gpus-2 on m, by kind of program"));
   EXPECT_THAT(text, HasSubstr("| 8 GPUs | 1 | 40.0 % |"));
+}
+
+TEST_F(BlindRounds, OfProgramsByOthersHaveTheirFiguresAndNoPartInRandomOnes) {
+  write(1, "m", "b,training,2,step,0,0,110,90,120,100,0.1,1,3,0.05,1\n");
+  write(1, "m", "a,written,2,step,0,0,60,40,60,100,-0.4,0,3,0.05,1\n", "written-");
+  const auto rounds = load_blind_rounds(root_);
+  const std::string text = accuracy_markdown(accuracy_page(rounds, {}, "m", root_));
+  EXPECT_THAT(text, HasSubstr("median error 10.0 %"));
+  EXPECT_THAT(text, HasSubstr("| [written-1, m](written-1/evaluation-m.md) | 1 | 40.0 % |"));
+  EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation-m.md) | 1 | 10.0 % |"));
+  EXPECT_THAT(text, HasSubstr("[a](written-1/programs/written/a.yaml)"));
+  EXPECT_THAT(blind_sentence(rounds, "m", root_),
+              HasSubstr("nothing else, on m: 40.0 %, nine of ten within 40 %, 0 % inside"));
 }
 
 TEST_F(BlindRounds, StandFirstOnThePageThenPredictionsThenFits) {
