@@ -51,6 +51,17 @@ constexpr std::array kClasses{
     Class{"nvlink.", Param::BlindCollectives},
 };
 
+/// Each class' spread for its share of a time, and of the rest.
+double in_quadrature(const Machine& machine, const std::map<Param, double>& decided) {
+  const double rest = machine.get(Param::BlindRest).value;
+  double squares = rest * rest;
+  for (const auto& [spread, share] : decided) {
+    const double off = machine.has(spread) ? share * machine.get(spread).value : 0;
+    squares += off * off;
+  }
+  return std::sqrt(squares);
+}
+
 bool is_shown(const Machine& machine, Param spread) {
   return machine.has(spread) && machine.get(spread).trusted_as() == ParameterClass::Fit;
 }
@@ -81,17 +92,21 @@ std::optional<double> blind_spread(const Machine& machine, std::span<const Share
   for (const auto& [param, share] : shares) {
     if (const auto spread = blind_class(param)) decided[*spread] += std::abs(share);
   }
-  const double rest = machine.get(Param::BlindRest).value;
-  double squares = rest * rest;
   for (const auto& [spread, share] : decided) {
-    if (!known(spread)) {
-      if (share < kDecidingShare) continue;
-      return std::nullopt;
-    }
-    const double off = share * machine.get(spread).value;
-    squares += off * off;
+    if (!known(spread) && share >= kDecidingShare) return std::nullopt;
   }
-  return std::sqrt(squares);
+  return in_quadrature(machine, decided);
+}
+
+std::optional<double> borrowed_spread(const Machine& machine, std::span<const Share> shares) {
+  if (!machine.has(Param::BlindRest)) return std::nullopt;
+  std::map<Param, double> decided;
+  for (const auto& [param, share] : shares) {
+    const auto spread = blind_class(param);
+    if (!spread || machine.get(param).source != ParameterClass::Fit) continue;
+    decided[*spread] += std::abs(share);
+  }
+  return decided.empty() ? 0 : in_quadrature(machine, decided);
 }
 
 bool is_of_network(Param param) {

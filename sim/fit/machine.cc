@@ -68,22 +68,20 @@ Machine machine_from(const std::string& name, const Json& found) {
     throw UsageError{"says nothing of the GPUs"};
   }
   const Json& gpu = gpus.front();
-  const Machine first = load_machine(kFirstGuess);
+  const std::string kind = gpu.value("name", "");
+  const std::optional<Machine> same = shipped_with(kind);
+  const Machine first = same ? *same : load_machine(kFirstGuess);
   Machine machine = first;
   machine.name = name;
   machine.nodes = 1;
   machine.gpus_per_node = static_cast<std::uint32_t>(gpus.size());
-  machine.gpu_name = gpu.value("name", "");
+  machine.gpu_name = kind;
   machine.summary = fmt::format("{} x {} in one node", machine.gpus_per_node, machine.gpu_name);
-  const std::optional<Machine> same =
-      first.gpu_name == machine.gpu_name ? first : shipped_with(machine.gpu_name);
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
     if (!machine.has(param)) continue;
-    const bool known = same && same->has(param) && is_of_the_gpu(param);
-    ParamValue value =
-        inherited_value(known ? *same : first, param, known || first.gpu_name == machine.gpu_name);
-    value.spread = known ? kSameGpu : 0;
+    ParamValue value = inherited_value(first, param, same.has_value());
+    value.spread = same && is_of_the_gpu(param) ? kSameGpu : 0;
     machine.set(param, std::move(value));
   }
   reported(machine, Param::SmCount, gpu.value("sm_count", 0.0));

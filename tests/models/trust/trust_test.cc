@@ -101,6 +101,18 @@ TEST(Band, OfAMachineThatWentThroughABlindRoundIsWhatThatShowed) {
   EXPECT_NEAR(band_of(blind_machine(), both, {}).high, 1 + std::hypot(0.027, 0.02, 0.02), 1e-9);
 }
 
+TEST(Band, OfAMachineWithoutABlindRoundBorrowsTheErrorsForWhatItFitted) {
+  // The rounds were another machine's: nothing says what they were learned from.
+  Machine machine = blind_machine();
+  machine.set(Param::BlindRest, {0.02, 0, Assumed, "", ""});
+  machine.set(Param::BlindCalls, {0.2, 0, Assumed, "", ""});
+  machine.set(Param::HostMemcpyAsync, {1e-6, 0.1, Fit, "", ""});
+  const std::array fitted{Share{Param::HostMemcpyAsync, 1}};
+  EXPECT_NEAR(band_of(machine, fitted, {}).high, 1 + std::hypot(0.1, 0.2, 0.02), 1e-9);
+  const std::array guessed{Share{Param::H2dBandwidth, -1}};
+  EXPECT_NEAR(band_of(machine, guessed, {}).high, 1.5, 1e-9) << "a guess is less sure by itself";
+}
+
 TEST(Band, OfAClassThatNoBlindRoundShowedIsThatOfItsParameters) {
   Machine machine = blind_machine();
   machine.set(Param::UnaryBandwidth, {1e12, 0.07, Fit, "", ""});

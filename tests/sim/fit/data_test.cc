@@ -247,6 +247,10 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   EXPECT_EQ(h100.get(Param::ProductsHalfRate).value,
             load_machine("h100-nvswitch-8").get(Param::ProductsHalfRate).value);
   EXPECT_EQ(h100.get(Param::ProductsHalfRate).spread, 0.05);
+  EXPECT_EQ(h100.get(Param::BlindProducts).trusted_as(), ParameterClass::Fit)
+      << "programs were as far off on GPUs of the kind";
+  EXPECT_NE(another.get(Param::BlindProducts).value, h100.get(Param::BlindProducts).value);
+  EXPECT_EQ(machine.get(Param::BlindProducts).trusted_as(), ParameterClass::Assumed);
 }
 
 TEST(FitSources, NameTheCalibrationScenariosThatAParameterDecides) {
