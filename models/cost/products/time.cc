@@ -76,9 +76,9 @@ double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, dou
 
 struct Waves {
   std::int64_t count = 0, blocks = 0;
-  LastWave last;
-  double tiles =
-      0;  ///< that the fullest SM computes, at the rate of an SM that has all it can have
+  LastWave last{};
+  /// That the fullest SM computes, at the rate of an SM that has all it can have.
+  double tiles = 0;
 };
 
 /// Tiles go to the SM that has the fewest. With few of the blocks that it could have, an SM hides
