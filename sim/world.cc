@@ -14,10 +14,6 @@
 namespace foretrace::sim {
 namespace {
 
-Bandwidth rate_of(const Machine& machine, Param param) {
-  return Bandwidth::gigabytes_per_second(machine.rate(param) * 1e-9);
-}
-
 /// The internal streams of process groups, which only their members make: those that the threads of
 /// a process name, by process.
 std::map<std::uint32_t, std::set<std::uint32_t>> group_streams(const Program& program) {
@@ -158,71 +154,17 @@ std::uint32_t World::node_of(std::uint32_t gpu) const {
   return node_of_process(program_, gpu / program_.devices);
 }
 
-/// The cores, the memory and the storage of a host. Copies to and from GPUs go through the memory
-/// too, but only where somebody else does: alone they never fill it.
-void World::add_host_links() {
-  std::set<std::uint32_t> teams;
-  bool reads = false;
-  any_op(program_, [&](const Op& op) {
-    if (const auto* work = std::get_if<HostParallel>(&op.kind)) teams.insert(work->threads);
-    reads |= std::holds_alternative<ReadFile>(op.kind);
-    return false;
-  });
-  if (teams.empty() && !reads) return;
-  Reading read{machine_};
-  const auto rate = [](double value) { return Bandwidth::gigabytes_per_second(value * 1e-9); };
-  for (std::uint32_t n = 0; n < program_.nodes; ++n) {
-    node_links_[n].host = HostLinks{
-        engine_.add_link(fmt::format("node{}.cores", n), rate(cost::parallel_flops(read, 0))),
-        engine_.add_link(fmt::format("node{}.memory", n),
-                         rate_of(machine_, Param::HostMemoryBandwidth)),
-        engine_.add_link(fmt::format("node{}.storage", n),
-                         rate_of(machine_, Param::StorageBandwidth))};
-  }
-  for (const std::uint32_t threads : teams) {
-    team_caps_[threads] = {
-        engine_.add_link(fmt::format("team{}.flops", threads),
-                         rate(cost::parallel_flops(read, threads)), LinkSharing::PerFlow),
-        engine_.add_link(fmt::format("team{}.memory", threads),
-                         rate(cost::parallel_bandwidth(read, threads)), LinkSharing::PerFlow)};
-  }
-  if (reads) {
-    caps_.emplace(Param::StorageReader,
-                  engine_.add_link("storage.reader", rate_of(machine_, Param::StorageReader),
-                                   LinkSharing::PerFlow));
-  }
-}
-
-const World::HostLinks& World::host_links(const Process& process) const {
-  const auto& links = node_links_[node_of(gpu_index(process.index, 0))].host;
-  FORETRACE_CHECK(links.has_value(), "a program for the CPU has the CPU's links");
-  return *links;
-}
-
-PathId World::cores(const Process& process, std::uint32_t threads) {
-  return engine_.path({host_links(process).cores, team_caps_.at(threads).flops});
-}
-
-PathId World::host_memory(const Process& process, std::uint32_t threads) {
-  return engine_.path({host_links(process).memory, team_caps_.at(threads).memory});
-}
-
-PathId World::storage(const Process& process) {
-  const HostLinks& links = host_links(process);
-  return engine_.path({links.storage, caps_.at(Param::StorageReader), links.memory});
-}
-
 void World::add_links() {
   for (std::uint32_t n = 0; n < program_.nodes; ++n) {
-    const Bandwidth host = rate_of(machine_, Param::HostLinkBandwidth);
+    const Bandwidth host = rate_of(Param::HostLinkBandwidth);
     node_links_.push_back({engine_.add_link(fmt::format("node{}.read", n), host),
                            engine_.add_link(fmt::format("node{}.write", n), host), std::nullopt});
   }
   add_host_links();
-  const Bandwidth in = rate_of(machine_, Param::H2dBandwidth);
-  const Bandwidth out = rate_of(machine_, Param::D2hBandwidth);
-  const Bandwidth duplex = rate_of(machine_, Param::DuplexBandwidth);
-  const Bandwidth nvlink = rate_of(machine_, Param::NvlinkBandwidth);
+  const Bandwidth in = rate_of(Param::H2dBandwidth);
+  const Bandwidth out = rate_of(Param::D2hBandwidth);
+  const Bandwidth duplex = rate_of(Param::DuplexBandwidth);
+  const Bandwidth nvlink = rate_of(Param::NvlinkBandwidth);
   // A thousand GPUs have five thousand links: only those that the program can use.
   const bool copies = any_op(program_, [](const Op& op) {
     const StreamWork work = op_facts(op.kind).work;
@@ -248,7 +190,8 @@ void World::add_links() {
     if (copies) {
       links.pcie = PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
                              engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
-                             engine_.add_link(fmt::format("gpu{}.pcie", g), duplex)};
+                             engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
+                             host_memory_of_pair(g)};
     }
     if (slows && !program_.communicators.empty()) {
       const LinkId memory =
@@ -261,7 +204,7 @@ void World::add_links() {
                            Param::PageableH2dCore, Param::PageableD2hBandwidth,
                            Param::FreshD2hBandwidth, Param::P2pShare, Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;
-    caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(machine_, rate),
+    caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(rate),
                                          LinkSharing::PerFlow));
   }
 }
@@ -286,6 +229,10 @@ std::size_t World::paths_at_most() const {
   return paths;
 }
 
+Bandwidth World::rate_of(Param param) const {
+  return Bandwidth::gigabytes_per_second(machine_.rate(param) * 1e-9);
+}
+
 LinkId World::cap(Param rate) const {
   static_cast<void>(machine_.get(rate));  // a machine file without it is the user's error
   return caps_.at(rate);
@@ -295,22 +242,6 @@ const World::PcieLinks& World::pcie(std::uint32_t gpu) const {
   const auto& links = gpu_links_[gpu].pcie;
   FORETRACE_CHECK(links.has_value(), "only copies cross PCIe");
   return *links;
-}
-
-PathId World::host_to_device(const Process& process, std::uint32_t device, Param rate) {
-  const std::uint32_t gpu = gpu_index(process.index, device);
-  std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, pcie(gpu).in, pcie(gpu).both};
-  if (rate != Param::H2dBandwidth) links.push_back(cap(rate));
-  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
-  return engine_.path(links);
-}
-
-PathId World::device_to_host(const Process& process, std::uint32_t device, Param rate) {
-  const std::uint32_t gpu = gpu_index(process.index, device);
-  std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, pcie(gpu).out, pcie(gpu).both};
-  if (rate != Param::D2hBandwidth) links.push_back(cap(rate));
-  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
-  return engine_.path(links);
 }
 
 PathId World::peer(const Process& process, std::uint32_t from, std::uint32_t to, bool direct) {

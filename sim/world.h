@@ -129,6 +129,7 @@ class World {
  private:
   struct PcieLinks {
     LinkId in, out, both;
+    std::optional<LinkId> pair;  ///< with its neighbour, where the machine says what they reach
   };
   struct GpuLinks {
     LinkId nvlink_in, nvlink_out;
@@ -157,11 +158,13 @@ class World {
   void share_hardware_queues(Process& process, const std::set<std::uint32_t>& used);
   void add_links();
   void add_host_links();
+  std::optional<LinkId> host_memory_of_pair(std::uint32_t gpu);
   const HostLinks& host_links(const Process& process) const;
   std::size_t paths_at_most() const;
   void open_to_peers(const Communicator& communicator);
   void add_communicators(Engine& engine);
   const nccl::Tuning& tuning_of(const Communicator& communicator);
+  Bandwidth rate_of(Param param) const;
   LinkId cap(Param rate) const;
 
   Engine& engine_;
