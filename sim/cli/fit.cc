@@ -51,6 +51,17 @@ void check(const FitOptions& options) {
   }
 }
 
+/// Whether the class came from a shipped machine of the same GPU, with how far such machines are
+/// from each other: data that say no more leave it as well known as it was.
+bool is_known_of_its_kind(const Machine& machine, std::string_view name) {
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (class_of(param) != name || !machine.has(param)) continue;
+    if (prior_unit(machine.get(param)) < 1) return true;
+  }
+  return false;
+}
+
 /// Classes of parameters that this machine has and nothing determined.
 std::vector<std::string> missing_classes(const FitResult& result) {
   std::map<std::string, bool, std::less<>> determined;
@@ -65,7 +76,8 @@ std::vector<std::string> missing_classes(const FitResult& result) {
   for (const std::string name : {"host", "gpu", "copy", "kernel", "gemm", "nccl"}) {
     if ((one_gpu && name == "nccl") || (by_products && name == "gemm")) continue;
     const auto found = determined.find(name);
-    if (found != determined.end() && !found->second) missing.emplace_back(name);
+    if (found == determined.end() || found->second) continue;
+    if (!is_known_of_its_kind(result.machine, name)) missing.emplace_back(name);
   }
   return missing;
 }

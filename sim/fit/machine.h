@@ -12,8 +12,8 @@ namespace foretrace {
 inline constexpr const char* kFirstGuess = "h200-nvswitch-8";
 
 /// All parameters as in the shipped machine of the same GPU, else as in kFirstGuess, as assumptions;
-/// products.*, library.* and gemm.* of the same GPU with how much such GPUs differ, and how far
-/// programs were off on it (blind.*). And what `environment`
+/// those of the same GPU with how much machines of its kind differ, and how far programs were off on
+/// it (blind.*). And what `environment`
 /// (environments/KEY.json of a measurement) says of the machine: GPU, SMs, memory, copy engines,
 /// number of GPUs, host memory, NCCL's version, and whether NVLink multicast was switched off.
 /// Throws UsageError when the file says nothing of the kind.
