@@ -31,12 +31,25 @@ struct BarrierState {
   std::vector<Waiter*> waiting;
 };
 
-/// How much of a pageable buffer a copy has read last, and when: counted in bytes the host touched.
+/// Which part of a pageable buffer a copy has read last, and when: counted in bytes that the host
+/// touched.
 struct HostRead {
+  std::uint64_t begin = 0;
   std::uint64_t size = 0;
-  std::uint32_t reads = 0;  ///< in a row, without a write in between
+  std::uint32_t reads = 0;  ///< of some of it in a row, without a write in between
   std::uint64_t at = 0;
+  bool from_last_pass = false;  ///< all of the buffer: every pass reads it and nobody writes it
+
+  bool has(std::uint64_t first, std::uint64_t bytes) const {
+    return first >= begin && first + bytes <= begin + size;
+  }
+  bool overlaps(std::uint64_t first, std::uint64_t bytes) const {
+    return first < begin + size && begin < first + bytes;
+  }
 };
+
+/// Where a copy by the host finds what it reads.
+enum class FoundIn : std::uint8_t { Memory, LastLevelCache, CoreCache };
 
 /// Whoever must know that the process's context is lost.
 class ContextUser {

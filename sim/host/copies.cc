@@ -27,8 +27,8 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
   const bool from_device = from.memory == MemoryKind::Device;
   const bool to_device = to.memory == MemoryKind::Device;
   if (!from_device && !to_device) {
-    const bool cached = read_from_cache(src.resolve(variables_), size);
-    touched(dst.resolve(variables_), size, false);
+    const bool cached = reads(src.resolve(variables_), size) != FoundIn::Memory;
+    wrote(dst.resolve(variables_), size);
     const cost::Copy copy{cost::Route::HostToHost, size, cached};
     const cost::Call call = begin_call(cost::copy_call(copy.route));
     take(price([&](Reading& read) { return cost::copy_call_time(read, call, copy); },
@@ -118,19 +118,33 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
   return work;
 }
 
-bool HostThread::read_from_cache(BufferId id, Bytes size) {
-  const HostRead& last = process_.host_reads[id.value];
-  const cost::RecentReads memory{{last.size}, last.reads, process_.host_bytes_touched - last.at};
+/// The same part of the buffer again is in the cache; another part is only where the passes before
+/// have left all of the buffer there, and then it is not in the core's own.
+FoundIn HostThread::reads(BufferId id, Bytes size) {
+  HostRead& last = process_.host_reads[id.value];
+  const auto begin_of = [this](const auto* op) {
+    return op == nullptr ? 0 : op->src_offset.eval(variables_).count;
+  };
+  const OpKind& kind = current_.op->kind;
+  const std::uint64_t begin =
+      begin_of(std::get_if<MemcpyAsync>(&kind)) + begin_of(std::get_if<Memcpy>(&kind));
   Reading read{machine_};
+  const std::uint64_t touched_since = process_.host_bytes_touched - last.at;
+  const bool again = last.has(begin, size.count);
+  const bool known = again || last.from_last_pass;
+  const std::uint32_t times =
+      last.from_last_pass ? std::max(last.reads, cost::kReadsIntoCache) : last.reads;
+  const cost::RecentReads memory{{known ? size.count : 0}, times, touched_since};
   const bool cached = cost::is_in_cache(read, memory, size);
-  touched(id, size, true);
-  return cached;
+  const bool in_core = cached && again && last.reads > 0 && cost::is_in_core(read, size);
+  const std::uint32_t reads = last.overlaps(begin, size.count) ? last.reads + 1 : 1;
+  last = {begin, size.count, reads, process_.host_bytes_touched, last.from_last_pass};
+  process_.host_bytes_touched += size.count;
+  return in_core ? FoundIn::CoreCache : cached ? FoundIn::LastLevelCache : FoundIn::Memory;
 }
 
-void HostThread::touched(BufferId id, Bytes size, bool by_reading) {
-  HostRead& last = process_.host_reads[id.value];
-  last = {by_reading ? size.count : 0, by_reading ? last.reads + 1 : 0,
-          process_.host_bytes_touched};
+void HostThread::wrote(BufferId id, Bytes size) {
+  process_.host_reads[id.value] = {0, 0, 0, process_.host_bytes_touched, false};
   process_.host_bytes_touched += size.count;
 }
 
@@ -152,10 +166,10 @@ void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::u
   cost::Copy copy{to_device ? cost::Route::PageableToDevice : cost::Route::DeviceToPageable, size};
   const BufferId id = host.resolve(variables_);
   if (to_device) {
-    copy.from_cache = read_from_cache(id, size);
+    copy.from_cache = reads(id, size) != FoundIn::Memory;
   } else {
     copy.to_fresh = buffer(host).memory == MemoryKind::FreshPageable;
-    touched(id, size, false);
+    wrote(id, size);
   }
   const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);
   const Priced call =
@@ -187,8 +201,9 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
   }
   Reading read{machine_};
   cost::Copy copy{cost::Route::PageableToDevice, size};
-  copy.from_cache = read_from_cache(host.resolve(variables_), size);
-  copy.from_core = copy.from_cache && cost::is_in_core(read, size);
+  const FoundIn found = reads(host.resolve(variables_), size);
+  copy.from_cache = found != FoundIn::Memory;
+  copy.from_core = found == FoundIn::CoreCache;
   const Bytes staged = cost::staged_during_the_call(read, copy);
   const bool has_room = staged.count > 0 && staged == size;
   cost::Copy by_host = copy;

@@ -36,7 +36,7 @@ void HostThread::run(const HostParallel& op) {
 
 void HostThread::run(const ReadFile& op) {
   const Bytes size = op.size.eval(variables_);
-  touched(op.dst.resolve(variables_), size, false);
+  wrote(op.dst.resolve(variables_), size);
   if (size.count > 0) flow(world_.storage(process_), static_cast<double>(size.count));
   Reading read{machine_};
   use_node(price([&](Reading& all) { return cost::read_file_time(all, size); }),

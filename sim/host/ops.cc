@@ -20,7 +20,7 @@ void HostThread::run(const FrameworkCall& op) {
 
 void HostThread::run(const HostFill& op) {
   const Bytes size = op.size.eval(variables_);
-  touched(op.dst.resolve(variables_), size, false);
+  wrote(op.dst.resolve(variables_), size);
   const bool is_fresh = buffer(op.dst).memory == MemoryKind::FreshPageable;
   take(price([&](Reading& read) { return cost::fill_time(read, size, is_fresh); }));
 }

@@ -176,8 +176,8 @@ class HostThread final : Handler, Waiter, ContextUser {
     return {ref.resolve(variables_).value, offset.count, static_cast<double>(size.count)};
   }
   /// Whether a pageable copy finds `size` bytes of its source in the host's cache; notes the touch.
-  bool read_from_cache(BufferId id, Bytes size);
-  void touched(BufferId id, Bytes size, bool by_reading);
+  FoundIn reads(BufferId id, Bytes size);
+  void wrote(BufferId id, Bytes size);
 
   /// One rank's kernel for some NCCL calls, before it is queued.
   struct NcclKernel {

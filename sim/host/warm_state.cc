@@ -68,7 +68,7 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
   if (touches.bytes > machine.get(Param::HostCache).value) return;
   for (const std::uint32_t id : touches.read) {
     if (touches.written.contains(id)) continue;
-    process.host_reads[id] = {program.buffers[id].size.count, cost::kReadsIntoCache, 0};
+    process.host_reads[id].from_last_pass = true;
   }
 }
 
