@@ -87,7 +87,7 @@ class WhatIf {
     const std::string name{trimmed(std::string_view{text_}.substr(0, equals))};
     value_ = trimmed(std::string_view{text_}.substr(equals + 1));
     factor_ = factor_of(value_);
-    if (factor_ && !(*factor_ > 1e-6 && *factor_ < 1e6)) {
+    if (factor_ && !(*factor_ >= 1e-6 && *factor_ <= 1e6)) {
       refuse(text_, "a factor lies between 0.000001 and 1000000");
     }
     if (name == "nic") return change_nics();

@@ -73,6 +73,17 @@ TEST(WhatIf, LeavesTheMachineAloneWhereNothingIsChanged) {
   EXPECT_EQ(machine.name, "h200-nvswitch-8");
 }
 
+TEST(WhatIf, TakesTheFactorsThatItNamesAsItsBounds) {
+  for (const std::string factor : {"1000000x", "0.000001x", "/1000000", "0.0001%"}) {
+    Machine machine = load_machine("h200-nvswitch-8");
+    try {
+      EXPECT_FALSE(apply_what_ifs(machine, {"host=" + factor}).empty()) << factor;
+    } catch (const UsageError& error) {  // what comes out may be too much for the parameter
+      EXPECT_THAT(error.what(), testing::Not(HasSubstr("a factor lies between"))) << factor;
+    }
+  }
+}
+
 struct Refused {
   const char* name;
   const char* what_if;
@@ -92,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"Zero", "nvlink=0x", "a factor lies between"},
                     Refused{"ByZero", "nvlink=/0", "a factor lies between"},
                     Refused{"Negative", "nvlink=-1x", "a factor lies between"},
+                    Refused{"TooLarge", "nvlink=1000001x", "a factor lies between"},
                     Refused{"TooMuch", "nvlink=1e10 GB/s", "nvlink.bandwidth lies between"}),
     [](const auto& refused) { return refused.param.name; });
 
