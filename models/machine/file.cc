@@ -11,6 +11,7 @@
 #include "scenarios/fabric/read.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/yaml_reader.h"
 
@@ -30,7 +31,7 @@ class MachineReader {
     root_ = parse_yaml(text, problems_);
   }
 
-  Checked<Machine> read() {
+  Checked<Machine> read(Diagnostics* warnings) {
     MapReader map{root_, "a machine file", problems_};
     if (const YamlNode* version = map.required("schema_version"); version && version->text != "2") {
       problems_.error(
@@ -62,8 +63,9 @@ class MachineReader {
         machine_.based_on.empty() ? map.required("parameters") : map.optional("parameters");
     if (parameters != nullptr) read_parameters(*parameters);
     map.finish();
-    if (sources_node_ != nullptr) refuse_unused_sources();
+    if (sources_node_ != nullptr) warn_of_unused_sources();
     if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
+    if (warnings != nullptr) *warnings = problems_.take();
     return std::move(machine_);
   }
 
@@ -83,7 +85,7 @@ class MachineReader {
                       "name the machine that stands on its own");
       return;
     }
-    const Checked<Machine> base = MachineReader{text, file.string(), depth_ + 1}.read();
+    const Checked<Machine> base = MachineReader{text, file.string(), depth_ + 1}.read(nullptr);
     if (!base) throw UsageError{render(base.error(), text)};
     machine_.based_on = node.text;
     machine_.nccl_version = base->nccl_version;
@@ -206,11 +208,12 @@ class MachineReader {
                                   : suggest(node.text, known));
   }
 
-  void refuse_unused_sources() {
+  void warn_of_unused_sources() {
     for (const YamlEntry& entry : sources_node_->entries) {
       if (used_sources_.contains(entry.key.text)) continue;
-      problems_.error(entry.key, fmt::format("no parameter names the source '{}'", entry.key.text),
-                      "take it out");
+      problems_.warning(entry.key,
+                        fmt::format("no parameter names the source '{}'", entry.key.text),
+                        "take it out, unless a parameter shall name it again");
     }
   }
 
@@ -227,8 +230,9 @@ class MachineReader {
 
 }  // namespace
 
-Checked<Machine> read_machine(std::string_view text, const std::string& file) {
-  return MachineReader{text, file, 0}.read();
+Checked<Machine> read_machine(std::string_view text, const std::string& file,
+                              Diagnostics* warnings) {
+  return MachineReader{text, file, 0}.read(warnings);
 }
 
 ParamValue inherited_value(const Machine& base, Param param, bool same_gpu) {
@@ -271,6 +275,16 @@ std::vector<std::string> machine_names() {
   return names;
 }
 
+namespace {
+
+/// A search loads its machine for every point.
+void show_once(const Diagnostics& warnings, const std::string& file, std::string_view text) {
+  static std::set<std::string> shown;
+  if (!warnings.empty() && shown.insert(file).second) print_error("{}", render(warnings, text));
+}
+
+}  // namespace
+
 Machine load_machine(const std::string& name_or_path) {
   std::filesystem::path path{name_or_path};
   if (path.extension() != ".yaml") {
@@ -283,8 +297,10 @@ Machine load_machine(const std::string& name_or_path) {
     }
   }
   const std::string text = read_text_file(path);
-  const Checked<Machine> machine = read_machine(text, path.string());
+  Diagnostics warnings;
+  const Checked<Machine> machine = read_machine(text, path.string(), &warnings);
   if (!machine) throw UsageError{render(machine.error(), text)};
+  show_once(warnings, path.string(), text);
   return *machine;
 }
 

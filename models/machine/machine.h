@@ -115,13 +115,15 @@ class Machine {
 /// kind of GPU does it still say what it was learned from.
 ParamValue inherited_value(const Machine& base, Param param, bool same_gpu);
 
-/// Reads a machine file; all mistakes at once.
-Checked<Machine> read_machine(std::string_view text, const std::string& file);
+/// Reads a machine file; all mistakes at once. `warnings` gets what does not stop anybody.
+Checked<Machine> read_machine(std::string_view text, const std::string& file,
+                              Diagnostics* warnings = nullptr);
 
 /// The file that read_machine reads back: parameters in the catalogue's order.
 std::string machine_text(const Machine& machine);
 
-/// A name from `foretrace list machines`, or a path ending in .yaml. Throws UsageError.
+/// A name from `foretrace list machines`, or a path ending in .yaml. Warnings of a file go to
+/// stderr, once in a process. Throws UsageError.
 Machine load_machine(const std::string& name_or_path);
 
 /// The directory of the shipped machine files, and their names.

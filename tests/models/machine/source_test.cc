@@ -59,9 +59,15 @@ TEST(Sources, OfAFitThatDoNotSayToWhatOrHowAreRefused) {
                     HasSubstr("m.yaml:5:3: error: source 'a' is a fit without its command")));
 }
 
-TEST(Sources, ThatNoParameterNamesAreRefused) {
-  EXPECT_THAT(errors_of_sources("  a: {class: assumed, text: t}\n  b: {class: assumed, text: t}\n"),
-              HasSubstr("m.yaml:6:3: error: no parameter names the source 'b'"));
+TEST(Sources, ThatNoParameterNamesAreAWarning) {
+  const std::string text =
+      with_sources("  a: {class: assumed, text: t}\n  b: {class: assumed, text: t}\n");
+  Diagnostics warnings;
+  ASSERT_TRUE(read_machine(text, "m.yaml", &warnings).has_value());
+  EXPECT_EQ(render(warnings, text),
+            "m.yaml:6:3: warning: no parameter names the source 'b'\n"
+            "    b: {class: assumed, text: t}\n    ^\n"
+            "  hint: take it out, unless a parameter shall name it again\n");
 }
 
 TEST(Sources, AreRefusedWithAllTheirMistakesAtOnce) {
@@ -95,6 +101,16 @@ std::vector<std::shared_ptr<const Source>> own_sources(const Machine& machine) {
     if (machine.has(param)) sources.push_back(machine.get(param).origin);
   }
   return sources;
+}
+
+TEST(ShippedMachines, NameEverySourceThatTheyList) {
+  for (const std::string& name : machine_names()) {
+    const fs::path file = machine_directory() / (name + ".yaml");
+    const std::string text = read_text_file(file);
+    Diagnostics warnings;
+    EXPECT_TRUE(read_machine(text, file.string(), &warnings).has_value()) << name;
+    EXPECT_EQ(render(warnings, text), "");
+  }
 }
 
 TEST(ShippedMachines, SayWhereEveryParameterIsFrom) {
