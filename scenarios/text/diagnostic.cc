@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "scenarios/text/synonyms.h"
+
 namespace foretrace {
 namespace {
 
@@ -159,6 +161,7 @@ std::vector<std::string> written_out(std::string_view given,
 std::string suggest(std::string_view given, const std::vector<std::string>& known) {
   constexpr std::size_t kLongestName = 64;  // nobody mistypes a longer one; keeps this cheap
   if (given.size() <= kLongestName) {
+    if (std::string meant = meant_by(given, known); !meant.empty()) return meant;
     std::string_view best;
     std::size_t best_distance = std::max<std::size_t>(1, given.size() / 3) + 1;
     for (const std::string& candidate : known) {
