@@ -124,7 +124,7 @@ void read_batch(Reader& reader, const YamlNode& node, TrainingStep& step) {
   if (fields.number("global", global)) {
     const std::int64_t each = step.micro_batch * step.data;
     if (has_passes) {
-      reader.problems.error(node, "either 'global' or 'passes', not both");
+      reader.problems.error(*map.optional("global"), "either 'global' or 'passes', not both");
     } else if (global % each != 0) {
       reader.problems.error(
           *map.optional("global"),
@@ -254,14 +254,16 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
     step.exchange = ContextExchange::SendRecv;
     step.fused_loss = true;
   }
+  if (step.is_deepspeed()) step.flash_attention = false;
   read_parallel(reader, map.optional("parallel"), step);
   const std::int64_t processes = reader.program.processes;
   // What is larger than kLargest divides no number of processes.
   const std::int64_t degrees = std::min(step.tensor * step.pipeline, kLargest) * step.context;
   step.data = std::max<std::int64_t>(1, processes / degrees);
   if (processes % degrees != 0) {
+    const YamlNode* const parallel = map.optional("parallel");
     reader.problems.error(
-        node,
+        parallel == nullptr ? node : *parallel,
         fmt::format(
             "{} processes are not whole replicas of {} (tensor {} x context {} x pipeline {})",
             processes, degrees, step.tensor, step.context, step.pipeline),

@@ -57,18 +57,44 @@ TEST(DeepSpeed, AddsGradientsInTheirBucketsOrThoseOfEachMicroBatchToWideOnes) {
   EXPECT_NEAR(gradients() / narrow, 3, 0.1) << "4 bytes of a parameter beside 2";
 }
 
+/// What is wrong with a step of two processes under DeepSpeed that says `rest`, too.
+std::string deepspeed_problems(std::string_view rest) {
+  return problems(scenario(fmt::format("\n  {}\n  batch: {{sequence: 128, passes: 4}}\n"
+                                       "  framework: megatron-deepspeed\n  {}",
+                                       kModel, rest),
+                           2));
+}
+
 TEST(DeepSpeed, IsRefusedWhereItsEngineHasNone) {
-  const auto of = [](std::string_view rest) {
-    return problems(scenario(fmt::format("{{{}, batch: {{sequence: 128, passes: 4}}, framework: "
-                                         "megatron-deepspeed, {}}}",
-                                         kModel, rest),
-                             2));
+  EXPECT_EQ(deepspeed_problems("parallel: {tensor: 2}"), "");
+  EXPECT_THAT(deepspeed_problems("parallel: {pipeline: 2, schedule: gpipe}"),
+              HasSubstr("a.yaml:8:37: error: DeepSpeed's pipeline engine has one schedule"));
+  EXPECT_THAT(deepspeed_problems("parallel: {pipeline: 2, virtual: 2}"), HasSubstr("no 'virtual'"));
+  EXPECT_THAT(deepspeed_problems("parallel: {tensor: 2, sequence: true}"),
+              HasSubstr("whole sequences"));
+  EXPECT_THAT(deepspeed_problems("sharding: fsdp"), HasSubstr("whole parameters only"));
+}
+
+TEST(DeepSpeed, HasNeitherContextParallelismNorFlashAttention) {
+  EXPECT_EQ(deepspeed_problems("parallel: {context: 2}"),
+            "a.yaml:8:23: error: Megatron-DeepSpeed of February 2022 has no context parallelism\n"
+            "    parallel: {context: 2}\n                        ^\n"
+            "  hint: 'context: 1', or 'framework: megatron-core'\n");
+  EXPECT_THAT(deepspeed_problems("attention: flash"),
+              HasSubstr("a.yaml:8:14: error: Megatron-DeepSpeed of February 2022 has no flash"));
+  EXPECT_EQ(deepspeed_problems("attention: unfused"), "");
+}
+
+TEST(DeepSpeed, MultipliesAttentionUnlessAskedOtherwise) {
+  const auto gemms = [](std::string_view rest) {
+    const std::string text =
+        scenario(fmt::format("{{{}, batch: {{sequence: 128}}, {}}}", kModel, rest), 2);
+    const auto read = read_scenario(text, "a.yaml");
+    return read ? count(read->program, "gemm") : 0;
   };
-  EXPECT_EQ(of("parallel: {tensor: 2}"), "");
-  EXPECT_THAT(of("parallel: {pipeline: 2, schedule: gpipe}"), HasSubstr("one schedule"));
-  EXPECT_THAT(of("parallel: {pipeline: 2, virtual: 2}"), HasSubstr("neither 'virtual'"));
-  EXPECT_THAT(of("parallel: {tensor: 2, sequence: true}"), HasSubstr("whole sequences"));
-  EXPECT_THAT(of("sharding: fsdp"), HasSubstr("whole parameters only"));
+  const std::size_t unsaid = gemms("framework: megatron-deepspeed");
+  EXPECT_EQ(unsaid, gemms("framework: megatron-deepspeed, attention: unfused"));
+  EXPECT_GT(unsaid, gemms("framework: megatron"));
 }
 
 TEST(Dropout, IsAKernelEachWayAndAByteForEachElement) {

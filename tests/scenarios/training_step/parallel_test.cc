@@ -301,7 +301,7 @@ TEST(Megatron, IsRefusedWithPyTorchsSharding) {
         2));
   };
   EXPECT_THAT(of("sharding: fsdp"), HasSubstr("'sharding: zero1', or 'framework: pytorch'"));
-  EXPECT_THAT(of("precision: {parameters: float32}"), HasSubstr("neither 'parameters: float32'"));
+  EXPECT_THAT(of("precision: {parameters: float32}"), HasSubstr("no 'parameters: float32'"));
   EXPECT_THAT(of("parallel: {tensor: 2, overlap: true}"), HasSubstr("sequence: true"));
   EXPECT_EQ(of("parallel: {tensor: 2, overlap: true, sequence: true}"), "");
 }

@@ -206,6 +206,23 @@ TEST(TrainingStepRefusal, NamesAllThatDoesNotDivideAtOnce) {
             HasSubstr("1 micro-batches leave stages of a pipeline of 3 idle")));
 }
 
+TEST(TrainingStepRefusal, PointsAtTheOptionThatIsWrong) {
+  const auto place_of = [](std::string_view rest) {
+    const std::string text = problems(scenario(
+        fmt::format("\n  {}\n  batch: {{sequence: 128, passes: 3}}\n  {}", kModel, rest), 4));
+    return text.substr(0, text.find(": error"));
+  };
+  EXPECT_EQ(place_of("parallel:\n    tensor: 1\n    pipeline: 4"), "a.yaml:6:34");
+  EXPECT_EQ(place_of("parallel:\n    pipeline: 1\n    tensor: 3"), "a.yaml:8:5")
+      << "4 processes are no replicas of 3";
+  EXPECT_EQ(place_of("parallel: {expert: 2}"), "a.yaml:7:22");
+  EXPECT_EQ(place_of("parallel: {tensor: 4, overlap: true}"), "a.yaml:7:22") << "2 heads of keys";
+  EXPECT_EQ(place_of("parallel: {tensor: 2}\n  precision: {parameters: float32}"), "a.yaml:8:27");
+  EXPECT_EQ(place_of("framework: megatron-core\n  sharding: fsdp"), "a.yaml:8:13");
+  EXPECT_EQ(place_of("framework: megatron-core\n  loss: separate"), "a.yaml:8:9");
+  EXPECT_EQ(place_of("parallel: {context: 4}\n  attention: unfused"), "a.yaml:8:14");
+}
+
 TEST(TrainingStepRefusal, IsOfAStepWithoutAValue) {
   EXPECT_THAT(problems("schema_version: 1\nname: a\ntraining_step:\n"),
               HasSubstr("a.yaml:3:1: error: 'training_step' has no value"));
