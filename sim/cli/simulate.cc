@@ -90,6 +90,24 @@ void spread(Program& program, const SimulateOptions& options) {
   program.nodes_follow = false;
 }
 
+/// Nodes that the file does not say, or --nodes in their place: which processes are alike follows
+/// from them.
+void take_nodes(ExpandedScenario& training, const SimulateOptions& options,
+                const Machine& machine) {
+  Program program;
+  program.processes = static_cast<std::uint32_t>(training.step.processes());
+  program.nodes = static_cast<std::uint32_t>(training.step.nodes);
+  program.nodes_follow = training.nodes_follow;
+  spread(program, options);
+  const std::uint32_t nodes = nodes_of(program, machine);
+  training.nodes_follow = false;
+  if (nodes == training.step.nodes) return;
+  training.text.resize(training.text.size() - training.expansion.text.size());
+  training.step.nodes = nodes;
+  training.expansion = training::expand(training.step, training::Ranks::OneOfEach);
+  training.text += training.expansion.text;
+}
+
 /// Of a training step's micro-batches those that are simulated. Returns how many are left out.
 std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks) {
   const training::TrainingStep fewer = sim::with_fewer_passes(training.step);
@@ -121,15 +139,15 @@ int run_simulate(const SimulateOptions& options) {
   if (options.few_passes && !training) {
     throw UsageError{"--few-passes: this scenario has no 'training_step'"};
   }
+  const Machine machine = through_frontend(changed_machine(options.machine, options.with),
+                                           parse_frontend(options.frontend));
+  if (training && options.one_of_each) take_nodes(*training, options, machine);
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
   Program program = training ? read_expanded(training->text, options.file)
                              : load_scenario(options.file, options.parameters);
-  // The kinds of processes were chosen for the nodes that the file says.
-  if (training && !options.one_of_each) program.nodes_follow = training->nodes_follow;
+  if (training) program.nodes_follow = training->nodes_follow;
   if (training) program.environment_spots = training->environment_spots;
   spread(program, options);
-  const Machine machine = through_frontend(changed_machine(options.machine, options.with),
-                                           parse_frontend(options.frontend));
   if (options.one_of_each &&
       (program.fabric || machine.fabric || !faults_of(program, machine).empty())) {
     throw UsageError{"--one-of-each: a fabric or faults make alike ranks differ; leave it out"};

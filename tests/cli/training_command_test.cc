@@ -49,6 +49,21 @@ TEST(TrainingCommands, FewPassesTakeAsLongAsAll) {
   EXPECT_THAT(refused.err, HasSubstr("no 'training_step'"));
 }
 
+TEST(TrainingCommands, OneOfEachSpreadsOverAsManyNodesAsAll) {
+  const Scratch scratch;
+  std::string step = kStep;
+  scratch.write("step.yaml", step.replace(step.find("processes: 2"), 12, "processes: 12"));
+  const std::string command = "foretrace simulate step.yaml --machine h100-nvswitch-8";
+  const Ran all = scratch.run(command);
+  const Ran few = scratch.run(command + " --one-of-each");
+  EXPECT_EQ(few.exit_code, 0) << few.err;
+  EXPECT_NEAR(step_ms(few) / step_ms(all), 1, 0.001);
+  const Ran more = scratch.run(command + " --nodes 4");
+  EXPECT_NEAR(step_ms(scratch.run(command + " --nodes 4 --one-of-each")) / step_ms(more), 1, 0.001);
+  EXPECT_THAT(scratch.run(command + " --nodes 5 --one-of-each").err,
+              HasSubstr("12 processes cannot be spread evenly"));
+}
+
 TEST(TrainingCommands, PrintWritesWhatAStepSaysBesideItsProgram) {
   const Scratch scratch;
   scratch.write("step.yaml", kStep + "  recompute: full\n  ddp: {bucket: 8MiB}\n");
