@@ -27,6 +27,7 @@ Accuracy accuracy_of(std::span<const Comparison> comparisons, Regions which) {
   for (const Comparison& comparison : comparisons) {
     for (const RegionRow& row : comparison.regions) {
       if (which != Regions::All && row.is_fit() != (which == Regions::Fit)) continue;
+      if (which != Regions::All && comparison.is_stand_in(row)) continue;
       if (!row.error) {
         ++accuracy.missing;
         continue;

@@ -10,6 +10,9 @@
 namespace foretrace {
 namespace {
 
+/// What the harness's results begin their producer with; hw/pytorch's have another.
+constexpr std::string_view kHarnessProducer = "foretrace-hw ";
+
 const char* origin_word(const Origin& origin) { return origin.measured ? "measured" : "predicted"; }
 
 void refuse_different_programs(const Origin& a, const Origin& b) {
@@ -81,13 +84,25 @@ std::string to_string(Judgement judgement) {
   return {};
 }
 
+bool Comparison::is_stand_in(const RegionRow& row) const {
+  if (!judges_a_model() || !second_origin.producer.starts_with(kHarnessProducer)) return false;
+  const std::size_t end = std::min(ops.size(), std::size_t{row.op} + 1 + ops.at(row.op).inside);
+  for (std::size_t op = std::size_t{row.op} + 1; op < end; ++op) {
+    if (ops[op].kind == "library_kernel" || ops[op].kind == "framework_call") return true;
+  }
+  return false;
+}
+
 std::string Comparison::standing(const RegionRow& row) const {
   if (!judges_a_model()) return "-";
+  if (is_stand_in(row)) return "stand-in";
   return row.is_fit() ? "fit" : "prediction";
 }
 
 std::string Comparison::standing() const {
   if (!judges_a_model() || regions.empty()) return "-";
+  const auto is_one = [this](const RegionRow& row) { return is_stand_in(row); };
+  if (std::ranges::all_of(regions, is_one)) return "stand-in";
   const auto fits = std::ranges::count_if(regions, &RegionRow::is_fit);
   if (fits == 0) return "prediction";
   return fits == std::ssize(regions) ? "fit" : "fit and prediction";

@@ -110,10 +110,13 @@ struct Comparison {
   bool judges_a_model() const { return !first_origin.measured && second_origin.measured; }
   /// A measured side's operations are of the traced repetition.
   bool is_traced() const { return first_origin.measured || second_origin.measured; }
-  /// "fit" when a parameter that decides the region learned from it, else "prediction"; "-" when
-  /// this judges no model.
+  /// A prediction of PyTorch's kernels held against the stand-ins that foretrace-hw has for
+  /// library_kernel, or against a framework_call, which takes no time there.
+  bool is_stand_in(const RegionRow& row) const;
+  /// "fit" when a parameter that decides the region learned from it, else "prediction"; "stand-in"
+  /// where the error is none of the model's (is_stand_in); "-" when this judges no model.
   std::string standing(const RegionRow& row) const;
-  /// Of all regions: "fit", "prediction", "fit and prediction" or "-".
+  /// Of all regions: "fit", "prediction", "fit and prediction", "stand-in" or "-".
   std::string standing() const;
   std::size_t unmatched_device_spans() const;
   /// Both completed, both failed, or both never ended: however either found that out.

@@ -201,6 +201,7 @@ std::string compare_text(const Comparison& c) {
       "moves the prediction;\nwithin noise = by less than 1.5 us, or than "
       "half the spread\n\n{}",
       error_words(c), regions.markdown());
+  if (const std::string words = stand_in_words(c); !words.empty()) text += "\n" + words + "\n";
   text += memory_text(c) + operations_section(c);
   return text + overlaps_text(c) + "\n" + verdict(c);
 }
@@ -215,6 +216,10 @@ std::string batch_text(std::span<const Comparison> comparisons,
   text += accuracy_line("predictions", accuracy_of(comparisons, Regions::Prediction));
   text +=
       accuracy_line("fit (regions the model learned from)", accuracy_of(comparisons, Regions::Fit));
+  for (const Comparison& comparison : comparisons) {
+    const std::string words = stand_in_words(comparison);
+    if (!words.empty()) text += fmt::format("{}: {}\n", comparison.first_origin.scenario, words);
+  }
   for (const std::string& file : alone) text += fmt::format("without a partner: {}\n", file);
   return text;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "reports/compare/rates.h"
@@ -137,6 +138,17 @@ std::string begin_words(const OperationRow& row) {
   return format_or_dash(row.begin_offset_ns, [](double ns) {
     return fmt::format("{}{}", ns < 0 ? "" : "+", format_time(ns));
   });
+}
+
+std::string stand_in_words(const Comparison& comparison) {
+  const auto count = std::ranges::count_if(
+      comparison.regions, [&](const RegionRow& row) { return comparison.is_stand_in(row); });
+  if (count == 0) return {};
+  return fmt::format(
+      "{} region{} of standing stand-in: library_kernel and framework_call are predicted as "
+      "PyTorch's, and foretrace-hw ran kernels of its own for the one and nothing for the other. "
+      "hw/pytorch/measure.py runs PyTorch's kernels.",
+      count, count == 1 ? "" : "s");
 }
 
 std::string error_words(const Comparison& comparison) {

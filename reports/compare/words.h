@@ -26,6 +26,8 @@ std::string note_words(const OperationRow& row, const Comparison& comparison);
 std::string overlap_words(const OverlapRow& row, const Comparison& comparison);  ///< "a beside b"
 std::string memory_words(const std::optional<std::int64_t>& bytes);              ///< "4.21 GB"
 std::string begin_words(const OperationRow& row);                                ///< "+4.000 us"
+/// Which regions ran what the prediction is not of, and what would; empty when none did.
+std::string stand_in_words(const Comparison& comparison);
 std::string error_words(const Comparison& comparison);  ///< "error = (predicted - ...) / ..."
 
 }  // namespace foretrace

@@ -191,7 +191,9 @@ std::string kicker_of(const ReportRun& run) {
 }
 
 std::string region_words(const Comparison& c) {
+  const std::string stand_ins = stand_in_words(c);
   return error_words(c) +
+         (stand_ins.empty() ? std::string{} : ". " + stand_ins.substr(0, stand_ins.size() - 1)) +
          ". Grey bar: p5 to p95 of the repetitions, each the slowest process's; "
          "shaded: the tolerance, on an axis from -25 % to +25 %. Traced: what "
          "tracing changed.";

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reports/compare/accuracy.h"
+#include "reports/compare/output.h"
 #include "scenarios/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
@@ -272,6 +273,33 @@ TEST(Compare, SaysFitOrPredictionByWhatDecidesARegion) {
   EXPECT_EQ(standing(), "prediction") << "it decides the region and did not learn from it";
   one.predicted.timeline.regions[0].learned_by = {"copy.h2d_bandwidth"};
   EXPECT_EQ(standing(), "fit");
+}
+
+/// A region around one operation, predicted, and measured by `producer`.
+Comparison around_one(const std::string& kind, const std::string& producer) {
+  OneRegion one(100, {800});
+  for (TimelineBuilder* side : {&one.predicted, &one.measured}) {
+    side->op(kind, 6);
+    side->timeline.ops[0].inside = 1;
+  }
+  one.measured.timeline.origin.producer = producer;
+  return compare(one.predicted.timeline, one.measured.timeline, kTenPercent);
+}
+
+TEST(Compare, MarksRegionsOfWhichTheHarnessRanStandIns) {
+  const Comparison harness = around_one("library_kernel", "foretrace-hw 0.1.0");
+  EXPECT_EQ(harness.standing(harness.regions.at(0)), "stand-in");
+  EXPECT_EQ(harness.standing(), "stand-in");
+  EXPECT_THAT(compare_text(harness), HasSubstr("\n1 region of standing stand-in: library_kernel"));
+  EXPECT_EQ(accuracy_of({&harness, 1}, Regions::Prediction).regions, 0u);
+  EXPECT_EQ(around_one("framework_call", "foretrace-hw 0.1.0").standing(), "stand-in");
+}
+
+TEST(Compare, MarksNoRegionThatPyTorchRanOrThatHasNoLibraryKernel) {
+  const Comparison pytorch = around_one("library_kernel", "foretrace hw/pytorch 1");
+  EXPECT_EQ(pytorch.standing(), "prediction");
+  EXPECT_EQ(around_one("gemm", "foretrace-hw 0.1.0").standing(), "prediction");
+  EXPECT_EQ(compare_text(pytorch).find("stand-in"), std::string::npos);
 }
 
 TEST(Compare, IsNotWithinWhenARegionIsMissing) {
