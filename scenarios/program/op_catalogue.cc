@@ -22,4 +22,10 @@ std::vector<OpDescription> describe_operations() {
   return all;
 }
 
+std::map<std::string, std::vector<std::string>> describe_words() {
+  return {{"type", type_words()},
+          {"product_type", product_type_words()},
+          {"operator", operator_words()}};
+}
+
 }  // namespace foretrace

@@ -39,7 +39,7 @@ OpKind read_gemm(OpFields& fields) {
                 .m = fields.number("m", 1, kLargestDimension),
                 .n = fields.number("n", 1, kLargestDimension),
                 .k = fields.number("k", 1, kLargestDimension),
-                .type = fields.type(),
+                .type = fields.product_type(),
                 .a = fields.buffer("a", kDeviceMemory),
                 .b = fields.buffer("b", kDeviceMemory),
                 .c = fields.buffer("c", kDeviceMemory),

@@ -1,6 +1,7 @@
 #include "scenarios/read/op_fields.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,6 +17,11 @@ const Choices<RedOp> kRedOps{{"sum", RedOp::Sum},
                              {"min", RedOp::Min},
                              {"max", RedOp::Max},
                              {"avg", RedOp::Avg}};
+
+/// cuBLAS's products of integers are none that the model and the harness know.
+bool is_product_type(DataType type) {
+  return type != DataType::Int8 && type != DataType::Int32 && type != DataType::Int64;
+}
 
 std::string_view memory_name(MemoryKind kind) {
   switch (kind) {
@@ -49,6 +55,26 @@ std::string_view describe_memories(unsigned memories) {
 }
 
 }  // namespace
+
+std::vector<std::string> type_words() {
+  std::vector<std::string> words;
+  for (const auto& [word, type] : kTypes) words.push_back(word);
+  return words;
+}
+
+std::vector<std::string> product_type_words() {
+  std::vector<std::string> words;
+  for (const auto& [word, type] : kTypes) {
+    if (is_product_type(type)) words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> operator_words() {
+  std::vector<std::string> words;
+  for (const auto& [word, op] : kRedOps) words.push_back(word);
+  return words;
+}
 
 const YamlNode& OpFields::where(std::string_view key) const {
   const YamlNode& node = map_.node();
@@ -158,6 +184,16 @@ bool OpFields::flag(std::string_view key) {
 DataType OpFields::type() {
   const YamlNode* node = map_.optional("type");
   return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", kTypes);
+}
+
+DataType OpFields::product_type() {
+  const DataType chosen = type();
+  if (!is_product_type(chosen)) {
+    reader_.problems.error(where("type"),
+                           fmt::format("gemm does not multiply {}", where("type").text),
+                           fmt::format("gemm takes {}", fmt::join(product_type_words(), ", ")));
+  }
+  return chosen;
 }
 
 DataType OpFields::required_type() {

@@ -46,6 +46,7 @@ class OpFields {
   Expr number_or(std::string_view key, std::int64_t otherwise, std::int64_t low, std::int64_t high);
   bool flag(std::string_view key);  ///< true or false; default: false
   DataType type();                  ///< default: float32
+  DataType product_type();          ///< of gemm: what both executors multiply; default: float32
   DataType required_type();
   RedOp red_op();  ///< default: sum
 
@@ -91,6 +92,11 @@ struct OpSyntax {
   std::string_view summary;  ///< one line for `foretrace list ops`
   OpKind (*read)(OpFields&);
 };
+
+/// The words of `type:`, of gemm's, and of `op:`.
+std::vector<std::string> type_words();
+std::vector<std::string> product_type_words();
+std::vector<std::string> operator_words();
 
 std::span<const OpSyntax> host_ops();
 std::span<const OpSyntax> kernel_ops();

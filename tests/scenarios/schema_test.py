@@ -31,6 +31,12 @@ def check_operations(schema, operations):
     return problems
 
 
+def check_words(schema, words):
+    """Types and operators are the reader's: the reference is written from the schema."""
+    described = {name: schema["definitions"][name]["anyOf"][0]["enum"] for name in words}
+    return [f"{name}: schema has {described[name]}, reader {words[name]}" for name in words if described[name] != words[name]]
+
+
 def check_files(validator, directories):
     files = sorted(file for directory in directories for file in pathlib.Path(directory).rglob("*.yaml"))
     problems = [] if files else ["no scenario found"]
@@ -54,6 +60,7 @@ def check_refusals(validator):
         "time without unit": op("spin", {"duration": 5}),
         "time without unit, as text": op("spin", {"duration": "5"}),
         "two operations in one": {**base, "threads": {"main": [{"spin": {"duration": "1us"}, "malloc": {}}]}},
+        "product of integers": op("gemm", {"m": 1, "n": 1, "k": 1, "a": "x", "b": "x", "c": "x", "type": "int8"}),
         "unknown memory": {**base, "buffers": {"x": {"memory": "gpu", "size": "1KiB"}}},
         "expectation without its key": {**base, "expect": [{"returns_before": {"call": "a"}}]},
         "bound without its time": {**base, "expect": [{"lasts": {"span": "a"}}]},
@@ -68,9 +75,9 @@ def main():
     schema = json.loads(pathlib.Path(schema_file).read_text(encoding="utf-8"))
     jsonschema.Draft7Validator.check_schema(schema)
     validator = jsonschema.Draft7Validator(schema)
-    operations = json.loads(pathlib.Path(operations_file).read_text(encoding="utf-8"))
+    known = json.loads(pathlib.Path(operations_file).read_text(encoding="utf-8"))
     problems = (
-        check_operations(schema, operations) + check_files(validator, directories) + check_refusals(validator)
+        check_operations(schema, known["operations"]) + check_words(schema, known["words"]) + check_files(validator, directories) + check_refusals(validator)
     )
     print("\n".join(problems))
     return 1 if problems else 0

@@ -1,4 +1,4 @@
-// Writes the reader's operations and their keys as JSON, for schema_test.py.
+// Writes the reader's operations with their keys, and its words, as JSON, for schema_test.py.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -6,8 +6,9 @@
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
-  nlohmann::ordered_json operations;
-  for (const auto& op : foretrace::describe_operations()) operations[op.name] = op.keys;
-  std::ofstream{argv[1]} << operations.dump(2) << "\n";
+  nlohmann::ordered_json known;
+  for (const auto& op : foretrace::describe_operations()) known["operations"][op.name] = op.keys;
+  known["words"] = foretrace::describe_words();
+  std::ofstream{argv[1]} << known.dump(2) << "\n";
   return 0;
 }

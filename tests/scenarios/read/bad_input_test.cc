@@ -1,4 +1,5 @@
 // What a user gets wrong, one test each, down to line, column and wording.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -193,6 +194,16 @@ TEST(BadInput, WhatAProductDoesBesides) {
             "18:63 error: unknown value of transpose_a 'yes' | known here: true, false\n"
             "18:75 error: '0' must be between 1 and 2147483647: it is 0\n"
             "18:84 error: '2' must be between 0 and 1: it is 2\n");
+}
+
+TEST(BadInput, ProductOfIntegers) {
+  for (const char* type : {"int8", "int32", "int64"}) {
+    EXPECT_EQ(problems_of(scenario_with(
+                  fmt::format("gemm: {{m: 4, n: 4, k: 4, a: x, b: y, c: x, type: {}}}", type))),
+              fmt::format("18:56 error: gemm does not multiply {} | gemm takes float32, float16, "
+                          "bfloat16, float64\n",
+                          type));
+  }
 }
 
 TEST(BadInput, BufferOfAnotherDevice) {
