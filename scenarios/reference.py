@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The reference of all keys and operations, from scenario.schema.json (a test holds that to the reader).
+"""The reference of all keys and operations, from scenario.schema.json (a test holds that to the reader) and
+reference_notes.md.
 
 scenarios/reference.py            prints the page
 scenarios/reference.py --write    renews scenarios/reference.md
-scenarios/reference.py --check    exit 1 when that is not what would be printed
+scenarios/reference.py --check    exit 1 when that is not what would be printed, or a key says no default
 """
 import json
 import pathlib
@@ -11,9 +12,12 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE / "reference.md"
+NOTES = HERE / "reference_notes.md"  # what is no key: passes, sizes, names; it goes before the keys
 # Of the schema's definitions those that are values of a key, not maps with keys of their own.
-VALUES = ("number", "size", "time", "share", "word", "setting", "name", "reference", "oversubscription", "parameter", "type", "operator")
+VALUES = ("number", "size", "time", "share", "word", "setting", "name", "reference", "oversubscription", "parameter", "type", "product_type", "operator")
 OBJECTS = ("stream", "event", "signal", "graph", "buffer", "communicator", "fabric", "machine_fault", "process_group", "include", "thread", "task", "batched")
+# Optional everywhere, and said once; or one of several forms of a file.
+UNSAID = ("id", "after", "only_on", "not_on", "threads", "training_step", "condition")
 
 
 def type_of(schema):
@@ -26,7 +30,7 @@ def type_of(schema):
     if "enum" in schema:
         return ", ".join(f"`{word}`" for word in schema["enum"])
     if "const" in schema:
-        return f"`{schema['const']}`"
+        return f"`{schema['const'] if isinstance(schema['const'], str) else json.dumps(schema['const'])}`"
     if schema.get("type") == "array":
         length = schema.get("maxItems")
         return f"list of {type_of(schema['items'])}" + (f", at most {length}" if length else "")
@@ -61,7 +65,46 @@ def as_map(schema):
 
 
 def sentence(text):
-    return text[:1].upper() + text[1:] + "." if text else ""
+    if not text:
+        return ""
+    is_call = text.split()[0].rstrip(":,").startswith(("cuda", "nccl"))
+    return (text if is_call else text[:1].upper() + text[1:]) + "."
+
+
+def value_words(schema):
+    """A value's description, and the words that it may be, when they are few."""
+    words = [f"`{word}`" for form in schema.get("anyOf", []) for word in form.get("enum", [])]
+    return ": ".join(filter(None, [schema.get("description", ""), ", ".join(words)]))
+
+
+def maps_within(name, schema):
+    """Every map with keys of its own in a map, itself first, by the path of its keys."""
+    found = [(name, schema)]
+    for key, value in schema.get("properties", {}).items():
+        forms = value.get("oneOf", [value])
+        for form in (form for form in forms if "properties" in form):
+            if key == "model" and "config" in form["properties"]:
+                found += maps_within(f"{name}: {key} of a config.json", form)
+            else:
+                found += maps_within(f"{name}: {key}", form)
+    return found
+
+
+def silent_keys(name, schema, definitions):
+    """Optional keys that say neither their default nor what they stand in for."""
+    words = ("default", "instead of", " or both", "one of ", "with async")
+    return [f"{name}: {key} says no default" for key, value in schema.get("properties", {}).items()
+            if key not in schema.get("required", []) and key not in UNSAID and "properties" not in value
+            and not any(word in meaning_of(value, definitions) for word in words)]
+
+
+def all_silent_keys(schema):
+    definitions = schema["definitions"]
+    maps = [("the file", schema)] + maps_within("training_step", schema["properties"]["training_step"])
+    maps += [(name, as_map(definitions[name])) for name in OBJECTS if name not in ("task", "batched")]
+    for kind in ("operation", "expectation", "task", "batched"):
+        maps += [(f"{kind} {name}", value) for name, value in definitions[kind]["properties"].items()]
+    return [problem for name, one in maps for problem in silent_keys(name, one, definitions)]
 
 
 def one_of_each(schema, definitions, level):
@@ -82,8 +125,12 @@ def page():
              "ops --keys` prints the same operations.", "",
              "## Values", "", "| | |", "| --- | --- |"]
     for name in VALUES:
-        lines.append(f"| {name} | {definitions[name].get('description', '')} |".replace("||", "\\|\\|"))
+        lines.append(f"| {name} | {value_words(definitions[name])} |".replace("||", "\\|\\|"))
+    lines += ["", NOTES.read_text(encoding="utf-8").strip()]
     lines += ["", "## The file", ""] + keys_table(schema, definitions)
+    for name, one in maps_within("training_step", schema["properties"]["training_step"]):
+        lines += ["", f"### {name}", "", sentence(one.get("description", "")), ""] if "description" in one else ["", f"### {name}", ""]
+        lines += keys_table(one, definitions)
     for name in OBJECTS:
         if name in definitions and as_map(definitions[name]):
             lines += ["", f"### {name.replace('_', ' ')}", "", sentence(definitions[name].get("description", "")), ""]
@@ -102,6 +149,9 @@ def main():
     elif sys.argv[1:] == ["--check"]:
         if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
             sys.exit(f"{PAGE} is stale: scenarios/reference.py --write")
+        silent = all_silent_keys(json.loads((HERE / "scenario.schema.json").read_text(encoding="utf-8")))
+        if silent:
+            sys.exit("\n".join(silent))
     elif sys.argv[1:]:
         sys.exit(__doc__)
     else:
