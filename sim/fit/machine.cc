@@ -34,7 +34,7 @@ constexpr std::size_t kMostGpus = 256;
 
 /// How far machines of one kind of GPU are from each other, by what decides a time; the first
 /// prefix that fits. GPUs differ by 1 to 5 % in what a GPU alone decides, hosts by a quarter, in
-/// memory by half (blind rounds 17 to 27: six H100s, seven H200s and their hosts). A calibration
+/// memory by half, threads that meet by a factor (blind rounds 17 to 27: six H100s, seven H200s and their hosts). A calibration
 /// of three starts on one host does not know its few regions better: what two pairs of H100s said
 /// of kernels whose data is cached (0.44 of the shipped rate) was 60 % off in their programs.
 struct KindSpread {
@@ -47,7 +47,8 @@ constexpr std::array kKindSpreads{
     KindSpread{"copy.pageable", 0.25}, KindSpread{"copy.d2d", 0.05}, KindSpread{"copy.", 0.1},
     KindSpread{"nvlink.", 0.05},   KindSpread{"nccl.host", 0.25}, KindSpread{"nccl.", 0.1},
     KindSpread{"host.malloc", 0.5}, KindSpread{"host.free", 0.5}, KindSpread{"host.pool", 0.5},
-    KindSpread{"host.host_", 0.5}, KindSpread{"", 0.25}};
+    KindSpread{"host.host_", 0.5}, KindSpread{"host.barrier", 1}, KindSpread{"host.signal", 1},
+    KindSpread{"", 0.25}};
 
 double kind_spread(Param param) {
   const std::string_view key = info(param).key;
