@@ -188,10 +188,10 @@ void World::add_links() {
         engine_.add_link(fmt::format("gpu{}.nvlink_out", g), share < 1 ? port : nvlink);
     if (network_ != nullptr && share < 1) network_->narrow(g, share);
     if (copies) {
-      links.pcie = PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
-                             engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
-                             engine_.add_link(fmt::format("gpu{}.pcie", g), duplex),
-                             host_memory_of_pair(g)};
+      links.pcie =
+          PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
+                    engine_.add_link(fmt::format("gpu{}.pcie_out", g), out),
+                    engine_.add_link(fmt::format("gpu{}.pcie", g), duplex), host_memory_of_pair(g)};
     }
     if (slows && !program_.communicators.empty()) {
       const LinkId memory =
@@ -204,8 +204,8 @@ void World::add_links() {
                            Param::PageableH2dCore, Param::PageableD2hBandwidth,
                            Param::FreshD2hBandwidth, Param::P2pShare, Param::P2pStagedBandwidth}) {
     if (!machine_.has(rate)) continue;
-    caps_.emplace(rate, engine_.add_link(std::string{info(rate).key}, rate_of(rate),
-                                         LinkSharing::PerFlow));
+    caps_.emplace(
+        rate, engine_.add_link(std::string{info(rate).key}, rate_of(rate), LinkSharing::PerFlow));
   }
 }
 

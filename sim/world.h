@@ -172,6 +172,8 @@ class World {
   void add_links();
   void add_host_links();
   std::optional<LinkId> host_memory_of_pair(std::uint32_t gpu);
+  PathId host_route(std::uint32_t gpu, LinkId host_end, LinkId gpu_end,
+                    std::optional<Param> capped);
   const HostLinks& host_links(const Process& process) const;
   std::size_t paths_at_most() const;
   void open_to_peers(const Communicator& communicator);

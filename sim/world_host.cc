@@ -25,10 +25,8 @@ void World::add_host_links() {
   for (std::uint32_t n = 0; n < program_.nodes; ++n) {
     node_links_[n].host = HostLinks{
         engine_.add_link(fmt::format("node{}.cores", n), rate(cost::parallel_flops(read, 0))),
-        engine_.add_link(fmt::format("node{}.memory", n),
-                         rate_of(Param::HostMemoryBandwidth)),
-        engine_.add_link(fmt::format("node{}.storage", n),
-                         rate_of(Param::StorageBandwidth))};
+        engine_.add_link(fmt::format("node{}.memory", n), rate_of(Param::HostMemoryBandwidth)),
+        engine_.add_link(fmt::format("node{}.storage", n), rate_of(Param::StorageBandwidth))};
   }
   for (const std::uint32_t threads : teams) {
     team_caps_[threads] = {
@@ -38,9 +36,9 @@ void World::add_host_links() {
                          rate(cost::parallel_bandwidth(read, threads)), LinkSharing::PerFlow)};
   }
   if (reads) {
-    caps_.emplace(Param::StorageReader,
-                  engine_.add_link("storage.reader", rate_of(Param::StorageReader),
-                                   LinkSharing::PerFlow));
+    caps_.emplace(
+        Param::StorageReader,
+        engine_.add_link("storage.reader", rate_of(Param::StorageReader), LinkSharing::PerFlow));
   }
 }
 
@@ -69,46 +67,49 @@ PathId World::storage(const Process& process) {
 std::optional<LinkId> World::host_memory_of_pair(std::uint32_t gpu) {
   const bool known = machine_.has(Param::PairCopies) && machine_.has(Param::PairCopiesMemory) &&
                      machine_.has(Param::PairCopiesCache);
-  if (!known) return std::nullopt;
   const std::uint32_t first = gpu - place_of(gpu).index % 2;
   const std::uint32_t second = first + 1;
+  const auto runs = [this](std::uint32_t one) { return runs_[one / program_.devices]; };
   const bool has_both = second < program_.processes * program_.devices &&
-                        node_of(second) == node_of(first) && runs_[second / program_.devices];
-  if (!has_both) return std::nullopt;
-  if (gpu == second && runs_[first / program_.devices]) return pcie(first).pair;
+                        node_of(second) == node_of(first) && runs(first) && runs(second);
+  if (!known || !has_both) return std::nullopt;
+  if (gpu == second) return pcie(first).pair;
   double pinned = 0;
   for (const Buffer& buffer : program_.buffers) {
     if (buffer.memory == MemoryKind::Pinned) pinned += static_cast<double>(buffer.size.count);
   }
-  if (program_.devices == 1 && program_.processes > 1) pinned *= 2;  // a process for each GPU
+  if (program_.devices == 1) pinned *= 2;  // a process for each GPU
   const bool cached = pinned <= static_cast<double>(machine_.size(Param::PairCopiesCache).count);
-  return engine_.add_link(
-      fmt::format("gpu{}.pair", first),
-      rate_of(cached ? Param::PairCopies : Param::PairCopiesMemory));
+  return engine_.add_link(fmt::format("gpu{}.pair", first),
+                          rate_of(cached ? Param::PairCopies : Param::PairCopiesMemory));
+}
+
+/// Through a GPU's links of one direction: pinned memory at that direction's own rate and beside
+/// its neighbour's copies, other memory at a rate of its own.
+PathId World::host_route(std::uint32_t gpu, LinkId host_end, LinkId gpu_end,
+                         std::optional<Param> capped) {
+  std::vector<LinkId> links{host_end, gpu_end, pcie(gpu).both};
+  if (capped) {
+    links.push_back(cap(*capped));
+  } else if (pcie(gpu).pair) {
+    links.push_back(*pcie(gpu).pair);
+  }
+  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
+  return engine_.path(links);
 }
 
 PathId World::host_to_device(const Process& process, std::uint32_t device, Param rate) {
   const std::uint32_t gpu = gpu_index(process.index, device);
-  std::vector<LinkId> links{node_links_[node_of(gpu)].host_read, pcie(gpu).in, pcie(gpu).both};
-  if (rate != Param::H2dBandwidth) {
-    links.push_back(cap(rate));
-  } else if (pcie(gpu).pair) {
-    links.push_back(*pcie(gpu).pair);
-  }
-  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
-  return engine_.path(links);
+  const bool pinned = rate == Param::H2dBandwidth;
+  return host_route(gpu, node_links_[node_of(gpu)].host_read, pcie(gpu).in,
+                    pinned ? std::nullopt : std::optional{rate});
 }
 
 PathId World::device_to_host(const Process& process, std::uint32_t device, Param rate) {
   const std::uint32_t gpu = gpu_index(process.index, device);
-  std::vector<LinkId> links{node_links_[node_of(gpu)].host_write, pcie(gpu).out, pcie(gpu).both};
-  if (rate != Param::D2hBandwidth) {
-    links.push_back(cap(rate));
-  } else if (pcie(gpu).pair) {
-    links.push_back(*pcie(gpu).pair);
-  }
-  if (const auto& host = node_links_[node_of(gpu)].host) links.push_back(host->memory);
-  return engine_.path(links);
+  const bool pinned = rate == Param::D2hBandwidth;
+  return host_route(gpu, node_links_[node_of(gpu)].host_write, pcie(gpu).out,
+                    pinned ? std::nullopt : std::optional{rate});
 }
 
 }  // namespace foretrace::sim

@@ -98,8 +98,8 @@ std::optional<double> blind_spread(const Machine& machine, std::span<const Share
   return in_quadrature(machine, decided);
 }
 
-std::optional<double> borrowed_spread(const Machine& machine, std::span<const Share> shares) {
-  if (!machine.has(Param::BlindRest)) return std::nullopt;
+double borrowed_spread(const Machine& machine, std::span<const Share> shares) {
+  if (!machine.has(Param::BlindRest)) return 0;
   std::map<Param, double> decided;
   for (const auto& [param, share] : shares) {
     const auto spread = blind_class(param);

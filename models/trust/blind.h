@@ -28,8 +28,8 @@ std::optional<double> blind_spread(const Machine& machine, std::span<const Share
 /// The same of a machine that no round was run on: as far as programs were off on the machine that
 /// it is based on, by the classes of what it has fitted itself. A fit's own spread is of the starts
 /// that it saw, on one host; other programs are farther off. What it has not fitted is not counted:
-/// that is less sure by itself. None where the other machine does not say it either.
-std::optional<double> borrowed_spread(const Machine& machine, std::span<const Share> shares);
+/// that is less sure by itself. 0 where the other machine does not say it either.
+double borrowed_spread(const Machine& machine, std::span<const Share> shares);
 
 /// Parameters of NCCL's operations over several nodes.
 bool is_of_network(Param param);

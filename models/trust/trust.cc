@@ -76,7 +76,7 @@ double spread_of(const Machine& machine, Param param) {
 Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) {
   if (shares.empty()) return {};
   const std::optional<double> shown = blind_spread(machine, shares);
-  const double classes = shown ? *shown : borrowed_spread(machine, shares).value_or(0);
+  const double classes = shown ? *shown : borrowed_spread(machine, shares);
   double squares = classes * classes;
   auto worst = ParameterClass::Fit;
   const std::optional<double> between = network_spread(machine, shares);

@@ -15,8 +15,8 @@
 //
 // A machine that has been through a blind round knows better how far programs are off that nobody
 // tuned to: where it does (blind.h), that stands in for its parameters' own uncertainty, but for
-// those that are used outside of the sizes that they were fitted to. One that has not, but is based on
-// such a machine, adds the other's errors to what it has fitted itself.
+// those that are used outside of the sizes that they were fitted to. One that has not, but is based
+// on such a machine, adds the other's errors to what it has fitted itself.
 //
 // A parameter that is known to 10 % and is half of a time puts it off by 5 %. Over parameters,
 // these add in quadrature: each was measured, or guessed, for itself, so their errors are

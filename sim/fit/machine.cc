@@ -34,30 +34,43 @@ constexpr std::size_t kMostGpus = 256;
 
 /// How far machines of one kind of GPU are from each other, by what decides a time; the first
 /// prefix that fits. GPUs differ by 1 to 5 % in what a GPU alone decides, hosts by a quarter, in
-/// memory by half, threads that meet by a factor (blind rounds 17 to 27: six H100s, seven H200s and their hosts). A calibration
-/// of three starts on one host does not know its few regions better: what two pairs of H100s said
-/// of kernels whose data is cached (0.44 of the shipped rate) was 60 % off in their programs.
+/// memory by half, threads that meet by a factor (blind rounds 17 to 27: six H100s, seven H200s and
+/// their hosts). A calibration of three starts on one host does not know its few regions better:
+/// what two pairs of H100s said of kernels whose data is cached (0.44 of the shipped rate) was 60 %
+/// off in their programs.
+constexpr double kSameGpu = 0.05;
 struct KindSpread {
   std::string_view prefix;
   double spread;
 };
-constexpr std::array kKindSpreads{
-    KindSpread{"products.", 0.05}, KindSpread{"library.", 0.05},  KindSpread{"gemm.", 0.05},
-    KindSpread{"kernel.", 0.05},   KindSpread{"gpu.host_", 0.25}, KindSpread{"gpu.", 0.1},
-    KindSpread{"copy.pageable", 0.25}, KindSpread{"copy.d2d", 0.05}, KindSpread{"copy.", 0.1},
-    KindSpread{"nvlink.", 0.05},   KindSpread{"nccl.host", 0.25}, KindSpread{"nccl.", 0.1},
-    KindSpread{"host.malloc", 0.5}, KindSpread{"host.free", 0.5}, KindSpread{"host.pool", 0.5},
-    KindSpread{"host.host_", 0.5}, KindSpread{"host.barrier", 1}, KindSpread{"host.signal", 1},
-    KindSpread{"", 0.25}};
+constexpr std::array kKindSpreads{KindSpread{"products.", kSameGpu},
+                                  KindSpread{"library.", kSameGpu},
+                                  KindSpread{"gemm.", kSameGpu},
+                                  KindSpread{"kernel.", kSameGpu},
+                                  KindSpread{"gpu.host_", 0.25},
+                                  KindSpread{"gpu.", 0.1},
+                                  KindSpread{"copy.pageable", 0.25},
+                                  KindSpread{"copy.d2d", kSameGpu},
+                                  KindSpread{"copy.", 0.1},
+                                  KindSpread{"nvlink.", kSameGpu},
+                                  KindSpread{"nccl.host", 0.25},
+                                  KindSpread{"nccl.", 0.1},
+                                  KindSpread{"host.malloc", 0.5},
+                                  KindSpread{"host.free", 0.5},
+                                  KindSpread{"host.pool", 0.5},
+                                  KindSpread{"host.host_", 0.5},
+                                  KindSpread{"host.barrier", 1},
+                                  KindSpread{"host.signal", 1},
+                                  KindSpread{"", 0.25}};
 
 double kind_spread(Param param) {
   const std::string_view key = info(param).key;
-  return std::ranges::find_if(kKindSpreads, [&](const KindSpread& one) {
-           return key.starts_with(one.prefix);
-         })->spread;
+  return std::ranges::find_if(kKindSpreads,
+                              [&](const KindSpread& one) { return key.starts_with(one.prefix); })
+      ->spread;
 }
 
-bool is_of_the_gpu(Param param) { return kind_spread(param) <= 0.05; }
+bool is_of_the_gpu(Param param) { return kind_spread(param) == kSameGpu; }
 
 /// How many of the GPU's parameters the machine's own file gives.
 std::size_t own_parameters(const Machine& machine) {

@@ -129,22 +129,21 @@ FoundIn HostThread::reads(BufferId id, Bytes size) {
   const std::uint64_t begin =
       begin_of(std::get_if<MemcpyAsync>(&kind)) + begin_of(std::get_if<Memcpy>(&kind));
   Reading read{machine_};
-  const std::uint64_t touched_since = process_.host_bytes_touched - last.at;
   const bool again = last.has(begin, size.count);
-  const bool known = again || last.from_last_pass;
-  const std::uint32_t times =
-      last.from_last_pass ? std::max(last.reads, cost::kReadsIntoCache) : last.reads;
-  const cost::RecentReads memory{{known ? size.count : 0}, times, touched_since};
+  const bool warm = last.from_last_pass;
+  const cost::RecentReads memory{{again || warm ? size.count : 0},
+                                 warm ? cost::kReadsIntoCache : last.reads,
+                                 process_.host_bytes_touched - last.at};
   const bool cached = cost::is_in_cache(read, memory, size);
-  const bool in_core = cached && again && last.reads > 0 && cost::is_in_core(read, size);
+  const bool in_core = cached && again && cost::is_in_core(read, size);
   const std::uint32_t reads = last.overlaps(begin, size.count) ? last.reads + 1 : 1;
-  last = {begin, size.count, reads, process_.host_bytes_touched, last.from_last_pass};
+  last = {begin, size.count, reads, process_.host_bytes_touched, warm};
   process_.host_bytes_touched += size.count;
   return in_core ? FoundIn::CoreCache : cached ? FoundIn::LastLevelCache : FoundIn::Memory;
 }
 
 void HostThread::wrote(BufferId id, Bytes size) {
-  process_.host_reads[id.value] = {0, 0, 0, process_.host_bytes_touched, false};
+  process_.host_reads[id.value] = {.at = process_.host_bytes_touched};
   process_.host_bytes_touched += size.count;
 }
 
