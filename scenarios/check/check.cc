@@ -252,6 +252,7 @@ void check_program(const Program& program, Problems& problems) {
   const HappensBefore order = happens_before(program, {.mode = OrderMode::Likely});
   if (problems.count() == warnings_before) check_hangs(program, order, problems);
   check_races(program, order, problems);
+  check_regions(program, order, problems);
 }
 
 }  // namespace foretrace

@@ -31,6 +31,9 @@ void check_hangs(const Program& program, const HappensBefore& order, Problems& p
 /// check_program.
 void check_races(const Program& program, const HappensBefore& order, Problems& problems);
 
+/// Warnings about regions that wait for none of the work that they issue. Part of check_program.
+void check_regions(const Program& program, const HappensBefore& order, Problems& problems);
+
 /// Warnings about products whose layout gets a slow kernel: for `foretrace check` alone, since the
 /// prediction knows it.
 Diagnostics slow_layouts(const Program& program);

@@ -65,15 +65,23 @@ struct OrderEdge {
   std::uint32_t from{}, to{};  ///< indices into nodes
 };
 
+/// A region of a host thread that has ended, and never after a wait for some of the work that it
+/// issues.
+struct UnwaitedRegion {
+  const Op* region{};
+  std::uint32_t node{};  ///< the first entry that it issues
+};
+
 struct HappensBefore {
   std::vector<OrderNode> nodes;
   std::vector<OrderLane> lanes;
-  std::vector<ExecutedOp> work;         ///< what entries do: a group's or a graph's operations
-  std::vector<OrderEdge> edges;         ///< direct ones; those that others imply are left out
-  std::vector<std::uint32_t> sequence;  ///< the nodes that ended, each after what it follows
-  std::vector<OrderClock> before;       ///< by node: what has ended when it begins
-  bool is_complete = true;              ///< false: cut at the limit
-  bool is_finished = false;             ///< everybody came to the end: no deadlock
+  std::vector<ExecutedOp> work;          ///< what entries do: a group's or a graph's operations
+  std::vector<OrderEdge> edges;          ///< direct ones; those that others imply are left out
+  std::vector<std::uint32_t> sequence;   ///< the nodes that ended, each after what it follows
+  std::vector<OrderClock> before;        ///< by node: what has ended when it begins
+  std::vector<UnwaitedRegion> unwaited;  ///< of a run that is finished
+  bool is_complete = true;               ///< false: cut at the limit
+  bool is_finished = false;              ///< everybody came to the end: no deadlock
 
   bool is_device(std::uint32_t node) const { return lanes[nodes[node].lane].stream.has_value(); }
   /// `a` has ended when `b` begins.

@@ -50,6 +50,7 @@ HappensBefore OrderWalk::take_result() && {
       threads_, [](const Thread& t) { return t.frames.empty() && !t.is_calling; });
   const bool finished = !is_cut_ && all_returned && graph_.all_ended();
   HappensBefore result = std::move(graph_).take_result();
+  if (finished) result.unwaited = unwaited_regions();
   result.is_complete = !is_cut_;
   result.is_finished = finished;
   return result;
@@ -108,6 +109,8 @@ void OrderWalk::enter(Thread& thread, const Op& op, std::uint64_t instance) {
     ++thread.group_depth;
   } else if (std::holds_alternative<GraphCapture>(op.kind)) {
     thread.capture.emplace();
+  } else if (std::holds_alternative<Region>(op.kind)) {
+    begin_region(thread, op);
   }
   thread.frames.push_back({block_of(op.kind), 0, &op, times, instance * times});
 }
@@ -133,6 +136,8 @@ bool OrderWalk::leave(Thread& thread) {
     thread.capture->nccl = std::exchange(thread.nccl, {});
     graphs_[static_cast<std::uint32_t>(thread.process * program_.graphs.size()) + graph] =
         *std::exchange(thread.capture, {});
+  } else if (std::holds_alternative<Region>(kind)) {
+    end_region(thread);
   } else if (std::holds_alternative<NcclGroup>(kind) && --thread.group_depth == 0) {
     thread.current = {done.owner, done.instance};
     return true;

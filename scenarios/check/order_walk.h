@@ -49,6 +49,12 @@ class OrderWalk {
     std::uint64_t generation = 0;
     OrderClock arriving, met;
   };
+  /// What a region has issued, in all its executions so far.
+  struct RegionWork {
+    std::map<std::uint32_t, std::uint32_t> open;  ///< by lane: the first that may still run
+    std::uint32_t first = OrderGraph::kNone;
+    bool waits = false;  ///< an execution ended after some of it
+  };
   struct Thread {
     const HostThread* declared{};
     std::uint32_t process{};
@@ -68,6 +74,8 @@ class OrderWalk {
     std::vector<NcclCall> nccl;  ///< of the open group, or the one call
     int group_depth = 0;
     std::optional<Captured> capture;
+    std::vector<const Op*> regions;  ///< around the call, outermost first
+    std::map<const Op*, RegionWork> region_work;
   };
   struct PairQueue {
     std::deque<std::shared_ptr<OrderTransfer>> sends, recvs;  ///< without their partners
@@ -87,6 +95,12 @@ class OrderWalk {
   bool leave(Thread& thread);
   bool can_return(const Thread& thread) const;
   void return_from(Thread& thread);
+
+  bool has_ended_for(const Thread& thread, std::uint32_t node) const;
+  void begin_region(Thread& thread, const Op& region);
+  void end_region(Thread& thread);
+  void note_in_regions(Thread& thread, std::uint32_t entry);
+  std::vector<UnwaitedRegion> unwaited_regions() const;
 
   std::uint32_t queue(Thread& thread, std::uint32_t stream, OrderEntry entry);
   std::uint32_t queue(Thread& thread, const StreamRef& stream, OrderEntry entry);

@@ -317,11 +317,13 @@ struct Repeat {
   Block ops;
 };
 /// A named, measured interval of the host thread: from before its first to after its last
-/// operation. `per` divides the reported time.
+/// operation. `per` divides the reported time. `issue_only`: it is meant to end while the work that
+/// it issues may still run.
 struct Region {
   std::string name;
   std::uint64_t per = 1;
   Block ops;
+  bool issue_only = false;
 };
 /// ncclGroupStart ... ncclGroupEnd: the NCCL operations inside are issued together at the end.
 struct NcclGroup {

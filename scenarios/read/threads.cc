@@ -310,6 +310,10 @@ class ThreadReader {
     if (const YamlNode* per = map.optional("per")) {
       region.per = static_cast<std::uint64_t>(read_constant(reader_, *per, kNumber, 1, kNoLimit));
     }
+    if (const YamlNode* issue_only = map.optional("issue_only")) {
+      region.issue_only =
+          read_choice<bool>(reader_, *issue_only, "choice", {{"true", true}, {"false", false}});
+    }
     region.ops = read_ops(map);
     return region;
   }
@@ -366,7 +370,8 @@ constexpr std::array kBlocks{
                 "only in processes for which it holds: condition: process == 0"},
     BlockSyntax{"include", "file [with]",
                 "in its place the operations of another file, with values for its parameters"},
-    BlockSyntax{"region", "name [per] ops", "a named, measured interval of the host thread"},
+    BlockSyntax{"region", "name [per] [issue_only] ops",
+                "a named, measured interval of the host thread"},
     BlockSyntax{"nccl_group", "ops", "ncclGroupStart ... ncclGroupEnd"},
     BlockSyntax{"graph_capture", "graph stream ops", "what is queued inside becomes a CUDA graph"},
 };

@@ -1,0 +1,54 @@
+// Regions that end while all the work that they issue may still run: their time is that of issuing,
+// which is seldom meant.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "scenarios/check/check.h"
+
+namespace foretrace {
+namespace {
+
+/// Names that say that calls are timed.
+constexpr std::array kOfIssuing{"issue", "launch", "calls"};
+
+bool is_meant(const Region& region) {
+  return region.issue_only || std::ranges::any_of(kOfIssuing, [&](const char* begin) {
+           return region.name.starts_with(begin);
+         });
+}
+
+/// A wait for the first work that it issues.
+std::string wait_for(const Program& program, const HappensBefore& order, std::uint32_t node) {
+  const auto stream = order.lanes[order.nodes[node].lane].stream;
+  const Stream& first = program.streams[*stream];
+  const bool is_named = first.kind == StreamKind::Blocking || first.kind == StreamKind::NonBlocking;
+  if (is_named) return fmt::format("stream_synchronize: {{stream: {}}}", first.name);
+  return first.device == 0 ? "device_synchronize: {}"
+                           : fmt::format("device_synchronize: {{device: {}}}", first.device);
+}
+
+}  // namespace
+
+void check_regions(const Program& program, const HappensBefore& order, Problems& problems) {
+  std::vector<UnwaitedRegion> found = order.unwaited;
+  std::ranges::sort(found, {}, [](const UnwaitedRegion& one) {
+    return std::pair{one.region->id.value, one.node};
+  });
+  std::set<std::string> named;
+  for (const UnwaitedRegion& one : found) {
+    const Region& region = std::get<Region>(one.region->kind);
+    if (is_meant(region) || !named.insert(region.name).second) continue;
+    problems.add(
+        one.region->line, one.region->column, Severity::Warning,
+        fmt::format("region '{}' ends while the work that it issued may still run: it times "
+                    "issuing only",
+                    region.name),
+        fmt::format("add {} before its end; if issuing is what you time, add issue_only: true",
+                    wait_for(program, order, one.node)));
+  }
+}
+
+}  // namespace foretrace
