@@ -22,6 +22,10 @@ void check_nccl_order(const Program& program, Problems& problems);
 /// given back wrongly. Part of check_program.
 void check_registrations(const Program& program, Problems& problems);
 
+/// Errors about buffers that the program allocates and frees: used before or after, allocated or
+/// freed twice, as far as one host thread's order tells. Part of check_program.
+void check_lifetimes(const Program& program, Problems& problems);
+
 /// Warnings about host threads and streams that never come to their end, whatever the times are; a
 /// note where `order` was cut.
 /// `order` is the likely one. Part of check_program.

@@ -46,5 +46,33 @@ TEST_F(CheckCommand, WarnsOfARegionThatTimesIssuingAndSimulateToo) {
   EXPECT_EQ(simulated.err, warning);
 }
 
+TEST_F(CheckCommand, RefusesAUseAfterAFreeAndSimulateToo) {
+  const std::string text = kHeadOfX +
+                           "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n"
+                           "    - malloc: {buffer: x}\n    - free: {buffer: x}\n"
+                           "    - memset: {dst: x}\n";
+  const std::string error =
+      "x.yaml:8:7: error: buffer 'x' is used here, and line 7 freed it\n"
+      "      - memset: {dst: x}\n        ^\n  hint: free it behind its last use\n";
+  for (const Ran& ran : {check(text), simulate(text)}) {
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_THAT(ran.err, HasSubstr(error));
+  }
+}
+
+TEST_F(CheckCommand, EndsSoonHoweverManyRegionsAndAllocationsThereAre) {
+  std::string text = kHeadOfX +
+                     "processes: 2000\nbuffers: {x: {memory: device, size: 4KiB, count: 100}}\n"
+                     "threads:\n  main:\n"
+                     "    - repeat: {index: i, times: 1000000, ops: [malloc: {buffer: x(i % 100)}, "
+                     "free: {buffer: x(i % 100)}]}\n";
+  for (int i = 0; i < 1000; ++i) {
+    text += "    - region: {name: r" + std::to_string(i) + ", ops: [memset: {dst: x(0)}]}\n";
+  }
+  scratch_.write("x.yaml", text);
+  const Ran ran = scratch_.run(hostile_limits() + "foretrace check x.yaml");
+  EXPECT_THAT(ran.exit_code, testing::AnyOf(0, 2)) << ran.err.substr(0, 1000);
+}
+
 }  // namespace
 }  // namespace foretrace::test

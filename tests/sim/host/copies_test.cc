@@ -248,6 +248,7 @@ Machine busy_driver() {
 
 TEST(Free, LetsItsMemoryBeClearedOnceTheKernelsHaveEnded) {
   const Timeline t = predict(R"(
+warmup: 0
 streams: {a: {flags: non_blocking}}
 buffers: {x: {memory: device, size: 300000B}, y: {memory: device, size: 8B}}
 threads:
