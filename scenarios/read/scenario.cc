@@ -327,14 +327,43 @@ std::string self_contained(std::string_view text, const std::string& file, Inclu
   return (summary.empty() ? "" : "# " + summary + "\n") + yaml_text(root);
 }
 
-Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters,
-                      IncludedTexts* parts) {
-  const std::string text = read_text_file(file);
+namespace {
+
+/// From disk, with what is printed of it: notes are check's.
+ReadProgram read_file(const std::filesystem::path& file, const std::string& text,
+                      const ParameterValues& parameters, IncludedTexts* parts) {
   auto read = read_scenario(text, file.string(), parameters, parts);
   if (!read) throw UsageError{render(read.error(), text)};
   std::erase_if(read->warnings, [](const Diagnostic& d) { return d.severity == Severity::Note; });
-  if (!read->warnings.empty()) print_error("{}", render(read->warnings, text));
-  return std::move(read->program);
+  return *std::move(read);
+}
+
+}  // namespace
+
+Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters,
+                      IncludedTexts* parts) {
+  const std::string text = read_text_file(file);
+  ReadProgram read = read_file(file, text, parameters, parts);
+  if (!read.warnings.empty()) print_error("{}", render(read.warnings, text));
+  return std::move(read.program);
+}
+
+LoadedToRun load_to_run(const std::filesystem::path& file, const ParameterValues& parameters) {
+  const std::string text = read_text_file(file);
+  ReadProgram read = read_file(file, text, parameters, nullptr);
+  const bool ends = ends_for_all_we_know(read.warnings);
+  if (!read.warnings.empty()) print_error("{}", render(read.warnings, text));
+  return {std::move(read.program), ends};
+}
+
+bool ends_for_all_we_know(Diagnostics& warnings) {
+  bool ends = true;
+  for (Diagnostic& warning : warnings) {
+    if (warning.severity != Severity::Hang) continue;
+    warning.severity = Severity::Error;
+    ends = false;
+  }
+  return ends;
 }
 
 }  // namespace foretrace

@@ -41,6 +41,16 @@ std::string self_contained(std::string_view text, const std::string& file,
 Program load_scenario(const std::filesystem::path& file, const ParameterValues& parameters = {},
                       IncludedTexts* parts = nullptr);
 
+/// The same for a run, whose program must end: that it never ends is printed as an error.
+struct LoadedToRun {
+  Program program;
+  bool ends = true;
+};
+LoadedToRun load_to_run(const std::filesystem::path& file, const ParameterValues& parameters = {});
+
+/// Makes errors of what says that a program never ends. Whether there is none.
+bool ends_for_all_we_know(Diagnostics& warnings);
+
 /// A text that training::expand() wrote, with its head: read in a tenth of the time, and not
 /// searched for mistakes, which it has none of.
 Program read_expanded(std::string_view text, const std::string& file);

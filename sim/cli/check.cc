@@ -47,12 +47,7 @@ nlohmann::ordered_json to_json(const Program& program) {
 
 /// Whether the program comes to its end. Prints what is doubtful; that it never ends is an error.
 bool ends(ReadProgram& read, const std::string& text) {
-  bool ends = true;
-  for (Diagnostic& warning : read.warnings) {
-    if (warning.severity != Severity::Hang) continue;
-    warning.severity = Severity::Error;
-    ends = false;
-  }
+  const bool ends = ends_for_all_we_know(read.warnings);
   for (Diagnostic& slow : slow_layouts(read.program)) read.warnings.push_back(std::move(slow));
   print_error("{}", render(read.warnings, text));
   return ends;

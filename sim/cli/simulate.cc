@@ -143,8 +143,9 @@ int run_simulate(const SimulateOptions& options) {
                                            parse_frontend(options.frontend));
   if (training && options.one_of_each) take_nodes(*training, options, machine);
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
-  Program program = training ? read_expanded(training->text, options.file)
-                             : load_scenario(options.file, options.parameters);
+  LoadedToRun loaded = training ? LoadedToRun{read_expanded(training->text, options.file)}
+                                : load_to_run(options.file, options.parameters);
+  Program& program = loaded.program;
   if (training) program.nodes_follow = training->nodes_follow;
   if (training) program.environment_spots = training->environment_spots;
   spread(program, options);
@@ -185,7 +186,7 @@ int run_simulate(const SimulateOptions& options) {
     print_out("\n{}", sim::describe(training->step, training->expansion, machine, usage));
   }
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
-  return timeline.outcome.kind == Outcome::Kind::Completed ? kDone : kBadAnswer;
+  return timeline.outcome.kind == Outcome::Kind::Completed && loaded.ends ? kDone : kBadAnswer;
 }
 
 }  // namespace

@@ -60,6 +60,18 @@ TEST_F(CheckCommand, RefusesAUseAfterAFreeAndSimulateToo) {
   }
 }
 
+TEST_F(CheckCommand, CallsAHangAnErrorAndEndsWithOneAsSimulateDoes) {
+  const std::string text =
+      kHeadOfX + "signals: {go: {}}\nthreads: {main: [host_wait: {signal: go}]}\n";
+  const std::string error =
+      "x.yaml:4:18: error: nothing in this file gives the signal 'go': this waits for ever\n";
+  for (const Ran& ran : {check(text), simulate(text)}) {
+    EXPECT_EQ(ran.exit_code, 1);
+    EXPECT_THAT(ran.err, HasSubstr(error));
+    EXPECT_THAT(ran.err, Not(HasSubstr("warning")));
+  }
+}
+
 TEST_F(CheckCommand, EndsSoonHoweverManyRegionsAndAllocationsThereAre) {
   std::string text = kHeadOfX +
                      "processes: 2000\nbuffers: {x: {memory: device, size: 4KiB, count: 100}}\n"
