@@ -16,14 +16,6 @@ constexpr std::array<ParamInfo, kParamCount> kCatalogue{{
 #undef PARAMETER
 }};
 
-Bytes sum_of(const Program& program, auto&& counts) {
-  Bytes sum;
-  for (const Buffer& buffer : program.buffers) {
-    if (counts(buffer)) sum = sum + buffer.size;
-  }
-  return sum;
-}
-
 }  // namespace
 
 const ParamInfo& info(Param param) { return kCatalogue[static_cast<std::size_t>(param)]; }
@@ -85,76 +77,6 @@ std::vector<MachineFault> faults_of(const Program& program, const Machine& machi
   std::vector<MachineFault> faults = machine.faults;
   faults.insert(faults.end(), program.faults.begin(), program.faults.end());
   return faults;
-}
-
-namespace {
-
-/// Faults of nodes that the program does not have, or of parts that nodes do not have.
-void check_faults(const Program& program, const Machine& machine, std::uint32_t nodes,
-                  Diagnostics& problems) {
-  const std::uint32_t nics = machine.node.nics.value_or(machine.gpus_per_node);
-  for (const MachineFault& fault : program.faults) {
-    const SourceSpot at{program.file, fault.line, fault.column};
-    const bool is_nic = fault.part == MachineFault::Part::Nic;
-    const std::uint32_t parts = is_nic ? nics : machine.gpus_per_node;
-    if (fault.node && *fault.node >= nodes) {
-      problems.push_back({at,
-                          fmt::format("a fault of node {}: there are {} nodes", *fault.node, nodes),
-                          fmt::format("nodes are numbered 0 to {}", nodes - 1)});
-    } else if (fault.part != MachineFault::Part::Leaf && fault.index && *fault.index >= parts) {
-      problems.push_back({at,
-                          fmt::format("a fault of {} {}: a node of machine '{}' has {}",
-                                      is_nic ? "NIC" : "GPU", *fault.index, machine.name, parts),
-                          fmt::format("they are numbered 0 to {}", parts - 1)});
-    } else if ((is_nic || fault.part == MachineFault::Part::Leaf) && !program.fabric &&
-               !machine.fabric) {
-      problems.push_back({at, "a fault of the network needs to know the network",
-                          "fabric: {kind: none} for full bisection"});
-    }
-  }
-}
-
-}  // namespace
-
-Diagnostics check_fits(const Program& program, const Machine& machine) {
-  Diagnostics problems;
-  const std::uint32_t nodes = nodes_of(program, machine);
-  check_faults(program, machine, nodes, problems);
-  const auto problem = [&](std::string message, std::string hint) {
-    problems.push_back({{program.file, 0, 0}, std::move(message), std::move(hint)});
-  };
-  const std::uint32_t per_node = program.processes / nodes * program.devices;
-  if (per_node > machine.gpus_per_node) {
-    const std::uint64_t gpus = std::uint64_t{program.processes} * program.devices;
-    problem(fmt::format("the scenario needs {} node(s) with {} GPU(s) each, a node of machine '{}' "
-                        "has {}",
-                        nodes, per_node, machine.name, machine.gpus_per_node),
-            fmt::format("spread it over more nodes, nodes: {}, or choose a larger machine: "
-                        "foretrace list machines",
-                        nodes_for(gpus, machine)));
-  }
-  for (std::uint32_t device = 0; device < program.devices; ++device) {
-    const Bytes need = sum_of(program, [&](const Buffer& buffer) {
-      return buffer.memory == MemoryKind::Device && buffer.device == device;
-    });
-    if (machine.has(Param::GpuMemory) && need > machine.size(Param::GpuMemory)) {
-      problem(fmt::format("the buffers on device {} need {} bytes, a GPU of machine '{}' has {}",
-                          device, need.count, machine.name, machine.size(Param::GpuMemory).count),
-              "make the buffers smaller, or spread them over devices");
-    }
-  }
-  const Bytes host =
-      sum_of(program, [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; });
-  const std::uint64_t processes_per_node = program.processes / nodes;
-  if (machine.has(Param::HostMemory) &&
-      host.count > machine.size(Param::HostMemory).count / processes_per_node) {
-    problem(
-        fmt::format(
-            "host buffers need {} bytes in each of {} processes, a node of machine '{}' has {}",
-            host.count, processes_per_node, machine.name, machine.size(Param::HostMemory).count),
-        "make the host buffers smaller");
-  }
-  return problems;
 }
 
 }  // namespace foretrace

@@ -146,6 +146,9 @@ std::optional<Program> spread_over_nodes(const Program& program, const Machine& 
 /// The machine's faults and the program's.
 std::vector<MachineFault> faults_of(const Program& program, const Machine& machine);
 
+/// Errors where the buffers of `program` do not fit into the memory of a GPU or of a node.
+Diagnostics check_memory(const Program& program, const Machine& machine);
+
 /// Errors when a node of `machine` is too small for `program`: GPUs, device memory, host memory.
 Diagnostics check_fits(const Program& program, const Machine& machine);
 

@@ -6,12 +6,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/training/usage.h"
 
 namespace foretrace {
 namespace {
@@ -19,6 +21,7 @@ namespace {
 struct CheckOptions {
   std::vector<std::string> files;
   std::string format = "text";
+  std::string machine;  ///< empty: not said
   ParameterValues parameters;
 };
 
@@ -45,10 +48,50 @@ nlohmann::ordered_json to_json(const Program& program) {
           {"operations", program.op_count}, {"hash", program.hash}};
 }
 
+/// A training step's tensors are no buffers.
+Diagnostics check_step_memory(const Program& program, const std::string& text,
+                              const ParameterValues& parameters, const Machine& machine) {
+  const auto step = read_training(text, program.file, parameters, training::Ranks::OneOfEach);
+  if (!step) return {};
+  const sim::MemoryVerdict verdict = sim::memory_verdict(step->expansion, machine);
+  if (verdict.fits) return {};
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  return {
+      {{program.file, 0, 0},
+       fmt::format("the step's tensors need {:.1f} GiB of a GPU at their peak, which has {:.1f} "
+                   "GiB on machine '{}'",
+                   verdict.bytes / kGiB, verdict.capacity / kGiB, machine.name),
+       "foretrace simulate says what needs most, and what to change first"}};
+}
+
+/// On the machine that was named everything must fit. Else of simulate's default machine the
+/// memory alone is looked at: a program for a larger one is not wrong.
+Diagnostics what_does_not_fit(const Program& program, const std::string& text,
+                              const CheckOptions& options) {
+  const bool is_named = !options.machine.empty();
+  const Machine machine = load_machine(is_named ? options.machine : kDefaultMachine);
+  Diagnostics problems = is_named ? check_fits(program, machine) : check_memory(program, machine);
+  for (Diagnostic& one : check_step_memory(program, text, options.parameters, machine)) {
+    problems.push_back(std::move(one));
+  }
+  for (Diagnostic& problem : problems) {
+    if (is_named) continue;
+    problem.severity = Severity::Warning;
+    problem.hint += ", or name the machine that it is for: --machine";
+  }
+  return problems;
+}
+
 /// Whether the program comes to its end. Prints what is doubtful; that it never ends is an error.
-bool ends(ReadProgram& read, const std::string& text) {
+bool ends(ReadProgram& read, const std::string& text, const CheckOptions& options) {
   const bool ends = ends_for_all_we_know(read.warnings);
-  for (Diagnostic& slow : slow_layouts(read.program)) read.warnings.push_back(std::move(slow));
+  const auto add = [&](Diagnostics found) {
+    for (Diagnostic& one : found) read.warnings.push_back(std::move(one));
+  };
+  add(slow_layouts(read.program));
+  const Diagnostics sizes = what_does_not_fit(read.program, text, options);
+  if (!options.machine.empty() && !sizes.empty()) throw UsageError{render(sizes, text)};
+  add(sizes);
   print_error("{}", render(read.warnings, text));
   return ends;
 }
@@ -61,7 +104,7 @@ int run_check(const CheckOptions& options) {
       const std::string text = read_text_file(file);
       auto read = read_scenario(text, file, options.parameters);
       if (!read) throw UsageError{render(read.error(), text)};
-      const bool is_ok = ends(*read, text);
+      const bool is_ok = ends(*read, text, options);
       if (!is_ok) exit_code = std::max(exit_code, static_cast<int>(kBadAnswer));
       if (is_ok && options.format == "text") print_line(read->program);
       rows.push_back(to_json(read->program));
@@ -89,6 +132,9 @@ void add_check_command(CLI::App& app, int& exit_code) {
   command.add_option("FILE", options->files, "Scenario files")->required();
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}));
+  command.add_option("-m,--machine", options->machine,
+                     "Machine model that it must fit on: GPUs and memory; default: a warning where "
+                     "it does not fit into the memory of simulate's");
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] { exit_code = run_check(*options); });
 }

@@ -17,6 +17,8 @@ class App;
 
 namespace foretrace {
 
+inline constexpr const char* kDefaultMachine = "h200-nvswitch-8";
+
 struct OutputOptions {
   OutputFormat format = OutputFormat::Text;
   std::filesystem::path file;  ///< empty: stdout

@@ -35,7 +35,7 @@ constexpr const char* kTraceFile = "trace.pftrace";
 
 struct SimulateOptions {
   std::string file;
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   std::string run;
   std::string frontend = "cuda";

@@ -72,6 +72,52 @@ TEST_F(CheckCommand, CallsAHangAnErrorAndEndsWithOneAsSimulateDoes) {
   }
 }
 
+const std::string kLarge =
+    kHeadOfX +
+    "buffers:\n  x: {memory: device, size: 100GiB}\n  y: {memory: device, size: 30GiB, count: 2}\n"
+    "threads: {main: []}\n";
+
+TEST_F(CheckCommand, RefusesBuffersThatDoNotFitOnTheNamedMachineAsSimulateDoes) {
+  const std::string error =
+      "x.yaml: error: the buffers on device 0 need 160.0 GiB, a GPU of machine 'h200-nvswitch-8' "
+      "has 139.8 GiB\n  hint: largest: 'x' 100.0 GiB, 'y' 2 of 30.0 GiB each; make them smaller, "
+      "or "
+      "spread them over devices\n";
+  for (const Ran& ran : {check(kLarge, " --machine h200-nvswitch-8"), simulate(kLarge)}) {
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_THAT(ran.err, HasSubstr(error));
+  }
+}
+
+TEST_F(CheckCommand, OnlyWarnsOfMemoryWhereNoMachineIsNamed) {
+  const Ran ran = check(kLarge);
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("x.yaml: warning: the buffers on device 0 need 160.0 GiB"));
+  EXPECT_THAT(ran.err, HasSubstr("or name the machine that it is for: --machine"));
+}
+
+TEST_F(CheckCommand, KnowsTheTensorsOfATrainingStep) {
+  const std::string text =
+      kHeadOfX +
+      "processes: 1\ntraining_step: {model: llama3-8b, batch: {sequence: 8192, micro: 4, "
+      "global: 4}, sharding: none, precision: {parameters: float32}}\n";
+  const Ran ran = check(text);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("warning: the step's tensors need "));
+  const Ran named = check(text, " -m h200-nvswitch-8");
+  EXPECT_EQ(named.exit_code, 2);
+  EXPECT_THAT(named.err, HasSubstr("which has 139.8 GiB on machine 'h200-nvswitch-8'"));
+}
+
+TEST_F(CheckCommand, LooksForGpusOnTheNamedMachineOnly) {
+  const std::string text = kHeadOfX + "devices: 16\nthreads: {main: []}\n";
+  EXPECT_EQ(check(text).exit_code, 0);
+  const Ran named = check(text, " --machine h200-nvswitch-8");
+  EXPECT_EQ(named.exit_code, 2);
+  EXPECT_THAT(named.err, HasSubstr("has 8"));
+  EXPECT_EQ(check(text, " --machine nowhere").exit_code, 2);
+}
+
 TEST_F(CheckCommand, EndsSoonHoweverManyRegionsAndAllocationsThereAre) {
   std::string text = kHeadOfX +
                      "processes: 2000\nbuffers: {x: {memory: device, size: 4KiB, count: 100}}\n"

@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "did you mean 'NCCL_PROTO'?"},
         WrongCall{"NoSuchRoot", "broadcast --processes 8 -r 8", "the ranks are 0 to 7"},
         WrongCall{"GraphOfWaits", "all_reduce --processes 8 -G 2 -z 1", "a CUDA graph"},
-        WrongCall{"LargerThanTheGpu", "all_reduce --processes 8 -b 100G", "has 150100000000"},
+        WrongCall{"LargerThanTheGpu", "all_reduce --processes 8 -b 100G", "has 139.8 GiB"},
         WrongCall{"MissingFile", "--compare no_such.log", "no_such.log"},
         WrongCall{"NoTable", "--compare models/machines/h200-nvswitch-8.yaml", "no line of an"}),
     [](const auto& tested) { return std::string{tested.param.what}; });

@@ -240,7 +240,8 @@ TEST(CheckFits, RefusesMoreMemoryThanADeviceOrANodeHas) {
       "buffers: {x: {memory: device, size: 9 GB, count: 2}}\nthreads: {main: [host_barrier: "
       "{}]}\n");
   ASSERT_EQ(check_fits(device, machine).size(), 1u);
-  EXPECT_THAT(check_fits(device, machine)[0].message, HasSubstr("need 18000000000 bytes"));
+  EXPECT_THAT(check_fits(device, machine)[0].message, HasSubstr("need 16.8 GiB, a GPU of"));
+  EXPECT_THAT(check_fits(device, machine)[0].hint, HasSubstr("largest: 'x' 2 of 8.4 GiB each;"));
   const Program host = program_of(
       "processes: 2\nbuffers: {x: {memory: pinned, size: 200GiB}}\n"
       "threads: {main: [host_barrier: {}]}\n");

@@ -1,0 +1,141 @@
+// Whether a machine is large enough for a program.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "models/machine/machine.h"
+
+namespace foretrace {
+namespace {
+
+/// Faults of nodes that the program does not have, or of parts that nodes do not have.
+void check_faults(const Program& program, const Machine& machine, std::uint32_t nodes,
+                  Diagnostics& problems) {
+  const std::uint32_t nics = machine.node.nics.value_or(machine.gpus_per_node);
+  for (const MachineFault& fault : program.faults) {
+    const SourceSpot at{program.file, fault.line, fault.column};
+    const bool is_nic = fault.part == MachineFault::Part::Nic;
+    const std::uint32_t parts = is_nic ? nics : machine.gpus_per_node;
+    if (fault.node && *fault.node >= nodes) {
+      problems.push_back({at,
+                          fmt::format("a fault of node {}: there are {} nodes", *fault.node, nodes),
+                          fmt::format("nodes are numbered 0 to {}", nodes - 1)});
+    } else if (fault.part != MachineFault::Part::Leaf && fault.index && *fault.index >= parts) {
+      problems.push_back({at,
+                          fmt::format("a fault of {} {}: a node of machine '{}' has {}",
+                                      is_nic ? "NIC" : "GPU", *fault.index, machine.name, parts),
+                          fmt::format("they are numbered 0 to {}", parts - 1)});
+    } else if ((is_nic || fault.part == MachineFault::Part::Leaf) && !program.fabric &&
+               !machine.fabric) {
+      problems.push_back({at, "a fault of the network needs to know the network",
+                          "fabric: {kind: none} for full bisection"});
+    }
+  }
+}
+
+void add_problem(const Program& program, std::string message, std::string hint,
+                 Diagnostics& problems) {
+  problems.push_back({{program.file, 0, 0}, std::move(message), std::move(hint)});
+}
+
+/// "139.8 GiB", as nvidia-smi and allocators count.
+std::string gib(Bytes size) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(size.count) / (1024.0 * 1024 * 1024));
+}
+
+/// Buffers of one declaration: x(0), x(1), ...
+struct BufferFamily {
+  std::string_view name;
+  std::uint64_t count = 0;
+  Bytes all;
+};
+
+Bytes sum_of(const Program& program, auto&& counts) {
+  Bytes sum;
+  for (const Buffer& buffer : program.buffers) {
+    if (counts(buffer)) sum = sum + buffer.size;
+  }
+  return sum;
+}
+
+/// "largest: 'x' 64.0 GiB, 'y' 2 of 8.0 GiB each", of those that count.
+std::string largest_of(const Program& program, auto&& counts) {
+  constexpr std::size_t kNamed = 3;
+  std::map<std::string_view, BufferFamily> by_name;
+  for (const Buffer& buffer : program.buffers) {
+    if (!counts(buffer)) continue;
+    const std::string_view name = std::string_view{buffer.name}.substr(0, buffer.name.find('('));
+    BufferFamily& family = by_name.emplace(name, BufferFamily{name, 0, {}}).first->second;
+    ++family.count;
+    family.all = family.all + buffer.size;
+  }
+  std::vector<BufferFamily> families;
+  for (const auto& [name, family] : by_name) families.push_back(family);
+  std::ranges::stable_sort(families, std::greater{}, [](const auto& one) { return one.all.count; });
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < std::min(kNamed, families.size()); ++i) {
+    const BufferFamily& one = families[i];
+    named.push_back(one.count == 1 ? fmt::format("'{}' {}", one.name, gib(one.all))
+                                   : fmt::format("'{}' {} of {} each", one.name, one.count,
+                                                 gib({one.all.count / one.count})));
+  }
+  return fmt::format("largest: {}", fmt::join(named, ", "));
+}
+
+}  // namespace
+
+Diagnostics check_memory(const Program& program, const Machine& machine) {
+  Diagnostics problems;
+  for (std::uint32_t device = 0; device < program.devices; ++device) {
+    const auto counts = [&](const Buffer& buffer) {
+      return buffer.memory == MemoryKind::Device && buffer.device == device;
+    };
+    const Bytes need = sum_of(program, counts);
+    if (!machine.has(Param::GpuMemory) || need <= machine.size(Param::GpuMemory)) continue;
+    add_problem(program,
+                fmt::format("the buffers on device {} need {}, a GPU of machine '{}' has {}",
+                            device, gib(need), machine.name, gib(machine.size(Param::GpuMemory))),
+                largest_of(program, counts) + "; make them smaller, or spread them over devices",
+                problems);
+  }
+  const auto counts = [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; };
+  const Bytes host = sum_of(program, counts);
+  const std::uint64_t processes_per_node = program.processes / nodes_of(program, machine);
+  if (machine.has(Param::HostMemory) &&
+      host.count > machine.size(Param::HostMemory).count / processes_per_node) {
+    add_problem(
+        program,
+        fmt::format("host buffers need {} in each of {} processes, a node of machine '{}' has {}",
+                    gib(host), processes_per_node, machine.name,
+                    gib(machine.size(Param::HostMemory))),
+        largest_of(program, counts) + "; make them smaller", problems);
+  }
+  return problems;
+}
+
+Diagnostics check_fits(const Program& program, const Machine& machine) {
+  Diagnostics problems;
+  const std::uint32_t nodes = nodes_of(program, machine);
+  check_faults(program, machine, nodes, problems);
+  const std::uint32_t per_node = program.processes / nodes * program.devices;
+  if (per_node > machine.gpus_per_node) {
+    const std::uint64_t gpus = std::uint64_t{program.processes} * program.devices;
+    add_problem(
+        program,
+        fmt::format("the scenario needs {} node(s) with {} GPU(s) each, a node of machine '{}' "
+                    "has {}",
+                    nodes, per_node, machine.name, machine.gpus_per_node),
+        fmt::format("spread it over more nodes, nodes: {}, or choose a larger machine: "
+                    "foretrace list machines",
+                    nodes_for(gpus, machine)),
+        problems);
+  }
+  const Diagnostics memory = check_memory(program, machine);
+  problems.insert(problems.end(), memory.begin(), memory.end());
+  return problems;
+}
+
+}  // namespace foretrace
