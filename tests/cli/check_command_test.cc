@@ -132,5 +132,14 @@ TEST_F(CheckCommand, EndsSoonHoweverManyRegionsAndAllocationsThereAre) {
   EXPECT_THAT(ran.exit_code, testing::AnyOf(0, 2)) << ran.err.substr(0, 1000);
 }
 
+TEST_F(CheckCommand, IsFollowedByExplainThatNamesItsRegion) {
+  const Ran run = scratch_.run(
+      "foretrace simulate scenarios/explain/straggler.yaml -o run && foretrace explain run");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out,
+              testing::ContainsRegex("region '[a-z_]+' \\(the longest; process [01], "
+                                     "[0-9]+ executions?\\): .*first of all by straggler"));
+}
+
 }  // namespace
 }  // namespace foretrace::test
