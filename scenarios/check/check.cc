@@ -38,8 +38,8 @@ void for_each_target(const Ref<Tag>& ref, const VariableDomain& domain, const Vi
 }
 
 void report(Problems& problems, const Op& op, Severity severity, std::string message,
-            std::string hint = {}) {
-  problems.add(op.line, op.column, severity, std::move(message), std::move(hint));
+            std::string hint = {}, std::string_view group = {}) {
+  problems.add(op.line, op.column, severity, std::move(message), std::move(hint), group);
 }
 
 // ---- completing
@@ -107,7 +107,8 @@ void warn_of_events_never_recorded(const Program& program, Problems& problems) {
     report(problems, op, Severity::Warning,
            fmt::format("event '{}' is recorded nowhere in this file",
                        program.events[*missing.begin()].name),
-           "an event that was never recorded counts as complete: nothing waits here");
+           "an event that was never recorded counts as complete: nothing waits here",
+           "events recorded nowhere");
   });
 }
 

@@ -57,6 +57,7 @@ Diagnostics slow_layouts(const Program& program) {
          "matrices are column-major, packed: m is the leading dimension of c and of a "
          "(transposed: k), k that of b (transposed: n); pad it",
          Severity::Warning});
+    all.back().group = "slow layouts";
   });
   return all;
 }

@@ -47,7 +47,8 @@ void check_regions(const Program& program, const HappensBefore& order, Problems&
                     "issuing only",
                     region.name),
         fmt::format("add {} before its end; if issuing is what you time, add issue_only: true",
-                    wait_for(program, order, one.node)));
+                    wait_for(program, order, one.node)),
+        "regions that time issuing");
   }
 }
 

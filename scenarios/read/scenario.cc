@@ -335,6 +335,7 @@ ReadProgram read_file(const std::filesystem::path& file, const std::string& text
   auto read = read_scenario(text, file.string(), parameters, parts);
   if (!read) throw UsageError{render(read.error(), text)};
   std::erase_if(read->warnings, [](const Diagnostic& d) { return d.severity == Severity::Note; });
+  read->warnings = grouped(std::move(read->warnings));
   return *std::move(read);
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <span>
 
 #include "scenarios/text/synonyms.h"
 
@@ -99,10 +101,48 @@ std::string render(const Diagnostic& diagnostic, std::string_view source_line) {
     text += fmt::format("  {}\n  {:>{}}\n", excerpt.text, "^", excerpt.caret + 1);
   }
   if (!diagnostic.hint.empty()) text += fmt::format("  hint: {}\n", diagnostic.hint);
+  if (!diagnostic.more.empty()) text += fmt::format("  {}\n", diagnostic.more);
   for (const SourceSpot& from : diagnostic.included_from) {
     text += fmt::format("  included from {}:{}:{}\n", from.file, from.line, from.column);
   }
   return text;
+}
+
+Diagnostics grouped(Diagnostics diagnostics) {
+  constexpr std::size_t kNamedLines = 10;
+  std::ranges::stable_sort(diagnostics, {}, [](const Diagnostic& d) {
+    return std::pair{outermost(d).line, outermost(d).column};
+  });
+  struct Group {
+    std::size_t first;
+    std::size_t others = 0;
+    std::vector<int> lines{};
+  };
+  std::map<std::pair<std::string_view, std::string>, Group> groups;
+  Diagnostics kept;
+  for (Diagnostic& one : diagnostics) {
+    if (!one.group.empty()) {
+      const auto [group, is_first] =
+          groups.emplace(std::pair{one.group, one.at.file}, Group{kept.size()});
+      if (!is_first) {
+        ++group->second.others;
+        auto& lines = group->second.lines;
+        if (lines.empty() || lines.back() != one.at.line) lines.push_back(one.at.line);
+        continue;
+      }
+    }
+    kept.push_back(std::move(one));
+  }
+  for (const auto& [what, group] : groups) {
+    if (group.others == 0) continue;
+    const auto& lines = group.lines;
+    kept[group.first].more =
+        fmt::format("and {} more like it, in line{} {}{} (foretrace check --all prints each)",
+                    group.others, lines.size() == 1 ? "" : "s",
+                    fmt::join(std::span{lines}.first(std::min(lines.size(), kNamedLines)), ", "),
+                    lines.size() > kNamedLines ? ", ..." : "");
+  }
+  return kept;
 }
 
 std::string render(const Diagnostics& diagnostics, std::string_view source_text) {

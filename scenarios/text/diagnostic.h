@@ -29,6 +29,8 @@ struct Diagnostic {
   Severity severity = Severity::Error;
   std::vector<SourceSpot> included_from{};  ///< of an included file: who includes it, and so on
   std::string line_text{};                  ///< of an included file: the line that `at` names
+  std::string_view group{};  ///< of warnings that are said again and again: what they share
+  std::string more{};        ///< "and 3 more like it, in lines 8, 9, 12"
 };
 
 using Diagnostics = std::vector<Diagnostic>;
@@ -45,6 +47,10 @@ std::string render(const Diagnostic& diagnostic, std::string_view source_line);
 /// All of them, in the order of the file, each with its line taken from `source_text`, or from
 /// where it was included.
 std::string render(const Diagnostics& diagnostics, std::string_view source_text);
+
+/// Of the warnings of one group and file the first alone, which counts the others and names their
+/// lines.
+Diagnostics grouped(Diagnostics diagnostics);
 
 /// Where in the scenario's own file it is: at the include, for what stands in another.
 inline const SourceSpot& outermost(const Diagnostic& diagnostic) {

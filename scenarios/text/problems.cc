@@ -62,10 +62,12 @@ int Problems::depth_of(const YamlNode& node) const {
   return depth;
 }
 
-void Problems::add(int line, int column, Severity severity, std::string message, std::string hint) {
+void Problems::add(int line, int column, Severity severity, std::string message, std::string hint,
+                   std::string_view group) {
   if (severity == Severity::Error) ++error_count_;
   if (is_full()) return;
   all_.push_back({{file_, line, column}, std::move(message), std::move(hint), severity});
+  all_.back().group = group;
 }
 
 Diagnostics Problems::take() {

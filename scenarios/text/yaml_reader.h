@@ -50,7 +50,9 @@ class Problems {
   void error(const YamlNode& at, std::string message, std::string hint = {},
              std::size_t offset = 0);
   void warning(const YamlNode& at, std::string message, std::string hint = {});
-  void add(int line, int column, Severity severity, std::string message, std::string hint = {});
+  /// `group`, a literal: Diagnostic's.
+  void add(int line, int column, Severity severity, std::string message, std::string hint = {},
+           std::string_view group = {});
 
   /// One that only follows from an error that was reported: counted, and not shown.
   void count_error() { ++error_count_; }

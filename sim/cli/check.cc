@@ -22,6 +22,7 @@ struct CheckOptions {
   std::vector<std::string> files;
   std::string format = "text";
   std::string machine;  ///< empty: not said
+  bool all = false;     ///< no warnings are counted only
   ParameterValues parameters;
 };
 
@@ -92,6 +93,7 @@ bool ends(ReadProgram& read, const std::string& text, const CheckOptions& option
   const Diagnostics sizes = what_does_not_fit(read.program, text, options);
   if (!options.machine.empty() && !sizes.empty()) throw UsageError{render(sizes, text)};
   add(sizes);
+  if (!options.all) read.warnings = grouped(std::move(read.warnings));
   print_error("{}", render(read.warnings, text));
   return ends;
 }
@@ -135,6 +137,8 @@ void add_check_command(CLI::App& app, int& exit_code) {
   command.add_option("-m,--machine", options->machine,
                      "Machine model that it must fit on: GPUs and memory; default: a warning where "
                      "it does not fit into the memory of simulate's");
+  command.add_flag("--all", options->all,
+                   "Every warning; else of those that are alike the first, and how many more");
   add_set_option(command, options->parameters);
   command.callback([options, &exit_code] { exit_code = run_check(*options); });
 }

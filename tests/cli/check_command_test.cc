@@ -118,6 +118,22 @@ TEST_F(CheckCommand, LooksForGpusOnTheNamedMachineOnly) {
   EXPECT_EQ(check(text, " --machine nowhere").exit_code, 2);
 }
 
+TEST_F(CheckCommand, PrintsAWarningOnceAndTheLinesOfThoseLikeIt) {
+  std::string text = kHeadOfX + "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n";
+  for (int i = 0; i < 14; ++i) {
+    text += "    - gemm: {m: 63, n: 63, k: 63, type: bfloat16, a: x, b: x, c: x}\n";
+  }
+  const Ran few = check(text);
+  EXPECT_EQ(few.exit_code, 0);
+  EXPECT_EQ(few.err.find("warning: "), few.err.rfind("warning: "));
+  EXPECT_THAT(few.err, HasSubstr("x.yaml:6:7: warning: m = 63 is no multiple of 8"));
+  EXPECT_THAT(few.err, HasSubstr("  and 13 more like it, in lines 7, 8, 9, 10, 11, 12, 13, 14, 15, "
+                                 "16, ... (foretrace check --all prints each)\n"));
+  const Ran all = check(text, " --all");
+  EXPECT_THAT(all.err, HasSubstr("x.yaml:19:7: warning: m = 63"));
+  EXPECT_THAT(all.err, Not(HasSubstr("more like it")));
+}
+
 TEST_F(CheckCommand, EndsSoonHoweverManyRegionsAndAllocationsThereAre) {
   std::string text = kHeadOfX +
                      "processes: 2000\nbuffers: {x: {memory: device, size: 4KiB, count: 100}}\n"

@@ -29,6 +29,24 @@ TEST(Render, LeavesThePositionOutWhenTheWholeFileIsMeant) {
   EXPECT_EQ(render(diagnostic, ""), "a.yaml: warning: looks wrong\n");
 }
 
+TEST(Grouped, KeepsTheFirstOfAGroupAndNamesTheLinesOfTheOthers) {
+  const auto in_group = [](int line, std::string_view group) {
+    Diagnostic one = at(line, 5, "line " + std::to_string(line));
+    one.severity = Severity::Warning;
+    one.group = group;
+    return one;
+  };
+  const Diagnostics kept = grouped({in_group(9, "a"), in_group(4, ""), in_group(2, "a"),
+                                    in_group(7, "b"), in_group(5, ""), in_group(9, "a")});
+  ASSERT_EQ(kept.size(), 4u);
+  EXPECT_EQ(render(kept, ""),
+            "a.yaml:2:5: warning: line 2\n"
+            "  and 2 more like it, in line 9 (foretrace check --all prints each)\n"
+            "a.yaml:4:5: warning: line 4\n"
+            "a.yaml:5:5: warning: line 5\n"
+            "a.yaml:7:5: warning: line 7\n");
+}
+
 TEST(Render, CutsALongLineAroundTheCaret) {
   const std::string line = std::string(500, 'a') + "X" + std::string(500, 'b');
   const std::string text = render(at(1, 501, "here"), line);
