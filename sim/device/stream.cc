@@ -259,9 +259,13 @@ void StreamQueue::copy_engine_free() {
   if (graph_ != nullptr) part_ = graph_->next_part();
   const auto& copy = std::get<CopyWork>(queue_.front().what);
   Duration latency = copy.latency;
-  const bool reads = copy.engine == CopyEngineKind::DeviceToHost;
-  if (reads && device_.memory_is_saturated() && machine_.has(Param::SaturatedCopy)) {
-    latency += machine_.time(Param::SaturatedCopy);
+  if (copy.engine == CopyEngineKind::DeviceToHost && device_.memory_is_saturated()) {
+    const auto longer = [&](Param by) {
+      return machine_.has(by) ? machine_.time(by) : Duration{0};
+    };
+    latency += longer(Param::SaturatedCopy);
+    const bool was_idle = queue_.front().available >= ready_;
+    if (was_idle) began_ += longer(Param::SaturatedCopyIdle);
   }
   engine_.queue().at(began_ + latency, *this, kCopyLatencyOver);
 }

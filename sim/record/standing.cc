@@ -14,13 +14,15 @@ namespace {
 using enum Param;
 
 constexpr std::array kInNoShare{
-    LaunchQueueDepth, HostContention,   HostWake,          HostWakeEvent,     LaunchLatency,
-    HostFuncLatency,  HostFuncNext,     HostFuncPoll,      HostFuncBackoff,   HostFuncReturn,
-    GraphLatency,     GraphGap,         KernelGap,         EventGap,          EventLatencyCopy,
-    EventLatency,     EventLatencyPeer, CopyAfterKernel,   DuplexBandwidth,   HostLinkBandwidth,
-    PairCopies,       PairCopiesMemory, CopyLaunchLatency, CopyGap,           SaturatedCopy,
-    CopySwitch,       SmallCopySwitch,  SmallCopyLimit,    NcclLaunchLatency, NcclGap,
-    NcclConnect,      NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
+    LaunchQueueDepth, HostContention,    HostWake,          HostWakeEvent,
+    LaunchLatency,    HostFuncLatency,   HostFuncNext,      HostFuncPoll,
+    HostFuncBackoff,  HostFuncReturn,    GraphLatency,      GraphGap,
+    KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
+    EventLatencyPeer, CopyAfterKernel,   DuplexBandwidth,   HostLinkBandwidth,
+    PairCopies,       PairCopiesMemory,  CopyLaunchLatency, CopyGap,
+    SaturatedCopy,    SaturatedCopyIdle, CopySwitch,        SmallCopySwitch,
+    SmallCopyLimit,   NcclLaunchLatency, NcclGap,           NcclConnect,
+    NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
     NcclMemoryLeast,  GemmHalfPairLoss};
 
 /// By key, the sources that learned from this program at any size.

@@ -144,6 +144,26 @@ threads:
   EXPECT_EQ(took("beside"), 15);
 }
 
+TEST(CopyEngine, BeginsLaterBesideKernelsThatUseTheMemoryWhereItsStreamWasIdle) {
+  Machine machine = unit_machine();
+  ParamValue later = machine.get(Param::SaturatedCopyIdle);
+  later.value = 5e-6;
+  machine.set(Param::SaturatedCopyIdle, later);
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - elementwise: {stream: b, src: x(0), dst: x(1)}
+    - memcpy_async: {id: first, stream: a, src: x(0), dst: pinned(0), size: 10000B}
+    - memcpy_async: {id: next, stream: a, src: x(0), dst: pinned(0), size: 10000B}
+)",
+                             machine);
+  const Span first = device_spans(t, "first")[0];
+  const Span next = device_spans(t, "next")[0];
+  EXPECT_EQ(us(first.begin_ns - host_spans(t, "first")[0].end_ns), 6) << "1 us as always";
+  EXPECT_EQ(us(first.end_ns - first.begin_ns), 10);
+  EXPECT_EQ(next.begin_ns, first.end_ns);
+}
+
 TEST(CopyEngine, RunsOneHostToDeviceCopyAtATime) {
   const Timeline t = predict(kObjects + R"(
 threads:
