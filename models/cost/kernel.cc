@@ -37,7 +37,7 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   cost.alone = seconds_to_duration(seconds);
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
-  cost.waits_for_data = true;
+  cost.data_waits = 1;
   cost.registers = kPassRegisters;
   if (const double moving = seconds - read.seconds(base);
       moving > 0 && read.has(Param::SmBandwidth)) {

@@ -42,14 +42,16 @@ struct KernelCost {
   Duration drain_of_all{};
   /// So long before its end all of its blocks have begun, and other memory-bound ones find room.
   Duration last_blocks{};
+  /// More urgent beside such a kernel, it waits for its place, and so many times as long for its
+  /// data.
+  double data_waits = 0;
   /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
   /// longer this one takes for each part that is lost (1: as much).
   double lost_clock = 0, clock_share = 0;
   /// The clock goes as slowly towards `lost_clock` when it rises as when it falls, and that may be
   /// below 0: power beneath the limit, which makes room for what comes after.
   bool averages_clock = false;
-  bool keeps_its_sms = false;   ///< one block on each SM for all waves, whoever is more urgent
-  bool waits_for_data = false;  ///< a memory-bound kernel
+  bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
   bool fills_an_sm = false;
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver
   bool takes_no_sm = false;  ///< of those that kernels hold which leave room

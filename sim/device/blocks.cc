@@ -183,18 +183,32 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
 }
 
 /// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it waits for a
-/// block of that one whose place it gets, and its own data wait as long in the same queues.
+/// block of that one whose place it gets, and its own data wait as long in the same queues, less
+/// where that one ends before. A memory-bound kernel right behind another waits half as long for
+/// its data (urgent_beside_busy of blind rounds 12 to 27).
 Duration Device::wait_for_places(Kernel& kernel) const {
-  Duration wait{0};
-  if (kernel.held) return wait;
+  constexpr Duration kAtOnce = std::chrono::microseconds{2};
+  constexpr double kInARow = 0.5;
+  if (kernel.held) return Duration{0};
+  const bool follows = kernel.owner == waited_ && engine_.now() <= waited_until_ + kAtOnce;
+  const bool in_a_row = follows && kernel.cost.blocks == 0;
+  const double waits = kernel.cost.data_waits * (in_a_row ? kInARow : 1);
+  Duration places{0};
+  Duration data{0};
   for (const Job& job : jobs_) {
-    if (job.kernel->priority <= kernel.priority) continue;
+    if (job.kernel->priority <= kernel.priority || job.speed <= 0) continue;
     const cost::KernelCost& busy = job.kernel->cost;
     const Duration block = kernel.cost.fills_an_sm ? busy.drain_of_all : busy.drain;
-    if (block > Duration{0} && job.speed > 0) wait = std::max(wait, std::min(block, left(job)));
+    const Duration rest = left(job);
+    const Duration place = std::min(block, rest);
+    places = std::max(places, place);
+    data = std::max(data, stretched(std::min(block, rest - place), std::min(waits, 1.0)) +
+                              stretched(block, std::max(0.0, waits - 1)));
   }
-  if (kernel.cost.waits_for_data) kernel.cost.alone += wait;
-  return wait;
+  kernel.waited = places > Duration{0};
+  kernel.cost.alone += data;
+  if (kernel.cost.then > Duration{0}) kernel.cost.then += 2 * places;  // its place, and its data
+  return places;
 }
 
 /// A more urgent kernel has come: the others' later waves go back to be given out in turn.

@@ -84,6 +84,10 @@ void Device::end(Kernel& kernel) {
     left_together_ = kernel.cost.sms;
     left_at_ = engine_.now();
   }
+  if (kernel.waited) {
+    waited_ = owner;
+    waited_until_ = engine_.now();
+  }
   const auto at = std::ranges::find(kernels_, &kernel, [](const auto& each) { return each.get(); });
   spare_.push_back(std::move(*at));
   kernels_.erase(at);

@@ -85,6 +85,7 @@ class Device final : Handler {
     int priority = 0;
     bool held = false;  ///< ends by release()
     bool began = false;
+    bool waited = false;  ///< for its places
     std::uint32_t held_sms = 0;
     std::uint32_t blocks_left = 0;  ///< not given to an SM yet
     bool stays = false;             ///< its blocks keep their SMs until they end
@@ -164,6 +165,8 @@ class Device final : Handler {
   std::vector<Waiting> waiting_;
   std::uint32_t left_together_ = 0;  ///< SMs that a kernel of clusters has left and nobody took
   TimePoint left_at_{};
+  KernelOwner* waited_ = nullptr;  ///< whose last kernel waited for its places, and its end
+  TimePoint waited_until_{};
   std::uint64_t next_version_ = 0;
   TimePoint looks_again_{};    ///< at the SMs that a kernel's last blocks leave
   std::uint64_t started_ = 0;  ///< kernels

@@ -147,7 +147,7 @@ cost::KernelCost memory_bound() {
   cost.alone = 10_us;
   cost.sms = 10;
   cost.enough_sms = 4;
-  cost.waits_for_data = true;
+  cost.data_waits = 1;
   return cost;
 }
 
@@ -268,6 +268,42 @@ TEST_F(BlocksOfKernels, AreWaitedForWithoutHoldingAnSm) {
   EXPECT_EQ(small.began, 6);
   EXPECT_EQ(next.began, 41);
   EXPECT_EQ(large.ended, 100) << "nine SMs are enough for it";
+}
+
+cost::KernelCost busy_memory(Duration alone) {
+  cost::KernelCost busy = memory_bound();
+  busy.alone = alone;
+  busy.drain = 5_us;
+  return busy;
+}
+
+TEST_F(BlocksOfKernels, WaitForTheirDataToo) {
+  cost::KernelCost urgent = product(1, false);
+  urgent.data_waits = 3;
+  starts.at(0_us, large, busy_memory(100_us));
+  starts.at(1_us, small, urgent, -5);
+  engine.run();
+  EXPECT_EQ(small.began, 6);
+  EXPECT_EQ(small.ended, 31) << "10 us, and three times 5";
+}
+
+TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirPlaceAndData) {
+  cost::KernelCost urgent = product(1, false);
+  urgent.then = 2_us;
+  starts.at(0_us, large, busy_memory(100_us));
+  starts.at(1_us, small, urgent, -5);
+  engine.run();
+  EXPECT_EQ(small.ended, 28) << "5 us for its place, 10, then 2 and twice 5";
+}
+
+TEST_F(BlocksOfKernels, WaitForNoDataOfAKernelThatHasEnded) {
+  cost::KernelCost urgent = memory_bound();
+  urgent.alone = 1_us;
+  starts.at(0_us, large, busy_memory(10_us));
+  starts.at(1_us, small, urgent, -5);
+  engine.run();
+  EXPECT_EQ(small.began, 6);
+  EXPECT_EQ(small.ended, 11) << "4 us until the busy one ends, and its own";
 }
 
 TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {
