@@ -122,6 +122,30 @@ threads:
   EXPECT_GT(of_all("each"), 1.3 * of_all("same"));
 }
 
+TEST(MemcpyAsync, FindsPageableMemoryOutOfTheCacheAfterHostFree) {
+  const Timeline t = predict(R"(
+warmup: 0
+streams: {s: {flags: non_blocking}}
+buffers:
+  pageable: {memory: pageable, size: 7MB}
+  pinned: {memory: pinned, size: 4KiB}
+  x: {memory: device, size: 7MB}
+threads:
+  main:
+    - host_alloc: {buffer: pinned}
+    - repeat: {times: 4, ops: [{memcpy_async: {id: before, stream: s, src: pageable, dst: x}}]}
+    - host_free: {buffer: pinned}
+    - repeat: {times: 2, ops: [{memcpy_async: {id: behind, stream: s, src: pageable, dst: x}}]}
+)",
+                             load_machine("h200-nvswitch-8"));
+  const auto took = [&t](const char* id, std::size_t copy) {
+    const Span call = host_spans(t, id)[copy];
+    return us(call.end_ns - call.begin_ns);
+  };
+  EXPECT_GT(took("behind", 0), 1.3 * took("before", 3));
+  EXPECT_NEAR(took("behind", 1), took("before", 3), 5);
+}
+
 TEST(CopyEngine, TakesLongerToReadMemoryThatKernelsUse) {
   Machine machine = unit_machine();
   ParamValue later = machine.get(Param::SaturatedCopy);
