@@ -93,7 +93,7 @@ threads:
           - host_barrier: {{}}
 {register}\
           - host_barrier: {{}}
-          - region: {{name: first, ops: [{call(operation)}]}}
+          - region: {{name: first, issue_only: true, ops: [{call(operation)}]}}
           - stream_synchronize: {{stream: s}}
           - host_barrier: {{}}
           - region: {{name: registered, per: 20, ops: [{calls}, stream_synchronize: {{stream: s}}]}}
