@@ -53,12 +53,46 @@ struct BufferFamily {
   Bytes all;
 };
 
-Bytes sum_of(const Program& program, auto&& counts) {
-  Bytes sum;
+/// Of buffers: what is there at some time for certain, and what would be if all of them were.
+struct Need {
+  Bytes least, most;
+  friend bool operator==(const Need&, const Need&) = default;
+};
+
+/// What the program allocates itself need not be there together: of that the largest one counts.
+Need need_of(const Program& program, auto&& counts) {
+  Bytes declared, largest, allocated;
   for (const Buffer& buffer : program.buffers) {
-    if (counts(buffer)) sum = sum + buffer.size;
+    if (!counts(buffer)) continue;
+    if (buffer.allocated_by_program) {
+      largest = std::max(largest, buffer.size);
+      allocated = allocated + buffer.size;
+    } else {
+      declared = declared + buffer.size;
+    }
   }
-  return sum;
+  return {declared + largest, declared + allocated};
+}
+
+/// "device 0", "device 0 and 15 others".
+std::string devices_text(const std::vector<std::uint32_t>& devices) {
+  const std::size_t others = devices.size() - 1;
+  if (others == 0) return fmt::format("device {}", devices.front());
+  return fmt::format("device {} and {} other{}", devices.front(), others, others == 1 ? "" : "s");
+}
+
+/// An error where it cannot fit, a warning where it may not.
+void judge(const Program& program, const Need& need, Bytes has, std::string_view who,
+           std::string_view where, std::string hint, Diagnostics& problems) {
+  if (need.most <= has) return;
+  const bool is_certain = need.least > has;
+  problems.push_back(
+      {{program.file, 0, 0},
+       is_certain ? fmt::format("{} need {}, {} has {}", who, gib(need.least), where, gib(has))
+                  : fmt::format("{} need {} where all of them are there at once, {} has {}", who,
+                                gib(need.most), where, gib(has)),
+       std::move(hint),
+       is_certain ? Severity::Error : Severity::Warning});
 }
 
 /// "largest: 'x' 64.0 GiB, 'y' 2 of 8.0 GiB each", of those that count.
@@ -89,29 +123,41 @@ std::string largest_of(const Program& program, auto&& counts) {
 
 Diagnostics check_memory(const Program& program, const Machine& machine) {
   Diagnostics problems;
-  for (std::uint32_t device = 0; device < program.devices; ++device) {
-    const auto counts = [&](const Buffer& buffer) {
+  const auto on = [](std::uint32_t device) {
+    return [device](const Buffer& buffer) {
       return buffer.memory == MemoryKind::Device && buffer.device == device;
     };
-    const Bytes need = sum_of(program, counts);
-    if (!machine.has(Param::GpuMemory) || need <= machine.size(Param::GpuMemory)) continue;
-    add_problem(program,
-                fmt::format("the buffers on device {} need {}, a GPU of machine '{}' has {}",
-                            device, gib(need), machine.name, gib(machine.size(Param::GpuMemory))),
-                largest_of(program, counts) + "; make them smaller, or spread them over devices",
-                problems);
+  };
+  std::vector<std::pair<Need, std::vector<std::uint32_t>>> alike;
+  for (std::uint32_t device = 0; device < program.devices; ++device) {
+    const Need need = need_of(program, on(device));
+    const auto known = std::ranges::find(alike, need, [](const auto& one) { return one.first; });
+    if (known == alike.end()) {
+      alike.push_back({need, {device}});
+    } else {
+      known->second.push_back(device);
+    }
   }
-  const auto counts = [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; };
-  const Bytes host = sum_of(program, counts);
+  for (const auto& [need, devices] : alike) {
+    if (!machine.has(Param::GpuMemory)) break;
+    judge(program, need, machine.size(Param::GpuMemory),
+          fmt::format("the buffers on {}{}", devices_text(devices),
+                      devices.size() > 1 ? " each" : ""),
+          fmt::format("a GPU of machine '{}'", machine.name),
+          largest_of(program, on(devices.front())) +
+              "; make them smaller, or spread them over devices",
+          problems);
+  }
+  const auto on_host = [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; };
   const std::uint64_t processes_per_node = program.processes / nodes_of(program, machine);
-  if (machine.has(Param::HostMemory) &&
-      host.count > machine.size(Param::HostMemory).count / processes_per_node) {
-    add_problem(
-        program,
-        fmt::format("host buffers need {} in each of {} processes, a node of machine '{}' has {}",
-                    gib(host), processes_per_node, machine.name,
-                    gib(machine.size(Param::HostMemory))),
-        largest_of(program, counts) + "; make them smaller", problems);
+  if (machine.has(Param::HostMemory)) {
+    Need host = need_of(program, on_host);
+    host = {{host.least.count * processes_per_node}, {host.most.count * processes_per_node}};
+    judge(program, host, machine.size(Param::HostMemory),
+          fmt::format("host buffers of {} process{}", processes_per_node,
+                      processes_per_node == 1 ? "" : "es"),
+          fmt::format("a node of machine '{}'", machine.name),
+          largest_of(program, on_host) + "; make them smaller", problems);
   }
   return problems;
 }
@@ -133,8 +179,9 @@ Diagnostics check_fits(const Program& program, const Machine& machine) {
                     nodes_for(gpus, machine)),
         problems);
   }
-  const Diagnostics memory = check_memory(program, machine);
-  problems.insert(problems.end(), memory.begin(), memory.end());
+  for (Diagnostic& one : check_memory(program, machine)) {
+    if (one.severity == Severity::Error) problems.push_back(std::move(one));
+  }
   return problems;
 }
 

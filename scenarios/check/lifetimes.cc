@@ -16,8 +16,8 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostWalked = 20'000;        // operations of one thread of one process
-constexpr std::uint64_t kMostWalkedOfAll = 400'000;  // of all of them
+constexpr std::uint64_t kMostWalked = 400'000;         // operations of one thread of one process
+constexpr std::uint64_t kMostWalkedOfAll = 4'000'000;  // of all of them
 constexpr std::uint64_t kMostFound = std::uint64_t{1} << 20;  // allocations and frees, by iteration
 
 bool allocates(const OpKind& kind) {
@@ -201,9 +201,9 @@ class LifetimeCheck {
   }
 
   const std::string& name_of(std::uint32_t buffer) const { return program_.buffers[buffer].name; }
-  /// "line 12", or of the operation itself "the iteration before".
+  /// "line 12", or of the operation itself "an earlier iteration".
   static std::string place_of(const Op& last, const Op& now) {
-    return &last == &now ? "the iteration before" : fmt::format("line {}", last.line);
+    return &last == &now ? "an earlier iteration" : fmt::format("line {}", last.line);
   }
   static std::uint32_t id_of(const BufferRef& ref, Variables v) { return ref.resolve(v).value; }
 

@@ -18,7 +18,8 @@ constexpr std::size_t kLaunchQueueDepth = 1024;  // entries; measured, not docum
 std::uint32_t OrderWalk::queue(Thread& thread, std::uint32_t stream, OrderEntry entry) {
   if (entry.work.empty()) entry.work.push_back(thread.current);
   if (!thread.capture) {
-    const bool is_work = entry.role == OrderRole::Work;
+    // Whoever waits for its signal has waited for it.
+    const bool is_work = entry.role == OrderRole::Work && entry.gives.empty();
     const std::uint32_t added =
         graph_.add_entry(thread.call, stream, thread.clock, std::move(entry));
     wait_for_room(thread, added);

@@ -24,7 +24,10 @@ bool is_meant(const Region& region) {
 std::string wait_for(const Program& program, const HappensBefore& order, std::uint32_t node) {
   const auto stream = order.lanes[order.nodes[node].lane].stream;
   const Stream& first = program.streams[*stream];
-  const bool is_named = first.kind == StreamKind::Blocking || first.kind == StreamKind::NonBlocking;
+  const bool is_declared =
+      first.name.find('.') == std::string::npos;  // a process group's own is "world.stream(0)"
+  const bool is_named =
+      is_declared && (first.kind == StreamKind::Blocking || first.kind == StreamKind::NonBlocking);
   if (is_named) return fmt::format("stream_synchronize: {{stream: {}}}", first.name);
   return first.device == 0 ? "device_synchronize: {}"
                            : fmt::format("device_synchronize: {{device: {}}}", first.device);
@@ -37,10 +40,10 @@ void check_regions(const Program& program, const HappensBefore& order, Problems&
   std::ranges::sort(found, {}, [](const UnwaitedRegion& one) {
     return std::pair{one.region->id.value, one.node};
   });
-  std::set<std::string> named;
+  std::set<std::uint32_t> said;
   for (const UnwaitedRegion& one : found) {
     const Region& region = std::get<Region>(one.region->kind);
-    if (is_meant(region) || !named.insert(region.name).second) continue;
+    if (is_meant(region) || !said.insert(one.region->id.value).second) continue;
     problems.add(
         one.region->line, one.region->column, Severity::Warning,
         fmt::format("region '{}' ends while the work that it issued may still run: it times "

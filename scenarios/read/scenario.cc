@@ -163,6 +163,7 @@ struct Expanded {
   training::TrainingStep step;
   std::string text;
   std::optional<training::Expansion> expansion;
+  SourceSpot at{};  ///< of `training_step`: nobody wrote the text's lines
 };
 
 /// A line for each variable: their values may have commas.
@@ -207,7 +208,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
         "is a size in another unit than it should be? else fewer layers, passes or processes");
     return {};
   }
-  return {step, std::move(text), std::move(expansion)};
+  return {step, std::move(text), std::move(expansion), {program.file, node->line, node->column}};
 }
 
 bool has_training_step(const YamlNode& root) {
@@ -264,6 +265,8 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
     if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
     auto read = read_scenario(expanded.text, file, {});
     if (read) {
+      for (Diagnostic& one : read->warnings) one.at = expanded.at;
+      for (Diagnostic& one : reader.problems.take()) read->warnings.push_back(std::move(one));
       read->program.nodes_follow = reader.program.nodes_follow;
       read->program.environment_spots = std::move(reader.program.environment_spots);
     }

@@ -56,12 +56,12 @@ Diagnostics check_step_memory(const Program& program, const std::string& text,
   if (!step) return {};
   const sim::MemoryVerdict verdict = sim::memory_verdict(step->expansion, machine);
   if (verdict.fits) return {};
-  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  constexpr double kGB = 1e9;  // as simulate prints it
   return {
       {{program.file, 0, 0},
-       fmt::format("the step's tensors need {:.1f} GiB of a GPU at their peak, which has {:.1f} "
-                   "GiB on machine '{}'",
-                   verdict.bytes / kGiB, verdict.capacity / kGiB, machine.name),
+       fmt::format("at its peak the step needs {:.1f} GB of a GPU's memory, a GPU of machine '{}' "
+                   "has {:.1f} GB",
+                   verdict.bytes / kGB, machine.name, verdict.capacity / kGB),
        "foretrace simulate says what needs most, and what to change first"}};
 }
 
@@ -71,43 +71,52 @@ Diagnostics what_does_not_fit(const Program& program, const std::string& text,
                               const CheckOptions& options) {
   const bool is_named = !options.machine.empty();
   const Machine machine = load_machine(is_named ? options.machine : kDefaultMachine);
-  Diagnostics problems = is_named ? check_fits(program, machine) : check_memory(program, machine);
-  for (Diagnostic& one : check_step_memory(program, text, options.parameters, machine)) {
-    problems.push_back(std::move(one));
-  }
+  Diagnostics problems = is_named ? check_fits(program, machine) : Diagnostics{};
+  const Diagnostics buffers = check_memory(program, machine);
+  std::erase_if(problems, [&](const Diagnostic& one) {
+    return std::ranges::find(buffers, one.message, &Diagnostic::message) != buffers.end();
+  });
+  // A step's buffers are nobody's: its tensors are what counts.
+  const Diagnostics step = check_step_memory(program, text, options.parameters, machine);
+  const Diagnostics& memory = step.empty() ? buffers : step;
+  problems.insert(problems.end(), memory.begin(), memory.end());
   for (Diagnostic& problem : problems) {
     if (is_named) continue;
     problem.severity = Severity::Warning;
-    problem.hint += ", or name the machine that it is for: --machine";
+    problem.hint += "; for another machine, name it: --machine";
   }
   return problems;
 }
 
-/// Whether the program comes to its end. Prints what is doubtful; that it never ends is an error.
-bool ends(ReadProgram& read, const std::string& text, const CheckOptions& options) {
+/// The exit code of one program. Prints what is doubtful, and what does not fit; that it never ends
+/// is an error.
+int judge(ReadProgram& read, const std::string& text, const CheckOptions& options) {
   const bool ends = ends_for_all_we_know(read.warnings);
   const auto add = [&](Diagnostics found) {
     for (Diagnostic& one : found) read.warnings.push_back(std::move(one));
   };
   add(slow_layouts(read.program));
   const Diagnostics sizes = what_does_not_fit(read.program, text, options);
-  if (!options.machine.empty() && !sizes.empty()) throw UsageError{render(sizes, text)};
+  const bool fits = std::ranges::none_of(
+      sizes, [](const Diagnostic& one) { return one.severity == Severity::Error; });
   add(sizes);
   if (!options.all) read.warnings = grouped(std::move(read.warnings));
   print_error("{}", render(read.warnings, text));
-  return ends;
+  return !fits ? kWrongUse : ends ? kDone : kBadAnswer;
 }
 
 int run_check(const CheckOptions& options) {
   int exit_code = kDone;
+  if (!options.machine.empty()) load_machine(options.machine);  // once: it is nobody's problem else
   auto rows = nlohmann::ordered_json::array();
   for (const std::string& file : options.files) {
     try {
       const std::string text = read_text_file(file);
       auto read = read_scenario(text, file, options.parameters);
       if (!read) throw UsageError{render(read.error(), text)};
-      const bool is_ok = ends(*read, text, options);
-      if (!is_ok) exit_code = std::max(exit_code, static_cast<int>(kBadAnswer));
+      const int judged = judge(*read, text, options);
+      const bool is_ok = judged == kDone;
+      exit_code = std::max(exit_code, judged);
       if (is_ok && options.format == "text") print_line(read->program);
       rows.push_back(to_json(read->program));
       rows.back()["ok"] = is_ok;

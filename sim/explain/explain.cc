@@ -116,6 +116,9 @@ std::string gpu_name(const GpuTime& gpu) {
 }  // namespace
 
 std::string headline_of(const Explanation& explanation) {
+  if (!explanation.ends) {
+    return "the run never ends, so nothing explains its time; foretrace check says who waits";
+  }
   const std::string run =
       fmt::format("{}: {}", what_is_explained(explanation), format_time(explanation.seconds * 1e9));
   if (explanation.gains.empty() || explanation.gains.front().gain < kSmallest) {
@@ -128,11 +131,16 @@ std::string headline_of(const Explanation& explanation) {
 
 Explanation explain(const Program& program, const Machine& machine) {
   const std::vector<std::string> names = names_of_times(program);
-  std::vector<Job> jobs{[&] { return numbers_of(simulate(program, machine), names); }};
+  std::vector<Job> jobs{[&] {
+    const Timeline timeline = simulate(program, machine);
+    const bool ends = timeline.outcome.kind == Outcome::Kind::Completed;
+    return ends ? numbers_of(timeline, names) : std::vector<double>{};
+  }};
   for (const Cause cause : kCauses) {
     jobs.emplace_back([&, cause] { return numbers_without(cause, program, machine, names); });
   }
   const auto numbers = run_in_children(jobs);
+  if (numbers[0].empty()) return {.ends = false};
   const std::size_t judged = judged_by(numbers[0]);
   const Longest longest = longest_at(numbers[0], judged);
   Explanation explanation{.seconds = longest.seconds,

@@ -21,6 +21,7 @@ struct Gain {
 };
 
 struct Explanation {
+  bool ends = true;            ///< the run; else there is nothing to explain
   double seconds = 0;          ///< its longest region, all executions; without regions all of it
   std::string region;          ///< its name; empty: the whole run
   std::uint32_t process = 0;   ///< where it takes longest

@@ -9,6 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class CheckCommand : public testing::Test {
  protected:
@@ -93,7 +94,7 @@ TEST_F(CheckCommand, OnlyWarnsOfMemoryWhereNoMachineIsNamed) {
   const Ran ran = check(kLarge);
   EXPECT_EQ(ran.exit_code, 0);
   EXPECT_THAT(ran.err, HasSubstr("x.yaml: warning: the buffers on device 0 need 160.0 GiB"));
-  EXPECT_THAT(ran.err, HasSubstr("or name the machine that it is for: --machine"));
+  EXPECT_THAT(ran.err, HasSubstr("for another machine, name it: --machine"));
 }
 
 TEST_F(CheckCommand, KnowsTheTensorsOfATrainingStep) {
@@ -103,10 +104,39 @@ TEST_F(CheckCommand, KnowsTheTensorsOfATrainingStep) {
       "global: 4}, sharding: none, precision: {parameters: float32}}\n";
   const Ran ran = check(text);
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.err, HasSubstr("warning: the step's tensors need "));
+  EXPECT_THAT(ran.err, HasSubstr("warning: at its peak the step needs "));
   const Ran named = check(text, " -m h200-nvswitch-8");
   EXPECT_EQ(named.exit_code, 2);
-  EXPECT_THAT(named.err, HasSubstr("which has 139.8 GiB on machine 'h200-nvswitch-8'"));
+  EXPECT_THAT(named.err, HasSubstr("a GPU of machine 'h200-nvswitch-8' has 150.1 GB"));
+  EXPECT_THAT(named.err, Not(HasSubstr("buffers"))) << "nobody wrote those";
+}
+
+TEST_F(CheckCommand, WarnsOfMemoryThatNeedNotBeThereAtOnce) {
+  const Ran ran =
+      check(kHeadOfX +
+                "buffers: {x: {memory: device, size: 100GiB}, y: {memory: device, size: "
+                "100GiB}}\nthreads: {main: [{malloc: {buffer: x}}, {free: {buffer: x}}, "
+                "{malloc: {buffer: y}}, {free: {buffer: y}}]}\n",
+            " -m h200-nvswitch-8");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("need 200.0 GiB where all of them are there at once"));
+}
+
+TEST_F(CheckCommand, SaysOfAnUnknownMachineOnce) {
+  const Ran ran = check(kLarge, " -m nosuch");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, StartsWith("error: unknown machine 'nosuch'"));
+}
+
+TEST_F(CheckCommand, SaysWhatIsDoubtfulBesideWhatDoesNotFit) {
+  const Ran ran =
+      check(kHeadOfX +
+                "events: {e: {}}\nbuffers: {x: {memory: device, size: 200GiB}}\nthreads: "
+                "{main: [{event_synchronize: {event: e}}]}\n",
+            " -m h200-nvswitch-8");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("error: the buffers on device 0 need 200.0 GiB"));
+  EXPECT_THAT(ran.err, HasSubstr("event 'e' is recorded nowhere"));
 }
 
 TEST_F(CheckCommand, LooksForGpusOnTheNamedMachineOnly) {
@@ -155,6 +185,14 @@ TEST_F(CheckCommand, IsFollowedByExplainThatNamesItsRegion) {
   EXPECT_THAT(run.out,
               testing::ContainsRegex("region '[a-z_]+' \\(the longest; process [01], "
                                      "[0-9]+ executions?\\): .*first of all by straggler"));
+}
+
+TEST_F(CheckCommand, IsNamedByExplainOfARunThatNeverEnds) {
+  const Ran run = scratch_.run(
+      "foretrace simulate scenarios/hangs/recv_without_send_warm.yaml -o run; foretrace explain "
+      "run");
+  EXPECT_EQ(run.exit_code, 1) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("the run never ends"));
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ int run_explain(const ExplainOptions& options) {
   emit(options.output, options.output.format == OutputFormat::Json
                            ? json_of(loaded.timeline, explanation)
                            : text_of(loaded.timeline, explanation));
-  return kDone;
+  return explanation.ends ? kDone : kBadAnswer;
 }
 
 }  // namespace

@@ -102,7 +102,8 @@ int run_sweep(const SweepOptions& options) {
   if (!options.page.empty()) write_file(options.page, sweep::page_of(sweep, rows));
   const auto failed =
       std::ranges::count_if(rows, [](const auto& row) { return row.contains("error"); });
-  print_out("{} points, {} of them failed: {}\n", rows.size(), failed, options.rows.string());
+  print_out("{} point{}, {} of them failed: {}\n", rows.size(), rows.size() == 1 ? "" : "s", failed,
+            options.rows.string());
   if (failed == 0) return kDone;
   const auto first =
       std::ranges::find_if(rows, [](const auto& row) { return row.contains("error"); });

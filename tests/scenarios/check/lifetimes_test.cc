@@ -71,7 +71,7 @@ TEST(CheckLifetimes, FollowsLoopsAndTheirIndices) {
                 lines({"repeat: {times: 5, ops: [" + kMalloc + ", " + kUse + ", " + kFree + "]}"})),
             "");
   EXPECT_EQ(problems_of(lines({kMalloc, "repeat: {times: 2, ops: [" + kFree + "]}"})),
-            "19:32 error: buffer 'x' is freed here again: the iteration before did it | free it "
+            "19:32 error: buffer 'x' is freed here again: an earlier iteration did it | free it "
             "once for each time that it is allocated\n");
   const std::string family =
       "schema_version: 1\nname: a\nbuffers: {x: {memory: device, size: 4KiB, count: 2}}\n"

@@ -50,6 +50,14 @@ TEST(CheckRegions, SaysItOnceForEachName) {
                 warning(20, "other", "stream_synchronize: {stream: s}"));
 }
 
+TEST(CheckRegions, IsQuietWhereAHostFunctionGivesTheSignalThatItWaitsFor) {
+  EXPECT_EQ(
+      problems_of("schema_version: 1\nname: x\nstreams: {s: {}}\nsignals: {done: {}}\nthreads: "
+                  "{main: [{region: {name: round_trip, ops: [{host_func: {stream: s, signal: "
+                  "done}}, {host_wait: {signal: done}}]}}]}\n"),
+      "");
+}
+
 TEST(CheckRegions, IsQuietWhereSomeOfTheWorkIsWaitedFor) {
   for (const std::string& ops :
        {kKernel + ", stream_synchronize: {stream: s}", kKernel + ", device_synchronize: {}",
