@@ -40,13 +40,14 @@ TEST(CheckRegions, WarnsWhereTheWaitIsBeforeTheWorkOrForAnIdleStream) {
           "recorded counts as complete: nothing waits here\n");
 }
 
-TEST(CheckRegions, SaysItOnceForEachName) {
+TEST(CheckRegions, SaysItOnceForEachPlaceHoweverOftenItIsRun) {
   const std::string loop = "repeat: {times: 3, ops: [" + region("step", kKernel) + "]}";
   EXPECT_EQ(problems_of(scenario_with(loop + "\n" + region("step", kKernel) + "\n" +
                                       region("other", kKernel))),
             "18:32 warning: region 'step' ends while the work that it issued may still run: it "
             "times issuing only | add stream_synchronize: {stream: s} before its end; if issuing "
             "is what you time, add issue_only: true\n" +
+                warning(19, "step", "stream_synchronize: {stream: s}") +
                 warning(20, "other", "stream_synchronize: {stream: s}"));
 }
 
