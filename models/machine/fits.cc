@@ -36,11 +36,6 @@ void check_faults(const Program& program, const Machine& machine, std::uint32_t 
   }
 }
 
-void add_problem(const Program& program, std::string message, std::string hint,
-                 Diagnostics& problems) {
-  problems.push_back({{program.file, 0, 0}, std::move(message), std::move(hint)});
-}
-
 /// "139.8 GiB", as nvidia-smi and allocators count.
 std::string gib(Bytes size) {
   return fmt::format("{:.1f} GiB", static_cast<double>(size.count) / (1024.0 * 1024 * 1024));
@@ -81,16 +76,18 @@ std::string devices_text(const std::vector<std::uint32_t>& devices) {
   return fmt::format("device {} and {} other{}", devices.front(), others, others == 1 ? "" : "s");
 }
 
-/// An error where it cannot fit, a warning where it may not.
-void judge(const Program& program, const Need& need, Bytes has, std::string_view who,
-           std::string_view where, std::string hint, Diagnostics& problems) {
-  if (need.most <= has) return;
-  const bool is_certain = need.least > has;
+/// An error where it cannot fit into `has` of what `where` names, a warning where it may not. `who`
+/// are so many that share that.
+void judge_memory(const Program& program, const Need& need, Bytes has, std::uint64_t many,
+                  std::string_view who, std::string_view where, std::string hint,
+                  Diagnostics& problems) {
+  const Bytes room{has.count / many};
+  if (need.most <= room) return;
+  const bool is_certain = need.least > room;
   problems.push_back(
       {{program.file, 0, 0},
-       is_certain ? fmt::format("{} need {}, {} has {}", who, gib(need.least), where, gib(has))
-                  : fmt::format("{} need {} where all of them are there at once, {} has {}", who,
-                                gib(need.most), where, gib(has)),
+       fmt::format("{} need {}{}, {} has {}", who, gib(is_certain ? need.least : need.most),
+                   is_certain ? "" : " where all of them are there at once", where, gib(has)),
        std::move(hint),
        is_certain ? Severity::Error : Severity::Warning});
 }
@@ -140,45 +137,47 @@ Diagnostics check_memory(const Program& program, const Machine& machine) {
   }
   for (const auto& [need, devices] : alike) {
     if (!machine.has(Param::GpuMemory)) break;
-    judge(program, need, machine.size(Param::GpuMemory),
-          fmt::format("the buffers on {}{}", devices_text(devices),
-                      devices.size() > 1 ? " each" : ""),
-          fmt::format("a GPU of machine '{}'", machine.name),
-          largest_of(program, on(devices.front())) +
-              "; make them smaller, or spread them over devices",
-          problems);
+    judge_memory(program, need, machine.size(Param::GpuMemory), 1,
+                 fmt::format("the buffers on {}{}", devices_text(devices),
+                             devices.size() > 1 ? " each" : ""),
+                 fmt::format("a GPU of machine '{}'", machine.name),
+                 largest_of(program, on(devices.front())) +
+                     "; make them smaller, or spread them over devices",
+                 problems);
   }
   const auto on_host = [](const Buffer& buffer) { return buffer.memory != MemoryKind::Device; };
-  const std::uint64_t processes_per_node = program.processes / nodes_of(program, machine);
   if (machine.has(Param::HostMemory)) {
-    Need host = need_of(program, on_host);
-    host = {{host.least.count * processes_per_node}, {host.most.count * processes_per_node}};
-    judge(program, host, machine.size(Param::HostMemory),
-          fmt::format("host buffers of {} process{}", processes_per_node,
-                      processes_per_node == 1 ? "" : "es"),
-          fmt::format("a node of machine '{}'", machine.name),
-          largest_of(program, on_host) + "; make them smaller", problems);
+    const std::uint64_t processes = program.processes / nodes_of(program, machine);
+    judge_memory(program, need_of(program, on_host), machine.size(Param::HostMemory), processes,
+                 processes == 1 ? "host buffers"
+                                : fmt::format("host buffers of each of {} processes", processes),
+                 fmt::format("a node of machine '{}'", machine.name),
+                 largest_of(program, on_host) + "; make them smaller", problems);
   }
   return problems;
 }
 
-Diagnostics check_fits(const Program& program, const Machine& machine) {
+Diagnostics check_parts(const Program& program, const Machine& machine) {
   Diagnostics problems;
   const std::uint32_t nodes = nodes_of(program, machine);
   check_faults(program, machine, nodes, problems);
   const std::uint32_t per_node = program.processes / nodes * program.devices;
   if (per_node > machine.gpus_per_node) {
     const std::uint64_t gpus = std::uint64_t{program.processes} * program.devices;
-    add_problem(
-        program,
-        fmt::format("the scenario needs {} node(s) with {} GPU(s) each, a node of machine '{}' "
-                    "has {}",
-                    nodes, per_node, machine.name, machine.gpus_per_node),
-        fmt::format("spread it over more nodes, nodes: {}, or choose a larger machine: "
-                    "foretrace list machines",
-                    nodes_for(gpus, machine)),
-        problems);
+    problems.push_back(
+        {{program.file, 0, 0},
+         fmt::format("the scenario needs {} node(s) with {} GPU(s) each, a node of machine '{}' "
+                     "has {}",
+                     nodes, per_node, machine.name, machine.gpus_per_node),
+         fmt::format("spread it over more nodes, nodes: {}, or choose a larger machine: "
+                     "foretrace list machines",
+                     nodes_for(gpus, machine))});
   }
+  return problems;
+}
+
+Diagnostics check_fits(const Program& program, const Machine& machine) {
+  Diagnostics problems = check_parts(program, machine);
   for (Diagnostic& one : check_memory(program, machine)) {
     if (one.severity == Severity::Error) problems.push_back(std::move(one));
   }

@@ -146,10 +146,14 @@ std::optional<Program> spread_over_nodes(const Program& program, const Machine& 
 /// The machine's faults and the program's.
 std::vector<MachineFault> faults_of(const Program& program, const Machine& machine);
 
-/// Errors where the buffers of `program` do not fit into the memory of a GPU or of a node.
+/// Errors where the buffers of `program` cannot fit into the memory of a GPU or of a node, warnings
+/// where they do unless all that it allocates itself is there at once.
 Diagnostics check_memory(const Program& program, const Machine& machine);
 
-/// Errors when a node of `machine` is too small for `program`: GPUs, device memory, host memory.
+/// Errors about GPUs that a node of `machine` lacks, and about faults of parts that it lacks.
+Diagnostics check_parts(const Program& program, const Machine& machine);
+
+/// The errors of both.
 Diagnostics check_fits(const Program& program, const Machine& machine);
 
 }  // namespace foretrace

@@ -56,12 +56,10 @@ Diagnostics check_step_memory(const Program& program, const std::string& text,
   if (!step) return {};
   const sim::MemoryVerdict verdict = sim::memory_verdict(step->expansion, machine);
   if (verdict.fits) return {};
-  constexpr double kGB = 1e9;  // as simulate prints it
   return {
       {{program.file, 0, 0},
-       fmt::format("at its peak the step needs {:.1f} GB of a GPU's memory, a GPU of machine '{}' "
-                   "has {:.1f} GB",
-                   verdict.bytes / kGB, machine.name, verdict.capacity / kGB),
+       fmt::format("at its peak the step needs {} of a GPU's memory, a GPU of machine '{}' has {}",
+                   sim::gigabytes(verdict.bytes), machine.name, sim::gigabytes(verdict.capacity)),
        "foretrace simulate says what needs most, and what to change first"}};
 }
 
@@ -71,15 +69,11 @@ Diagnostics what_does_not_fit(const Program& program, const std::string& text,
                               const CheckOptions& options) {
   const bool is_named = !options.machine.empty();
   const Machine machine = load_machine(is_named ? options.machine : kDefaultMachine);
-  Diagnostics problems = is_named ? check_fits(program, machine) : Diagnostics{};
-  const Diagnostics buffers = check_memory(program, machine);
-  std::erase_if(problems, [&](const Diagnostic& one) {
-    return std::ranges::find(buffers, one.message, &Diagnostic::message) != buffers.end();
-  });
+  Diagnostics problems = is_named ? check_parts(program, machine) : Diagnostics{};
   // A step's buffers are nobody's: its tensors are what counts.
-  const Diagnostics step = check_step_memory(program, text, options.parameters, machine);
-  const Diagnostics& memory = step.empty() ? buffers : step;
-  problems.insert(problems.end(), memory.begin(), memory.end());
+  Diagnostics memory = check_step_memory(program, text, options.parameters, machine);
+  if (memory.empty()) memory = check_memory(program, machine);
+  std::ranges::move(memory, std::back_inserter(problems));
   for (Diagnostic& problem : problems) {
     if (is_named) continue;
     problem.severity = Severity::Warning;

@@ -8,11 +8,8 @@
 #include <vector>
 
 namespace foretrace::sim {
-namespace {
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
-
-}  // namespace
 
 const RegionSamples* last_step(const Timeline& timeline, std::optional<std::uint32_t> process) {
   const RegionSamples* slowest = nullptr;

@@ -46,6 +46,9 @@ struct MemoryVerdict {
 };
 MemoryVerdict memory_verdict(const training::Expansion& expansion, const Machine& machine);
 
+/// "150.1 GB".
+std::string gigabytes(double bytes);
+
 /// Lines for people: time, tokens and model FLOPs per second, what limits it, memory by part, and
 /// where it does not fit the first things to change.
 std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
