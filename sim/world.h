@@ -39,6 +39,7 @@ struct HostRead {
   std::uint32_t reads = 0;  ///< of some of it in a row, without a write in between
   std::uint64_t at = 0;
   bool from_last_pass = false;  ///< all of the buffer: every pass reads it and nobody writes it
+  std::uint32_t frees = 0;      ///< Process::host_frees by then
 
   bool has(std::uint64_t first, std::uint64_t bytes) const {
     return first >= begin && first + bytes <= begin + size;
@@ -94,6 +95,7 @@ struct Process final : Context {
   };
   std::map<std::pair<CommId, BufferId>, Registration> registrations;
   std::vector<HostRead> host_reads;  ///< by BufferId
+  std::uint32_t host_frees = 0;      ///< calls of cudaFreeHost so far
   std::vector<Level2> level2;        ///< by device
   std::vector<MemoryPool> pools;     ///< by device
   std::vector<TimePoint> cleared;    ///< by device: until then memory that was freed is cleared

@@ -282,17 +282,8 @@ void HostThread::run(const HostAlloc& op) {
   take(sized_call(Param::HostAllocBase, Param::HostAllocBandwidth, op.buffer));
 }
 
-/// The first upload from pageable memory behind it takes as long as if the CPU's cache had none of
-/// it (pinned_for_a_transfer of blind rounds 12 to 27, seven programs with spans on an H100).
 void HostThread::run(const HostFree& op) {
-  for (std::size_t id = 0; id < process_.host_reads.size(); ++id) {
-    HostRead& last = process_.host_reads[id];
-    if (last.from_last_pass)
-      last = {.size = program_.buffers[id].size.count,
-              .reads = cost::kReadsIntoCache,
-              .at = process_.host_bytes_touched};
-    last.reads = std::min(last.reads, cost::kReadsIntoCache - 1);
-  }
+  ++process_.host_frees;
   take(sized_call(Param::HostFreeHostBase, Param::HostFreeHostBandwidth, op.buffer));
 }
 
