@@ -31,21 +31,12 @@ bool frees(const OpKind& kind) {
 
 bool makes_or_frees(const Op& op) { return allocates(op.kind) || frees(op.kind); }
 
-/// The root's part of a rooted collective: other ranks do not touch it.
-bool is_of_root(const OpKind& kind, const BufferAccess& access) {
-  const auto* call = std::get_if<NcclCollective>(&kind);
-  if (call == nullptr) return false;
-  return access.writes
-             ? call->kind == CollectiveKind::Reduce || call->kind == CollectiveKind::Gather
-             : call->kind == CollectiveKind::Broadcast || call->kind == CollectiveKind::Scatter;
-}
-
 std::vector<const BufferRef*> buffers_used(const Op& op) {
   if (const auto* one = std::get_if<NcclCommRegister>(&op.kind)) return {&one->buffer};
   if (const auto* one = std::get_if<HostRegister>(&op.kind)) return {&one->buffer};
   std::vector<const BufferRef*> used;
   for (const BufferAccess& access : op_facts(op.kind).accesses) {
-    if (!is_of_root(op.kind, access)) used.push_back(access.buffer);
+    if (!is_of_the_root_alone(op.kind, access)) used.push_back(access.buffer);
   }
   return used;
 }

@@ -85,13 +85,8 @@ class RaceFinder {
 
   /// Only the root sends a broadcast or receives a reduction.
   bool takes_part(const OpKind& kind, const BufferAccess& access, Variables v) const {
+    if (!is_of_the_root_alone(kind, access)) return true;
     const auto* op = std::get_if<NcclCollective>(&kind);
-    if (op == nullptr) return true;
-    const bool root_sends =
-        op->kind == CollectiveKind::Broadcast || op->kind == CollectiveKind::Scatter;
-    const bool root_receives =
-        op->kind == CollectiveKind::Reduce || op->kind == CollectiveKind::Gather;
-    if (access.writes ? !root_receives : !root_sends) return true;
     const CommHandle& handle = program_.comms[op->comm.resolve(v).value];
     const auto& members = program_.communicators[handle.communicator].members;
     const auto root = static_cast<std::size_t>(op->root.eval(v));

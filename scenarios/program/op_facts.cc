@@ -262,6 +262,14 @@ ByName by_name(std::index_sequence<I...> /*alternatives*/) {
 
 }  // namespace
 
+bool is_of_the_root_alone(const OpKind& kind, const BufferAccess& access) {
+  const auto* call = std::get_if<NcclCollective>(&kind);
+  if (call == nullptr) return false;
+  return access.writes
+             ? call->kind == CollectiveKind::Reduce || call->kind == CollectiveKind::Gather
+             : call->kind == CollectiveKind::Broadcast || call->kind == CollectiveKind::Scatter;
+}
+
 OpFacts op_facts(const OpKind& kind) {
   OpFacts facts;
   static_cast<KindFacts&>(facts) = std::visit(KindFactsOf{}, kind);

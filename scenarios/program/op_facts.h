@@ -102,6 +102,9 @@ struct OpFacts : KindFacts {
 
 OpFacts op_facts(const OpKind& kind);
 
+/// What only the root of a collective does: other ranks do not touch that buffer.
+bool is_of_the_root_alone(const OpKind& kind, const BufferAccess& access);
+
 /// Its communicator, for those who ask nothing else.
 const CommRef* nccl_comm(const OpKind& kind);
 

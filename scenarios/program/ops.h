@@ -316,14 +316,12 @@ struct Repeat {
   std::uint64_t times = 0;
   Block ops;
 };
-/// A named, measured interval of the host thread: from before its first to after its last
-/// operation. `per` divides the reported time. `issue_only`: it is meant to end while the work that
-/// it issues may still run.
+/// A named interval of the host thread, around its operations; `per` divides the reported time.
 struct Region {
   std::string name;
   std::uint64_t per = 1;
   Block ops;
-  bool issue_only = false;
+  bool issue_only = false;  ///< meant to end while what it issues may still run
 };
 /// ncclGroupStart ... ncclGroupEnd: the NCCL operations inside are issued together at the end.
 struct NcclGroup {

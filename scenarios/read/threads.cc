@@ -311,8 +311,7 @@ class ThreadReader {
       region.per = static_cast<std::uint64_t>(read_constant(reader_, *per, kNumber, 1, kNoLimit));
     }
     if (const YamlNode* issue_only = map.optional("issue_only")) {
-      region.issue_only =
-          read_choice<bool>(reader_, *issue_only, "choice", {{"true", true}, {"false", false}});
+      region.issue_only = read_flag(reader_, *issue_only, "issue_only");
     }
     region.ops = read_ops(map);
     return region;

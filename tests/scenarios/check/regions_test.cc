@@ -105,7 +105,7 @@ TEST(CheckRegions, IsQuietWhereIssuingIsMeant) {
 
 TEST(CheckRegions, TakesTrueOrFalseForIssueOnly) {
   EXPECT_EQ(problems_of(scenario_with("region: {name: step, issue_only: 1, ops: []}")),
-            "18:40 error: unknown choice '1' | known here: true, false\n");
+            "18:40 error: unknown value of issue_only '1' | known here: true, false\n");
   EXPECT_EQ(
       problems_of(scenario_with("region: {name: step, issue_only: false, ops: [" + kKernel + "]}")),
       warning(18, "step", "stream_synchronize: {stream: s}"));
