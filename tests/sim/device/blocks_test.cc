@@ -270,40 +270,35 @@ TEST_F(BlocksOfKernels, AreWaitedForWithoutHoldingAnSm) {
   EXPECT_EQ(large.ended, 100) << "nine SMs are enough for it";
 }
 
-cost::KernelCost busy_memory(Duration alone) {
-  cost::KernelCost busy = memory_bound();
-  busy.alone = alone;
-  busy.drain = 5_us;
-  return busy;
-}
+/// More urgent from 1 us on beside a kernel that uses the memory, whose blocks take 5 us each.
+struct UrgentKernel : BlocksOfKernels {
+  double ends_beside(Duration busy_for, const cost::KernelCost& urgent) {
+    cost::KernelCost busy = memory_bound();
+    busy.alone = busy_for;
+    busy.drain = 5_us;
+    starts.at(0_us, large, busy);
+    starts.at(1_us, small, urgent, -5);
+    engine.run();
+    return small.ended;
+  }
+};
 
-TEST_F(BlocksOfKernels, WaitForTheirDataToo) {
+TEST_F(UrgentKernel, WaitsForItsDataToo) {
   cost::KernelCost urgent = product(1, false);
   urgent.data_waits = 3;
-  starts.at(0_us, large, busy_memory(100_us));
-  starts.at(1_us, small, urgent, -5);
-  engine.run();
-  EXPECT_EQ(small.began, 6);
-  EXPECT_EQ(small.ended, 31) << "10 us, and three times 5";
+  EXPECT_EQ(ends_beside(100_us, urgent), 31) << "5 us for its place, 10, and three times 5";
 }
 
-TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirPlaceAndData) {
+TEST_F(UrgentKernel, WaitsForItsSecondOnesPlaceAndData) {
   cost::KernelCost urgent = product(1, false);
   urgent.then = 2_us;
-  starts.at(0_us, large, busy_memory(100_us));
-  starts.at(1_us, small, urgent, -5);
-  engine.run();
-  EXPECT_EQ(small.ended, 28) << "5 us for its place, 10, then 2 and twice 5";
+  EXPECT_EQ(ends_beside(100_us, urgent), 28) << "5 us for its place, 10, then 2 and twice 5";
 }
 
-TEST_F(BlocksOfKernels, WaitForNoDataOfAKernelThatHasEnded) {
+TEST_F(UrgentKernel, WaitsForNoDataOnceTheOtherHasEnded) {
   cost::KernelCost urgent = memory_bound();
   urgent.alone = 1_us;
-  starts.at(0_us, large, busy_memory(10_us));
-  starts.at(1_us, small, urgent, -5);
-  engine.run();
-  EXPECT_EQ(small.began, 6);
-  EXPECT_EQ(small.ended, 11) << "4 us until the busy one ends, and its own";
+  EXPECT_EQ(ends_beside(10_us, urgent), 11) << "4 us until the busy one ends, and its own";
 }
 
 TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {

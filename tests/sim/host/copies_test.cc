@@ -146,11 +146,15 @@ threads:
   EXPECT_NEAR(took("behind", 1), took("before", 3), 5);
 }
 
-TEST(CopyEngine, TakesLongerToReadMemoryThatKernelsUse) {
+Machine unit_machine_where(Param param, double value) {
   Machine machine = unit_machine();
-  ParamValue later = machine.get(Param::SaturatedCopy);
-  later.value = 5e-6;
-  machine.set(Param::SaturatedCopy, later);
+  ParamValue changed = machine.get(param);
+  changed.value = value;
+  machine.set(param, changed);
+  return machine;
+}
+
+TEST(CopyEngine, TakesLongerToReadMemoryThatKernelsUse) {
   const Timeline t = predict(kObjects + R"(
 threads:
   main:
@@ -159,7 +163,7 @@ threads:
     - device_synchronize: {}
     - memcpy_async: {id: alone, stream: a, src: x(0), dst: pinned(0), size: 10000B}
 )",
-                             machine);
+                             unit_machine_where(Param::SaturatedCopy, 5e-6));
   const auto took = [&](const char* id) {
     const Span span = device_spans(t, id)[0];
     return us(span.end_ns - span.begin_ns);
@@ -169,10 +173,6 @@ threads:
 }
 
 TEST(CopyEngine, BeginsLaterBesideKernelsThatUseTheMemoryWhereItsStreamWasIdle) {
-  Machine machine = unit_machine();
-  ParamValue later = machine.get(Param::SaturatedCopyIdle);
-  later.value = 5e-6;
-  machine.set(Param::SaturatedCopyIdle, later);
   const Timeline t = predict(kObjects + R"(
 threads:
   main:
@@ -180,7 +180,7 @@ threads:
     - memcpy_async: {id: first, stream: a, src: x(0), dst: pinned(0), size: 10000B}
     - memcpy_async: {id: next, stream: a, src: x(0), dst: pinned(0), size: 10000B}
 )",
-                             machine);
+                             unit_machine_where(Param::SaturatedCopyIdle, 5e-6));
   const Span first = device_spans(t, "first")[0];
   const Span next = device_spans(t, "next")[0];
   EXPECT_EQ(us(first.begin_ns - host_spans(t, "first")[0].end_ns), 6) << "1 us as always";
