@@ -201,6 +201,7 @@ std::string json_of(const Timeline& timeline, const Explanation& explanation) {
   Json json{{"schema_version", 1},
             {"kind", "explanation"},
             {"scenario", timeline.origin.scenario},
+            {"ends", explanation.ends},
             {"region", explanation.region},
             {"process", explanation.process},
             {"executions", explanation.executions},

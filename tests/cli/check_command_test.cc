@@ -193,6 +193,9 @@ TEST_F(CheckCommand, IsNamedByExplainOfARunThatNeverEnds) {
       "run");
   EXPECT_EQ(run.exit_code, 1) << run.err;
   EXPECT_THAT(run.out, HasSubstr("the run never ends"));
+  const Ran json = scratch_.run("foretrace explain run --format json");
+  EXPECT_EQ(json.exit_code, 1) << json.err;
+  EXPECT_THAT(json.out, HasSubstr("\"ends\": false"));
 }
 
 }  // namespace
