@@ -14,12 +14,14 @@
 #include "hw/guard/host_messages.h"
 #include "hw/guard/together.h"
 #include "hw/node/environment.h"
+#include "hw/node/host_speed.h"
 #include "hw/run/samples.h"
 #include "hw/trace/activity_tracer.h"
 #include "hw/trace/clock.h"
 #include "hw/trace/clock_bound.h"
 #include "hw/trace/cupti_check.h"
 #include "reports/timeline/origin.h"
+#include "reports/timeline/statistics.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
@@ -117,6 +119,7 @@ int Measurement::measure_regions() {
   // Once for each node, in their order.
   const auto described =
       processes_.gather(processes_.local_rank() == 0 ? describe_environment().dump() : "");
+  const std::vector<std::int64_t> launches = host_speeds();
   at_root(processes_, [&] {
     std::vector<nlohmann::json> nodes;
     for (const std::string& text : described) {
@@ -126,7 +129,9 @@ int Measurement::measure_regions() {
                       .date = utc_now(),
                       .label = options_.start_label,
                       .environment = {},
-                      .gpus = {}},
+                      .gpus = {},
+                      .environments = {},
+                      .launch_ns = launches},
                      nodes);
     files_.write(plan_.traced == 0);
   });
@@ -153,11 +158,30 @@ bool Measurement::data_is_right(ProcessRun& run) {
 void Measurement::repeat(ProcessRun& run) {
   const auto process = static_cast<std::uint32_t>(processes_.rank());
   std::vector<RegionSamples> rows;
+  if (program_.warmup > 0) note_host_speed();  // nothing may come before a cold pass
   for (int repetition = 1; repetition <= plan_.repetitions; ++repetition) {
     run.pass();
     add_repetition(rows, program_, run.region_times(), process, plan_.start);
-    if (repetition % kSaveEvery == 0 || repetition == plan_.repetitions) save_samples(rows);
+    if (repetition % kSaveEvery != 0 && repetition != plan_.repetitions) continue;
+    note_host_speed();
+    save_samples(rows);
   }
+}
+
+void Measurement::note_host_speed() {
+  if (const auto ns = launch_ns(first_ordinal())) launches_ns_.push_back(*ns);
+}
+
+std::vector<std::int64_t> Measurement::host_speeds() const {
+  std::vector<double> own{launches_ns_.begin(), launches_ns_.end()};
+  const std::int64_t ns = own.empty() ? 0 : std::llround(median(own));
+  std::vector<std::int64_t> all;
+  for (const std::string& text : processes_.gather(std::to_string(ns))) {
+    all.push_back(std::stoll(text));
+  }
+  // All or none: a list by process has no gaps.
+  if (std::ranges::any_of(all, [](std::int64_t one) { return one <= 0; })) all.clear();
+  return all;
 }
 
 void Measurement::save_samples(std::vector<RegionSamples>& rows) {

@@ -50,6 +50,10 @@ class Measurement {
   /// False when an operation gave a wrong result; then the outcome is on disk.
   bool data_is_right(ProcessRun& run);
   void repeat(ProcessRun& run);
+  /// How fast the host calls CUDA just now.
+  void note_host_speed();
+  /// At the root: the median of what each process noted, by process; empty where any noted nothing.
+  std::vector<std::int64_t> host_speeds() const;
   void save_samples(std::vector<RegionSamples>& rows);
   void note_machine();
 
@@ -62,6 +66,7 @@ class Measurement {
   MeasureOptions options_;
   ResultFiles files_;
   StartPlan plan_;
+  std::vector<std::int64_t> launches_ns_;
   bool wrong_data_ = false;
 };
 

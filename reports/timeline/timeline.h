@@ -132,6 +132,9 @@ struct ProcessStart {
   std::string environment;  ///< KEY of environments/KEY.json, see environments.h
   std::vector<GpuState> gpus;
   std::vector<std::string> environments{};  ///< of each node where there are several; else empty
+  /// What the call of a kernel's launch took beside the repetitions, by process: the host's speed
+  /// then. Empty where it is not known.
+  std::vector<std::int64_t> launch_ns{};
   friend bool operator==(const ProcessStart&, const ProcessStart&) = default;
 };
 
@@ -145,6 +148,7 @@ struct Origin {
   std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
   std::vector<ProcessStart> starts;             ///< measured: those that are known
+  std::optional<std::int64_t> launch_ns{};      ///< predicted: what the call of a launch takes
 };
 
 /// What the framework's allocator holds on a device from a time on; bytes.

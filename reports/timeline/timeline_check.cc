@@ -24,6 +24,7 @@ Wrong outside(std::uint64_t index, std::uint64_t size, const char* what) {
 }
 
 bool is_time(std::int64_t ns) { return ns >= -kLongestNs && ns <= kLongestNs; }
+bool is_launch(std::int64_t ns) { return ns > 0 && is_time(ns); }
 
 /// A band around 1 is not asked for: what a parameter is off by may have one sign.
 bool is_band(double low, double high) { return low > 0 && low <= high && std::isfinite(high); }
@@ -161,6 +162,12 @@ Wrong what_is_wrong(const Timeline& t) {
   }
   for (const ProcessStart& start : t.origin.starts) {
     if (start.start >= kMostProcesses) return fmt::format("a start has the number {}", start.start);
+    if (!std::ranges::all_of(start.launch_ns, is_launch)) {
+      return fmt::format("start {} has a launch that took no time, or years", start.start);
+    }
+  }
+  if (t.origin.launch_ns && !is_launch(*t.origin.launch_ns)) {
+    return fmt::format("a launch takes {} ns", *t.origin.launch_ns);
   }
   if (t.origin.clock_error_bound_ns < 0 || !is_time(t.origin.clock_error_bound_ns)) {
     return fmt::format("clocks that differ by {} ns", t.origin.clock_error_bound_ns);

@@ -115,7 +115,8 @@ ProcessStart read_start(const Json& row) {
                      .label = text_or_none(row, "label"),
                      .environment = text_or_none(row, "environment"),
                      .gpus = {},
-                     .environments = texts_or_none(row, "environments")};
+                     .environments = texts_or_none(row, "environments"),
+                     .launch_ns = whole_numbers<std::int64_t>(row, "launch_ns")};
   for (const Json& gpu : rows_or_none(row, "gpus")) {
     start.gpus.push_back(read_gpu_state(gpu));
   }
@@ -135,6 +136,9 @@ Origin read_origin(const Json& document) {
   origin.producer = text_of(document, "producer");
   origin.versions = get<decltype(origin.versions)>(document, "versions", "an object of texts");
   origin.clock_error_bound_ns = whole_of<std::int64_t>(document, "clock_error_bound_ns");
+  if (document.contains("launch_ns")) {
+    origin.launch_ns = whole_of<std::int64_t>(document, "launch_ns");
+  }
   for (const Json& row : rows_or_none(document, "starts")) {
     origin.starts.push_back(read_start(row));
   }

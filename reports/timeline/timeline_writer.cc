@@ -158,6 +158,7 @@ void write_head(Document& document, const Timeline& timeline) {
   document.value("producer", origin.producer);
   document.value("versions", origin.versions);
   document.value("clock_error_bound_ns", origin.clock_error_bound_ns);
+  if (origin.launch_ns) document.value("launch_ns", *origin.launch_ns);
   document.value("outcome", {{"kind", name_of(keys::kOutcomes, timeline.outcome.kind)},
                              {"explanation", timeline.outcome.explanation}});
 }
@@ -178,6 +179,7 @@ OrderedJson to_json(const ProcessStart& start) {
   if (!start.environments.empty()) row["environments"] = start.environments;
   row["gpus"] = OrderedJson::array();
   for (const GpuState& gpu : start.gpus) row["gpus"].push_back(to_json(gpu));
+  if (!start.launch_ns.empty()) row["launch_ns"] = start.launch_ns;
   return row;
 }
 

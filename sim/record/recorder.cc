@@ -7,12 +7,25 @@
 #include <optional>
 #include <utility>
 
+#include "models/cost/host.h"
 #include "models/trust/blind.h"
 #include "reports/timeline/origin.h"
 #include "scenarios/program/program_walk.h"
 
 namespace foretrace::sim {
 namespace {
+
+/// What the harness measures beside its repetitions: a launch in all of the program's processes.
+std::optional<std::int64_t> launch_ns(const Program& program, const Machine& machine) {
+  if (!machine.has(Param::HostLaunchKernel) || machine.is_replaced(Param::HostLaunchKernel)) {
+    return std::nullopt;
+  }
+  Reading read{machine};
+  const Duration time =
+      cost::call_time(read, {.param = Param::HostLaunchKernel, .processes = program.processes - 1});
+  if (time <= Duration{0}) return std::nullopt;
+  return round_to_ns(time);
+}
 
 /// Spans that the store has place for from the begin: 1.3 GB, of which only what is used is taken.
 constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 25;
@@ -24,6 +37,7 @@ Recorder::Recorder(const Program& program, const Machine& machine)
   timeline_.origin = origin_of(program);
   timeline_.origin.machine = machine.name;
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);
+  timeline_.origin.launch_ns = launch_ns(program, machine);
   timeline_.ops = op_rows(program);
   std::uint64_t calls = 0;
   for (const foretrace::HostThread& thread : program.threads) {

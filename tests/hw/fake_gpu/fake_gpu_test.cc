@@ -35,6 +35,8 @@ TEST_F(FakeGpu, MeasuresRegionsAndTracesHostCalls) {
   EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("1 of 1 results"));
   ASSERT_THAT(timeline.origin.starts, SizeIs(1));
   EXPECT_EQ(timeline.origin.starts[0].label, "here");
+  EXPECT_THAT(timeline.origin.starts[0].launch_ns, ElementsAre(testing::Gt(0)))
+      << "the host's speed beside the repetitions";
   EXPECT_TRUE(std::filesystem::is_regular_file(run("one").parent_path() / "environments" /
                                                (timeline.origin.starts[0].environment + ".json")));
   EXPECT_FALSE(std::filesystem::exists(run("one") / "environment.json"));
@@ -49,6 +51,8 @@ TEST_F(FakeGpu, TwoProcessesBothCountAndAnExtraOneIdles) {
   EXPECT_EQ(timeline.regions[0].process, 0U);
   EXPECT_EQ(timeline.regions[1].process, 1U);
   for (const RegionSamples& row : timeline.regions) EXPECT_THAT(row.samples_ns, SizeIs(4));
+  ASSERT_THAT(timeline.origin.starts, SizeIs(1));
+  EXPECT_THAT(timeline.origin.starts[0].launch_ns, SizeIs(2)) << "of each process";
   // all_reduce; of the exchange what came from the other: two results in each process.
   EXPECT_THAT(timeline.origin.versions.at("data_checked"), HasSubstr("4 of 4 results"));
   EXPECT_THAT(timeline.lanes, SizeIs(2));

@@ -23,7 +23,9 @@ Timeline full_timeline() {
   Timeline& t = b.timeline;
   t.origin.versions = {{"cuda", "13.0"}, {"nccl", "2.28.3"}};
   t.origin.clock_error_bound_ns = 800;
-  t.origin.starts = {{1, "2026-11-21T03:10:23Z", "b1", "3f0c", {{1980, 3201, 33, "none"}, {}}}};
+  t.origin.launch_ns = 3850;
+  t.origin.starts = {
+      {1, "2026-11-21T03:10:23Z", "b1", "3f0c", {{1980, 3201, 33, "none"}, {}}, {}, {3162, 3301}}};
   t.outcome = {Outcome::Kind::Deadlock, {"process 1, thread main, hang.yaml:14: waits"}};
   const auto copy = b.op("memcpy_async", 12, "h2d \"quoted\"\n", 1 << 20);
   t.ops[copy].variant = "h2d pinned";
@@ -121,6 +123,7 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.flows[0].kind, FlowKind::Signal);
   EXPECT_EQ(again.regions[0].traced_ns, 1100);
   EXPECT_EQ(again.origin.starts, timeline.origin.starts);
+  EXPECT_EQ(again.origin.launch_ns, 3850);
   EXPECT_EQ(again.regions[0].starts, (std::vector<std::uint32_t>{0, 0, 1}));
   EXPECT_EQ(again.regions[0].decided_by, timeline.regions[0].decided_by);
   EXPECT_EQ(again.outcome.kind, Outcome::Kind::Deadlock);
@@ -246,6 +249,10 @@ TEST(TimelineReader, RefusesWhatCannotBe) {
   EXPECT_EQ(reason_for(with(good, "\"device\":1", "\"device\":4294967294")),
             ": lane 'comm(1)' is of device 4294967294: no process has so many");
   EXPECT_EQ(reason_for(with(good, "\"per\":20", "\"per\":0")), ": region 'step' is 'per' 0");
+  EXPECT_EQ(reason_for(with(good, "[3162,3301]", "[3162,0]")),
+            ": start 1 has a launch that took no time, or years");
+  EXPECT_EQ(reason_for(with(good, "\"launch_ns\":3850", "\"launch_ns\":-1")),
+            ": a launch takes -1 ns");
   EXPECT_EQ(reason_for(with(good, "\"id\":1", "\"id\":0")), ": row 1 of 'ops': its 'id' is 0");
 }
 
