@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/compare/accuracy.h"
+#include "reports/compare/host_speed.h"
 #include "reports/compare/json.h"
 #include "reports/compare/output.h"
 #include "reports/compare/words.h"
@@ -137,6 +138,14 @@ nlohmann::ordered_json to_json(const Comparison& c) {
             {"overlaps", Json::array()},
             {"memory", Json::array()},
             {"spans_not_joined", {{"first", c.not_joined_first}, {"second", c.not_joined_second}}}};
+  if (const auto host = host_speed(c.first_origin, c.second_origin)) {
+    json["host"] = {{"predicted_ns", host->predicted_ns},
+                    {"measured_ns", host->measured_ns},
+                    {"fastest_ns", host->fastest_ns},
+                    {"slowest_ns", host->slowest_ns},
+                    {"starts", host->starts},
+                    {"factor", host->factor()}};
+  }
   for (const RegionRow& row : c.regions)
     json["regions"].push_back(region_json(row, c.standing(row)));
   for (const OperationRow& row : c.operations) json["operations"].push_back(operation_json(row));

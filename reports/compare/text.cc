@@ -4,9 +4,11 @@
 #include <cmath>
 
 #include "reports/compare/accuracy.h"
+#include "reports/compare/host_speed.h"
 #include "reports/compare/output.h"
 #include "reports/compare/words.h"
 #include "reports/table/text_table.h"
+#include "reports/timeline/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -186,6 +188,22 @@ std::string accuracy_line(const char* title, const Accuracy& accuracy) {
   return text + "\n";
 }
 
+/// Of the runs that say it.
+std::string host_speeds_words(std::span<const Comparison> comparisons) {
+  std::vector<double> factors;
+  for (const Comparison& c : comparisons) {
+    if (const auto speed = host_speed(c.first_origin, c.second_origin)) {
+      factors.push_back(speed->factor());
+    }
+  }
+  if (factors.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(factors);
+  return fmt::format(
+      "host: {:.2f} times as fast as predicted ({:.2f} .. {:.2f} in {} runs), by the calls of a "
+      "kernel's launch",
+      median(factors), least, most, factors.size());
+}
+
 }  // namespace
 
 std::string compare_text(const Comparison& c) {
@@ -201,7 +219,10 @@ std::string compare_text(const Comparison& c) {
       "moves the prediction;\nwithin noise = by less than 1.5 us, or than "
       "half the spread\n\n{}",
       error_words(c), regions.markdown());
-  if (const std::string words = stand_in_words(c); !words.empty()) text += "\n" + words + "\n";
+  for (const std::string& words :
+       {stand_in_words(c), host_speed_words(c.first_origin, c.second_origin)}) {
+    if (!words.empty()) text += "\n" + words + "\n";
+  }
   text += memory_text(c) + operations_section(c);
   return text + overlaps_text(c) + "\n" + verdict(c);
 }
@@ -220,6 +241,8 @@ std::string batch_text(std::span<const Comparison> comparisons,
     const std::string words = stand_in_words(comparison);
     if (!words.empty()) text += fmt::format("{}: {}\n", comparison.first_origin.scenario, words);
   }
+  if (const std::string words = host_speeds_words(comparisons); !words.empty())
+    text += words + "\n";
   for (const std::string& file : alone) text += fmt::format("without a partner: {}\n", file);
   return text;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/compare/accuracy.h"
+#include "reports/compare/host_speed.h"
 #include "reports/compare/json.h"
 #include "reports/compare/words.h"
 #include "reports/page/assets.h"
@@ -192,8 +193,10 @@ std::string kicker_of(const ReportRun& run) {
 
 std::string region_words(const Comparison& c) {
   const std::string stand_ins = stand_in_words(c);
+  const std::string host = host_speed_words(c.first_origin, c.second_origin);
   return error_words(c) +
          (stand_ins.empty() ? std::string{} : ". " + stand_ins.substr(0, stand_ins.size() - 1)) +
+         (host.empty() ? std::string{} : ". " + host.substr(0, host.size() - 1)) +
          ". Grey bar: p5 to p95 of the repetitions, each the slowest process's; "
          "shaded: the tolerance, on an axis from -25 % to +25 %. Traced: what "
          "tracing changed.";
