@@ -5,6 +5,7 @@
   blind.py predict  reports/blind/round-1 --machine h200-nvswitch-8
   blind.py measure  reports/blind/round-1 OUT          (measure.sh)
   blind.py evaluate reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
+  blind.py known-host reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
   blind.py spreads  reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
   blind.py prices   reports/blind/round-1 --machine h200-nvswitch-8 --class allocation host.malloc
 """
@@ -17,6 +18,7 @@ import sys
 import evaluate
 import generate
 from families import ON_SEVERAL, TABLE
+import known_host
 import measure
 import predict
 import prices
@@ -57,6 +59,11 @@ def run_spreads(args):
     return 0
 
 
+def run_known_host(args):
+    print(known_host.known_host(args.round, args.measured, args.machine, args.foretrace), end="")
+    return 0
+
+
 def run_prices(args):
     print(prices.prices([args.round, *args.also], args.foretrace, args.machine,
                         args.evaluated or args.machine, args.classes, args.parameters), end="")
@@ -89,6 +96,11 @@ def main():
     sub = command("evaluate", run_evaluate, "compare the measured round with its predictions")
     sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
     sub.add_argument("--machine", default="h200-nvswitch-8")
+    sub = command("known-host", run_known_host,
+                  "compare it with predictions for the host's speed that was measured beside it")
+    sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
+    sub.add_argument("--machine", default="h200-nvswitch-8")
+    sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
     sub = command("spreads", run_spreads, "how far the round was off, for a machine file's bands")
     sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
     sub.add_argument("--also", nargs=2, action="append", default=[], type=pathlib.Path,

@@ -12,6 +12,7 @@ import unittest
 
 import evaluate
 import generate
+import known_host
 import measure
 import predict
 import prices
@@ -121,7 +122,7 @@ for at, file in enumerate(files):
     (runs / "environments" / "3f0c.json").write_text("{}")
     kind = "failed" if file.stem == "bad" else "completed"
     (runs / file.stem / "measured.timeline.json").write_text(json.dumps({"outcome": {
-        "kind": kind}, "starts": [{"start": 0, "environment": "3f0c"}], "regions": [{"name": "r", "instance": 0, "process": 0, "per": 2,
+        "kind": kind}, "starts": [{"start": 0, "environment": "3f0c", "launch_ns": [3000, 4000]}], "regions": [{"name": "r", "instance": 0, "process": 0, "per": 2,
                                     "samples_ns": [4000, 2000, 9000]}]}))
     if file.stem == "bad":
         sys.exit("error: process 0: it is bad")
@@ -149,8 +150,9 @@ class Measurement(unittest.TestCase):
         rows, failed = self.measured(folder, 30, "first", "bad", "last")
         self.assertEqual([(row["program"], row["start"]) for row in rows],
                          [("first", "1"), ("last", "1"), ("first", "2"), ("last", "2")])
-        self.assertEqual([rows[0][key] for key in ("median_us", "min_us", "max_us", "samples")],
-                         ["2.000", "1.000", "4.500", "3"])
+        self.assertEqual([rows[0][key] for key in ("median_us", "min_us", "max_us", "samples",
+                                                   "launch_us")],
+                         ["2.000", "1.000", "4.500", "3", "3.500"])
         self.assertEqual([(row["program"], row["reason"]) for row in failed],
                          [("bad", "error: process 0: it is bad")] * 2)
 
@@ -173,6 +175,44 @@ class Measurement(unittest.TestCase):
         rows = [{"processes": "1", "environment": "", "file": name} for name in "abc"]
         groups = measure.groups_of(rows, folder)
         self.assertEqual([[row["file"] for row in group] for group in groups], [["a", "c"], ["b"]])
+
+
+class KnownHost(unittest.TestCase):
+    LAUNCHES = """
+name: launches
+threads:
+  main:
+    - region:
+        name: launches
+        ops:
+          - repeat: {times: 200, ops: [{spin: {duration: 100ns, stream: s}}]}
+          - stream_synchronize: {stream: s}
+streams: {s: {}}
+schema_version: 1
+"""
+
+    @in_folder
+    def test_a_program_is_predicted_for_the_host_of_each_start(self, folder):
+        (folder / "launches.yaml").write_text(self.LAUNCHES)
+        generate.write_rows(folder / "programs.csv", ["program", "class", "gpus", "file"],
+                            [{"program": "launches", "class": "c", "gpus": "1", "file": "launches.yaml"}])
+        plain = predict.simulate(FORETRACE, folder / "launches.yaml", "h200-1")
+        us = plain["regions"][0]["samples_ns"][0] / 1000
+        # A host that takes twice as long for everything that it does, in two of three starts.
+        rows = [{"program": "launches", "region": "launches", "instance": "0", "process": "0",
+                 "start": start, "median_us": factor * us, "min_us": "", "max_us": "", "samples": 1,
+                 "launch_us": factor * plain["launch_ns"] / 1000}
+                for start, factor in (("1", 2), ("2", 1), ("3", 2))]
+        generate.write_rows(folder / "measured.csv", measure.COLUMNS, rows)
+        known_host.known_host(folder, folder / "measured.csv", "h200-1", FORETRACE)
+        row, = generate.read_rows(folder / "known-host-h200-1.csv")
+        self.assertLess(abs(float(row["error"])), 0.03)
+        self.assertEqual(row["starts"], "3")
+
+    def test_what_no_start_says_is_left_out(self):
+        rows = [{"program": "old", "start": "1"}, {"program": "new", "start": "1", "launch_us": "4"}]
+        self.assertEqual(known_host.launches_of(rows), {"new": {"1": 4.0}})
+        self.assertEqual(known_host.factor_of({}, 4.0), 1)
 
 
 class Evaluation(unittest.TestCase):

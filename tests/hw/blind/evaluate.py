@@ -90,14 +90,17 @@ def summary(rows, missing):
     return "\n".join(lines) + "\n"
 
 
+def written(rows):
+    return [{**row, "measured_us": f"{row['measured_us']:.3f}", "error": f"{row['error']:.4f}",
+             "spread": f"{row['spread']:.4f}"} for row in rows]
+
+
 def evaluate(directory, measured, machine):
     """Writes DIRECTORY/evaluation-MACHINE.csv and .md; returns the summary."""
     gpus = {row["program"]: row["gpus"] for row in read_rows(directory / "programs.csv")}
     predicted = read_rows(directory / f"predicted-{machine}.csv")
     rows, missing = join(predicted, read_rows(measured), gpus)
     text = summary(rows, missing)
-    written = [{**row, "measured_us": f"{row['measured_us']:.3f}", "error": f"{row['error']:.4f}",
-                "spread": f"{row['spread']:.4f}"} for row in rows]
-    write_rows(directory / f"evaluation-{machine}.csv", COLUMNS, written)
+    write_rows(directory / f"evaluation-{machine}.csv", COLUMNS, written(rows))
     (directory / f"evaluation-{machine}.md").write_text(text)
     return text

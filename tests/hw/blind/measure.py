@@ -14,7 +14,7 @@ import time
 from generate import read_rows, write_rows
 
 COLUMNS = ["program", "region", "instance", "process", "start", "median_us", "min_us", "max_us",
-           "samples"]
+           "samples", "launch_us"]
 FAILED = ["program", "start", "exit_code", "reason"]
 MEASURING = re.compile(r"^\[\d+/\d+\] (\S+): measuring", re.MULTILINE)
 
@@ -157,14 +157,22 @@ def machine_of(starts, runs):
     return {"starts": starts, "environments": environments}
 
 
+def launch_us(timeline):
+    """Of the result's start, the mean over its processes; empty where it does not say."""
+    launches = timeline["starts"][-1].get("launch_ns", [])
+    return f"{statistics.mean(launches) / 1000:.3f}" if launches else ""
+
+
 def rows_of(program, start, timeline):
     rows = []
+    launch = launch_us(timeline)
     for region in timeline["regions"]:
         times = [ns / 1000 / region["per"] for ns in region["samples_ns"]]
         values = [statistics.median(times), min(times), max(times)]
         rows.append(dict(zip(COLUMNS, [program, region["name"], region["instance"],
                                        region["process"], start,
-                                       *(f"{value:.3f}" for value in values), len(times)])))
+                                       *(f"{value:.3f}" for value in values), len(times),
+                                       launch])))
     return sorted(rows, key=lambda row: (row["region"], row["instance"], row["process"]))
 
 
