@@ -145,7 +145,7 @@ class WhatIf {
   }
 
   void note(std::string key, double from, double to, ParamUnit unit) {
-    changed_.push_back({std::move(key), value_text(from, unit), value_text(to, unit)});
+    changed_.push_back({text_, std::move(key), value_text(from, unit), value_text(to, unit)});
   }
 
   Machine& machine_;

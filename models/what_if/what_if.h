@@ -10,8 +10,9 @@ namespace foretrace {
 
 /// One parameter, or the NICs' bandwidth, that a what-if has changed.
 struct Changed {
-  std::string key;   ///< "copy.h2d_bandwidth", "node.nic_bandwidth"
-  std::string from;  ///< "55 GB/s"
+  std::string what_if;  ///< "pcie=0.5x": what changed it
+  std::string key;      ///< "copy.h2d_bandwidth", "node.nic_bandwidth"
+  std::string from;     ///< "55 GB/s"
   std::string to;
 };
 

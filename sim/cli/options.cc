@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <map>
+#include <span>
 
 #include "models/what_if/names.h"
 #include "models/what_if/what_if.h"
@@ -75,11 +77,33 @@ void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs) {
       ->allow_extra_args(false);
 }
 
+namespace {
+
+/// A word may change a hundred parameters, the one that it is named after first.
+constexpr std::size_t kEachNamed = 4;
+
+void print_what_ifs(std::span<const Changed> changed) {
+  while (!changed.empty()) {
+    const Changed& first = changed.front();
+    const auto other = [&](const Changed& one) { return one.what_if != first.what_if; };
+    const auto alike =
+        static_cast<std::size_t>(std::ranges::find_if(changed, other) - changed.begin());
+    const std::size_t named = alike > kEachNamed ? 1 : alike;
+    for (const Changed& one : changed.first(named)) {
+      const std::string more = alike > named ? fmt::format(", and {} more parameters by '{}'",
+                                                           alike - named, one.what_if)
+                                             : "";
+      print_error("note: what if {} were {} instead of {}{}\n", one.key, one.to, one.from, more);
+    }
+    changed = changed.subspan(alike);
+  }
+}
+
+}  // namespace
+
 Machine changed_machine(const std::string& name, const std::vector<std::string>& what_ifs) {
   Machine machine = load_machine(name);
-  for (const Changed& changed : apply_what_ifs(machine, what_ifs)) {
-    print_error("note: what if {} were {} instead of {}\n", changed.key, changed.to, changed.from);
-  }
+  print_what_ifs(apply_what_ifs(machine, what_ifs));
   return machine;
 }
 
