@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "reports/table/text_table.h"
@@ -16,18 +15,13 @@ namespace {
 /// Starts of one host differ by as much.
 constexpr double kAlike = 0.05;
 
-double mean_ns(const ProcessStart& start) {
-  const auto sum = std::accumulate(start.launch_ns.begin(), start.launch_ns.end(), 0.0);
-  return sum / static_cast<double>(start.launch_ns.size());
-}
-
 }  // namespace
 
 std::optional<HostSpeed> host_speed(const Origin& predicted, const Origin& measured) {
   if (predicted.measured || !measured.measured || !predicted.launch_ns) return std::nullopt;
   std::vector<double> starts;
   for (const ProcessStart& start : measured.starts) {
-    if (!start.launch_ns.empty()) starts.push_back(mean_ns(start));
+    if (const auto ns = mean_launch_ns(start)) starts.push_back(*ns);
   }
   if (starts.empty()) return std::nullopt;
   const auto [fastest, slowest] = std::ranges::minmax(starts);

@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "reports/timeline/statistics.h"
 
 namespace foretrace {
+
+std::optional<double> mean_launch_ns(const ProcessStart& start) {
+  if (start.launch_ns.empty()) return std::nullopt;
+  const double sum = std::accumulate(start.launch_ns.begin(), start.launch_ns.end(), 0.0);
+  return sum / static_cast<double>(start.launch_ns.size());
+}
 
 std::size_t program_ops(const Timeline& timeline) {
   const auto first = std::ranges::find_if(timeline.ops, &OpRow::captured);

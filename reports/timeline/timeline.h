@@ -138,6 +138,9 @@ struct ProcessStart {
   friend bool operator==(const ProcessStart&, const ProcessStart&) = default;
 };
 
+/// The mean over its processes; none where it does not say it.
+std::optional<double> mean_launch_ns(const ProcessStart& start);
+
 struct Origin {
   bool measured = false;
   std::string program_hash;

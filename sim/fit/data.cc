@@ -109,6 +109,9 @@ void add_run(FitData& data, Program program, const Timeline& measured, const Hol
                             standing_of(run, hold_out, reader.pass_of(row.op, row.instance)),
                             reader.content(row.op, row.instance).bytes});
   }
+  for (const ProcessStart& start : measured.origin.starts) {
+    if (const auto ns = mean_launch_ns(start)) data.launches_ns.push_back(*ns);
+  }
   run.targets = data.targets.size() - run.first_target;
   data.runs.push_back(std::move(run));
 }

@@ -56,6 +56,7 @@ struct FitData {
   std::vector<std::string> left_out;  ///< one line for each measurement that cannot be used
   std::filesystem::path
       environment;  ///< environments/KEY.json of a run with the most GPUs; may be empty
+  std::vector<double> launches_ns{};  ///< what a launch took the host, of each start that says it
 };
 
 /// Adds one measurement, of `program` itself.

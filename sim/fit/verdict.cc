@@ -128,6 +128,13 @@ std::string verdict(const FitData& data, const std::vector<TargetClass>& classes
         fmt::format("repeats of a region differ by {} (median), {} (90th percentile)\n",
                     format_percent(quantile(spreads, 0.5)), format_percent(quantile(spreads, 0.9)));
   }
+  if (!data.launches_ns.empty()) {
+    text += fmt::format(
+        "host: a launch took {} in the median, {} .. {} (10th to 90th percentile); "
+        "other hosts of its kind differ by half\n",
+        format_time(quantile(data.launches_ns, 0.5)), format_time(quantile(data.launches_ns, 0.1)),
+        format_time(quantile(data.launches_ns, 0.9)));
+  }
   if (!result.fitted.empty()) text += fmt::format("least sure: {}\n", least_sure(result));
   const std::string next = next_to_measure(result, determined);
   if (!next.empty()) text += fmt::format("measure next: {}\n", next);

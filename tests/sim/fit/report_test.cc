@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "sim/fit/verdict.h"
 #include "tests/sim/fit/measured_by_simulation.h"
 
 namespace foretrace::test {
@@ -73,6 +74,14 @@ TEST(FitReport, ARegionWithoutPredictionIsShownAndNotCounted) {
               HasSubstr("100.0 us,-,-,1.0 %,fit"));
   EXPECT_THAT(class_summary(all.data, all.classes, all.result),
               ContainsRegex("NCCL all_reduce LL, graph .* 1 .* 3.0 %"));
+}
+
+TEST(FitVerdict, SaysHowFastTheHostWas) {
+  Reported all = reported();
+  EXPECT_THAT(verdict(all.data, all.classes, all.result, {}), Not(HasSubstr("host: ")));
+  all.data.launches_ns = {3000, 4000, 3500};
+  EXPECT_THAT(verdict(all.data, all.classes, all.result, {}),
+              HasSubstr("host: a launch took 3.500 us in the median, 3.100 us .. 3.900 us"));
 }
 
 TEST(FitReport, SaysWhatWouldDetermineARefusedParameter) {
