@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/node/environment.h"
+#include "hw/node/host_speed.h"
 #include "hw/node/nvml.h"
 #include "hw/run/processes.h"
 #include "hw/trace/activity_tracer.h"
@@ -57,6 +58,15 @@ Finding find_tracing(int gpus) {
   return {"CUPTI tracing", false, false, problem,
           "without it there are region times but no spans: --traced 0; as administrator set the "
           "driver option NVreg_RestrictProfilingToAdminUsers=0"};
+}
+
+/// What machine files call host.launch_kernel: hosts of one kind differ by half.
+Finding find_host_speed(int gpus) {
+  const auto ns = gpus > 0 ? launch_ns(0) : std::nullopt;
+  if (!ns) return {"host speed", false, false, "cannot be tried without a GPU", ""};
+  return {"host speed", true, false,
+          fmt::format("a kernel's launch takes {:.2f} us to call", static_cast<double>(*ns) * 1e-3),
+          ""};
 }
 
 /// "0-1 0-2 ...", pairs without direct access.
@@ -142,6 +152,7 @@ std::vector<Finding> examine() {
                       version_or(versions, "cublas", "not found"), ""});
   findings.push_back(find_mpi());
   findings.push_back(find_tracing(gpus));
+  findings.push_back(find_host_speed(gpus));
   findings.push_back(find_peer_access(gpus));
   findings.push_back(find_links(gpus));
   return findings;

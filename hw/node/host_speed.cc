@@ -19,7 +19,8 @@ constexpr int kCalls = 16;  // far fewer than a launch queue holds
 cudaStream_t own_stream(int ordinal) {
   static std::map<int, cudaStream_t> streams;
   cudaStream_t& stream = streams[ordinal];
-  if (stream == nullptr) cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  if (stream == nullptr)
+    cuda_check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, 0));
   return stream;
 }
 
