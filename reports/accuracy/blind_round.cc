@@ -70,6 +70,14 @@ BlindRegion region_of(const CsvLine& line) {
   return region;
 }
 
+std::vector<BlindRegion> regions_in(const fs::path& file) {
+  std::vector<BlindRegion> regions;
+  for (const CsvLine& line : read_csv(file)) {
+    if (line.number("counts") != 0) regions.push_back(region_of(line));
+  }
+  return regions;
+}
+
 }  // namespace
 
 std::vector<BlindRound> load_blind_rounds(const fs::path& named) {
@@ -84,10 +92,9 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& named) {
     for (const auto& file : fs::directory_iterator{entry.path()}) {
       const auto machine = machine_of(file.path());
       if (!machine) continue;
-      BlindRound round{name->series, name->number, *machine, entry.path(), {}};
-      for (const CsvLine& line : read_csv(file.path())) {
-        if (line.number("counts") != 0) round.regions.push_back(region_of(line));
-      }
+      BlindRound round{name->series, name->number, *machine, entry.path(), regions_in(file.path())};
+      const fs::path known = entry.path() / fmt::format("known-host-{}.csv", *machine);
+      if (fs::exists(known)) round.known_host = regions_in(known);
       rounds.push_back(std::move(round));
     }
   }

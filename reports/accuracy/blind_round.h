@@ -30,6 +30,9 @@ struct BlindRound {
   std::string machine;
   std::filesystem::path directory;  ///< of the round, with programs/KIND/PROGRAM.yaml
   std::vector<BlindRegion> regions;
+  /// The same, each start predicted for the host's speed that was measured beside it
+  /// (known-host-MACHINE.csv); empty where it was not.
+  std::vector<BlindRegion> known_host{};
 
   /// "4"; "four-gpus-1"
   std::string name() const {

@@ -57,8 +57,21 @@ ErrorFigures figures_where(const Regions& regions, Wanted wanted) {
   return figures_of(samples);
 }
 
-ErrorFigures figures_of_round(const BlindRound& round) {
-  return figures_where(round.regions, [](const BlindRegion&) { return true; });
+ErrorFigures figures_of(const std::vector<BlindRegion>& regions) {
+  return figures_where(regions, [](const BlindRegion&) { return true; });
+}
+ErrorFigures figures_of_round(const BlindRound& round) { return figures_of(round.regions); }
+
+/// Random ones lie in a folder of their kind, those by others anywhere.
+fs::path program_of(const BlindRound& round, const BlindRegion& region) {
+  const fs::path programs = round.directory / "programs";
+  const std::string name = region.program + ".yaml";
+  fs::path file = programs / region.kind / name;
+  if (fs::exists(file) || !fs::is_directory(programs)) return file;
+  for (const auto& entry : fs::recursive_directory_iterator{programs}) {
+    if (entry.path().filename() == name) return entry.path();
+  }
+  return file;
 }
 
 using Series = BlindRound::Series;
@@ -104,6 +117,25 @@ Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& fro
     section.rows.push_back(figure_row(
         {.text = fmt::format("{}, {}", round.name(), round.machine), .link = link_to(file, from)},
         figures_of_round(round)));
+  }
+  return section;
+}
+
+/// Of those rounds whose harness noted it.
+Section with_known_hosts(std::span<const BlindRound> rounds, const fs::path& from) {
+  Section section{
+      "Blind rounds, the host's speed known",
+      "Hosts of one kind call CUDA up to half as fast again as others, and one host changes "
+      "within minutes. The same programs and model, each start predicted with --with host= for "
+      "what a kernel's launch took between its repetitions: what is left is the model's.",
+      figure_columns("round, machine"),
+      {}};
+  for (const BlindRound& round : rounds) {
+    if (round.known_host.empty()) continue;
+    const fs::path file = round.directory / fmt::format("known-host-{}.md", round.machine);
+    section.rows.push_back(figure_row(
+        {.text = fmt::format("{}, {}", round.name(), round.machine), .link = link_to(file, from)},
+        figures_of(round.known_host)));
   }
   return section;
 }
@@ -198,9 +230,8 @@ Section worst_of_round(const BlindRound& round, const fs::path& from) {
                   worst_columns(),
                   {}};
   for (const BlindRegion* region : worst_of(std::span{round.regions})) {
-    const fs::path file = round.directory / "programs" / region->kind / (region->program + ".yaml");
-    section.rows.push_back(
-        worst_row({.text = region->program, .link = link_to(file, from)}, *region));
+    section.rows.push_back(worst_row(
+        {.text = region->program, .link = link_to(program_of(round, *region), from)}, *region));
   }
   return section;
 }
@@ -243,6 +274,16 @@ std::string headline(const BlindRound& round) {
       figures.regions, programs.size(), round.machine);
 }
 
+/// " With the host's speed known: ..."; empty where it is not.
+std::string known_words(const BlindRound& round) {
+  if (round.known_host.empty()) return {};
+  const ErrorFigures figures = figures_of(round.known_host);
+  return fmt::format(
+      " Predicted for the host's speed that was measured beside them: {}, nine of ten within "
+      "{:.0f} %.",
+      one_decimal(figures.median), figures.p90 * 100);
+}
+
 }  // namespace
 
 std::string blind_sentence(std::span<const BlindRound> rounds, const std::string& machine,
@@ -260,12 +301,12 @@ std::string blind_sentence(std::span<const BlindRound> rounds, const std::string
     } else if (written || round->series == Series::Random) {
       text += fmt::format(
           "\n{} on {}: {}, nine of ten within {:.0f} %, {:.0f} % inside the band ({} regions: "
-          "[{}]({})).\n",
+          "[{}]({})).{}\n",
           written ? "Programs that others wrote, who had the documents and nothing else,"
                   : "The same",
           round->machine, one_decimal(figures.median), figures.p90 * 100,
           figures.in_band.value_or(0) * 100, figures.regions,
-          written ? round->name() : "blind round " + round->name(), link);
+          written ? round->name() : "blind round " + round->name(), link, known_words(*round));
     }
   }
   return text;
@@ -277,6 +318,8 @@ AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
   const BlindRound& newest = newest_of(rounds, machine);
   AccuracyPage page{fmt::format("{}, blind round {}).", headline(newest), newest.number), {}};
   page.sections.push_back(rounds_over_time(rounds, from));
+  Section known = with_known_hosts(rounds, from);
+  if (!known.rows.empty()) page.sections.push_back(std::move(known));
   page.sections.push_back(by_number_of_gpus(rounds, from));
   for (const BlindRound* round : newest_of_all(rounds, newest)) {
     page.sections.push_back(round_by_kind(*round));

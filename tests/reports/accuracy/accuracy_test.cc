@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::string_view kColumns =
     "program,class,gpus,region,instance,process,predicted_us,low_us,high_us,measured_us,error,"
@@ -135,8 +136,29 @@ TEST_F(BlindRounds, OfProgramsByOthersHaveTheirFiguresAndNoPartInRandomOnes) {
   EXPECT_THAT(text, HasSubstr("| [written-1, m](written-1/evaluation-m.md) | 1 | 40.0 % |"));
   EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation-m.md) | 1 | 10.0 % |"));
   EXPECT_THAT(text, HasSubstr("[a](written-1/programs/written/a.yaml)"));
+  fs::create_directories(root_ / "written-1/programs/one_gpu");
+  std::ofstream{root_ / "written-1/programs/one_gpu/a.yaml"};
+  EXPECT_THAT(accuracy_markdown(accuracy_page(rounds, {}, "m", root_)),
+              HasSubstr("[a](written-1/programs/one_gpu/a.yaml)"))
+      << "wherever it lies";
   EXPECT_THAT(blind_sentence(rounds, "m", root_),
               HasSubstr("nothing else, on m: 40.0 %, nine of ten within 40 %, 0 % inside"));
+}
+
+TEST_F(BlindRounds, SayWhatIsLeftWhereTheHostsSpeedIsKnown) {
+  write(3, "m", "a,training,1,step,0,0,60,40,60,100,-0.4,0,3,0.05,1\n");
+  write(4, "other", "a,training,1,step,0,0,60,40,60,100,-0.4,0,3,0.05,1\n");
+  EXPECT_THAT(accuracy_markdown(accuracy_page(load_blind_rounds(root_), {}, "m", root_)),
+              Not(HasSubstr("speed known")));
+  std::ofstream{root_ / "round-4/known-host-other.csv"}
+      << kColumns << "a,training,1,step,0,0,90,80,99,100,-0.1,0,3,0.05,1\n";
+  const auto rounds = load_blind_rounds(root_);
+  ASSERT_EQ(rounds.size(), 2U) << "it is no evaluation of its own";
+  EXPECT_THAT(accuracy_markdown(accuracy_page(rounds, {}, "m", root_)),
+              HasSubstr("| [4, other](round-4/known-host-other.md) | 1 | 10.0 % |"));
+  EXPECT_THAT(blind_sentence(rounds, "m", root_),
+              HasSubstr("Predicted for the host's speed that was measured beside them: 10.0 %, "
+                        "nine of ten within 10 %."));
 }
 
 TEST_F(BlindRounds, StandFirstOnThePageThenPredictionsThenFits) {

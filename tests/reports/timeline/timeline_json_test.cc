@@ -251,7 +251,7 @@ TEST(TimelineReader, RefusesWhatCannotBe) {
   EXPECT_EQ(reason_for(with(good, "\"per\":20", "\"per\":0")), ": region 'step' is 'per' 0");
   EXPECT_EQ(reason_for(with(good, "[3162,3301]", "[3162,0]")),
             ": start 1 has a launch that took no time, or years");
-  EXPECT_EQ(reason_for(with(good, "\"launch_ns\":3850", "\"launch_ns\":-1")),
+  EXPECT_EQ(reason_for(with(good, "\"launch_ns\": 3850", "\"launch_ns\": -1")),
             ": a launch takes -1 ns");
   EXPECT_EQ(reason_for(with(good, "\"id\":1", "\"id\":0")), ": row 1 of 'ops': its 'id' is 0");
 }
