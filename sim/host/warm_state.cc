@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "models/cost/copy.h"
@@ -26,8 +27,9 @@ class HostTouches {
     });
   }
 
-  std::set<std::uint32_t> read, written;
-  double bytes = 0;
+  std::map<std::uint32_t, double> reads;  ///< so often, by buffer
+  std::set<std::uint32_t> written;
+  double bytes = 0;  ///< of all that is touched, each buffer once
 
  private:
   void add(const Op& op, double times) {
@@ -44,8 +46,14 @@ class HostTouches {
       const Buffer& buffer = program_.buffers[id];
       if (buffer.memory == MemoryKind::Device) continue;
       if (buffer.memory == MemoryKind::Pinned && by_device) continue;
-      (access.writes ? written : read).insert(id);
-      bytes += times * static_cast<double>(buffer.size.count);
+      if (!reads.contains(id) && !written.contains(id)) {
+        bytes += static_cast<double>(buffer.size.count);
+      }
+      if (access.writes) {
+        written.insert(id);
+      } else {
+        reads[id] += times;
+      }
     }
   }
 
@@ -65,10 +73,14 @@ void warm_cache(const Program& program, const Machine& machine, Process& process
       touches.add(thread.ops);
     }
   }
-  if (touches.bytes > machine.get(Param::HostCache).value) return;
-  for (const std::uint32_t id : touches.read) {
+  const auto most = [&](Param param) {
+    return machine.get(machine.has(param) ? param : Param::HostCache).value;
+  };
+  for (const auto& [id, reads] : touches.reads) {
+    const bool read_again = reads > cost::kReadsIntoCache;
     if (touches.written.contains(id)) continue;
-    process.host_reads[id].from_last_pass = true;
+    process.host_reads[id].from_last_pass =
+        touches.bytes <= most(read_again ? Param::HostCache : Param::KeptCache);
   }
 }
 
