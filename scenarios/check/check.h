@@ -35,7 +35,8 @@ void check_hangs(const Program& program, const HappensBefore& order, Problems& p
 /// check_program.
 void check_races(const Program& program, const HappensBefore& order, Problems& problems);
 
-/// Warnings about regions that wait for none of the work that they issue. Part of check_program.
+/// Warnings about regions that wait for none of the work that they issue, or issue behind their
+/// last wait. Part of check_program.
 void check_regions(const Program& program, const HappensBefore& order, Problems& problems);
 
 /// Warnings about products whose layout gets a slow kernel: for `foretrace check` alone, since the

@@ -65,11 +65,12 @@ struct OrderEdge {
   std::uint32_t from{}, to{};  ///< indices into nodes
 };
 
-/// A region of a host thread that has ended, and never after a wait for some of the work that it
-/// issues.
+/// A region of a host thread that has ended, and never after a wait for the work that it issues
+/// last.
 struct UnwaitedRegion {
   const Op* region{};
-  std::uint32_t node{};  ///< the first entry that it issues
+  std::uint32_t node{};         ///< the first entry that it issues and that nothing there waits for
+  bool is_behind_wait = false;  ///< it has waited for what it issued before that
 };
 
 struct HappensBefore {

@@ -137,7 +137,7 @@ bool OrderWalk::leave(Thread& thread) {
     graphs_[static_cast<std::uint32_t>(thread.process * program_.graphs.size()) + graph] =
         *std::exchange(thread.capture, {});
   } else if (std::holds_alternative<Region>(kind)) {
-    end_region(thread);
+    thread.regions.pop_back();
   } else if (std::holds_alternative<NcclGroup>(kind) && --thread.group_depth == 0) {
     thread.current = {done.owner, done.instance};
     return true;
@@ -175,6 +175,7 @@ void OrderWalk::arrive(Thread& thread, Meeting& meeting, std::size_t parties) {
   meeting.met = std::exchange(meeting.arriving, {});
   ++meeting.generation;
 }
+  const bool waited = thread.semaphore || thread.meeting != nullptr || !thread.entries.empty();
 
 void OrderWalk::run(Thread& thread, const HostBarrier& op) {
   arrive(thread, barriers_[op.barrier.value], program_.barriers[op.barrier.value].parties.size());
@@ -184,6 +185,7 @@ void OrderWalk::run(Thread& thread, const HostSignal& op) {
   OrderClock clock = thread.clock;
   graph_.join_end_of(thread.call, clock);
   graph_.give(semaphore_of(thread, op.signal), thread.lane, clock);
+  if (waited) note_wait_in_regions(thread);
 }
 
 void OrderWalk::run(Thread& thread, const HostWait& op) {

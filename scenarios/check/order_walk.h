@@ -6,6 +6,8 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "scenarios/check/order_graph.h"
@@ -51,9 +53,11 @@ class OrderWalk {
   };
   /// What a region has issued, in all its executions so far.
   struct RegionWork {
-    std::map<std::uint32_t, std::uint32_t> open;  ///< by lane: the first that may still run
+    /// Since the last wait for any of it, the first of each lane, and of each call and lane.
+    std::map<std::uint32_t, std::uint32_t> behind;
+    std::map<std::pair<const Op*, std::uint32_t>, std::uint32_t> calls_behind;
+    std::set<const Op*> waited;  ///< calls whose work it has waited for, in any execution
     std::uint32_t first = OrderGraph::kNone;
-    bool waits = false;  ///< an execution ended after some of it
   };
   struct Thread {
     const HostThread* declared{};
@@ -98,9 +102,9 @@ class OrderWalk {
 
   bool has_ended_for(const Thread& thread, std::uint32_t node) const;
   void begin_region(Thread& thread, const Op& region);
-  void end_region(Thread& thread);
   void note_in_regions(Thread& thread, std::uint32_t entry);
   std::vector<UnwaitedRegion> unwaited_regions() const;
+  void note_wait_in_regions(Thread& thread);
 
   std::uint32_t queue(Thread& thread, std::uint32_t stream, OrderEntry entry);
   std::uint32_t queue(Thread& thread, const StreamRef& stream, OrderEntry entry);

@@ -14,24 +14,33 @@ bool OrderWalk::has_ended_for(const Thread& thread, std::uint32_t node) const {
 /// What ended between two executions was waited for outside.
 void OrderWalk::begin_region(Thread& thread, const Op& region) {
   thread.regions.push_back(&region);
-  std::erase_if(thread.region_work[&region].open,
-                [&](const auto& open) { return has_ended_for(thread, open.second); });
-}
-
-/// Also where an execution waits for the one before: the device paces it.
-void OrderWalk::end_region(Thread& thread) {
-  RegionWork& work = thread.region_work[thread.regions.back()];
-  thread.regions.pop_back();
-  work.waits = work.waits || std::ranges::any_of(work.open, [&](const auto& open) {
-                 return has_ended_for(thread, open.second);
-               });
+  RegionWork& work = thread.region_work[&region];
+  const auto is_over = [&](const auto& one) { return has_ended_for(thread, one.second); };
+  if (std::erase_if(work.behind, is_over) > 0) std::erase_if(work.calls_behind, is_over);
 }
 
 void OrderWalk::note_in_regions(Thread& thread, std::uint32_t entry) {
+  const OrderNode& added = graph_.node(entry);
   for (const Op* region : thread.regions) {
     RegionWork& work = thread.region_work[region];
     work.first = std::min(work.first, entry);
-    work.open.emplace(graph_.node(entry).lane, entry);
+    work.behind.emplace(added.lane, entry);
+    work.calls_behind.emplace(std::pair{added.call.op, added.lane}, entry);
+  }
+}
+
+/// A call has returned that waited for something. Also where an execution waits for the work of the
+/// one before: the device paces it, and what it leaves behind counts in the next.
+void OrderWalk::note_wait_in_regions(Thread& thread) {
+  const auto is_over = [&](const auto& one) { return has_ended_for(thread, one.second); };
+  for (const Op* region : thread.regions) {
+    RegionWork& work = thread.region_work[region];
+    if (std::ranges::none_of(work.behind, is_over)) continue;
+    for (const auto& one : work.calls_behind) {
+      if (is_over(one)) work.waited.insert(one.first.first);
+    }
+    work.behind.clear();
+    work.calls_behind.clear();
   }
 }
 
@@ -39,8 +48,18 @@ std::vector<UnwaitedRegion> OrderWalk::unwaited_regions() const {
   std::vector<UnwaitedRegion> unwaited;
   for (const Thread& thread : threads_) {
     for (const auto& [region, work] : thread.region_work) {
-      if (work.waits || work.first == OrderGraph::kNone) continue;
-      unwaited.push_back({region, work.first});
+      if (work.first == OrderGraph::kNone) continue;
+      std::uint32_t first = OrderGraph::kNone;
+      bool is_paced = false;
+      for (const auto& [call, entry] : work.calls_behind) {
+        first = std::min(first, entry);
+        is_paced = is_paced || work.waited.contains(call.first);
+      }
+      if (work.waited.empty()) {
+        unwaited.push_back({region, work.first, false});
+      } else if (first != OrderGraph::kNone && !is_paced) {
+        unwaited.push_back({region, first, true});
+      }
     }
   }
   return unwaited;

@@ -1,5 +1,5 @@
-// Regions that end while all the work that they issue may still run: their time is that of issuing,
-// which is seldom meant.
+// Regions that end while all the work that they issue, or all since their last wait, may still run:
+// of that they time issuing, which is seldom meant.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,6 +33,18 @@ std::string wait_for(const Program& program, const HappensBefore& order, std::ui
                            : fmt::format("device_synchronize: {{device: {}}}", first.device);
 }
 
+std::string what_it_times(const HappensBefore& order, const UnwaitedRegion& one) {
+  const std::string& name = std::get<Region>(one.region->kind).name;
+  if (one.is_behind_wait) {
+    return fmt::format(
+        "region '{}' ends while the work that it issued behind its last wait, from line {} on, may "
+        "still run: of that it times issuing only",
+        name, order.nodes[one.node].call.op->line);
+  }
+  return fmt::format(
+      "region '{}' ends while the work that it issued may still run: it times issuing only", name);
+}
+
 }  // namespace
 
 void check_regions(const Program& program, const HappensBefore& order, Problems& problems) {
@@ -45,10 +57,7 @@ void check_regions(const Program& program, const HappensBefore& order, Problems&
     const Region& region = std::get<Region>(one.region->kind);
     if (is_meant(region) || !said.insert(one.region->id.value).second) continue;
     problems.add(
-        one.region->line, one.region->column, Severity::Warning,
-        fmt::format("region '{}' ends while the work that it issued may still run: it times "
-                    "issuing only",
-                    region.name),
+        one.region->line, one.region->column, Severity::Warning, what_it_times(order, one),
         fmt::format("add {} before its end; if issuing is what you time, add issue_only: true",
                     wait_for(program, order, one.node)),
         "regions that time issuing");

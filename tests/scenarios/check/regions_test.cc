@@ -14,6 +14,13 @@ const std::string kKernel = "spin: {stream: s, duration: 1us}";
 std::string region(const std::string& name, const std::string& ops) {
   return "region: {name: " + name + ", ops: [" + ops + "]}";
 }
+std::string behind(int line, const std::string& name, int from) {
+  return std::to_string(line) + ":7 warning: region '" + name +
+         "' ends while the work that it issued behind its last wait, from line " +
+         std::to_string(from) +
+         " on, may still run: of that it times issuing only | add stream_synchronize: {stream: s} "
+         "before its end; if issuing is what you time, add issue_only: true\n";
+}
 std::string warning(int line, const std::string& name, const std::string& wait) {
   return std::to_string(line) + ":7 warning: region '" + name +
          "' ends while the work that it issued may still run: it times issuing only | add " + wait +
@@ -63,11 +70,47 @@ TEST(CheckRegions, IsQuietWhereSomeOfTheWorkIsWaitedFor) {
   for (const std::string& ops :
        {kKernel + ", stream_synchronize: {stream: s}", kKernel + ", device_synchronize: {}",
         kKernel + ", event_record: {event: e, stream: s}, event_synchronize: {event: e}",
-        kKernel + ", memcpy: {src: x, dst: page}, stream_synchronize: {stream: s}, " + kKernel,
+        kKernel + ", spin: {duration: 1us}, stream_synchronize: {stream: s}",
         std::string{"memcpy: {src: x, dst: page}"}, std::string{"read_scalar: {src: x}"},
         std::string{"host_compute: {duration: 1us}"}, std::string{"device_synchronize: {}"}}) {
     EXPECT_EQ(problems_of(scenario_with(region("step", ops))), "") << ops;
   }
+}
+
+TEST(CheckRegions, WarnsOfWorkBehindTheLastWait) {
+  const std::string wait = "stream_synchronize: {stream: s}";
+  for (const std::string& ops :
+       {kKernel + ", " + wait + ", " + kKernel, "memcpy: {src: host, dst: x}, " + kKernel,
+        kKernel + ", " + wait + ", " + kKernel + ", stream_synchronize: {}"}) {
+    EXPECT_EQ(problems_of(scenario_with(region("step", ops))), behind(18, "step", 18)) << ops;
+  }
+  EXPECT_EQ(problems_of(scenario_with(
+                region("step", kKernel + ", " + wait + ", " + kKernel + ", " + wait))),
+            "");
+}
+
+TEST(CheckRegions, NamesTheLineFromWhichOnNothingIsWaitedFor) {
+  const std::string file = scenario_with("region:");
+  EXPECT_EQ(problems_of(file + "        name: step\n        ops:\n          - " + kKernel +
+                        "\n          - device_synchronize: {}\n          - " + kKernel + "\n"),
+            behind(18, "step", 23));
+}
+
+TEST(CheckRegions, IsQuietWhereALoopInsideWaitsForEachTurnButTheLast) {
+  EXPECT_EQ(problems_of(scenario_with(
+                region("step", "repeat: {times: 4, ops: [event_synchronize: {event: e}, " +
+                                   kKernel + ", event_record: {event: e, stream: s}]}"))),
+            "");
+}
+
+TEST(CheckRegions, IsQuietWhereTheNextExecutionWaitsForWhatThisOneLeaves) {
+  const std::string step =
+      region("step", kKernel + ", stream_synchronize: {stream: s}, " + kKernel);
+  EXPECT_EQ(problems_of(scenario_with("repeat: {times: 4, ops: [" + step + "]}")), "");
+  EXPECT_NE(
+      problems_of(scenario_with("repeat: {times: 4, ops: [" + step + ", device_synchronize: {}]}")),
+      "")
+      << "that is outside of it";
 }
 
 TEST(CheckRegions, IsQuietWhereAnotherThreadWaitsAndTellsIt) {
