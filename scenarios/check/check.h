@@ -18,6 +18,10 @@ void check_program(const Program& program, Problems& problems);
 /// Warnings about NCCL operations that wait for each other in vain. Part of check_program.
 void check_nccl_order(const Program& program, Problems& problems);
 
+/// The same where that order does not tell: graphs, several threads, other streams behind
+/// free_async. Errors are what holds however fast each thread is. Part of check_program.
+void check_lifetimes_in_order(const Program& program, Problems& problems);
+
 /// Errors and warnings about ncclCommRegister: what is registered where it cannot be used, freed or
 /// given back wrongly. Part of check_program.
 void check_registrations(const Program& program, Problems& problems);

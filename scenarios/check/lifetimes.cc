@@ -1,6 +1,6 @@
 // Buffers that the program allocates and frees: used before, used after, allocated or freed twice.
 // Every host thread's calls are walked as far as kMostWalked allows. Where several threads of a
-// process allocate and free a buffer, their order is not written in the file, and nothing is said.
+// process allocate and free a buffer, their order is not written in the file: lifetimes_order.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,26 +20,7 @@ constexpr std::uint64_t kMostWalked = 400'000;         // operations of one thre
 constexpr std::uint64_t kMostWalkedOfAll = 4'000'000;  // of all of them
 constexpr std::uint64_t kMostFound = std::uint64_t{1} << 20;  // allocations and frees, by iteration
 
-bool allocates(const OpKind& kind) {
-  return std::holds_alternative<Malloc>(kind) || std::holds_alternative<MallocAsync>(kind) ||
-         std::holds_alternative<HostAlloc>(kind);
-}
-bool frees(const OpKind& kind) {
-  return std::holds_alternative<Free>(kind) || std::holds_alternative<FreeAsync>(kind) ||
-         std::holds_alternative<HostFree>(kind);
-}
-
 bool makes_or_frees(const Op& op) { return allocates(op.kind) || frees(op.kind); }
-
-std::vector<const BufferRef*> buffers_used(const Op& op) {
-  if (const auto* one = std::get_if<NcclCommRegister>(&op.kind)) return {&one->buffer};
-  if (const auto* one = std::get_if<HostRegister>(&op.kind)) return {&one->buffer};
-  std::vector<const BufferRef*> used;
-  for (const BufferAccess& access : op_facts(op.kind).accesses) {
-    if (!is_of_the_root_alone(op.kind, access)) used.push_back(access.buffer);
-  }
-  return used;
-}
 
 class LifetimeCheck {
  public:
@@ -103,7 +84,7 @@ class LifetimeCheck {
 
   void look_at(const Op& op, Variables v, std::uint32_t thread, std::uint32_t process) {
     if (!makes_or_frees(op)) {
-      for (const BufferRef* ref : buffers_used(op)) {
+      for (const BufferRef* ref : buffers_used(op.kind)) {
         const std::uint32_t buffer = id_of(*ref, v);
         if (is_judged(buffer, thread, process)) use(op, buffer, v);
       }

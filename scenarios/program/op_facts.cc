@@ -283,6 +283,26 @@ const KindFacts* kind_facts(std::string_view name) {
   return found == kAll.end() ? nullptr : &found->second;
 }
 
+bool allocates(const OpKind& kind) {
+  return std::holds_alternative<Malloc>(kind) || std::holds_alternative<MallocAsync>(kind) ||
+         std::holds_alternative<HostAlloc>(kind);
+}
+
+bool frees(const OpKind& kind) {
+  return std::holds_alternative<Free>(kind) || std::holds_alternative<FreeAsync>(kind) ||
+         std::holds_alternative<HostFree>(kind);
+}
+
+std::vector<const BufferRef*> buffers_used(const OpKind& kind) {
+  if (const auto* one = std::get_if<NcclCommRegister>(&kind)) return {&one->buffer};
+  if (const auto* one = std::get_if<HostRegister>(&kind)) return {&one->buffer};
+  std::vector<const BufferRef*> used;
+  for (const BufferAccess& access : op_facts(kind).accesses) {
+    if (!is_of_the_root_alone(kind, access)) used.push_back(access.buffer);
+  }
+  return used;
+}
+
 const CommRef* nccl_comm(const OpKind& kind) { return op_facts(kind).comm; }
 
 }  // namespace foretrace

@@ -105,6 +105,14 @@ OpFacts op_facts(const OpKind& kind);
 /// What only the root of a collective does: other ranks do not touch that buffer.
 bool is_of_the_root_alone(const OpKind& kind, const BufferAccess& access);
 
+/// malloc, malloc_async, host_alloc.
+bool allocates(const OpKind& kind);
+/// free, free_async, host_free.
+bool frees(const OpKind& kind);
+
+/// Whose memory it needs. A root's part is not listed: other ranks do not need it.
+std::vector<const BufferRef*> buffers_used(const OpKind& kind);
+
 /// Its communicator, for those who ask nothing else.
 const CommRef* nccl_comm(const OpKind& kind);
 
