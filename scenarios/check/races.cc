@@ -1,6 +1,10 @@
 // Two accesses to one buffer, one of them a write, that nothing puts in order. Each buffer
 // remembers who touched it last from each lane; an access is held against those that have not ended
 // for certain when it begins. Only what is unordered even in the likely order is called a race.
+//
+// What is allocated again is other memory, or the pool hands it out when that is safe: uses of two
+// allocations are no race. malloc_async and free_async are held against the uses of their own,
+// which must come after the one and before the other.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +28,19 @@ struct Access {
   bool writes = false;
 };
 
+using Spot = std::pair<int, int>;  // line, column
+
+struct Race {
+  Access at, other;  ///< the later one in the file, and the other
+  std::string buffer;
+  std::size_t more = 0;  ///< pairs of operations in the same two places
+};
+
+/// cudaMallocAsync and cudaFreeAsync: at their place in the stream.
+bool is_of_pool(const OpKind& kind) {
+  return std::holds_alternative<MallocAsync>(kind) || std::holds_alternative<FreeAsync>(kind);
+}
+
 bool overlap(const Access& a, const Access& b) { return a.begin < b.end && b.begin < a.end; }
 
 class RaceFinder {
@@ -32,24 +49,55 @@ class RaceFinder {
       : program_{program}, index_{index_ops(program)}, order_{order} {}
 
   void find(Problems& problems) {
-    for (const std::uint32_t node : order_.sequence) {
-      const OrderNode& entry = order_.nodes[node];
-      if (!order_.is_device(node)) {
-        look_at(node, entry.call, problems);
-      } else {
-        for (std::uint32_t i = 0; i < entry.work_count; ++i) {
-          look_at(node, order_.work[entry.first_work + i], problems);
-        }
-      }
+    for (std::uint32_t node = 0; node < order_.nodes.size(); ++node) {
+      for_each_executed(node, [&](const ExecutedOp& executed) { note_allocation(node, executed); });
     }
+    for (const std::uint32_t node : order_.sequence) {
+      for_each_executed(node, [&](const ExecutedOp& executed) { look_at(node, executed); });
+    }
+    for (const auto& [places, race] : races_) warn(race, problems);
   }
 
  private:
   using LaneAccesses = std::map<std::uint32_t, std::vector<Access>>;
   using OpAccesses = std::map<OpId, LaneAccesses>;
 
-  void look_at(std::uint32_t node, const ExecutedOp& executed, Problems& problems) {
+  /// The call of a host thread, or what an entry of a stream does.
+  template <class Visit>
+  void for_each_executed(std::uint32_t node, const Visit& visit) const {
+    const OrderNode& entry = order_.nodes[node];
+    if (!order_.is_device(node)) visit(entry.call);
+    for (std::uint32_t i = 0; i < entry.work_count; ++i) visit(order_.work[entry.first_work + i]);
+  }
+
+  /// By the host's call; inside a graph by its launch.
+  void note_allocation(std::uint32_t node, const ExecutedOp& executed) {
+    const OpKind& kind = executed.op->kind;
+    if (!allocates(kind)) return;
+    const bool is_call = order_.nodes[node].call.op == executed.op;
+    if (is_call && order_.is_device(node)) return;
+    const std::uint32_t process = order_.nodes[node].process;
+    const auto variables = variables_of(index_, executed, process);
+    const std::uint32_t buffer = op_facts(kind).memory->resolve(variables).value;
+    allocations_[{process, buffer}].push_back(node);
+  }
+
+  /// How many allocations of the buffer are called before.
+  std::size_t allocation_at(std::uint32_t node, std::uint32_t process, std::uint32_t buffer) const {
+    const auto found = allocations_.find({process, buffer});
+    if (found == allocations_.end()) return 0;
+    return static_cast<std::size_t>(std::ranges::upper_bound(found->second, node) -
+                                    found->second.begin());
+  }
+
+  void look_at(std::uint32_t node, const ExecutedOp& executed) {
     const OpFacts facts = op_facts(executed.op->kind);
+    if (is_of_pool(executed.op->kind) && order_.is_device(node)) {
+      const std::uint32_t process = order_.nodes[node].process;
+      const auto variables = variables_of(index_, executed, process);
+      const std::uint32_t buffer = facts.memory->resolve(variables).value;
+      look_at({executed.op, node, 0, program_.buffers[buffer].size.count, true}, buffer);
+    }
     if (facts.accesses.empty()) return;
     const std::uint32_t process = order_.nodes[node].process;
     const auto variables = variables_of(index_, executed, process);
@@ -59,12 +107,15 @@ class RaceFinder {
       const std::uint32_t buffer = ref.buffer->resolve(variables).value;
       Access access{executed.op, node, 0, program_.buffers[buffer].size.count, ref.writes};
       cut_to_range(access, ref, variables);
-      OpAccesses& by_op = accesses_[{process, buffer}];
-      for (const auto& [op, lanes] : by_op) {
-        compare(access, lanes, program_.buffers[buffer].name, problems);
-      }
-      remember(access, by_op[executed.op->id][order_.nodes[node].lane]);
+      look_at(access, buffer);
     }
+  }
+
+  void look_at(const Access& access, std::uint32_t buffer) {
+    const std::uint32_t process = order_.nodes[access.node].process;
+    OpAccesses& by_op = accesses_[{process, buffer, allocation_at(access.node, process, buffer)}];
+    for (const auto& [op, lanes] : by_op) compare(access, lanes, program_.buffers[buffer].name);
+    remember(access, by_op[access.op->id][order_.nodes[access.node].lane]);
   }
 
   const Buffer& buffer(const BufferRef& ref, Variables v) const {
@@ -101,16 +152,15 @@ class RaceFinder {
   }
 
   /// With those of one operation: one race of two operations is told, and no further looked for.
-  void compare(const Access& access, const LaneAccesses& lanes, const std::string& buffer,
-               Problems& problems) {
-    if (warned_.contains(pair_of(*access.op, *lanes.begin()->second.front().op))) return;
+  void compare(const Access& access, const LaneAccesses& lanes, const std::string& buffer) {
+    if (found_.contains(pair_of(*access.op, *lanes.begin()->second.front().op))) return;
     const std::uint32_t mine = order_.nodes[access.node].lane;
     for (const auto& [lane, others] : lanes) {
       if (lane == mine || is_same_stream(lane, mine)) continue;
       for (const Access& other : others) {
         if (!(access.writes || other.writes) || !overlap(access, other)) continue;
         if (order_.is_ordered(other.node, access.node)) continue;
-        return warn(other, access, buffer, problems);
+        return note(other, access, buffer);
       }
     }
   }
@@ -148,18 +198,31 @@ class RaceFinder {
                        : fmt::format("host thread '{}'", program_.threads[lane.thread].name);
   }
 
-  void warn(const Access& a, const Access& b, const std::string& buffer, Problems& problems) {
-    warned_.insert(pair_of(*a.op, *b.op));
+  static std::string what(const Access& access) {
+    if (is_of_pool(access.op->kind)) return allocates(access.op->kind) ? "allocated" : "freed";
+    return access.writes ? "written" : "read";
+  }
+
+  /// Those of two lines are told together: a loop over GPUs is read as many operations.
+  void note(const Access& a, const Access& b, const std::string& buffer) {
+    found_.insert(pair_of(*a.op, *b.op));
     const bool a_is_later = is_later(*a.op, *b.op);
-    const Access& at = a_is_later ? a : b;
-    const Access& other = a_is_later ? b : a;
-    const Access& first = a.node < b.node ? a : b;
-    const Access& second = a.node < b.node ? b : a;
+    const Race race{a_is_later ? a : b, a_is_later ? b : a, buffer};
+    const auto spot = [](const Access& of) { return Spot{of.op->line, of.op->column}; };
+    const auto [at, is_new] = races_.emplace(std::pair{spot(race.at), spot(race.other)}, race);
+    if (!is_new) ++at->second.more;
+  }
+
+  void warn(const Race& race, Problems& problems) const {
+    const auto& [at, other, buffer, more] = race;
+    const Access& first = at.node < other.node ? at : other;
+    const Access& second = at.node < other.node ? other : at;
     problems.add(
         at.op->line, at.op->column, Severity::Warning,
-        fmt::format("buffer '{}' is {} here on {}, and {} in line {} on {}: nothing orders the two",
-                    buffer, at.writes ? "written" : "read", place(at),
-                    other.writes ? "written" : "read", other.op->line, place(other)),
+        fmt::format(
+            "buffer '{}' is {} here on {}, and {} in line {} on {}: nothing orders the two{}",
+            buffer, what(at), place(at), what(other), other.op->line, place(other),
+            more == 0 ? "" : fmt::format(", nor {} more such pair{}", more, more == 1 ? "" : "s")),
         order_.is_device(first.node)
             ? fmt::format("record an event after line {} and wait for it before line {}",
                           first.op->line, second.op->line)
@@ -170,8 +233,12 @@ class RaceFinder {
   const Program& program_;
   std::vector<OpInfo> index_;
   const HappensBefore& order_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, OpAccesses> accesses_;
-  std::set<OpPair> warned_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>
+      allocations_;  ///< by process and buffer: nodes, ascending
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::size_t>, OpAccesses>
+      accesses_;  ///< by process, buffer and allocation
+  std::set<OpPair> found_;
+  std::map<std::pair<Spot, Spot>, Race> races_;
 };
 
 }  // namespace

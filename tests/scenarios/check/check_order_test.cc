@@ -92,6 +92,66 @@ TEST(CheckRaces, AsksOnlyTheRootForWhatABroadcastReads) {
             "");
 }
 
+/// Line 8 is the first operation.
+std::string with_pool(const std::string& ops) {
+  return "schema_version: 1\nname: a\nstreams: {a: {flags: non_blocking}, b: {flags: "
+         "non_blocking}}\nevents: {e: {}}\nbuffers: {x: {memory: device, size: "
+         "4KiB}}\nthreads:\n  main:\n" +
+         ops;
+}
+std::string pooled(const std::string& stream) {
+  return "    - malloc_async: {buffer: x, stream: " + stream +
+         "}\n    - memset_async: {dst: x, stream: " + stream +
+         "}\n    - free_async: {buffer: x, stream: " + stream + "}\n";
+}
+
+TEST(CheckRaces, TheNextAllocationIsOtherMemory) {
+  EXPECT_EQ(problems_of(with_pool(pooled("a") + pooled("b"))), "");
+  EXPECT_EQ(
+      problems_of(with_pool("    - repeat:\n        index: i\n        times: 4\n        ops:\n"
+                            "        - malloc_async: {buffer: x, stream: a}\n"
+                            "        - memset_async: {dst: x, stream: a}\n"
+                            "        - free_async: {buffer: x, stream: a}\n" +
+                            pooled("b"))),
+      "");
+}
+
+TEST(CheckRaces, UsesMustComeBehindMallocAsyncAndBeforeFreeAsync) {
+  const std::string make = "    - malloc_async: {buffer: x, stream: a}\n";
+  const std::string use = "    - memset_async: {dst: x, stream: b}\n";
+  const std::string free = "    - free_async: {buffer: x, stream: a}\n";
+  const std::string record = "    - event_record: {event: e, stream: ";
+  const std::string wait = "    - stream_wait_event: {event: e, stream: ";
+  EXPECT_EQ(problems_of(with_pool(make + use + "    - device_synchronize: {}\n" + free)),
+            "9:7 warning: buffer 'x' is written here on stream 'b', and allocated in line 8 on "
+            "stream 'a': nothing orders the two | record an event after line 8 and wait for it "
+            "before line 9\n");
+  EXPECT_EQ(problems_of(with_pool(make + record + "a}\n" + wait + "b}\n" + use + free)),
+            "12:7 warning: buffer 'x' is freed here on stream 'a', and written in line 11 on "
+            "stream 'b': nothing orders the two | record an event after line 11 and wait for it "
+            "before line 12\n");
+  EXPECT_EQ(problems_of(with_pool(make + record + "a}\n" + wait + "b}\n" + use + record + "b}\n" +
+                                  wait + "a}\n" + free)),
+            "");
+}
+
+TEST(CheckRaces, SaysThoseOfTwoLinesOnce) {
+  std::string text =
+      "schema_version: 1\nname: a\nprocesses: 4\nstreams: {a: {flags: non_blocking}, b: {flags: "
+      "non_blocking}}\nbuffers: {x: {memory: device, size: 4KiB, count: 4}}\nthreads:\n  main:\n";
+  for (const char* process : {"0", "1", "2"}) {  // each process has operations of its own
+    text += std::string{"    - when: {condition: process == "} + process +
+            ", ops: [host_compute: {duration: 1us}]}\n";
+  }
+  text +=
+      "    - memset_async: {dst: x(process), stream: a}\n"
+      "    - memset_async: {dst: x(process), stream: b}\n";
+  EXPECT_EQ(problems_of(text),
+            "12:7 warning: buffer 'x(3)' is written here on stream 'b', and written in line 11 on "
+            "stream 'a': nothing orders the two, nor 3 more such pairs | record an event after "
+            "line 11 and wait for it before line 12\n");
+}
+
 TEST(CheckHangs, SaysWhichThreadsWaitForEachOther) {
   EXPECT_EQ(problems_of("schema_version: 1\nname: a\nsignals: {ping: {}, pong: {}}\nthreads:\n"
                         "  one: [{host_wait: {signal: pong}}, {host_signal: {signal: ping}}]\n"
