@@ -30,8 +30,8 @@ void check_registrations(const Program& program, Problems& problems);
 /// freed twice, as far as one host thread's order tells. Part of check_program.
 void check_lifetimes(const Program& program, Problems& problems);
 
-/// Warnings about host threads and streams that never come to their end, whatever the times are; a
-/// note where `order` was cut.
+/// Errors about host threads and streams that never come to their end, in whatever order threads
+/// come along; warnings where another one was found to end; a note where `order` was cut.
 /// `order` is the likely one. Part of check_program.
 void check_hangs(const Program& program, const HappensBefore& order, Problems& problems);
 

@@ -21,6 +21,9 @@
 
 namespace foretrace {
 
+/// Bytes of a send that may have left before anybody receives: up to 32 channels of 4 MiB.
+inline constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
+
 /// Host threads run at their own pace, so who issued first is not always known.
 enum class OrderMode : std::uint8_t {
   Guaranteed,  ///< only what holds however fast each thread is, and what CUDA documents
@@ -31,6 +34,9 @@ enum class OrderMode : std::uint8_t {
 struct OrderOptions {
   OrderMode mode = OrderMode::Guaranteed;
   std::uint64_t most_operations = 20'000;  ///< executed ones, of all host threads together
+  // Of the likely order:
+  std::uint32_t seed = 0;           ///< 0: threads take turns; else they come in another order
+  bool buffers_hold_sends = false;  ///< who sends goes on, as far as NCCL's buffers may hold it
 };
 
 /// So many entries of each lane have ended; lanes beyond its end: none.

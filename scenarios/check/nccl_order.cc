@@ -150,8 +150,14 @@ std::string how_often(std::size_t n) {
 bool match(const Call& a, const Call& b) {
   const auto& x = std::get<NcclCollective>(a.op->kind);
   const auto& y = std::get<NcclCollective>(b.op->kind);
-  return x.kind == y.kind && x.type == y.type && x.op == y.op && a.size == b.size &&
-         a.root == b.root;
+  return x.kind == y.kind && a.size == b.size && a.root == b.root;
+}
+
+/// What NCCL does not compare: the collective ends with the wrong result.
+bool match_in_type(const Call& a, const Call& b) {
+  const auto& x = std::get<NcclCollective>(a.op->kind);
+  const auto& y = std::get<NcclCollective>(b.op->kind);
+  return x.type == y.type && x.op == y.op;
 }
 
 /// Compares what `rank` calls with what rank 0 calls; whether it warned, at most once.
@@ -177,7 +183,14 @@ bool compare_ranks(const std::string& name, std::uint32_t rank, const std::vecto
                      std::min(theirs.size(), mine.size())));
     return true;
   }
-  return false;
+  const auto [c, d] = std::ranges::mismatch(theirs, mine, match_in_type);
+  if (c == theirs.end() || d == mine.end()) return false;
+  problems.add(d->op->line, d->op->column, Severity::Warning,
+               fmt::format("rank {} of '{}' calls {} with another type or reduction than rank 0 in "
+                           "line {}: the result is wrong",
+                           rank, name, kind_name(d->op->kind), c->op->line),
+               "NCCL does not compare them: give all ranks one type and one op");
+  return true;
 }
 
 void compare_collectives(const Program& program, CallLister& lister, Problems& problems) {
@@ -196,9 +209,6 @@ void compare_collectives(const Program& program, CallLister& lister, Problems& p
   }
 }
 
-/// Bytes of a send that may have left before anybody receives: up to 32 channels of 4 MiB.
-constexpr std::int64_t kMostOnTheWay = std::int64_t{128} << 20;
-
 void compare_transfers(const Program& program, const CallLister& lister, Problems& problems) {
   std::set<const Op*> warned;  // a loop or a hundred ranks run the same line
   for (const auto& [key, both] : lister.transfers) {
@@ -209,7 +219,7 @@ void compare_transfers(const Program& program, const CallLister& lister, Problem
       const bool more_sends = both.sends.size() > pairs;
       const Call& alone = more_sends ? both.sends[pairs] : both.recvs[pairs];
       if (!warned.insert(alone.op).second) continue;
-      const bool may_end = more_sends && alone.size <= kMostOnTheWay;
+      const bool may_end = more_sends && static_cast<std::uint64_t>(alone.size) <= kMostOnTheWay;
       problems.add(alone.op->line, alone.op->column, may_end ? Severity::Warning : Severity::Hang,
                    fmt::format("rank {} of '{}' sends to rank {} {}, and rank {} receives {}: this "
                                "one waits for ever{}",

@@ -184,8 +184,20 @@ void OrderGraph::settle() {
   while (!ready_.empty()) {
     const std::uint32_t node = ready_.back();
     ready_.pop_back();
-    begin(node);
+    if (is_late_ && !open_.at(node).entry.takes.empty()) {
+      late_.push_back(node);
+    } else {
+      begin(node);
+    }
   }
+}
+
+bool OrderGraph::begin_late() {
+  if (late_.empty()) return false;
+  begin(late_.front());
+  late_.pop_front();
+  settle();
+  return true;
 }
 
 void OrderGraph::begin(std::uint32_t node) {
@@ -218,12 +230,31 @@ void OrderGraph::meet(std::uint32_t node, Open& open) {
   for (const auto& [transfer, rank] : parts) {
     join(transfer->clock, result_.before[node]);
     if (rank == transfer->source) join(transfer->source_clock, result_.before[node]);
-    if (--transfer->missing > 0 || transfer->is_broken) continue;
-    for (const OrderTransfer::Party& party : transfer->parties) {
+    --transfer->missing;
+    const auto mine = std::ranges::find_if(transfer->parties, [&](const auto& party) {
+      return party.entry == node && !party.has_begun;
+    });
+    mine->has_begun = true;
+    if (transfer->is_broken || (transfer->missing > 0 && !transfer->is_held)) continue;
+    for (OrderTransfer::Party& party : transfer->parties) {
+      if (party.has_met || !has_met(*transfer, party)) continue;
+      party.has_met = true;
       hear(*transfer, party);
       if (--open_.at(party.entry).to_meet == 0) end(party.entry);
     }
   }
+}
+
+/// Whoever has begun, when all have; where its buffers hold what is sent, as soon as it has sent or
+/// what it receives is there.
+bool OrderGraph::has_met(const OrderTransfer& transfer, const OrderTransfer::Party& party) {
+  if (!party.has_begun) return false;
+  if (transfer.missing == 0) return true;
+  if (transfer.sink) return party.rank != *transfer.sink;
+  return party.rank == transfer.source ||
+         std::ranges::any_of(transfer.parties, [&](const OrderTransfer::Party& other) {
+           return other.has_begun && other.rank == transfer.source;
+         });
 }
 
 /// The party's end says that those have begun whose data it received.

@@ -3,6 +3,7 @@
 // Filled by order_walk; the result is a HappensBefore.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -28,8 +29,10 @@ struct OrderTransfer {
   std::optional<std::uint32_t> source, sink;
   OrderClock clock;         ///< what has ended when all have begun
   OrderClock source_clock;  ///< what has ended when the source has begun
+  bool is_held = false;     ///< NCCL's buffers hold what is sent: who only sends goes on
   struct Party {
     std::uint32_t entry, rank;
+    bool has_begun = false, has_met = false;
   };
   std::vector<Party> parties;
 };
@@ -92,6 +95,11 @@ class OrderGraph {
   /// What has ended once `node` has.
   void join_end_of(std::uint32_t node, OrderClock& into) const;
 
+  /// From now on entries that take signals begin only when begin_late is called, one at a time:
+  /// whether there was one.
+  void be_late() { is_late_ = true; }
+  bool begin_late();
+
   void give(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
   bool can_take(std::uint32_t semaphore) const;
   void take(std::uint32_t semaphore, std::uint32_t taker_lane, OrderClock& into);
@@ -139,6 +147,7 @@ class OrderGraph {
   void end(std::uint32_t node);
   bool takes_all(std::uint32_t node, Open& open);
   void meet(std::uint32_t node, Open& open);
+  static bool has_met(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hand_over(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
 
@@ -158,6 +167,8 @@ class OrderGraph {
       met_;  ///< of NCCL's entries: what else their end implies
   std::map<std::uint32_t, Semaphore> semaphores_;
   std::vector<std::uint32_t> ready_;
+  std::deque<std::uint32_t> late_;
+  bool is_late_ = false;
   std::uint64_t open_entries_ = 0;
   std::uint64_t clock_entries_ = 0;
 };

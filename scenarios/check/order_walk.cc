@@ -1,6 +1,8 @@
 #include "scenarios/check/order_walk.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 #include <utility>
 
 #include "scenarios/program/program_walk.h"
@@ -39,9 +41,29 @@ OrderWalk::OrderWalk(const Program& program, const OrderOptions& options, const 
 }
 
 void OrderWalk::run() {
+  if (options_.seed > 0) return run_mixed(options_.seed);
   for (bool goes_on = true; goes_on && !is_cut_;) {
     goes_on = false;
     for (Thread& thread : threads_) goes_on = step(thread) || goes_on;
+  }
+}
+
+/// One of many orders in which threads may come along: bursts, in turns that are shuffled. In every
+/// other one streams are behind: a host thread takes a signal before a host function does.
+void OrderWalk::run_mixed(std::uint32_t seed) {
+  if (seed % 2 == 1) graph_.be_late();
+  std::minstd_rand random{seed};
+  std::vector<std::size_t> turns(threads_.size());
+  std::iota(turns.begin(), turns.end(), std::size_t{0});
+  for (bool goes_on = true; goes_on && !is_cut_;) {
+    goes_on = false;
+    for (std::size_t i = turns.size(); i > 1; --i) std::swap(turns[i - 1], turns[random() % i]);
+    for (const std::size_t turn : turns) {
+      const bool is_short = random() % 2 == 0;
+      std::uint64_t burst = is_short ? 1 + random() % 8 : options_.most_operations;
+      while (burst-- > 0 && step(threads_[turn])) goes_on = true;
+    }
+    goes_on = goes_on || graph_.begin_late();
   }
 }
 
@@ -153,6 +175,7 @@ bool OrderWalk::can_return(const Thread& thread) const {
 }
 
 void OrderWalk::return_from(Thread& thread) {
+  const bool waited = thread.semaphore || thread.meeting != nullptr || !thread.entries.empty();
   if (thread.semaphore) graph_.take(*thread.semaphore, thread.lane, thread.clock);
   if (thread.meeting != nullptr) join(thread.clock, thread.meeting->met);
   for (const std::uint32_t entry : thread.entries) graph_.join_end_of(entry, thread.clock);
@@ -162,6 +185,7 @@ void OrderWalk::return_from(Thread& thread) {
   graph_.end_call(thread.call);
   graph_.join_end_of(thread.call, thread.clock);
   thread.is_calling = false;
+  if (waited) note_wait_in_regions(thread);
 }
 
 // ---- host threads among themselves ---------------------------------------------------------
@@ -175,7 +199,6 @@ void OrderWalk::arrive(Thread& thread, Meeting& meeting, std::size_t parties) {
   meeting.met = std::exchange(meeting.arriving, {});
   ++meeting.generation;
 }
-  const bool waited = thread.semaphore || thread.meeting != nullptr || !thread.entries.empty();
 
 void OrderWalk::run(Thread& thread, const HostBarrier& op) {
   arrive(thread, barriers_[op.barrier.value], program_.barriers[op.barrier.value].parties.size());
@@ -185,7 +208,6 @@ void OrderWalk::run(Thread& thread, const HostSignal& op) {
   OrderClock clock = thread.clock;
   graph_.join_end_of(thread.call, clock);
   graph_.give(semaphore_of(thread, op.signal), thread.lane, clock);
-  if (waited) note_wait_in_regions(thread);
 }
 
 void OrderWalk::run(Thread& thread, const HostWait& op) {

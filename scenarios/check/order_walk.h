@@ -93,6 +93,7 @@ class OrderWalk {
     std::vector<bool> has_arrived;  ///< by rank
   };
 
+  void run_mixed(std::uint32_t seed);
   bool step(Thread& thread);
   bool next_operation(Thread& thread);
   void enter(Thread& thread, const Op& op, std::uint64_t instance);
@@ -103,8 +104,8 @@ class OrderWalk {
   bool has_ended_for(const Thread& thread, std::uint32_t node) const;
   void begin_region(Thread& thread, const Op& region);
   void note_in_regions(Thread& thread, std::uint32_t entry);
-  std::vector<UnwaitedRegion> unwaited_regions() const;
   void note_wait_in_regions(Thread& thread);
+  std::vector<UnwaitedRegion> unwaited_regions() const;
 
   std::uint32_t queue(Thread& thread, std::uint32_t stream, OrderEntry entry);
   std::uint32_t queue(Thread& thread, const StreamRef& stream, OrderEntry entry);
@@ -122,6 +123,7 @@ class OrderWalk {
 
   void nccl_call(Thread& thread);
   void nccl_issue(Thread& thread);
+  bool holds(Bytes sent) const;
   OrderPart join_transfer(const NcclCall& call, CommState& comm, std::uint32_t rank);
   OrderPart join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank);
   const CommHandle& handle_of(const NcclCall& call) const;
@@ -177,6 +179,7 @@ class OrderWalk {
   /// By process * events + event: each lane's records.
   std::map<std::uint32_t, std::map<std::uint32_t, std::vector<std::uint32_t>>> records_;
   std::map<std::uint32_t, Captured> graphs_;  ///< by process * graphs + graph
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sure_entries_;  ///< by lane
   std::uint64_t executed_ = 0;
   bool is_cut_ = false;
 };

@@ -65,6 +65,10 @@ void OrderWalk::follow_last(const Thread& thread, const std::vector<std::uint32_
   }
 }
 
+bool OrderWalk::holds(Bytes sent) const {
+  return options_.buffers_hold_sends && sent.count <= kMostOnTheWay;
+}
+
 OrderPart OrderWalk::join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank) {
   const auto& op = std::get<NcclCollective>(call.executed.op->kind);
   const auto root = static_cast<std::uint32_t>(op.root.eval(call.variables));
@@ -85,6 +89,7 @@ OrderPart OrderWalk::join_collective(const NcclCall& call, CommState& comm, std:
   if (op.kind == CollectiveKind::Reduce || op.kind == CollectiveKind::Gather) {
     transfer->sink = root;
   }
+  transfer->is_held = (transfer->source || transfer->sink) && holds(op.size.eval(call.variables));
   return {comm.collectives.emplace_back(std::move(transfer)), rank};
 }
 
@@ -104,6 +109,7 @@ OrderPart OrderWalk::join_transfer(const NcclCall& call, CommState& comm, std::u
     transfer->what = fmt::format("{}", size.count);
     transfer->missing = 2;
     transfer->source = sends ? rank : peer;
+    transfer->is_held = holds(size);
     return {mine.emplace_back(std::move(transfer)), rank};
   }
   auto transfer = theirs.front();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "scenarios/check/order_walk.h"
+#include "scenarios/program/op_facts.h"
 
 namespace foretrace {
 namespace {
@@ -35,12 +36,21 @@ std::uint32_t OrderWalk::queue(Thread& thread, std::uint32_t stream, OrderEntry 
   return OrderGraph::kNone;
 }
 
-/// A stream holds so many entries; whoever queues another one waits.
+/// A stream holds so many entries; whoever queues another one waits. Only those count that are
+/// there for certain: nothing is queued for an event that is complete by then. What the simulator
+/// lets pass is not held either.
 void OrderWalk::wait_for_room(Thread& thread, std::uint32_t added) {
-  const auto& entries = graph_.lane_of(added).nodes;
-  if (graph_.mode() == OrderMode::Guaranteed || entries.size() <= kLaunchQueueDepth) return;
-  const std::uint32_t leaves = entries[entries.size() - 1 - kLaunchQueueDepth];
-  if (!graph_.has_ended(leaves)) wait_for(thread, {leaves});
+  if (graph_.mode() == OrderMode::Guaranteed) return;
+  const OpKind& kind = thread.current.op->kind;
+  auto& entries = sure_entries_[graph_.node(added).lane];
+  const bool is_held = op_facts(kind).comm == nullptr && !std::holds_alternative<NcclGroup>(kind) &&
+                       !std::holds_alternative<MallocAsync>(kind) &&
+                       !std::holds_alternative<FreeAsync>(kind);
+  if (is_held && entries.size() >= kLaunchQueueDepth) {
+    const std::uint32_t leaves = entries[entries.size() - kLaunchQueueDepth];
+    if (!graph_.has_ended(leaves)) wait_for(thread, {leaves});
+  }
+  if (!std::holds_alternative<StreamWaitEvent>(kind)) entries.push_back(added);
 }
 
 std::uint32_t OrderWalk::queue(Thread& thread, const StreamRef& stream, OrderEntry entry) {
@@ -81,7 +91,11 @@ void OrderWalk::run(Thread& thread, const StreamWaitEvent& op) {
   if (thread.capture) return;
   OrderEntry entry{.role = OrderRole::Marker};
   entry.after = latest_record(thread, op.event);
-  if (entry.after.empty()) return;  // never recorded: "a functional no-op"
+  // Never recorded: "a functional no-op"; complete for certain: nothing is queued, either.
+  if (std::ranges::all_of(entry.after,
+                          [&](auto record) { return has_ended_for(thread, record); })) {
+    return;
+  }
   queue(thread, op.stream, std::move(entry));
 }
 
