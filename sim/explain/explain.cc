@@ -21,40 +21,76 @@ namespace {
 
 constexpr double kSmallest = 0.005;  // share of the time; less is rounding
 
-/// What is timed in a program: names of regions and of event_elapsed_time with an id.
-std::vector<std::string> names_of_times(const Program& program) {
-  std::set<std::string> names;
-  for_each_op(program, [&](const HostThread&, const Op& op, Around) {
-    if (const auto* region = std::get_if<Region>(&op.kind)) names.insert(region->name);
-    if (is_timed(op)) names.insert(op.label);
+/// A region, or an event_elapsed_time with an id.
+struct TimedOp {
+  std::uint32_t op{};
+  std::string name;
+  int line{};
+  const HostThread* thread{};
+};
+
+/// What is timed in a program, and what of it is one time: those of one name in several processes.
+/// Where a process has two of one name, each is its own.
+struct Times {
+  std::vector<TimedOp> ops;
+  std::map<std::uint32_t, std::size_t> time_of_op;
+  std::size_t count = 0;
+};
+
+std::vector<TimedOp> timed_ops(const Program& program) {
+  std::vector<TimedOp> ops;
+  for_each_op(program, [&](const HostThread& thread, const Op& op, Around) {
+    const auto* region = std::get_if<Region>(&op.kind);
+    if (region == nullptr && !is_timed(op)) return;
+    ops.push_back({op.id.value, region != nullptr ? region->name : op.label, op.line, &thread});
   });
-  return {names.begin(), names.end()};
+  return ops;
 }
 
-/// All executions of one name in the process where they take longest.
+Times times_of(const Program& program) {
+  Times times{.ops = timed_ops(program), .time_of_op = {}};
+  std::map<std::string, std::map<std::uint32_t, int>> by_process;
+  for (const TimedOp& one : times.ops) {
+    for (const std::uint32_t process : one.thread->processes) ++by_process[one.name][process];
+  }
+  std::map<std::string, std::size_t> of_name;
+  for (const TimedOp& one : times.ops) {
+    const bool is_alone = std::ranges::all_of(by_process[one.name],
+                                              [](const auto& count) { return count.second == 1; });
+    std::size_t time = times.count;
+    if (is_alone) time = of_name.emplace(one.name, times.count).first->second;
+    if (time == times.count) ++times.count;
+    times.time_of_op.emplace(one.op, time);
+  }
+  return times;
+}
+
+/// All executions of one time in the process where they take longest.
 struct Longest {
   double seconds = 0;
   double process = 0;
   double executions = 0;
+  double op = 0;
 };
-constexpr std::size_t kNumbers = 3;
+constexpr std::size_t kNumbers = 4;
 
-/// By name, and the whole run at last: as numbers, for a child to send.
-std::vector<double> numbers_of(const Timeline& timeline, const std::vector<std::string>& names) {
-  std::map<std::string, std::map<std::uint32_t, Longest>> by_name;
+/// By time, and the whole run at last: as numbers, for a child to send.
+std::vector<double> numbers_of(const Timeline& timeline, const Times& times) {
+  std::vector<std::map<std::uint32_t, Longest>> by_time(times.count);
   for (const RegionSamples& region : timeline.regions) {
-    Longest& here = by_name[region.name][region.process];
+    Longest& here = by_time[times.time_of_op.at(region.op)][region.process];
     here.seconds += static_cast<double>(region.samples_ns.front()) * 1e-9;
     here.process = region.process;
+    here.op = region.op;
     ++here.executions;
   }
   std::vector<double> numbers;
   const auto append = [&](const Longest& one) {
-    numbers.insert(numbers.end(), {one.seconds, one.process, one.executions});
+    numbers.insert(numbers.end(), {one.seconds, one.process, one.executions, one.op});
   };
-  for (const std::string& name : names) {
+  for (const auto& of_process : by_time) {
     Longest longest;
-    for (const auto& [process, one] : by_name[name]) {
+    for (const auto& [process, one] : of_process) {
       if (one.seconds > longest.seconds) longest = one;
     }
     append(longest);
@@ -67,42 +103,55 @@ std::vector<double> numbers_of(const Timeline& timeline, const std::vector<std::
   return numbers;
 }
 
-Longest longest_at(const std::vector<double>& numbers, std::size_t name) {
-  const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(kNumbers * name);
-  return {at[0], at[1], at[2]};
+Longest longest_at(const std::vector<double>& numbers, std::size_t time) {
+  const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(kNumbers * time);
+  return {at[0], at[1], at[2], at[3]};
 }
 
-/// What the run is judged by: the name whose executions take longest together; without one that
-/// takes any time, the whole run.
+/// What the run is judged by: the time whose executions take longest together; without one that
+/// takes any, the whole run.
 std::size_t judged_by(const std::vector<double>& numbers) {
   const std::size_t whole = numbers.size() / kNumbers - 1;
   std::size_t longest = whole;
-  for (std::size_t name = 0; name < whole; ++name) {
+  for (std::size_t time = 0; time < whole; ++time) {
     const double least = longest == whole ? 0 : longest_at(numbers, longest).seconds;
-    if (longest_at(numbers, name).seconds > least) longest = name;
+    if (longest_at(numbers, time).seconds > least) longest = time;
   }
   return longest;
 }
 
+/// "in line 12", and the host thread where another one has that name in that line, too.
+void tell_place(const Times& times, std::uint32_t op, Explanation& explanation) {
+  const auto at = std::ranges::find(times.ops, op, &TimedOp::op);
+  explanation.region = at->name;
+  explanation.line = at->line;
+  const bool is_known = std::ranges::none_of(times.ops, [&](const TimedOp& other) {
+    return other.name == at->name && other.line == at->line && other.thread != at->thread;
+  });
+  if (!is_known) explanation.thread = at->thread->name;
+}
+
 /// None where there is nothing to take away, or what is left does not end.
 std::vector<double> numbers_without(Cause cause, Program program, Machine machine,
-                                    const std::vector<std::string>& names) {
+                                    const Times& times) {
   try {
     if (!take_away(cause, program, machine)) return {};
     const Timeline timeline = simulate(program, machine);
     if (timeline.outcome.kind != Outcome::Kind::Completed) return {};
-    return numbers_of(timeline, names);
+    return numbers_of(timeline, times);
   } catch (const UsageError&) {
     return {};
   }
 }
 
-/// "region 'step' (the longest; process 1, 10 executions)".
+/// "region 'step' in line 12 (the longest; process 1, 10 executions)".
 std::string what_is_explained(const Explanation& explanation) {
   if (explanation.region.empty()) return "the whole run";
-  return fmt::format("region '{}' (the longest; process {}, {} execution{})", explanation.region,
-                     explanation.process, explanation.executions,
-                     explanation.executions == 1 ? "" : "s");
+  const std::string thread =
+      explanation.thread.empty() ? "" : fmt::format(", host thread '{}'", explanation.thread);
+  return fmt::format("region '{}' in line {} (the longest; process {}{}, {} execution{})",
+                     explanation.region, explanation.line, explanation.process, thread,
+                     explanation.executions, explanation.executions == 1 ? "" : "s");
 }
 
 std::string share(double part, double whole) {
@@ -130,24 +179,26 @@ std::string headline_of(const Explanation& explanation) {
 }
 
 Explanation explain(const Program& program, const Machine& machine) {
-  const std::vector<std::string> names = names_of_times(program);
+  const Times times = times_of(program);
   std::vector<Job> jobs{[&] {
     const Timeline timeline = simulate(program, machine);
     const bool ends = timeline.outcome.kind == Outcome::Kind::Completed;
-    return ends ? numbers_of(timeline, names) : std::vector<double>{};
+    return ends ? numbers_of(timeline, times) : std::vector<double>{};
   }};
   for (const Cause cause : kCauses) {
-    jobs.emplace_back([&, cause] { return numbers_without(cause, program, machine, names); });
+    jobs.emplace_back([&, cause] { return numbers_without(cause, program, machine, times); });
   }
   const auto numbers = run_in_children(jobs);
   if (numbers[0].empty()) return {.ends = false};
   const std::size_t judged = judged_by(numbers[0]);
   const Longest longest = longest_at(numbers[0], judged);
   Explanation explanation{.seconds = longest.seconds,
-                          .region = judged < names.size() ? names[judged] : "",
+                          .region = "",
+                          .thread = "",
                           .process = static_cast<std::uint32_t>(longest.process),
                           .executions = static_cast<std::size_t>(longest.executions),
                           .gains = {}};
+  if (judged < times.count) tell_place(times, static_cast<std::uint32_t>(longest.op), explanation);
   for (std::size_t i = 0; i < kCauses.size(); ++i) {
     if (numbers[i + 1].empty()) continue;
     const double without = longest_at(numbers[i + 1], judged).seconds;
@@ -203,6 +254,8 @@ std::string json_of(const Timeline& timeline, const Explanation& explanation) {
             {"scenario", timeline.origin.scenario},
             {"ends", explanation.ends},
             {"region", explanation.region},
+            {"line", explanation.line},
+            {"thread", explanation.thread},
             {"process", explanation.process},
             {"executions", explanation.executions},
             {"seconds", explanation.seconds},

@@ -182,9 +182,9 @@ TEST_F(CheckCommand, IsFollowedByExplainThatNamesItsRegion) {
   const Ran run = scratch_.run(
       "foretrace simulate scenarios/explain/straggler.yaml -o run && foretrace explain run");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out,
-              testing::ContainsRegex("region '[a-z_]+' \\(the longest; process [01], "
-                                     "[0-9]+ executions?\\): .*first of all by straggler"));
+  EXPECT_THAT(run.out, testing::ContainsRegex(
+                           "region '[a-z_]+' in line [0-9]+ \\(the longest; process [01], "
+                           "[0-9]+ executions?\\): .*first of all by straggler"));
 }
 
 TEST_F(CheckCommand, IsNamedByExplainOfARunThatNeverEnds) {

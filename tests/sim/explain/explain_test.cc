@@ -48,6 +48,56 @@ TEST_P(PlantedCause, IsNamedFirstAndItsGainIsThatOfTheRepairedScenario) {
   EXPECT_GT(saved, 0.1 * broken.seconds) << "nothing was planted";
 }
 
+Program read(const std::string& text) {
+  auto result = read_scenario(text, "x.yaml", {});
+  if (!result) {
+    ADD_FAILURE() << render(result.error(), text);
+    return {};
+  }
+  return std::move(result->program);
+}
+std::string region(const std::string& duration) {
+  return "    - region: {name: step, ops: [{spin: {duration: " + duration +
+         "}}, {device_synchronize: {}}]}\n";
+}
+const std::string kHead = "schema_version: 1\nname: x\nthreads:\n  main:\n";  // 5 is the next line
+
+TEST(Explanation, TellsRegionsOfOneNameApart) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  const Explanation explanation =
+      explain(read(kHead + region("3ms") + region("5ms") + region("1ms")), machine);
+  EXPECT_EQ(explanation.region, "step");
+  EXPECT_EQ(explanation.line, 6);
+  EXPECT_EQ(explanation.executions, 1u);
+  EXPECT_NEAR(explanation.seconds, 5e-3, 1e-4) << "not the sum";
+  EXPECT_THAT(headline_of(explanation), testing::HasSubstr("region 'step' in line 6 (the longest"));
+}
+
+TEST(Explanation, TellsRegionsOfOneNameInTwoThreadsApart) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  const Explanation lines =
+      explain(read(kHead + region("3ms") + "  other:\n" + region("1ms")), machine);
+  EXPECT_EQ(lines.line, 5);
+  EXPECT_EQ(lines.thread, "") << "the line says which";
+  const std::string ops = "[{region: {name: step, ops: [{host_compute: {duration: 2ms}}]}}]";
+  const Explanation threads = explain(
+      read("schema_version: 1\nname: x\nthreads: {a: " + ops + ", b: " + ops + "}\n"), machine);
+  EXPECT_EQ(threads.line, 3);
+  EXPECT_EQ(threads.thread, "a");
+  EXPECT_THAT(headline_of(threads), testing::HasSubstr("host thread 'a'"));
+  EXPECT_NEAR(threads.seconds, 2e-3, 1e-4);
+}
+
+TEST(Explanation, TakesARegionOfSeveralProcessesAsOne) {
+  const Explanation explanation = explain(
+      read("schema_version: 1\nname: x\nprocesses: 2\nthreads:\n  main:\n    - when: {condition: "
+           "process == 1, ops: [host_compute: {duration: 1us}]}\n" +
+           region("(1ms + process * 1ms)")),
+      load_machine("h200-nvswitch-8"));
+  EXPECT_EQ(explanation.process, 1u);
+  EXPECT_NEAR(explanation.seconds, 2e-3, 1e-4);
+}
+
 TEST(GpuTimes, AddUpToTheRun) {
   const Timeline timeline = simulate(shipped("straggler"), load_machine("h200-nvswitch-8"));
   const auto gpus = gpu_times(timeline);
