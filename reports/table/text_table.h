@@ -7,12 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "scenarios/values/time_text.h"
+
 namespace foretrace {
 
-/// "0.123", "1.234", "12.34", "123.4", "1234"
-std::string four_digits(double value);
-/// "850 ns", "12.35 us", "1.204 s": four significant digits, unit by size.
-std::string format_time(double ns);
 /// "+1.6 %"; four digits before the point do without decimals.
 std::string format_signed_percent(double fraction);
 std::string format_percent(double fraction);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/values/time_text.h"
+
 namespace foretrace::sim {
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
@@ -140,12 +142,12 @@ std::string describe(const training::TrainingStep& step, const training::Expansi
     const StepShares mean = mean_of(usage->of_process);
     const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;
     text += fmt::format(
-        "step: {:.3g} ms, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU\n"
+        "step: {}, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU\n"
         "of it {:.0f} % computing, {:.0f} % communication, {:.0f} % waiting for another rank, "
         "{:.0f} % idle: limited by {}\n",
-        usage->seconds * 1e3, static_cast<double>(expansion.tokens) / usage->seconds, each * 1e-12,
-        100 * mean.computing, 100 * mean.communication, 100 * mean.waiting, 100 * mean.idle,
-        limit_of(mean));
+        format_time(usage->seconds * 1e9), static_cast<double>(expansion.tokens) / usage->seconds,
+        each * 1e-12, 100 * mean.computing, 100 * mean.communication, 100 * mean.waiting,
+        100 * mean.idle, limit_of(mean));
   }
   const MemoryVerdict verdict = memory_verdict(expansion, machine);
   text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),

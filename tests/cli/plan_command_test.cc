@@ -67,10 +67,9 @@ TEST(PlanCommand, WritesARowThatSimulateReproduces) {
   const Ran simulated =
       scratch.run("foretrace simulate best.yaml --machine h100-nvswitch-8 --one-of-each");
   ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
-  const auto at = simulated.out.find("step: ");
-  EXPECT_NEAR(std::stod(simulated.out.substr(at + 6)), best["step_s"].get<double>() * 1e3,
-              best["step_s"].get<double>() * 6)
-      << "three digits of it";
+  EXPECT_NEAR(step_ms(simulated), best["step_s"].get<double>() * 1e3,
+              best["step_s"].get<double>() * 1)
+      << "four digits of it";
 
   EXPECT_THAT(read_file(scratch.path() / "p.html"), HasSubstr("<svg"));
   const std::string csv = read_file(scratch.path() / "p.csv");

@@ -1,11 +1,13 @@
 #include "tests/cli/shell.h"
 
+#include <gtest/gtest.h>
 #include <stdlib.h>  // mkdtemp
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -113,6 +115,20 @@ std::string test_name(const Shipped& scenario) {
   std::ranges::replace_if(
       name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
+}
+
+double step_ms(const Ran& ran) {
+  const std::string before = "\nstep: ";
+  const auto at = ran.out.find(before);
+  EXPECT_NE(at, std::string::npos) << ran.out << ran.err;
+  if (at == std::string::npos) return 0;
+  std::istringstream text{ran.out.substr(at + before.size(), 20)};
+  double value = 0;
+  std::string unit;
+  std::getline(text >> value >> std::ws, unit, ',');
+  const std::map<std::string, double> ms{{"us", 1e-3}, {"ms", 1}, {"s", 1e3}};
+  EXPECT_TRUE(ms.contains(unit)) << ran.out;
+  return ms.contains(unit) ? value * ms.at(unit) : 0;
 }
 
 }  // namespace foretrace::test

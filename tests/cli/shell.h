@@ -60,4 +60,7 @@ const std::vector<Shipped>& shipped_scenarios();
 /// "streams_small_kernels", as a name that GoogleTest takes.
 std::string test_name(const Shipped& scenario);
 
+/// Of the step that `simulate` printed, "step: 4.321 ms, ...".
+double step_ms(const Ran& ran);
+
 }  // namespace foretrace::test

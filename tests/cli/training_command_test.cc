@@ -20,10 +20,14 @@ const std::string kStep =
     "  model: {layers: 1, hidden: 256, heads: 4, ffn: 512, vocab: 1000}\n"
     "  batch: {sequence: 128, passes: 40}\n  sharding: ddp\n  steps: 1\n";
 
-double step_ms(const Ran& ran) {
-  const auto at = ran.out.find("step: ");
-  EXPECT_NE(at, std::string::npos) << ran.out << ran.err;
-  return std::stod(ran.out.substr(at + 6));
+TEST(TrainingCommands, AStepOfSecondsIsSaidInSeconds) {
+  const Scratch scratch;
+  scratch.write("step.yaml",
+                "schema_version: 1\nname: a\nprocesses: 1\ntraining_step: {model: llama3-8b, "
+                "batch: {sequence: 8192, micro: 1, global: 16}, sharding: none}\n");
+  const Ran ran = scratch.run("foretrace simulate step.yaml");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, testing::ContainsRegex("\nstep: 1[0-9]\\.[0-9][0-9] s, [0-9]+ tokens/s"));
 }
 
 TEST(TrainingCommands, FewPassesTakeAsLongAsAll) {

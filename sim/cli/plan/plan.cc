@@ -14,6 +14,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/training_step/words.h"
+#include "scenarios/values/time_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/plan/search.h"
@@ -140,10 +141,10 @@ void write_scenarios(const PlanOptions& options, const plan::Question& question,
       with += fmt::format(" --with \"{}\"", what_if);
     const std::string command = fmt::format("foretrace simulate {} --machine {}{} --one-of-each",
                                             file, question.machine_name, with);
-    const std::string text =
-        fmt::format("# {} on {} GPUs: {}.\n# Predicted {:.3g} ms a step: {}\n{}",
-                    question.model_name, row.layout.gpus, describe(row.layout),
-                    row.prediction.seconds * 1e3, command, scenario_text(question, row.layout));
+    const std::string text = fmt::format("# {} on {} GPUs: {}.\n# Predicted {} a step: {}\n{}",
+                                         question.model_name, row.layout.gpus, describe(row.layout),
+                                         format_time(row.prediction.seconds * 1e9), command,
+                                         scenario_text(question, row.layout));
     write_file(file, text);
     print_out("row {}: {}\n", number, command);
   }
