@@ -1,5 +1,6 @@
 #include "sim/engine/engine.h"
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <optional>
@@ -68,12 +69,15 @@ class Engine::Impl final : public FlowsOwner {
 
 LinkId Engine::Impl::add_link(const std::string& name, Bandwidth bandwidth, LinkSharing sharing) {
   FORETRACE_CHECK(!sealed_, "links are added before the run");
-  links_.push_back({name, bandwidth.bytes_per_second(), sharing});
+  const double rate = bandwidth.bytes_per_second();
+  links_.push_back({name, rate, sharing, rate});
   return {static_cast<std::uint32_t>(links_.size() - 1)};
 }
 
 void Engine::Impl::set_bandwidth(LinkId link, Bandwidth bandwidth) {
-  links_[link.value].bytes_per_second = bandwidth.bytes_per_second();
+  FlowLink& changed = links_[link.value];
+  changed.bytes_per_second = bandwidth.bytes_per_second();
+  changed.most_bytes_per_second = std::max(changed.most_bytes_per_second, changed.bytes_per_second);
   if (flows_) flows_->set_bandwidth(link, bandwidth.bytes_per_second());
 }
 

@@ -32,6 +32,7 @@ struct FlowLink {
   std::string name;
   double bytes_per_second{};
   LinkSharing sharing{};
+  double most_bytes_per_second{};  ///< that it has had, or has
 };
 
 /// Whom the flows' clock drives. `now` is that clock: seconds since it began.

@@ -19,6 +19,7 @@ class SimgridFlows final : public Flows {
 
   void set_bandwidth(LinkId link, double bytes_per_second) override {
     links_[link.value]->set_bandwidth(bytes_per_second);
+    slowed_[link.value] = bytes_per_second < owned_[link.value].most_bytes_per_second;
   }
   void start(PathId path, const std::vector<LinkId>& links, std::uint64_t bytes, Handler& who,
              std::uint64_t what) override;
@@ -34,14 +35,18 @@ class SimgridFlows final : public Flows {
   class OwnerModel;
 
   void add_link(const FlowLink& link);
+  template <class Start>
+  void with_most_bandwidth(const std::vector<LinkId>& links, const Start& start);
   Ends ends_of(PathId path, const std::vector<LinkId>& links);
   void on_completion(const s4u::Activity& activity);
 
   FlowsOwner& owner_;
+  const std::vector<FlowLink>& owned_;  ///< the owner's
   s4u::Engine* engine_ = nullptr;
   s4u::NetZone* zone_ = nullptr;
   std::vector<s4u::Host*> endpoints_;
   std::vector<s4u::Link*> links_;
+  std::vector<bool> slowed_;     ///< by link: it has had more bandwidth than now
   std::vector<Ends> path_ends_;  ///< null: no flow took it so far
   std::unordered_map<const s4u::Activity*, ActiveFlow> active_;
   std::vector<s4u::CommPtr> finished_;  ///< kept one kernel step longer: 4.x reads them once more
@@ -63,7 +68,7 @@ class SimgridFlows::OwnerModel : public simgrid::kernel::resource::Model {
 
 SimgridFlows::SimgridFlows(FlowsOwner& owner, const std::vector<FlowLink>& links,
                            std::size_t endpoints)
-    : owner_{owner} {
+    : owner_{owner}, owned_{links} {
   // SimGrid reads its options from a command line; log lines belong to its own users.
   static char name[] = "foretrace";
   static char quiet[] = "--log=root.thresh:critical";
@@ -96,6 +101,20 @@ void SimgridFlows::add_link(const FlowLink& description) {
   }
   link->seal();
   links_.push_back(link);
+  slowed_.push_back(description.bytes_per_second < description.most_bytes_per_second);
+}
+
+/// SimGrid never lets a flow be faster than its links were when it started, whatever they become.
+template <class Start>
+void SimgridFlows::with_most_bandwidth(const std::vector<LinkId>& links, const Start& start) {
+  const auto set = [&](double FlowLink::*bandwidth) {
+    for (const LinkId link : links) {
+      if (slowed_[link.value]) links_[link.value]->set_bandwidth(owned_[link.value].*bandwidth);
+    }
+  };
+  set(&FlowLink::most_bytes_per_second);
+  start();
+  set(&FlowLink::bytes_per_second);
 }
 
 /// The n-th path is the n-th ordered pair of different endpoints.
@@ -121,7 +140,7 @@ void SimgridFlows::start(PathId path, const std::vector<LinkId>& links, std::uin
   comm->set_payload_size(bytes);
   active_.emplace(comm.get(), ActiveFlow{&who, what});
   comm->add_ref();  // given back in on_completion
-  comm->start();
+  with_most_bandwidth(links, [&] { comm->start(); });
 }
 
 void SimgridFlows::on_completion(const s4u::Activity& activity) {

@@ -58,6 +58,31 @@ TEST(Flows, ShareALinkFairlyAndKeepTheirCaps) {
   EXPECT_NEAR(to_us(log.at[2]), 5 + 4000, 0.001);
 }
 
+TEST(Flows, BecomeAsFastAsTheirLinksDo) {
+  // 100 MB that begin at 10 GB/s: 10 MB in 1000 us, the rest at 25 GB/s in 3600 us.
+  Engine engine;
+  const LinkId shared = engine.add_link("shared", 25.0_GBps);
+  const LinkId cap = engine.add_link("cap", 25.0_GBps, LinkSharing::PerFlow);
+  const PathId over_shared = engine.path({shared});
+  const PathId over_cap = engine.path({cap});
+  Log log{engine};
+  log.then = [&](std::uint64_t what) {
+    if (what > 2) return;
+    for (const LinkId link : {shared, cap}) {
+      engine.set_bandwidth(link, what == 2 ? 25.0_GBps : 10.0_GBps);
+    }
+    if (what != 1) return;
+    engine.start_flow(over_shared, Bytes{100'000'000}, log, 3);
+    engine.start_flow(over_cap, Bytes{100'000'000}, log, 4);
+  };
+  engine.queue().at(TimePoint{2_us}, log, 0);  // before there is any flow
+  engine.queue().at(TimePoint{5_us}, log, 1);
+  engine.queue().at(TimePoint{1005_us}, log, 2);
+  engine.run();
+  EXPECT_NEAR(to_us(log.at[3]), 5 + 1000 + 3600, 0.001);
+  EXPECT_NEAR(to_us(log.at[4]), 5 + 1000 + 3600, 0.001);
+}
+
 TEST(Engine, KeepsEventsAndFlowsOnOneClock) {
   // A flow of 10 us, events before and after its end, each in its turn.
   Engine engine;
