@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "models/cost/kernel.h"
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/network.h"
 #include "models/nccl/time/overlap.h"
@@ -26,12 +27,24 @@ double rated_seconds(Reading& read, const PairParams& params, double port_second
   return overlapped(read, channel, port_seconds);
 }
 
+/// What an exchange takes longer for what the level-2 cache does not hold. It goes round the steps
+/// of its channels' buffers: from call to call other memory is written, until all steps and the
+/// program's own two buffers were. Half of a block's threads send and half receive, too few to hide
+/// that written memory makes room in the cache for both; a kernel that only sends or receives hides
+/// it (ping-pongs of 4 to 6 MiB against exchanges, two H200s and two H100s).
+double beyond_level2_seconds(Reading& read, double bytes, double first_steps) {
+  if (!read.has(Param::L2Size) || !read.has(Param::FillBandwidth)) return 0;
+  const double missing =
+      cost::missing_bytes(read, {first_steps, kBufferSteps * first_steps + 2 * bytes});
+  return 2 * missing / read.rate(Param::FillBandwidth);
+}
+
 /// Send/recv by Simple. A channel writes a step whole before its receiver copies it out of the
 /// buffer (nccl src/device/sendrecv.h: one slice for each chunk), so nothing hides the first step's
 /// way through the ports and the last one's copy. In between threads that send and threads that
 /// receive share their SM.
-void send_recv_terms(Reading& read, Exchange exchange, const PairParams& params, double part,
-                     Terms& terms) {
+void send_recv_terms(Reading& read, Exchange exchange, const PairParams& params, double bytes,
+                     double part, Terms& terms) {
   const double first = std::min(part, kSimpleStepBytes);
   const double share = part > 0 ? first / part : 1;
   const double one_direction = read.rate(params.simple_last);
@@ -53,7 +66,16 @@ void send_recv_terms(Reading& read, Exchange exchange, const PairParams& params,
   } else {
     rest = overlapped(read, channel, port);
   }
-  terms.channel_seconds = std::max(copied, terms.port_seconds * share) + copied + rest;
+  terms.channel_seconds = std::max(copied, terms.port_seconds * share) + copied + rest +
+                          beyond_level2_seconds(read, bytes, bytes * share);
+}
+
+/// Of one channel by LL. A kernel that only sends, or only receives, has all threads of its blocks
+/// for that: it copies as much faster as by Simple.
+double ll_rate(Reading& read, Exchange exchange, const PairParams& params) {
+  const double both_ways = read.rate(params.ll_rate);
+  if (exchange != Exchange::OneWay || !read.has(params.simple_last)) return both_ways;
+  return both_ways * read.rate(params.simple_last) / read.rate(params.simple_rate);
 }
 
 /// On a board without switches a pair has the links between the two alone.
@@ -93,7 +115,8 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
     terms.fixed_seconds = read.seconds(params.ll_base) +
                           read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);
     terms.port_seconds *= 2;
-    terms.channel_seconds = overlapped(read, part / read.rate(params.ll_rate), terms.port_seconds);
+    terms.channel_seconds =
+        overlapped(read, part / ll_rate(read, exchange, params), terms.port_seconds);
   } else if (is_direct(read, choice)) {  // nobody copies: the ports alone
     const bool one_way = exchange != Exchange::SendRecv && exchange != Exchange::AllToAll;
     const double share = one_way ? 1 : read.value(Param::NcclSendRecvPort);
@@ -107,7 +130,7 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
     if (drifts) {
       terms.channel_seconds = drifting_seconds(read, params, terms.port_seconds, part);
     } else if (exchange == Exchange::SendRecv || exchange == Exchange::OneWay) {
-      send_recv_terms(read, exchange, params, part, terms);
+      send_recv_terms(read, exchange, params, bytes, part, terms);
     } else {
       terms.channel_seconds = rated_seconds(read, params, terms.port_seconds, part);
     }

@@ -32,6 +32,17 @@ TEST(PairTime, OfLlAddsItsChannelAndThePortWithFlags) {
   EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, {1000}, 1), 2.225, 1e-9);
 }
 
+TEST(PairTime, OfLlOneWayHasItsThreadsForItself) {
+  const Machine machine = test::small_machine({{NcclSendRecvLlBase, 2e-6},
+                                               {NcclSendRecvLlRate, 5e9},
+                                               {NcclSendRecvSimpleRate, 20e9},
+                                               {NcclSendRecvSimpleLast, 50e9},
+                                               {NcclSendRecvPort, 0.8},
+                                               {NcclChannelDoubling, 0.25e-6}});
+  // 1000 bytes at 2.5 times 5 GB/s: 0.08, of which a part beside the port's 0.025 as before.
+  EXPECT_NEAR(pair_us(machine, Exchange::OneWay, {1000}, 1), 2.105, 1e-9);
+}
+
 class PairSimple : public testing::Test {
  protected:
   Machine machine = test::small_machine({{NcclSendRecvLlBase, 0},
@@ -54,6 +65,32 @@ TEST_F(PairSimple, BothWaysHidesNeitherTheFirstStepsWayNorTheLastOnesCopy) {
   EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 128_MiB, 1), 10 + 52.953088 + 1629.49803, 1e-4);
   // A single step: nothing overlaps. 4 MiB at 80 GB/s, and 512 KiB at 1000 GB/s.
   EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 4_MiB, 1), 10 + 52.4288 + 0.524288, 1e-6);
+}
+
+TEST_F(PairSimple, BothWaysPaysForWhatTheLevelTwoCacheDoesNotHold) {
+  // 4 MiB through 8 steps that are all used in turn, and two buffers of the program: 40 MiB. Of a
+  // tenth of them as cache nearly everything is missing, and twice 4 MiB at 1000 GB/s
+  // take 8.388608.
+  machine = test::small_machine({{NcclSendRecvLlBase, 0},
+                                 {NcclSendRecvSimpleBase, 10e-6},
+                                 {NcclSendRecvSimpleRate, 20e9},
+                                 {NcclSendRecvSimpleLast, 1000e9},
+                                 {NcclSendRecvPort, 0.8},
+                                 {NcclPairOverlap, 1},
+                                 {NcclPairOverlapGrowth, 1},
+                                 {FillBandwidth, 1000e9},
+                                 {L2Size, 4.0 * 1048576}});
+  const double without = 10 + 52.4288 + 0.524288;
+  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 4_MiB, 1), without + 8.388608, 0.002);
+  // A cache of 48 MiB holds all 40.
+  machine = test::small_machine({{NcclSendRecvLlBase, 0},
+                                 {NcclSendRecvSimpleBase, 10e-6},
+                                 {NcclSendRecvSimpleRate, 20e9},
+                                 {NcclSendRecvSimpleLast, 1000e9},
+                                 {NcclSendRecvPort, 0.8},
+                                 {FillBandwidth, 1000e9},
+                                 {L2Size, 48.0 * 1048576}});
+  EXPECT_NEAR(pair_us(machine, Exchange::SendRecv, 4_MiB, 1), without, 1e-6);
 }
 
 TEST(PairTime, OfPartsThatDoNotBeginAlignedTakesLonger) {
