@@ -38,11 +38,23 @@ Duration switch_time(Reading& read, const Neighbours& neighbours) {
   return read.time(one_engine ? Param::CopyGap : Param::CopyAfterKernel);
 }
 
+/// What a NCCL kernel and others wait longer for each other's events than kernels do among
+/// themselves; an event that is handed on through streams without work is not a kernel's.
+Duration hand_over_time(Reading& read, Entry next, Before waited_for) {
+  const auto known = [&](Param param) { return read.has(param) ? read.time(param) : Duration{0}; };
+  const bool from_kernel = waited_for == Before::Kernel && read.has(Param::NcclEventLatencyKernel);
+  if (next == Entry::Nccl) {
+    return known(from_kernel ? Param::NcclEventLatencyKernel : Param::NcclEventLatency);
+  }
+  const bool to_kernel = next == Entry::Kernel && waited_for == Before::Nccl;
+  return to_kernel ? known(Param::NcclEventLatencyAfter) : Duration{0};
+}
+
 }  // namespace
 
 Duration gap(Reading& read, const Neighbours& neighbours) {
-  const auto [before, next, in_graph, event_between, other_engine, upload, copied, in_stream] =
-      neighbours;
+  const auto [before, next, in_graph, event_between, other_engine, upload, copied, in_stream,
+              waited_for] = neighbours;
   if (before == Before::Nothing) return Duration{0};
   if (before == Before::HostFunction) {
     const bool follows = next == Entry::HostFunction;  // the driver's thread runs both
@@ -73,8 +85,7 @@ Duration gap(Reading& read, const Neighbours& neighbours) {
   if (was_held_up) {
     Duration latency = read.time(copy ? Param::EventLatencyCopy : Param::EventLatency);
     if (before == Before::PlainEvent) latency -= read.time(Param::EventGap);
-    const bool later = next == Entry::Nccl && read.has(Param::NcclEventLatency);
-    if (later) latency += read.time(Param::NcclEventLatency);
+    latency += hand_over_time(read, next, waited_for);
     return std::max(latency, read.time(Param::KernelGap));
   }
   const Duration events = event_between ? read.time(Param::EventGap) : Duration{0};

@@ -38,6 +38,9 @@ struct Neighbours {
   bool upload = false;         ///< one of the two is a copy from the host to the device
   Bytes copied{};              ///< by the copy of the two, or by the larger one
   bool in_stream = false;  ///< one of the two is a copy that travels among the stream's commands
+  /// Where an event has held the stream up: what the event's own stream had just done. A wait there
+  /// is no work.
+  Before waited_for = Before::Nothing;
 };
 
 /// What the hardware needs between the two: from the one's end to the other's begin, when that was

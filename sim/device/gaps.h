@@ -26,11 +26,14 @@ class Gaps {
   static constexpr Duration kUnknown{-1};
   static constexpr auto kBefore = static_cast<std::size_t>(cost::Before::EventAfterPeerCopy) + 1;
   static constexpr auto kEntries = static_cast<std::size_t>(cost::Entry::NoTime) + 1;
+  static constexpr std::size_t kPlaces = kBefore * kEntries * kBefore * 4;
 
   static std::size_t place_of(const cost::Neighbours& neighbours) {
     const auto before = static_cast<std::size_t>(neighbours.before);
     const auto next = static_cast<std::size_t>(neighbours.next);
-    return (before * kEntries + next) * 4 + 2 * neighbours.in_graph + neighbours.event_between;
+    const auto waited_for = static_cast<std::size_t>(neighbours.waited_for);
+    return ((before * kEntries + next) * kBefore + waited_for) * 4 + 2 * neighbours.in_graph +
+           neighbours.event_between;
   }
   Duration gap(const cost::Neighbours& neighbours) const {
     Reading read{machine_};
@@ -38,7 +41,7 @@ class Gaps {
   }
 
   const Machine& machine_;
-  std::array<Duration, kBefore * kEntries * 4> known_;
+  std::array<Duration, kPlaces> known_;
 };
 
 }  // namespace foretrace::sim

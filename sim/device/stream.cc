@@ -161,6 +161,8 @@ Duration StreamQueue::gap_before(const Work& work) const {
                               .next = entry_of(work.what),
                               .in_graph = graph_ != nullptr,
                               .event_between = event_between_};
+  const bool held_up = previous_ == cost::Before::Event || previous_ == cost::Before::PlainEvent;
+  if (held_up) neighbours.waited_for = waited_for_;
   const auto add = [&](const PreviousCopy& copy) {
     neighbours.upload |= copy.engine == CopyEngineKind::HostToDevice;
     neighbours.copied = std::max(neighbours.copied, copy.size);
@@ -205,6 +207,7 @@ void StreamQueue::begin(const Work& work) {
     }
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
       previous_ = ticket.timed ? cost::Before::Event : cost::Before::PlainEvent;
+      waited_for_ = ticket.after;
       if (ticket.after_copy) {
         const bool elsewhere = ticket.stream != nullptr && &ticket.stream->device_ != &device_;
         previous_ = ticket.after_peer_copy && elsewhere ? cost::Before::EventAfterPeerCopy
@@ -334,6 +337,7 @@ void StreamQueue::pop() {
 
 void StreamQueue::complete_ticket(Ticket& ticket) {
   ticket.done = true;
+  ticket.after = previous_;
   ticket.after_copy = previous_ == cost::Before::Copy;
   ticket.after_peer_copy = ticket.after_copy && previous_copy_.engine == CopyEngineKind::PeerToPeer;
   ticket.when = engine_.now();

@@ -149,6 +149,7 @@ class StreamQueue final : Handler,
   std::uint32_t part_ = 1;  ///< of the running entry, in a graph
   bool advancing_ = false;
   cost::Before previous_ = cost::Before::Nothing;
+  cost::Before waited_for_ = cost::Before::Nothing;  ///< by the event that held it up last
   PreviousCopy previous_copy_;
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/cost/kernel.h"
+#include "models/cost/stream.h"
 #include "scenarios/program/program.h"
 #include "sim/engine/engine.h"
 
@@ -31,9 +32,10 @@ struct Execution {
 /// was the latest when they were called, as CUDA does, not to the event.
 struct Ticket {
   bool done = false;
-  bool after_copy = false;       ///< what it waited for was a copy
-  bool after_peer_copy = false;  ///< and one between GPUs
-  bool timed = true;             ///< it takes a time stamp
+  cost::Before after = cost::Before::Nothing;  ///< what it waited for
+  bool after_copy = false;                     ///< that was a copy
+  bool after_peer_copy = false;                ///< and one between GPUs
+  bool timed = true;                           ///< it takes a time stamp
   TimePoint when{};
   Execution record;
   StreamQueue* stream{};      ///< where it was recorded

@@ -21,6 +21,9 @@ const Machine& stream_machine() {
                                               {HostFuncReturn, 7e-6},
                                               {EventLatencyCopy, 5e-6},
                                               {EventLatencyPeer, 12e-6},
+                                              {NcclEventLatency, 1e-6},
+                                              {NcclEventLatencyKernel, 3e-6},
+                                              {NcclEventLatencyAfter, 2e-6},
                                               {GraphGap, 0.25e-6},
                                               {LaunchLatency, 6e-6},
                                               {CopyLaunchLatency, 8e-6},
@@ -94,6 +97,18 @@ TEST(Gap, OfASmallUploadBehindAKernelIsThatOfOneEngine) {
 
 TEST(Gap, BehindAnEventWithoutATimeStampIsShorterByTheRecord) {
   EXPECT_EQ(between(Before::PlainEvent, Entry::Kernel), 4_us - 500_ns);
+}
+
+TEST(Gap, BetweenNcclAndKernelsIsLongerByAnEvent) {
+  const auto behind = [](Before waited_for, Entry next) {
+    return answer(stream_machine(), gap,
+                  Neighbours{.before = Before::Event, .next = next, .waited_for = waited_for});
+  };
+  EXPECT_EQ(behind(Before::Kernel, Entry::Kernel), 4_us);
+  EXPECT_EQ(behind(Before::Kernel, Entry::Nccl), 4_us + 3_us);
+  EXPECT_EQ(behind(Before::Nccl, Entry::Kernel), 4_us + 2_us);
+  EXPECT_EQ(behind(Before::Nccl, Entry::Nccl), 4_us + 1_us);
+  EXPECT_EQ(behind(Before::Event, Entry::Nccl), 4_us + 1_us) << "handed on: no kernel's";
 }
 
 TEST(Gap, InAGraphIsLongerBesideACopy) {
