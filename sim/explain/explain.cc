@@ -31,7 +31,7 @@ struct TimedOp {
 
 /// What is timed in a program, and what of it is one time: those of one name in several processes.
 /// Where a process has two of one name, each is its own.
-struct Times {
+struct TimedOps {
   std::vector<TimedOp> ops;
   std::map<std::uint32_t, std::size_t> time_of_op;
   std::size_t count = 0;
@@ -47,8 +47,8 @@ std::vector<TimedOp> timed_ops(const Program& program) {
   return ops;
 }
 
-Times times_of(const Program& program) {
-  Times times{.ops = timed_ops(program), .time_of_op = {}};
+TimedOps times_of(const Program& program) {
+  TimedOps times{.ops = timed_ops(program), .time_of_op = {}};
   std::map<std::string, std::map<std::uint32_t, int>> by_process;
   for (const TimedOp& one : times.ops) {
     for (const std::uint32_t process : one.thread->processes) ++by_process[one.name][process];
@@ -75,7 +75,7 @@ struct Longest {
 constexpr std::size_t kNumbers = 4;
 
 /// By time, and the whole run at last: as numbers, for a child to send.
-std::vector<double> numbers_of(const Timeline& timeline, const Times& times) {
+std::vector<double> numbers_of(const Timeline& timeline, const TimedOps& times) {
   std::vector<std::map<std::uint32_t, Longest>> by_time(times.count);
   for (const RegionSamples& region : timeline.regions) {
     Longest& here = by_time[times.time_of_op.at(region.op)][region.process];
@@ -121,7 +121,7 @@ std::size_t judged_by(const std::vector<double>& numbers) {
 }
 
 /// "in line 12", and the host thread where another one has that name in that line, too.
-void tell_place(const Times& times, std::uint32_t op, Explanation& explanation) {
+void tell_place(const TimedOps& times, std::uint32_t op, Explanation& explanation) {
   const auto at = std::ranges::find(times.ops, op, &TimedOp::op);
   explanation.region = at->name;
   explanation.line = at->line;
@@ -133,7 +133,7 @@ void tell_place(const Times& times, std::uint32_t op, Explanation& explanation) 
 
 /// None where there is nothing to take away, or what is left does not end.
 std::vector<double> numbers_without(Cause cause, Program program, Machine machine,
-                                    const Times& times) {
+                                    const TimedOps& times) {
   try {
     if (!take_away(cause, program, machine)) return {};
     const Timeline timeline = simulate(program, machine);
@@ -179,7 +179,7 @@ std::string headline_of(const Explanation& explanation) {
 }
 
 Explanation explain(const Program& program, const Machine& machine) {
-  const Times times = times_of(program);
+  const TimedOps times = times_of(program);
   std::vector<Job> jobs{[&] {
     const Timeline timeline = simulate(program, machine);
     const bool ends = timeline.outcome.kind == Outcome::Kind::Completed;
@@ -189,7 +189,11 @@ Explanation explain(const Program& program, const Machine& machine) {
     jobs.emplace_back([&, cause] { return numbers_without(cause, program, machine, times); });
   }
   const auto numbers = run_in_children(jobs);
-  if (numbers[0].empty()) return {.ends = false};
+  if (numbers[0].empty()) {
+    Explanation never;
+    never.ends = false;
+    return never;
+  }
   const std::size_t judged = judged_by(numbers[0]);
   const Longest longest = longest_at(numbers[0], judged);
   Explanation explanation{.seconds = longest.seconds,

@@ -90,15 +90,16 @@ TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
     const std::vector<Pass> passes(2, Pass{bytes, distance});
     return to_us(answer(machine, elementwise_cost, std::span<const Pass>{passes}).alone);
   };
-  // 0.4 MB read and written: 0.8 us in the cache. 1 MB: 2 MB at 0.5 TB/s = 4 us, 2 us more to
-  // start.
+  // 0.4 MB read and written: 0.8 us in the cache. 5 MB: 10 MB at 0.5 TB/s = 20 us, 2 us more to
+  // start. 1 MB: 2 of 8 MB, so a quarter of that.
   EXPECT_NEAR(us(0.4e6, 0.7e6), 1.8, 1e-6);
-  EXPECT_NEAR(us(1e6, 20e6), 7.0, 1e-6);
-  // 0.4 MB that other kernels have driven out: 1.6 us, 2 us more to start.
-  EXPECT_NEAR(us(0.4e6, 50e6), 4.6, 1e-6);
+  EXPECT_NEAR(us(5e6, 50e6), 23.0, 1e-6);
+  EXPECT_NEAR(us(1e6, 20e6), 5.5, 1e-6);
+  // 0.4 MB that other kernels have driven out: 1.6 us, a tenth of 2 us more to start.
+  EXPECT_NEAR(us(0.4e6, 50e6), 2.8, 1e-6);
   // Once and a half as far apart as the cache is large, give or take a tenth: of
   // gone = 1 - exp(-1.35 gone) and 1 - exp(-1.65 gone) the mean, 0.469 and 0.668.
-  EXPECT_NEAR(us(0.4e6, 1.5e6), 1.8 + 0.5685 * 2.8, 2e-3);
+  EXPECT_NEAR(us(0.4e6, 1.5e6), 1.8 + 0.5685 * (0.8 + 0.5685 * 0.2), 2e-3);
 }
 
 TEST(ElementwiseCost, NeedsSmsEnoughForItsRateOnly) {
