@@ -10,6 +10,7 @@
 #include "reports/compare/merge.h"
 #include "reports/timeline/environments.h"
 #include "reports/timeline/origin.h"
+#include "reports/timeline/statistics.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
@@ -94,6 +95,11 @@ HoldOut parse_hold_out(const std::vector<std::string>& rules) {
   return hold_out;
 }
 
+double FitData::host_of(std::size_t run) const {
+  const double ns = runs[run].launch_ns;
+  return ns > 0 ? median(launches_ns) / ns : 1;
+}
+
 void add_run(FitData& data, Program program, const Timeline& measured, const HoldOut& hold_out) {
   FitRun run;
   run.program = std::move(program);
@@ -109,9 +115,12 @@ void add_run(FitData& data, Program program, const Timeline& measured, const Hol
                             standing_of(run, hold_out, reader.pass_of(row.op, row.instance)),
                             reader.content(row.op, row.instance).bytes});
   }
+  std::vector<double> launches_ns;
   for (const ProcessStart& start : measured.origin.starts) {
-    if (const auto ns = mean_launch_ns(start)) data.launches_ns.push_back(*ns);
+    if (const auto ns = mean_launch_ns(start)) launches_ns.push_back(*ns);
   }
+  if (!launches_ns.empty()) run.launch_ns = median(launches_ns);
+  data.launches_ns.insert(data.launches_ns.end(), launches_ns.begin(), launches_ns.end());
   run.targets = data.targets.size() - run.first_target;
   data.runs.push_back(std::move(run));
 }

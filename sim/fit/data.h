@@ -36,6 +36,7 @@ struct FitRun {
   std::string where;  ///< the last directory it came from
   int gpus = 1;
   std::size_t first_target = 0, targets = 0;  ///< in FitData::targets
+  double launch_ns = 0;  ///< what a launch took the host, the median of its starts; 0: not known
 };
 
 /// One execution of a region: the figure that a prediction is held against.
@@ -57,6 +58,10 @@ struct FitData {
   std::filesystem::path
       environment;  ///< environments/KEY.json of a run with the most GPUs; may be empty
   std::vector<double> launches_ns{};  ///< what a launch took the host, of each start that says it
+
+  /// How many times as fast as in the median start the host was in this run; 1 where it is not
+  /// known. The parameters are the median's: `--with host=` predicts the run.
+  double host_of(std::size_t run) const;
 };
 
 /// Adds one measurement, of `program` itself.

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 
+#include "models/what_if/what_if.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 #include "sim/engine/children.h"
@@ -61,7 +62,11 @@ std::vector<std::vector<double>> predict_runs(const FitData& data,
   std::vector<Job> children;
   for (const PredictionJob& job : jobs) {
     children.emplace_back([&data, &job] {
-      const auto predicted = try_simulate(data.runs[job.run].program, *job.machine);
+      Machine machine = *job.machine;
+      if (const double host = data.host_of(job.run); host != 1) {
+        apply_what_ifs(machine, {fmt::format("host={:.4f}x", host)});
+      }
+      const auto predicted = try_simulate(data.runs[job.run].program, machine);
       return predicted ? times(targets_of(data, job.run), *predicted) : std::vector<double>{};
     });
   }

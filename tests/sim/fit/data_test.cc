@@ -67,6 +67,27 @@ FitData data_of(const std::string& text, const HoldOut& hold_out) {
   return data;
 }
 
+TEST(FitData, ARunIsPredictedForTheHostThatItHad) {
+  FitData data;
+  const Program program = program_from(R"(name: calibrate_x
+threads:
+  main:
+    - region: {name: r, ops: [{repeat: {times: 50, ops: [{spin: {duration: 10ns}}]}}]}
+)");
+  const auto machine = std::make_shared<const Machine>(load_machine("h200-nvswitch-8"));
+  for (const std::int64_t launch_ns : {4000, 2000, 4000}) {
+    Timeline measured = measured_on(program, *machine);
+    ProcessStart start;
+    start.launch_ns = {launch_ns};
+    measured.origin.starts = {start};
+    add_run(data, program, measured, {});
+  }
+  EXPECT_EQ(data.host_of(0), 1);
+  EXPECT_EQ(data.host_of(1), 2) << "twice as fast as in the median";
+  const auto ns = predict_runs(data, {{machine, 0}, {machine, 1}});
+  EXPECT_NEAR(ns[1][0] / ns[0][0], 0.5, 0.05);
+}
+
 TEST(FitData, HoldsOutEveryOtherSizeThroughAllLoopsOfASweep) {
   const auto found = standings(data_of(sweep("nccl_x", 2), {}));
   EXPECT_EQ(found.at("small [0]"), Standing::Fit);
@@ -220,7 +241,8 @@ TEST_F(FitFiles, ARunThatDidNotCompleteIsLeftOutAndNamed) {
 TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   fs::create_directories(root_);
   std::ofstream{root_ / "environment.json"} << R"({"schema_version": 1,
-    "gpus": [{"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000, "copy_engines": 2},
+    "gpus": [{"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000, "copy_engines": 2,
+              "l2_bytes": 40000000},
              {"name": "NVIDIA X", "sm_count": 99, "memory_bytes": 80000000000}],
     "host": {"memory": "1000 kB"}, "software": {"nccl": "2.27.5"},
     "variables": {"NCCL_NVLS_ENABLE": "0"}})";
@@ -232,14 +254,18 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
   EXPECT_EQ(machine.count(Param::SmCount), 99U);
   EXPECT_EQ(machine.get(Param::SmCount).source, ParameterClass::Datasheet);
   EXPECT_EQ(machine.get(Param::HostMemory).value, 1024000);
+  EXPECT_EQ(machine.get(Param::L2Size).value, 22e6) << "what it keeps";
   EXPECT_EQ(machine.get(Param::HostLaunchKernel).source, ParameterClass::Assumed);
   EXPECT_EQ(machine.get(Param::HostLaunchKernel).from, "as h200-nvswitch-8");
   EXPECT_FALSE(machine.get(Param::HostLaunchKernel).is_learned()) << "an H200 is another GPU";
   EXPECT_TRUE(read_machine(machine_text(machine), "mine.yaml").has_value());
   EXPECT_THROW(new_machine("mine", {}), UsageError);
   EXPECT_EQ(machine.get(Param::ProductsHalfRate).spread, 0);
-  const std::string same = R"({"gpus": [{"name": "NVIDIA H200", "sm_count": 132}]})";
+  const std::string same =
+      R"({"gpus": [{"name": "NVIDIA H200", "sm_count": 132, "l2_bytes": 62914560}]})";
   const Machine another = new_machine("mine", same, "environment.json");
+  EXPECT_EQ(another.get(Param::L2Size).value,
+            load_machine("h200-nvswitch-8").get(Param::L2Size).value);
   EXPECT_EQ(another.get(Param::ProductsHalfRate).spread, 0.05) << "GPUs of a kind are alike";
   EXPECT_EQ(another.get(Param::HostLaunchKernel).spread, 0.25) << "their hosts are not";
   const std::string older = R"({"gpus": [{"name": "NVIDIA H100 80GB HBM3", "sm_count": 132}]})";
