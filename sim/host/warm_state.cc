@@ -28,8 +28,8 @@ class HostTouches {
   }
 
   std::map<std::uint32_t, double> reads;  ///< so often, by buffer
-  std::set<std::uint32_t> written;
-  double bytes = 0;  ///< of all that is touched, each buffer once
+  std::set<std::uint32_t> written;        ///< by the GPU, too
+  double bytes = 0;                       ///< of all that host threads touch, each buffer once
 
  private:
   void add(const Op& op, double times) {
@@ -45,10 +45,11 @@ class HostTouches {
       const std::uint32_t id = access.buffer->resolve(variables_).value;
       const Buffer& buffer = program_.buffers[id];
       if (buffer.memory == MemoryKind::Device) continue;
-      if (buffer.memory == MemoryKind::Pinned && by_device) continue;
-      if (!reads.contains(id) && !written.contains(id)) {
-        bytes += static_cast<double>(buffer.size.count);
+      if (buffer.memory == MemoryKind::Pinned && by_device) {
+        if (access.writes) written.insert(id);
+        continue;
       }
+      if (touched_.insert(id).second) bytes += static_cast<double>(buffer.size.count);
       if (access.writes) {
         written.insert(id);
       } else {
@@ -59,6 +60,7 @@ class HostTouches {
 
   const Program& program_;
   std::vector<std::int64_t> variables_;
+  std::set<std::uint32_t> touched_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Copies: engines, routes, and how far the host takes part. 1000 bytes per us on every route.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/sim/unit_machine.h"
@@ -144,6 +145,58 @@ threads:
   };
   EXPECT_GT(took("behind", 0), 1.3 * took("before", 3));
   EXPECT_NEAR(took("behind", 1), took("before", 3), 5);
+}
+
+/// What the first upload from `count` pageable buffers of 7 MB takes, each read `times` times a
+/// pass.
+double first_upload_us(int count, int times) {
+  const Timeline t = predict(fmt::format(R"(
+streams: {{s: {{flags: non_blocking}}}}
+buffers:
+  pageable: {{memory: pageable, size: 7MB, count: {}}}
+  x: {{memory: device, size: 7MB}}
+threads:
+  main:
+    - for_each:
+        index: i
+        in: {}
+        ops: [{{repeat: {{times: {}, ops: [{{memcpy: {{id: up, src: pageable(i), dst: x}}}}]}}}}]
+)",
+                                         count, count, times),
+                             load_machine("h200-nvswitch-8"));
+  const Span call = host_spans(t, "up")[0];
+  return us(call.end_ns - call.begin_ns);
+}
+
+TEST(Memcpy, FindsInTheNextPassWhatAPassHasReadOnceOnlyWhereThatIsLittle) {
+  const double from_cache = first_upload_us(5, 1);  // 35 MB of the 40 MiB that are kept
+  EXPECT_GT(first_upload_us(7, 1), 1.3 * from_cache);
+  EXPECT_NEAR(first_upload_us(7, 3), from_cache, 5) << "read oftener than twice: it stays";
+}
+
+TEST(Memcpy, ByTheHostFindsInMemoryWhatAGpuHasWritten) {
+  const Timeline t = predict(R"(
+streams: {s: {flags: non_blocking}}
+buffers:
+  staging: {memory: pinned, size: 7MB}
+  file: {memory: pageable, size: 7MB}
+  x: {memory: device, size: 7MB}
+threads:
+  main:
+    - repeat: {times: 4, ops: [{memcpy: {id: again, src: staging, dst: file}}]}
+    - repeat:
+        times: 4
+        ops:
+          - memcpy_async: {stream: s, src: x, dst: staging}
+          - stream_synchronize: {stream: s}
+          - memcpy: {id: written, src: staging, dst: file}
+)",
+                             load_machine("h200-nvswitch-8"));
+  const auto took = [&t](const char* id, std::size_t copy) {
+    const Span call = host_spans(t, id)[copy];
+    return static_cast<double>(call.end_ns - call.begin_ns);
+  };
+  EXPECT_GT(took("written", 3), 1.2 * took("again", 3));
 }
 
 Machine unit_machine_where(Param param, double value) {
