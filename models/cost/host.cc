@@ -136,6 +136,13 @@ Duration capture_time(Reading& read, std::size_t calls) {
   return read.time(Param::HostCapture) * static_cast<std::int64_t>(calls);
 }
 
+Duration nccl_capture_time(Reading& read, std::size_t calls) {
+  if (calls == 0 || !read.has(Param::NcclHostCaptured)) return capture_time(read, calls);
+  const bool known = read.has(Param::NcclHostGrouped);
+  const Duration further = known ? read.time(Param::NcclHostGrouped) : Duration{0};
+  return read.time(Param::NcclHostCaptured) + further * static_cast<std::int64_t>(calls - 1);
+}
+
 Duration graph_instantiate_time(Reading& read, std::uint32_t nodes) {
   return read.time(Param::HostGraphInstantiate) +
          read.time(Param::HostGraphInstantiatePerNode) * nodes;

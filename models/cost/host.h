@@ -69,6 +69,9 @@ Duration fill_time(Reading& read, Bytes size, bool is_fresh);
 
 /// Notes so many calls in a graph.
 Duration capture_time(Reading& read, std::size_t calls);
+/// Notes a NCCL call, or a group of so many, in a graph: NCCL plans it all the same, and gives the
+/// graph what it must keep.
+Duration nccl_capture_time(Reading& read, std::size_t calls);
 /// The end of a capture with cudaGraphInstantiate.
 Duration graph_instantiate_time(Reading& read, std::uint32_t nodes);
 /// cudaGraphLaunch.

@@ -248,7 +248,8 @@ void HostThread::nccl_launch_all() {
   const std::vector<NcclCall> calls = std::exchange(nccl_calls_, {});
   const Duration mapping = std::exchange(mapping_, Duration{0});
   if (capture_ != nullptr) {
-    Priced priced = price([&](Reading& read) { return cost::capture_time(read, calls.size()); });
+    Priced priced =
+        price([&](Reading& read) { return cost::nccl_capture_time(read, calls.size()); });
     priced.time += mapping;
     take(priced);
     for (const NcclCall& entry : calls) {

@@ -115,6 +115,16 @@ TEST(CallTime, InACaptureIsThatOfTakingANote) {
   EXPECT_EQ(answer(host_machine(), capture_time, std::size_t{3}), 6_us);
 }
 
+TEST(CallTime, OfNcclInACaptureIsThatOfAPlan) {
+  const Machine machine =
+      machine_of({{HostCapture, 2e-6}, {NcclHostCaptured, 30e-6}, {NcclHostGrouped, 0.5e-6}});
+  EXPECT_EQ(answer(machine, nccl_capture_time, std::size_t{1}), 30_us);
+  EXPECT_EQ(answer(machine, nccl_capture_time, std::size_t{3}), 31_us) << "a group";
+  EXPECT_EQ(answer(machine, nccl_capture_time, std::size_t{0}), Duration{0}) << "an empty one";
+  EXPECT_EQ(answer(host_machine(), nccl_capture_time, std::size_t{3}), 6_us)
+      << "a machine that does not say";
+}
+
 TEST(CallTime, IsPythonsOnlyWhereTheProgramCalls) {
   Machine slow = host_machine();
   slow.replace_call(HostLaunchKernel, {10e-6, 0, ParameterClass::Fit, "", ""});
