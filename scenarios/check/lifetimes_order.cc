@@ -15,7 +15,9 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostHeldTogether = 10'000'000;  // pairs of operations
+// Comparisons: of one buffer, and of all. The first takes less than a second.
+constexpr std::uint64_t kMostOfABuffer = 1'000'000'000;
+constexpr std::uint64_t kMostOfAll = 3'000'000'000;
 
 bool concerns_memory(const Op& op) { return allocates(op.kind) || frees(op.kind); }
 
@@ -29,8 +31,7 @@ struct MemoryEvent {
 struct MemoryUses {
   std::vector<MemoryEvent> allocations, frees, uses;
   std::set<std::uint32_t> threads;
-  bool is_in_graph = false;       ///< used by one
-  bool is_made_in_graph = false;  ///< allocated or freed by one: that order is not known here
+  bool is_in_graph = false;  ///< used by one; none allocates or frees: no capture may
   bool is_freed_in_stream = false;
 };
 
@@ -40,9 +41,6 @@ class OrderedLifetimes {
       : program_{program}, index_{index_ops(program)}, order_{order}, problems_{problems} {}
 
   void run() {
-    for_each_op(program_, [&](const HostThread&, const Op& op, Around around) {
-      if (is_inside<GraphCapture>(around)) captured_.insert(&op);
-    });
     for (const auto& [call, entries] : entries_of_calls()) {
       note(order_.nodes[call].call, call, call);
       for (const std::uint32_t entry : entries) {
@@ -56,7 +54,7 @@ class OrderedLifetimes {
       if (memory.allocations.empty() && memory.frees.empty()) continue;
       const bool is_told_by_one_thread =
           memory.threads.size() == 1 && !memory.is_in_graph && !memory.is_freed_in_stream;
-      if (memory.is_made_in_graph || is_told_by_one_thread) continue;
+      if (is_told_by_one_thread) continue;
       look_at(program_.buffers[key.second], memory);
     }
   }
@@ -109,7 +107,6 @@ class OrderedLifetimes {
     }
     if (!is_memory) return;
     MemoryUses& memory = add(*op_facts(op.kind).memory);
-    memory.is_made_in_graph = memory.is_made_in_graph || captured_.contains(&op);
     const bool in_stream = std::holds_alternative<FreeAsync>(op.kind);
     memory.is_freed_in_stream = memory.is_freed_in_stream || in_stream;
     put(allocates(op.kind) ? memory.allocations : memory.frees);
@@ -118,11 +115,22 @@ class OrderedLifetimes {
   void look_at(const Buffer& buffer, const MemoryUses& memory) {
     const std::uint64_t changes = memory.allocations.size() + memory.frees.size();
     const std::uint64_t held = (memory.uses.size() + changes) * changes * changes;
-    if (held > left_) return;
+    if (held > std::min(kMostOfABuffer, left_)) return note_too_many(buffer, memory);
     left_ -= held;
     for (const MemoryEvent& use : memory.uses) look_at_use(buffer, memory, use);
     for (const MemoryEvent& free : memory.frees) look_at_free(buffer, memory, free);
     for (const MemoryEvent& made : memory.allocations) look_at_allocation(buffer, memory, made);
+  }
+
+  void note_too_many(const Buffer& buffer, const MemoryUses& memory) {
+    const Op& op = *(memory.allocations.empty() ? memory.frees : memory.allocations).front().op;
+    if (!said_.insert(&op).second) return;
+    problems_.add(op.line, op.column, Severity::Note,
+                  fmt::format("whether buffer '{}' is used, freed and allocated in turn was not "
+                              "looked at: {} operations do it",
+                              buffer.name,
+                              memory.uses.size() + memory.frees.size() + memory.allocations.size()),
+                  "fewer turns of its loop show what many do");
   }
 
   void look_at_use(const Buffer& buffer, const MemoryUses& memory, const MemoryEvent& use) {
@@ -203,8 +211,7 @@ class OrderedLifetimes {
   const HappensBefore& order_;
   Problems& problems_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, MemoryUses> memory_;  ///< process, buffer
-  std::uint64_t left_ = kMostHeldTogether;
-  std::set<const Op*> captured_;
+  std::uint64_t left_ = kMostOfAll;
   std::set<const Op*> said_;
 };
 

@@ -99,5 +99,21 @@ TEST(CheckLifetimesInOrder, LooksAtOtherStreamsBehindFreeAsync) {
   EXPECT_EQ(problems_of(ops("")).find("error"), std::string::npos) << "a race, and no more is sure";
 }
 
+TEST(CheckLifetimesInOrder, LooksAtLongLoopsAndSaysWhereItDoesNot) {
+  const auto turns = [](int times) {
+    return problems_of(
+        kMemoryHead + "  main:\n    - repeat: {times: " + std::to_string(times) +
+        ", ops: [{malloc_async: {buffer: x, stream: s}}, {free_async: {buffer: x, stream: s}}, "
+        "{event_record: {event: e, stream: s}}, {stream_wait_event: {event: e, stream: t}}, "
+        "{memset_async: {dst: x, stream: t}}, {event_record: {event: e, stream: t}}, "
+        "{stream_wait_event: {event: e, stream: s}}]}\n");
+  };
+  EXPECT_NE(turns(300).find("error: buffer 'x' is used here, and line 10 freed it"),
+            std::string::npos);
+  EXPECT_NE(turns(1000).find("note: whether buffer 'x' is used, freed and allocated in turn was "
+                             "not looked at: 3000 operations do it"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace foretrace
