@@ -138,7 +138,7 @@ HoldOut hold_out_of(const FitOptions& options) {
 int run_fit(const FitOptions& options) {
   check(options);
   const auto begin = std::chrono::steady_clock::now();
-  const FitData data = load_fit_data(options.runs, hold_out_of(options));
+  FitData data = load_fit_data(options.runs, hold_out_of(options));
   for (const std::string& line : data.left_out) print_error("left out: {}\n", line);
   Machine start = options.machine.empty() ? new_machine(options.new_name, data.environment)
                                           : load_machine(options.machine);
@@ -151,6 +151,12 @@ int run_fit(const FitOptions& options) {
         "that --learn names\n"
         "  hint: measure with 'mpirun -n 8 foretrace-hw calibrate -o RUNS/'"};
   }
+  const auto learns_calls = [&] {
+    return options.only.empty() || std::ranges::any_of(options.only, [](const std::string& key) {
+             return info(Param::HostLaunchKernel).key.starts_with(key);
+           });
+  };
+  if (!options.judge && learns_calls()) tell_hosts_apart(data, start);
   const FitResult result =
       options.judge ? judge(data, start)
                     : fit(data, start, {options.from, command_of(options)}, options.only);

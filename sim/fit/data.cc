@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 
+#include "models/cost/host.h"
 #include "reports/compare/compare.h"
 #include "reports/compare/merge.h"
 #include "reports/timeline/environments.h"
@@ -95,9 +96,24 @@ HoldOut parse_hold_out(const std::vector<std::string>& rules) {
   return hold_out;
 }
 
-double FitData::host_of(std::size_t run) const {
-  const double ns = runs[run].launch_ns;
-  return ns > 0 ? median(launches_ns) / ns : 1;
+void tell_hosts_apart(FitData& data, const Machine& machine) {
+  if (!machine.has(Param::HostLaunchKernel)) return;
+  Reading read{machine};
+  std::vector<double> factors(data.runs.size());
+  std::vector<double> known;
+  for (std::size_t i = 0; i < data.runs.size(); ++i) {
+    const FitRun& run = data.runs[i];
+    if (run.launch_ns <= 0) continue;
+    const Duration launch = cost::call_time(
+        read, {.param = Param::HostLaunchKernel, .processes = run.program.processes - 1});
+    const double factor = to_seconds(launch) * 1e9 / run.launch_ns;
+    if (factor < kSlowestHost || factor > kFastestHost) continue;
+    factors[i] = factor;
+    known.push_back(factor);
+  }
+  for (std::size_t i = 0; i < data.runs.size(); ++i) {
+    if (factors[i] > 0) data.runs[i].host = factors[i] / median(known);
+  }
 }
 
 void add_run(FitData& data, Program program, const Timeline& measured, const HoldOut& hold_out) {

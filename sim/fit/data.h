@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
 
@@ -37,6 +38,9 @@ struct FitRun {
   int gpus = 1;
   std::size_t first_target = 0, targets = 0;  ///< in FitData::targets
   double launch_ns = 0;  ///< what a launch took the host, the median of its starts; 0: not known
+  /// How many times as fast as in the median run its host was (tell_hosts_apart): `--with host=`
+  /// predicts it.
+  double host = 1;
 };
 
 /// One execution of a region: the figure that a prediction is held against.
@@ -58,14 +62,15 @@ struct FitData {
   std::filesystem::path
       environment;  ///< environments/KEY.json of a run with the most GPUs; may be empty
   std::vector<double> launches_ns{};  ///< what a launch took the host, of each start that says it
-
-  /// How many times as fast as in the median start the host was in this run; 1 where it is not
-  /// known. The parameters are the median's: `--with host=` predicts the run.
-  double host_of(std::size_t run) const;
 };
 
 /// Adds one measurement, of `program` itself.
 void add_run(FitData& data, Program program, const Timeline& measured, const HoldOut& hold_out);
+
+/// Sets FitRun::host of the runs that say it: what `machine` has for a launch in so many processes
+/// over what it took, beside the median of all. For a fit that learns what calls cost: it learns
+/// the median's. A host that no host is (kSlowestHost) counts as not known.
+void tell_hosts_apart(FitData& data, const Machine& machine);
 
 /// Everything named measured.timeline.json below `roots`; several of one program are merged.
 /// Throws UsageError when there is nothing that can be used.

@@ -63,7 +63,7 @@ std::vector<std::vector<double>> predict_runs(const FitData& data,
   for (const PredictionJob& job : jobs) {
     children.emplace_back([&data, &job] {
       Machine machine = *job.machine;
-      if (const double host = data.host_of(job.run); host != 1) {
+      if (const double host = data.runs[job.run].host; host != 1) {
         apply_what_ifs(machine, {fmt::format("host={:.4f}x", host)});
       }
       const auto predicted = try_simulate(data.runs[job.run].program, machine);

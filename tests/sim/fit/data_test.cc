@@ -1,6 +1,7 @@
 // What a fit may learn from, what only judges it, and what each region is about.
 #include "sim/fit/data.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -82,10 +83,33 @@ threads:
     measured.origin.starts = {start};
     add_run(data, program, measured, {});
   }
-  EXPECT_EQ(data.host_of(0), 1);
-  EXPECT_EQ(data.host_of(1), 2) << "twice as fast as in the median";
+  tell_hosts_apart(data, *machine);
+  EXPECT_EQ(data.runs[0].host, 1);
+  EXPECT_EQ(data.runs[1].host, 2) << "twice as fast as in the median";
   const auto ns = predict_runs(data, {{machine, 0}, {machine, 1}});
   EXPECT_NEAR(ns[1][0] / ns[0][0], 0.5, 0.05);
+}
+
+TEST(FitData, ALaunchInTwoProcessesTakesLongerOnTheSameHost) {
+  FitData data;
+  const Machine machine = load_machine("h200-nvswitch-8");
+  for (const int processes : {1, 2, 4, 2}) {
+    const Program program = program_from(fmt::format(R"(name: calibrate_x
+processes: {}
+threads:
+  main:
+    - region: {{name: r, ops: [spin: {{duration: 1us}}]}}
+)",
+                                                     processes));
+    Timeline measured = measured_on(program, machine);
+    ProcessStart start;
+    start.launch_ns = {processes == 1 ? 3850 : 4312};
+    measured.origin.starts = {start};
+    add_run(data, program, measured, {});
+  }
+  data.runs.back().launch_ns = 1;  // nobody's host
+  tell_hosts_apart(data, machine);
+  for (const FitRun& run : data.runs) EXPECT_NEAR(run.host, 1, 1e-3);
 }
 
 TEST(FitData, HoldsOutEveryOtherSizeThroughAllLoopsOfASweep) {
