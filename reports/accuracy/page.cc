@@ -127,7 +127,8 @@ Section with_known_hosts(std::span<const BlindRound> rounds, const fs::path& fro
       "Blind rounds, the host's speed known",
       "Hosts of one kind call CUDA up to half as fast again as others, and one host changes "
       "within minutes. The same programs and model, each start predicted with --with host= for "
-      "what a kernel's launch took between its repetitions: what is left is the model's.",
+      "what a kernel's launch took between its repetitions, which stands for all that the host "
+      "does.",
       figure_columns("round, machine"),
       {}};
   for (const BlindRound& round : rounds) {

@@ -43,9 +43,16 @@ std::string host_speed_words(const Origin& predicted, const Origin& measured) {
   }
   text += fmt::format(", {} predicted", format_time(speed->predicted_ns));
   if (std::abs(std::log(speed->factor())) <= std::log1p(kAlike)) return text + ".";
+  if (speed->factor() < kSlowestHost || speed->factor() > kFastestHost) {
+    return text + ": that is no host's speed, and says nothing of the others.";
+  }
   text += fmt::format(": this host was {:.2f} times as fast.", speed->factor());
   // Its factor is on the machine file's host, not on one that was changed already.
-  if (predicted.machine.find(" with ") != std::string::npos) return text;
+  const auto changes = predicted.machine.find(" with ");
+  if (changes != std::string::npos &&
+      predicted.machine.find("host", changes) != std::string::npos) {
+    return text;
+  }
   return text + fmt::format(" simulate --with host={:.2f}x predicts for it.", speed->factor());
 }
 

@@ -199,9 +199,9 @@ std::string host_speeds_words(std::span<const Comparison> comparisons) {
   if (factors.empty()) return {};
   const auto [least, most] = std::ranges::minmax(factors);
   return fmt::format(
-      "host: {:.2f} times as fast as predicted ({:.2f} .. {:.2f} in {} runs), by the calls of a "
+      "host: {:.2f} times as fast as predicted ({:.2f} .. {:.2f} in {} run{}), by the calls of a "
       "kernel's launch",
-      median(factors), least, most, factors.size());
+      median(factors), least, most, factors.size(), factors.size() == 1 ? "" : "s");
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ std::optional<std::int64_t> launch_ns(const Program& program, const Machine& mac
   Reading read{machine};
   const Duration time =
       cost::call_time(read, {.param = Param::HostLaunchKernel, .processes = program.processes - 1});
-  if (time <= Duration{0}) return std::nullopt;
-  return round_to_ns(time);
+  const std::int64_t ns = round_to_ns(time);
+  return ns > 0 ? std::optional{ns} : std::nullopt;
 }
 
 /// Spans that the store has place for from the begin: 1.3 GB, of which only what is used is taken.

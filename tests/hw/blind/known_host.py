@@ -3,11 +3,13 @@
 A second figure beside the blind one. How fast a host calls CUDA differs by half between hosts of a kind,
 and from minute to minute on one; nobody knows it before a measurement. The harness notes what a
 kernel's launch takes between a program's repetitions (launch_us), and the program is predicted by the
-same model with `--with host=` what was predicted for a launch over that. What is left is the model's."""
+same model with `--with host=` what was predicted for a launch over that. What is left is the model's, as far
+as one call stands for all that the host does."""
 
 import concurrent.futures
 import os
 import statistics
+import sys
 
 import evaluate
 import predict
@@ -20,7 +22,7 @@ def launches_of(measured):
     """{program: {start: microseconds of a launch}} of those that say it."""
     launches = {}
     for row in measured:
-        if row.get("launch_us"):
+        if float(row.get("launch_us") or 0) > 0:
             launches.setdefault(row["program"], {})[row["start"]] = float(row["launch_us"])
     return launches
 
@@ -56,6 +58,8 @@ def known_host(directory, measured, machine, foretrace):
     programs = {row["program"]: row for row in read_rows(directory / "programs.csv")}
     measured = read_rows(measured)
     launches = launches_of(measured)
+    if not launches:
+        sys.exit(f"{directory}: no launch_us in what was measured: an older harness did")
     model, rows = commit(directory), []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {name: pool.submit(predict_known, foretrace, directory / programs[name]["file"],

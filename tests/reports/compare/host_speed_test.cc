@@ -70,5 +70,18 @@ TEST(HostSpeedWords, OfferNoFactorOnAHostThatWasChangedAlready) {
               AllOf(HasSubstr("1.22 times as fast"), Not(HasSubstr("--with"))));
 }
 
+TEST(HostSpeedWords, OfferNoFactorThatNoHostHas) {
+  for (const std::int64_t launch_ns : {std::int64_t{1}, std::int64_t{1'000'000'000'000}}) {
+    EXPECT_THAT(host_speed_words(predicted(3850), measured({{launch_ns}})),
+                AllOf(HasSubstr("no host's speed"), Not(HasSubstr("--with"))));
+  }
+}
+
+TEST(HostSpeedWords, OfferTheFactorWhereSomethingElseWasChanged) {
+  Origin changed = predicted(3850);
+  changed.machine = "h200-1 with pcie=0.5x";
+  EXPECT_THAT(host_speed_words(changed, measured({{3162}})), HasSubstr("--with host=1.22x"));
+}
+
 }  // namespace
 }  // namespace foretrace
