@@ -20,10 +20,11 @@ struct Rates {
   Param cached, memory;
 };
 
-/// How much of what a kernel takes longer for memory's sake one pays that misses so many bytes. Of
-/// 2 KiB nothing was left to see, of 1 MiB 0.4 us, of 3 to 24 MB 0.5 to 0.9 (spans of
-/// 04_resnet50_sgd_unfused and 22_llama13b_prefill_int8 of written-4 on an H200); all of it from
-/// there on, where arrays follow each other at the memory's rate.
+/// The part of kernel.memory_base that a kernel pays that misses so many bytes. Spans of
+/// 04_resnet50_sgd_unfused and 22_llama13b_prefill_int8 of written-4 on an H200 show nothing of it
+/// for 2 KiB, 0.4 us for 1 MiB, 0.5 to 0.9 us for 3 to 24 MB. All of it, 2 us, is what arrays take
+/// longer that follow each other at the memory's rate (chains.yaml); training's updates of 8 MB and
+/// more lie between.
 double base_share(double missing) {
   constexpr double kWhole = 8e6;
   return std::min(1.0, missing / kWhole);

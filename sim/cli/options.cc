@@ -85,7 +85,10 @@ constexpr std::size_t kEachNamed = 4;
 void print_what_ifs(std::span<const Changed> changed) {
   while (!changed.empty()) {
     const Changed& first = changed.front();
-    const auto other = [&](const Changed& one) { return one.what_if != first.what_if; };
+    // The same one may be given twice: then its first parameter comes again.
+    const auto other = [&](const Changed& one) {
+      return &one != &first && (one.what_if != first.what_if || one.key == first.key);
+    };
     const auto alike =
         static_cast<std::size_t>(std::ranges::find_if(changed, other) - changed.begin());
     const std::size_t named = alike > kEachNamed ? 1 : alike;

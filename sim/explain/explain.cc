@@ -126,7 +126,8 @@ void tell_place(const TimedOps& times, std::uint32_t op, Explanation& explanatio
   explanation.region = at->name;
   explanation.line = at->line;
   const bool is_known = std::ranges::none_of(times.ops, [&](const TimedOp& other) {
-    return other.name == at->name && other.line == at->line && other.thread != at->thread;
+    return other.name == at->name && other.line == at->line &&
+           other.thread->name != at->thread->name;
   });
   if (!is_known) explanation.thread = at->thread->name;
 }
