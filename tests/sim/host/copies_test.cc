@@ -168,10 +168,20 @@ threads:
   return us(call.end_ns - call.begin_ns);
 }
 
-TEST(Memcpy, FindsInTheNextPassWhatAPassHasReadOnceOnlyWhereThatIsLittle) {
-  const double from_cache = first_upload_us(5, 1);  // 35 MB of the 40 MiB that are kept
-  EXPECT_GT(first_upload_us(7, 1), 1.3 * from_cache);
-  EXPECT_NEAR(first_upload_us(7, 3), from_cache, 5) << "read oftener than twice: it stays";
+// 7 MB from the cache at 14 GB/s, from memory at 9.3.
+constexpr double kFromCacheUs = 500;
+constexpr double kFromMemoryUs = 754;
+
+TEST(Memcpy, FindsInTheNextPassWhatAPassHasReadOnceWhereThatIsLittle) {
+  EXPECT_NEAR(first_upload_us(5, 1), kFromCacheUs, 10) << "35 MB of the 40 MiB that are kept";
+}
+
+TEST(Memcpy, FindsInMemoryWhatAPassHasReadOnceOfMuch) {
+  EXPECT_NEAR(first_upload_us(7, 1), kFromMemoryUs, 10);
+}
+
+TEST(Memcpy, FindsInTheNextPassWhatAPassHasReadOftenerThanTwice) {
+  EXPECT_NEAR(first_upload_us(7, 3), kFromCacheUs, 10);
 }
 
 TEST(Memcpy, ByTheHostFindsInMemoryWhatAGpuHasWritten) {
