@@ -141,8 +141,8 @@ struct ProcessStart {
 /// The mean over its processes; none where it does not say it.
 std::optional<double> mean_launch_ns(const ProcessStart& start);
 
-/// Hosts were 0.7 to 1.4 times as fast as a machine file says. Beyond these a launch tells something
-/// else than the host's speed.
+/// Hosts were 0.7 to 1.4 times as fast as a machine file says. Beyond these a launch tells
+/// something else than the host's speed.
 inline constexpr double kSlowestHost = 0.4;
 inline constexpr double kFastestHost = 2.5;
 
