@@ -11,7 +11,8 @@
 namespace foretrace::sim {
 namespace {
 
-/// What one pass does to host memory. Iterations are taken to be alike: the first stands for all.
+/// What one pass does to host memory. Of an operation's executions the first thousand stand for
+/// all.
 class HostTouches {
  public:
   HostTouches(const Program& program, std::uint32_t process)
@@ -19,11 +20,22 @@ class HostTouches {
 
   void add(const Block& block) {
     for_each_op(block, [this](const Op& op, Around around) {
+      constexpr std::uint64_t kMostWalked = 1000;
+      std::vector<std::uint64_t> loops;
+      for (const Op* outer : around) {
+        if (const auto* loop = std::get_if<Repeat>(&outer->kind)) loops.push_back(loop->times);
+      }
+      variables_.resize(1 + loops.size());
       const std::uint64_t times = executions(around);
-      const auto loops = std::ranges::count_if(
-          around, [](const Op* outer) { return std::holds_alternative<Repeat>(outer->kind); });
-      variables_.resize(1 + static_cast<std::size_t>(loops));
-      if (times > 0) add(op, static_cast<double>(times));
+      const std::uint64_t walked = std::min(times, kMostWalked);
+      for (std::uint64_t execution = 0; execution < walked; ++execution) {
+        std::uint64_t rest = execution;
+        for (std::size_t i = loops.size(); i > 0; --i) {
+          variables_[i] = static_cast<std::int64_t>(rest % loops[i - 1]);
+          rest /= loops[i - 1];
+        }
+        add(op, static_cast<double>(times) / static_cast<double>(walked));
+      }
     });
   }
 
