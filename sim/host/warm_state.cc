@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "models/cost/copy.h"
@@ -26,25 +27,24 @@ class HostTouches {
         if (const auto* loop = std::get_if<Repeat>(&outer->kind)) loops.push_back(loop->times);
       }
       variables_.resize(1 + loops.size());
-      const std::uint64_t times = executions(around);
-      const std::uint64_t walked = std::min(times, kMostWalked);
+      const std::uint64_t walked = std::min(executions(around), kMostWalked);
       for (std::uint64_t execution = 0; execution < walked; ++execution) {
         std::uint64_t rest = execution;
         for (std::size_t i = loops.size(); i > 0; --i) {
           variables_[i] = static_cast<std::int64_t>(rest % loops[i - 1]);
           rest /= loops[i - 1];
         }
-        add(op, static_cast<double>(times) / static_cast<double>(walked));
+        add(op);
       }
     });
   }
 
-  std::map<std::uint32_t, double> reads;  ///< so often, by buffer
-  std::set<std::uint32_t> written;        ///< by the GPU, too
-  double bytes = 0;                       ///< of all that host threads touch, each buffer once
+  std::map<std::uint32_t, std::uint32_t> reads;  ///< so often in a row, by buffer
+  std::set<std::uint32_t> written;               ///< by the GPU, too
+  double bytes = 0;  ///< of all that host threads touch, each buffer once
 
  private:
-  void add(const Op& op, double times) {
+  void add(const Op& op) {
     const auto accesses = op_facts(op.kind).accesses;
     const auto memory_of = [this](const BufferAccess& access) {
       return program_.buffers[access.buffer->resolve(variables_).value].memory;
@@ -65,7 +65,9 @@ class HostTouches {
       if (access.writes) {
         written.insert(id);
       } else {
-        reads[id] += times;
+        in_a_row_ = id == last_read_ ? in_a_row_ + 1 : 1;
+        last_read_ = id;
+        reads[id] = std::max(reads[id], in_a_row_);
       }
     }
   }
@@ -73,6 +75,8 @@ class HostTouches {
   const Program& program_;
   std::vector<std::int64_t> variables_;
   std::set<std::uint32_t> touched_;
+  std::optional<std::uint32_t> last_read_;
+  std::uint32_t in_a_row_ = 0;
 };
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace foretrace::sim {
 
 /// Sets Process::host_reads as the warm-up left them: host memory that a pass only reads stays in
 /// the cache from pass to pass, if all host memory that the process touches in one fits there. What
-/// a pass reads no oftener than twice stays only where that is little (node.kept_cache): 16 MiB
-/// each of 48 MiB and more came from memory in every pass, of 32 MiB from the cache
+/// a pass reads no oftener than twice in a row stays only where that is little (node.kept_cache):
+/// 16 MiB each of 48 MiB and more came from memory in every pass, of 32 MiB from the cache
 /// (tests/hw/causes/pageable_footprint.yaml on an H200).
 void warm_cache(const Program& program, const Machine& machine, Process& process);
 
