@@ -143,6 +143,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.alone = own_time(read, product, rested);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.blocks)));
   set_blocks(cost, times, rested);
+  if (family == products::Family::Half && cost.blocks > 0) {
+    cost.blocks = static_cast<std::uint32_t>(paired_tiles(shape, choices.front().plan, speeds.sms));
+  }
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
   // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
   // have a block for each tile, and between two of them a more urgent kernel gets its place.

@@ -114,6 +114,28 @@ Waves waves_of(std::int64_t tiles, std::int64_t rows, const Plan& plan, const Sp
 
 }  // namespace
 
+std::int64_t paired_tiles(const Shape& shape, const Plan& plan, double sms) {
+  constexpr std::int64_t kMany = 18;
+  const std::int64_t down = parts(shape.m, plan.tile_m);
+  const std::int64_t across = parts(shape.n, plan.tile_n);
+  const std::int64_t each = shape.batch * plan.split;
+  const auto waves = [&](std::int64_t tiles) {
+    return parts(tiles * each, static_cast<std::int64_t>(sms));
+  };
+  const auto in_pairs = [&](std::int64_t paired, std::int64_t others) {
+    const std::int64_t tiles = parts(paired, 2) * 2 * others;
+    const bool wastes_little = paired % 2 == 0 || paired >= kMany;
+    return wastes_little && waves(tiles) == waves(paired * others) ? tiles : 0;
+  };
+  const std::int64_t along_m = in_pairs(down, across);
+  const std::int64_t along_n = in_pairs(across, down);
+  const bool tall = plan.tile_m > plan.tile_n;
+  const std::int64_t first = tall ? along_n : along_m;
+  const std::int64_t second = tall ? along_m : along_n;
+  const std::int64_t paired = first > 0 ? first : second;
+  return (paired > 0 ? paired : down * across) * each;
+}
+
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock,
               bool in_graph) {
   constexpr std::int64_t kDepth = 64;  // k is walked in steps of this by nvjet

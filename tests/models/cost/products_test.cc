@@ -372,6 +372,24 @@ TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {
   EXPECT_LT(lost_clock(read_, small, seconds(small), speeds, Contents::Random), 0.001);
 }
 
+TEST(TilesOfNvjet, ComeInPairsWhereThatMakesNoWaveMore) {
+  // What an H200 was seen to do (tests/hw/causes/windows.py): 264 fill two waves of 132.
+  EXPECT_EQ(paired_tiles({.m = 1408, .n = 5048, .k = 4224}, {.tile_m = 128, .tile_n = 216}, 132),
+            264)
+      << "11 x 24: paired along n";
+  EXPECT_EQ(paired_tiles({.m = 2688, .n = 3072, .k = 3648}, {.tile_m = 128, .tile_n = 256}, 132),
+            264)
+      << "21 x 12: a row of empty ones";
+  EXPECT_EQ(paired_tiles({.m = 2304, .n = 3072, .k = 3072}, {.tile_m = 256, .tile_n = 128}, 132),
+            216)
+      << "9 x 24";
+  EXPECT_EQ(paired_tiles({.m = 128, .n = 384, .k = 64}, {.tile_m = 128, .tile_n = 128}, 3), 3)
+      << "a wave more, either way: no pairs";
+  EXPECT_EQ(paired_tiles({.m = 128, .n = 128, .k = 64, .batch = 7},
+                         {.tile_m = 128, .tile_n = 128, .split = 2}, 132),
+            14);
+}
+
 TEST(ProductRegisters, AreLeftBesideBlocksAndInALastWaveThatIsNotFull) {
   const Plan wide{.tile_m = 256, .tile_n = 128, .resident = 1};
   const Registers large = registers_of(Family::HalfOdd, wide, 16, 4);
