@@ -10,9 +10,15 @@
 namespace foretrace::cost {
 namespace {
 
-/// Of a block of 256 threads that goes through an array: it fits beside products whose blocks leave
-/// 6,144 registers of an SM (urgent_beside_busy_104 of blind round 19), with 4,096 nobody looked.
-constexpr std::uint32_t kPassRegisters = 6144;
+/// Of a block of 256 threads that goes through so many arrays: what nvcc 13 gives the harness'
+/// kernels for sm_90, 24 a thread to fill, 32 to read and write or to add up, 48 for two sources.
+/// Small kernels of two arrays waited beside products that leave 6,144 of an SM's, and did not
+/// beside those that leave 8,192 (tests/hw/causes/windows.py, an H200).
+std::uint32_t pass_registers(std::span<const Pass> passes, bool adds_up) {
+  constexpr std::uint32_t kThreads = 256;
+  if (passes.size() > 2) return 48 * kThreads;
+  return (passes.size() == 1 && !adds_up ? 24 : 32) * kThreads;
+}
 
 /// What the memory's traffic decides, on all SMs: `cached` is the rate of what the level-2 cache
 /// holds, `memory` that of the rest, for which the kernel takes longer to start, too.
@@ -48,7 +54,7 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
   cost.data_waits = 1;
-  cost.registers = kPassRegisters;
+  cost.registers = pass_registers(passes, base == Param::ReductionBase);
   if (const double moving = seconds - read.seconds(base);
       moving > 0 && read.has(Param::SmBandwidth)) {
     const double enough = std::ceil(bytes / moving / read.rate(Param::SmBandwidth));
