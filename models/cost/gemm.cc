@@ -164,6 +164,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   const auto registers =
       products::registers_of(family, choices.front().plan, times.tiles, speeds.sms);
   cost.registers = static_cast<std::uint32_t>(registers.of_block);
+  cost.staggers = cost.registers > 0;
   cost.room = static_cast<std::uint32_t>(registers.room);
   cost.room_at_last = static_cast<std::uint32_t>(registers.room_at_last);
   cost.grid = static_cast<std::uint64_t>(times.tiles);

@@ -53,6 +53,7 @@ struct KernelCost {
   bool averages_clock = false;
   bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
   bool fills_an_sm = false;
+  bool staggers = false;     ///< its blocks, of equal work, end at different times
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver
   bool takes_no_sm = false;  ///< of those that kernels hold which leave room
 };

@@ -9,8 +9,12 @@
 
 namespace foretrace::sim {
 
-void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priority) {
-  Kernel kernel{.owner = &owner, .cost = cost, .priority = priority, .blocks_left = cost.blocks};
+void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priority, bool in_graph) {
+  Kernel kernel{.owner = &owner,
+                .cost = cost,
+                .priority = priority,
+                .in_graph = in_graph,
+                .blocks_left = cost.blocks};
   if (const double times = slowness(); times != 1) {
     kernel.cost.alone = stretched(cost.alone, times);
     kernel.cost.block_time = stretched(cost.block_time, times);
@@ -112,6 +116,8 @@ void Device::fire(std::uint64_t version) {
   const auto at = std::ranges::find(jobs_, version, &Job::version);
   if (at == jobs_.end()) return;  // its speed changed since: a later event ends it
   Kernel& kernel = *at->kernel;
+  kernel.pace = at->pace;
+  kernel.lead = at->lead;
   jobs_.erase(at);
   --kernel.running;
   if (kernel.blocks_left > 0 || kernel.running > 0) {

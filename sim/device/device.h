@@ -55,8 +55,9 @@ class Device final : Handler {
   Device(Engine& engine, DeviceLimits limits)
       : engine_{engine}, limits_{limits}, clock_{limits.clock} {}
 
-  /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent.
-  void start(KernelOwner& owner, const cost::KernelCost& cost, int priority);
+  /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent. `in_graph`: a
+  /// node.
+  void start(KernelOwner& owner, const cost::KernelCost& cost, int priority, bool in_graph = false);
 
   /// Occupies `sms` SMs until release(): a kernel whose end others decide (NCCL). It takes SMs as
   /// they become free and begins when it has all of them, since its blocks wait for each other.
@@ -83,6 +84,7 @@ class Device final : Handler {
     KernelOwner* owner = nullptr;
     cost::KernelCost cost;
     int priority = 0;
+    bool in_graph = false;
     bool held = false;  ///< ends by release()
     bool began = false;
     bool waited = false;  ///< for its places
@@ -90,6 +92,8 @@ class Device final : Handler {
     std::uint32_t blocks_left = 0;  ///< not given to an SM yet
     bool stays = false;             ///< its blocks keep their SMs until they end
     std::uint32_t running = 0;      ///< jobs
+    double pace = 1;                ///< of the SMs that ended its blocks last
+    Duration lead{};                ///< that they had then
   };
   /// What runs: some waves of a kernel's blocks on some SMs, or all of a kernel without blocks.
   struct Job {
@@ -99,6 +103,8 @@ class Device final : Handler {
     bool beside = false;   ///< other kernels' blocks: it takes no SM from anybody
     bool sooner = false;   ///< a last wave's, on SMs with a block less than the others
     bool shares = false;   ///< SMs with others' blocks, as long as there are too few
+    double pace = 1;       ///< of its waves' time
+    Duration lead{};       ///< that its SMs have when it ends, before those that take all the time
     Duration alone;        ///< what it takes at speed 1
     double remaining = 1;  ///< part of the work still to do
     double speed = 0;
@@ -134,6 +140,8 @@ class Device final : Handler {
   std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t held_sms() const;
   Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
+  void start_apart(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
+  Duration waits_at_last(const Kernel& kernel, std::uint32_t sms) const;
   void start_last(Kernel& kernel, std::uint32_t sms);
   std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
   bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;
@@ -146,6 +154,7 @@ class Device final : Handler {
   Duration wait_for_places(Kernel& kernel) const;
   double speed_of(const Job& job) const;
   void share_memory_bandwidth();
+  Duration beside_products(const Kernel& kernel) const;
   void slow_down(Kernel& kernel) const;
   double slowness();
   void set_clock();

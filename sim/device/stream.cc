@@ -180,7 +180,7 @@ Duration StreamQueue::gap_before(const Work& work) const {
 void StreamQueue::begin(const Work& work) {
   const auto begin_kernel = [&](const KernelWork& kernel) {
     state_ = State::Running;
-    device_.start(*this, kernel.cost, declared_.priority);
+    device_.start(*this, kernel.cost, declared_.priority, graph_ != nullptr);
   };
   const auto begin_copy = [&](const CopyWork& copy) {
     state_ = State::Running;

@@ -1,59 +1,8 @@
 // Who gets which SMs, on a GPU with 10 of them: blocks in waves, blocks that stay, second kernels.
-#include <gtest/gtest.h>
-
-#include "sim/device/device.h"
+#include "tests/sim/device/kernels_on_a_gpu.h"
 
 namespace foretrace::sim {
 namespace {
-
-using namespace literals;
-
-/// Notes when its kernel began and ended.
-struct Owner final : KernelOwner {
-  explicit Owner(Engine& on) : engine{on} {}
-  void kernel_began() override { began = to_us(engine.now().time_since_epoch()); }
-  void kernel_ended() override { ended = to_us(engine.now().time_since_epoch()); }
-  Engine& engine;
-  double began = -1, ended = -1;
-};
-
-/// `blocks` tiles of 10 us each.
-cost::KernelCost product(std::uint32_t blocks, bool stays) {
-  cost::KernelCost cost;
-  cost.block_time = 10_us;
-  cost.alone = 10_us * ((blocks + 9) / 10);
-  cost.sms = std::min(blocks, 10U);
-  cost.blocks = blocks;
-  cost.keeps_its_sms = stays;
-  return cost;
-}
-
-/// Starts kernels at given times.
-struct Starts final : Handler {
-  struct One {
-    Owner* owner;
-    cost::KernelCost cost;
-    int priority;
-  };
-  Starts(Engine& on, Device& of) : engine{on}, device{of} {}
-  void at(Duration time, Owner& owner, const cost::KernelCost& cost, int priority = 0) {
-    engine.queue().at(TimePoint{time}, *this, kernels.size());
-    kernels.push_back({&owner, cost, priority});
-  }
-  void fire(std::uint64_t which) override {
-    device.start(*kernels[which].owner, kernels[which].cost, kernels[which].priority);
-  }
-  Engine& engine;
-  Device& device;
-  std::vector<One> kernels;
-};
-
-struct BlocksOfKernels : testing::Test {
-  Engine engine;
-  Device device{engine, {.sms = 10, .hbm_bytes_per_second = 1e12}};
-  Starts starts{engine, device};
-  Owner large{engine}, small{engine}, next{engine};
-};
 
 /// 23 of 10 us and a last wave of 8 us, on seven SMs of 5 us.
 cost::KernelCost product_with_a_short_last_wave() {
@@ -201,7 +150,7 @@ TEST_F(BlocksOfKernels, LeaveRegistersForAnUrgentKernelUntilTheLastHaveBegun) {
   starts.at(101_us, next, few);
   engine.run();
   EXPECT_EQ(small.began, 1);
-  EXPECT_EQ(small.ended, 15.5) << "half as fast until it has SMs of its own";
+  EXPECT_EQ(small.ended, 16.5) << "1 us more, and half as fast until it has SMs of its own";
   EXPECT_EQ(next.began, 110) << "equal ones wait until all blocks have their SM";
 }
 
@@ -304,6 +253,7 @@ TEST_F(UrgentKernel, WaitsForNoDataOnceTheOtherHasEnded) {
 TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {
   cost::KernelCost two = product(1, false);
   two.then = 5_us;
+  two.staggers = true;  // as every product in parts
   starts.at(0_us, large, product(30, true));
   starts.at(1_us, small, two);
   starts.at(2_us, next, product(10, true));
