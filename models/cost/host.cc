@@ -23,7 +23,27 @@ Duration captured_gemm_time(Reading& read, const Call& call) {
   return std::max(Duration{0}, read.time(HostLaunchGemm) - read.time(HostLaunchKernel));
 }
 
+/// Of the most that the machine knows.
+Duration cold_time(Reading& read, const Call& call) {
+  using enum Param;
+  const Param most = call.param == HostLaunchGemm ? HostColdGemm : HostColdCall;
+  if (call.cold == 0 || !read.has(most)) return Duration{0};
+  return of(read.time(most), static_cast<double>(call.cold) / kColdest);
+}
+
 }  // namespace
+
+std::uint8_t coldness(Duration since, Bytes touched) {
+  constexpr double kSeconds = 50e-3;
+  constexpr double kBytes = 64 << 20;
+  const double share = to_seconds(since) / kSeconds + static_cast<double>(touched.count) / kBytes;
+  return static_cast<std::uint8_t>(std::lround(kColdest * std::clamp(share, 0.0, 1.0)));
+}
+
+bool gets_cold(Param param) {
+  using enum Param;
+  return queues_work(param) || param == HostEventRecord || param == HostGraphLaunch;
+}
 
 Duration contention(Reading& read, Duration cost, std::uint32_t others) {
   if (others == 0 || !read.has(Param::HostContention)) return Duration{0};
@@ -45,6 +65,7 @@ Duration call_time(Reading& read, const Call& call) {
       const bool gemm = call.param == Param::HostLaunchGemm;
       time += read.time(gemm ? Param::HostFirstGemm : Param::HostFirstCall);
     }
+    time += cold_time(read, call);
     if (call.finds_later_work && read.has(Param::HostQueryLater)) {
       time += read.time(Param::HostQueryLater);
     }

@@ -26,7 +26,7 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
   launches_block_ = blocking != program.environment.end() && blocking->second == "1";
   process_.users.push_back(this);
   process_.in_call_until.emplace_back();
-  called_before_.resize(kParamCount);
+  last_calls_.resize(kParamCount);
   variables_.push_back(process);
   frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
 }
@@ -208,10 +208,17 @@ cost::Call HostThread::begin_call(Param param) {
   // What torch.distributed does inside a call is not called from Python; the call itself is.
   call.is_inner = current_.op->lowered && param != Param::NcclHostCollective;
   const auto kind = static_cast<std::size_t>(param);
-  call.is_first = !called_before_[kind];
+  LastCall& last = last_calls_[kind];
+  call.is_first = !last.was_made;
   // PyTorch's calls were measured in two processes at once.
-  if (!call.is_inner && !machine_.is_replaced(param)) call.processes = program_.processes - 1;
-  called_before_[kind] = true;
+  if (!call.is_inner && !machine_.is_replaced(param)) {
+    call.processes = program_.processes - 1;
+    if (last.was_made && cost::gets_cold(param)) {
+      call.cold =
+          cost::coldness(engine_.now() - last.at, {process_.host_bytes_touched - last.touched});
+    }
+  }
+  last = {true, engine_.now(), process_.host_bytes_touched};
   auto& until = process_.in_call_until;
   if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;
   const TimePoint now = engine_.now();

@@ -52,6 +52,12 @@ class HostThread final : Handler, Waiter, ContextUser {
     TimePoint began;         ///< regions
   };
 
+  struct LastCall {
+    bool was_made = false;
+    TimePoint at{};
+    std::uint64_t touched = 0;  ///< bytes of host memory that the process had gone through
+  };
+
   void fire(std::uint64_t what) override;
   void wake() override;
   void context_lost() override;
@@ -282,7 +288,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool passed_ = false;               ///< the operation took no time
   bool retry_ = false;                ///< the call was held up (queue full): run it again
   bool after_connecting_ = false;     ///< NCCL's connections are made: launch
-  std::vector<bool> called_before_;   ///< by Param: the kinds of call made in this pass
+  std::vector<LastCall> last_calls_;  ///< by Param: of each kind, in this pass
   std::size_t slot_;                  ///< this thread's in Process::in_call_until
   std::uint32_t device_ = 0;          ///< the thread's current device
   std::string waits_for_;
