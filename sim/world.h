@@ -2,11 +2,14 @@
 // communicators, and the links between devices.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -61,6 +64,16 @@ class ContextUser {
   ~ContextUser() = default;
 };
 
+/// A kernel or a copy of a graph goes through memory at each launch: what it takes by what the
+/// level-2 cache has of that then.
+struct CapturedUse {
+  std::size_t entry;  ///< of the graph's
+  std::uint32_t device;
+  std::vector<UsedMemory> memory;
+  /// None: a copy, which takes what it takes.
+  std::function<cost::KernelCost(Reading&, std::span<const cost::Pass>)> cost;
+};
+
 struct Process final : Context {
   Process(Engine& engine, const Machine& machine, std::uint32_t number)
       : Context{engine, machine}, index{number} {}
@@ -77,7 +90,8 @@ struct Process final : Context {
   std::map<std::pair<std::uint32_t, std::uint32_t>, HardwareQueue> hardware_queues;
   std::vector<TicketRef> events;  ///< by EventId: the latest recording, or null
   std::vector<Semaphore> signals;
-  std::vector<std::unique_ptr<GraphExec>> graphs;  ///< by GraphId
+  std::vector<std::unique_ptr<GraphExec>> graphs;                      ///< by GraphId
+  std::map<const GraphExec*, std::vector<CapturedUse>> captured_uses;  ///< in their order
   struct InCall {
     TimePoint until;
     std::uint32_t device = 0;

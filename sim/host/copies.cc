@@ -36,27 +36,27 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     return;
   }
   if (queue_full(queue)) return;
-  if (!(from_device && to_device)) {
-    const UsedMemory memory = from_device ? used(src, size) : used(dst, size).write();
-    go_through(from_device ? from.device : to.device, {&memory, 1});
-  }
+  const std::uint32_t device = from_device ? from.device : to.device;
+  const UsedMemory of_device = from_device ? used(src, size) : used(dst, size).write();
+  const bool beside_host = !(from_device && to_device);
+  if (beside_host) go_through(device, {&of_device, 1});
   if (from_device && to_device && from.device == to.device) {
     // A kernel; even cudaMemcpy does not wait for it.
     cost::Call queues = begin_call(Param::HostMemcpyDevice, queue.declared().device);
     queues.kernels = cost::device_copy_kernels(size);
     const Priced call = price(queues);
     const UsedMemory memory[] = {used(src, size), used(dst, size).write()};
-    const Passes passes = go_through(from.device, memory);
-    push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
-           return cost::device_copy_cost(read, passes[0], passes[1]);
-         }));
+    push_kernel(queue, call.time, from.device, memory,
+                [](Reading& read, std::span<const cost::Pass> passes) {
+                  return cost::device_copy_cost(read, passes[0], passes[1]);
+                });
     take(call);
   } else if (from_device != to_device && !is_pinned(from_device ? dst : src)) {
-    pageable_copy(queue, from_device ? dst : src, from_device ? from.device : to.device, size,
-                  to_device, synchronous);
+    pageable_copy(queue, from_device ? dst : src, device, size, to_device, synchronous);
   } else {
     pinned_copy(queue, src, dst, size, synchronous);
   }
+  if (beside_host) goes_through_again(device, {&of_device, 1}, nullptr);
 }
 
 /// Between a GPU and pinned memory, or between two GPUs: the host only queues it.
@@ -245,13 +245,16 @@ void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bo
         return on_host ? cost::call_time(read, made) : cost::memset_time(read, made, size);
       },
       made.is_first);
-  const UsedMemory memory = used(dst, size).write();
-  const cost::Pass pass =
-      on_host ? cost::Pass{} : go_through(buffer(dst).device, {&memory, 1}).front();
-  push(queue, call.time, cost::Entry::Kernel, kernel_work([&](Reading& read) {
-         return on_host ? cost::host_memset_cost(read, size)
-                        : cost::memset_cost(read, pass, made.is_captured);
-       }));
+  if (on_host) {
+    push(queue, call.time, cost::Entry::Kernel,
+         kernel_work([&](Reading& read) { return cost::host_memset_cost(read, size); }));
+  } else {
+    const UsedMemory memory = used(dst, size).write();
+    push_kernel(queue, call.time, buffer(dst).device, {&memory, 1},
+                [captured = made.is_captured](Reading& read, std::span<const cost::Pass> passes) {
+                  return cost::memset_cost(read, passes.front(), captured);
+                });
+  }
   if (on_host && synchronous) wait_for_stream(queue);
   block(call, cost::Wait::Device, "the memset of host memory to end");
 }

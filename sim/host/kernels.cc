@@ -33,18 +33,11 @@ double HostThread::bytes_elsewhere(std::uint32_t device, std::span<const UsedMem
   return std::max(read, written);
 }
 
-template <class CostOf>
-void HostThread::kernel(const StreamRef& ref, cost::Call call, const CostOf& cost_of) {
-  launch(ref, call, [&] { return kernel_work(cost_of); });
-}
-
-template <class Work>
-void HostThread::launch(const StreamRef& ref, cost::Call call, const Work& work) {
-  StreamQueue& queue = stream(ref);
-  if (queue_full(queue)) return;
+template <class PushWork>
+void HostThread::launch(StreamQueue& queue, cost::Call call, const PushWork& push_work) {
   call.switches_device = switches_to(queue.declared().device);
   const Priced priced = price(call);
-  push(queue, priced.time, cost::Entry::Kernel, work());
+  push_work(priced.time);
   if (!launches_block_) {
     take(priced);
     return;
@@ -54,12 +47,18 @@ void HostThread::launch(const StreamRef& ref, cost::Call call, const Work& work)
 }
 
 void HostThread::run(const Spin& op) {
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
   const Duration duration = op.duration.eval(variables_);
-  kernel(op.stream, begin_call(Param::HostLaunchKernel),
-         [&](Reading& read) { return cost::spin_cost(read, duration, op.blocks); });
+  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+    push(queue, call, cost::Entry::Kernel,
+         kernel_work([&](Reading& read) { return cost::spin_cost(read, duration, op.blocks); }));
+  });
 }
 
 void HostThread::run(const Gemm& op) {
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
   const auto both = [&](Contents contents) {
     return buffer(op.a).contents == contents && buffer(op.b).contents == contents;
   };
@@ -81,56 +80,77 @@ void HostThread::run(const Gemm& op) {
   const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
                                matrix(op.b, product.k, product.n),
                                matrix(op.c, product.m, product.n).write()};
-  const std::uint32_t device = stream(op.stream).declared().device;
-  const auto passes = go_through(device, memory);
-  const std::span<const cost::Pass> operands{passes.data(), 2};
-  product.cached_eighths = world_.costs().cached_eighths(operands);
-  product.fresh = cost::any_fresh(operands);
   product.in_graph = capture_ != nullptr;
+  const auto finds = [&world = world_](cost::Product made, std::span<const cost::Pass> passes) {
+    made.cached_eighths = world.costs().cached_eighths(passes.first(2));
+    // What nodes of a graph take behind other kernels has it in it (kBehindOthers).
+    made.fresh = !made.in_graph && cost::any_fresh(passes.first(2));
+    return made;
+  };
+  const std::uint32_t device = queue.declared().device;
+  const Passes passes = go_through(device, memory);
+  const cost::Product found = finds(product, {passes.data(), passes.size()});
   cost::Call call = begin_call(Param::HostLaunchGemm);
-  const cost::KernelCost& costs = world_.costs().of(product);
+  const cost::KernelCost& costs = world_.costs().of(found);
   call.kernels = costs.kernels;
   call.share = costs.call_share;
   const double elsewhere = bytes_elsewhere(device, memory);
-  launch(op.stream, call, [&] {
-    KernelWork work = kernel_work_of(product, cost::gemm_cost);
+  launch(queue, call, [&](Duration time) {
+    KernelWork work = kernel_work_of(found, cost::gemm_cost);
     Reading read{machine_};
     work.cost = cost::over_nvlink(read, work.cost, elsewhere);
-    return work;
+    push(queue, time, cost::Entry::Kernel, std::move(work));
+    goes_through_again(device, memory,
+                       [product, finds, elsewhere, &world = world_](
+                           Reading& reading, std::span<const cost::Pass> again) {
+                         const cost::Product by = finds(product, again);
+                         return cost::over_nvlink(reading, world.costs().of(by), elsewhere);
+                       });
   });
 }
 
 void HostThread::run(const Elementwise& op) {
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
   const Bytes size = op.size.eval(variables_);
   std::vector<UsedMemory> memory;
   for (const BufferRef& source : op.sources) memory.push_back(used(source, size));
   memory.push_back(used(op.dst, size).write());
-  const std::uint32_t device = stream(op.stream).declared().device;
-  const Passes passes = go_through(device, memory);
-  const std::span<const cost::Pass> all{passes.data(), passes.size()};
+  const std::uint32_t device = queue.declared().device;
   const double elsewhere = bytes_elsewhere(device, memory);
-  kernel(op.stream, begin_call(Param::HostLaunchKernel), [&](Reading& read) {
-    return cost::over_nvlink(read, cost::elementwise_cost(read, all), elsewhere);
+  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+    push_kernel(queue, call, device, memory,
+                [elsewhere](Reading& read, std::span<const cost::Pass> passes) {
+                  return cost::over_nvlink(read, cost::elementwise_cost(read, passes), elsewhere);
+                });
   });
 }
 
 void HostThread::run(const Reduction& op) {
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
   const UsedMemory memory = used(op.src, op.size.eval(variables_));
-  const std::uint32_t device = stream(op.stream).declared().device;
-  const cost::Pass pass = go_through(device, {&memory, 1}).front();
+  const std::uint32_t device = queue.declared().device;
   const double elsewhere = bytes_elsewhere(device, {&memory, 1});
-  kernel(op.stream, begin_call(Param::HostLaunchKernel), [&](Reading& read) {
-    return cost::over_nvlink(read, cost::reduction_cost(read, pass), elsewhere);
+  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+    push_kernel(queue, call, device, {&memory, 1},
+                [elsewhere](Reading& read, std::span<const cost::Pass> passes) {
+                  const cost::Pass& pass = passes.front();
+                  return cost::over_nvlink(read, cost::reduction_cost(read, pass), elsewhere);
+                });
   });
 }
 
 void HostThread::run(const LibraryKernel& op) {
+  StreamQueue& queue = stream(op.stream);
+  if (queue_full(queue)) return;
   const cost::LibraryWork work{.kernel = op.kernel,
                                .flops = static_cast<double>(op.flops.eval(variables_)),
                                .bytes = static_cast<double>(op.bytes.eval(variables_).count),
                                .width = static_cast<double>(op.width.eval(variables_))};
-  launch(op.stream, begin_call(Param::HostLaunchKernel),
-         [&] { return kernel_work_of(work, cost::library_cost); });
+  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+    push(queue, call, cost::Entry::Kernel, kernel_work_of(work, cost::library_cost));
+  });
 }
 
 }  // namespace foretrace::sim

@@ -134,12 +134,9 @@ class HostThread final : Handler, Waiter, ContextUser {
   void end_capture();
   void wait_for_stream(StreamQueue& stream);
 
-  /// `cost_of(Reading&)`: a function of models/cost/kernel.h.
-  template <class CostOf>
-  void kernel(const StreamRef& stream, cost::Call call, const CostOf& cost_of);
-  /// `work()`: what it makes the device do.
-  template <class Work>
-  void launch(const StreamRef& stream, cost::Call call, const Work& work);
+  /// `push_work(Duration)`: queues what it makes the device do, by a call that takes so long.
+  template <class PushWork>
+  void launch(StreamQueue& stream, cost::Call call, const PushWork& push_work);
   /// The work of a kernel that takes `cost_of(Reading&)`.
   template <class CostOf>
   KernelWork kernel_work(const CostOf& cost_of) {
@@ -147,6 +144,25 @@ class HostThread final : Handler, Waiter, ContextUser {
     const cost::KernelCost cost = cost_of(read);
     const auto time_of = [&](Reading& again) { return cost_of(again).alone; };
     return {cost, recorder_.banded(*current_.op, SpanOf::Device, {}, time_of)};
+  }
+  /// Queues a kernel that goes through `memory` of `device`. `cost_of(Reading&, passes)`: what it
+  /// takes by what the level-2 cache has of that.
+  template <class CostOf>
+  void push_kernel(StreamQueue& queue, Duration call, std::uint32_t device,
+                   std::span<const UsedMemory> memory, const CostOf& cost_of) {
+    const Passes passes = go_through(device, memory);
+    push(queue, call, cost::Entry::Kernel, kernel_work([&](Reading& read) {
+           return cost_of(read, std::span<const cost::Pass>{passes.data(), passes.size()});
+         }));
+    goes_through_again(device, memory, cost_of);
+  }
+  /// What was queued last goes through `memory` at each launch of the graph, if it was captured.
+  template <class CostOf>
+  void goes_through_again(std::uint32_t device, std::span<const UsedMemory> memory,
+                          const CostOf& cost_of) {
+    if (capture_ == nullptr) return;
+    process_.captured_uses[capture_].push_back(
+        {capture_->entries().size() - 1, device, {memory.begin(), memory.end()}, cost_of});
   }
   double bytes_elsewhere(std::uint32_t device, std::span<const UsedMemory> memory) const;
   /// The same, where `by` decides the time: a cost::Product or a cost::LibraryWork.
@@ -206,6 +222,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   using QueueOf = std::function<StreamQueue&(StreamQueue&)>;
   std::vector<NcclKernel> nccl_prepare(const std::vector<NcclCall>& calls, const QueueOf& queue_of,
                                        Duration& call);
+  void go_through_again(const CapturedUse& use, Work::What& what);
   Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);
   void nccl_call();
   Priced known_call(Param param);

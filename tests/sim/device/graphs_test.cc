@@ -122,5 +122,93 @@ threads:
       << "cudaGraphLaunch: ordered behind any previous launches of this graph";
 }
 
+/// A cache of 100 kB that gives 10,000 bytes per us; memory gives 1000.
+Machine machine_with_a_cache() {
+  Machine machine = unit_machine();
+  const auto set = [&](Param param, double value) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "test", ""});
+  };
+  set(Param::L2Size, 100e3);
+  set(Param::UnaryCached, 10e9);
+  return machine;
+}
+
+TEST(Graph, FindsInTheCacheWhatIsThereAtEachLaunch) {
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}}
+graphs: {g: {}}
+buffers:
+  x: {memory: device, size: 10000B, count: 2}
+  y: {memory: device, size: 1000000B, count: 2}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops: [{elementwise: {stream: a, src: x(0), dst: x(1)}}]
+    - graph_launch: {id: first, graph: g, stream: a}
+    - graph_launch: {id: again, graph: g, stream: a}
+    - elementwise: {stream: a, src: y(0), dst: y(1)}
+    - graph_launch: {id: behind_others, graph: g, stream: a}
+    - device_synchronize: {}
+)",
+                             machine_with_a_cache());
+  EXPECT_NEAR(device_us(t, "first"), 20, 0.01);
+  EXPECT_NEAR(device_us(t, "again"), 2, 0.01);
+  EXPECT_NEAR(device_us(t, "behind_others"), 20, 0.1);
+}
+
+TEST(Graph, DrivesOutOfTheCacheWhatItsOwnNodesReadAgain) {
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}}
+graphs: {g: {}}
+buffers:
+  x: {memory: device, size: 10000B, count: 2}
+  y: {memory: device, size: 1000000B, count: 2}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops:
+          - repeat: {times: 2, ops: [{elementwise: {stream: a, src: x(0), dst: x(1)}}]}
+          - elementwise: {stream: a, src: y(0), dst: y(1)}
+    - repeat: {times: 2, ops: [{graph_launch: {id: run, graph: g, stream: a}}]}
+    - device_synchronize: {}
+)",
+                             machine_with_a_cache());
+  const auto spans = device_spans(t, "run");
+  ASSERT_EQ(spans.size(), 6U);
+  const auto node_us = [&](std::size_t i) { return us(spans[i].end_ns - spans[i].begin_ns); };
+  EXPECT_NEAR(node_us(3), 20, 0.1) << "of the second launch";
+  EXPECT_NEAR(node_us(4), 2, 0.01);
+  EXPECT_NEAR(node_us(5), 2000, 1);
+}
+
+TEST(Graph, DrivesOutOfTheCacheWhatLaterKernelsRead) {
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}}
+graphs: {g: {}}
+buffers:
+  x: {memory: device, size: 10000B, count: 2}
+  y: {memory: device, size: 1000000B}
+  h: {memory: pinned, size: 1000000B}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops: [{memcpy_async: {stream: a, src: h, dst: y}}]
+    - elementwise: {stream: a, src: x(0), dst: x(1)}
+    - elementwise: {id: before, stream: a, src: x(0), dst: x(1)}
+    - graph_launch: {graph: g, stream: a}
+    - elementwise: {id: after, stream: a, src: x(0), dst: x(1)}
+    - device_synchronize: {}
+)",
+                             machine_with_a_cache());
+  EXPECT_NEAR(device_us(t, "before"), 2, 0.01);
+  EXPECT_NEAR(device_us(t, "after"), 20, 0.1);
+}
+
 }  // namespace
 }  // namespace foretrace::test

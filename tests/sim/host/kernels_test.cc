@@ -31,5 +31,30 @@ threads:
   EXPECT_NEAR(device_us(t, "small"), 10 / 0.74, 0.01);
 }
 
+TEST(Kernel, ThatWaitsForRoomInTheQueueGoesThroughItsMemoryOnce) {
+  Machine machine = unit_machine();
+  const auto set = [&](Param param, double value) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "test", ""});
+  };
+  set(Param::LaunchQueueDepth, 1);
+  set(Param::L2Size, 100e3);
+  set(Param::UnaryCached, 10e9);  // memory: 1 GB/s
+  const Timeline t = predict(R"(
+streams: {s: {flags: non_blocking}}
+buffers:
+  x: {memory: device, size: 10000B, count: 2}
+  y: {memory: device, size: 1000000B}
+threads:
+  main:
+    - spin: {stream: s, duration: 1ms}
+    - elementwise: {id: first, stream: s, src: x(0), dst: x(1)}
+    - device_synchronize: {}
+    - memset_async: {stream: s, dst: y}
+    - device_synchronize: {}
+)",
+                             machine);
+  EXPECT_NEAR(device_us(t, "first"), 20, 0.1) << "nobody has read x before";
+}
+
 }  // namespace
 }  // namespace foretrace::test
