@@ -192,20 +192,30 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
   return memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth});
 }
 
-KernelCost memset_cost(Reading& read, const Pass& pass, bool in_graph) {
+bool is_small_memset(double bytes) {
+  return bytes > 0 && bytes <= static_cast<double>(kSmallMemset.count);
+}
+
+KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
   using enum Param;
-  constexpr Duration kFrontEnd =
-      std::chrono::nanoseconds{600};  // no kernel: what reads the stream's commands writes itself
-  const bool small = pass.bytes > 0 && pass.bytes <= static_cast<double>(kSmallMemset.count);
-  if (small && !in_graph) {
-    return {kFrontEnd, 1, 0};
+  if (is_small_memset(pass.bytes)) {
+    constexpr Duration kFrontEnd = std::chrono::nanoseconds{600};
+    // Only kernels of a graph follow each other sooner than on a stream. This one begins 1.2 us
+    // behind a kernel, and so does a kernel behind it (spans of 02_llama7b_graph_decode of
+    // written-3 and 09_multigrid_v_cycles of written-4, 4 B to 4 KiB, on an H200; six captured
+    // chains of blind rounds 17 to 30 want the same, and one that two of them in a row wait once).
+    Duration waits{0};
+    if (place == MemsetIn::Graph && read.has(KernelGap) && read.has(GraphGap)) {
+      waits = 2 * std::max(Duration{0}, read.time(KernelGap) - read.time(GraphGap));
+    }
+    return {kFrontEnd + waits, 1, 0};
   }
   // The level-2 cache takes what is written whether it had it or not; memory has it later. 54
   // memsets of 1 to 7.8 MiB over 100 MB took what the cache takes (04_resnet50_sgd_unfused of
-  // written-4); nodes of a graph follow each other sooner than memory has it.
-  constexpr double kTakenAtOnce = 8 << 20;
+  // written-4), and so did 24 of 10 MB in a graph (28_adam_many_small_tensors of written-1).
+  constexpr double kTakenAtOnce = 10e6;
   Pass taken = pass;
-  if (!in_graph && pass.bytes <= kTakenAtOnce) taken.distance = 0;
+  if (pass.bytes <= kTakenAtOnce) taken.distance = 0;
   KernelCost cost = memory_bound(read, KernelBase, {&taken, 1}, {FillCached, MemsetBandwidth});
   cost.takes_no_sm = true;
   return cost;

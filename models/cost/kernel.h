@@ -107,8 +107,12 @@ KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes);
 /// written in one of them.
 KernelCost reduction_cost(Reading& read, const Pass& pass);
 
-/// `in_graph`: a node of a graph, which is a kernel whatever its size.
-KernelCost memset_cost(Reading& read, const Pass& pass, bool in_graph = false);
+/// Where a memset stands: called on a stream, or a node of a graph, behind another small one or
+/// not.
+enum class MemsetIn : std::uint8_t { Stream, Graph, GraphBehindSmall };
+KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place = MemsetIn::Stream);
+/// No kernel: what reads the stream's commands writes it itself.
+bool is_small_memset(double bytes);
 
 /// Host memory is set by a kernel too, across PCIe.
 KernelCost host_memset_cost(Reading& read, Bytes size);

@@ -235,6 +235,14 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
   }
 }
 
+cost::MemsetIn HostThread::memset_in(const StreamQueue& queue, double bytes) {
+  if (capture_ == nullptr) return cost::MemsetIn::Stream;
+  if (!cost::is_small_memset(bytes)) return cost::MemsetIn::Graph;
+  const std::pair here{&queue, capture_->entries().size()};
+  const bool behind = here == std::exchange(behind_small_memset_, {&queue, here.second + 1});
+  return behind ? cost::MemsetIn::GraphBehindSmall : cost::MemsetIn::Graph;
+}
+
 /// cudaMemset of host memory waits for the kernel that does it.
 void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bool synchronous) {
   if (queue_full(queue)) return;
@@ -250,9 +258,10 @@ void HostThread::memset(StreamQueue& queue, const BufferRef& dst, Bytes size, bo
          kernel_work([&](Reading& read) { return cost::host_memset_cost(read, size); }));
   } else {
     const UsedMemory memory = used(dst, size).write();
+    const cost::MemsetIn place = memset_in(queue, memory.bytes);
     push_kernel(queue, call.time, buffer(dst).device, {&memory, 1},
-                [captured = made.is_captured](Reading& read, std::span<const cost::Pass> passes) {
-                  return cost::memset_cost(read, passes.front(), captured);
+                [place](Reading& read, std::span<const cost::Pass> passes) {
+                  return cost::memset_cost(read, passes.front(), place);
                 });
   }
   if (on_host && synchronous) wait_for_stream(queue);

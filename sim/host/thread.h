@@ -181,6 +181,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   void block_for_copy(StreamQueue& stream, Priced call);
   CopyWork copy_work(const cost::Copy& copy, std::uint32_t from, std::uint32_t to);
   void memset(StreamQueue& stream, const BufferRef& dst, Bytes size, bool synchronous);
+  cost::MemsetIn memset_in(const StreamQueue& stream, double bytes);
   /// Moves `amount` over `path`; the call under way returns after that and whatever else it began.
   void flow(PathId path, double amount);
   /// Returns `fixed` after what it began; `alone`: what it takes when nobody shares.
@@ -314,6 +315,8 @@ class HostThread final : Handler, Waiter, ContextUser {
 
   bool launches_block_;           ///< CUDA_LAUNCH_BLOCKING=1
   GraphExec* capture_ = nullptr;  ///< what calls are captured in
+  /// The stream and place of the capture's next entry, if the last one was a small memset.
+  std::pair<const StreamQueue*, std::size_t> behind_small_memset_{};
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;

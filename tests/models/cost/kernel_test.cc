@@ -162,5 +162,37 @@ TEST(MemsetCost, OfHostMemoryGoesAcrossPcie) {
   EXPECT_EQ(cost.sms, 1U);
 }
 
+TEST(MemsetCost, OfFewBytesInAGraphWaitsAsOnAStreamOnceInARow) {
+  // No kernel: 0.6 us. Kernels of a graph follow each other 0.25 us apart, this and they 1.25 us.
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::KernelBase, 1e-6},
+                                      {Param::KernelGap, 1.25e-6},
+                                      {Param::GraphGap, 0.25e-6},
+                                      {Param::MemoryBase, 0},
+                                      {Param::L2Size, 1e9},
+                                      {Param::FillCached, 1e15}});
+  const auto us = [&](double bytes, MemsetIn place) {
+    return to_us(answer(machine, memset_cost, Pass{bytes, bytes}, place).alone);
+  };
+  EXPECT_NEAR(us(4096, MemsetIn::Stream), 0.6, 1e-3);
+  EXPECT_NEAR(us(4096, MemsetIn::Graph), 2.6, 1e-3);
+  EXPECT_NEAR(us(4096, MemsetIn::GraphBehindSmall), 0.6, 1e-3);
+  EXPECT_NEAR(us(4097, MemsetIn::Graph), 1.0, 1e-3) << "a kernel";
+}
+
+TEST(MemsetCost, UpToTenMegabytesTakesWhatTheCacheTakes) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::KernelBase, 0},
+                                      {Param::MemoryBase, 2e-6},
+                                      {Param::L2Size, 1e6},
+                                      {Param::FillCached, 1e12},
+                                      {Param::MemsetBandwidth, 0.5e12}});
+  const auto us = [&](double bytes) {
+    return to_us(answer(machine, memset_cost, Pass{bytes, 1e9}, MemsetIn::Graph).alone);
+  };
+  EXPECT_NEAR(us(10e6), 10, 1e-3);
+  EXPECT_NEAR(us(11e6), 24, 1e-3);
+}
+
 }  // namespace
 }  // namespace foretrace::cost

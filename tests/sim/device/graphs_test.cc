@@ -210,5 +210,36 @@ threads:
   EXPECT_NEAR(device_us(t, "after"), 20, 0.1);
 }
 
+TEST(Graph, ClearsFewBytesInARowWithOneWait) {
+  Machine machine = unit_machine();
+  machine.set(Param::KernelGap, {5e-6, 0, ParameterClass::Assumed, "test", ""});
+  machine.set(Param::GraphGap, {0, 0, ParameterClass::Assumed, "test", ""});
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}}
+graphs: {g: {}}
+buffers:
+  x: {memory: device, size: 4KiB}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops:
+          - memset_async: {stream: a, dst: x}
+          - memset_async: {stream: a, dst: x}
+          - spin: {stream: a, duration: 1us}
+          - memset_async: {stream: a, dst: x}
+    - graph_launch: {id: run, graph: g, stream: a}
+    - device_synchronize: {}
+)",
+                             machine);
+  const auto spans = device_spans(t, "run");
+  ASSERT_EQ(spans.size(), 4U);
+  const auto node_us = [&](std::size_t i) { return us(spans[i].end_ns - spans[i].begin_ns); };
+  EXPECT_NEAR(node_us(0), 10.6, 1e-3);
+  EXPECT_NEAR(node_us(1), 0.6, 1e-3);
+  EXPECT_NEAR(node_us(3), 10.6, 1e-3);
+}
+
 }  // namespace
 }  // namespace foretrace::test
