@@ -24,6 +24,7 @@ enum class Before : std::uint8_t {
   HostFunction,
   Event,              ///< it was held up by another stream's event
   PlainEvent,         ///< the same, and the event takes no time stamp
+  OtherStreams,       ///< the legacy default stream was held up by work of blocking ones
   EventAfterCopy,     ///< the same, and what that stream did last was a copy
   EventAfterPeerCopy  ///< the same, the copy was one between GPUs, and the stream is on another one
 };

@@ -79,6 +79,11 @@ void StreamQueue::fire(std::uint64_t what) {
 
 void StreamQueue::wake() {
   if (state_ != State::Blocked) return;
+  if (follows_ != cost::Before::Nothing) {
+    previous_ = std::exchange(follows_, cost::Before::Nothing);
+    waited_for_ = cost::Before::Kernel;
+    ready_ = engine_.now();
+  }
   // Not at once: whoever wakes us is in the middle of its own step.
   state_ = State::Idle;
   engine_.queue().at(engine_.now(), *this, kReadvance);
@@ -109,6 +114,7 @@ void StreamQueue::advance() {
 bool StreamQueue::waits_for_other_streams() {
   if (legacy_ != nullptr && legacy_->completed() < queue_.front().legacy_count) {
     legacy_->wait_for_count(queue_.front().legacy_count, *this);
+    follows_ = cost::Before::PlainEvent;
     return true;
   }
   if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) {
@@ -128,6 +134,7 @@ bool StreamQueue::waits_for_other_streams() {
   for (const auto& [peer, count] : peer_counts_.front()) {
     if (peer->completed() < count) {
       peer->wait_for_count(count, *this);
+      follows_ = cost::Before::OtherStreams;
       return true;
     }
   }

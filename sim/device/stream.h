@@ -151,6 +151,7 @@ class StreamQueue final : Handler,
   cost::Before previous_ = cost::Before::Nothing;
   cost::Before waited_for_ = cost::Before::Nothing;  ///< by the event that held it up last
   PreviousCopy previous_copy_;
+  cost::Before follows_ = cost::Before::Nothing;  ///< held up by the legacy stream's order
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};

@@ -46,6 +46,12 @@ TEST(Gap, IsThatOfTheEngineThatRunsBoth) {
   EXPECT_EQ(between(Before::Kernel, Entry::Graph), 1_us) << "a graph begins as a kernel does";
 }
 
+TEST(Gap, OfTheLegacyStreamBehindOthersIsThatOfAnEventToo) {
+  EXPECT_EQ(between(Before::OtherStreams, Entry::Kernel), 4500_ns) << "4 - 0.5, and 1 as always";
+  EXPECT_EQ(between(Before::OtherStreams, Entry::Copy), 3_us);
+  EXPECT_EQ(between(Before::OtherStreams, Entry::NoTime), 0_us);
+}
+
 TEST(Gap, BetweenTwoNcclKernelsIsLonger) {
   EXPECT_EQ(between(Before::Nccl, Entry::Nccl), 11_us);
   EXPECT_EQ(between(Before::Nccl, Entry::Kernel), 1_us);
