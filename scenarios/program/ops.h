@@ -85,7 +85,8 @@ struct Spin {
   DurationExpr duration;
   std::uint32_t blocks = 1;
 };
-/// c = a * b through cuBLAS: m x n x k, column-major, packed. Float32 means TF32 off.
+/// c = a * b through cuBLAS: m x n x k, column-major, packed. Float32 means TF32 off. c is a buffer
+/// of its own.
 struct Gemm {
   StreamRef stream;
   Expr m, n, k;

@@ -50,6 +50,9 @@ OpKind read_gemm(OpFields& fields) {
   fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op), "a");
   fields.require_capacity(op.b, matrix_bytes(op.k, op.n, op), "b");
   fields.require_capacity(op.c, matrix_bytes(op.m, op.n, op), "c");
+  constexpr std::string_view kWhy = "cuBLAS may write c before it has read all of a and b";
+  fields.require_apart(op.c, "c", op.a, "a", kWhy);
+  fields.require_apart(op.c, "c", op.b, "b", kWhy);
   return op;
 }
 

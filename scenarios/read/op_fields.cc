@@ -268,4 +268,22 @@ void OpFields::require_capacity(const BufferRef& ref, const std::optional<Expr>&
   ++errors_before_;  // the next buffer is judged all the same
 }
 
+void OpFields::require_apart(const BufferRef& ref, std::string_view key, const BufferRef& other,
+                             std::string_view other_key, std::string_view why) {
+  constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 20;
+  if (!is_sound()) return;
+  const std::vector<const Expr*> indices{&ref.index, &other.index};
+  for_each_assignment(reader_.domain, indices, kMostCompared, [&](Variables v) {
+    if (ref.resolve(v) != other.resolve(v)) return true;
+    const auto slots = used_slots(indices);
+    reader_.problems.error(
+        where(key),
+        fmt::format("'{}' is the same buffer as '{}'{}: {}", key, other_key,
+                    slots.empty() ? "" : " for " + describe_assignment(reader_.domain, slots, v),
+                    why),
+        fmt::format("give '{}' a buffer of its own", key));
+    return false;
+  });
+}
+
 }  // namespace foretrace

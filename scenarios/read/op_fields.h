@@ -63,6 +63,9 @@ class OpFields {
   /// The buffer holds `needed` bytes in every iteration.
   void require_capacity(const BufferRef& ref, const std::optional<Expr>& needed,
                         std::string_view buffer_key);
+  /// The two are never one buffer, as far as they are followed; `why` not.
+  void require_apart(const BufferRef& ref, std::string_view key, const BufferRef& other,
+                     std::string_view other_key, std::string_view why);
 
   /// Points at the value of `key`, or at the operation where it is absent.
   const YamlNode& where(std::string_view key) const;

@@ -47,6 +47,19 @@ TEST_F(CheckCommand, WarnsOfARegionThatTimesIssuingAndSimulateToo) {
   EXPECT_EQ(simulated.err, warning);
 }
 
+TEST_F(CheckCommand, RefusesAProductIntoOneOfItsFactors) {
+  const Ran ran = check(kHeadOfX +
+                        "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n"
+                        "    - gemm: {m: 64, n: 64, k: 64, a: x, b: x, c: x}\n");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err,
+              HasSubstr("x.yaml:6:50: error: 'c' is the same buffer as 'a': cuBLAS may write c "
+                        "before it has read all of a and b\n"
+                        "      - gemm: {m: 64, n: 64, k: 64, a: x, b: x, c: x}\n"
+                        "                                                   ^\n"
+                        "  hint: give 'c' a buffer of its own\n"));
+}
+
 TEST_F(CheckCommand, RefusesAUseAfterAFreeAndSimulateToo) {
   const std::string text = kHeadOfX +
                            "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n"
@@ -149,9 +162,11 @@ TEST_F(CheckCommand, LooksForGpusOnTheNamedMachineOnly) {
 }
 
 TEST_F(CheckCommand, PrintsAWarningOnceAndTheLinesOfThoseLikeIt) {
-  std::string text = kHeadOfX + "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n";
+  std::string text = kHeadOfX +
+                     "buffers: {x: {memory: device, size: 1MiB, count: 2}}\n"
+                     "threads:\n  main:\n";
   for (int i = 0; i < 14; ++i) {
-    text += "    - gemm: {m: 63, n: 63, k: 63, type: bfloat16, a: x, b: x, c: x}\n";
+    text += "    - gemm: {m: 63, n: 63, k: 63, type: bfloat16, a: x(0), b: x(0), c: x(1)}\n";
   }
   const Ran few = check(text);
   EXPECT_EQ(few.exit_code, 0);

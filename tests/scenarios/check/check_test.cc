@@ -47,7 +47,7 @@ TEST(CheckEvents, FindsTheMemberOfAFamilyThatNoIterationRecords) {
 TEST(CheckLayouts, NamesTheLeadingDimensionThatIsNoMultipleOf16Bytes) {
   const auto product = [](const std::string& more) -> std::string {
     const Diagnostics found = slow_layouts(reading_test::read(
-        scenario_with("gemm: {type: bfloat16, a: x, b: y, c: x, " + more + "}")));
+        scenario_with("gemm: {type: bfloat16, a: x, b: x, c: y, " + more + "}")));
     return found.empty() ? "" : found.front().message;
   };
   const std::string slower = " is no multiple of 8, so cuBLAS takes a slower kernel";

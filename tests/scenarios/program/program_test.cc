@@ -77,12 +77,12 @@ TEST(ProgramHash, DependsOnEverythingThatIsRun) {
 TEST(ProgramHash, DependsOnHowAProductReadsItsMatrices) {
   const auto with = [](const std::string& more) {
     return canonical_text(
-        read("schema_version: 1\nname: a\nbuffers: {x: {memory: device, size: 1KiB}}\n"
-             "threads: {main: [{gemm: {m: 4, n: 4, k: 4, a: x, b: x, c: x" +
+        read("schema_version: 1\nname: a\nbuffers: {x: {memory: device, size: 1KiB, count: 2}}\n"
+             "threads: {main: [{gemm: {m: 4, n: 4, k: 4, a: x(0), b: x(0), c: x(1)" +
              more + "}}]}\n"));
   };
   const std::string plain = with("");
-  EXPECT_THAT(plain, testing::HasSubstr("gemm #0+0 4 4 4 t2 #0+0 #0+0 #0+0\n")) << plain;
+  EXPECT_THAT(plain, testing::HasSubstr("gemm #0+0 4 4 4 t2 #0+0 #0+0 #0+1\n")) << plain;
   EXPECT_EQ(plain, with(", transpose_a: false, batch: 1, beta: 0"));
   for (const char* more : {", transpose_a: true", ", transpose_b: true", ", batch: 2", ", beta: 1"})
     EXPECT_NE(plain, with(more)) << more;

@@ -146,15 +146,15 @@ TEST(Clusters, CannotUseTheSmsBesideNcclsBlocks) {
 processes: 2
 environment: {NCCL_MAX_CTAS: 2}
 streams: {comm: {flags: non_blocking}, work: {flags: non_blocking}}
-buffers: {x: {memory: device, size: 1GB}, m: {memory: device, size: 64MB}}
+buffers: {x: {memory: device, size: 1GB}, m: {memory: device, size: 64MB, count: 2}}
 communicators: {world: {members: all_devices, init: rank}}
 threads:
   main:
-    - gemm: {id: alone, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m, b: m, c: m}
+    - gemm: {id: alone, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m(0), b: m(0), c: m(1)}
     - stream_synchronize: {stream: work}
     - nccl_broadcast: {comm: world, stream: comm, buffer: x, type: float32, root: 0}
     - host_compute: {duration: 10us}
-    - gemm: {id: beside, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m, b: m, c: m}
+    - gemm: {id: beside, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m(0), b: m(0), c: m(1)}
 )",
                              machine);
   EXPECT_NEAR(device_us(t, "beside") / device_us(t, "alone"), 8.0 / 5, 0.02)
