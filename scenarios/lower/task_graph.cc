@@ -14,9 +14,6 @@ namespace {
 
 constexpr std::size_t kMostTasks = 1000;  // each is compared with each
 
-// cudaDeviceGetStreamPriorityRange since Volta: -5 to 0. Further streams share the least.
-constexpr int kMostUrgent = -5;
-
 struct Task {
   Op origin;  ///< its label and where it stands in the file
   OpKind kind;

@@ -158,12 +158,13 @@ class ExpectationReader {
   }
 
   std::optional<double> fraction(const YamlNode* node) {
+    constexpr std::string_view kShare = "a share such as 80% or 1.5";
     if (node == nullptr) return std::nullopt;
-    const auto quantity = read_quantity(reader_, *node);
+    const auto quantity = read_quantity(reader_, *node, kShare);
     if (!quantity) return std::nullopt;
     const auto value = to_double(*quantity);
     if (quantity->unit != kNumber || !value || *value < 0) {
-      reader_.problems.error(*node, "a share such as 80% or 1.5 is needed here");
+      reader_.problems.error(*node, fmt::format("{} is needed here", kShare));
       return std::nullopt;
     }
     return value;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "scenarios/read/reader.h"
@@ -72,6 +73,26 @@ void add_default_streams(Reader& reader) {
     if (legacy) reader.streams["current"] = family;
     reader.streams[legacy ? "default" : "per_thread"] = family;
   }
+}
+
+/// As cudaStreamCreateWithPriority takes it: clamped.
+int read_priority(Reader& reader, const YamlNode& node) {
+  using Limits = std::numeric_limits<int>;
+  const std::size_t errors_before = reader.problems.error_count();
+  const auto given =
+      static_cast<int>(read_constant(reader, node, kNumber, Limits::min(), Limits::max(),
+                                     fmt::format("a number from {} to 0", kMostUrgent)));
+  const int taken = std::clamp(given, kMostUrgent, 0);
+  if (taken != given && reader.problems.error_count() == errors_before) {
+    reader.problems.warning(
+        node,
+        fmt::format("priority {} is not in CUDA's range, {} to 0: CUDA takes {}", given,
+                    kMostUrgent, taken),
+        fmt::format("lower is more urgent, and streams beyond the range are as those at its end: "
+                    "say {}",
+                    taken));
+  }
+  return taken;
 }
 
 /// Of all communicators together, as said in the error at `node`.
@@ -241,8 +262,7 @@ void read_streams(Reader& reader, const YamlNode* node) {
               {{"blocking", StreamKind::Blocking}, {"non_blocking", StreamKind::NonBlocking}});
         }
         if (const YamlNode* priority = map.optional("priority")) {
-          // CUDA's range on current GPUs is -5 ... 0; it clamps what lies outside.
-          stream.priority = static_cast<int>(read_constant(reader, *priority, kNumber, -100, 100));
+          stream.priority = read_priority(reader, *priority);
         }
         Family family;
         auto& all = reader.program.streams;

@@ -55,6 +55,9 @@ struct ProcessGroup {
 
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
+/// cudaDeviceGetStreamPriorityRange since Volta: this to 0.
+inline constexpr int kMostUrgent = -5;
+
 struct Reader {
   explicit Reader(std::string file) : problems{std::move(file)} {}
 
@@ -83,15 +86,18 @@ struct Reader {
 /// What a name inside an expression means at this place.
 Parsed<Quantity> look_up(Reader& reader, std::string_view name);
 
-/// The node's text as a quantity; a list or map in its place is an error.
-std::optional<Quantity> read_quantity(Reader& reader, const YamlNode& node);
+/// The node's text as a quantity; a list or map in its place is an error. `wanted`: "a size", said
+/// where a word without a meaning stands in its place.
+std::optional<Quantity> read_quantity(Reader& reader, const YamlNode& node,
+                                      std::string_view wanted);
 
-/// An Expr in `low` ... `high` for every iteration and process.
+/// An Expr in `low` ... `high` for every iteration and process, which is what is `wanted` unless
+/// that says otherwise.
 Expr read_expr(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low = 0,
-               std::int64_t high = kNoLimit);
+               std::int64_t high = kNoLimit, std::string_view wanted = {});
 /// A constant of the same.
 std::int64_t read_constant(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low,
-                           std::int64_t high);
+                           std::int64_t high, std::string_view wanted = {});
 
 /// A word: letters, digits, '_', '-', '.' and the characters `also`; `$name` stands for a parameter
 /// that holds one.

@@ -83,7 +83,7 @@ void read_who_runs(Reader& reader, MapReader& map) {
 void read_network(Reader& reader, MapReader& map) {
   const FabricValues values{
       [&reader](const YamlNode& node, Unit unit) -> std::optional<double> {
-        const auto quantity = read_quantity(reader, node);
+        const auto quantity = read_quantity(reader, node, describe(unit));
         if (!quantity) return {};
         return fabric_value(*quantity, unit, node, reader.problems);
       },

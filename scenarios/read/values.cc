@@ -55,6 +55,12 @@ std::string in_unit(std::int64_t value, Unit unit) {
   return fmt::format("{}{}", value, unit == kSize ? " B" : unit == kTime ? " ps" : "");
 }
 
+/// "a number from 1 to 8", "a size".
+std::string describe(Unit unit, std::int64_t low, std::int64_t high) {
+  if (unit != kNumber || high == kNoLimit) return describe(unit);
+  return fmt::format("{} from {} to {}", describe(unit), low, high);
+}
+
 }  // namespace
 
 std::uint32_t Family::size() const {
@@ -86,19 +92,24 @@ Parsed<Quantity> look_up(Reader& reader, std::string_view name) {
   return fail(fmt::format("unknown name '{}'", name), suggest(name, known));
 }
 
-std::optional<Quantity> read_quantity(Reader& reader, const YamlNode& node) {
+std::optional<Quantity> read_quantity(Reader& reader, const YamlNode& node,
+                                      std::string_view wanted) {
   if (!is_scalar(reader, node)) return std::nullopt;
   auto quantity = parse_quantity(node.text, lookup_in(reader));
   if (!quantity) {
+    if (is_name(node.text)) {
+      quantity.error().message += fmt::format(", and {} is needed here", wanted);
+    }
     report(reader, node, quantity.error());
     return std::nullopt;
   }
   return *std::move(quantity);
 }
 
-Expr read_expr(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low,
-               std::int64_t high) {
-  const auto quantity = read_quantity(reader, node);
+Expr read_expr(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low, std::int64_t high,
+               std::string_view wanted) {
+  const auto quantity =
+      read_quantity(reader, node, wanted.empty() ? describe(unit, low, high) : wanted);
   if (!quantity) return Expr{low};
   const auto expr = to_expr(*quantity, unit);
   if (!expr) {
@@ -116,9 +127,9 @@ Expr read_expr(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low
 }
 
 std::int64_t read_constant(Reader& reader, const YamlNode& node, Unit unit, std::int64_t low,
-                           std::int64_t high) {
+                           std::int64_t high, std::string_view wanted) {
   const std::size_t loops = reader.domain.loops.size();
-  const Expr expr = read_expr(reader, node, unit, low, high);
+  const Expr expr = read_expr(reader, node, unit, low, high, wanted);
   if (expr.is_constant()) return expr.constant();
   reader.problems.error(
       node, fmt::format("'{}' must be the same {}", node.text,

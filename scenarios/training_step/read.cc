@@ -198,7 +198,7 @@ void read_experts(Reader& reader, Fields& fields, MapReader& map, TrainingStep& 
     return;
   }
   constexpr double kMost = 64;
-  const auto quantity = read_quantity(reader, *given);
+  const auto quantity = read_quantity(reader, *given, "a number from 1 to 64");
   if (!quantity) return;
   const auto value = quantity->unit == kNumber ? to_double(*quantity) : std::nullopt;
   if (!value || *value < 1 || *value > kMost) {

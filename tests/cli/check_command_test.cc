@@ -60,6 +60,22 @@ TEST_F(CheckCommand, RefusesAProductIntoOneOfItsFactors) {
                         "  hint: give 'c' a buffer of its own\n"));
 }
 
+TEST_F(CheckCommand, WarnsOfAPriorityThatCudaClampsAndSimulateToo) {
+  const std::string text = kHeadOfX +
+                           "streams: {s: {priority: -9}}\nthreads:\n  main:\n"
+                           "    - spin: {stream: s, duration: 50us}\n";
+  const std::string warning =
+      "x.yaml:3:25: warning: priority -9 is not in CUDA's range, -5 to 0: CUDA takes -5\n"
+      "  streams: {s: {priority: -9}}\n"
+      "                          ^\n"
+      "  hint: lower is more urgent, and streams beyond the range are as those at its end: say "
+      "-5\n";
+  for (const Ran& ran : {check(text), simulate(text)}) {
+    EXPECT_EQ(ran.exit_code, 0);
+    EXPECT_EQ(ran.err, warning);
+  }
+}
+
 TEST_F(CheckCommand, RefusesAUseAfterAFreeAndSimulateToo) {
   const std::string text = kHeadOfX +
                            "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n"

@@ -74,6 +74,17 @@ TEST(ProgramHash, DependsOnEverythingThatIsRun) {
   EXPECT_NE(base, with("", "{repeat: {times: 1, ops: [" + spin + "]}}"));
 }
 
+TEST(ProgramHash, IsTheSameForPrioritiesThatCudaClampsAlike) {
+  const auto with = [](const std::string& priority) {
+    return hash_of("schema_version: 1\nname: a\nstreams: {s: {priority: " + priority +
+                   "}}\nthreads: {main: []}\n");
+  };
+  EXPECT_EQ(with("-7"), with("-9"));
+  EXPECT_EQ(with("-7"), with("-5"));
+  EXPECT_EQ(with("3"), with("0"));
+  EXPECT_NE(with("-5"), with("-4"));
+}
+
 TEST(ProgramHash, DependsOnHowAProductReadsItsMatrices) {
   const auto with = [](const std::string& more) {
     return canonical_text(
