@@ -233,6 +233,12 @@ void check_total_size(const Program& program, Problems& problems) {
 
 }  // namespace
 
+std::string place_of(const Op& op, const Op& other) {
+  const bool is_told_by_line = op.line != other.line || op.column == other.column;
+  return is_told_by_line ? fmt::format("line {}", op.line)
+                         : fmt::format("line {}, column {}", op.line, op.column);
+}
+
 void complete_program(Program& program, Problems& problems) {
   fill_in_barriers(program);
   place_events(program, problems);

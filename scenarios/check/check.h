@@ -2,6 +2,8 @@
 // operations on the wrong device. What cannot be known before running is a warning.
 #pragma once
 
+#include <string>
+
 #include "scenarios/check/happens_before.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/yaml_reader.h"
@@ -21,6 +23,9 @@ void check_nccl_order(const Program& program, Problems& problems);
 /// The same where that order does not tell: graphs, several threads, other streams behind
 /// free_async. Errors are what holds however fast each thread is. Part of check_program.
 void check_lifetimes_in_order(const Program& program, Problems& problems);
+
+/// "line 12", as told beside `other`: "line 12, column 40" where both are in one line.
+std::string place_of(const Op& op, const Op& other);
 
 /// Errors and warnings about ncclCommRegister: what is registered where it cannot be used, freed or
 /// given back wrongly. Part of check_program.

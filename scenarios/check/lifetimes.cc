@@ -117,7 +117,7 @@ class LifetimeCheck {
       report(op,
              fmt::format("buffer '{}' is allocated here again: {} did it, and nothing freed it "
                          "since",
-                         name_of(buffer), place_of(*life.last, op)),
+                         name_of(buffer), last_place(*life.last, op)),
              "free it first, or declare a buffer for each");
     }
     life = {true, &op, {}};
@@ -131,7 +131,7 @@ class LifetimeCheck {
              never ? fmt::format("buffer '{}' is freed here before anything allocates it",
                                  name_of(buffer))
                    : fmt::format("buffer '{}' is freed here again: {} did it", name_of(buffer),
-                                 place_of(*life.last, op)),
+                                 last_place(*life.last, op)),
              never ? "" : "free it once for each time that it is allocated");
     } else if (!program_.buffers[buffer].allocated_by_program && program_.warmup > 0) {
       report(op,
@@ -168,14 +168,14 @@ class LifetimeCheck {
     }
     report(op,
            fmt::format("buffer '{}' is used here, and {} freed it", name_of(buffer),
-                       place_of(*life.last, op)),
+                       last_place(*life.last, op)),
            "free it behind its last use");
   }
 
   const std::string& name_of(std::uint32_t buffer) const { return program_.buffers[buffer].name; }
   /// "line 12", or of the operation itself "an earlier iteration".
-  static std::string place_of(const Op& last, const Op& now) {
-    return &last == &now ? "an earlier iteration" : fmt::format("line {}", last.line);
+  static std::string last_place(const Op& last, const Op& now) {
+    return &last == &now ? "an earlier iteration" : place_of(last, now);
   }
   static std::uint32_t id_of(const BufferRef& ref, Variables v) { return ref.resolve(v).value; }
 

@@ -144,8 +144,8 @@ class OrderedLifetimes {
       if (!order_.is_ordered(free.access, use.access)) continue;
       if (may_be_between(free, memory.allocations, use)) continue;
       return report(*use.op,
-                    fmt::format("buffer '{}' is used here{}, and line {} freed it", buffer.name,
-                                in_graph(use), free.op->line),
+                    fmt::format("buffer '{}' is used here{}, and {} freed it", buffer.name,
+                                in_graph(use), place_of(*free.op, *use.op)),
                     "free it behind its last use");
     }
   }
@@ -160,8 +160,8 @@ class OrderedLifetimes {
       if (!order_.is_ordered(first.call, free.call)) continue;
       if (may_be_between(first, memory.allocations, free)) continue;
       return report(*free.op,
-                    fmt::format("buffer '{}' is freed here again: line {} did it", buffer.name,
-                                first.op->line),
+                    fmt::format("buffer '{}' is freed here again: {} did it", buffer.name,
+                                place_of(*first.op, *free.op)),
                     "free it once for each time that it is allocated");
     }
   }
@@ -171,9 +171,9 @@ class OrderedLifetimes {
       if (!order_.is_ordered(first.call, made.call)) continue;
       if (may_be_between(first, memory.frees, made)) continue;
       return report(*made.op,
-                    fmt::format("buffer '{}' is allocated here again: line {} did it, and nothing "
+                    fmt::format("buffer '{}' is allocated here again: {} did it, and nothing "
                                 "freed it since",
-                                buffer.name, first.op->line),
+                                buffer.name, place_of(*first.op, *made.op)),
                     "free it first, or declare a buffer for each");
     }
   }

@@ -220,14 +220,14 @@ class RaceFinder {
     problems.add(
         at.op->line, at.op->column, Severity::Warning,
         fmt::format(
-            "buffer '{}' is {} here on {}, and {} in line {} on {}: nothing orders the two{}",
-            buffer, what(at), place(at), what(other), other.op->line, place(other),
+            "buffer '{}' is {} here on {}, and {} in {} on {}: nothing orders the two{}", buffer,
+            what(at), place(at), what(other), place_of(*other.op, *at.op), place(other),
             more == 0 ? "" : fmt::format(", nor {} more such pair{}", more, more == 1 ? "" : "s")),
         order_.is_device(first.node)
-            ? fmt::format("record an event after line {} and wait for it before line {}",
-                          first.op->line, second.op->line)
-            : fmt::format("let line {} wait until line {} is done", second.op->line,
-                          first.op->line));
+            ? fmt::format("record an event after {} and wait for it before {}",
+                          place_of(*first.op, *second.op), place_of(*second.op, *first.op))
+            : fmt::format("let {} wait until {} is done", place_of(*second.op, *first.op),
+                          place_of(*first.op, *second.op)));
   }
 
   const Program& program_;

@@ -26,6 +26,14 @@ TEST(CheckRaces, WarnsOfTwoStreamsThatNothingOrders) {
             "line 9\n");
 }
 
+TEST(CheckRaces, NamesTheColumnsOfTwoOperationsInOneLine) {
+  EXPECT_EQ(problems_of(with("    [memcpy_async: {stream: a, src: pin, dst: x}, "
+                             "memset_async: {stream: b, dst: x}]\n")),
+            "8:51 warning: buffer 'x' is written here on stream 'b', and written in line 8, column "
+            "6 on stream 'a': nothing orders the two | record an event after line 8, column 6 and "
+            "wait for it before line 8, column 51\n");
+}
+
 TEST(CheckRaces, AcceptsAnEventOrASynchronizationBetweenThem) {
   EXPECT_EQ(problems_of(with(kCopy + "    - event_record: {stream: a, event: e}\n" +
                              "    - stream_wait_event: {stream: b, event: e}\n" + kRead)),

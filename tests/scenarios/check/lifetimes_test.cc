@@ -38,6 +38,14 @@ TEST(CheckLifetimes, RefusesAUseAfterTheFree) {
             "last use\n");
 }
 
+TEST(CheckLifetimes, NamesTheColumnOfAFreeInTheSameLine) {
+  EXPECT_EQ(
+      problems_of(
+          lines({"repeat: {times: 1, ops: [" + kMalloc + ", " + kFree + ", " + kUse + "]}"})),
+      "18:72 error: buffer 'x' is used here, and line 18, column 53 freed it | free it behind "
+      "its last use\n");
+}
+
 TEST(CheckLifetimes, RefusesASecondFree) {
   const std::string again =
       " error: buffer 'x' is freed here again: line 19 did it | free it once for each time that it "
@@ -124,11 +132,12 @@ TEST(CheckLifetimes, LeavesWhatOnlyTheRootTouchesToTheOtherRanks) {
 }
 
 TEST(CheckLifetimes, SaysALineOnceHoweverManyProcessesRunIt) {
-  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nprocesses: 1000\n"
-                        "buffers: {x: {memory: device, size: 4KiB}}\nthreads:\n"
-                        "  main: [malloc: {buffer: x}, free: {buffer: x}, free: {buffer: x}]\n"),
-            "6:50 error: buffer 'x' is freed here again: line 6 did it | free it once for each "
-            "time that it is allocated\n");
+  EXPECT_EQ(
+      problems_of("schema_version: 1\nname: a\nprocesses: 1000\n"
+                  "buffers: {x: {memory: device, size: 4KiB}}\nthreads:\n"
+                  "  main: [malloc: {buffer: x}, free: {buffer: x}, free: {buffer: x}]\n"),
+      "6:50 error: buffer 'x' is freed here again: line 6, column 31 did it | free it once for "
+      "each time that it is allocated\n");
 }
 
 TEST(CheckLifetimes, GivesUpOnLoopsThatNobodyCanFollow) {
