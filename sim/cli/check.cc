@@ -8,6 +8,7 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
@@ -30,9 +31,20 @@ std::string count(std::uint64_t n, std::string_view noun) {
   return fmt::format("{} {}{}", n, noun, n == 1 ? "" : noun.ends_with("s") ? "es" : "s");
 }
 
+/// How often operations are executed in a pass, blocks too, in all processes together.
+std::uint64_t executed(const Program& program) {
+  std::uint64_t all = 0;
+  for_each_op(program, [&](const HostThread& thread, const Op&, Around around) {
+    all += times_capped(thread.processes.size(), executions(around));
+    all = std::min(all, kMostExecutions);
+  });
+  return all;
+}
+
 void print_line(const Program& program) {
-  print_out("ok: {}, {}, {} each, {}, hash {}\n", program.name, count(program.processes, "process"),
-            count(program.devices, "device"), count(program.op_count, "operation"), program.hash);
+  print_out("ok: {}, {}, {} each, {} read, executed {}, hash {}\n", program.name,
+            count(program.processes, "process"), count(program.devices, "device"),
+            count(program.op_count, "operation"), count(executed(program), "time"), program.hash);
   const std::string text = network_text(program);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -42,11 +54,17 @@ void print_line(const Program& program) {
 }
 
 nlohmann::ordered_json to_json(const Program& program) {
-  return {{"file", program.file},           {"ok", true},
-          {"name", program.name},           {"summary", program.summary},
-          {"nodes", program.nodes},         {"network", network_text(program)},
-          {"processes", program.processes}, {"devices_per_process", program.devices},
-          {"operations", program.op_count}, {"hash", program.hash}};
+  return {{"file", program.file},
+          {"ok", true},
+          {"name", program.name},
+          {"summary", program.summary},
+          {"nodes", program.nodes},
+          {"network", network_text(program)},
+          {"processes", program.processes},
+          {"devices_per_process", program.devices},
+          {"operations", program.op_count},
+          {"executed", executed(program)},
+          {"hash", program.hash}};
 }
 
 /// A training step's tensors are no buffers.

@@ -76,6 +76,18 @@ TEST_F(CheckCommand, WarnsOfAPriorityThatCudaClampsAndSimulateToo) {
   }
 }
 
+TEST_F(CheckCommand, SaysHowManyOperationsItReadAndHowOftenTheyAreExecuted) {
+  const std::string text = kHeadOfX +
+                           "processes: 2\nthreads:\n  main:\n"
+                           "    - host_compute: {duration: 1us}\n"
+                           "    - repeat: {times: 10, ops: [host_compute: {duration: 1us}]}\n";
+  EXPECT_THAT(check(text).out, StartsWith("ok: x, 2 processes, 1 device each, 3 operations read, "
+                                          "executed 24 times, hash "));
+  const std::string json = check(text, " --format json").out;
+  EXPECT_THAT(json, HasSubstr("\"operations\": 3,"));
+  EXPECT_THAT(json, HasSubstr("\"executed\": 24,"));
+}
+
 TEST_F(CheckCommand, RefusesAUseAfterAFreeAndSimulateToo) {
   const std::string text = kHeadOfX +
                            "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n"
