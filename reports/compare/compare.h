@@ -45,6 +45,7 @@ struct RegionRow {
   std::uint32_t op{};
   std::uint64_t instance{};
   int line{};
+  std::uint64_t per = 1;       ///< what the times are divided by
   std::uint64_t size_bytes{};  ///< of the one operation inside; 0: none, or not known
   std::optional<RegionFigure> first, second;
   std::optional<double> low_ns, high_ns;  ///< the first side's band, when it is a prediction

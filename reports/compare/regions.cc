@@ -120,12 +120,13 @@ std::vector<std::string> learned_by(const OneRegion& region) {
 
 RegionRow make_row(const RegionKey& key, const OneRegion& first, const OneRegion& second,
                    const Timeline& timeline, double tolerance) {
-  const std::string& name = (first.empty() ? second : first).front()->name;
+  const RegionSamples& any = *(first.empty() ? second : first).front();
   RegionRow row;
   row.op = key.first;
   row.instance = key.second;
-  row.name = row.title = display_name(name, key.second, timeline.ops[key.first]);
+  row.name = row.title = display_name(any.name, key.second, timeline.ops[key.first]);
   row.line = timeline.ops[key.first].line;
+  row.per = any.per;
   row.first = figure_of(first);
   row.second = figure_of(second);
   row.processes = per_process(first, second);

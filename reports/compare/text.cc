@@ -39,7 +39,7 @@ TextTable region_table(const std::string& first, const std::string& second, bool
 
 void add_regions(TextTable& table, const Comparison& comparison, bool many) {
   for (const RegionRow& row : comparison.regions) {
-    std::vector<std::string> cells{row.title,
+    std::vector<std::string> cells{title_words(row),
                                    fmt::format("{}", row.line),
                                    process_words(row),
                                    median_words(row.first),

@@ -31,6 +31,8 @@ std::string achieved(const std::optional<AmountOfWork>& work, const std::optiona
 
 }  // namespace
 
+std::string title_words(const RegionRow& row) { return divided_name(row.title, row.per); }
+
 std::string process_words(const RegionRow& row) {
   std::string words;
   for (auto at = row.processes.begin(); at != row.processes.end();) {

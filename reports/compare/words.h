@@ -8,6 +8,8 @@
 
 namespace foretrace {
 
+/// "step [3] / 20": times are divided by 20.
+std::string title_words(const RegionRow& row);
 std::string band_words(const RegionRow& row);                          ///< "90.0 us .. 110 us"
 std::string spread_words(const std::optional<RegionFigure>& figure);   ///< p5 .. p95
 std::string median_words(const std::optional<RegionFigure>& figure);   ///< "100.0 us"

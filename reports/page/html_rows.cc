@@ -116,7 +116,7 @@ MustacheData region_rows(const ReportRun& run, const std::string& run_id) {
     MustacheData data;
     data.set("id", run_id);
     data.set("scenario", c.first_origin.scenario);
-    data.set("title", row.title);
+    data.set("title", title_words(row));
     data.set("process", process_words(row));
     data.set("achieved", achieved_words(row, c));
     data.set("line_id", line_anchor(run_id, row.line, !run.source.empty()));

@@ -60,6 +60,10 @@ std::string format_size(std::uint64_t bytes) {
   return fmt::format("{:.{}f} {}", value, value == std::floor(value) ? 0 : 1, units[unit]);
 }
 
+std::string divided_name(const std::string& name, std::uint64_t per) {
+  return per == 1 ? name : fmt::format("{} / {}", name, per);
+}
+
 std::string format_count(std::uint64_t count) {
   std::string digits = fmt::format("{}", count);
   for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');

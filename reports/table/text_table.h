@@ -16,6 +16,8 @@ std::string format_signed_percent(double fraction);
 std::string format_percent(double fraction);
 /// "4 MiB", "1000 B": in the largest binary unit that divides it, else with one decimal.
 std::string format_size(std::uint64_t bytes);
+/// Of a region, as tables name it: "step / 20" where its time is divided.
+std::string divided_name(const std::string& name, std::uint64_t per);
 /// "1,234,567"
 std::string format_count(std::uint64_t count);
 

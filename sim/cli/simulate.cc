@@ -64,8 +64,8 @@ std::string region_table(const Timeline& timeline) {
                                             format_time(each * region.high_factor)
                                       : "-";
     if (region.instance > 0) name += fmt::format(" #{}", region.instance);
-    table.row({name, std::to_string(timeline.ops[region.op].line), std::to_string(region.process),
-               format_time(each), band});
+    table.row({divided_name(name, region.per), std::to_string(timeline.ops[region.op].line),
+               std::to_string(region.process), format_time(each), band});
   }
   return table.empty() ? std::string{} : table.markdown();
 }

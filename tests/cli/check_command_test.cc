@@ -88,6 +88,17 @@ TEST_F(CheckCommand, SaysHowManyOperationsItReadAndHowOftenTheyAreExecuted) {
   EXPECT_THAT(json, HasSubstr("\"executed\": 24,"));
 }
 
+TEST_F(CheckCommand, IsFollowedByATableThatSaysWhatATimeIsDividedBy) {
+  const Ran ran = simulate(kHeadOfX +
+                           "threads:\n  main:\n"
+                           "    - repeat: {times: 2, ops: [region: {name: step, per: 20, ops: "
+                           "[repeat: {times: 20, ops: [host_compute: {duration: 9us}]}]}]}\n");
+  EXPECT_EQ(ran.exit_code, 0);
+  EXPECT_THAT(ran.out, HasSubstr("| step / 20 "));
+  EXPECT_THAT(ran.out, HasSubstr("| step #1 / 20 "));
+  EXPECT_EQ(ran.err, "") << "180 us are long enough";
+}
+
 TEST_F(CheckCommand, RefusesAUseAfterAFreeAndSimulateToo) {
   const std::string text = kHeadOfX +
                            "buffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  main:\n"

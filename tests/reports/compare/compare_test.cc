@@ -7,6 +7,7 @@
 
 #include "reports/compare/accuracy.h"
 #include "reports/compare/output.h"
+#include "reports/compare/words.h"
 #include "scenarios/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
@@ -61,6 +62,7 @@ TEST(CompareRegions, DividesByPer) {
   one.measured.timeline.regions[0].per = 20;
   EXPECT_DOUBLE_EQ(one.row().first->median_ns, 2'000);
   EXPECT_DOUBLE_EQ(one.row().second->median_ns, 2'500);
+  EXPECT_EQ(title_words(one.row()), "step / 20");
 }
 
 TEST(CompareRegions, SaysHowMuchTracingChangedTheRegion) {

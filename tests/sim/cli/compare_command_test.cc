@@ -50,6 +50,15 @@ TEST_F(CompareCommand, SucceedsWithinTheTolerance) {
   EXPECT_THAT(ran.out, HasSubstr("| prediction | ok"));
 }
 
+TEST_F(CompareCommand, SaysWhatATimeIsDividedBy) {
+  for (const bool measured : {false, true}) {
+    Timeline timeline = one_region(measured, 100'000);
+    timeline.regions[0].per = 20;
+    write("run", timeline);
+  }
+  EXPECT_THAT(compare({at("run")}).out, HasSubstr("| step / 20 "));
+}
+
 TEST_F(CompareCommand, FailsOutsideTheTolerance) {
   write("run", one_region(false, 104'000));
   write("run", one_region(true, 100'000));
