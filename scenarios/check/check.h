@@ -48,6 +48,9 @@ void check_races(const Program& program, const HappensBefore& order, Problems& p
 /// last wait. Part of check_program.
 void check_regions(const Program& program, const HappensBefore& order, Problems& problems);
 
+/// A region that is meant to time issuing: it says so, or its name does.
+bool is_of_issuing(const Region& region);
+
 /// Warnings about products whose layout gets a slow kernel: for `foretrace check` alone, since the
 /// prediction knows it.
 Diagnostics slow_layouts(const Program& program);

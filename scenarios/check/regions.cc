@@ -14,12 +14,6 @@ namespace {
 /// Names that say that calls are timed.
 constexpr std::array kOfIssuing{"issue", "launch", "calls"};
 
-bool is_meant(const Region& region) {
-  return region.issue_only || std::ranges::any_of(kOfIssuing, [&](const char* begin) {
-           return region.name.starts_with(begin);
-         });
-}
-
 /// A wait for the first work that it issues.
 std::string wait_for(const Program& program, const HappensBefore& order, std::uint32_t node) {
   const auto stream = order.lanes[order.nodes[node].lane].stream;
@@ -47,6 +41,12 @@ std::string what_it_times(const HappensBefore& order, const UnwaitedRegion& one)
 
 }  // namespace
 
+bool is_of_issuing(const Region& region) {
+  return region.issue_only || std::ranges::any_of(kOfIssuing, [&](const char* begin) {
+           return region.name.starts_with(begin);
+         });
+}
+
 void check_regions(const Program& program, const HappensBefore& order, Problems& problems) {
   std::vector<UnwaitedRegion> found = order.unwaited;
   std::ranges::sort(found, {}, [](const UnwaitedRegion& one) {
@@ -55,7 +55,7 @@ void check_regions(const Program& program, const HappensBefore& order, Problems&
   std::set<std::uint32_t> said;
   for (const UnwaitedRegion& one : found) {
     const Region& region = std::get<Region>(one.region->kind);
-    if (is_meant(region) || !said.insert(one.region->id.value).second) continue;
+    if (is_of_issuing(region) || !said.insert(one.region->id.value).second) continue;
     problems.add(
         one.region->line, one.region->column, Severity::Warning, what_it_times(order, one),
         fmt::format("add {} before its end; if issuing is what you time, add issue_only: true",

@@ -1,9 +1,11 @@
 #include "sim/simulate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +17,7 @@
 #include "reports/table/text_table.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
+#include "scenarios/check/check.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/fabric/read.h"
 #include "scenarios/read/scenario.h"
@@ -68,6 +71,30 @@ std::string region_table(const Timeline& timeline) {
                std::to_string(region.process), format_time(each), band});
   }
   return table.empty() ? std::string{} : table.markdown();
+}
+
+/// One line about all regions that are too short to be measured well; empty when none is.
+std::string short_regions(const Program& program, const Timeline& timeline) {
+  constexpr std::int64_t kShortNs = 30'000;
+  constexpr std::size_t kMostNamed = 3;
+  if (program.warmup == 0) return {};  // what is cold cannot be repeated
+  const std::vector<OpInfo> index = index_ops(program);
+  std::map<std::uint32_t, std::string> found;  // by operation
+  for (const RegionSamples& one : timeline.regions) {
+    const auto* region = std::get_if<Region>(&index.at(one.op).op->kind);
+    if (region == nullptr || is_of_issuing(*region)) continue;
+    if (one.samples_ns.front() < kShortNs) found.emplace(one.op, one.name);
+  }
+  if (found.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& [op, name] : found) {
+    if (names.size() < kMostNamed) names.push_back(fmt::format("'{}'", name));
+  }
+  if (found.size() > kMostNamed) names.push_back(fmt::format("{} more", found.size() - kMostNamed));
+  return fmt::format(
+      "{}: note: regions under 30 us jitter when they are measured: {}; put a repeat inside and "
+      "divide with per\n",
+      program.file, fmt::join(names, ", "));
 }
 
 void write_run(const Timeline& timeline, const std::filesystem::path& directory) {
@@ -173,6 +200,7 @@ int run_simulate(const SimulateOptions& options) {
   if (usage) sim::set_step_bands(timeline, machine, *usage);
   if (!options.run.empty()) write_run(timeline, options.run);
   print_out("{}", region_table(timeline));
+  print_error("{}", short_regions(program, timeline));
   if (training) {
     if (usage && left > 0) {
       usage = sim::with_more_turns(
