@@ -85,13 +85,19 @@ std::size_t own_parameters(const Machine& machine) {
   return own;
 }
 
-/// The shipped machine of the same GPU that knows most of it, if there is one.
-std::optional<Machine> shipped_with(const std::string& gpu) {
+/// The shipped machine of the same GPU, if there is one: with as many of them in a node, since the
+/// hosts of machines of one GPU are unlike those of eight, else the one that knows most of the GPU.
+std::optional<Machine> shipped_with(const std::string& gpu, std::size_t count) {
+  const auto is_nearer = [&](const Machine& one, const Machine& other) {
+    const bool alike = one.gpus_per_node == count;
+    if (alike != (other.gpus_per_node == count)) return alike;
+    return own_parameters(one) > own_parameters(other);
+  };
   std::optional<Machine> found;
   for (const std::string& name : machine_names()) {
     Machine machine = load_machine(name);
     if (machine.gpu_name != gpu) continue;
-    if (!found || own_parameters(machine) > own_parameters(*found)) found = std::move(machine);
+    if (!found || is_nearer(machine, *found)) found = std::move(machine);
   }
   return found;
 }
@@ -107,7 +113,7 @@ Machine machine_from(const std::string& name, const Json& found) {
   }
   const Json& gpu = gpus.front();
   const std::string kind = gpu.value("name", "");
-  const std::optional<Machine> same = shipped_with(kind);
+  const std::optional<Machine> same = shipped_with(kind, gpus.size());
   const Machine first = same ? *same : load_machine(kFirstGuess);
   Machine machine = first;
   machine.name = name;

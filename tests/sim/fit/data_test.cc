@@ -292,6 +292,12 @@ TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
             load_machine("h200-nvswitch-8").get(Param::L2Size).value);
   EXPECT_EQ(another.get(Param::ProductsHalfRate).spread, 0.05) << "GPUs of a kind are alike";
   EXPECT_EQ(another.get(Param::HostLaunchKernel).spread, 0.25) << "their hosts are not";
+  EXPECT_EQ(another.get(Param::HostClearBandwidth).value,
+            load_machine("h200-1").get(Param::HostClearBandwidth).value)
+      << "its host is like that of one such GPU, not of eight";
+  const std::string two = R"({"gpus": [{"name": "NVIDIA H200"}, {"name": "NVIDIA H200"}]})";
+  EXPECT_EQ(new_machine("pair", two, "environment.json").get(Param::HostClearBandwidth).value,
+            load_machine("h200-nvswitch-8").get(Param::HostClearBandwidth).value);
   const std::string older = R"({"gpus": [{"name": "NVIDIA H100 80GB HBM3", "sm_count": 132}]})";
   const Machine h100 = new_machine("older", older, "environment.json");
   EXPECT_EQ(h100.get(Param::ProductsHalfRate).value,
