@@ -77,6 +77,13 @@ Duration call_time(Reading& read, const Call& call) {
   return call.switches_device ? time + read.time(Param::HostSetDevice) : time;
 }
 
+std::optional<Duration> launch_time(const Machine& machine, std::uint32_t processes) {
+  constexpr Param kLaunch = Param::HostLaunchKernel;
+  if (!machine.has(kLaunch) || machine.is_replaced(kLaunch)) return std::nullopt;
+  Reading read{machine};
+  return call_time(read, {.param = kLaunch, .processes = processes - 1});
+}
+
 Duration memset_time(Reading& read, const Call& call, Bytes size) {
   constexpr double kShare = 0.33;
   const Duration time = call_time(read, call);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "models/machine/reading.h"
 
@@ -37,6 +38,10 @@ bool gets_cold(Param param);
 /// fetch its code and data into the caches; threads that call the driver at once hold each other
 /// up.
 Duration call_time(Reading& read, const Call& call);
+
+/// Of a launch in each of so many processes at once, which foretrace-hw measures beside a program's
+/// repetitions; nothing where the machine does not know, or PyTorch's call is meant.
+std::optional<Duration> launch_time(const Machine& machine, std::uint32_t processes);
 
 /// What `cost` of calling takes longer because of `others` threads.
 Duration contention(Reading& read, Duration cost, std::uint32_t others);

@@ -97,16 +97,13 @@ HoldOut parse_hold_out(const std::vector<std::string>& rules) {
 }
 
 void tell_hosts_apart(FitData& data, const Machine& machine) {
-  if (!machine.has(Param::HostLaunchKernel)) return;
-  Reading read{machine};
   std::vector<double> factors(data.runs.size());
   std::vector<double> known;
   for (std::size_t i = 0; i < data.runs.size(); ++i) {
     const FitRun& run = data.runs[i];
-    if (run.launch_ns <= 0) continue;
-    const Duration launch = cost::call_time(
-        read, {.param = Param::HostLaunchKernel, .processes = run.program.processes - 1});
-    const double factor = to_seconds(launch) * 1e9 / run.launch_ns;
+    const auto launch = cost::launch_time(machine, run.program.processes);
+    if (!launch || run.launch_ns <= 0) continue;
+    const double factor = to_seconds(*launch) * 1e9 / run.launch_ns;
     if (factor < kSlowestHost || factor > kFastestHost) continue;
     factors[i] = factor;
     known.push_back(factor);

@@ -15,15 +15,9 @@
 namespace foretrace::sim {
 namespace {
 
-/// What the harness measures beside its repetitions: a launch in all of the program's processes.
 std::optional<std::int64_t> launch_ns(const Program& program, const Machine& machine) {
-  if (!machine.has(Param::HostLaunchKernel) || machine.is_replaced(Param::HostLaunchKernel)) {
-    return std::nullopt;
-  }
-  Reading read{machine};
-  const Duration time =
-      cost::call_time(read, {.param = Param::HostLaunchKernel, .processes = program.processes - 1});
-  const std::int64_t ns = round_to_ns(time);
+  const std::int64_t ns =
+      round_to_ns(cost::launch_time(machine, program.processes).value_or(Duration{0}));
   return ns > 0 ? std::optional{ns} : std::nullopt;
 }
 
