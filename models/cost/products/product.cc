@@ -28,7 +28,7 @@ Family family_of(const Shape& shape) {
     case Arithmetic::Float32:
       return std::min(shape.m, shape.n) == 1 ? Family::Vector : Family::Float32;
     case Arithmetic::Float64:
-      return Family::Float64;
+      return std::min(shape.m, shape.n) == 1 ? Family::Vector : Family::Float64;
     case Arithmetic::Tf32:
       if (alignment(shape) < kTma) return Family::Tf32Odd;
       return shape.transposes_b ? Family::Tf32Turned : Family::Tf32;

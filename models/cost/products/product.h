@@ -36,7 +36,7 @@ enum class Family : std::uint8_t {
   Tf32Turned,  ///< the same where b is transposed: it has to be turned round, tensor cores cannot
   Tf32Odd,     ///< cutlass_80 align1
   Float32,     ///< no tensor cores: sm80_xmma, cutlass_80 simt
-  Vector,      ///< a single row or column, in float32 or without whole 16 bytes: gemv kernels
+  Vector,      ///< a single row or column, but for half precision of whole 16 bytes: gemv kernels
   Float64      ///< sm90_xmma, cutlass_80 d884
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/cost/products/vector.h"
+
 namespace foretrace::products {
 namespace {
 
@@ -139,8 +141,7 @@ std::int64_t paired_tiles(const Shape& shape, const Plan& plan, double sms) {
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock,
               bool in_graph) {
   constexpr std::int64_t kDepth = 64;  // k is walked in steps of this by nvjet
-  constexpr double kHopperSms = 132;
-  constexpr std::int64_t kFill = 32;  // older kernels' first loads, until all stages are full
+  constexpr std::int64_t kFill = 32;   // older kernels' first loads, until all stages are full
   Times times;
   times.tiles =
       parts(shape.m, plan.tile_m) * parts(shape.n, plan.tile_n) * shape.batch * plan.split;
@@ -181,16 +182,10 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
     not_hidden = share * (1 - fits) * bytes / speeds.memory;
     times.operands += not_hidden;
   }
-  // Those by a vector only wait for the matrix (the three such rows of
-  // reports/measured/products/more_h200.csv: 3.1, 5.9 and 77.9 us).
-  if (family_of(shape) == Family::Vector) {
+  const bool by_vector = family_of(shape) == Family::Vector;
+  if (by_vector) {
     times.arithmetic = times.operands = times.results = 0;
-    // In half precision they load element by element: seven such rows of reports/measured/products
-    // move 1.44 to 2.3 TB/s, whether on an H200 or on an H100.
-    constexpr double kElements = 1.85e12;
-    if (shape.arithmetic == Arithmetic::Half) {
-      times.memory = std::max(times.memory, bytes / (kElements * speeds.sms / kHopperSms));
-    }
+    times.memory = vector_time(shape, speeds, fits);
   } else if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
   } else if (plan.split > 1) {
@@ -199,6 +194,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                   elements * static_cast<double>(plan.split * kPartBytes) / speeds.split_rate;
   }
   times.start = in_graph ? speeds.graph_start : speeds.start;
+  if (by_vector) times.start -= std::max(0.0, std::min(times.start, speeds.start - kVectorStart));
   for (double* one : {&times.start, &times.arithmetic, &times.operands, &times.results,
                       &times.memory, &times.split}) {
     *one *= plan.takes;

@@ -337,6 +337,31 @@ TEST_F(H200, KnowsWhatDecodedTokensOfAnOddNumberGet) {
   EXPECT_NEAR(us(seconds(vector)), 60, 4);
 }
 
+TEST_F(H200, TakesForAVectorWhatItsMatrixTakesToCome) {
+  struct Timed {
+    Shape shape;
+    double us;  ///< of one in a row of such: reports/measured/products
+  };
+  const auto of = [](Arithmetic arithmetic, Shape shape) {
+    shape.arithmetic = arithmetic;
+    return shape;
+  };
+  using enum Arithmetic;
+  const Timed timed[] = {
+      {of(Float32, {.m = 1, .n = 2560, .k = 2560}), 5.9},    // from level 2
+      {of(Float32, {.m = 4192, .n = 1, .k = 11007}), 48.1},  // from memory
+      {of(Float32, {.m = 2032, .n = 1, .k = 16, .transposes_a = true}), 2.0},
+      {of(Float32, {.m = 1, .n = 1536, .k = 1152, .transposes_b = true}), 13.6},  // in steps
+      {of(Float32, {.m = 192, .n = 1, .k = 588}), 2.9},
+      {of(Float64, {.m = 1, .n = 23808, .k = 1984, .transposes_a = true}), 95},
+      {of(Float64, {.m = 1, .n = 16896, .k = 256, .transposes_a = true}), 6.6},
+      {{.m = 1, .n = 8654, .k = 590, .brain = true}, 6.1}};
+  for (const Timed& one : timed) {
+    EXPECT_NEAR(us(seconds(one.shape)), one.us, one.us / 5)
+        << one.shape.m << " x " << one.shape.n << " x " << one.shape.k;
+  }
+}
+
 TEST_F(H200, SplitsALongKOfFewTiles) {
   const Speeds speeds = read_speeds(read_, Family::Half);
   EXPECT_GT(likely_choices({.m = 128, .n = 384, .k = 16384}, speeds).front().plan.split, 1);
