@@ -193,7 +193,7 @@ TEST(MemsetCost, OfFewBytesInAGraphWaitsAsOnAStreamOnceInARow) {
   const auto us = [&](double bytes, MemsetIn place) {
     return to_us(answer(machine, memset_cost, Pass{bytes, bytes}, place).alone);
   };
-  EXPECT_NEAR(us(4096, MemsetIn::Stream), 0.6, 1e-3);
+  EXPECT_NEAR(us(4096, MemsetIn::Stream), 0.25, 1e-3);
   EXPECT_NEAR(us(4096, MemsetIn::Graph), 2.6, 1e-3);
   EXPECT_NEAR(us(4096, MemsetIn::GraphBehindSmall), 0.6, 1e-3);
   EXPECT_NEAR(us(4097, MemsetIn::Graph), 1.0, 1e-3) << "a kernel";
