@@ -140,7 +140,9 @@ void Device::share() {
     if (in_last_blocks(job)) in_use += job.sms;
   }
   boost::container::small_vector<KernelOwner*, 8> begun;
+  bool clusters_wait = false;  // for SMs beside each other: products behind them do not take those
   for (const auto& kernel : kernels_) {
+    if (clusters_wait && kernel->cost.staggers && !kernel->began) continue;
     const std::uint32_t whole_sms = free_sms - std::min(in_use, free_sms);
     std::uint32_t given = 0;
     if (kernel->held) {
@@ -151,6 +153,7 @@ void Device::share() {
     } else {
       given = give_share(*kernel, free_sms);
     }
+    clusters_wait |= kernel->cost.keeps_its_sms && !kernel->began && given == 0;
     free_sms -= std::min(given, free_sms);
     const bool begins = kernel->held ? kernel->held_sms == kernel->cost.sms : kernel->running > 0;
     if (begins && !std::exchange(kernel->began, true)) begun.push_back(kernel->owner);

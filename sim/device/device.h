@@ -142,6 +142,7 @@ class Device final : Handler {
   Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
   void start_apart(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
   Duration waits_at_last(const Kernel& kernel, std::uint32_t sms) const;
+  static void wait_for_others(Job& job, Duration waits);
   void start_last(Kernel& kernel, std::uint32_t sms);
   std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
   bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;

@@ -13,7 +13,9 @@ namespace foretrace::sim {
 Duration Device::beside_products(const Kernel& kernel) const {
   constexpr Duration kBesideNvjet = std::chrono::nanoseconds{1100};
   constexpr Duration kBesideOlder = std::chrono::nanoseconds{400};
-  if (kernel.in_graph || kernel.cost.keeps_its_sms || kernel.cost.staggers) return Duration{0};
+  const cost::KernelCost& cost = kernel.cost;
+  if (kernel.in_graph || cost.keeps_its_sms || cost.staggers || cost.takes_no_sm)
+    return Duration{0};
   Duration longer{0};
   for (const Job& job : jobs_) {
     if (job.kernel->cost.keeps_its_sms) return kBesideNvjet;
@@ -70,7 +72,7 @@ void Device::start_apart(Kernel& kernel, std::uint32_t sms, std::uint32_t waves)
   if (sms <= all / kGroups + 1) {
     const Duration waits = waits_at_last(kernel, sms);
     if (waits > Duration{0}) kernel.pace = 1;
-    start_job(kernel, sms, waves).alone += waits;
+    wait_for_others(start_job(kernel, sms, waves), waits);
     return;
   }
   const double ahead = std::min(kAhead, kMostAhead * all / kernel.cost.blocks);
@@ -93,6 +95,12 @@ Duration Device::waits_at_last(const Kernel& kernel, std::uint32_t sms) const {
   return is_full && kernel.blocks_left > sms ? Duration{0} : kernel.lead;
 }
 
+/// Its SMs are ahead no longer.
+void Device::wait_for_others(Job& job, Duration waits) {
+  job.alone += waits;
+  job.lead -= waits;
+}
+
 /// Blocks of the last wave, on `sms` SMs: those that end sooner come last.
 void Device::start_last(Kernel& kernel, std::uint32_t sms) {
   const cost::KernelCost& cost = kernel.cost;
@@ -100,10 +108,15 @@ void Device::start_last(Kernel& kernel, std::uint32_t sms) {
   const std::uint32_t longer = std::min(sms, fuller);
   const Duration waits = waits_at_last(kernel, sms);
   kernel.pace = 1;
-  if (longer > 0) start_job(kernel, longer, 1).alone += cost.last_time - cost.block_time + waits;
+  if (longer > 0) {
+    Job& job = start_job(kernel, longer, 1);
+    job.alone += cost.last_time - cost.block_time;
+    wait_for_others(job, waits);
+  }
   if (sms > longer) {
     Job& job = start_job(kernel, sms - longer, 1);
-    job.alone += cost.sooner_time - cost.block_time + waits;
+    job.alone += cost.sooner_time - cost.block_time;
+    wait_for_others(job, waits);
     job.sooner = true;
   }
   kernel.blocks_left -= sms;

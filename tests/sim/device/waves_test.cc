@@ -52,6 +52,26 @@ TEST_F(BlocksOfKernels, OutOfStepLetUrgentOnesInAllThroughTheirLaterWaves) {
   }
 }
 
+TEST_F(BlocksOfKernels, OutOfStepTakeTheirTimeOnFewerSmsToo) {
+  constexpr std::uint32_t kHeld = 7;
+  device.occupy(small, kHeld, 0);
+  starts.at(0_us, large, out_of_step(34));
+  starts.at(1000_us, next, product(34, false));
+  engine.run();
+  EXPECT_NEAR(large.ended, next.ended - 1000, 6) << "34 blocks on three SMs";
+}
+
+TEST_F(BlocksOfKernels, OfClustersAreNotKeptWaitingByProductsThatComeLater) {
+  std::vector<Owner> later(6, Owner{engine});
+  starts.at(0_us, large, out_of_step(30));
+  starts.at(1_us, small, product(10, true));
+  for (std::size_t i = 0; i < later.size(); ++i) {
+    starts.at(2_us + 10_us * i, later[i], out_of_step(30));
+  }
+  engine.run();
+  EXPECT_LT(small.began, 31);
+}
+
 TEST_F(BlocksOfKernels, BesideThoseOfAProductTakeLonger) {
   cost::KernelCost nvjet = product(9, true);
   starts.at(0_us, large, nvjet);
