@@ -123,6 +123,8 @@ namespace {
 /// miss drives out any line: what is left is exp(-missed turns). Below 1 nothing is gone.
 double share_driven_out(double turns) {
   if (turns <= 1) return 0;
+  constexpr double kAllOfIt = 50;  // nothing was there: infinitely many turns, in a first pass
+  if (!(turns < kAllOfIt)) return 1;
   double gone = 1;
   constexpr int kSteps = 40;  // Newton's; fewer do, but for turns hardly above 1
   for (int step = 0; step < kSteps; ++step) {
@@ -232,9 +234,10 @@ KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
   // The level-2 cache takes what is written whether it had it or not; memory has it later. 54
   // memsets of 1 to 7.8 MiB over 100 MB took what the cache takes (04_resnet50_sgd_unfused of
   // written-4), and so did 24 of 10 MB in a graph (28_adam_many_small_tensors of written-1).
-  constexpr double kTakenAtOnce = 10e6;
+  constexpr double kMostAtOnce = 10e6, kOfTheCache = 0.33;
+  const double at_once = std::min(kMostAtOnce, kOfTheCache * read.value(L2Size));
   Pass taken = pass;
-  if (pass.bytes <= kTakenAtOnce) taken.distance = 0;
+  if (pass.bytes <= at_once) taken.distance = 0;
   KernelCost cost = memory_bound(read, KernelBase, {&taken, 1}, {FillCached, MemsetBandwidth}, 0);
   cost.takes_no_sm = true;
   return cost;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -199,11 +200,17 @@ TEST(MemsetCost, OfFewBytesInAGraphWaitsAsOnAStreamOnceInARow) {
   EXPECT_NEAR(us(4097, MemsetIn::Graph), 1.0, 1e-3) << "a kernel";
 }
 
+TEST(MissingBytes, AreAllOfThemWhereNothingWasThere) {
+  const Machine machine = machine_of({{Param::L2Size, 1e6}});
+  const double never = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(answer(machine, missing_bytes, Pass{.bytes = 1000, .distance = never}), 1000);
+}
+
 TEST(MemsetCost, UpToTenMegabytesTakesWhatTheCacheTakes) {
   const Machine machine = machine_of({{Param::SmCount, 10},
                                       {Param::KernelBase, 0},
                                       {Param::MemoryBase, 2e-6},
-                                      {Param::L2Size, 1e6},
+                                      {Param::L2Size, 33e6},
                                       {Param::FillCached, 1e12},
                                       {Param::MemsetBandwidth, 0.5e12}});
   const auto us = [&](double bytes) {
@@ -211,6 +218,14 @@ TEST(MemsetCost, UpToTenMegabytesTakesWhatTheCacheTakes) {
   };
   EXPECT_NEAR(us(10e6), 10, 1e-3);
   EXPECT_NEAR(us(11e6), 24, 1e-3);
+  const Machine small = machine_of({{Param::SmCount, 10},
+                                    {Param::KernelBase, 0},
+                                    {Param::MemoryBase, 0},
+                                    {Param::L2Size, 1e6},
+                                    {Param::FillCached, 1e12},
+                                    {Param::MemsetBandwidth, 0.5e12}});
+  EXPECT_NEAR(to_us(answer(small, memset_cost, Pass{1e6, 1e9}, MemsetIn::Stream).alone), 2, 1e-3)
+      << "a small cache takes less";
 }
 
 }  // namespace
