@@ -79,14 +79,26 @@ void StreamQueue::fire(std::uint64_t what) {
 
 void StreamQueue::wake() {
   if (state_ != State::Blocked) return;
-  if (follows_ != cost::Before::Nothing) {
-    previous_ = std::exchange(follows_, cost::Before::Nothing);
-    waited_for_ = cost::Before::Kernel;
-    ready_ = engine_.now();
+  if (const StreamQueue* other = std::exchange(follows_, nullptr);
+      other != nullptr && queue_.front().available <= engine_.now()) {
+    follow(*other);
   }
   // Not at once: whoever wakes us is in the middle of its own step.
   state_ = State::Idle;
   engine_.queue().at(engine_.now(), *this, kReadvance);
+}
+
+/// The legacy default stream's order held this one up: behind kernels as behind an event, behind
+/// copies and host functions as behind those of its own.
+void StreamQueue::follow(const StreamQueue& other) {
+  const bool of_its_own =
+      other.previous_ == cost::Before::Copy || other.previous_ == cost::Before::HostFunction;
+  const bool is_legacy = legacy_ == nullptr;
+  previous_ = is_legacy ? cost::Before::OtherStreams : cost::Before::PlainEvent;
+  if (of_its_own) previous_ = other.previous_;
+  if (other.previous_ == cost::Before::Copy) previous_copy_ = other.previous_copy_;
+  waited_for_ = other.previous_;
+  ready_ = engine_.now();
 }
 
 /// Runs down the queue as far as it goes at this moment. Entries that take no time are a loop, not
@@ -114,7 +126,7 @@ void StreamQueue::advance() {
 bool StreamQueue::waits_for_other_streams() {
   if (legacy_ != nullptr && legacy_->completed() < queue_.front().legacy_count) {
     legacy_->wait_for_count(queue_.front().legacy_count, *this);
-    follows_ = cost::Before::PlainEvent;
+    follows_ = legacy_;
     return true;
   }
   if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) {
@@ -134,7 +146,7 @@ bool StreamQueue::waits_for_other_streams() {
   for (const auto& [peer, count] : peer_counts_.front()) {
     if (peer->completed() < count) {
       peer->wait_for_count(count, *this);
-      follows_ = cost::Before::OtherStreams;
+      follows_ = peer;
       return true;
     }
   }

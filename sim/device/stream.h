@@ -124,6 +124,7 @@ class StreamQueue final : Handler,
   void leave_hardware_queue();
   void record_spans(const Work& work);
   Duration gap_before(const Work& work) const;
+  void follow(const StreamQueue& other);
   std::uint32_t detail_of(const Work& work) const;
   void begin(const Work& work);
   void finish(cost::Before what);
@@ -151,7 +152,7 @@ class StreamQueue final : Handler,
   cost::Before previous_ = cost::Before::Nothing;
   cost::Before waited_for_ = cost::Before::Nothing;  ///< by the event that held it up last
   PreviousCopy previous_copy_;
-  cost::Before follows_ = cost::Before::Nothing;  ///< held up by the legacy stream's order
+  const StreamQueue* follows_ = nullptr;  ///< held up by it, by the legacy default stream's order
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
   TimePoint ready_{};           ///< when the previous entry left the stream free
   TimePoint began_{};
