@@ -61,11 +61,9 @@ Duration call_time(Reading& read, const Call& call) {
     // From Python too it is CUDA's part that is longer or shorter.
     if (call.share != 1) time += of(read.time(call.param), call.share - 1);
     if (call.kernels > 1) time += read.time(Param::HostLaunchKernel) * (call.kernels - 1);
-    if (call.is_first) {
-      const bool gemm = call.param == Param::HostLaunchGemm;
-      time += read.time(gemm ? Param::HostFirstGemm : Param::HostFirstCall);
-    }
-    time += cold_time(read, call);
+    const bool gemm = call.param == Param::HostLaunchGemm;
+    const Param first = gemm ? Param::HostFirstGemm : Param::HostFirstCall;
+    time += std::max(call.is_first ? read.time(first) : Duration{0}, cold_time(read, call));
     if (call.finds_later_work && read.has(Param::HostQueryLater)) {
       time += read.time(Param::HostQueryLater);
     }

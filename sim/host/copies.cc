@@ -30,7 +30,8 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
     const bool cached = reads(src.resolve(variables_), size) != FoundIn::Memory;
     wrote(dst.resolve(variables_), size);
     const cost::Copy copy{cost::Route::HostToHost, size, cached};
-    const cost::Call call = begin_call(cost::copy_call(copy.route));
+    cost::Call call = begin_call(cost::copy_call(copy.route));
+    call.cold = 0;  // the CPU copies, nothing is queued
     take(price([&](Reading& read) { return cost::copy_call_time(read, call, copy); },
                call.is_first));
     return;

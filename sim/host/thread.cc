@@ -203,6 +203,11 @@ cost::Call HostThread::begin_call(Param param) {
   cost::Call call{.param = param};
   if (capture_ != nullptr) {
     call.is_captured = true;
+    // cuBLAS looks for its kernel all the same.
+    if (param == Param::HostLaunchGemm) {
+      last_calls_[static_cast<std::size_t>(param)] = {true, engine_.now(),
+                                                      process_.host_bytes_touched};
+    }
     return call;
   }
   // What torch.distributed does inside a call is not called from Python; the call itself is.
@@ -213,7 +218,7 @@ cost::Call HostThread::begin_call(Param param) {
   // PyTorch's calls were measured in two processes at once.
   if (!call.is_inner && !machine_.is_replaced(param)) {
     call.processes = program_.processes - 1;
-    if (last.was_made && cost::gets_cold(param)) {
+    if (cost::gets_cold(param)) {  // the first one: since the pass began
       call.cold =
           cost::coldness(engine_.now() - last.at, {process_.host_bytes_touched - last.touched});
     }
