@@ -8,10 +8,8 @@ void GraphExec::begin_capture() {
 }
 
 void GraphExec::capture(StreamQueue& stream, Work::What what) {
-  const bool is_node =
-      !std::holds_alternative<RecordWork>(what) && !std::holds_alternative<WaitWork>(what);
-  if (is_node) ++nodes_;
   entries_.push_back({&stream, std::move(what)});
+  if (is_node(entries_.back())) ++nodes_;
 }
 
 StreamQueue& GraphExec::chain_of(StreamQueue& stream) {

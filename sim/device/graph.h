@@ -36,6 +36,12 @@ class GraphExec final : Waiter {
     std::variant<Work::What, std::vector<NcclCall>> what;
   };
   const std::vector<Entry>& entries() const { return entries_; }
+  /// Records and waits are none: they order nodes.
+  static bool is_node(const Entry& entry) {
+    const auto* what = std::get_if<Work::What>(&entry.what);
+    return what == nullptr ||
+           !(std::holds_alternative<RecordWork>(*what) || std::holds_alternative<WaitWork>(*what));
+  }
   /// The chain that runs what was captured from `stream`.
   StreamQueue& chain_of(StreamQueue& stream);
 

@@ -1,6 +1,8 @@
 // Copies and memsets: which engine and route they take, and how far the host takes part.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
@@ -239,8 +241,14 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
 cost::MemsetIn HostThread::memset_in(const StreamQueue& queue, double bytes) {
   if (capture_ == nullptr) return cost::MemsetIn::Stream;
   if (!cost::is_small_memset(bytes)) return cost::MemsetIn::Graph;
-  const std::pair here{&queue, capture_->entries().size()};
-  const bool behind = here == std::exchange(behind_small_memset_, {&queue, here.second + 1});
+  const auto& entries = capture_->entries();
+  const auto is_before = [&](const GraphExec::Entry& entry) {
+    return entry.stream == &queue && GraphExec::is_node(entry);
+  };
+  const auto before = std::find_if(entries.rbegin(), entries.rend(), is_before);
+  const auto place = static_cast<std::size_t>(entries.rend() - before);  // 1: the first entry's
+  const bool behind = small_memsets_.contains(place);
+  small_memsets_.insert(entries.size() + 1);
   return behind ? cost::MemsetIn::GraphBehindSmall : cost::MemsetIn::Graph;
 }
 

@@ -8,7 +8,7 @@ void HostThread::run(const GraphCapture& op) {
   capture_ = process_.graphs[op.graph.resolve(variables_).value].get();
   capture_->begin_capture();
   process_.captured_uses[capture_].clear();
-  behind_small_memset_ = {};
+  small_memsets_.clear();
   frames_.push_back({&op.ops, 0, current_.op, 1, current_.instance, {}});
 }
 

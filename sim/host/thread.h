@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -313,10 +314,9 @@ class HostThread final : Handler, Waiter, ContextUser {
   const StreamQueue* waits_for_stream_ = nullptr;
   std::vector<Connection*> connections_;  ///< that the current call waits for
 
-  bool launches_block_;           ///< CUDA_LAUNCH_BLOCKING=1
-  GraphExec* capture_ = nullptr;  ///< what calls are captured in
-  /// The stream and place of the capture's next entry, if the last one was a small memset.
-  std::pair<const StreamQueue*, std::size_t> behind_small_memset_{};
+  bool launches_block_;                  ///< CUDA_LAUNCH_BLOCKING=1
+  GraphExec* capture_ = nullptr;         ///< what calls are captured in
+  std::set<std::size_t> small_memsets_;  ///< places of the capture's, from 1
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;

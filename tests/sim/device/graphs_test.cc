@@ -133,13 +133,13 @@ Machine machine_with_a_cache() {
   return machine;
 }
 
-TEST(Graph, FindsInTheCacheWhatIsThereAtEachLaunch) {
-  const Timeline t = predict(R"(
-streams: {a: {flags: non_blocking}}
-graphs: {g: {}}
+const std::string kArrays = kGraphStreams + R"(
 buffers:
   x: {memory: device, size: 10000B, count: 2}
-  y: {memory: device, size: 1000000B, count: 2}
+  y: {memory: device, size: 1000000B, count: 2})";
+
+TEST(Graph, FindsInTheCacheWhatIsThereAtEachLaunch) {
+  const Timeline t = predict(kArrays + R"(
 threads:
   main:
     - graph_capture:
@@ -159,12 +159,7 @@ threads:
 }
 
 TEST(Graph, DrivesOutOfTheCacheWhatItsOwnNodesReadAgain) {
-  const Timeline t = predict(R"(
-streams: {a: {flags: non_blocking}}
-graphs: {g: {}}
-buffers:
-  x: {memory: device, size: 10000B, count: 2}
-  y: {memory: device, size: 1000000B, count: 2}
+  const Timeline t = predict(kArrays + R"(
 threads:
   main:
     - graph_capture:
@@ -186,19 +181,14 @@ threads:
 }
 
 TEST(Graph, DrivesOutOfTheCacheWhatLaterKernelsRead) {
-  const Timeline t = predict(R"(
-streams: {a: {flags: non_blocking}}
-graphs: {g: {}}
-buffers:
-  x: {memory: device, size: 10000B, count: 2}
-  y: {memory: device, size: 1000000B}
+  const Timeline t = predict(kArrays + R"(
   h: {memory: pinned, size: 1000000B}
 threads:
   main:
     - graph_capture:
         graph: g
         stream: a
-        ops: [{memcpy_async: {stream: a, src: h, dst: y}}]
+        ops: [{memcpy_async: {stream: a, src: h, dst: y(0)}}]
     - elementwise: {stream: a, src: x(0), dst: x(1)}
     - elementwise: {id: before, stream: a, src: x(0), dst: x(1)}
     - graph_launch: {graph: g, stream: a}
@@ -214,9 +204,7 @@ TEST(Graph, ClearsFewBytesInARowWithOneWait) {
   Machine machine = unit_machine();
   machine.set(Param::KernelGap, {5e-6, 0, ParameterClass::Assumed, "test", ""});
   machine.set(Param::GraphGap, {0, 0, ParameterClass::Assumed, "test", ""});
-  const Timeline t = predict(R"(
-streams: {a: {flags: non_blocking}}
-graphs: {g: {}}
+  const Timeline t = predict(kGraphStreams + R"(
 buffers:
   x: {memory: device, size: 4KiB}
 threads:
@@ -239,6 +227,39 @@ threads:
   EXPECT_NEAR(node_us(0), 10.6, 1e-3);
   EXPECT_NEAR(node_us(1), 0.6, 1e-3);
   EXPECT_NEAR(node_us(3), 10.6, 1e-3);
+}
+
+TEST(Graph, HasItsRowsOfMemsetsByChainWhateverTheOrderOfTheirCalls) {
+  Machine machine = unit_machine();
+  machine.set(Param::KernelGap, {5e-6, 0, ParameterClass::Assumed, "test", ""});
+  machine.set(Param::GraphGap, {0, 0, ParameterClass::Assumed, "test", ""});
+  const Timeline t = predict(kGraphStreams + R"(
+buffers: {x: {memory: device, size: 4KiB, count: 2}}
+threads:
+  main:
+    - graph_capture:
+        graph: g
+        stream: a
+        ops:
+          - event_record: {event: fork, stream: a}
+          - stream_wait_event: {event: fork, stream: b}
+          - repeat:
+              times: 3
+              ops:
+                - memset_async: {stream: a, dst: x(0)}
+                - memset_async: {stream: b, dst: x(1)}
+          - event_record: {event: join, stream: b}
+          - stream_wait_event: {event: join, stream: a}
+    - graph_launch: {id: run, graph: g, stream: a}
+    - device_synchronize: {}
+)",
+                             machine);
+  std::vector<double> nodes;
+  for (const Span& span : device_spans(t, "run")) nodes.push_back(us(span.end_ns - span.begin_ns));
+  std::ranges::sort(nodes);
+  ASSERT_EQ(nodes.size(), 6U);
+  EXPECT_NEAR(nodes[3], 0.6, 1e-3) << "two of each chain";
+  EXPECT_NEAR(nodes[4], 10.6, 1e-3) << "the first of each";
 }
 
 }  // namespace
