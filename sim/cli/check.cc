@@ -41,10 +41,17 @@ std::uint64_t executed(const Program& program) {
   return all;
 }
 
+/// "executed 69 times", or "at least" so often where nobody counts further.
+std::string executed_words(const Program& program) {
+  const std::uint64_t times = executed(program);
+  return fmt::format("executed {}{}", times == kMostExecutions ? "at least " : "",
+                     count(times, "time"));
+}
+
 void print_line(const Program& program) {
-  print_out("ok: {}, {}, {} each, {} read, executed {}, hash {}\n", program.name,
+  print_out("ok: {}, {}, {} each, {} read, {}, hash {}\n", program.name,
             count(program.processes, "process"), count(program.devices, "device"),
-            count(program.op_count, "operation"), count(executed(program), "time"), program.hash);
+            count(program.op_count, "operation"), executed_words(program), program.hash);
   const std::string text = network_text(program);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);

@@ -83,7 +83,8 @@ std::string short_regions(const Program& program, const Timeline& timeline) {
   for (const RegionSamples& one : timeline.regions) {
     const auto* region = std::get_if<Region>(&index.at(one.op).op->kind);
     if (region == nullptr || is_of_issuing(*region)) continue;
-    if (one.samples_ns.front() < kShortNs) found.emplace(one.op, one.name);
+    const std::int64_t ns = one.samples_ns.front();
+    if (ns > 0 && ns < kShortNs) found.emplace(one.op, one.name);
   }
   if (found.empty()) return {};
   std::vector<std::string> names;
