@@ -85,8 +85,7 @@ struct Spin {
   DurationExpr duration;
   std::uint32_t blocks = 1;
 };
-/// c = a * b through cuBLAS: m x n x k, column-major, packed. Float32 means TF32 off. c is a buffer
-/// of its own.
+/// c = a * b through cuBLAS: m x n x k, column-major, packed, c apart. Float32 means TF32 off.
 struct Gemm {
   StreamRef stream;
   Expr m, n, k;

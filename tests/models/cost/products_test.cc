@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "models/cost/products/choice.h"
-#include "models/cost/products/registers.h"
 
 namespace foretrace::products {
 namespace {
@@ -395,39 +394,6 @@ TEST_F(H200, LosesClockToRandomDataBeforeZerosAndNoneToSmallProducts) {
   EXPECT_LT(normal, 0.45);
   const Shape small{.m = 512, .n = 512, .k = 512};
   EXPECT_LT(lost_clock(read_, small, seconds(small), speeds, Contents::Random), 0.001);
-}
-
-TEST(TilesOfNvjet, ComeInPairsWhereThatMakesNoWaveMore) {
-  // What an H200 was seen to do (tests/hw/causes/windows.py): 264 fill two waves of 132.
-  EXPECT_EQ(paired_tiles({.m = 1408, .n = 5048, .k = 4224}, {.tile_m = 128, .tile_n = 216}, 132),
-            264)
-      << "11 x 24: paired along n";
-  EXPECT_EQ(paired_tiles({.m = 2688, .n = 3072, .k = 3648}, {.tile_m = 128, .tile_n = 256}, 132),
-            264)
-      << "21 x 12: a row of empty ones";
-  EXPECT_EQ(paired_tiles({.m = 2304, .n = 3072, .k = 3072}, {.tile_m = 256, .tile_n = 128}, 132),
-            216)
-      << "9 x 24";
-  EXPECT_EQ(paired_tiles({.m = 128, .n = 384, .k = 64}, {.tile_m = 128, .tile_n = 128}, 3), 3)
-      << "a wave more, either way: no pairs";
-  EXPECT_EQ(paired_tiles({.m = 128, .n = 128, .k = 64, .batch = 7},
-                         {.tile_m = 128, .tile_n = 128, .split = 2}, 132),
-            14);
-}
-
-TEST(ProductRegisters, AreLeftBesideBlocksAndInALastWaveThatIsNotFull) {
-  const Plan wide{.tile_m = 256, .tile_n = 128, .resident = 1};
-  const Registers large = registers_of(Family::HalfOdd, wide, 16, 4);
-  EXPECT_EQ(large.of_block, 59'392) << "256 threads of 232";
-  EXPECT_EQ(large.room, 6144);
-  EXPECT_EQ(large.room_at_last, 6144) << "16 tiles are four whole waves";
-  const Plan square{.tile_m = 64, .tile_n = 64, .resident = 4};
-  const Registers four = registers_of(Family::Float32, square, 24, 4);
-  EXPECT_EQ(four.of_block, 16'384);
-  EXPECT_EQ(four.room, 0);
-  EXPECT_EQ(four.room_at_last, 32'768) << "24 tiles: 16, and two on each SM";
-  EXPECT_EQ(registers_of(Family::Half, {.tile_m = 128, .tile_n = 256}, 9, 4).of_block, 0)
-      << "nvjet";
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(HostSpeedWords, NameTheOptionThatPredictsForTheHost) {
             "predicts for it.");
 }
 
-TEST(HostSpeedWords, SayNothingToDoWhereTheHostIsAsPredicted) {
+TEST(HostSpeedWords, AdviseNothingWhereTheHostIsAsPredicted) {
   EXPECT_EQ(host_speed_words(predicted(4000), measured({{4100}})),
             "Host: a kernel's launch took 4.100 us to call, 4.000 us predicted.");
 }

@@ -1,0 +1,46 @@
+// A word, or a number out of range, where a value stands: what is needed there.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/scenarios/reading.h"
+
+namespace foretrace {
+namespace {
+
+using reading_test::problems_of;
+using reading_test::scenario_with;
+
+TEST(BadValue, PriorityThatIsNoNumber) {
+  const auto with = [](const std::string& priority) {
+    return "schema_version: 1\nname: a\nstreams: {s: {priority: " + priority +
+           "}}\nthreads: {main: []}\n";
+  };
+  EXPECT_EQ(
+      problems_of(with("high")),
+      "3:25 error: unknown name 'high', and a number from -5 to 0 is needed here | known here: "
+      "devices, nodes, processes\n");
+  EXPECT_EQ(problems_of(with("9999999999")),
+            "3:25 error: '9999999999' must be between -2147483648 and 2147483647: it is "
+            "9999999999\n");
+}
+
+TEST(BadValue, AWordWhereAValueIsNeeded) {
+  EXPECT_EQ(problems_of(scenario_with("memset: {dst: x, size: all}")),
+            "18:30 error: unknown name 'all', and a size is needed here | known here: process, "
+            "devices, nodes, processes, $n, $size\n");
+  EXPECT_EQ(problems_of(scenario_with("spin: {duration: long}")),
+            "18:24 error: unknown name 'long', and a time is needed here | known here: process, "
+            "devices, nodes, processes, $n, $size\n");
+  EXPECT_EQ(
+      problems_of(scenario_with("spin: {duration: 1us, blocks: all}")),
+      "18:37 error: unknown name 'all', and a plain number from 1 to 2147483647 is needed here | "
+      "known here: process, devices, nodes, processes, $n, $size\n");
+  EXPECT_EQ(
+      problems_of(scenario_with("spin: {duration: 2 * long}")),
+      "18:28 error: unknown name 'long' | known here: process, devices, nodes, processes, $n, "
+      "$size\n");
+}
+
+}  // namespace
+}  // namespace foretrace
