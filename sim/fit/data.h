@@ -41,6 +41,7 @@ struct FitRun {
   /// How many times as fast as in the median run its host was (tell_hosts_apart): `--with host=`
   /// predicts it.
   double host = 1;
+  double model_error = 0;  ///< relative: how far the model itself may be off in a region
 };
 
 /// One execution of a region: the figure that a prediction is held against.

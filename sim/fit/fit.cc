@@ -45,7 +45,8 @@ class Fit {
     first_row_.push_back(static_cast<Index>(rows_.size()));
     spread_.resize(static_cast<Index>(rows_.size()));
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      spread_[static_cast<Index>(i)] = data.targets[rows_[i]].spread;
+      const FitTarget& target = data.targets[rows_[i]];
+      spread_[static_cast<Index>(i)] = std::hypot(target.spread, data.runs[target.run].model_error);
     }
     for (std::size_t i = 0; i < kParamCount; ++i) {
       const auto param = static_cast<Param>(i);
