@@ -42,7 +42,8 @@ std::uint8_t coldness(Duration since, Bytes touched) {
 
 bool gets_cold(Param param) {
   using enum Param;
-  return queues_work(param) || param == HostEventRecord || param == HostGraphLaunch;
+  return queues_work(param) || param == HostEventRecord || param == HostEventRecordUntimed ||
+         param == HostGraphLaunch;
 }
 
 Duration contention(Reading& read, Duration cost, std::uint32_t others) {

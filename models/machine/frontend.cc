@@ -11,13 +11,14 @@ namespace foretrace {
 namespace {
 
 using enum Param;
-constexpr std::array<std::pair<Param, Param>, 13> kPytorch{{
+constexpr std::array<std::pair<Param, Param>, 14> kPytorch{{
     {HostLaunchKernel, PytorchLaunchKernel},
     {HostLaunchGemm, PytorchLaunchGemm},
     {HostMemcpyAsync, PytorchMemcpyAsync},
     {HostMemcpyDevice, PytorchMemcpyDevice},
     {HostMemset, PytorchMemset},
     {HostEventRecord, PytorchEventRecord},
+    {HostEventRecordUntimed, PytorchEventRecord},
     {HostStreamWaitEvent, PytorchStreamWaitEvent},
     {HostQuery, PytorchQuery},
     {HostSynchronize, PytorchSynchronize},

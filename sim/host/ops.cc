@@ -87,13 +87,17 @@ void HostThread::run(const Fault& op) {
 void HostThread::run(const EventRecord& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
-  const Priced call = price(begin_call(Param::HostEventRecord, queue.declared().device));
+  const std::uint32_t event = op.event.resolve(variables_).value;
+  const bool timed = program_.events[event].timing;
+  const bool untimed = !timed && machine_.has(Param::HostEventRecordUntimed);
+  const Param param = untimed ? Param::HostEventRecordUntimed : Param::HostEventRecord;
+  const Priced call = price(begin_call(param, queue.declared().device));
   TicketRef ticket{new Ticket};
   ticket->record = current_;
   ticket->stream = &queue;
   ticket->entries = queue.issued();
-  ticket->timed = program_.events[op.event.resolve(variables_).value].timing;
-  process_.events[op.event.resolve(variables_).value] = ticket;
+  ticket->timed = timed;
+  process_.events[event] = ticket;
   push(queue, call.time, cost::Entry::NoTime, RecordWork{std::move(ticket)});
   take(call);
 }

@@ -38,5 +38,27 @@ threads:
   EXPECT_NEAR(host_us(t, "all"), 11, 0.01) << "the copy has driven it out of the caches";
 }
 
+const std::string kRecords = R"(
+streams: {s: {flags: non_blocking}}
+events: {timed: {}, plain: {timing: false}}
+threads:
+  main:
+    - event_record: {id: timed, stream: s, event: timed}
+    - event_record: {id: plain, stream: s, event: plain}
+    - device_synchronize: {}
+)";
+
+Machine machine_with_untimed_records() {
+  Machine machine = unit_machine();
+  machine.set(Param::HostEventRecordUntimed, {0.25e-6, 0, ParameterClass::Assumed, "", ""});
+  return machine;
+}
+
+TEST(Calls, AnEventWithoutTimingIsRecordedSooner) {
+  const Timeline t = predict(kRecords, machine_with_untimed_records());
+  EXPECT_NEAR(host_us(t, "plain"), 0.25, 0.001);
+  EXPECT_GT(host_us(t, "timed"), 0.5);
+}
+
 }  // namespace
 }  // namespace foretrace::test
