@@ -170,6 +170,19 @@ TEST(ElementwiseCost, OfOneArrayInPlaceFindsLittleOfItInTurn) {
   EXPECT_NEAR(us(20e6), 80, 0.1);
 }
 
+TEST(ReductionCost, OfWhatWasOnlyReadBeforeIsShorterWhereItsDataTakeNoTime) {
+  const Machine machine = load_machine("h200-nvswitch-8");
+  const double base = 1e6 * machine.get(Param::ReductionBase).value;
+  const auto us = [&](double bytes, bool only_read) {
+    Pass pass{bytes, bytes};
+    pass.reread = only_read;
+    return to_us(answer(machine, reduction_cost, pass).alone);
+  };
+  EXPECT_NEAR(us(1000, false), base, 0.01);
+  EXPECT_NEAR(us(1000, true), 0.85 * base, 0.01);
+  EXPECT_NEAR(us(4e6, true), base + 4e6 / machine.rate(Param::ReductionReread) * 1e6, 0.01);
+}
+
 TEST(DeviceCopyCost, HasASecondKernelForWhatIsNoWholePage) {
   const Machine machine = machine_of({{Param::SmCount, 10},
                                       {Param::KernelBase, 1e-6},
