@@ -260,7 +260,17 @@ TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {
   engine.run();
   EXPECT_EQ(small.began, 30);
   EXPECT_EQ(next.began, 30) << "on nine SMs, and on the tenth at 40";
-  EXPECT_EQ(small.ended, 45) << "its sum runs from 40";
+  EXPECT_EQ(small.ended, 45) << "its sum follows its parts, at 40";
+}
+
+TEST_F(BlocksOfKernels, OfASecondKernelFindTheirSmsTaken) {
+  cost::KernelCost two = product(1, false);
+  two.then = 5_us;
+  starts.at(0_us, large, product(30, false));
+  starts.at(1_us, small, two, -5);
+  engine.run();
+  EXPECT_EQ(small.began, 10) << "behind a wave";
+  EXPECT_EQ(small.ended, 33.8) << "the next wave is there before its sum";
 }
 
 }  // namespace
