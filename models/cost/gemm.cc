@@ -158,7 +158,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
   double in_parts = 0;
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
-    cost.call_share += choice.chance * products::call_share(family, choice.plan);
+    const auto tiles = static_cast<double>(time_of(shape, choice.plan, speeds).tiles);
+    const double waves = std::min(shape.m, shape.n) > 1 ? tiles / speeds.sms : 0;
+    cost.call_share += choice.chance * products::call_share(family, choice.plan, waves);
     if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
   }
   const auto registers =

@@ -6,7 +6,7 @@
 namespace foretrace::products {
 
 /// As a multiple of a call that launches one kernel of Hopper's (Family::Half), without the launch
-/// of a second kernel. Kernels that nobody timed count as Hopper's.
-double call_share(Family family, const Plan& plan);
+/// of a second kernel. Kernels that nobody timed count as Hopper's. `waves`: of its tiles.
+double call_share(Family family, const Plan& plan, double waves);
 
 }  // namespace foretrace::products
