@@ -170,10 +170,15 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.room = static_cast<std::uint32_t>(registers.room);
   cost.room_at_last = static_cast<std::uint32_t>(registers.room_at_last);
   cost.grid = static_cast<std::uint64_t>(times.tiles);
-  if (in_parts > 0.5) {
+  const bool is_in_parts = in_parts > 0.5;
+  const auto likely = std::ranges::find_if(choices, [&](const products::Choice& choice) {
+    return (choice.plan.split > 1 && !choice.plan.inside) == is_in_parts;
+  });
+  const products::Plan& plan = likely != choices.end() ? likely->plan : choices.front().plan;
+  if (is_in_parts) {
     cost.kernels = 2;
-    const bool known = choices.front().plan.split > 1 && !choices.front().plan.inside;
-    if (known) cost.then = std::min(cost.alone, seconds_to_duration(times.split));
+    const double sum = time_of(shape, plan, speeds, 1, product.in_graph).split;
+    cost.then = std::min(cost.alone, seconds_to_duration(sum));
     cost.alone -= cost.then;
   }
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);

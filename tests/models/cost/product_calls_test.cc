@@ -1,10 +1,43 @@
 // What a product launches.
 #include <gtest/gtest.h>
 
+#include "models/cost/kernel.h"
 #include "models/cost/products/calls.h"
+#include "models/cost/products/choice.h"
+#include "models/machine/machine.h"
 
 namespace foretrace::products {
 namespace {
+
+struct ProductsOfAnH200 : ::testing::Test {
+  Plan first_choice(const Shape& shape) {
+    return likely_choices(shape, read_speeds(read_, family_of(shape))).front().plan;
+  }
+  cost::KernelCost cost_of(DataType type, std::int64_t m, std::int64_t n, std::int64_t k) {
+    return cost::gemm_cost(read_, {.type = type, .m = m, .n = n, .k = k});
+  }
+  Machine machine_ = load_machine("h200-nvswitch-8");
+  Reading read_{machine_};
+};
+
+TEST_F(ProductsOfAnH200, SplitAShortKOfFewTilesInFloat32) {
+  const auto parts = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
+    return first_choice({.m = m, .n = n, .k = k, .arithmetic = Arithmetic::Float32}).split;
+  };
+  EXPECT_EQ(parts(128, 128, 45), 12) << "of 4 each";
+  EXPECT_EQ(parts(64, 120, 160), 5) << "of 32 each";
+  EXPECT_EQ(parts(96, 216, 64), 2);
+  EXPECT_EQ(parts(128, 128, 256), 4);
+  EXPECT_EQ(parts(384, 384, 128), 1) << "36 tiles of 64 x 64";
+  EXPECT_EQ(parts(184, 256, 128), 1);
+}
+
+TEST_F(ProductsOfAnH200, SumAKOf64ApartInBfloat16WithAnOddLeadingDimension) {
+  EXPECT_EQ(first_choice({.m = 239, .n = 160, .k = 64, .brain = true}).split, 2);
+  EXPECT_EQ(first_choice({.m = 239, .n = 1600, .k = 64, .brain = true}).split, 1);
+  EXPECT_EQ(cost_of(DataType::BFloat16, 239, 160, 64).kernels, 2U);
+  EXPECT_GT(cost_of(DataType::BFloat16, 239, 160, 64).then, Duration{0});
+}
 
 TEST(CallsOfProducts, ClearACounterForMoreThanTwoTilesOnAnSm) {
   const Plan plan{.tile_m = 128, .tile_n = 256};
