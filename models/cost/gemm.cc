@@ -104,15 +104,33 @@ void set_blocks(KernelCost& cost, const products::Times& times, double seconds) 
   cost.sooner_time = seconds_to_duration(last * times.last.fewer_share);
 }
 
+/// How often a small product of an older kernel waits for data beside kernels that use all of the
+/// memory's bandwidth. Traces of four programs of blind rounds 21 to 26 on an H100 have 28 us with
+/// its place in half precision, 50 to 65 in float32, whose steps of k are short. CUTLASS' float32
+/// kernels load five steps of 8 at once: a part of k no longer than that waits once (20 us in
+/// urgent_beside_busy_101 of blind round 32). Tiles of 64 x 64 in bfloat16 wait for each 32 of k:
+/// 2.2 times by 63 (tests/hw/causes/urgent_products.yaml), 3.3 by 78, on H200s.
+double data_waits(products::Family family, const products::Shape& shape,
+                  const products::Plan& plan) {
+  constexpr double kOnce = 1.1, kHalf = 1.5, kFloat32 = 3, kMost = 4;
+  constexpr std::int64_t kBrainStep = 32, kAtOnce = 40;
+  const std::int64_t part = (shape.k - 1) / std::max<std::int64_t>(1, plan.split) + 1;
+  if (family == products::Family::BrainOdd) {
+    const std::int64_t steps = (part - 1) / kBrainStep + 1;
+    return std::clamp(kOnce * static_cast<double>(steps), kHalf, kMost);
+  }
+  if (family != products::Family::Float32) return kHalf;
+  return plan.padded && part <= kAtOnce ? kOnce : kFloat32;
+}
+
 /// More urgent beside kernels that use all of the memory's bandwidth: nvjet takes 14 us on an H200
-/// (tests/hw/causes/urgent_products.yaml). Older kernels of few blocks find a place as soon; traces
-/// of four programs of blind rounds 21 to 26 on an H100 have 28 us with it in half precision, 50 to
-/// 65 in float32, whose steps of k are short, and as much as the first for the kernel that adds the
-/// parts of k.
-void set_urgency(KernelCost& cost, products::Family family, std::int64_t waves) {
+/// (tests/hw/causes/urgent_products.yaml). Older kernels of few blocks find a place as soon, and
+/// wait longer for their data.
+void set_urgency(KernelCost& cost, products::Family family, const products::Shape& shape,
+                 const products::Plan& plan, std::int64_t waves) {
   if (family == products::Family::Half) return;
   cost.fills_an_sm = waves > 1;
-  if (!cost.fills_an_sm) cost.data_waits = family == products::Family::Float32 ? 3 : 1.5;
+  if (!cost.fills_an_sm) cost.data_waits = data_waits(family, shape, plan);
 }
 
 /// Of a product that takes `rested` seconds in a row of such. On a stream what passes between two
@@ -154,7 +172,6 @@ KernelCost by_choice(Reading& read, const Product& product) {
   // left (urgent_beside_busy_100 of blind round 16). With more waves it is in their time.
   constexpr Duration kPrologue = std::chrono::nanoseconds{2000};
   if (cost.keeps_its_sms && times.waves == 1) cost.again = kPrologue;
-  set_urgency(cost, family, times.waves);
   double in_parts = 0;
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
@@ -181,6 +198,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.then = std::min(cost.alone, seconds_to_duration(sum));
     cost.alone -= cost.then;
   }
+  set_urgency(cost, family, shape, plan, times.waves);
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
   cost.averages_clock = product.contents == products::Contents::Normal;
   cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;

@@ -1,4 +1,4 @@
-// What a product launches.
+// What a product launches, and what it waits for beside a kernel that uses the memory.
 #include <gtest/gtest.h>
 
 #include "models/cost/kernel.h"
@@ -37,6 +37,17 @@ TEST_F(ProductsOfAnH200, SumAKOf64ApartInBfloat16WithAnOddLeadingDimension) {
   EXPECT_EQ(first_choice({.m = 239, .n = 1600, .k = 64, .brain = true}).split, 1);
   EXPECT_EQ(cost_of(DataType::BFloat16, 239, 160, 64).kernels, 2U);
   EXPECT_GT(cost_of(DataType::BFloat16, 239, 160, 64).then, Duration{0});
+}
+
+TEST_F(ProductsOfAnH200, WaitForDataAsOftenAsTheyLoad) {
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 96, 216, 64).data_waits, 1.1)
+      << "32 of k are loaded at once";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 184, 256, 128).data_waits, 3);
+  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 297, 128, 97).data_waits, 4)
+      << "4 steps of 32, and no more than 4 times";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 128, 128, 779).data_waits, 3.3);
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 256, 128, 119).data_waits, 1.5);
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 128, 128, 64).data_waits, 0) << "nvjet";
 }
 
 TEST(CallsOfProducts, ClearACounterForMoreThanTwoTilesOnAnSm) {
