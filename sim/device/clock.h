@@ -25,9 +25,8 @@ struct ClockTimes {
 };
 
 /// As the machine has them; one that knows nothing of lost clocks has kernels that lose none.
-/// `warm`: passes of the same program ran before. Half-precision products of blind rounds 1 to 3
-/// are 5.4 % too fast (median of 29 regions) from a rested clock, and 1.5 % too slow from a lost
-/// one: the passes before leave most of their load.
+/// `warm`: passes of the same program ran before. They have left a quarter of their load: passes of
+/// a few milliseconds, between which buffers are filled anew, are no steady load.
 ClockTimes clock_times(const Machine& machine, bool warm);
 
 class Clock {

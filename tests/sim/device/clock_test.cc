@@ -34,6 +34,12 @@ TEST(Clock, BeginsWhereThePassesBeforeHaveLeftIt) {
   EXPECT_NEAR(clock.lost(at(1000ms)), 0, 1e-9) << "the second load finds what the first one left";
 }
 
+TEST(Clock, FindsAQuarterOfTheLoadWhereWarmUpPassesRan) {
+  const Machine machine = unit_machine();
+  EXPECT_EQ(sim::clock_times(machine, true).before, 0.25);
+  EXPECT_EQ(sim::clock_times(machine, false).before, 0) << "the first pass of all is rested";
+}
+
 TEST(Clock, BeginsLowerDownBesideKernelsThatTakeLess) {
   Clock clock{{.load = 100ms, .rest = 20ms, .before = 0.75, .mixed = 0.5}};
   clock.towards(at(0ms), -0.1, true);
