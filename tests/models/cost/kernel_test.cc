@@ -183,6 +183,23 @@ TEST(ReductionCost, OfWhatWasOnlyReadBeforeIsShorterWhereItsDataTakeNoTime) {
   EXPECT_NEAR(us(4e6, true), base + 4e6 / machine.rate(Param::ReductionReread) * 1e6, 0.01);
 }
 
+TEST(ElementwiseCost, LetsOthersBeginBesideTheLastBlocksOfWhatTheCacheFeeds) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::KernelBase, 1e-6},
+                                      {Param::MemoryBase, 0},
+                                      {Param::L2Size, 10e6},
+                                      {Param::UnaryCached, 1e12},
+                                      {Param::UnaryBandwidth, 0.5e12},
+                                      {Param::SaturatedBlock, 10e-6}});
+  const auto us = [&](double bytes, double distance) {
+    const std::vector<Pass> passes(2, Pass{bytes, distance});
+    return to_us(answer(machine, elementwise_cost, std::span<const Pass>{passes}).last_blocks);
+  };
+  EXPECT_NEAR(us(0.4e6, 0.8e6), 0.45, 1e-6) << "a quarter of 1.8 us";
+  EXPECT_EQ(us(2e6, 4e6), 1) << "of 5 us";
+  EXPECT_EQ(us(5e6, 500e6), 3) << "it waits for memory";
+}
+
 TEST(DeviceCopyCost, HasASecondKernelForWhatIsNoWholePage) {
   const Machine machine = machine_of({{Param::SmCount, 10},
                                       {Param::KernelBase, 1e-6},
