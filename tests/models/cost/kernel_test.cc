@@ -200,6 +200,24 @@ TEST(ElementwiseCost, LetsOthersBeginBesideTheLastBlocksOfWhatTheCacheFeeds) {
   EXPECT_EQ(us(5e6, 500e6), 3) << "it waits for memory";
 }
 
+TEST(ElementwiseCost, OfOneArrayWaitsForPlacesOnceItHasMoreBlocksThanTheGpu) {
+  const Machine machine = machine_of({{Param::SmCount, 100},
+                                      {Param::KernelBase, 0},
+                                      {Param::MemoryBase, 0},
+                                      {Param::L2Size, 100e6},
+                                      {Param::UnaryCached, 1e12},
+                                      {Param::UnaryBandwidth, 1e12}});
+  const auto us = [&](double bytes, double distance) {
+    const std::vector<Pass> passes(2, Pass{bytes, distance});
+    return to_us(answer(machine, elementwise_cost, std::span<const Pass>{passes}).alone);
+  };
+  // 100 SMs have 800 blocks of 16 KiB at once: 13.1 MB, of which 26.2 MB are moved.
+  constexpr double kAtOnce = 800 * 16384;
+  EXPECT_NEAR(us(kAtOnce, kAtOnce), 26.2144, 1e-3);
+  EXPECT_NEAR(us(kAtOnce + 4, kAtOnce + 4), 27.2144, 1e-3) << "one more";
+  EXPECT_NEAR(us(20e6, 1e12), 40, 1e-3) << "memory hides it";
+}
+
 TEST(DeviceCopyCost, HasASecondKernelForWhatIsNoWholePage) {
   const Machine machine = machine_of({{Param::SmCount, 10},
                                       {Param::KernelBase, 1e-6},
