@@ -15,7 +15,8 @@ constexpr std::array kNames{
     WhatIfName{"nic", "every NIC of a node", NvlinkBandwidth},
     WhatIfName{"hbm", "device memory", HbmBandwidth},
     WhatIfName{"pcie", "copies between host and device", H2dBandwidth},
-    WhatIfName{"host", "the host's speed: calls, PyTorch, host memory", HostLaunchKernel},
+    WhatIfName{"host", "the host's speed: calls, PyTorch, host memory, pageable copies",
+               HostLaunchKernel},
     WhatIfName{"gemm", "arithmetic: products and attention", ProductsHalfRate}};
 
 bool starts(std::string_view key, std::initializer_list<std::string_view> prefixes) {
@@ -42,11 +43,20 @@ bool is_of_pcie(const Machine& machine, Param param) {
   return no_nvlink && param == NvlinkBandwidth;
 }
 
-/// Calls, and what the host's own memory does. What the driver maps is the driver's.
+/// Between a GPU and pageable memory it is the calling thread that moves the data.
+bool is_of_pageable_copies(Param param) {
+  constexpr std::array kCopies{
+      PageableH2dBase,           PageableH2dBandwidth, PageableH2dCached,
+      PageableH2dCore,           PageableD2hBase,      PageableD2hBandwidth,
+      PageableD2hFirstBandwidth, FreshD2hBandwidth,    SmallPageableBandwidth};
+  return std::ranges::count(kCopies, param) != 0;
+}
+
+/// Calls, and what the host moves in its own memory and between that and a GPU's.
 bool is_of_host(Param param) {
   const std::string_view key = info(param).key;
-  return starts(key, {"host.", "pytorch.", "nccl.host_"}) && param != HostContention &&
-         info(param).unit != ParamUnit::Ratio;
+  return is_of_pageable_copies(param) ||
+         (starts(key, {"host.", "pytorch.", "nccl.host_"}) && info(param).unit != ParamUnit::Ratio);
 }
 
 bool is_of_arithmetic(Param param) {

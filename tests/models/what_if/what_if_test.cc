@@ -51,6 +51,21 @@ TEST(WhatIf, MakesTheCallsOfASlowerHostTakeLonger) {
                    plain.get(Param::HostCopyBandwidth).value / 2);
 }
 
+TEST(WhatIf, MakesASlowerHostCopyPageableMemorySlower) {
+  const Machine plain = load_machine("h200-nvswitch-8");
+  const Machine slow = load_machine_with("h200-nvswitch-8", {"host=0.5x"});
+  for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableD2hFirstBandwidth,
+                           Param::FreshD2hBandwidth, Param::SmallPageableBandwidth}) {
+    EXPECT_DOUBLE_EQ(slow.get(rate).value, plain.get(rate).value / 2) << info(rate).key;
+  }
+  EXPECT_DOUBLE_EQ(slow.get(Param::PageableD2hBase).value,
+                   2 * plain.get(Param::PageableD2hBase).value);
+  for (const Param same : {Param::H2dBandwidth, Param::D2hLatency, Param::PageableD2hFirst}) {
+    EXPECT_EQ(slow.get(same).value, plain.get(same).value)
+        << info(same).key << ": the copy engine moves pinned memory";
+  }
+}
+
 TEST(WhatIf, ChangesTheNicsOfTheNode) {
   // 400 Gb/s, as H200 nodes are sold with
   EXPECT_DOUBLE_EQ(*load_machine_with("h200-nvswitch-8", {"nic=0.5x"}).node.nic_bandwidth, 25e9);
