@@ -12,6 +12,7 @@
 
 #include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
+#include "scenarios/values/range_check.h"
 
 namespace foretrace {
 namespace {
