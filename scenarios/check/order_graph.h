@@ -106,6 +106,7 @@ class OrderGraph {
 
   OrderMode mode() const { return mode_; }
   const OrderNode& node(std::uint32_t node) const { return result_.nodes[node]; }
+  std::uint32_t node_count() const { return static_cast<std::uint32_t>(result_.nodes.size()); }
   const OrderLane& lane_of(std::uint32_t node) const {
     return result_.lanes[result_.nodes[node].lane];
   }

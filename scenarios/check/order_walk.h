@@ -56,8 +56,11 @@ class OrderWalk {
     /// Since the last wait for any of it, the first of each lane, and of each call and lane.
     std::map<std::uint32_t, std::uint32_t> behind;
     std::map<std::pair<const Op*, std::uint32_t>, std::uint32_t> calls_behind;
-    std::set<const Op*> waited;  ///< calls whose work it has waited for, in any execution
+    bool has_waited = false;  ///< for any of it, in any execution
+    /// Calls whose work a later execution has waited for: that counts what this one leaves behind.
+    std::set<const Op*> waited_later;
     std::uint32_t first = OrderGraph::kNone;
+    std::uint32_t begin{};  ///< the first that this execution can have issued
   };
   struct Thread {
     const HostThread* declared{};

@@ -15,6 +15,7 @@ bool OrderWalk::has_ended_for(const Thread& thread, std::uint32_t node) const {
 void OrderWalk::begin_region(Thread& thread, const Op& region) {
   thread.regions.push_back(&region);
   RegionWork& work = thread.region_work[&region];
+  work.begin = graph_.node_count();
   const auto is_over = [&](const auto& one) { return has_ended_for(thread, one.second); };
   if (std::erase_if(work.behind, is_over) > 0) std::erase_if(work.calls_behind, is_over);
 }
@@ -29,15 +30,18 @@ void OrderWalk::note_in_regions(Thread& thread, std::uint32_t entry) {
   }
 }
 
-/// A call has returned that waited for something. Also where an execution waits for the work of the
-/// one before: the device paces it, and what it leaves behind counts in the next.
+/// A call has returned that waited for something. Where an execution waits for the work of the one
+/// before, the device paces it, and what it leaves behind counts in the next. A loop within one
+/// execution has no next: what its last turn leaves behind counts nowhere.
 void OrderWalk::note_wait_in_regions(Thread& thread) {
   const auto is_over = [&](const auto& one) { return has_ended_for(thread, one.second); };
   for (const Op* region : thread.regions) {
     RegionWork& work = thread.region_work[region];
     if (std::ranges::none_of(work.behind, is_over)) continue;
+    work.has_waited = true;
     for (const auto& one : work.calls_behind) {
-      if (is_over(one)) work.waited.insert(one.first.first);
+      const bool is_earlier = one.second < work.begin;
+      if (is_earlier && is_over(one)) work.waited_later.insert(one.first.first);
     }
     work.behind.clear();
     work.calls_behind.clear();
@@ -53,9 +57,9 @@ std::vector<UnwaitedRegion> OrderWalk::unwaited_regions() const {
       bool is_paced = false;
       for (const auto& [call, entry] : work.calls_behind) {
         first = std::min(first, entry);
-        is_paced = is_paced || work.waited.contains(call.first);
+        is_paced = is_paced || work.waited_later.contains(call.first);
       }
-      if (work.waited.empty()) {
+      if (!work.has_waited) {
         unwaited.push_back({region, work.first, false});
       } else if (first != OrderGraph::kNone && !is_paced) {
         unwaited.push_back({region, first, true});

@@ -96,11 +96,15 @@ TEST(CheckRegions, NamesTheLineFromWhichOnNothingIsWaitedFor) {
             behind(18, "step", 23));
 }
 
-TEST(CheckRegions, IsQuietWhereALoopInsideWaitsForEachTurnButTheLast) {
-  EXPECT_EQ(problems_of(scenario_with(
-                region("step", "repeat: {times: 4, ops: [event_synchronize: {event: e}, " +
-                                   kKernel + ", event_record: {event: e, stream: s}]}"))),
-            "");
+TEST(CheckRegions, WarnsWhereALoopInsideWaitsForEachTurnButTheLast) {
+  for (const std::string& turn :
+       {"event_synchronize: {event: e}, " + kKernel + ", event_record: {event: e, stream: s}",
+        kKernel + ", stream_synchronize: {stream: s}, " + kKernel}) {
+    const std::string loop = "repeat: {times: 4, ops: [" + turn + "]}";
+    EXPECT_EQ(problems_of(scenario_with(region("step", loop))), behind(18, "step", 18)) << turn;
+    EXPECT_EQ(problems_of(scenario_with(region("step", loop + ", device_synchronize: {}"))), "")
+        << turn;
+  }
 }
 
 TEST(CheckRegions, IsQuietWhereTheNextExecutionWaitsForWhatThisOneLeaves) {
