@@ -256,6 +256,7 @@ void check_program(const Program& program, Problems& problems) {
   if (problems.error_count() != errors_before) return;
   check_lifetimes(program, problems);
   if (problems.error_count() == errors_before) check_lifetimes_in_order(program, problems);
+  check_pinned(program, problems);
   check_registrations(program, problems);
   check_nccl_order(program, problems);
   const HappensBefore order = happens_before(program, {.mode = OrderMode::Likely});

@@ -51,7 +51,7 @@ constexpr std::array kMemoryOps{
     OpSyntax{"host_free", "buffer", "cudaFreeHost",
              [](OpFields& f) -> OpKind { return HostFree{f.buffer("buffer", kPinnedMemory)}; }},
     OpSyntax{
-        "host_register", "buffer", "pins a pageable buffer from here on",
+        "host_register", "buffer", "pins a pageable buffer until the pass ends, once",
         [](OpFields& f) -> OpKind { return HostRegister{f.buffer("buffer", kPageableMemory)}; }},
 };
 

@@ -140,6 +140,32 @@ TEST(CheckLifetimes, SaysALineOnceHoweverManyProcessesRunIt) {
       "each time that it is allocated\n");
 }
 
+TEST(CheckPinned, RefusesToRegisterABufferTwiceInAPass) {
+  const std::string pin = "host_register: {buffer: page}";
+  const std::string hint =
+      ", and that lasts until the pass ends | register it once, before the loop, or declare a "
+      "buffer for each\n";
+  EXPECT_EQ(problems_of(lines({pin})), "");
+  EXPECT_EQ(problems_of(lines({pin, pin})),
+            "19:7 error: buffer 'page' is registered here again: line 18 did it" + hint);
+  EXPECT_EQ(
+      problems_of(lines({"repeat: {times: 2, ops: [" + pin + "]}"})),
+      "18:32 error: buffer 'page' is registered here again: an earlier iteration did it" + hint);
+  EXPECT_EQ(problems_of(lines({"repeat: {times: 1, ops: [" + pin + "]}"})), "");
+}
+
+TEST(CheckPinned, RefusesWhatTwoThreadsOfAProcessRegisterButNotTwoProcesses) {
+  const std::string head =
+      "schema_version: 1\nname: a\nprocesses: 2\n"
+      "buffers: {h: {memory: pageable, size: 4KiB, count: 2}}\nthreads:\n"
+      "  main: [repeat: {index: i, times: 2, ops: [host_register: {buffer: h(i)}]}]\n";
+  EXPECT_EQ(problems_of(head), "");
+  EXPECT_EQ(problems_of(head + "  other: [host_register: {buffer: h(1)}]\n"),
+            "7:11 error: buffer 'h(1)' is registered here again: line 6 did it, and that lasts "
+            "until the pass ends | register it once, before the loop, or declare a buffer for "
+            "each\n");
+}
+
 TEST(CheckLifetimes, GivesUpOnLoopsThatNobodyCanFollow) {
   EXPECT_EQ(problems_of(lines({"repeat: {index: i, times: 1000000000000, ops: [" + kMalloc + ", " +
                                kFree + "]}"})),
