@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace {
 namespace {
@@ -50,8 +51,28 @@ constexpr std::array kUnits{
     UnitName{"TB/s", kRate, 1'000'000'000'000, kPicosecondsPerSecond},
 };
 
+/// "did you mean 'KB'?" of kB: the unit that is nearest, whatever is written large or small, and of
+/// those that are as near one that begins as `name` does. Empty: none is near.
+std::string nearest_unit(std::string_view name) {
+  const std::string given = lower(name);
+  std::vector<std::string> known;  // suggest takes the first of those that are as near
+  for (const bool begins_alike : {true, false}) {
+    for (const UnitName& unit : kUnits) {
+      std::string one = lower(unit.name);
+      if (one.starts_with(given.front()) == begins_alike) known.push_back(std::move(one));
+    }
+  }
+  const std::string hint = suggest(given, known);
+  for (const UnitName& unit : kUnits) {
+    if (hint == fmt::format("did you mean '{}'?", lower(unit.name))) {
+      return fmt::format("did you mean '{}'?", unit.name);
+    }
+  }
+  return {};
+}
+
 /// Units as other programs write them; of all units together none is near to a longer word.
-std::string hint_for(std::string_view name, const std::vector<std::string>& known) {
+std::string hint_for(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kOthers{
       {{"sec", "s"},
        {"secs", "s"},
@@ -73,9 +94,11 @@ std::string hint_for(std::string_view name, const std::vector<std::string>& know
        {"bytes", "B"}}};
   const auto* other = std::ranges::find(kOthers, name, [](const auto& pair) { return pair.first; });
   if (other != kOthers.end()) return fmt::format("did you mean '{}'?", other->second);
-  std::string hint = suggest(name, known);
-  return hint.empty() ? "sizes end in B, KiB, MiB, GiB, KB, MB or GB, times in ps, ns, us, ms or s"
-                      : hint;
+  const std::string nearest = nearest_unit(name);
+  if (!nearest.empty()) return nearest;
+  return "sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB, times in ps, ns, us, ms or s, "
+         "rates "
+         "in a size's unit and /s";
 }
 
 bool is_number_digit(char c) { return c >= '0' && c <= '9'; }
@@ -209,10 +232,7 @@ class Scanner {
   }
 
   Token unknown_unit(std::size_t begin, std::string_view name) const {
-    std::vector<std::string> known;
-    known.reserve(kUnits.size());
-    for (const UnitName& unit : kUnits) known.emplace_back(unit.name);
-    return bad(begin, fmt::format("unknown unit '{}'", name), hint_for(name, known));
+    return bad(begin, fmt::format("unknown unit '{}'", name), hint_for(name));
   }
 
   std::string_view text_;

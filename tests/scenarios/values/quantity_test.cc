@@ -145,6 +145,33 @@ TEST(Quantity, AnUnknownUnitGetsASuggestion) {
   EXPECT_EQ(refusal("64 Mib", kSize), "3: unknown unit 'Mib' | did you mean 'MiB'?");
 }
 
+TEST(Quantity, AnUnknownUnitGetsTheNearestOfAllWhateverIsWrittenLarge) {
+  const auto hint = [](std::string_view text) {
+    const std::string whole = refusal(text, kSize);
+    return whole.substr(whole.find(" | ") + 3);
+  };
+  EXPECT_EQ(hint("300kB"), "did you mean 'KB'?");
+  EXPECT_EQ(hint("300kb"), "did you mean 'KB'?");
+  EXPECT_EQ(hint("64kiB"), "did you mean 'KiB'?");
+  EXPECT_EQ(hint("2gb/s"), "did you mean 'GB/s'?");
+  EXPECT_EQ(hint("2G"), "did you mean 'GB'?");
+  EXPECT_EQ(hint("5NS"), "did you mean 'ns'?");
+  EXPECT_EQ(hint("5u"), "did you mean 'us'?");
+  EXPECT_EQ(hint("5parsec"),
+            "sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB, times in ps, ns, us, ms or s, "
+            "rates in a size's unit and /s");
+}
+
+TEST(Quantity, TakesEveryUnitThatTheReferenceLists) {
+  for (const char* size : {"B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB", "TB"}) {
+    EXPECT_GT(constant(std::string{"1"} + size, kSize), 0) << size;
+    EXPECT_GT(constant(std::string{"1KiB / 1"} + size + "/s", kTime), 0) << size;
+  }
+  for (const char* time : {"ps", "ns", "us", "ms", "s"}) {
+    EXPECT_GT(constant(std::string{"1"} + time, kTime), 0) << time;
+  }
+}
+
 TEST(Quantity, PartsOfBytesAndPartsOfNumbersAreRefused) {
   EXPECT_EQ(refusal("1B / 3", kSize), "a whole number of bytes is needed here, and this is 1/3 | ");
   EXPECT_EQ(refusal("7 / 2", kNumber), "a whole number is needed here, and this is 7/2 | ");
