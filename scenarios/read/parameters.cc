@@ -28,6 +28,14 @@ Parameter broken() {
   return parameter;
 }
 
+/// Refused already: what uses it is no further mistake.
+void refuse(Reader& reader, const YamlEntry& entry) {
+  Parameter parameter = broken();
+  parameter.key = entry.key;
+  parameter.used = true;
+  reader.parameters.insert_or_assign(entry.key.text, std::move(parameter));
+}
+
 std::string kind_of(const Parameter& parameter) {
   return parameter.quantity ? describe(parameter.quantity->unit) : "a word";
 }
@@ -42,11 +50,11 @@ void read_one(Reader& reader, const YamlEntry& entry, const ParameterValues& giv
   if (!is_name(name) || std::ranges::find(kReservedNames, name) != kReservedNames.end()) {
     reader.problems.error(entry.key, fmt::format("'{}' cannot be a parameter's name", name),
                           "letters, digits and '_', and not process, processes, devices, nodes");
-    return;
+    return refuse(reader, entry);
   }
   if (entry.value.kind != YamlNode::Kind::Scalar) {
     reader.problems.error(entry.value, fmt::format("parameter '{}' needs a single value", name));
-    return;
+    return refuse(reader, entry);
   }
   auto parameter = parse_parameter(reader, entry.value.text);
   if (!parameter) {

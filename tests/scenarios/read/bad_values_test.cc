@@ -42,5 +42,25 @@ TEST(BadValue, AWordWhereAValueIsNeeded) {
       "$size\n");
 }
 
+TEST(BadParameters, SayARefusedNameOnceHoweverOftenItIsUsed) {
+  const std::string head = "schema_version: 1\nname: a\nparameters: {";
+  const std::string uses =
+      "}\nbuffers: {x: {memory: device, size: $nodes * 1KiB}}\nthreads:\n  main:\n"
+      "    - repeat: {times: $nodes, ops: [memset: {dst: x}]}\n"
+      "    - memset: {dst: x, size: $nodes * 4B}\n";
+  EXPECT_EQ(problems_of(head + "nodes: 12" + uses),
+            "3:14 error: 'nodes' cannot be a parameter's name | letters, digits and '_', and not "
+            "process, processes, devices, nodes\n");
+  EXPECT_EQ(problems_of(head + "devices: 2}\nthreads: {main: []}\n"),
+            "3:14 error: 'devices' cannot be a parameter's name | letters, digits and '_', and not "
+            "process, processes, devices, nodes\n");
+}
+
+TEST(BadParameters, SayAListForAValueOnceHoweverOftenItIsUsed) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nparameters: {n: [1, 2]}\nthreads:\n  main:\n"
+                        "    - repeat: {times: $n, ops: [host_compute: {duration: $n * 1us}]}\n"),
+            "3:17 error: parameter 'n' needs a single value\n");
+}
+
 }  // namespace
 }  // namespace foretrace
