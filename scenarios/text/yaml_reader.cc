@@ -1,12 +1,27 @@
 #include "scenarios/text/yaml_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "scenarios/text/text_file.h"
 
 namespace foretrace {
+namespace {
+
+/// What was meant, or all keys, however many: suggest lists few only.
+std::string key_hint(std::string_view key, const std::vector<std::string_view>& asked_for) {
+  std::vector<std::string> known;
+  for (const std::string_view one : asked_for) {
+    if (std::ranges::find(known, one) == known.end()) known.emplace_back(one);
+  }
+  const std::string hint = suggest(key, known);
+  return hint.empty() && !known.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                                        : hint;
+}
+
+}  // namespace
 
 MapReader::MapReader(const YamlNode& node, std::string what, Problems& problems)
     : node_{node},
@@ -49,9 +64,8 @@ void MapReader::finish() {
                       "inside of {...} a comma ends the value: write it in quotes");
       continue;
     }
-    problems_.error(
-        entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
-        problems_.is_full() ? "" : suggest(entry.key.text, {known_.begin(), known_.end()}));
+    problems_.error(entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
+                    problems_.is_full() ? "" : key_hint(entry.key.text, known_));
   }
 }
 

@@ -19,6 +19,12 @@ TEST(BadProduct, MatrixLargerThanItsBuffer) {
             "it is 1050624\n");
 }
 
+TEST(BadProduct, UnknownKeyGetsAllThatAreKnownHoweverMany) {
+  EXPECT_EQ(problems_of(scenario_with("gemm: {m: 4, n: 4, k: 4, a: x, b: x, c: y, a_offset: 4B}")),
+            "18:50 error: unknown key 'a_offset' in gemm | known here: id, stream, m, n, k, type, "
+            "a, b, c, transpose_a, transpose_b, batch, beta\n");
+}
+
 TEST(BadProduct, MatricesOfABatchLargerThanTheirBuffer) {
   EXPECT_EQ(problems_of(scenario_with(
                 "gemm: {m: 512, n: 512, k: 4, a: x, b: x, c: y, transpose_a: true, batch: 2}")),
