@@ -182,6 +182,7 @@ bool OpFields::flag(std::string_view key) {
 }
 
 DataType OpFields::type() {
+  takes_type_ = true;
   const YamlNode* node = map_.optional("type");
   return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", kTypes);
 }
@@ -197,6 +198,7 @@ DataType OpFields::product_type() {
 }
 
 DataType OpFields::required_type() {
+  takes_type_ = true;
   const YamlNode* node = map_.required("type");
   return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", kTypes);
 }
@@ -243,11 +245,19 @@ BytesExpr OpFields::typed_size_up_to(Bytes largest, std::string_view of_what, Da
   BytesExpr size = size_up_to(largest, of_what);
   const auto rest = combine(Expr::Op::Mod, size.expr, Expr{element});
   const auto reason = rest ? leaves_range(*rest, 0, 0, reader_.domain) : std::nullopt;
-  if (reason && is_sound()) {
-    reader_.problems.error(
-        where("size"), fmt::format("the size is not a whole number of elements of {} B", element));
-  }
+  if (reason && is_sound()) report_part_of_element(type);
   return size;
+}
+
+void OpFields::report_part_of_element(DataType type) {
+  const auto word = std::ranges::find(kTypes, type, [](const auto& one) { return one.second; });
+  const bool is_default = takes_type_ && !map_.has("type");
+  const bool is_of_type = map_.has("type") && !map_.has("size");
+  reader_.problems.error(
+      where(is_of_type ? "type" : "size"),
+      fmt::format("the size is not a whole number of elements of {} B, which is {}{}",
+                  size_of(type).count, word->first, is_default ? ", the default type" : ""),
+      is_default ? "name the elements' type: type: float16" : "");
 }
 
 void OpFields::require_within(const BufferRef& ref, const Expr& offset, const Expr& size,

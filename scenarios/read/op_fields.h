@@ -81,9 +81,12 @@ class OpFields {
   template <class Tag>
   Ref<Tag> reference_at(const YamlNode& node, std::string_view what, const Families& families);
 
+  void report_part_of_element(DataType type);
+
   Reader& reader_;
   MapReader& map_;
   std::size_t errors_before_;
+  bool takes_type_ = false;   ///< has a key 'type'
   bool uses_broken_ = false;  ///< names an object whose declaration has errors
   ProcessGroup no_group_;     ///< where the reference is broken
 };

@@ -42,6 +42,19 @@ TEST(BadValue, AWordWhereAValueIsNeeded) {
       "$size\n");
 }
 
+TEST(BadValue, APartOfAnElementNamesTheTypeAndWhetherItIsTheDefault) {
+  EXPECT_EQ(problems_of(scenario_with("elementwise: {src: x, dst: y, size: 197B}")),
+            "18:43 error: the size is not a whole number of elements of 4 B, which is float32, the "
+            "default type | name the elements' type: type: float16\n");
+  EXPECT_EQ(problems_of(scenario_with("elementwise: {src: x, dst: y, size: 197B, type: float16}")),
+            "18:43 error: the size is not a whole number of elements of 2 B, which is float16\n");
+  EXPECT_EQ(problems_of(scenario_with("host_fill: {dst: host, size: 197B}")),
+            "18:36 error: the size is not a whole number of elements of 4 B, which is float32\n");
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nbuffers: {x: {memory: device, size: 197B}}\n"
+                        "threads:\n  main:\n    - elementwise: {dst: x, type: float16}\n"),
+            "6:35 error: the size is not a whole number of elements of 2 B, which is float16\n");
+}
+
 TEST(BadParameters, SayARefusedNameOnceHoweverOftenItIsUsed) {
   const std::string head = "schema_version: 1\nname: a\nparameters: {";
   const std::string uses =
