@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "models/machine/machine.h"
 #include "scenarios/command_line/command.h"
@@ -48,10 +50,45 @@ std::string executed_words(const Program& program) {
                      count(times, "time"));
 }
 
-void print_line(const Program& program) {
-  print_out("ok: {}, {}, {} each, {} read, {}, hash {}\n", program.name,
+/// What the buffers of a process take when all are there; each process has all of them.
+struct BufferSizes {
+  Bytes device, host;
+};
+BufferSizes buffer_sizes(const Program& program) {
+  BufferSizes sizes;
+  for (const Buffer& buffer : program.buffers) {
+    Bytes& all = buffer.memory == MemoryKind::Device ? sizes.device : sizes.host;
+    all = all + buffer.size;
+  }
+  return sizes;
+}
+
+std::string size_words(Bytes size) {
+  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB"};
+  auto value = static_cast<double>(size.count);
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.4g} {}", value, kUnits[unit]);
+}
+
+/// "buffers of 2.861 GiB device and 19.07 MiB host memory each, ".
+std::string buffer_words(const Program& program) {
+  const BufferSizes sizes = buffer_sizes(program);
+  std::string words;
+  if (sizes.device.count > 0) words = size_words(sizes.device) + " device";
+  if (sizes.host.count > 0) {
+    words += fmt::format("{}{} host", words.empty() ? "" : " and ", size_words(sizes.host));
+  }
+  if (words.empty()) return {};
+  return fmt::format("buffers of {} memory{}, ", words, program.processes > 1 ? " each" : "");
+}
+
+/// A training step has no buffers of its own: its tensors are what it needs.
+void print_line(const Program& program, bool is_step) {
+  print_out("ok: {}, {}, {} each, {} read, {}, {}hash {}\n", program.name,
             count(program.processes, "process"), count(program.devices, "device"),
-            count(program.op_count, "operation"), executed_words(program), program.hash);
+            count(program.op_count, "operation"), executed_words(program),
+            is_step ? std::string{} : buffer_words(program), program.hash);
   const std::string text = network_text(program);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -60,26 +97,25 @@ void print_line(const Program& program) {
   }
 }
 
-nlohmann::ordered_json to_json(const Program& program) {
-  return {{"file", program.file},
-          {"ok", true},
-          {"name", program.name},
-          {"summary", program.summary},
-          {"nodes", program.nodes},
-          {"network", network_text(program)},
-          {"processes", program.processes},
-          {"devices_per_process", program.devices},
-          {"operations", program.op_count},
-          {"executed", executed(program)},
-          {"hash", program.hash}};
+nlohmann::ordered_json to_json(const Program& program, bool is_step) {
+  nlohmann::ordered_json json{
+      {"file", program.file},           {"ok", true},
+      {"name", program.name},           {"summary", program.summary},
+      {"nodes", program.nodes},         {"network", network_text(program)},
+      {"processes", program.processes}, {"devices_per_process", program.devices},
+      {"operations", program.op_count}, {"executed", executed(program)}};
+  if (!is_step) {
+    const BufferSizes sizes = buffer_sizes(program);
+    json["device_bytes_per_process"] = sizes.device.count;
+    json["host_bytes_per_process"] = sizes.host.count;
+  }
+  json["hash"] = program.hash;
+  return json;
 }
 
-/// A training step's tensors are no buffers.
-Diagnostics check_step_memory(const Program& program, const std::string& text,
-                              const ParameterValues& parameters, const Machine& machine) {
-  const auto step = read_training(text, program.file, parameters, training::Ranks::OneOfEach);
-  if (!step) return {};
-  const sim::MemoryVerdict verdict = sim::memory_verdict(step->expansion, machine);
+Diagnostics check_step_memory(const Program& program, const ExpandedScenario& step,
+                              const Machine& machine) {
+  const sim::MemoryVerdict verdict = sim::memory_verdict(step.expansion, machine);
   if (verdict.fits) return {};
   return {
       {{program.file, 0, 0},
@@ -90,13 +126,13 @@ Diagnostics check_step_memory(const Program& program, const std::string& text,
 
 /// On the machine that was named everything must fit. Else of simulate's default machine the
 /// memory alone is looked at: a program for a larger one is not wrong.
-Diagnostics what_does_not_fit(const Program& program, const std::string& text,
+Diagnostics what_does_not_fit(const Program& program, const std::optional<ExpandedScenario>& step,
                               const CheckOptions& options) {
   const bool is_named = !options.machine.empty();
   const Machine machine = load_machine(is_named ? options.machine : kDefaultMachine);
   Diagnostics problems = is_named ? check_parts(program, machine) : Diagnostics{};
   // A step's buffers are nobody's: its tensors are what counts.
-  Diagnostics memory = check_step_memory(program, text, options.parameters, machine);
+  Diagnostics memory = step ? check_step_memory(program, *step, machine) : Diagnostics{};
   if (memory.empty()) memory = check_memory(program, machine);
   std::ranges::move(memory, std::back_inserter(problems));
   for (Diagnostic& problem : problems) {
@@ -109,13 +145,14 @@ Diagnostics what_does_not_fit(const Program& program, const std::string& text,
 
 /// The exit code of one program. Prints what is doubtful, and what does not fit; that it never ends
 /// is an error.
-int judge(ReadProgram& read, const std::string& text, const CheckOptions& options) {
+int judge(ReadProgram& read, const std::string& text, const std::optional<ExpandedScenario>& step,
+          const CheckOptions& options) {
   const bool ends = ends_for_all_we_know(read.warnings);
   const auto add = [&](Diagnostics found) {
     for (Diagnostic& one : found) read.warnings.push_back(std::move(one));
   };
   add(slow_layouts(read.program));
-  const Diagnostics sizes = what_does_not_fit(read.program, text, options);
+  const Diagnostics sizes = what_does_not_fit(read.program, step, options);
   const bool fits = std::ranges::none_of(
       sizes, [](const Diagnostic& one) { return one.severity == Severity::Error; });
   add(sizes);
@@ -133,11 +170,12 @@ int run_check(const CheckOptions& options) {
       const std::string text = read_text_file(file);
       auto read = read_scenario(text, file, options.parameters);
       if (!read) throw UsageError{render(read.error(), text)};
-      const int judged = judge(*read, text, options);
+      const auto step = read_training(text, file, options.parameters, training::Ranks::OneOfEach);
+      const int judged = judge(*read, text, step, options);
       const bool is_ok = judged == kDone;
       exit_code = std::max(exit_code, judged);
-      if (is_ok && options.format == "text") print_line(read->program);
-      rows.push_back(to_json(read->program));
+      if (is_ok && options.format == "text") print_line(read->program, step.has_value());
+      rows.push_back(to_json(read->program, step.has_value()));
       rows.back()["ok"] = is_ok;
     } catch (const UsageError& error) {
       print_error("{}", error.what());

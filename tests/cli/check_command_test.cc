@@ -7,6 +7,7 @@
 namespace foretrace::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -86,6 +87,29 @@ TEST_F(CheckCommand, SaysHowManyOperationsItReadAndHowOftenTheyAreExecuted) {
   const std::string json = check(text, " --format json").out;
   EXPECT_THAT(json, HasSubstr("\"operations\": 3,"));
   EXPECT_THAT(json, HasSubstr("\"executed\": 24,"));
+}
+
+TEST_F(CheckCommand, SaysHowMuchMemoryTheBuffersOfAProcessTake) {
+  const std::string buffers =
+      "buffers:\n  x: {memory: device, size: 1GiB, count: 2}\n  y: {memory: nccl, size: 512MiB}\n"
+      "  z: {memory: pinned, size: 20MiB}\n  p: {memory: fresh_pageable, size: 4KiB}\n";
+  const std::string threads = "threads:\n  main: [host_compute: {duration: 1us}]\n";
+  EXPECT_THAT(check(kHeadOfX + buffers + threads).out,
+              HasSubstr("executed 1 time, buffers of 2.5 GiB device and 20 MiB host memory, hash"));
+  EXPECT_THAT(
+      check(kHeadOfX + "processes: 2\nbuffers: {z: {memory: pinned, size: 3000KB}}\n" + threads)
+          .out,
+      HasSubstr("executed 2 times, buffers of 2.861 MiB host memory each, hash"));
+  const std::string json = check(kHeadOfX + buffers + threads, " --format json").out;
+  EXPECT_THAT(json, HasSubstr("\"device_bytes_per_process\": 2684354560,"));
+  EXPECT_THAT(json, HasSubstr("\"host_bytes_per_process\": 20975616,"));
+}
+
+TEST_F(CheckCommand, SaysNothingOfBuffersOfATrainingStepWhoseTensorsAreNone) {
+  EXPECT_THAT(check("schema_version: 1\nname: x\nprocesses: 1\n"
+                    "training_step: {model: gpt2, batch: {sequence: 128}}\n")
+                  .out,
+              AllOf(StartsWith("ok: x, "), Not(HasSubstr("buffers of"))));
 }
 
 TEST_F(CheckCommand, IsFollowedByATableThatSaysWhatATimeIsDividedBy) {
