@@ -23,7 +23,7 @@ struct Copy {
   Route route{};
   Bytes size;
   bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
-  bool from_core = false;   ///< and small enough for the own cache of the core that copies
+  bool from_core = false;   ///< and the copy before read it, too: the core's own cache has it
   bool to_fresh = false;    ///< into pageable memory whose pages were never touched
   Bytes staged{};           ///< the driver has this much in its own memory before the copy begins
 };
@@ -44,8 +44,15 @@ inline constexpr std::uint32_t kReadsIntoCache = 2;
 /// written is as slow as memory.
 bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
 
-/// Whether the own cache of the core that copies holds `size` of what is in the cache.
-bool is_in_core(Reading& read, Bytes size);
+/// How much of `size` that it copies again and again a core's own cache holds, beside where it goes.
+double share_in_core(Reading& read, Bytes size);
+
+/// Of an upload from pageable memory, the end that the copy engine moves once the host has staged
+/// all: the driver stages piece by piece, and each piece goes on while the host stages the next.
+Bytes last_piece(Bytes size);
+
+/// What the host takes to stage `size` of it.
+Duration stage_time(Reading& read, const Copy& copy, Bytes size);
 
 /// From the call to its return, where it does not wait for the copy: with what the host moves
 /// itself.

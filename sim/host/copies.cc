@@ -146,7 +146,7 @@ FoundIn HostThread::reads(BufferId id, Bytes size) {
                                  warm ? cost::kReadsIntoCache : last.reads,
                                  process_.host_bytes_touched - last.at};
   const bool cached = !is_driven_out && cost::is_in_cache(read, memory, size);
-  const bool in_core = cached && again && cost::is_in_core(read, size);
+  const bool in_core = cached && again && cost::share_in_core(read, size) > 0;
   const std::uint32_t before = last.from_last_pass ? cost::kReadsIntoCache - 1 : 0;
   const std::uint32_t reads = (last.overlaps(begin, size.count) ? last.reads : before) + 1;
   last = {begin, size.count, reads, process_.host_bytes_touched, warm, process_.host_frees};
@@ -162,16 +162,16 @@ void HostThread::wrote(BufferId id, Bytes size) {
 /// The driver moves the data through its own pinned memory, and the host is part of it.
 void HostThread::pageable_copy(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
                                Bytes size, bool to_device, bool synchronous) {
-  if (to_device && !synchronous && capture_ == nullptr) {
-    staged_upload(queue, host, device, size);
-    return;
-  }
   // cudaMemcpy from pageable memory waits for its stream before it touches the data.
   if (synchronous && to_device && queue.is_busy()) {
     if (queue.waits_for_peers()) push(queue, Duration{0}, cost::Entry::NoTime, MarkerWork{});
     wait_for_stream(queue);
     retry_ = true;
     block({}, cost::Wait::Device, fmt::format("stream {} before the copy", queue.declared().name));
+    return;
+  }
+  if (to_device && capture_ == nullptr) {
+    staged_upload(queue, host, device, size);
     return;
   }
   cost::Copy copy{to_device ? cost::Route::PageableToDevice : cost::Route::DeviceToPageable, size};
@@ -201,8 +201,9 @@ void HostThread::block_for_copy(StreamQueue& queue, Priced call) {
 }
 
 /// A small upload travels in the command stream. A larger one the driver takes into its own memory,
-/// piece by piece: on an idle stream each piece goes on at once; behind work all of it stays there,
-/// as far as there is room, and the stream's next upload waits until it has gone.
+/// piece by piece. On an idle stream each piece goes on at once, and the call, cudaMemcpy's too,
+/// returns when the last one is staged; behind work all of it stays there, as far as there is room,
+/// and the stream's next upload waits until it has gone.
 void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::uint32_t device,
                                Bytes size) {
   const bool behind_work = queue.is_busy() && !queue.only_flows();
@@ -215,26 +216,24 @@ void HostThread::staged_upload(StreamQueue& queue, const BufferRef& host, std::u
   const FoundIn found = reads(host.resolve(variables_), size);
   copy.from_cache = found != FoundIn::Memory;
   copy.from_core = found == FoundIn::CoreCache;
-  const Bytes staged = cost::staged_during_the_call(read, copy);
-  const bool has_room = staged.count > 0 && staged == size;
-  cost::Copy by_host = copy;
-  if (has_room || behind_work) by_host.staged = staged;
+  const bool travels = cost::travels_with_the_call(read, copy);
+  const Bytes room = cost::staged_during_the_call(read, copy);
+  if (!travels) copy.staged = behind_work ? room : size;
   const cost::Call made = begin_call(cost::copy_call(copy.route), queue.declared().device);
-  const Priced call =
-      price([&](Reading& reading) { return cost::copy_call_time(reading, made, by_host); },
-            made.is_first);
-  if (behind_work) {
-    push(queue, call.time, cost::Entry::Copy, copy_work(by_host, device, device));
-    if (has_room) queue.staged();
-  } else {
-    const Duration first = has_room ? cost::call_time(read, made) : call.time;
-    push(queue, first, cost::Entry::Copy, copy_work(copy, device, device));
-    if (has_room) queue.flows();
+  const Priced call = price(
+      [&](Reading& reading) { return cost::copy_call_time(reading, made, copy); }, made.is_first);
+  Duration first = call.time;
+  if (!travels && !behind_work) {
+    copy.staged = cost::last_piece(size);
+    first -= cost::stage_time(read, copy, size - copy.staged);
   }
-  if (has_room || cost::travels_with_the_call(read, copy)) {
-    take(call);
-  } else {
+  push(queue, first, cost::Entry::Copy, copy_work(copy, device, device));
+  if (behind_work && room == size) queue.staged();
+  if (!behind_work && !travels) queue.flows();
+  if (behind_work && !travels && room != size) {
     block_for_copy(queue, call);
+  } else {
+    take(call);
   }
 }
 

@@ -61,7 +61,8 @@ TEST(CopyTime, OfAStagedUploadIsThatOfPinnedMemory) {
   Copy staged{Route::PageableToDevice, kMegabyte};
   staged.staged = answer(machine, staged_during_the_call, staged);
   EXPECT_EQ(answer(machine, copy_time, staged), 22_us);
-  EXPECT_EQ(answer(machine, copy_call_time, Call{.param = PageableH2dBase}, staged), 105_us);
+  EXPECT_EQ(answer(machine, copy_call_time, Call{.param = PageableH2dBase}, staged), 110_us)
+      << "the call, the memory to stage in, and 1 MB at 10 GB/s";
   Copy rest = large;
   rest.staged = Bytes{3'000'000};
   EXPECT_EQ(answer(machine, copy_time, rest), 262_us) << "2 + 60 us, then 2 MB at 10 GB/s";
@@ -78,14 +79,37 @@ TEST(CopyTime, OfPageableMemoryDependsOnWhereItsDataAre) {
                         .from_cache = true,
                         .from_core = true}),
             42_us);
-  Reading read{copy_machine()};
-  EXPECT_TRUE(is_in_core(read, Bytes{2'000'000}));
-  EXPECT_FALSE(is_in_core(read, Bytes{2'000'001}));
   // The first 200 kB at 5 GB/s on their own are 40 us, the other 800 kB at 20 GB/s 40 us.
   EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::DeviceToPageable, kMegabyte}), 83_us);
   EXPECT_EQ(answer(copy_machine(), copy_time,
                    Copy{.route = Route::DeviceToPageable, .size = kMegabyte, .to_fresh = true}),
             503_us);
+}
+
+TEST(StageTime, IsThatOfACoresOwnCacheAsFarAsItHoldsWhatIsCopiedAndTheCopy) {
+  Copy again{Route::PageableToDevice, kMegabyte};
+  again.from_cache = again.from_core = true;
+  EXPECT_EQ(answer(copy_machine(), stage_time, again, kMegabyte), 40_us) << "twice 1 MB: all";
+  again.size = Bytes{4'000'000};
+  EXPECT_EQ(answer(copy_machine(), stage_time, again, again.size), 190_us)
+      << "a quarter of it at 25 GB/s, the rest at 20";
+  again.from_core = false;
+  EXPECT_EQ(answer(copy_machine(), stage_time, again, again.size), 200_us);
+  EXPECT_EQ(answer(machine_of({{PageableH2dCore, 25e9}}), share_in_core, kMegabyte), 0)
+      << "a cache of unknown size";
+}
+
+TEST(StageTime, IsNoShorterThanTheLinks) {
+  Machine narrow = copy_machine();
+  narrow.set(H2dBandwidth, {5e9, 0, ParameterClass::Assumed, "", ""});
+  EXPECT_EQ(answer(narrow, stage_time, Copy{Route::PageableToDevice, kMegabyte}, kMegabyte),
+            200_us);
+}
+
+TEST(LastPiece, IsWhatIsLeftBehindWholeMebibytes) {
+  EXPECT_EQ(last_piece({100}), Bytes{100});
+  EXPECT_EQ(last_piece({1 << 20}), Bytes{1 << 20});
+  EXPECT_EQ(last_piece({(2 << 20) + 5}), Bytes{5});
 }
 
 TEST(CopyTime, IsMadeOfTheParametersThatDecideIt) {

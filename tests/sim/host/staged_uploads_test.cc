@@ -1,0 +1,116 @@
+// Uploads from pageable memory: what the host stages, and when the call returns. 1000 bytes per us
+// on every route.
+#include <gtest/gtest.h>
+
+#include "tests/sim/unit_machine.h"
+
+namespace foretrace::test {
+namespace {
+
+const std::string kUploads = R"(
+streams: {a: {flags: non_blocking}, b: {flags: non_blocking}}
+buffers:
+  pageable: {memory: pageable, size: 1MB}
+  x:        {memory: device, size: 1MB, count: 2}
+)";
+
+TEST(MemcpyAsync, FromPageableMemoryHoldsTheHostUntilItIsStaged) {
+  const Timeline t = predict(kUploads + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 100000B}
+)");
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 100);
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 201) << "one piece: it goes on when all is staged";
+}
+
+TEST(MemcpyAsync, FromPageableMemoryGoesOnPieceByPiece) {
+  const Timeline t = predict(R"(
+streams: {a: {flags: non_blocking}}
+buffers:
+  pageable: {memory: pageable, size: 4MiB}
+  x:        {memory: device, size: 4MiB}
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x, size: 4MiB}
+)");
+  constexpr double kPieceUs = 1048.576;
+  EXPECT_NEAR(us(host_spans(t, "c")[0].end_ns), 4 * kPieceUs, 1);
+  EXPECT_NEAR(us(device_spans(t, "c")[0].begin_ns), kPieceUs, 2);
+  EXPECT_NEAR(us(device_spans(t, "c")[0].end_ns), 5 * kPieceUs, 2);
+}
+
+TEST(Memcpy, FromPageableMemoryReturnsWhenItIsStagedAndTheNextOneWaitsForTheCopy) {
+  const Timeline t = predict(kUploads + R"(
+threads:
+  main:
+    - memcpy: {id: c, src: pageable, dst: x(0), size: 100000B}
+    - memcpy: {id: d, src: pageable, dst: x(1), size: 100000B}
+)");
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 100);
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 201);
+  EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 302) << "it begins when the host has seen that end";
+}
+
+TEST(MemcpyAsync, OfSmallPageableMemoryTravelsWithTheCall) {
+  const Timeline t = predict(kUploads + R"(
+threads:
+  main:
+    - spin: {stream: a, duration: 500us}
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 10000B}
+)");
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 11)
+      << "the host copies 10 us and does not wait for the kernel";
+}
+
+Machine staging() {
+  Machine machine = unit_machine();
+  ParamValue size = machine.get(Param::StagedUpload);
+  size.value = 200'000;
+  machine.set(Param::StagedUpload, size);
+  return machine;
+}
+
+TEST(MemcpyAsync, FromPageableMemoryIsStagedBehindAKernelAndTheNextOneWaitsForIt) {
+  const Timeline t = predict(kUploads + R"(
+threads:
+  main:
+    - spin: {stream: a, duration: 500us}
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 100000B}
+    - memcpy_async: {id: d, stream: a, src: pageable, dst: x(1), size: 100000B}
+)",
+                             staging());
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 101) << "as long as the host copies";
+  EXPECT_EQ(us(device_spans(t, "c")[0].begin_ns), 502) << "the kernel runs from 2 on";
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 602);
+  EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 702) << "100 us behind it";
+}
+
+TEST(MemcpyAsync, OfMoreThanTheDriverStagesHoldsTheHostUntilTheCopyHasEnded) {
+  const Timeline t = predict(kUploads + R"(
+threads:
+  main:
+    - spin: {stream: a, duration: 500us}
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 300000B}
+)",
+                             staging());
+  // 200 kB are staged by 201 us; behind the kernel they take 200 us, and the rest 100.
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 802);
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 803);
+}
+
+TEST(MemcpyAsync, FromPageableMemoryIsStagedWhileTheOneBeforeItGoesOn) {
+  const Timeline t = predict(kUploads + R"(
+threads:
+  main:
+    - memcpy_async: {id: c, stream: a, src: pageable, dst: x(0), size: 100000B}
+    - memcpy_async: {id: d, stream: a, src: pageable, dst: x(1), size: 100000B}
+)",
+                             staging());
+  EXPECT_EQ(us(host_spans(t, "c")[0].end_ns), 100);
+  EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 201);
+  EXPECT_EQ(us(host_spans(t, "d")[0].end_ns), 200) << "it waits for nothing";
+}
+
+}  // namespace
+}  // namespace foretrace::test
