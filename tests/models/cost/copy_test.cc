@@ -86,6 +86,11 @@ TEST(CopyTime, OfPageableMemoryDependsOnWhereItsDataAre) {
             503_us);
 }
 
+TEST(CopyTime, OfASmallUploadInTheCommandStreamHasLessLatencyThanThatOfALink) {
+  const Copy small{Route::PageableToDevice, Bytes{60'000}};
+  EXPECT_EQ(answer(copy_machine(), copy_time, small), Duration{1'333'333} + 6_us);
+}
+
 TEST(StageTime, IsThatOfACoresOwnCacheAsFarAsItHoldsWhatIsCopiedAndTheCopy) {
   Copy again{Route::PageableToDevice, kMegabyte};
   again.from_cache = again.from_core = true;
