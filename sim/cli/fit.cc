@@ -142,6 +142,9 @@ int run_fit(const FitOptions& options) {
   for (const std::string& line : data.left_out) print_error("left out: {}\n", line);
   Machine start = options.machine.empty() ? new_machine(options.new_name, data.environment)
                                           : load_machine(options.machine);
+  if (!options.new_name.empty()) {
+    if (const auto factor = host_factor(data, start)) move_to_host(start, *factor);
+  }
   if (!options.name.empty()) start.name = options.name;
   const bool learns = std::ranges::any_of(
       data.targets, [](const FitTarget& target) { return target.standing == Standing::Fit; });

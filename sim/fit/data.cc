@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "models/cost/host.h"
 #include "reports/compare/compare.h"
@@ -100,20 +102,37 @@ HoldOut parse_hold_out(const std::vector<std::string>& rules) {
   return hold_out;
 }
 
-void tell_hosts_apart(FitData& data, const Machine& machine) {
-  std::vector<double> factors(data.runs.size());
-  std::vector<double> known;
-  for (std::size_t i = 0; i < data.runs.size(); ++i) {
-    const FitRun& run = data.runs[i];
+namespace {
+
+/// How many times as fast as `machine`'s the host of each run was; 0 where it does not say.
+std::vector<double> host_factors(const FitData& data, const Machine& machine) {
+  std::vector<double> factors;
+  for (const FitRun& run : data.runs) {
     const auto launch = cost::launch_time(machine, run.program.processes);
-    if (!launch || run.launch_ns <= 0) continue;
-    const double factor = to_seconds(*launch) * 1e9 / run.launch_ns;
-    if (factor < kSlowestHost || factor > kFastestHost) continue;
-    factors[i] = factor;
-    known.push_back(factor);
+    const bool says = launch && run.launch_ns > 0;
+    const double factor = says ? to_seconds(*launch) * 1e9 / run.launch_ns : 0;
+    factors.push_back(factor < kSlowestHost || factor > kFastestHost ? 0 : factor);
   }
+  return factors;
+}
+
+std::optional<double> median_of_known(std::vector<double> factors) {
+  std::erase(factors, 0);
+  if (factors.empty()) return std::nullopt;
+  return median(std::move(factors));
+}
+
+}  // namespace
+
+std::optional<double> host_factor(const FitData& data, const Machine& machine) {
+  return median_of_known(host_factors(data, machine));
+}
+
+void tell_hosts_apart(FitData& data, const Machine& machine) {
+  const std::vector<double> factors = host_factors(data, machine);
+  const auto middle = median_of_known(factors);
   for (std::size_t i = 0; i < data.runs.size(); ++i) {
-    if (factors[i] > 0) data.runs[i].host = factors[i] / median(known);
+    if (factors[i] > 0) data.runs[i].host = factors[i] / *middle;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +68,10 @@ struct FitData {
 
 /// Adds one measurement, of `program` itself.
 void add_run(FitData& data, Program program, const Timeline& measured, const HoldOut& hold_out);
+
+/// How many times as fast as `machine`'s the hosts of these measurements were, by what a launch
+/// took: the median over the runs that say it.
+std::optional<double> host_factor(const FitData& data, const Machine& machine);
 
 /// Sets FitRun::host of the runs that say it: what `machine` has for a launch in so many processes
 /// over what it took, beside the median of all. For a fit that learns what calls cost: it learns

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
+#include "models/what_if/what_if.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/words.h"
@@ -169,6 +173,30 @@ Machine new_machine(const std::string& name, const std::string& text, const std:
         fmt::format("{}: not what foretrace-hw writes: {}", file, json_reason(error.what()))};
   } catch (const UsageError& error) {
     throw UsageError{fmt::format("{}: {}", file, error.what())};
+  }
+}
+
+void move_to_host(Machine& machine, double factor) {
+  const Machine before = machine;
+  apply_what_ifs(machine, {fmt::format("host={:.4f}x", factor)});
+  machine.name = before.name;
+  std::map<const Source*, std::shared_ptr<const Source>> moved;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    if (!machine.has(param)) continue;
+    ParamValue value = machine.get(param);
+    if (value.origin == nullptr || value.value == before.get(param).value) continue;
+    auto& origin = moved[value.origin.get()];
+    if (origin == nullptr) {
+      Source source = *value.origin;
+      source.id += "_for_its_host";
+      source.text +=
+          fmt::format("; for a host {:.2f} times as fast, by what a launch took", factor);
+      origin = std::make_shared<const Source>(std::move(source));
+    }
+    value.origin = origin;
+    value.from = origin->text;
+    machine.set(param, std::move(value));
   }
 }
 

@@ -21,6 +21,11 @@ Machine new_machine(const std::string& name, const std::filesystem::path& enviro
 /// The same of an environment's text; `file` is what messages call it.
 Machine new_machine(const std::string& name, const std::string& text, const std::string& file);
 
+/// What a new machine has from another one's host becomes that of a host so many times as fast
+/// (--with host=): what no calibration determines then goes with the launches that it measured.
+/// The sources say so.
+void move_to_host(Machine& machine, double factor);
+
 /// How far a fit lets the log of a value go from this first guess, beside kPriorSigma: what a new
 /// machine has from a file of its GPU's kind comes with how much such GPUs differ.
 double prior_unit(const ParamValue& first_guess);

@@ -83,6 +83,7 @@ threads:
     measured.origin.starts = {start};
     add_run(data, program, measured, {});
   }
+  EXPECT_NEAR(*host_factor(data, *machine), 3850.0 / 4000, 0.001) << "the median's";
   tell_hosts_apart(data, *machine);
   EXPECT_EQ(data.runs[0].host, 1);
   EXPECT_EQ(data.runs[1].host, 2) << "twice as fast as in the median";
@@ -260,6 +261,20 @@ TEST_F(FitFiles, ARunThatDidNotCompleteIsLeftOutAndNamed) {
   const FitData data = load_fit_data({root_}, {});
   EXPECT_THAT(data.runs, SizeIs(1));
   EXPECT_THAT(data.left_out, ElementsAre(HasSubstr("bad")));
+}
+
+TEST(NewMachine, HasAHostAsFastAsItsLaunches) {
+  const std::string one = R"({"gpus": [{"name": "NVIDIA H200", "sm_count": 132}]})";
+  const Machine plain = new_machine("mine", one, "environment.json");
+  Machine moved = plain;
+  move_to_host(moved, 1.25);
+  EXPECT_EQ(moved.name, "mine");
+  EXPECT_DOUBLE_EQ(moved.get(Param::HostMalloc).value, plain.get(Param::HostMalloc).value / 1.25);
+  EXPECT_EQ(moved.get(Param::HostMalloc).spread, plain.get(Param::HostMalloc).spread);
+  EXPECT_EQ(prior_unit(moved.get(Param::HostMalloc)), prior_unit(plain.get(Param::HostMalloc)));
+  EXPECT_THAT(moved.get(Param::HostMalloc).from, HasSubstr("for a host 1.25 times as fast"));
+  EXPECT_EQ(moved.get(Param::ProductsHalfRate).from, plain.get(Param::ProductsHalfRate).from);
+  EXPECT_TRUE(read_machine(machine_text(moved), "mine.yaml").has_value());
 }
 
 TEST_F(FitFiles, ANewMachineKnowsWhatTheMeasurementSaysOfIt) {
