@@ -44,7 +44,8 @@ inline constexpr std::uint32_t kReadsIntoCache = 2;
 /// written is as slow as memory.
 bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
 
-/// How much of `size` that it copies again and again a core's own cache holds, beside where it goes.
+/// How much of `size` that it copies again and again a core's own cache holds, beside where it
+/// goes.
 double share_in_core(Reading& read, Bytes size);
 
 /// Of an upload from pageable memory, the end that the copy engine moves once the host has staged

@@ -114,10 +114,10 @@ double data_waits(products::Family family, const products::Shape& shape,
                   const products::Plan& plan) {
   constexpr double kOnce = 1.1, kHalf = 1.5, kFloat32 = 3, kMost = 4;
   constexpr std::int64_t kBrainStep = 32, kAtOnce = 40;
-  const std::int64_t part = (shape.k - 1) / std::max<std::int64_t>(1, plan.split) + 1;
+  const std::int64_t part = products::parts(shape.k, std::max<std::int64_t>(1, plan.split));
   if (family == products::Family::BrainOdd) {
-    const std::int64_t steps = (part - 1) / kBrainStep + 1;
-    return std::clamp(kOnce * static_cast<double>(steps), kHalf, kMost);
+    const auto steps = static_cast<double>(products::parts(part, kBrainStep));
+    return std::clamp(kOnce * steps, kHalf, kMost);
   }
   if (family != products::Family::Float32) return kHalf;
   return plan.padded && part <= kAtOnce ? kOnce : kFloat32;
@@ -175,10 +175,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
   double in_parts = 0;
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
-    const auto tiles = static_cast<double>(time_of(shape, choice.plan, speeds).tiles);
-    const double waves = std::min(shape.m, shape.n) > 1 ? tiles / speeds.sms : 0;
-    cost.call_share += choice.chance * products::call_share(family, choice.plan, waves);
-    if (choice.plan.split > 1 && !choice.plan.inside) in_parts += choice.chance;
+    const std::int64_t waves = time_of(shape, choice.plan, speeds).waves;
+    cost.call_share += choice.chance * products::call_share(shape, choice.plan, waves);
+    if (choice.plan.has_second_kernel()) in_parts += choice.chance;
   }
   const auto registers =
       products::registers_of(family, choices.front().plan, times.tiles, speeds.sms);
@@ -189,7 +188,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.grid = static_cast<std::uint64_t>(times.tiles);
   const bool is_in_parts = in_parts > 0.5;
   const auto likely = std::ranges::find_if(choices, [&](const products::Choice& choice) {
-    return (choice.plan.split > 1 && !choice.plan.inside) == is_in_parts;
+    return choice.plan.has_second_kernel() == is_in_parts;
   });
   const products::Plan& plan = likely != choices.end() ? likely->plan : choices.front().plan;
   if (is_in_parts) {

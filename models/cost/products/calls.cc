@@ -1,5 +1,7 @@
 #include "models/cost/products/calls.h"
 
+#include <algorithm>
+
 namespace foretrace::products {
 
 namespace {
@@ -8,9 +10,9 @@ namespace {
 /// and it is cleared in front: of 311 products of Hopper's kernels in traces of blind rounds and
 /// written sets, on H200s, the 68 of more than two waves had a memset and the others had none.
 /// Blocks of one row take turns otherwise.
-bool clears_a_counter(Family family, double waves) {
-  constexpr double kWithout = 2;
-  return family == Family::Half && waves > kWithout;
+bool clears_a_counter(const Shape& shape, std::int64_t waves) {
+  constexpr std::int64_t kWithout = 2;
+  return std::min(shape.m, shape.n) > 1 && waves > kWithout;
 }
 
 }  // namespace
@@ -19,9 +21,10 @@ bool clears_a_counter(Family family, double waves) {
 // for CUTLASS', 14.7 for xmma's in float32 and 15.8 in float64, each within 0.6 us, and 2.4 us more
 // where blocks sum parts of k themselves: a memset in front clears what they take turns by
 // (tests/hw/causes/product_calls.yaml).
-double call_share(Family family, const Plan& plan, double waves) {
+double call_share(const Shape& shape, const Plan& plan, std::int64_t waves) {
   constexpr double kCutlass = 0.815, kFloat32 = 1.13, kFloat64 = 1.21, kMemset = 0.185;
   double share = 1;
+  const Family family = family_of(shape);
   switch (family) {
     case Family::HalfPairs:
     case Family::HalfOdd:
@@ -40,7 +43,8 @@ double call_share(Family family, const Plan& plan, double waves) {
       break;
   }
   const bool takes_turns = plan.split > 1 && plan.inside;
-  return takes_turns || clears_a_counter(family, waves) ? share + kMemset : share;
+  const bool draws_tiles = family == Family::Half && clears_a_counter(shape, waves);
+  return takes_turns || draws_tiles ? share + kMemset : share;
 }
 
 }  // namespace foretrace::products

@@ -38,10 +38,10 @@ std::int64_t tiles_that_are_split(std::int64_t k) {
 Plan small_float32(std::int64_t tiles, std::int64_t k) {
   constexpr std::int64_t kLong = 192, kFew = 2, kThird = 85, kStep = 32, kShortest = 4;
   if (k > kLong && tiles > kFew) {
-    return {.tile_m = 32, .tile_n = 32, .split = (k - 1) / kThird + 1, .resident = 12};
+    return {.tile_m = 32, .tile_n = 32, .split = parts(k, kThird), .resident = 12};
   }
   const std::int64_t part = k % kStep == 0 ? kStep : kShortest;
-  const std::int64_t split = std::max<std::int64_t>(2, (k - 1) / part + 1);
+  const std::int64_t split = std::max<std::int64_t>(2, parts(k, part));
   return {.tile_m = 64, .tile_n = 64, .split = split, .resident = 6, .padded = true};
 }
 
@@ -55,7 +55,7 @@ std::optional<Plan> small_split(const Shape& shape, const Taste& taste) {
       std::min(shape.m, shape.n) <= kNarrow) {
     return std::nullopt;
   }
-  const std::int64_t tiles = ((shape.m - 1) / kTile + 1) * ((shape.n - 1) / kTile + 1);
+  const std::int64_t tiles = parts(shape.m, kTile) * parts(shape.n, kTile);
   const Family family = family_of(shape);
   std::optional<Plan> plan;
   if (family == Family::Float32 && tiles <= tiles_that_are_split(shape.k)) {

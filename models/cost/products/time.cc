@@ -8,8 +8,6 @@
 namespace foretrace::products {
 namespace {
 
-std::int64_t parts(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
-
 /// The larger of two, rounded where they are alike: two engines that wait for each other at times.
 double overlapped(double a, double b) {
   const double larger = std::max(a, b);
@@ -188,7 +186,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
     times.memory = vector_time(shape, speeds, fits);
   } else if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
-  } else if (plan.split > 1) {
+  } else if (plan.has_second_kernel()) {
     const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
     times.split = speeds.split_start +
                   elements * static_cast<double>(plan.split * kPartBytes) / speeds.split_rate;

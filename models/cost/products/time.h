@@ -27,7 +27,15 @@ struct Plan {
   /// once, but two that have one may share an SM while others are idle.
   bool padded = false;
   double takes = 1;  ///< the whole product's time, beside what the formula says (losses.h)
+
+  /// Which sums the parts of k.
+  bool has_second_kernel() const { return split > 1 && !inside; }
 };
+
+/// So many parts of this length make the whole; the last one may be shorter.
+inline std::int64_t parts(std::int64_t whole, std::int64_t part) {
+  return (whole + part - 1) / part;
+}
 
 /// What the machine contributes. Rates are those of all SMs at the rested clock, per second.
 struct Speeds {
