@@ -19,11 +19,7 @@ constexpr std::uint64_t kMostPinningOfAll = 4'000'000;  // of all of them
 
 bool pins(const Op& op) { return std::holds_alternative<HostRegister>(op.kind); }
 
-bool has_pinning(const Block& block) {
-  bool found = false;
-  for_each_op(block, [&](const Op& op) { found = found || pins(op); });
-  return found;
-}
+bool has_pinning(const Block& block) { return any_op(block, pins); }
 
 class PinnedCheck {
  public:

@@ -22,11 +22,7 @@ bool registers(const Op& op) {
          std::holds_alternative<NcclCommDeregister>(op.kind);
 }
 
-bool has_registrations(const Block& block) {
-  bool found = false;
-  for_each_op(block, [&](const Op& op) { found = found || registers(op); });
-  return found;
-}
+bool has_registrations(const Block& block) { return any_op(block, registers); }
 
 class RegistrationCheck {
  public:

@@ -79,11 +79,15 @@ void for_each_op(const Program& program, const Visit& visit) {
 
 /// Whether `is_one(const Op&)` of any operation.
 template <class Test>
-bool any_op(const Program& program, const Test& is_one) {
+bool any_op(const Block& block, const Test& is_one) {
   bool found = false;
-  for_each_op(program,
-              [&](const HostThread&, const Op& op, Around) { found = found || is_one(op); });
+  for_each_op(block, [&](const Op& op) { found = found || is_one(op); });
   return found;
+}
+template <class Test>
+bool any_op(const Program& program, const Test& is_one) {
+  return std::ranges::any_of(program.threads,
+                             [&](const HostThread& thread) { return any_op(thread.ops, is_one); });
 }
 
 /// What a thread of a process executes, one after the other, with its loop indices.

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "models/machine/machine.h"
+#include "reports/table/text_table.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
@@ -63,21 +63,13 @@ BufferSizes buffer_sizes(const Program& program) {
   return sizes;
 }
 
-std::string size_words(Bytes size) {
-  constexpr std::array kUnits{"B", "KiB", "MiB", "GiB"};
-  auto value = static_cast<double>(size.count);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return fmt::format("{:.4g} {}", value, kUnits[unit]);
-}
-
-/// "buffers of 2.861 GiB device and 19.07 MiB host memory each, ".
+/// "buffers of 2.9 GiB device and 19.1 MiB host memory each, ".
 std::string buffer_words(const Program& program) {
   const BufferSizes sizes = buffer_sizes(program);
   std::string words;
-  if (sizes.device.count > 0) words = size_words(sizes.device) + " device";
+  if (sizes.device.count > 0) words = format_size(sizes.device.count) + " device";
   if (sizes.host.count > 0) {
-    words += fmt::format("{}{} host", words.empty() ? "" : " and ", size_words(sizes.host));
+    words += fmt::format("{}{} host", words.empty() ? "" : " and ", format_size(sizes.host.count));
   }
   if (words.empty()) return {};
   return fmt::format("buffers of {} memory{}, ", words, program.processes > 1 ? " each" : "");

@@ -95,11 +95,11 @@ TEST_F(CheckCommand, SaysHowMuchMemoryTheBuffersOfAProcessTake) {
       "  z: {memory: pinned, size: 20MiB}\n  p: {memory: fresh_pageable, size: 4KiB}\n";
   const std::string threads = "threads:\n  main: [host_compute: {duration: 1us}]\n";
   EXPECT_THAT(check(kHeadOfX + buffers + threads).out,
-              HasSubstr("executed 1 time, buffers of 2.5 GiB device and 20 MiB host memory, hash"));
+              HasSubstr("executed 1 time, buffers of 2.5 GiB device and 20.0 MiB host memory, hash"));
   EXPECT_THAT(
       check(kHeadOfX + "processes: 2\nbuffers: {z: {memory: pinned, size: 3000KB}}\n" + threads)
           .out,
-      HasSubstr("executed 2 times, buffers of 2.861 MiB host memory each, hash"));
+      HasSubstr("executed 2 times, buffers of 2.9 MiB host memory each, hash"));
   const std::string json = check(kHeadOfX + buffers + threads, " --format json").out;
   EXPECT_THAT(json, HasSubstr("\"device_bytes_per_process\": 2684354560,"));
   EXPECT_THAT(json, HasSubstr("\"host_bytes_per_process\": 20975616,"));
