@@ -177,15 +177,12 @@ Machine new_machine(const std::string& name, const std::string& text, const std:
 }
 
 void move_to_host(Machine& machine, double factor) {
-  const Machine before = machine;
-  apply_what_ifs(machine, {fmt::format("host={:.4f}x", factor)});
-  machine.name = before.name;
+  const std::string name = machine.name;
   std::map<const Source*, std::shared_ptr<const Source>> moved;
-  for (std::size_t i = 0; i < kParamCount; ++i) {
-    const auto param = static_cast<Param>(i);
-    if (!machine.has(param)) continue;
+  for (const Changed& change : apply_what_ifs(machine, {fmt::format("host={:.4f}x", factor)})) {
+    const Param param = *param_named(change.key);
     ParamValue value = machine.get(param);
-    if (value.origin == nullptr || value.value == before.get(param).value) continue;
+    if (value.origin == nullptr) continue;
     auto& origin = moved[value.origin.get()];
     if (origin == nullptr) {
       Source source = *value.origin;
@@ -198,6 +195,7 @@ void move_to_host(Machine& machine, double factor) {
     value.from = origin->text;
     machine.set(param, std::move(value));
   }
+  machine.name = name;
 }
 
 double prior_unit(const ParamValue& first_guess) {
