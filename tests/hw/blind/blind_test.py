@@ -228,7 +228,8 @@ class Evaluation(unittest.TestCase):
 
         return evaluate.join(
             [predicted("p", "r", "0", "80"), predicted("p", "r", "1", "120"),
-             predicted("p", "lost", "0", "1"), predicted("q", "s", "0", "50")],
+             predicted("p", "lost", "0", "1"), predicted("q", "s", "0", "50"),
+             predicted("u", "one", "0", "1"), predicted("u", "two", "0", "1")],
             [measured("p", "r", "0", "1", "90"), measured("p", "r", "0", "2", "100"),
              measured("p", "r", "0", "3", "120"), measured("p", "r", "1", "1", "96"),
              measured("q", "s", "0", "1", "200"), measured("q", "new", "0", "1", "7")],
@@ -243,7 +244,8 @@ class Evaluation(unittest.TestCase):
     def test_a_region_counts_once_on_its_slowest_process(self):
         rows, missing = self.rows()
         self.assertEqual([row["counts"] for row in rows], [1, 0, 1])
-        self.assertEqual(missing, [("p", "lost", "not measured"), ("q", "new", "not predicted")])
+        self.assertEqual(missing, [("p", "lost", "not measured"), ("u", "", "not measured"),
+                                   ("u", "", "not measured"), ("q", "new", "not predicted")])
 
     def test_the_summary_has_the_figures_of_what_counts(self):
         rows, missing = self.rows()
@@ -254,6 +256,7 @@ class Evaluation(unittest.TestCase):
             self.assertAlmostEqual(values[key], value, msg=key)
         text = evaluate.summary(rows, missing)
         self.assertIn("| cq | 1 | 75.0 % | 75.0 % |", text)
+        self.assertIn("1 programs were not measured: u\n", text)
         self.assertIn("2 rows could not be joined", text)
 
 

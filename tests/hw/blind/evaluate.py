@@ -27,10 +27,12 @@ def join(predicted, measured, gpus):
     for row in measured:
         starts[tuple(row[key] for key in KEY)].append(float(row["median_us"]))
     rows, missing = [], []
+    programs = {row["program"] for row in measured}
     for row in predicted:
         times = starts.pop(tuple(row[key] for key in KEY), None)
         if times is None:
-            missing.append((row["program"], row["region"], "not measured"))
+            of_program = row["program"] in programs
+            missing.append((row["program"], row["region"] if of_program else "", "not measured"))
             continue
         us, median = float(row["predicted_us"]), statistics.median(times)
         rows.append({**{key: row[key] for key in COLUMNS if key in row},
@@ -84,9 +86,13 @@ def summary(rows, missing):
         lines.append(f"| {row['program']} | {row['region']} | {float(row['predicted_us']):.1f} | "
                      f"{row['measured_us']:.1f} | {100 * row['error']:+.1f} % | "
                      f"{100 * row['spread']:.1f} % |")
-    if missing:
-        lines += ["", f"{len(missing)} rows could not be joined:", ""]
-        lines += [f"- {program}, {region}: {why}" for program, region, why in missing]
+    whole = sorted({program for program, region, _ in missing if not region})
+    if whole:
+        lines += ["", f"{len(whole)} programs were not measured: {', '.join(whole)}"]
+    parts = [row for row in missing if row[1]]
+    if parts:
+        lines += ["", f"{len(parts)} rows could not be joined:", ""]
+        lines += [f"- {program}, {region}: {why}" for program, region, why in parts]
     return "\n".join(lines) + "\n"
 
 
