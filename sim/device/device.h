@@ -78,6 +78,11 @@ class Device final : Handler {
   /// them when no kernel runs.
   void acquire_copy_engine(std::uint32_t kind, CopyOwner& owner);
   void release_copy_engine(std::uint32_t kind);
+  /// Of its own: one that does all copies is not busy beside itself.
+  bool copy_engine_is_busy(std::uint32_t kind) const {
+    return limits_.copy_engines > 1 && kind < copy_engines_.size() &&
+           copy_engines_[kind].busy != nullptr;
+  }
 
  private:
   struct Kernel {

@@ -281,10 +281,11 @@ void StreamQueue::copy_engine_free() {
   if (graph_ != nullptr) part_ = graph_->next_part();
   const auto& copy = std::get<CopyWork>(queue_.front().what);
   Duration latency = copy.latency;
-  if (copy.engine == CopyEngineKind::DeviceToHost && device_.memory_is_saturated()) {
-    const auto longer = [&](Param by) {
-      return machine_.has(by) ? machine_.time(by) : Duration{0};
-    };
+  const auto longer = [&](Param by) { return machine_.has(by) ? machine_.time(by) : Duration{0}; };
+  const bool to_host = copy.engine == CopyEngineKind::DeviceToHost;
+  constexpr auto kUpload = static_cast<std::uint32_t>(CopyEngineKind::HostToDevice);
+  if (to_host && device_.copy_engine_is_busy(kUpload)) latency += longer(Param::DuplexCopy);
+  if (to_host && device_.memory_is_saturated()) {
     latency += longer(Param::SaturatedCopy);
     const bool was_idle = queue_.front().available >= ready_;
     if (was_idle) began_ += longer(Param::SaturatedCopyIdle);

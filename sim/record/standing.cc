@@ -20,7 +20,7 @@ constexpr std::array kInNoShare{
     KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
     EventLatencyPeer, CopyAfterKernel,   DuplexBandwidth,   HostLinkBandwidth,
     PairCopies,       PairCopiesMemory,  CopyLaunchLatency, CopyGap,
-    SaturatedCopy,    SaturatedCopyIdle, CopySwitch,        SmallCopySwitch,
+    DuplexCopy,       SaturatedCopy,     SaturatedCopyIdle, CopySwitch,        SmallCopySwitch,
     SmallCopyLimit,   NcclLaunchLatency, NcclGap,           NcclConnect,
     NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
     NcclMemoryLeast,  GemmHalfPairLoss};

@@ -181,6 +181,23 @@ threads:
   EXPECT_EQ(next.begin_ns, first.end_ns);
 }
 
+TEST(CopyEngine, TakesLongerToTheHostWhileAnotherBringsDataFromThere) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  main:
+    - memcpy_async: {stream: a, src: pinned(0), dst: x(0), size: 10000B}
+    - memcpy_async: {id: beside, stream: b, src: x(1), dst: pinned(1), size: 1000B}
+    - device_synchronize: {}
+    - memcpy_async: {id: alone, stream: b, src: x(1), dst: pinned(1), size: 1000B}
+)",
+                             unit_machine_where(Param::DuplexCopy, 5e-6));
+  const auto took = [&](const char* id) {
+    const Span span = device_spans(t, id)[0];
+    return us(span.end_ns - span.begin_ns);
+  };
+  EXPECT_EQ(took("beside") - took("alone"), 5);
+}
+
 TEST(CopyEngine, RunsOneHostToDeviceCopyAtATime) {
   const Timeline t = predict(kObjects + R"(
 threads:
