@@ -114,6 +114,7 @@ struct Process final : Context {
   std::vector<MemoryPool> pools;     ///< by device
   std::vector<TimePoint> cleared;    ///< by device: until then memory that was freed is cleared
   std::uint64_t host_bytes_touched = 0;
+  TimePoint host_copies_until{};  ///< one thread's copy from host to host after the other's
 };
 
 class World {

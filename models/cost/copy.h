@@ -25,6 +25,7 @@ struct Copy {
   bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
   bool from_core = false;   ///< and the copy before read it, too: the core's own cache has it
   bool to_fresh = false;    ///< into pageable memory whose pages were never touched
+  std::uint64_t touched = 0;  ///< by the host, since it last did what it copies to the host now
   Bytes staged{};           ///< the driver has this much in its own memory before the copy begins
 };
 
@@ -47,6 +48,10 @@ bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
 /// How much of `size` that it copies again and again a core's own cache holds, beside where it
 /// goes.
 double share_in_core(Reading& read, Bytes size);
+
+/// Of memory that the host copies to the host, how much the caches still hold when it has touched
+/// so many bytes since.
+double share_left_in_cache(std::uint64_t touched);
 
 /// Of an upload from pageable memory, the end that the copy engine moves once the host has staged
 /// all: the driver stages piece by piece, and each piece goes on while the host stages the next.

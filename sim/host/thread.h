@@ -174,6 +174,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   }
   void copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
             bool synchronous);
+  void copy_on_host(BufferId src, BufferId dst, Bytes size);
   void pinned_copy(StreamQueue& stream, const BufferRef& src, const BufferRef& dst, Bytes size,
                    bool synchronous);
   void pageable_copy(StreamQueue& stream, const BufferRef& host, std::uint32_t device, Bytes size,

@@ -26,6 +26,19 @@ threads:
   EXPECT_EQ(us(device_spans(t, "c")[0].end_ns), 12);
 }
 
+TEST(Memcpy, BetweenHostBuffersWaitsForAnotherThreadsToEnd) {
+  const Timeline t = predict(kObjects + R"(
+threads:
+  one: [memcpy: {id: first, src: pageable, dst: pinned(0), size: 10000B}]
+  two: [memcpy: {id: second, src: pageable, dst: pinned(1), size: 10000B}]
+)");
+  const Span first = host_spans(t, "first")[0];
+  const Span second = host_spans(t, "second")[0];
+  const auto alone = first.end_ns - first.begin_ns;
+  EXPECT_EQ(second.begin_ns, first.begin_ns);
+  EXPECT_GE(second.end_ns, first.end_ns + alone);
+}
+
 TEST(MemcpyAsync, OfOneChunkAfterTheOtherFindsNoneOfThemInTheCache) {
   const Timeline t = predict(R"(
 streams: {s: {flags: non_blocking}}
