@@ -214,7 +214,9 @@ std::vector<HostThread::NcclKernel> HostThread::nccl_prepare(const std::vector<N
 DecidedBy HostThread::decided_by(const NcclKernel& kernel, const NcclCall& entry) {
   const auto* op = std::get_if<NcclCollective>(&entry.execution.op->kind);
   if (op == nullptr || kernel.together.size() > 1) return {};
-  const nccl::Call call{op->kind, op->size.eval(entry.variables), op->type, op->op, entry.direct};
+  const Variables v = entry.variables;
+  const auto root = static_cast<std::uint32_t>(std::max<std::int64_t>(0, op->root.eval(v)));
+  const nccl::Call call{op->kind, op->size.eval(v), op->type, op->op, entry.direct, root};
   return OneCollective{kernel.handle.communicator, call};
 }
 

@@ -87,7 +87,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   const bool alone = together.size() < 2 || nccl::is_send_recv(op.kind);
   const std::size_t of_kernel = alone ? 1 : together.size();
   if (number - first_ == collectives_.size()) {
-    const nccl::Call call{op.kind, size, op.type, op.op, direct};
+    const auto from = static_cast<std::uint32_t>(std::max<std::int64_t>(0, root));
+    const nccl::Call call{op.kind, size, op.type, op.op, direct, from};
     nccl::Cost cost =
         alone ? nccl::collective_cost(machine_, tuning_, call) : costs_of(together)[place];
     if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
@@ -96,10 +97,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     }
     const double rounds = op.kind == CollectiveKind::AllReduce ? 2 : 1;
     const NetworkRoute* const route =
-        fabric_ == nullptr
-            ? nullptr
-            : &fabric_->of(traffic_of(op.kind, cost.choice.algorithm),
-                           static_cast<std::uint32_t>(std::max<std::int64_t>(0, root)), rounds);
+        fabric_ == nullptr ? nullptr
+                           : &fabric_->of(traffic_of(op.kind, cost.choice.algorithm), from, rounds);
     const TransferPath path = through_fabric(all_, route);
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
@@ -149,8 +148,9 @@ nccl::CollectiveTime NcclComm::time_alone(Reading& read, const NcclCall& call, s
   const Variables v = call.variables;
   const OpKind& kind = call.execution.op->kind;
   if (const auto* const op = std::get_if<NcclCollective>(&kind)) {
+    const auto root = static_cast<std::uint32_t>(std::max<std::int64_t>(0, op->root.eval(v)));
     return nccl::collective_time(read, tuning_,
-                                 {op->kind, op->size.eval(v), op->type, op->op, call.direct});
+                                 {op->kind, op->size.eval(v), op->type, op->op, call.direct, root});
   }
   const auto pair = [&](const auto& op) {
     const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));

@@ -64,7 +64,8 @@ CollectiveTime collective_time(Reading& read, const Tuning& tuning, const Call& 
   const std::uint32_t ranks = tuning.ranks();
   if (is_send_recv(call.kind)) {
     const Peer peer = tuning.topology.nodes > 1 ? Peer::OtherNode : Peer::SameNode;
-    return pair_time(read, tuning, exchange_of(call.kind), call.size, ranks - 1, peer, call.direct);
+    return pair_time(read, tuning, exchange_of(call.kind), call.size, ranks - 1, peer, call.direct,
+                     call.root);
   }
   const Bytes bytes = vector_bytes(call.kind, call.size, ranks);
   const Plan plan =

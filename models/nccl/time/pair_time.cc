@@ -85,24 +85,28 @@ double pair_links_seconds(Reading& read, const Topology& topology, double bytes)
   return bytes * pairs / read.rate(Param::NcclPortShare);
 }
 
-/// A pair's own buffers begin where memory was allocated.
-double unaligned(Exchange exchange) {
-  switch (exchange) {
-    case Exchange::AllToAll:
-      return kUnalignedAllToAll;
-    case Exchange::Gather:
-      return kUnalignedGather;
-    case Exchange::Scatter:
-      return kUnalignedScatter;
-    case Exchange::SendRecv:
-    case Exchange::OneWay:
-      break;
+/// Gather and scatter: a root's buffer has the ranks' parts one behind the other, and those that
+/// begin at no multiple of 16 bytes go element by element: the others' or, with two ranks and root
+/// 1, the root's own alone, which its kernel copies beside them.
+double rooted_seconds(Reading& read, Exchange exchange, double aligned_seconds, double bytes,
+                      double peers, std::uint32_t root) {
+  const bool gathers = exchange == Exchange::Gather;
+  double seconds = aligned_seconds;
+  for (std::uint32_t rank = 0; rank <= static_cast<std::uint32_t>(peers); ++rank) {
+    if (is_aligned(rank * bytes)) continue;
+    const double own = bytes / (gathers ? kUnalignedGatherOwnRate : kUnalignedScatterOwnRate);
+    const double others = bytes * peers / (gathers ? kUnalignedGatherRate : kUnalignedScatterRate);
+    const double either =
+        rank == root ? std::max(own, aligned_seconds)
+                     : overlapped(aligned_seconds, others, read.value(Param::NcclChannelOverlap));
+    seconds = std::max(seconds, either);
   }
-  return 0;
+  return seconds;
 }
 
 std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchange exchange,
-                                 const Choice& choice, double bytes, double peers) {
+                                 const Choice& choice, double bytes, double peers,
+                                 std::uint32_t root) {
   const PairParams params = pair_params(exchange);
   if (!read.has(params.ll_base)) return std::nullopt;
   const double part = bytes / choice.channels;
@@ -136,7 +140,11 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
     }
   }
   if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
-    terms.channel_seconds += unaligned(exchange) * terms.wire_seconds;
+    double& seconds = terms.channel_seconds;
+    if (exchange == Exchange::AllToAll) seconds += kUnalignedAllToAll * terms.wire_seconds;
+    if (exchange == Exchange::Gather || exchange == Exchange::Scatter) {
+      seconds = rooted_seconds(read, exchange, seconds, bytes, peers, root);
+    }
   }
   const double with_flags = choice.protocol == Protocol::LL ? 2 * bytes : bytes;
   terms.channel_seconds =
@@ -208,7 +216,7 @@ Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol pr
 }  // namespace
 
 CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
-                         std::uint32_t peers, Peer peer, bool direct) {
+                         std::uint32_t peers, Peer peer, bool direct, std::uint32_t root) {
   const Transfer transfer = transfer_of(tuning, size, peer);
   CollectiveTime time;
   time.choice = {Algorithm::Ring, transfer.protocol, transfer.channels, kP2pThreads};
@@ -223,7 +231,7 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
     return time;
   }
   if (!tuning.leaves_nvlink()) {
-    measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers);
+    measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers, root);
   }
   time.model = measured ? Model::Pairs : Model::Price;
   time.terms =

@@ -11,8 +11,10 @@
 namespace foretrace::nccl {
 
 /// What one rank's kernel does with `peers` others at once, `size` with each. `choice.channels` are
-/// those of one transfer. `direct`: the buffers of both sides are registered.
+/// those of one transfer. `direct`: the buffers of both sides are registered. `root`: of gather and
+/// scatter.
 CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
-                         std::uint32_t peers, Peer peer, bool direct = false);
+                         std::uint32_t peers, Peer peer, bool direct = false,
+                         std::uint32_t root = 0);
 
 }  // namespace foretrace::nccl

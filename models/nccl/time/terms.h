@@ -16,7 +16,8 @@ struct Call {
   Bytes size;
   DataType type = DataType::Float32;
   RedOp op = RedOp::Sum;
-  bool direct = false;  ///< its buffers are registered: see registration.h
+  bool direct = false;     ///< its buffers are registered: see registration.h
+  std::uint32_t root = 0;  ///< of gather and scatter: whose parts lie one behind the other
   friend auto operator<=>(const Call&, const Call&) = default;
 };
 

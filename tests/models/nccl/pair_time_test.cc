@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/nccl/time/collective_time.h"
 #include "models/nccl/time/cost.h"
 #include "tests/models/nccl/small_machine.h"
 
@@ -186,6 +187,29 @@ TEST(PairTime, IsARingsLatencyAndThePortWhereTheMachineHasNoTimes) {
   // NCCL's own latency of an all-gather's ring; 1 MiB at 100 GB/s.
   EXPECT_NEAR(time.terms.channel_seconds * 1e6, 10.48576, 1e-9);
   EXPECT_EQ(time.terms.seconds, time.terms.fixed_seconds + time.terms.channel_seconds);
+}
+
+/// Of two ranks of a node of H200s.
+double rooted_us(CollectiveKind kind, Bytes size, std::uint32_t root) {
+  static const Machine kMachine = load_machine("h200-nvswitch-8");
+  Call call{kind, size};
+  call.root = root;
+  Reading read{kMachine};
+  return collective_time(read, tuning_for(kMachine, 2, 1, {}), call).terms.seconds * 1e6;
+}
+
+TEST(PairTime, OfPartsThatBeginAnywhereIsThatOfTheRanksWhoseBeginsAreNoMultipleOf16) {
+  // Of two ranks with root 1, rank 0's part begins the root's buffer; the root copies its own at
+  // 212 GB/s. With root 0, rank 1's part goes at 175 GB/s.
+  constexpr double kBytes = 90'348'990;
+  const double aligned = rooted_us(CollectiveKind::Gather, {90'348'992}, 1);
+  EXPECT_NEAR(rooted_us(CollectiveKind::Gather, {90'348'990}, 1), 4.9 + kBytes / 212e3, 1);
+  EXPECT_NEAR(rooted_us(CollectiveKind::Gather, {90'348'990}, 0), 4.9 + kBytes / 175e3, 5);
+  EXPECT_NEAR(rooted_us(CollectiveKind::Scatter, {90'348'990}, 0), 5.2 + kBytes / 212e3, 10);
+  EXPECT_NEAR(rooted_us(CollectiveKind::Gather, {90'348'992}, 0), aligned, 1e-6);
+  // Few bytes of its own are copied before the others' have come.
+  EXPECT_NEAR(rooted_us(CollectiveKind::Scatter, {2'029'384}, 1),
+              rooted_us(CollectiveKind::Scatter, {2'029'392}, 1), 0.01);
 }
 
 }  // namespace
