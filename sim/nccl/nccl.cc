@@ -213,7 +213,7 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
                                                    bool sender, Bytes size, bool both_ways,
                                                    bool direct, Duration& ahead) {
   const auto wait_behind = [&](const Transfer& transfer) {
-    ahead += nccl::behind(machine_, transfer.cost(), ahead);
+    ahead += nccl::behind(machine_, transfer.cost(), ahead, both_ways);
   };
   PairQueue& queue = send_recv_[{from, to}];
   auto& mine = sender ? queue.unmatched_sends : queue.unmatched_recvs;

@@ -119,6 +119,7 @@ TEST(Behind, IsTheWireAndWhatChannelsDoNotHideBesideIt) {
   EXPECT_EQ(behind(machine, cost, Duration{12_us}), 16_us) << "12 us are those of others ahead";
   cost.choice.protocol = Protocol::LL;
   EXPECT_EQ(behind(machine, cost, Duration{0}), 22_us);
+  EXPECT_EQ(behind(machine, cost, Duration{0}, false), 19'200_ns) << "in one direction";
 }
 
 TEST_F(PairSimple, OneWayIsTheLongerOfChannelsAndPortAndTheReceiversCopy) {
