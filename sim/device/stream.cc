@@ -74,6 +74,9 @@ void StreamQueue::fire(std::uint64_t what) {
     case kCopyArrived:
       finish(cost::Before::Copy);
       return;
+    case kNcclBegins:
+      std::get<NcclWork>(queue_.front().what).launch->began();
+      return;
   }
 }
 
@@ -268,7 +271,13 @@ void StreamQueue::kernel_began() {
   began_ = engine_.now();
   leave_hardware_queue();
   if (graph_ != nullptr) part_ = graph_->next_part();
-  if (const auto* nccl = std::get_if<NcclWork>(&queue_.front().what)) nccl->launch->began();
+  const auto* const nccl = std::get_if<NcclWork>(&queue_.front().what);
+  if (nccl == nullptr) return;
+  if (const Duration cold = nccl->launch->cold(); cold > Duration{0}) {
+    engine_.queue().at(engine_.now() + cold, *this, kNcclBegins);
+  } else {
+    nccl->launch->began();
+  }
 }
 
 void StreamQueue::kernel_ended() {

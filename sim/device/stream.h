@@ -105,7 +105,7 @@ class StreamQueue final : Handler,
     bool in_stream = false;
   };
   enum class State : std::uint8_t { Idle, Sleeping, Blocked, Running };
-  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kReadvance };
+  enum Event : std::uint64_t { kAwake, kCopyLatencyOver, kCopyArrived, kNcclBegins, kReadvance };
 
   void fire(std::uint64_t what) override;
   void wake() override;

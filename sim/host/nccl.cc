@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
+#include "models/cost/kernel.h"
 #include "scenarios/program/op_facts.h"
 #include "scenarios/text/errors.h"
 #include "sim/host/thread.h"
@@ -246,6 +248,18 @@ Duration HostThread::nccl_call_cost(Param param, std::uint32_t device) {
   return world_.costs().of(call);
 }
 
+/// What a NCCL kernel takes longer since other kernels' memory drove its code and its flags out of
+/// the level-2 cache, where the last one on its GPU had left them. They are little: they drive out
+/// nothing themselves.
+Duration HostThread::cold_time(std::uint32_t device) {
+  constexpr UsedMemory kOfNccl{.buffer = std::numeric_limits<std::uint32_t>::max(), .bytes = 1};
+  const Passes passes = go_through(device, {&kOfNccl, 1});
+  if (!machine_.has(Param::NcclColdKernel) || !machine_.has(Param::L2Size)) return Duration{0};
+  Reading read{machine_};
+  const double share = cost::missing_bytes(read, passes.front());
+  return seconds_to_duration(share * read.seconds(Param::NcclColdKernel));
+}
+
 void HostThread::nccl_launch_all() {
   const std::vector<NcclCall> calls = std::exchange(nccl_calls_, {});
   const Duration mapping = std::exchange(mapping_, Duration{0});
@@ -262,11 +276,11 @@ void HostThread::nccl_launch_all() {
     return;
   }
   const bool cold = !has_connected_ && program_.warmup == 0 && machine_.has(Param::NcclColdCall);
-  const auto cold_time = [&](Reading& read) {
+  const auto cold_call = [&](Reading& read) {
     return cold ? read.time(Param::NcclColdCall) : Duration{0};
   };
   Reading plain{machine_};
-  Duration call = cold_time(plain) + mapping;
+  Duration call = cold_call(plain) + mapping;
   nccl_host_calls_.clear();
   const auto itself = [](StreamQueue& stream) -> StreamQueue& { return stream; };
   for (NcclKernel& kernel : nccl_prepare(calls, itself, call)) {
@@ -274,6 +288,7 @@ void HostThread::nccl_launch_all() {
     const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
     Reading read{machine_};
     const Duration visible = kernel.issued + cost::launch_latency(read, cost::Entry::Nccl);
+    kernel.launch->set_cold(cold_time(kernel.handle.device));
     kernel.stream->push({kernel.execution, engine_.now() + visible, 0, 1, NcclWork{kernel.launch}});
     comm.last(rank) = {kernel.stream, kernel.stream->issued()};
     if (launches_block_) wait_for_stream(*kernel.stream);
@@ -285,11 +300,11 @@ void HostThread::nccl_launch_all() {
     for (const cost::Call& made : nccl_host_calls_) time += cost::call_time(read, made);
     return time;
   };
-  const Duration rest = call - calls_time(plain) - cold_time(plain);
+  const Duration rest = call - calls_time(plain) - cold_call(plain);
   const bool is_first = std::ranges::any_of(nccl_host_calls_, &cost::Call::is_first);
   const Priced priced{call, price(
                                 [&](Reading& read) {
-                                  const Duration time = rest + calls_time(read) + cold_time(read);
+                                  const Duration time = rest + calls_time(read) + cold_call(read);
                                   return connected ? time + read.time(Param::NcclConnect) : time;
                                 },
                                 is_first)

@@ -226,6 +226,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::vector<NcclKernel> nccl_prepare(const std::vector<NcclCall>& calls, const QueueOf& queue_of,
                                        Duration& call);
   void go_through_again(const CapturedUse& use, Work::What& what);
+  Duration cold_time(std::uint32_t device);
   Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);
   void nccl_call();
   Priced known_call(Param param);

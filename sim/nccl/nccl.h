@@ -74,6 +74,9 @@ class NcclLaunch {
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Order& after() const { return after_; }
+  /// From the kernel's begin until it arrives at its transfers.
+  void set_cold(Duration cold) { cold_ = cold; }
+  Duration cold() const { return cold_; }
 
  private:
   void begin(std::size_t first, std::size_t end);
@@ -85,6 +88,7 @@ class NcclLaunch {
   std::vector<Operation> operations_;
   std::size_t open_ = 0;
   std::uint32_t channels_ = 0;
+  Duration cold_{};
 };
 
 /// What every rank must agree on; also what a deadlock explanation shows.
