@@ -53,6 +53,7 @@ class StreamQueue final : Handler,
 
   /// Legacy default stream of the same device, for a blocking stream; null otherwise.
   void set_legacy(StreamQueue* legacy) { legacy_ = legacy; }
+  bool is_legacy() const { return declared_.kind == StreamKind::LegacyDefault; }
   /// The blocking streams beside a legacy default stream.
   void add_blocking_peer(StreamQueue& peer) { blocking_peers_.push_back(&peer); }
   /// Shared with other streams, when there are more streams than hardware queues.
@@ -151,6 +152,7 @@ class StreamQueue final : Handler,
   bool advancing_ = false;
   cost::Before previous_ = cost::Before::Nothing;
   cost::Before waited_for_ = cost::Before::Nothing;  ///< by the event that held it up last
+  bool waited_at_legacy_ = false;  ///< this stream or the event's is the legacy default one
   PreviousCopy previous_copy_;
   const StreamQueue* follows_ = nullptr;  ///< held up by it, by the legacy default stream's order
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy
