@@ -227,6 +227,7 @@ class HostThread final : Handler, Waiter, ContextUser {
                                        Duration& call);
   void go_through_again(const CapturedUse& use, Work::What& what);
   Duration cold_time(std::uint32_t device);
+  void drive_out(const NcclKernel& kernel);
   Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);
   void nccl_call();
   Priced known_call(Param param);
@@ -322,9 +323,10 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;
-  Duration mapping_{0};                      ///< of registered buffers, for them
-  std::vector<cost::Call> nccl_host_calls_;  ///< of the launch under way
-  bool has_connected_ = false;               ///< for it
+  Duration mapping_{0};                                ///< of registered buffers, for them
+  std::vector<cost::Call> nccl_host_calls_;            ///< of the launch under way
+  bool has_connected_ = false;                         ///< for it
+  std::map<std::uint32_t, std::uint64_t> nccl_turns_;  ///< NCCL kernels so far, by device
 };
 
 }  // namespace foretrace::sim
