@@ -124,8 +124,13 @@ void Device::fire(std::uint64_t version) {
   Kernel& kernel = *at->kernel;
   kernel.pace = at->pace;
   kernel.lead = at->lead;
+  const std::uint32_t takes_more = std::min(at->sms, kernel.tiles_of_nobody);
   jobs_.erase(at);
   --kernel.running;
+  if (takes_more > 0) {
+    kernel.tiles_of_nobody -= takes_more;
+    start_job(kernel, takes_more, 1);
+  }
   if (kernel.blocks_left > 0 || kernel.running > 0) {
     share();
   } else if (kernel.cost.then > Duration{0}) {

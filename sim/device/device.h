@@ -96,9 +96,11 @@ class Device final : Handler {
     std::uint32_t held_sms = 0;
     std::uint32_t blocks_left = 0;  ///< not given to an SM yet
     bool stays = false;             ///< its blocks keep their SMs until they end
-    std::uint32_t running = 0;      ///< jobs
-    double pace = 1;                ///< of the SMs that ended its blocks last
-    Duration lead{};                ///< that they had then
+    bool own_tiles = false;         ///< some of them begin late, and compute their own tiles then
+    std::uint32_t tiles_of_nobody = 0;  ///< beyond those, which those that are done take
+    std::uint32_t running = 0;          ///< jobs
+    double pace = 1;                    ///< of the SMs that ended its blocks last
+    Duration lead{};                    ///< that they had then
   };
   /// What runs: some waves of a kernel's blocks on some SMs, or all of a kernel without blocks.
   struct Job {
@@ -152,6 +154,8 @@ class Device final : Handler {
   std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
   bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t give_to_stay(Kernel& kernel, std::uint32_t free_sms);
+  void begin_to_stay(Kernel& kernel, std::uint32_t sms) const;
+  std::uint32_t give_own_tiles(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_blocks(Kernel& kernel, std::uint32_t free_sms);
   std::uint32_t give_share(Kernel& kernel, std::uint32_t free_sms);
   bool in_last_blocks(const Job& job) const;

@@ -52,6 +52,29 @@ TEST_F(BlocksOfKernels, ThatStayInWholeWavesLetNobodyInBeforeTheirEnd) {
   EXPECT_EQ(next.ended, 70) << "its last block has three tiles too, and begins at 40";
 }
 
+TEST_F(BlocksOfKernels, ThatBeginLateBesideNcclHaveTwoTilesOfTheirOwn) {
+  device.occupy(next, 2, 0);
+  starts.at(0_us, large, product(20, true));
+  engine.run();
+  EXPECT_EQ(large.ended, 40) << "two tiles on each of eight SMs, then two more on two of them";
+}
+
+TEST_F(BlocksOfKernels, ThatBeganInTimeTakeAllButTheLateOnesOwnTiles) {
+  device.occupy(next, 2, 0);
+  starts.at(0_us, large, product(40, true));
+  engine.run();
+  // 20 tiles are nobody's: eight of them from 20 us on, eight from 30 and four from 40, when four
+  // SMs are free for the last two blocks.
+  EXPECT_EQ(large.ended, 60);
+}
+
+TEST_F(BlocksOfKernels, OfWhichSomeHaveOneTileEndLateByThatOne) {
+  device.occupy(next, 2, 0);
+  starts.at(0_us, large, product(12, true));
+  engine.run();
+  EXPECT_EQ(large.ended, 20) << "of eight two have two tiles; the late ones have one, from 10 us on";
+}
+
 TEST_F(BlocksOfKernels, InTurnMakeWayForAMoreUrgentKernelAfterTheirWave) {
   starts.at(0_us, large, product(30, false));
   starts.at(1_us, small, product(1, true), -5);
