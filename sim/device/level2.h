@@ -14,13 +14,25 @@ struct UsedMemory {
   std::uint32_t buffer{};
   std::uint64_t offset = 0;
   double bytes = 0;
-  bool written = false;  ///< else only read
+  bool written = false;      ///< else only read
+  bool was_written = false;  ///< by it or before
+  bool summed = false;       ///< a sum has read it
+  std::uint64_t kernel = 0;  ///< that used it last
 
   UsedMemory write() const {
     UsedMemory memory = *this;
     memory.written = true;
     return memory;
   }
+  UsedMemory sum() const {
+    UsedMemory memory = *this;
+    memory.summed = true;
+    return memory;
+  }
+  /// Kernels write it, and no sum reads it. Among such arrays the cache keeps what its size says by
+  /// the bytes between two uses of a place; what is only read takes more room, for which all bytes
+  /// of both kernels make up.
+  bool lies_once() const { return was_written && !summed; }
   bool same_place(const UsedMemory& other) const {
     return buffer == other.buffer && offset == other.offset;
   }
@@ -47,7 +59,10 @@ class Level2 {
   LastUses use(std::span<const UsedMemory> memory);
 
  private:
+  double bytes_since(std::uint64_t then, std::span<const UsedMemory> own) const;
+
   double before_;
+  std::uint64_t kernels_ = 0;
   std::vector<UsedMemory> recent_;  ///< each place once among those looked at; the latest last
 };
 

@@ -129,7 +129,7 @@ void HostThread::run(const Elementwise& op) {
 void HostThread::run(const Reduction& op) {
   StreamQueue& queue = stream(op.stream);
   if (queue_full(queue)) return;
-  const UsedMemory memory = used(op.src, op.size.eval(variables_));
+  const UsedMemory memory = used(op.src, op.size.eval(variables_)).sum();
   const std::uint32_t device = queue.declared().device;
   const double elsewhere = bytes_elsewhere(device, {&memory, 1});
   launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
