@@ -156,22 +156,13 @@ class RaceFinder {
     if (found_.contains(pair_of(*access.op, *lanes.begin()->second.front().op))) return;
     const std::uint32_t mine = order_.nodes[access.node].lane;
     for (const auto& [lane, others] : lanes) {
-      const bool in_stream = lane == mine || is_same_stream(lane, mine);
+      if (lane == mine || is_same_stream(lane, mine)) continue;
       for (const Access& other : others) {
-        if (in_stream && !are_of_one_group(access, other)) continue;
         if (!(access.writes || other.writes) || !overlap(access, other)) continue;
-        if (!in_stream && order_.is_ordered(other.node, access.node)) continue;
+        if (order_.is_ordered(other.node, access.node)) continue;
         return note(other, access, buffer);
       }
     }
-  }
-
-  /// One kernel does all of a group's calls, at once on its channels. A graph has one for each.
-  bool are_of_one_group(const Access& a, const Access& b) const {
-    const bool of_nccl = nccl_comm(a.op->kind) != nullptr && nccl_comm(b.op->kind) != nullptr;
-    const Op* call = order_.nodes[a.node].call.op;
-    return a.node == b.node && a.op != b.op && of_nccl &&
-           !std::holds_alternative<GraphLaunch>(call->kind);
   }
 
   /// Two threads queue on it, in an order that is not known; the entries do not overlap.
@@ -232,9 +223,7 @@ class RaceFinder {
             "buffer '{}' is {} here on {}, and {} in {} on {}: nothing orders the two{}", buffer,
             what(at), place(at), what(other), place_of(*other.op, *at.op), place(other),
             more == 0 ? "" : fmt::format(", nor {} more such pair{}", more, more == 1 ? "" : "s")),
-        first.node == second.node
-            ? "one kernel does all of a group at once: take one of them out of the group"
-        : order_.is_device(first.node)
+        order_.is_device(first.node)
             ? fmt::format("record an event after {} and wait for it before {}",
                           place_of(*first.op, *second.op), place_of(*second.op, *first.op))
             : fmt::format("let {} wait until {} is done", place_of(*second.op, *first.op),

@@ -11,28 +11,16 @@ namespace {
 using reading_test::problems_of;
 using reading_test::scenario_with;
 
-/// Two processes with a communicator `w`, buffers `x` and `y` of 4 KiB, and `ops` of every process.
+/// Two processes with a communicator `w`, a buffer `x` of 4 KiB, and `ops` of every process.
 std::string two_ranks(const std::string& ops) {
   return "schema_version: 1\nname: a\nprocesses: 2\ncommunicators: {w: {members: all_devices}}\n"
-         "buffers: {x: {memory: device, size: 4KiB}, y: {memory: device, size: 4KiB}}\n"
-         "threads:\n  main:\n" +
+         "buffers: {x: {memory: device, size: 4KiB}}\nthreads:\n  main:\n" +
          ops;
 }
 /// The same with operations of its own for each rank.
 std::string two_ranks(const std::string& first, const std::string& second) {
   return two_ranks("    process: 0\n    ops:\n" + first + "  other:\n    process: 1\n    ops:\n" +
                    second);
-}
-
-TEST(CheckRaces, WarnsOfCallsOfOneGroupOnTheSameMemory) {
-  const std::string calls =
-      "[{nccl_all_reduce: {comm: w, buffer: x, size: 1KiB, type: float32}}, {nccl_all_reduce: "
-      "{comm: w, buffer: x, type: float32}}]}\n";
-  EXPECT_EQ(problems_of(two_ranks("    - nccl_group: {ops: " + calls)),
-            "8:95 warning: buffer 'x' is read here on stream 'default(0)', and written in line 8, "
-            "column 27 on stream 'default(0)': nothing orders the two | one kernel does all of a "
-            "group at once: take one of them out of the group\n");
-  EXPECT_EQ(problems_of(two_ranks("    - repeat: {times: 1, ops: " + calls)), "");
 }
 
 TEST(CheckEvents, WarnsOfAnEventRecordedNowhere) {
@@ -111,7 +99,7 @@ TEST(CheckNccl, AcceptsARingWhosePeersDependOnTheProcess) {
                 "    - nccl_group:\n        ops:\n"
                 "          - nccl_send: {comm: w, buffer: x, type: float32, peer: (process + 1) % "
                 "processes}\n"
-                "          - nccl_recv: {comm: w, buffer: y, type: float32, peer: (process - 1) % "
+                "          - nccl_recv: {comm: w, buffer: x, type: float32, peer: (process - 1) % "
                 "processes}\n")),
             "");
 }
