@@ -250,6 +250,31 @@ KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   return cost;
 }
 
+namespace {
+
+/// What a sum takes longer whose threads have loads left for their loop of one vector of 16 bytes
+/// at a time, each of which waits for the one before; else the kernel loads four at once, in blocks
+/// of 16 KiB (hw/cuda/reduction.cu). Spans of blind round 36 on an H200: 320 KiB, 5.0 and 10.6 MB
+/// in whole blocks take what their bytes do, 2.4 to 10.6 MB that are none 0.1 to 0.4 us more; 28.9
+/// and 33.6 MB, three such loads, took 0.8 to 1.2 us more in rounds 29 and 32. Memory hides it.
+Duration single_loads(Reading& read, const Pass& pass) {
+  constexpr double kBytes = 16, kAtOnce = 4, kBlocksOfAnSm = 8;
+  constexpr double kEach = 0.25e-6;
+  const double vectors = std::floor(pass.bytes / kBytes);
+  const double most = read.value(Param::SmCount) * kBlocksOfAnSm;
+  const double blocks =
+      std::clamp(std::floor(vectors / (kThreadsOfABlock * kAtOnce)), 1.0, std::max(1.0, most));
+  const double turns = vectors / (blocks * kThreadsOfABlock);
+  // Some threads have one load more than others.
+  double left =
+      std::max(std::fmod(std::floor(turns), kAtOnce), std::fmod(std::ceil(turns), kAtOnce));
+  if (turns < kAtOnce - 1) left = std::max(0.0, left - 1);  // the first is in kernel.reduction_base
+  const double missing = pass.bytes > 0 ? missing_bytes(read, pass) / pass.bytes : 0;
+  return seconds_to_duration(kEach * left * (1 - missing));
+}
+
+}  // namespace
+
 KernelCost reduction_cost(Reading& read, const Pass& pass) {
   using enum Param;
   Param cached = read.has(ReductionCached) ? ReductionCached : ReductionBandwidth;
@@ -259,15 +284,18 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
   constexpr double kRoom = 0.75, kRoomInTurn = 0.8;
   const Pass reads = driven_out_in_turn(read, pass, kRoomInTurn, kRoom);
   KernelCost cost = memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth}, 0);
-  // What kernels have only read before is nearer than what one has just written: 2.53 to 2.82 us
-  // for 264 B to 512 KiB, the others 3.0 to 3.5 (30 sums in the same programs). The time that the
-  // data move hides it.
-  constexpr double kNearer = 0.15, kHides = 2;
+  // What kernels have only read before is nearer than what one has just written: without
+  // spans, 1.15 us behind each other, 2.7 to 3.0 us for 1 to 512 KiB in whole blocks, up to 1
+  // KiB 2.3 to 2.6 (one_tiny_kernel of blind rounds 1 to 36, H200s), the others 3.0 to 3.5. The
+  // time that the data move hides it.
+  constexpr double kNearer = 0.1, kNearerOfFew = 0.15, kHides = 2, kFew = 1024;
   if (pass.reread) {
     const double base = read.seconds(ReductionBase);
     const double moving = to_seconds(cost.alone) - base;
-    cost.alone -= seconds_to_duration(std::max(0.0, kNearer * base - kHides * moving));
+    const double nearer = pass.bytes <= kFew ? kNearerOfFew : kNearer;
+    cost.alone -= seconds_to_duration(std::max(0.0, nearer * base - kHides * moving));
   }
+  cost.alone += single_loads(read, reads);
   return cost;
 }
 

@@ -180,7 +180,28 @@ TEST(ReductionCost, OfWhatWasOnlyReadBeforeIsShorterWhereItsDataTakeNoTime) {
   };
   EXPECT_NEAR(us(1000, false), base, 0.01);
   EXPECT_NEAR(us(1000, true), 0.85 * base, 0.01);
-  EXPECT_NEAR(us(4e6, true), base + 4e6 / machine.rate(Param::ReductionReread) * 1e6, 0.01);
+  EXPECT_NEAR(us(4096, true), 0.9 * base, 0.01);
+  constexpr double kBlocks = 256 * 16384;
+  EXPECT_NEAR(us(kBlocks, true), base + kBlocks / machine.rate(Param::ReductionReread) * 1e6, 0.01);
+}
+
+TEST(ReductionCost, WaitsForEachLoadThatIsNotOneOfFour) {
+  const Machine machine = machine_of({{Param::SmCount, 10},
+                                      {Param::ReductionBase, 3e-6},
+                                      {Param::MemoryBase, 0},
+                                      {Param::L2Size, 100e6},
+                                      {Param::ReductionBandwidth, 1e15}});
+  const auto us = [&](double blocks) {
+    const Pass pass{blocks * 16384, blocks * 16384};
+    return to_us(answer(machine, reduction_cost, pass).alone);
+  };
+  EXPECT_NEAR(us(0.25), 3, 0.01) << "one load of each thread is the least";
+  EXPECT_NEAR(us(0.5), 3.25, 0.01) << "two, one behind the other";
+  EXPECT_NEAR(us(1), 3, 0.01) << "four at once";
+  EXPECT_NEAR(us(20), 3, 0.01);
+  EXPECT_NEAR(us(20.5), 3.25, 0.01) << "a fifth in some threads";
+  EXPECT_NEAR(us(80), 3, 0.01) << "as many blocks as there are places";
+  EXPECT_NEAR(us(80 * 1.75), 3.75, 0.01) << "three behind the four";
 }
 
 TEST(ElementwiseCost, LetsOthersBeginBesideTheLastBlocksOfWhatTheCacheFeeds) {
