@@ -48,21 +48,61 @@ Plan small_float32(std::int64_t tiles, std::int64_t k) {
 /// The plan of a small product whose parts of k are summed by a kernel of its own where the network
 /// says something else. In bfloat16 with an odd leading dimension a k of 64 is one part, and gets
 /// that kernel all the same: 57 of 61 such products of up to 12 tiles.
-std::optional<Plan> small_split(const Shape& shape, const Taste& taste) {
+std::optional<Plan> small_split(const Shape& shape) {
   constexpr std::int64_t kTile = 64, kBrainDepth = 64, kBrainTiles = 12;
   constexpr std::int64_t kNarrow = 32;  // products of fewer rows get other kernels
-  if (shape.transposes_a || shape.transposes_b || shape.accumulates || shape.batch > 1 ||
-      std::min(shape.m, shape.n) <= kNarrow) {
-    return std::nullopt;
-  }
+  if (shape.accumulates || std::min(shape.m, shape.n) <= kNarrow) return std::nullopt;
   const std::int64_t tiles = parts(shape.m, kTile) * parts(shape.n, kTile);
   const Family family = family_of(shape);
-  std::optional<Plan> plan;
   if (family == Family::Float32 && tiles <= tiles_that_are_split(shape.k)) {
-    plan = small_float32(tiles, shape.k);
-  } else if (family == Family::BrainOdd && shape.k == kBrainDepth && tiles <= kBrainTiles) {
-    plan = Plan{.tile_m = kTile, .tile_n = kTile, .split = 2, .resident = 5, .padded = true};
+    return small_float32(tiles, shape.k);
   }
+  if (family == Family::BrainOdd && shape.k == kBrainDepth && tiles <= kBrainTiles) {
+    return Plan{.tile_m = kTile, .tile_n = kTile, .split = 2, .resident = 5, .padded = true};
+  }
+  return std::nullopt;
+}
+
+/// What float32 products of two to seven rows get without transposes, where the network says tiles
+/// of 32 rows and is 30 to 70 % too fast: kernels for tall results, 128 x 32, whose other rows are
+/// wasted, with k in up to 17 parts (55 where few columns have a long k). Of 63 such products in
+/// choices_h100.csv.gz and the timed tables 56 are as this says. Of 14 very wide ones nine have 64
+/// rows and 64 columns or more, and four larger tiles still. The network has not learned from them:
+/// such plans are not among the fastest candidates.
+std::optional<Plan> few_rows(const Shape& shape) {
+  constexpr std::int64_t kFew = 8, kFewer = 6;
+  constexpr std::int64_t kNarrow = 128, kHalfWide = 700, kWide = 4500;     // columns
+  constexpr std::int64_t kMostOfB = 4'000'000, kMostByThree = 18'000'000;  // elements
+  constexpr std::int64_t kVeryWide = 6500, kWideByFour = 10'000, kWidest = 20'000;
+  constexpr std::int64_t kDeep = 1024, kDeepest = 32'000;
+  if (shape.m >= kFew || shape.n <= kNarrow || shape.k > kDeepest) return std::nullopt;
+  const std::int64_t most_of_b = shape.m == 3 || shape.m == 4 ? kMostByThree : kMostOfB;
+  if (shape.n <= kWide && (shape.n <= kHalfWide || shape.n * shape.k <= most_of_b)) {
+    constexpr std::int64_t kColumns = 32, kPart = 64, kMost = 17, kMostOfFew = 55;
+    constexpr std::int64_t kFewTiles = 24, kLong = 2000;
+    const std::int64_t tiles = parts(shape.n, kColumns);
+    const std::int64_t most = shape.k >= kLong && tiles <= kFewTiles ? kMostOfFew : kMost;
+    const std::int64_t split = std::clamp<std::int64_t>(parts(shape.k, kPart), 2, most);
+    return Plan{.tile_m = 128, .tile_n = kColumns, .split = split, .resident = 6, .padded = true};
+  }
+  // Rows of whole 16 bytes, which kernels of 32 rows load faster, were seen with it later.
+  const std::int64_t very_wide = shape.m == 4 ? kWideByFour : kVeryWide;
+  if (shape.m < kFewer && shape.n >= very_wide && shape.k > kDeep) {
+    const bool widest = shape.n >= kWidest;
+    return Plan{.tile_m = 64,
+                .tile_n = widest ? 128 : 64,
+                .split = 2,
+                .inside = true,
+                .resident = widest ? 2 : 4};
+  }
+  return std::nullopt;
+}
+
+/// The plan of a product that is known without asking the network.
+std::optional<Plan> known_plan(const Shape& shape, const Taste& taste) {
+  if (shape.transposes_a || shape.transposes_b || shape.batch > 1) return std::nullopt;
+  std::optional<Plan> plan = small_split(shape);
+  if (!plan && family_of(shape) == Family::Float32) plan = few_rows(shape);
   if (!plan) return plan;
   plan->cooperative = true;
   const Tile* const tile = tile_of(taste, *plan);
@@ -71,10 +111,10 @@ std::optional<Plan> small_split(const Shape& shape, const Taste& taste) {
   return plan;
 }
 
-/// What the library is asked about a product by a vector in half precision. Its kernels for this GPU
-/// have tiles of 8 columns at least, and it chooses alike for one column and for eight (of 90 such
-/// products in layers_h100.csv.gz the tile is the recorded one for 88 %, for 76 % where the network
-/// is asked about one column, of which it has seen 150 in 150,000).
+/// What the library is asked about a product by a vector in half precision. Its kernels for this
+/// GPU have tiles of 8 columns at least, and it chooses alike for one column and for eight (of 90
+/// such products in layers_h100.csv.gz the tile is the recorded one for 88 %, for 76 % where the
+/// network is asked about one column, of which it has seen 150 in 150,000).
 Shape shape_like(const Shape& shape) {
   constexpr std::int64_t kColumns = 8;
   Shape like = shape;
@@ -89,7 +129,7 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Taste
   std::vector<Choice> choices;
   if (is_known(shape, tastes)) {
     const Taste& taste = tastes.at(family_of(shape));
-    if (const auto plan = small_split(shape, taste)) return {{*plan, 1}};
+    if (const auto plan = known_plan(shape, taste)) return {{*plan, 1}};
     for (const Candidate& one : candidates_of(shape_like(shape), taste, speeds.sms)) {
       const double liked = taste.tiles[one.tile].liked + taste.network.value(one.traits);
       choices.push_back({one.plan, liked});

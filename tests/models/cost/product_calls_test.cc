@@ -32,6 +32,26 @@ TEST_F(ProductsOfAnH200, SplitAShortKOfFewTilesInFloat32) {
   EXPECT_EQ(parts(184, 256, 128), 1);
 }
 
+TEST_F(ProductsOfAnH200, TakeTallTilesForAFewRowsInFloat32) {
+  const auto choice = [&](Shape shape) {
+    shape.arithmetic = Arithmetic::Float32;
+    return first_choice(shape);
+  };
+  const Plan tall = choice({.m = 7, .n = 2304, .k = 768});
+  EXPECT_EQ(tall.tile_m, 128);
+  EXPECT_EQ(tall.tile_n, 32);
+  EXPECT_EQ(tall.split, 12) << "of 64 each";
+  EXPECT_EQ(choice({.m = 2, .n = 384, .k = 18752}).split, 55) << "few columns, a long k";
+  EXPECT_EQ(choice({.m = 4, .n = 1600, .k = 5376}).tile_m, 128);
+  EXPECT_EQ(choice({.m = 5, .n = 17216, .k = 1159}).tile_m, 64);
+  EXPECT_EQ(choice({.m = 4, .n = 23488, .k = 14696}).tile_n, 128);
+  EXPECT_EQ(choice({.m = 4, .n = 8192, .k = 4096}).tile_m, 32) << "rows of whole 16 bytes";
+  EXPECT_EQ(choice({.m = 7, .n = 3316, .k = 16640}).tile_m, 32) << "many columns, a long k";
+  EXPECT_EQ(choice({.m = 8, .n = 2304, .k = 768}).tile_m, 32) << "eight rows";
+  EXPECT_EQ(choice({.m = 7, .n = 2304, .k = 768, .transposes_a = true}).tile_m, 32);
+  EXPECT_NE(choice({.m = 3, .n = 100, .k = 1024}).tile_m, 128) << "few columns";
+}
+
 TEST_F(ProductsOfAnH200, SumAKOf64ApartInBfloat16WithAnOddLeadingDimension) {
   EXPECT_EQ(first_choice({.m = 239, .n = 160, .k = 64, .brain = true}).split, 2);
   EXPECT_EQ(first_choice({.m = 239, .n = 1600, .k = 64, .brain = true}).split, 1);
