@@ -9,6 +9,7 @@
 
 #include "models/cost/products/candidates.h"
 #include "models/cost/products/losses.h"
+#include "models/cost/products/vector.h"
 
 namespace foretrace::products {
 
@@ -101,6 +102,9 @@ std::optional<Plan> few_rows(const Shape& shape) {
 /// The plan of a product that is known without asking the network.
 std::optional<Plan> known_plan(const Shape& shape, const Taste& taste) {
   if (shape.transposes_a || shape.transposes_b || shape.batch > 1) return std::nullopt;
+  if (is_tall(shape)) {
+    return Plan{.tile_m = 64, .tile_n = 32, .cooperative = true, .resident = 8};
+  }
   std::optional<Plan> plan = small_split(shape);
   if (!plan && family_of(shape) == Family::Float32) plan = few_rows(shape);
   if (!plan) return plan;

@@ -184,6 +184,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   if (by_vector) {
     times.arithmetic = times.operands = times.results = 0;
     times.memory = vector_time(shape, speeds, fits);
+  } else if (is_tall(shape)) {
+    times.arithmetic = times.operands = times.results = 0;
+    times.memory = tall_time(shape, times.memory);
   } else if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
   } else if (plan.has_second_kernel()) {
