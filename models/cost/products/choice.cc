@@ -66,19 +66,21 @@ std::optional<Plan> small_split(const Shape& shape) {
 
 /// What float32 products of two to seven rows get without transposes, where the network says tiles
 /// of 32 rows and is 30 to 70 % too fast: kernels for tall results, 128 x 32, whose other rows are
-/// wasted, with k in up to 17 parts (55 where few columns have a long k). Of 63 such products in
-/// choices_h100.csv.gz and the timed tables 56 are as this says. Of 14 very wide ones nine have 64
+/// wasted, with k in up to 17 parts (55 where few columns have a long k): most such products in
+/// choices_h100.csv.gz, layers_h100.csv.gz and the timed tables. Of 14 very wide ones nine have 64
 /// rows and 64 columns or more, and four larger tiles still. The network has not learned from them:
 /// such plans are not among the fastest candidates.
 std::optional<Plan> few_rows(const Shape& shape) {
   constexpr std::int64_t kFew = 8, kFewer = 6;
-  constexpr std::int64_t kNarrow = 128, kHalfWide = 700, kWide = 4500;     // columns
-  constexpr std::int64_t kMostOfB = 4'000'000, kMostByThree = 18'000'000;  // elements
+  constexpr std::int64_t kNarrow = 128, kHalfWide = 700, kHalfWideByFour = 770;  // columns
+  constexpr std::int64_t kWide = 4500;
+  constexpr std::int64_t kMostOfB = 4'000'000;  // elements
   constexpr std::int64_t kVeryWide = 6500, kWideByFour = 10'000, kWidest = 20'000;
   constexpr std::int64_t kDeep = 1024, kDeepest = 32'000;
   if (shape.m >= kFew || shape.n <= kNarrow || shape.k > kDeepest) return std::nullopt;
-  const std::int64_t most_of_b = shape.m == 3 || shape.m == 4 ? kMostByThree : kMostOfB;
-  if (shape.n <= kWide && (shape.n <= kHalfWide || shape.n * shape.k <= most_of_b)) {
+  const bool by_four = shape.m == 3 || shape.m == 4;
+  const std::int64_t half_wide = by_four ? kHalfWideByFour : kHalfWide;
+  if (shape.n <= kWide && (shape.n <= half_wide || shape.n * shape.k <= kMostOfB)) {
     constexpr std::int64_t kColumns = 32, kPart = 64, kMost = 17, kMostOfFew = 55;
     constexpr std::int64_t kFewTiles = 24, kLong = 2000;
     const std::int64_t tiles = parts(shape.n, kColumns);
@@ -87,7 +89,7 @@ std::optional<Plan> few_rows(const Shape& shape) {
     return Plan{.tile_m = 128, .tile_n = kColumns, .split = split, .resident = 6, .padded = true};
   }
   // Rows of whole 16 bytes, which kernels of 32 rows load faster, were seen with it later.
-  const std::int64_t very_wide = shape.m == 4 ? kWideByFour : kVeryWide;
+  const std::int64_t very_wide = shape.m == 4 || shape.m == 5 ? kWideByFour : kVeryWide;
   if (shape.m < kFewer && shape.n >= very_wide && shape.k > kDeep) {
     const bool widest = shape.n >= kWidest;
     return Plan{.tile_m = 64,
