@@ -32,8 +32,9 @@ void HostThread::run(const HostBarrier& op) {
       declared.parties, [&](const BarrierParty& party) { return world_.runs(party.process); }));
   if (++barrier.arrived == parties) {
     barrier.arrived = 0;
-    for (Waiter* waiter : std::exchange(barrier.waiting, {})) waiter->wake();
+    // Before those that sleep: of threads that go on at one moment it is the first.
     take(price([](Reading& read) { return cost::wake_time(read, cost::Wait::Barrier); }));
+    for (Waiter* waiter : std::exchange(barrier.waiting, {})) waiter->wake();
     return;
   }
   barrier.waiting.push_back(this);
