@@ -61,6 +61,8 @@ void HostThread::run(const GraphLaunch& op) {
     if (const auto* calls = std::get_if<std::vector<NcclCall>>(&entry.what)) {
       Duration unused{0};
       for (NcclKernel& kernel : nccl_prepare(*calls, chain_of, unused)) {
+        kernel.launch->set_cold(cold_time(kernel.handle.device));
+        drive_out(kernel);
         work->entries.emplace_back(kernel.stream, NcclWork{kernel.launch});
         communicators.push_back(kernel.handle);
       }

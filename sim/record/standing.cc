@@ -14,16 +14,16 @@ namespace {
 using enum Param;
 
 constexpr std::array kInNoShare{
-    LaunchQueueDepth, HostContention,    HostWake,          HostWakeEvent,
-    LaunchLatency,    HostFuncLatency,   HostFuncNext,      HostFuncPoll,
-    HostFuncBackoff,  HostFuncReturn,    GraphLatency,      GraphGap,
-    KernelGap,        EventGap,          EventLatencyCopy,  EventLatency,
-    EventLatencyPeer, CopyAfterKernel,   DuplexBandwidth,   HostLinkBandwidth,
-    PairCopies,       PairCopiesMemory,  CopyLaunchLatency, CopyGap,
-    DuplexCopy,       SaturatedCopy,     SaturatedCopyIdle, CopySwitch,        SmallCopySwitch,
-    SmallCopyLimit,   NcclLaunchLatency, NcclGap,           NcclConnect,
-    NcclConnectPeer,  NcclInit,          NcclGenericKernel, NcclMemorySlowdown,
-    NcclMemoryLeast,  GemmHalfPairLoss};
+    LaunchQueueDepth,   HostContention,   HostWake,          HostWakeEvent,
+    LaunchLatency,      HostFuncLatency,  HostFuncNext,      HostFuncPoll,
+    HostFuncBackoff,    HostFuncReturn,   GraphLatency,      GraphGap,
+    KernelGap,          EventGap,         EventLatencyCopy,  EventLatency,
+    EventLatencyPeer,   CopyAfterKernel,  DuplexBandwidth,   HostLinkBandwidth,
+    PairCopies,         PairCopiesMemory, CopyLaunchLatency, CopyGap,
+    DuplexCopy,         SaturatedCopy,    SaturatedCopyIdle, CopySwitch,
+    SmallCopySwitch,    SmallCopyLimit,   NcclLaunchLatency, NcclGap,
+    NcclConnect,        NcclConnectPeer,  NcclInit,          NcclGenericKernel,
+    NcclMemorySlowdown, NcclMemoryLeast,  GemmHalfPairLoss,  NcclColdKernel};
 
 /// By key, the sources that learned from this program at any size.
 std::map<std::string, const Source*> sources_for(const Machine& machine, const RegionFacts& any) {
