@@ -102,7 +102,8 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     const TransferPath path = through_fabric(all_, route);
     collectives_.push_back(
         {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
-    if (network_ != nullptr && alone) {
+    const bool has_slices = network_ != nullptr && size.count > 0;
+    if (has_slices && alone) {
       run_by_chunks(*collectives_.back().transfer, op, call, root);
     } else if (cost.hop) {
       run_as_chain(*collectives_.back().transfer, op, size, root);

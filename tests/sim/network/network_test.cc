@@ -117,6 +117,12 @@ TEST_P(Network, VisitsNodesInTurnWhateverTheRanksAre) {
   EXPECT_NEAR(us(ring("fabric: none\nplacement: round_robin")), blocks, 0.01 * blocks);
 }
 
+TEST_P(Network, EndsAnOperationOfNothing) {
+  Case nothing = ring("fabric: none");
+  nothing.sizes = "buffer: x, size: 0B, type: float32, op: sum";
+  EXPECT_LT(us(nothing), us(ring("fabric: none")));
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, Network, ::testing::Values(Fidelity::Flow, Fidelity::Chunk),
                          [](const auto& fidelity) {
                            return fidelity.param == Fidelity::Flow ? "Flow" : "Chunk";
