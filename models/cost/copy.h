@@ -22,11 +22,11 @@ enum class Route : std::uint8_t {
 struct Copy {
   Route route{};
   Bytes size;
-  bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
-  bool from_core = false;   ///< and the copy before read it, too: the core's own cache has it
-  bool to_fresh = false;    ///< into pageable memory whose pages were never touched
+  bool from_cache = false;    ///< the host memory that it reads is in the last-level cache
+  bool from_core = false;     ///< and the copy before read it, too: the core's own cache has it
+  bool to_fresh = false;      ///< into pageable memory whose pages were never touched
   std::uint64_t touched = 0;  ///< by the host, since it last did what it copies to the host now
-  Bytes staged{};           ///< the driver has this much in its own memory before the copy begins
+  Bytes staged{};             ///< the driver has this much in its own memory before the copy begins
 };
 
 /// How copies have used some host memory lately.

@@ -72,7 +72,8 @@ TEST_F(BlocksOfKernels, OfWhichSomeHaveOneTileEndLateByThatOne) {
   device.occupy(next, 2, 0);
   starts.at(0_us, large, product(12, true));
   engine.run();
-  EXPECT_EQ(large.ended, 20) << "of eight two have two tiles; the late ones have one, from 10 us on";
+  EXPECT_EQ(large.ended, 20)
+      << "of eight two have two tiles; the late ones have one, from 10 us on";
 }
 
 TEST_F(BlocksOfKernels, InTurnMakeWayForAMoreUrgentKernelAfterTheirWave) {
