@@ -1,4 +1,4 @@
-// What a product launches, and what it waits for beside a kernel that uses the memory.
+// What a product launches and which kernels it gets, and what it waits for beside a kernel that uses the memory.
 #include <gtest/gtest.h>
 
 #include "models/cost/kernel.h"
@@ -51,6 +51,16 @@ TEST_F(ProductsOfAnH200, TakeTallTilesForAFewRowsInFloat32) {
   EXPECT_EQ(choice({.m = 8, .n = 2304, .k = 768}).tile_m, 32) << "eight rows";
   EXPECT_EQ(choice({.m = 7, .n = 2304, .k = 768, .transposes_a = true}).tile_m, 32);
   EXPECT_NE(choice({.m = 3, .n = 100, .k = 1024}).tile_m, 128) << "few columns";
+}
+
+TEST_F(ProductsOfAnH200, TakesForOneColumnTheTileForEight) {
+  const Speeds speeds = read_speeds(read_, Family::Half);
+  // All 28 products by a column without transposes in choices_h100.csv.gz have tiles of 8 columns.
+  for (const std::int64_t rows : {1024, 2048, 4096, 11008}) {
+    for (const Choice& choice : likely_choices({.m = rows, .n = 1, .k = 2048}, speeds)) {
+      if (choice.chance > 0.1) EXPECT_EQ(choice.plan.tile_n, 8) << rows;
+    }
+  }
 }
 
 TEST_F(ProductsOfAnH200, OfManyRowsAndFewColumnsTakeWhatTheirStepsOrTheMatrixTake) {

@@ -308,16 +308,6 @@ TEST_F(H200, TakesTheRecordedTileOfALargeProduct) {
   EXPECT_NEAR(sum, 1, 1e-9);
 }
 
-TEST_F(H200, TakesForOneColumnTheTileForEight) {
-  const Speeds speeds = read_speeds(read_, Family::Half);
-  // All 28 products by a column without transposes in choices_h100.csv.gz have tiles of 8 columns.
-  for (const std::int64_t rows : {1024, 2048, 4096, 11008}) {
-    for (const Choice& choice : likely_choices({.m = rows, .n = 1, .k = 2048}, speeds)) {
-      if (choice.chance > 0.1) EXPECT_EQ(choice.plan.tile_n, 8) << rows;
-    }
-  }
-}
-
 TEST_F(H200, KnowsWhatFloat32GetsUnlessItIsAVector) {
   // An H200 took cutlass_80_simt_sgemm_256x128 for it.
   const Shape shape{.m = 3072, .n = 9216, .k = 512, .arithmetic = Arithmetic::Float32};
