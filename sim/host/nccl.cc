@@ -218,8 +218,8 @@ DecidedBy HostThread::decided_by(const NcclKernel& kernel, const NcclCall& entry
   const auto* op = std::get_if<NcclCollective>(&entry.execution.op->kind);
   if (op == nullptr || kernel.together.size() > 1) return {};
   const Variables v = entry.variables;
-  const auto root = static_cast<std::uint32_t>(std::max<std::int64_t>(0, op->root.eval(v)));
-  const nccl::Call call{op->kind, op->size.eval(v), op->type, op->op, entry.direct, root};
+  const nccl::Call call{op->kind, op->size.eval(v), op->type,
+                        op->op,   entry.direct,     root_of(*op, v)};
   return OneCollective{kernel.handle.communicator, call};
 }
 

@@ -149,9 +149,9 @@ nccl::CollectiveTime NcclComm::time_alone(Reading& read, const NcclCall& call, s
   const Variables v = call.variables;
   const OpKind& kind = call.execution.op->kind;
   if (const auto* const op = std::get_if<NcclCollective>(&kind)) {
-    const auto root = static_cast<std::uint32_t>(std::max<std::int64_t>(0, op->root.eval(v)));
-    return nccl::collective_time(read, tuning_,
-                                 {op->kind, op->size.eval(v), op->type, op->op, call.direct, root});
+    return nccl::collective_time(
+        read, tuning_,
+        {op->kind, op->size.eval(v), op->type, op->op, call.direct, root_of(*op, v)});
   }
   const auto pair = [&](const auto& op) {
     const auto peer = static_cast<std::uint32_t>(op.peer.eval(v));

@@ -6,6 +6,7 @@
 // launch are over.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -90,6 +91,11 @@ class NcclLaunch {
   std::uint32_t channels_ = 0;
   Duration cold_{};
 };
+
+/// 0 where the operation has none.
+inline std::uint32_t root_of(const NcclCollective& op, Variables v) {
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(0, op.root.eval(v)));
+}
 
 /// What every rank must agree on; also what a deadlock explanation shows.
 struct TransferKey {

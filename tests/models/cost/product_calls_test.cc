@@ -1,4 +1,5 @@
-// What a product launches and which kernels it gets, and what it waits for beside a kernel that uses the memory.
+// What a product launches and which kernels it gets, and what it waits for beside a kernel that
+// uses the memory.
 #include <gtest/gtest.h>
 
 #include "models/cost/kernel.h"
