@@ -101,7 +101,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
                            : &fabric_->of(traffic_of(op.kind, cost.choice.algorithm), from, rounds);
     const TransferPath path = through_fabric(all_, route);
     collectives_.push_back(
-        {std::make_shared<Transfer>(engine_, key, running_, cost, path), of_kernel, 0});
+        {std::make_shared<Transfer>(engine_, under_way_, key, running_, cost, path), of_kernel, 0});
     const bool has_slices = network_ != nullptr && size.count > 0;
     if (has_slices && alone) {
       run_by_chunks(*collectives_.back().transfer, op, call, root);
@@ -237,7 +237,8 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
       from == to ? all_
                  : through_fabric(pair_path_(from, to),
                                   fabric_ == nullptr ? nullptr : &fabric_->between(from, to));
-  auto transfer = std::make_shared<Transfer>(engine_, key, std::vector{from, to}, cost, path);
+  auto transfer =
+      std::make_shared<Transfer>(engine_, under_way_, key, std::vector{from, to}, cost, path);
   wait_behind(*transfer);
   const nccl::Choice& choice = transfer->cost().choice;
   if (cost.hop && from != to) transfer->set_chain({0, 1}, false);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,11 +121,16 @@ struct TransferPath {
   double wire_rate = 0;                   ///< bytes/s of the wire; with a network
 };
 
-class Transfer final : Handler, ChunkNetwork::Owner {
+/// Lives as long as a launch that takes part; and while an event or a flow of its own is under way,
+/// which its last launch may not live to see.
+class Transfer final : Handler, ChunkNetwork::Owner, public std::enable_shared_from_this<Transfer> {
  public:
+  /// Those that have something under way.
+  using UnderWay = std::list<std::shared_ptr<Transfer>>;
+
   /// Between these ranks: all of a communicator in their order, or a sender and its receiver.
-  Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
-           nccl::Cost cost, TransferPath path);
+  Transfer(Engine& engine, UnderWay& under_way, TransferKey key,
+           const std::vector<std::uint32_t>& ranks, nccl::Cost cost, TransferPath path);
 
   /// `launch` takes part as `rank`: as the party of the number returned.
   std::size_t enlist(std::uint32_t rank, NcclLaunch& launch);
@@ -169,14 +175,18 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   TimePoint joined() const { return joined_; }
 
  private:
-  enum Event : std::uint64_t { kLatencyOver, kArrived, kReadLate, kPassedOn, kRoom };
+  /// From kReadLate on: that the party of this number has read what had arrived before it came.
+  enum Event : std::uint64_t { kLatencyOver, kArrived, kPassedOn, kRoom, kReadLate };
   void fire(std::uint64_t what) override;
+  void at(TimePoint when, std::uint64_t what);
+  void flow(PathId path, Bytes size, Event what);
+  void keep_alive();
   bool may_leave(std::size_t party) const;
   void leave();
   void start_flows();
   void pass_on();
-  void end_begun();
-  bool finds_room();
+  void end_done();
+  bool finds_room(std::size_t writer);
   void reads(std::size_t party);
   void rank_over(std::uint32_t rank) override;
 
@@ -184,6 +194,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
     std::uint32_t rank;
     NcclLaunch* launch = nullptr;
     bool begun = false;
+    bool done = false;  ///< its part of the data has been moved
   };
 
   /// What one rank writes into the buffers of another.
@@ -195,6 +206,7 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   };
 
   Engine& engine_;
+  UnderWay& under_way_;
   TransferKey key_;
   std::vector<Party> parties_;
   std::size_t missing_;  ///< parties that have not begun
@@ -208,6 +220,8 @@ class Transfer final : Handler, ChunkNetwork::Owner {
   std::size_t passed_ = 0;          ///< of them, that are over
   TimePoint passes_{};              ///< when the next one may be over
   std::vector<Hop> hops_;
+  std::size_t scheduled_ = 0;      ///< events and flows that will fire
+  UnderWay::iterator kept_alive_;  ///< while there are any
   bool waits_for_room_ = false;
   bool is_eager_ = false;
   bool has_left_ = false;
@@ -338,6 +352,7 @@ class NcclComm {
   std::unique_ptr<CommNetwork> fabric_;
 
   std::map<RankPlace, std::uint32_t> rank_of_;
+  Transfer::UnderWay under_way_;
   struct Collective {
     std::shared_ptr<Transfer> transfer;
     std::size_t of_kernel = 1;  ///< collectives that the first rank's kernel runs together

@@ -5,9 +5,10 @@
 
 namespace foretrace::sim {
 
-Transfer::Transfer(Engine& engine, TransferKey key, const std::vector<std::uint32_t>& ranks,
-                   nccl::Cost cost, TransferPath path)
+Transfer::Transfer(Engine& engine, UnderWay& under_way, TransferKey key,
+                   const std::vector<std::uint32_t>& ranks, nccl::Cost cost, TransferPath path)
     : engine_{engine},
+      under_way_{under_way},
       key_{std::move(key)},
       missing_{ranks.size()},
       cost_{std::move(cost)},
@@ -38,18 +39,32 @@ void Transfer::set_chain(std::vector<std::size_t> order, bool eager) {
   is_eager_ = eager;
 }
 
-void Transfer::room_made() {
-  if (std::exchange(waits_for_room_, false)) engine_.queue().at(engine_.now(), *this, kRoom);
+void Transfer::keep_alive() {
+  if (scheduled_++ == 0) kept_alive_ = under_way_.insert(under_way_.end(), shared_from_this());
 }
 
-/// For what those write that may end their kernels now, and whose readers have not come.
-bool Transfer::finds_room() {
+void Transfer::at(TimePoint when, std::uint64_t what) {
+  keep_alive();
+  engine_.queue().at(when, *this, what);
+}
+
+void Transfer::flow(PathId path, Bytes size, Event what) {
+  keep_alive();
+  engine_.start_flow(path, size, *this, what);
+}
+
+void Transfer::room_made() {
+  if (std::exchange(waits_for_room_, false)) at(engine_.now(), kRoom);
+}
+
+/// For what `writer` leaves behind where its readers have not come.
+bool Transfer::finds_room(std::size_t writer) {
   for (Hop& hop : hops_) {
-    if (hop.written || parties_[hop.reader].begun || !parties_[hop.writer].begun) continue;
-    if (!chain_.empty() && hop.writer != chain_[passed_]) continue;
+    if (hop.writer != writer || hop.written || parties_[hop.reader].begun) continue;
     hop.written = hop.window->write(hop.steps, *this);
-    waits_for_room_ = !hop.written;
-    if (waits_for_room_) return false;
+    if (hop.written) continue;
+    waits_for_room_ = true;
+    return false;
   }
   return true;
 }
@@ -94,10 +109,10 @@ void Transfer::began(std::size_t party) {
   } else if (has_arrived_ && !chain_.empty()) {
     if (chain_[passed_] == party) {  // it reads what lies in its buffers
       passes_ = std::max(passes_, engine_.now() + cost_.latency);
-      engine_.queue().at(passes_, *this, kPassedOn);
+      at(passes_, kPassedOn);
     }
   } else if (has_arrived_) {  // it lies in the receiver's buffers
-    engine_.queue().at(engine_.now() + cost_.latency, *this, kReadLate);
+    at(engine_.now() + cost_.latency, kReadLate + party);
   }
 }
 
@@ -111,33 +126,38 @@ std::vector<std::uint32_t> Transfer::missing() const {
 
 void Transfer::leave() {
   if (!path_.memory || cost_.latency < path_.memory->least) {
-    engine_.queue().at(engine_.now() + cost_.latency, *this, kLatencyOver);
+    at(engine_.now() + cost_.latency, kLatencyOver);
     return;
   }
   const double bytes = to_seconds(cost_.latency) * path_.memory->idle.bytes_per_second();
-  engine_.start_flow(path_.memory->path, {static_cast<std::uint64_t>(bytes)}, *this, kLatencyOver);
+  flow(path_.memory->path, {static_cast<std::uint64_t>(bytes)}, kLatencyOver);
 }
 
 void Transfer::fire(std::uint64_t what) {
+  const std::shared_ptr<Transfer> alive = *kept_alive_;
+  if (--scheduled_ == 0) under_way_.erase(kept_alive_);
   if (what == kLatencyOver) start_flows();
   if (what == kArrived) --flows_;
   if (flows_ > 0) return;
-  has_arrived_ = true;
+  if (!std::exchange(has_arrived_, true)) {
+    for (Party& party : parties_) party.done = party.begun;
+  }
+  if (what >= kReadLate) parties_[what - kReadLate].done = true;
   if (chain_.empty()) {
-    end_begun();
+    end_done();
   } else {
     pass_on();
   }
 }
 
-/// The next one of the chain is over. The last launch takes this transfer with it.
+/// The next one of the chain is over.
 void Transfer::pass_on() {
-  if (!finds_room()) return;
+  if (!finds_room(chain_[passed_])) return;
   NcclLaunch* const over = std::exchange(parties_[chain_[passed_]].launch, nullptr);
   const bool is_last = ++passed_ == chain_.size();
   passes_ = engine_.now() + (passed_ + 1 < chain_.size() ? *cost_.hop : cost_.last_hop);
   if (!is_last && mismatch_.empty() && parties_[chain_[passed_]].begun) {
-    engine_.queue().at(passes_, *this, kPassedOn);
+    at(passes_, kPassedOn);
   }
   over->transfer_over();
 }
@@ -147,7 +167,7 @@ void Transfer::start_flows() {
   const auto start = [this](PathId path, Bytes size) {
     if (size.count == 0) return;
     ++flows_;
-    engine_.start_flow(path, size, *this, kArrived);
+    flow(path, size, kArrived);
   };
   start(path_.wire, cost_.wire_bytes);
   if (path_.network == nullptr) return;
@@ -156,12 +176,12 @@ void Transfer::start_flows() {
   }
 }
 
-/// Over for all whose kernels run. The last launch takes this transfer with it.
-void Transfer::end_begun() {
-  if (!finds_room()) return;
+/// Over for all that are through, and have room for what they leave behind.
+void Transfer::end_done() {
   std::vector<NcclLaunch*> over;
-  for (Party& party : parties_) {
-    if (party.begun && party.launch != nullptr)
+  for (std::size_t i = 0; i < parties_.size(); ++i) {
+    Party& party = parties_[i];
+    if (party.done && party.launch != nullptr && finds_room(i))
       over.push_back(std::exchange(party.launch, nullptr));
   }
   for (NcclLaunch* launch : over) launch->transfer_over();
@@ -177,7 +197,7 @@ void Transfer::set_chunks(ChunkNetwork& network, const ChunkProgram& program,
   chunks_ = network.add(program, gpus, *this);
 }
 
-/// Each rank's kernel ends when its own part is over. The last launch takes this transfer with it.
+/// Each rank's kernel ends when its own part is over.
 void Transfer::rank_over(std::uint32_t rank) {
   parties_[order_.empty() ? rank : order_[rank]].launch->transfer_over();
 }

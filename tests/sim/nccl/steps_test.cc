@@ -48,5 +48,28 @@ TEST(StepsAhead, OfAScatterAreEight) {
                      "call");
 }
 
+/// The parts lie in the readers' buffers; none of them is done because another one is.
+TEST(Scatter, IsReadByEachLateRankInItsOwnTime) {
+  const Timeline t = predict(R"(
+streams: {s: {flags: non_blocking}}
+communicators: {world: {members: all_devices, init: rank}}
+processes: 4
+buffers: {x: {memory: device, size: 1MB}, y: {memory: device, size: 4MB}}
+threads:
+  main:
+    - host_compute: {duration: 'min(process, 1) * 500us + process * 3us'}
+    - nccl_scatter: {id: call, comm: world, stream: s, send_buffer: y, recv_buffer: x, size: 4000B, type: float32, root: 0}
+    - device_synchronize: {}
+)");
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Completed);
+  const auto spans = device_spans(t, "call");
+  ASSERT_EQ(spans.size(), 4U);
+  EXPECT_LT(us(spans[0].end_ns), 500) << "the root leaves its data behind";
+  for (const std::size_t late : {2U, 3U}) {
+    EXPECT_EQ(spans[late].begin_ns, spans[1].begin_ns + 3000 * (static_cast<int>(late) - 1));
+    EXPECT_EQ(spans[late].end_ns - spans[late].begin_ns, spans[1].end_ns - spans[1].begin_ns);
+  }
+}
+
 }  // namespace
 }  // namespace foretrace::test
