@@ -36,8 +36,8 @@ std::string count_words(std::span<const ScenarioResult> results, JudgedSide Scen
                                      std::pair{"undecided", "undecided"},
                                      std::pair{"stale", "stale"}, std::pair{"-", "not there"}}) {
     const auto count =
-        std::ranges::count_if(results, [side, word = word](const ScenarioResult& result) {
-          return (result.*side).word() == word;
+        std::ranges::count_if(results, [side, counted = word](const ScenarioResult& result) {
+          return (result.*side).word() == counted;
         });
     if (count == 0) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count,

@@ -43,8 +43,8 @@ struct DeviceLimits {
   std::uint32_t sms = 1;
   double hbm_bytes_per_second = 1;
   std::uint32_t copy_engines = 2;
-  std::optional<NcclMemory> nccl_memory;
-  ClockTimes clock;
+  std::optional<NcclMemory> nccl_memory{};
+  ClockTimes clock{};
   double slowness = 1;  ///< of every kernel: 2 takes twice as long
   double jitter = 0;    ///< at most so much of a kernel's time more, uniformly, by `seed`
   std::uint64_t seed = 0;

@@ -233,8 +233,8 @@ void fit_others(Machine& machine, const products::Tastes& tastes, const std::vec
   for (const auto& [family, params] : families) {
     solve({.params = params,
            .rows = those(rows,
-                         [family = family](const Row& row) {
-                           return family_of(row.shape) == family &&
+                         [wanted = family](const Row& row) {
+                           return family_of(row.shape) == wanted &&
                                   row.contents == products::Contents::Random;
                          }),
            .residual = at_measured_clock(tastes, rested_clock(rows), false),
