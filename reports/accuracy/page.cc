@@ -1,6 +1,7 @@
 #include "reports/accuracy/page.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -97,11 +98,6 @@ std::vector<const BlindRound*> newest_of_all(std::span<const BlindRound> rounds,
     if (round != &first) all.push_back(round);
   }
   return all;
-}
-
-fs::path link_to(const fs::path& file, const fs::path& from) {
-  return fs::absolute(file).lexically_normal().lexically_relative(
-      fs::absolute(from).lexically_normal());
 }
 
 Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& from) {
@@ -263,54 +259,32 @@ void add_shipped(AccuracyPage& page, std::span<const ShippedRegion> shipped,
   page.sections.push_back(std::move(worst));
 }
 
+/// "1 GPU", "1 and 2 GPUs"
+std::string gpus_in_words(const std::set<std::string>& gpus) {
+  return fmt::format("{}{}", fmt::join(gpus, " and "),
+                     gpus == std::set<std::string>{"1"} ? " GPU" : " GPUs");
+}
+
 std::string headline(const BlindRound& round) {
   const ErrorFigures figures = figures_of_round(round);
-  std::set<std::string> programs;
-  for (const BlindRegion& region : round.regions) programs.insert(region.program);
+  std::set<std::string> programs, gpus;
+  for (const BlindRegion& region : round.regions) {
+    programs.insert(region.program);
+    gpus.insert(region.gpus);
+  }
   return fmt::format(
       "On programs that nobody had seen while the model was made, predicted before they were "
       "measured: median error {}, nine of ten regions within {:.0f} %, {:.0f} % of the medians "
-      "inside the predicted band ({} regions of {} random programs on {}",
+      "inside the predicted band ({} regions of {} random programs on {}, predicted by {}",
       one_decimal(figures.median), figures.p90 * 100, figures.in_band.value_or(0) * 100,
-      figures.regions, programs.size(), round.machine);
-}
-
-/// " With the host's speed known: ..."; empty where it is not.
-std::string known_words(const BlindRound& round) {
-  if (round.known_host.empty()) return {};
-  const ErrorFigures figures = figures_of(round.known_host);
-  return fmt::format(
-      " Predicted for the host's speed that was measured beside them: {}, nine of ten within "
-      "{:.0f} %.",
-      one_decimal(figures.median), figures.p90 * 100);
+      figures.regions, programs.size(), gpus_in_words(gpus), round.machine);
 }
 
 }  // namespace
 
-std::string blind_sentence(std::span<const BlindRound> rounds, const std::string& machine,
-                           const fs::path& from) {
-  const BlindRound& first = newest_of(rounds, machine);
-  std::string text;
-  for (const BlindRound* round : newest_of_all(rounds, first)) {
-    const fs::path file = round->directory / fmt::format("evaluation-{}.md", round->machine);
-    const std::string link = link_to(file, from).generic_string();
-    const ErrorFigures figures = figures_of_round(*round);
-    const bool written = round->series == Series::Written;
-    if (round == &first) {
-      text += fmt::format("{}: [blind round {}]({}), by kind of program).\n", headline(*round),
-                          round->number, link);
-    } else if (written || round->series == Series::Random) {
-      text += fmt::format(
-          "\n{} on {}: {}, nine of ten within {:.0f} %, {:.0f} % inside the band ({} regions: "
-          "[{}]({})).{}\n",
-          written ? "Programs that others wrote, who had the documents and nothing else,"
-                  : "The same",
-          round->machine, one_decimal(figures.median), figures.p90 * 100,
-          figures.in_band.value_or(0) * 100, figures.regions,
-          written ? round->name() : "blind round " + round->name(), link, known_words(*round));
-    }
-  }
-  return text;
+fs::path link_to(const fs::path& file, const fs::path& from) {
+  return fs::absolute(file).lexically_normal().lexically_relative(
+      fs::absolute(from).lexically_normal());
 }
 
 AccuracyPage accuracy_page(std::span<const BlindRound> rounds,

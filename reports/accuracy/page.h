@@ -22,7 +22,7 @@ struct ShippedRegion {
 };
 
 struct AccuracyPage {
-  std::string headline;  ///< the newest blind round in one sentence
+  std::string headline;  ///< the newest blind round in one sentence, with the GPUs that it had
   std::vector<Section> sections;
 };
 
@@ -32,9 +32,14 @@ AccuracyPage accuracy_page(std::span<const BlindRound> rounds,
                            std::span<const ShippedRegion> shipped, const std::string& machine,
                            const std::filesystem::path& from);
 
-/// The headline alone, as it stands in the README: with a link to the round's own table.
-std::string blind_sentence(std::span<const BlindRound> rounds, const std::string& machine,
-                           const std::filesystem::path& from);
+/// The few lines of the README, in Markdown: a row for each number of GPUs, and for random programs
+/// and those that others wrote. Each row is of the newest round that had some, on all the GPUs that
+/// it was measured on.
+std::string by_whose_programs(std::span<const BlindRound> rounds,
+                              const std::filesystem::path& from);
+
+/// `file` as a link in a document in the directory `from`.
+std::filesystem::path link_to(const std::filesystem::path& file, const std::filesystem::path& from);
 
 std::string accuracy_markdown(const AccuracyPage& page);
 /// One self-contained file; light and dark.

@@ -100,17 +100,17 @@ fs::path directory_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : ".";
 }
 
-MarkedText blind_figure(const AccuracyOptions& options) {
+MarkedText blind_table(const AccuracyOptions& options) {
   return {.name = "blind",
-          .what = "the figure of the last blind round",
+          .what = "the table of the newest blind rounds",
           .command = "foretrace accuracy",
           .text = [&options](const fs::path& folder) {
-            return blind_sentence(load_blind_rounds(options.blind), options.machine, folder);
+            return by_whose_programs(load_blind_rounds(options.blind), folder);
           }};
 }
 
 int run_accuracy(const AccuracyOptions& options) {
-  if (options.document.is_given()) return write_or_check(options.document, blind_figure(options));
+  if (options.document.is_given()) return write_or_check(options.document, blind_table(options));
   if (options.blind_only && !options.with.empty()) {
     throw UsageError{
         "--with changes the predictions of shipped scenarios, which --blind-only leaves out\n"
@@ -143,14 +143,18 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->option_text("DIR");
   command.add_flag("--blind-only", options->blind_only, "Predict no shipped scenarios: at once");
-  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  CLI::Option* const machine =
+      command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
+          ->capture_default_str();
   add_with_option(command, options->with);
   command
       .add_option("-o,--output", options->output,
                   "FILE.html is a page, anything else Markdown; default: stdout")
       ->option_text("FILE");
-  add_marked_document(command, options->document, "the last blind round's figure");
+  add_marked_document(command, options->document, "the table of the newest blind rounds");
+  for (const char* const document : {"--write", "--check"}) {
+    command.get_option(document)->excludes(machine);  // the table is of all machines
+  }
   command.callback([options, &exit_code] { exit_code = run_accuracy(*options); });
 }
 
