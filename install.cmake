@@ -71,6 +71,9 @@ if(TARGET foretrace)
   foretrace_install_program(foretrace program)
 endif()
 if(TARGET foretrace-hw)
+  if(FORETRACE_BUNDLE)
+    target_link_options(foretrace-hw PRIVATE -Wl,--disable-new-dtags)
+  endif()
   foretrace_install_program(foretrace-hw harness)
 endif()
 
@@ -118,11 +121,23 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/foretraceConfigVersion.cm
 install(FILES ${PROJECT_BINARY_DIR}/foretraceConfig.cmake ${PROJECT_BINARY_DIR}/foretraceConfigVersion.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace COMPONENT library)
 
-if(FORETRACE_BUNDLE AND TARGET foretrace)
-  # Among them are SimGrid (LGPL-2.1) and, on Debian, what its package links: ns-3 and GSL (GPL).
+set(bundled_programs "")
+foreach(program foretrace foretrace-hw)
+  if(FORETRACE_BUNDLE AND TARGET ${program})
+    list(APPEND bundled_programs $<TARGET_FILE:${program}>)
+  endif()
+endforeach()
+if(bundled_programs)
+  # Among them are SimGrid (LGPL-2.1) and, on Debian, what its package links: ns-3 and GSL (GPL). With the harness: cuBLAS,
+  # CUPTI and NCCL; not the driver's libraries, nor MPI's, which belong to the host's mpirun.
+  set(bundled_modules "")
+  if(TARGET foretrace)
+    set(bundled_modules MODULES $<TARGET_FILE:foretrace_flows>)
+  endif()
   install(CODE "
-    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES $<TARGET_FILE:foretrace> MODULES $<TARGET_FILE:foretrace_flows>
+    file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundled_programs} ${bundled_modules}
          RESOLVED_DEPENDENCIES_VAR found
+         PRE_EXCLUDE_REGEXES [[^lib(cuda|nvidia[^.]*|mpi[^.]*|open-(rte|pal))[.]so]]
          POST_EXCLUDE_REGEXES [[/ld-linux|/lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+)[.]so]])
     file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/foretrace\" TYPE SHARED_LIBRARY
          FOLLOW_SYMLINK_CHAIN FILES \${found})" COMPONENT bundled)

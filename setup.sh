@@ -33,6 +33,9 @@ PACKAGES=(
   protobuf-compiler python3-jsonschema python3-yaml
 )
 
+# The harness needs these too, and CUDA; libnccl-dev is in the apt repository of whoever provides CUDA.
+HARNESS_PACKAGES=(libopenmpi-dev openmpi-bin libnccl-dev)
+
 # Tests need these too: clang compiles the sanitized half in half of the time, and warns of other things;
 # mold links it in a quarter.
 TEST_PACKAGES=(clang libclang-rt-dev mold)
@@ -69,6 +72,19 @@ install_packages() {
   "${root[@]}" apt-get update -q >&2
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
+}
+
+# packages_of FILE...: the packages that have the shared libraries of these programs, one a line; what belongs to no
+# package, or is not there, is named on stderr.
+packages_of() {
+  local library owner
+  ldd "$@" | sed -nE 's/^\s+(\S+) => (\/\S+|not found).*/\1 \2/p' | sort -u | while read -r library path; do
+    # As packages name it, which may have /lib for what is in /usr/lib.
+    owner=$(dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "$(realpath "$path")" 2>/dev/null ||
+      dpkg-query -S "/usr$path" 2>/dev/null || dpkg-query -S "${path#/usr}" 2>/dev/null) ||
+      echo "$library ($path) is of no package" >&2
+    sed -n '1s/:.*//p' <<<"$owner"
+  done | sort -u
 }
 
 # Otherwise it caches nothing that precompiled headers are in.
