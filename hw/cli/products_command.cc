@@ -114,8 +114,8 @@ void add_products_command(CLI::App& app, int& exit_code) {
   CLI::App& sub = add_subcommand(app, "products",
                                  "Measures matrix products: rested and sustained time, and cuBLAS' "
                                  "choice of kernel",
-                                 "foretrace-hw products scenarios/calibration/products.csv -o "
-                                 "products.csv");
+                                 "foretrace-hw products reports/measured/products/plain_shapes.csv "
+                                 "-o products.csv");
   sub.add_option("shapes", arguments->shapes,
                  "CSV of products: m,n,k,type,c_type,transa,transb,batch,beta,family,part,note")
       ->required();

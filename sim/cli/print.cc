@@ -34,7 +34,7 @@ void add_print_command(CLI::App& app, int& exit_code) {
       app, "print",
       "Write the scenario that a file reads as: a training step operation by operation, "
       "includes put in; or the program that both executors run, as JSON",
-      "foretrace print scenarios/training/llama3_8b_fsdp.yaml > expanded.yaml");
+      "foretrace print scenarios/training/llama_step_fsdp.yaml > expanded.yaml");
   command.add_option("file", options->file, "Scenario file")->required();
   command
       .add_option("--format", options->format,
