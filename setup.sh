@@ -77,13 +77,15 @@ install_packages() {
 # packages_of FILE...: the packages that have the shared libraries of these programs, one a line; what belongs to no
 # package, or is not there, is named on stderr.
 packages_of() {
-  local library owner
-  ldd "$@" | sed -nE 's/^\s+(\S+) => (\/\S+|not found).*/\1 \2/p' | sort -u | while read -r library path; do
-    # As packages name it, which may have /lib for what is in /usr/lib.
-    owner=$(dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "$(realpath "$path")" 2>/dev/null ||
-      dpkg-query -S "/usr$path" 2>/dev/null || dpkg-query -S "${path#/usr}" 2>/dev/null) ||
-      echo "$library ($path) is of no package" >&2
-    sed -n '1s/:.*//p' <<<"$owner"
+  local libraries known path real
+  libraries=$(ldd "$@" | sed -nE 's/^\s+(\S+) => (\/\S+|not found).*/\2/p' | sort -u)
+  # As packages name them, which may have /lib for what is in /usr/lib; asked at once, since that reads all their lists.
+  known=$(for path in $libraries; do echo "$path" "$(realpath "$path")" "/usr$path" "${path#/usr}"; done |
+    { xargs dpkg-query -S 2>/dev/null || true; } | sed -E 's/^([^:]+).*: (\/usr)?(\/.*)$/\3 \1/')
+  for path in $libraries; do
+    real=$(realpath "$path")
+    awk -v a="${path#/usr}" -v b="${real#/usr}" '$1 == a || $1 == b {print $2; found = 1} END {exit !found}' <<<"$known" ||
+      echo "$path is of no package" >&2
   done | sort -u
 }
 
