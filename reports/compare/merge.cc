@@ -1,11 +1,11 @@
 #include "reports/compare/merge.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -57,18 +57,23 @@ struct Measured {
   std::vector<nlohmann::json> old_environments;  ///< of environment.json beside it
 };
 
-std::vector<Measured> measured_below(const fs::path& root) {
+std::vector<Measured> measured_below(const fs::path& root, std::vector<std::string>& left_out) {
   if (!fs::is_directory(root)) {
     throw UsageError{fmt::format("{}: no such directory", root.string())};
   }
   std::vector<Measured> found;
   for (const auto& entry : fs::recursive_directory_iterator{root}) {
     if (entry.path().filename() != kMeasuredFile) continue;
-    Measured& one = found.emplace_back();
-    one.file = entry.path();
-    one.place = fs::relative(entry.path().parent_path(), root);
-    one.timeline = read_timeline(one.file);
-    one.old_environments = take_old_environment(one.timeline, one.file);
+    try {
+      Measured one;
+      one.file = entry.path();
+      one.place = fs::relative(entry.path().parent_path(), root);
+      one.timeline = read_timeline(one.file);
+      one.old_environments = take_old_environment(one.timeline, one.file);
+      found.push_back(std::move(one));
+    } catch (const UsageError& error) {
+      left_out.emplace_back(error.what());
+    }
   }
   std::ranges::sort(found, {}, &Measured::file);
   return found;
@@ -186,33 +191,48 @@ Timeline merge_starts(std::vector<Timeline> parts) {
   return merged;
 }
 
-std::vector<fs::path> merge_runs(const std::vector<fs::path>& roots, const fs::path& output) {
+MergedRuns merge_runs(const std::vector<fs::path>& roots, const fs::path& output) {
+  MergedRuns merged_runs;
+  std::vector<std::string>& left_out = merged_runs.left_out;
   std::vector<Measured> all;
   for (const fs::path& root : roots) {
-    for (Measured& measured : measured_below(root)) all.push_back(std::move(measured));
+    for (Measured& measured : measured_below(root, left_out)) all.push_back(std::move(measured));
   }
   std::map<std::string, std::vector<const Measured*>> by_program;
   for (const Measured& one : all) by_program[one.timeline.origin.program_hash].push_back(&one);
-  if (by_program.empty()) throw UsageError{fmt::format("no {} below these", kMeasuredFile)};
-  // Everything is read and joined before anything is written.
-  std::set<fs::path> places;
-  std::vector<Merged> results;
-  for (const auto& [hash, parts] : by_program) {
-    results.push_back(merge_parts(parts, output));
-    if (places.insert(results.back().directory).second) continue;
-    throw UsageError{fmt::format(
-        "two programs would go to {}\n  hint: measure one of them anew, or leave it out",
-        results.back().directory.string())};
+  if (by_program.empty() && left_out.empty()) {
+    throw UsageError{fmt::format("no {} below these", kMeasuredFile)};
   }
-  for (const Measured& one : all) join_environments(one, output);
-  std::vector<fs::path> written;
-  for (const Merged& merged : results) {
+  // Everything is read and joined before anything is written.
+  std::map<fs::path, std::vector<Merged>> by_place;
+  std::vector<const Measured*> joined;
+  for (const auto& [hash, parts] : by_program) {
+    try {
+      Merged merged = merge_parts(parts, output);
+      const fs::path place = merged.directory;
+      by_place[place].push_back(std::move(merged));
+      joined.insert(joined.end(), parts.begin(), parts.end());
+    } catch (const UsageError& error) {
+      left_out.emplace_back(error.what());
+    }
+  }
+  for (const auto& [place, programs] : by_place) {
+    if (programs.size() == 1) continue;
+    left_out.push_back(fmt::format(
+        "two programs would go to {}\n  hint: measure one of them anew, or leave it out",
+        place.string()));
+  }
+  std::erase_if(by_place, [](const auto& entry) { return entry.second.size() > 1; });
+  if (by_place.empty()) throw UsageError{fmt::format("{}", fmt::join(left_out, "\n"))};
+  for (const Measured* one : joined) join_environments(*one, output);
+  for (const auto& [place, programs] : by_place) {
+    const Merged& merged = programs.front();
     make_directory(merged.directory);
     write_timeline(merged.timeline, merged.directory / kMeasuredFile);
     copy_scenarios(merged.scenarios, merged.directory);
-    written.push_back(merged.directory);
+    merged_runs.written.push_back(merged.directory);
   }
-  return written;
+  return merged_runs;
 }
 
 }  // namespace foretrace

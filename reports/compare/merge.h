@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "reports/timeline/timeline.h"
@@ -16,9 +17,13 @@ Timeline merge_starts(std::vector<Timeline> parts);
 
 /// Merges what is measured below each of `roots` into `output`, one directory for each program: at
 /// the place it has below the last root that has it. The environments of their starts go to
-/// OUTPUT/environments, from environment.json of the earlier form (convert.h), too. Returns the
-/// directories written. Throws UsageError when there is nothing.
-std::vector<std::filesystem::path> merge_runs(const std::vector<std::filesystem::path>& roots,
-                                              const std::filesystem::path& output);
+/// OUTPUT/environments, from environment.json of the earlier form (convert.h), too. A program that
+/// cannot be joined is left out, and said. Throws UsageError when nothing is left.
+struct MergedRuns {
+  std::vector<std::filesystem::path> written;  ///< directories
+  std::vector<std::string> left_out;           ///< why, each
+};
+MergedRuns merge_runs(const std::vector<std::filesystem::path>& roots,
+                      const std::filesystem::path& output);
 
 }  // namespace foretrace

@@ -185,7 +185,35 @@ bool are_one_file(const fs::path& one, const fs::path& other) {
   return !first.empty() && first == fs::weakly_canonical(fs::absolute(other, none), none);
 }
 
+/// Throws for a directory in which no file can be made.
+void check_takes_files(const fs::path& directory, const fs::path& file) {
+  const fs::path where = directory.empty() ? fs::path{"."} : directory;
+  std::error_code none;
+  if (!fs::exists(where, none)) {
+    throw IoError{fmt::format("cannot write {}: there is no directory {}\n  hint: mkdir -p {}",
+                              file.string(), where.string(), where.string())};
+  }
+  if (!fs::is_directory(where, none)) throw cannot_write(file, ENOTDIR);
+  if (::access(where.c_str(), W_OK | X_OK) != 0) throw cannot_write(file, errno);
+}
+
 }  // namespace
+
+void check_can_write(const fs::path& file) {
+  std::error_code none;
+  const fs::file_status status = fs::status(file, none);
+  if (fs::is_directory(status)) throw cannot_write(file, EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a device or a pipe
+  check_takes_files(behind_links(file).parent_path(), file);
+}
+
+void check_can_make(const fs::path& directory) {
+  std::error_code none;
+  // "RUN/" is in RUN's parent.
+  fs::path at = directory.has_filename() ? directory : directory.parent_path();
+  while (!at.empty() && !fs::exists(at, none)) at = at.parent_path();
+  check_takes_files(at, directory);
+}
 
 void check_outputs(const std::vector<fs::path>& files) {
   for (auto file = files.begin(); file != files.end(); ++file) {
@@ -198,6 +226,7 @@ void check_outputs(const std::vector<fs::path>& files) {
       throw UsageError{fmt::format(
           "{}: two results would be written to it\n  hint: give each a name", file->string())};
     }
+    check_can_write(*file);
   }
 }
 

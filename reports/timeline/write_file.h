@@ -24,8 +24,14 @@ void write_file(const std::filesystem::path& file, const std::function<void(std:
 void write_file(const std::filesystem::path& file, std::string_view content,
                 Over over = Over::NoInput);
 
+/// Before the work: throws IoError where `file` could not be written, since its directory is not
+/// there or takes no files, or since it is a directory itself.
+void check_can_write(const std::filesystem::path& file);
+/// The same of a directory that make_directory is to make.
+void check_can_make(const std::filesystem::path& directory);
+
 /// What a command will write, before its work: throws UsageError where one of them is an input, or
-/// where two are one file. Empty names are left out.
+/// where two are one file; else as check_can_write. Empty names are left out.
 void check_outputs(const std::vector<std::filesystem::path>& files);
 
 /// Makes the directory and those above it. Throws IoError.

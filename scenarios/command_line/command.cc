@@ -89,6 +89,18 @@ int report_bad_value(CLI::App& where, const std::string& what) {
   return report_wrong_use(where, what, "");
 }
 
+/// "16k" as 16384 and "2M" as 2097152, as scenarios count; other texts as they are.
+std::string without_count_unit(std::string value) {
+  constexpr std::size_t kMostDigits = 12;  // times 2^20 they fit into 64 bits
+  if (value.size() < 2 || value.size() > kMostDigits + 1) return value;
+  const char unit = value.back();
+  const std::string digits = value.substr(0, value.size() - 1);
+  if ((unit != 'k' && unit != 'M') || digits.find_first_not_of("0123456789") != std::string::npos) {
+    return value;
+  }
+  return std::to_string(std::stoll(digits) << (unit == 'k' ? 10 : 20));
+}
+
 /// An empty value is a variable of a shell script that is not set. CLI11 would take it for no
 /// option at all, and numbers that begin with 0 for octal ones.
 std::string plain_value(std::string value, bool is_number) {
@@ -98,7 +110,7 @@ std::string plain_value(std::string value, bool is_number) {
     return at < value.size() && value[at] >= '0' && value[at] <= '9';
   };
   while (is_number && is_digit(begin + 1) && value[begin] == '0') value.erase(begin, 1);
-  return value;
+  return is_number ? without_count_unit(std::move(value)) : value;
 }
 
 /// Of all options that `app` and its commands have by now.
@@ -184,6 +196,16 @@ int after_output(int exit_code) {
   return kBroke;
 }
 
+/// Leaves out other names of options.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group == kOtherNames) return {};
+    return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+  }
+};
+
 }  // namespace
 
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
@@ -191,7 +213,7 @@ CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::stri
   CLI::App& sub = *app.add_subcommand(name, summary);
   sub.formatter_fn([example](const CLI::App* self, std::string shown, CLI::AppFormatMode mode) {
     return "Example:\n  " + example + "\n\n" +
-           CLI::Formatter{}.make_help(self, std::move(shown), mode);
+           HelpFormatter{}.make_help(self, std::move(shown), mode);
   });
   return sub;
 }

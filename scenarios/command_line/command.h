@@ -17,6 +17,19 @@ using AddCommand = void (*)(CLI::App& app, int& exit_code);
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& summary,
                          const std::string& example);
 
+/// Options of this group are taken and not shown.
+inline constexpr const char* kOtherNames = "other names";
+
+/// Another name of `option`, which --help leaves out: as it was called before, or as a neighbouring
+/// command calls it. `value` is the option's own.
+template <class T>
+void add_other_name(CLI::App& command, const std::string& flag, CLI::Option* option, T& value) {
+  const auto once = [option](const std::string&) -> std::string {
+    return option->count() > 0 ? "it is " + option->get_name() + ", which is given, too" : "";
+  };
+  command.add_option(flag, value)->check(once, "")->group(kOtherNames);
+}
+
 /// Parses, runs the chosen subcommand, prints what went wrong to stderr, returns the exit code.
 /// An unknown flag or subcommand is exit 2 with a suggestion; an answer that stdout did not take is
 /// exit 4.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "scenarios/command_line/command.h"
 #include "scenarios/command_line/pages.h"
 
 namespace foretrace {
@@ -62,7 +63,7 @@ OptionWords words_of(const CLI::Option& option) {
 std::vector<OptionWords> option_words(const CLI::App& app) {
   std::vector<OptionWords> all;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty()) continue;  // --help leaves it out
+    if (option->get_group().empty() || option->get_group() == kOtherNames) continue;
     all.push_back(words_of(*option));
     if (all.back().names.empty()) all.back().placeholder = option->get_name(true, false);
   }

@@ -49,10 +49,16 @@ constexpr std::array kUnits{
     UnitName{"MB/s", kRate, 1'000'000, kPicosecondsPerSecond},
     UnitName{"GB/s", kRate, 1'000'000'000, kPicosecondsPerSecond},
     UnitName{"TB/s", kRate, 1'000'000'000'000, kPicosecondsPerSecond},
+    UnitName{"Kb/s", kRate, 1'000, 8 * kPicosecondsPerSecond},  // bits, as NICs are sold
+    UnitName{"Mb/s", kRate, 1'000'000, 8 * kPicosecondsPerSecond},
+    UnitName{"Gb/s", kRate, 1'000'000'000, 8 * kPicosecondsPerSecond},
+    UnitName{"Tb/s", kRate, 1'000'000'000'000, 8 * kPicosecondsPerSecond},
+    UnitName{"k", kNumber, 1LL << 10},  // as sequences are counted: 16k is 16,384
+    UnitName{"M", kNumber, 1LL << 20},
 };
 
 /// "did you mean 'KB'?" of kB: the unit that is nearest, whatever is written large or small, and of
-/// those that are as near one that begins as `name` does. Empty: none is near.
+/// those that are as near one that begins as `name` does, bytes before bits. Empty: none is near.
 std::string nearest_unit(std::string_view name) {
   const std::string given = lower(name);
   std::vector<std::string> known;  // suggest takes the first of those that are as near
@@ -73,7 +79,12 @@ std::string nearest_unit(std::string_view name) {
 
 /// Units as other programs write them; of all units together none is near to a longer word.
 std::string hint_for(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kOthers{
+  constexpr std::string_view kBits =
+      "'b' is a bit: sizes are in bytes, 'GB' or 'GiB'; rates of bits end in /s, 'Gb/s'";
+  if (name == "b" || name == "Kb" || name == "Mb" || name == "Gb" || name == "Tb") {
+    return std::string{kBits};
+  }
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 28> kOthers{
       {{"sec", "s"},
        {"secs", "s"},
        {"second", "s"},
@@ -90,15 +101,28 @@ std::string hint_for(std::string_view name) {
        {"nsecs", "ns"},
        {"nanosecond", "ns"},
        {"nanoseconds", "ns"},
+       {"Gbps", "Gb/s"},
+       {"gbps", "Gb/s"},
+       {"Gbit/s", "Gb/s"},
+       {"gbit/s", "Gb/s"},
+       {"Mbps", "Mb/s"},
+       {"Mbit/s", "Mb/s"},
+       {"Tbps", "Tb/s"},
+       {"Tbit/s", "Tb/s"},
+       {"GBps", "GB/s"},
+       {"MBps", "MB/s"},
        {"byte", "B"},
        {"bytes", "B"}}};
   const auto* other = std::ranges::find(kOthers, name, [](const auto& pair) { return pair.first; });
   if (other != kOthers.end()) return fmt::format("did you mean '{}'?", other->second);
+  for (const char* const scale : {"K", "M", "G", "T"}) {  // "gb/s": bytes or bits?
+    if (lower(name) != lower(fmt::format("{}b/s", scale))) continue;
+    return fmt::format("did you mean '{0}B/s' (bytes) or '{0}b/s' (bits)?", scale);
+  }
   const std::string nearest = nearest_unit(name);
   if (!nearest.empty()) return nearest;
   return "sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB, times in ps, ns, us, ms or s, "
-         "rates "
-         "in a size's unit and /s";
+         "rates in a size's unit and /s or in Kb/s, Mb/s, Gb/s or Tb/s, counts in k (1,024) or M";
 }
 
 bool is_number_digit(char c) { return c >= '0' && c <= '9'; }

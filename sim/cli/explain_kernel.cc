@@ -5,12 +5,14 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "models/cost/products/choice.h"
 #include "models/machine/machine.h"
+#include "reports/table/text_table.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
@@ -32,11 +34,12 @@ struct Options {
   std::string kernel;
   std::string sizes;
   std::string type = "float32";
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   std::string transposes = "NN";
   std::int64_t batch = 1;
   bool accumulates = false;
+  OutputOptions output;
 };
 
 /// "4096x4096x64", as m, n and k.
@@ -67,7 +70,10 @@ Shape read_shape(const Options& options) {
       {"float16", Arithmetic::Half},
       {"bfloat16", Arithmetic::Half},
       {"tf32", Arithmetic::Tf32},
-      {"float64", Arithmetic::Float64}};
+      {"float64", Arithmetic::Float64},
+      {"float", Arithmetic::Float32},  // as nccl-tests has them
+      {"half", Arithmetic::Half},
+      {"double", Arithmetic::Float64}};
   Shape shape;
   read_sizes(options.sizes, shape);
   std::vector<std::string> known;
@@ -124,34 +130,138 @@ std::string choice_line(const Shape& shape, const Choice& choice, const Speeds& 
                      static_cast<double>(times.tiles) / at_once * 100, split);
 }
 
-void print_times(Reading& read, const Shape& shape, const std::vector<Choice>& choices,
-                 const Speeds& speeds) {
+/// The time with one kind of contents, at a clock that nothing or the power limit has lowered.
+struct ClockRow {
+  const char* contents;
+  bool sustained;
+  double clock;    ///< of the rested one
+  double seconds;
+  double flop_rate;
+};
+
+std::vector<ClockRow> clock_rows(Reading& read, const Shape& shape,
+                                 const std::vector<Choice>& choices, const Speeds& speeds) {
   const double rested = mean_time(shape, choices, speeds, 1, false);
-  const Times times = time_of(shape, choices.front().plan, speeds);
-  print_out("\nparts of {:.2f} us at the rested clock, of the first of these\n", us(times.total));
-  if (const double takes = choices.front().plan.takes; takes != 1) {
-    print_out("  {:.2f} times what the formula says, as was learned of such kernels\n", takes);
-  }
-  print_out("  start {:.2f}, arithmetic {:.2f}, operands {:.2f}, results {:.2f}", us(times.start),
-            us(times.arithmetic), us(times.operands), us(times.results));
-  if (times.split > 0) print_out(", sum of the parts {:.2f}", us(times.split));
-  print_out("; beside them memory {:.2f}\n  limited by {}\n", us(times.memory), limit_of(times));
-  print_out("\n{:10} {:>12} {:>12} {:>10} {:>12}\n", "contents", "state", "time", "clock",
-            "TFLOP/s");
   constexpr std::array kContents{std::pair{Contents::Zeros, "zeros"},
                                  std::pair{Contents::Random, "random"},
                                  std::pair{Contents::Normal, "normal"}};
+  std::vector<ClockRow> rows;
   for (const auto& [contents, name] : kContents) {
     if (contents == Contents::Normal && !read.has(Param::ProductsNormalPower)) continue;
     const double lost = lost_clock(read, shape, rested, speeds, contents);
     for (const bool sustained : {false, true}) {
       const double clock = sustained ? 1 - lost : 1;
       const double seconds = mean_time(shape, choices, speeds, clock, false);
-      print_out("{:10} {:>12} {:>9.2f} us {:>8.0f} % {:>12.1f}\n", name,
-                sustained ? "sustained" : "rested", us(seconds), clock * 100,
-                flops(shape) / seconds * 1e-12);
+      rows.push_back({name, sustained, clock, seconds, flops(shape) / seconds});
     }
   }
+  return rows;
+}
+
+/// What was asked, and the answer, before it is text.
+struct Explained {
+  const Options& options;
+  const Machine& machine;
+  Shape shape;
+  Family family;
+  Speeds speeds;
+  std::vector<Choice> choices;  ///< likeliest first
+  std::vector<ClockRow> rows;
+};
+
+std::string parts_text(const Explained& all) {
+  const Times times = time_of(all.shape, all.choices.front().plan, all.speeds);
+  std::string text = fmt::format("\nparts of {:.2f} us at the rested clock, of the first of these\n",
+                                 us(times.total));
+  if (const double takes = all.choices.front().plan.takes; takes != 1) {
+    text += fmt::format("  {:.2f} times what the formula says, as was learned of such kernels\n",
+                        takes);
+  }
+  text += fmt::format("  start {:.2f}, arithmetic {:.2f}, operands {:.2f}, results {:.2f}",
+                      us(times.start), us(times.arithmetic), us(times.operands), us(times.results));
+  if (times.split > 0) text += fmt::format(", sum of the parts {:.2f}", us(times.split));
+  return text + fmt::format("; beside them memory {:.2f}\n  limited by {}\n", us(times.memory),
+                            limit_of(times));
+}
+
+bool is_odd(Family family) {
+  return family == Family::HalfOdd || family == Family::BrainOdd || family == Family::HalfPairs ||
+         family == Family::Tf32Odd;
+}
+
+std::string text_of(const Explained& all) {
+  const Shape& shape = all.shape;
+  std::string text = fmt::format(
+      "{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", all.options.type, shape.m, shape.n, shape.k,
+      all.options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
+      all.machine.name, kernel_name(all.family), all.speeds.sms);
+  if (is_odd(all.family)) {
+    text += "  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n";
+  }
+  text += "\nlikely choices\n";
+  for (const Choice& choice : all.choices) text += choice_line(shape, choice, all.speeds);
+  text += parts_text(all);
+  text += fmt::format("\n{:10} {:>12} {:>12} {:>10} {:>12}\n", "contents", "state", "time", "clock",
+                      "TFLOP/s");
+  for (const ClockRow& row : all.rows) {
+    text += fmt::format("{:10} {:>12} {:>9.2f} us {:>8.0f} % {:>12.1f}\n", row.contents,
+                        row.sustained ? "sustained" : "rested", us(row.seconds), row.clock * 100,
+                        row.flop_rate * 1e-12);
+  }
+  return text;
+}
+
+std::string csv_of(const Explained& all) {
+  TextTable table;
+  for (const char* const name : {"contents", "state", "seconds", "clock", "flop_per_second"}) {
+    table.column(name, TextTable::Align::Left);
+  }
+  for (const ClockRow& row : all.rows) {
+    table.row({row.contents, row.sustained ? "sustained" : "rested",
+               fmt::format("{:.9g}", row.seconds), fmt::format("{:.6g}", row.clock),
+               fmt::format("{:.6g}", row.flop_rate)});
+  }
+  return table.csv();
+}
+
+std::string json_of(const Explained& all) {
+  using Json = nlohmann::ordered_json;
+  Json choices = Json::array(), times = Json::array();
+  for (const Choice& choice : all.choices) {
+    const Times parts = time_of(all.shape, choice.plan, all.speeds);
+    choices.push_back({{"chance", choice.chance},
+                       {"tile", {choice.plan.tile_m, choice.plan.tile_n}},
+                       {"tiles", parts.tiles},
+                       {"waves", parts.waves},
+                       {"split_k", choice.plan.split},
+                       {"seconds", parts.total},
+                       {"start", parts.start},
+                       {"arithmetic", parts.arithmetic},
+                       {"operands", parts.operands},
+                       {"results", parts.results},
+                       {"split", parts.split},
+                       {"memory", parts.memory},
+                       {"limited_by", limit_of(parts)}});
+  }
+  for (const ClockRow& row : all.rows) {
+    times.push_back({{"contents", row.contents},
+                     {"state", row.sustained ? "sustained" : "rested"},
+                     {"seconds", row.seconds},
+                     {"clock", row.clock},
+                     {"flop_per_second", row.flop_rate}});
+  }
+  const Json json{{"schema_version", 1},
+                  {"kind", "explain-kernel"},
+                  {"machine", all.machine.name},
+                  {"datatype", all.options.type},
+                  {"sizes", {all.shape.m, all.shape.n, all.shape.k}},
+                  {"transposes", all.options.transposes},
+                  {"batch", all.shape.batch},
+                  {"kernel", kernel_name(all.family)},
+                  {"sms", all.speeds.sms},
+                  {"choices", choices},
+                  {"times", times}};
+  return json.dump(2) + "\n";
 }
 
 int run(const Options& options) {
@@ -169,17 +279,11 @@ int run(const Options& options) {
   }
   Reading read{machine};
   const Speeds speeds = read_speeds(read, family);
-  const std::vector<Choice> choices = likely_choices(shape, speeds);
-  print_out("{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", options.type, shape.m, shape.n,
-            shape.k, options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
-            machine.name, kernel_name(family), speeds.sms);
-  if (family == Family::HalfOdd || family == Family::BrainOdd || family == Family::HalfPairs ||
-      family == Family::Tf32Odd) {
-    print_out("  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n");
-  }
-  print_out("\nlikely choices\n");
-  for (const Choice& choice : choices) print_out("{}", choice_line(shape, choice, speeds));
-  print_times(read, shape, choices, speeds);
+  Explained all{options, machine, shape, family, speeds, likely_choices(shape, speeds), {}};
+  all.rows = clock_rows(read, shape, all.choices, speeds);
+  emit(options.output, options.output.format == OutputFormat::Json  ? json_of(all)
+                       : options.output.format == OutputFormat::Csv ? csv_of(all)
+                                                                    : text_of(all));
   return 0;
 }
 
@@ -192,11 +296,12 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<Options>();
   command->add_option("kernel", options->kernel, "gemm")->required();
   command->add_option("sizes", options->sizes, "m, n and k: 4096x4096x1024")->required();
-  command
-      ->add_option("--type", options->type, "float32 (TF32 off), tf32, float16, bfloat16, float64")
-      ->capture_default_str();
-  command->add_option("--machine", options->machine, "a name of foretrace list machines, or a file")
-      ->capture_default_str();
+  CLI::Option* const type = command
+                                ->add_option("-d,--datatype", options->type,
+                                             "float32 (TF32 off), tf32, float16, bfloat16, float64")
+                                ->capture_default_str();
+  add_other_name(*command, "--type", type, options->type);
+  add_machine_option(*command, options->machine);
   add_with_option(*command, options->with);
   command->add_option("--transposes", options->transposes, "of a and b, column-major")
       ->check(CLI::IsMember({"NN", "TN", "NT", "TT"}))
@@ -206,6 +311,7 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--beta", options->accumulates, "c is added to");
+  add_output_options(*command, options->output);
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -90,6 +90,9 @@ constexpr std::array kFormats{
 };
 
 int run_export(const ExportOptions& options) {
+  if (!options.output.empty()) {
+    options.to == "kineto" ? check_can_make(options.output) : check_can_write(options.output);
+  }
   const Run loaded = load_run(options.run);
   std::ranges::find(kFormats, options.to, &Format::name)->write(options, timelines_of(loaded));
   return kDone;

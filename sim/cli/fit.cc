@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 #include "sim/fit/data.h"
 #include "sim/fit/machine.h"
 #include "sim/fit/predict.h"
@@ -36,6 +39,7 @@ struct FitOptions {
   std::vector<std::string> hold_out, learn, required, without, only;
   bool judge = false;
   bool all = false;  ///< every table, not the verdict alone
+  OutputFormat format = OutputFormat::Text;
 };
 
 void check(const FitOptions& options) {
@@ -135,6 +139,65 @@ HoldOut hold_out_of(const FitOptions& options) {
   return hold_out;
 }
 
+const char* standing_name(Standing standing) {
+  switch (standing) {
+    case Standing::Fit:
+      return "fit";
+    case Standing::HeldOutSize:
+      return "held out size";
+    case Standing::HeldOutRanks:
+      return "held out ranks";
+    case Standing::Validation:
+      break;
+  }
+  return "validation";
+}
+
+/// What a fit, or --judge, found.
+struct Found {
+  const FitData& data;
+  const std::vector<TargetClass>& classes;
+  const FitResult& result;
+  const DeterminedBy& determined;
+};
+
+/// Every region, parameter and what is not determined; values in SI units.
+std::string json_of(const Found& found, const Machine& start) {
+  using Json = nlohmann::ordered_json;
+  Json regions = Json::array(), fitted = Json::array(), refused = Json::array();
+  for (std::size_t i = 0; i < found.data.targets.size(); ++i) {
+    const FitTarget& target = found.data.targets[i];
+    const FitRun& run = found.data.runs[target.run];
+    Json row{{"scenario", run.program.name}, {"region", target.region},
+             {"class", found.classes[i].name}, {"gpus", run.gpus},
+             {"standing", standing_name(target.standing)}, {"measured_ns", target.measured_ns},
+             {"spread", target.spread}};
+    const double predicted = found.result.predicted_ns[i];
+    if (!std::isnan(predicted)) {
+      row["predicted_ns"] = predicted;
+      row["error"] = predicted / target.measured_ns - 1;
+    }
+    regions.push_back(std::move(row));
+  }
+  for (const Param param : found.result.fitted) {
+    const ParamValue& value = found.result.machine.get(param);
+    fitted.push_back({{"parameter", info(param).key},
+                      {"before", start.get(param).value},
+                      {"value", value.value},
+                      {"spread", value.spread}});
+  }
+  for (const Refused& each : found.result.refused) {
+    refused.push_back({{"parameter", info(each.param).key},
+                       {"reason", each.reason},
+                       {"determined_by", advice_for(each.param, found.determined)}});
+  }
+  const Json json{{"schema_version", 1},     {"kind", "fit"},
+                  {"machine", start.name},   {"regions", regions},
+                  {"fitted", fitted},        {"not_determined", refused},
+                  {"simulations", found.result.simulations}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 int run_fit(const FitOptions& options) {
   check(options);
   const auto begin = std::chrono::steady_clock::now();
@@ -167,14 +230,18 @@ int run_fit(const FitOptions& options) {
   const bool all = options.judge || options.all;
   if (!options.residuals.empty()) {
     write_file(options.residuals, residual_table(data, classes, result, true));
-  } else if (all) {
+  } else if (all && options.format == OutputFormat::Text) {
     print_out("{}\n", residual_table(data, classes, result, false));
   }
   std::vector<Param> refused;
   for (const Refused& each : result.refused) refused.push_back(each.param);
   const DeterminedBy determined =
       refused.empty() ? DeterminedBy{} : determined_by(result.machine, refused);
-  if (all) {
+  if (options.format == OutputFormat::Csv) {
+    print_out("{}", residual_table(data, classes, result, true));
+  } else if (options.format == OutputFormat::Json) {
+    print_text(json_of({data, classes, result, determined}, start));
+  } else if (all) {
     if (!options.judge) print_out("{}\n", parameter_table(result, start));
     print_out("{}", class_summary(data, classes, result));
     print_error("{}", refusal_text(result, determined));
@@ -209,7 +276,9 @@ void add_fit_command(CLI::App& app, int& exit_code) {
   command.add_option("-m,--machine", options->machine, "Machine model to start from");
   command.add_option("--new", options->new_name,
                      "Name of a machine that there is no model for: begins with assumptions");
-  command.add_option("-o,--output", options->output, "Machine file to write");
+  command.add_option("-o,--output", options->output, "Machine file to write")
+      ->check(written_file({".yaml", ".yml"}), "")
+      ->option_text("FILE");
   command.add_option("--name", options->name, "Another name for the machine model");
   command.add_option("--from", options->from, "What the file says the values were fitted from")
       ->capture_default_str();
@@ -227,7 +296,11 @@ void add_fit_command(CLI::App& app, int& exit_code) {
   command.add_option("--only", options->only,
                      "Fit only parameters whose key begins so (nccl, host.graph); the others stay");
   command.add_option("--residuals", options->residuals,
-                     "Write the residual table to this file, as CSV, instead of printing it");
+                     "Write the residual table to this file, as CSV, instead of printing it")
+      ->check(written_file(), "")
+      ->option_text("FILE");
+  add_format_option(command, options->format,
+                    "the verdict; json has every region and parameter, csv every region");
   command.add_flag("--all", options->all,
                    "Print every residual, parameter and what is not determined, instead of the "
                    "verdict in ten lines");

@@ -14,6 +14,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 #include "sim/fit_products/fit.h"
 #include "sim/fit_products/learned_text.h"
 #include "sim/fit_products/losses.h"
@@ -25,7 +26,7 @@ namespace {
 
 struct ProductOptions {
   std::vector<std::string> tables;
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::string choices;
   std::string taste_to;
   std::vector<std::string> losses;
@@ -208,7 +209,7 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
   CLI::Option* tables =
       command->add_option("tables", options->tables, "products.csv; several of one kind of GPU");
   CLI::Option* machine =
-      command->add_option("--machine", options->machine, "to start from")->capture_default_str();
+      command->add_option("-m,--machine", options->machine, "to start from")->capture_default_str();
   CLI::Option* choices = command->add_option(
       "--choices", options->choices,
       "learn which plans the library likes, from a list that foretrace-hw products --choices-only "

@@ -10,6 +10,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -32,7 +33,12 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   command.add_option("runs", options->runs, "Directories with measured timelines, oldest first")
       ->required();
   CLI::Option* output =
-      command.add_option("-o,--output", options->output, "Where the joined ones go");
+      command
+          .add_option("-o,--output", options->output,
+                      "Where the joined ones go; what cannot be joined is left out, and the exit "
+                      "code is 2")
+          ->check(written_directory(), "")
+          ->option_text("DIR");
   command
       .add_flag("--convert", options->convert,
                 "Join nothing: bring what an earlier version measured into today's form, in its "
@@ -49,10 +55,10 @@ void add_merge_command(CLI::App& app, int& exit_code) {
     if (options->output.empty()) {
       throw UsageError{"merge: --output is required\n  hint: -o runs/, or --convert"};
     }
-    for (const auto& directory : merge_runs(options->runs, options->output)) {
-      print_out("{}\n", directory.string());
-    }
-    exit_code = kDone;
+    const MergedRuns merged = merge_runs(options->runs, options->output);
+    for (const std::string& why : merged.left_out) print_error("left out: {}\n", why);
+    for (const auto& directory : merged.written) print_out("{}\n", directory.string());
+    exit_code = merged.left_out.empty() ? kDone : kWrongUse;
   });
 }
 

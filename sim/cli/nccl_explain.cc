@@ -24,7 +24,7 @@ namespace {
 
 struct NcclExplainOptions {
   std::vector<std::string> calls;  ///< operation and size by turns
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   std::optional<std::uint32_t> ranks;  ///< all GPUs
   std::optional<std::uint32_t> nodes;  ///< all nodes
@@ -33,7 +33,7 @@ struct NcclExplainOptions {
   bool registered = false;
   std::vector<std::string> environment;
   std::string version;  ///< empty: the machine's
-  std::string format = "text";
+  OutputOptions output;
 };
 
 std::string hinted(const std::string& hint) { return hint.empty() ? "" : "\n  hint: " + hint; }
@@ -54,7 +54,8 @@ DataType parse_type(const std::string& word) {
   using enum DataType;
   static const std::vector<std::pair<std::string, DataType>> kTypes{
       {"float32", Float32}, {"float16", Float16}, {"bfloat16", BFloat16}, {"float64", Float64},
-      {"int8", Int8},       {"int32", Int32},     {"int64", Int64}};
+      {"int8", Int8},       {"int32", Int32},     {"int64", Int64},
+      {"float", Float32},   {"half", Float16},    {"double", Float64}};  // as nccl-tests has them
   return look_up(kTypes, word, "type");
 }
 
@@ -139,7 +140,7 @@ Machine machine_of(const NcclExplainOptions& options) {
 nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, nccl::Given& given) {
   const auto environment = parse_environment(options.environment);
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
-  if (options.ranks == 0u) throw UsageError{"--ranks 0: an operation needs a rank"};
+  if (options.ranks == 0u) throw UsageError{"--processes 0: an operation needs a rank"};
   const std::uint32_t filled = nodes_for(options.ranks.value_or(1), machine);
   const std::uint32_t nodes = options.nodes.value_or(options.ranks ? filled : machine.nodes);
   const std::uint32_t ranks = options.ranks.value_or(nodes * machine.gpus_per_node);
@@ -151,9 +152,10 @@ nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, ncc
 }
 
 template <class Explanation>
-std::string explanation_text(const Explanation& explanation, const std::string& format) {
-  if (format == "json") return nccl::explain_json(explanation);
-  return format == "csv" ? nccl::explain_csv(explanation) : nccl::explain_text(explanation);
+std::string explanation_text(const Explanation& explanation, OutputFormat format) {
+  if (format == OutputFormat::Json) return nccl::explain_json(explanation);
+  return format == OutputFormat::Csv ? nccl::explain_csv(explanation)
+                                     : nccl::explain_text(explanation);
 }
 
 std::string explain(const NcclExplainOptions& options) {
@@ -167,9 +169,10 @@ std::string explain(const NcclExplainOptions& options) {
     if (explanation.tuning.ranks() > 1 && machine.has(Param::NcclPortShare)) {
       explanation.time = nccl::explain_time(machine, questions.front(), explanation.tuning);
     }
-    return explanation_text(explanation, options.format);
+    return explanation_text(explanation, options.output.format);
   }
-  return explanation_text(nccl::explain_group(questions, std::move(tuning), given), options.format);
+  return explanation_text(nccl::explain_group(questions, std::move(tuning), given),
+                          options.output.format);
 }
 
 }  // namespace
@@ -189,14 +192,18 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
           "send_recv}")
       ->option_text("OP SIZE ...")
       ->required();
-  command.add_option("--machine", options->machine, "From `foretrace list machines`, or a file")
-      ->capture_default_str();
+  add_machine_option(command, options->machine);
   add_with_option(command, options->with);
-  command.add_option("--ranks", options->ranks, "Default: all GPUs of the nodes");
+  CLI::Option* const processes = command.add_option(
+      "--processes", options->ranks, "Ranks, of a GPU each; default: all GPUs of the nodes");
+  add_other_name(command, "--ranks", processes, options->ranks);
   command.add_option(
       "--nodes", options->nodes,
-      "Over which the ranks are spread; default: as few as hold --ranks, or the machine file's");
-  command.add_option("--type", options->type, "float32, bfloat16, ...")->capture_default_str();
+      "Over which they are spread; default: as few as hold --processes, or the machine file's");
+  CLI::Option* const type =
+      command.add_option("-d,--datatype", options->type, "float32, bfloat16, ...")
+          ->capture_default_str();
+  add_other_name(command, "--type", type, options->type);
   command.add_option("--op", options->red_op, "sum, prod, min, max or avg")->capture_default_str();
   command.add_flag(
       "--registered", options->registered,
@@ -204,11 +211,9 @@ void add_nccl_explain_command(CLI::App& app, int& exit_code) {
   command.add_option("--env", options->environment, "A setting, NCCL_PROTO=LL128; repeatable")
       ->allow_extra_args(false);
   command.add_option("--nccl-version", options->version, "2.18.3 to 2.30; default: the machine's");
-  command.add_option("--format", options->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
+  add_output_options(command, options->output);
   command.callback([options, &exit_code] {
-    print_out("{}", explain(*options));
+    emit(options->output, explain(*options));
     exit_code = kDone;
   });
 }

@@ -28,7 +28,7 @@ struct NcclTestsOptions {
   std::string op, op_name;
   std::string min_bytes = "32M", max_bytes, step_bytes = "1M";
   std::optional<std::int64_t> step_factor;
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   std::vector<std::string> environment;
   std::filesystem::path scenario;
@@ -41,7 +41,9 @@ struct NcclTestsOptions {
   std::vector<std::string> where;
   std::string tolerance;
 
-  bool given(const std::string& flag) const { return command->count(flag) > 0; }
+  bool given(const std::string& flag) const {
+    return command->count(flag) > 0 || (flag == "--processes" && command->count("--ranks") > 0);
+  }
 };
 
 NcclTestsRange range_of(const NcclTestsOptions& options) {
@@ -222,7 +224,9 @@ void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
   const auto add = [&](const char* names, auto& value, const char* text) {
     command.add_option(names, value, text)->capture_default_str();
   };
-  add("--processes", plan.processes, "As mpirun -np");
+  CLI::Option* const processes =
+      command.add_option("--processes", plan.processes, "As mpirun -np")->capture_default_str();
+  add_other_name(command, "--ranks", processes, plan.processes);
   command.add_option("--nodes", plan.nodes,
                      "Nodes that the processes are spread over (default: as few as hold them)");
   add("-t,--nthreads", plan.threads, "Host threads in each process");
@@ -232,7 +236,12 @@ void add_run_flags(CLI::App& command, NcclTestsPlan& plan) {
       "on "
       "as steadily as those");
   add("-w,--warmup_iters", plan.warmup, "Iterations before the timed ones");
-  add("-d,--datatype", plan.type, "float, half, bfloat16, double, int8, uint8, ... int64, uint64");
+  CLI::Option* const type =
+      command
+          .add_option("-d,--datatype", plan.type,
+                      "float, half, bfloat16, double, int8, uint8, ... int64, uint64")
+          ->capture_default_str();
+  add_other_name(command, "--type", type, plan.type);
   add("-o,--op", plan.redop, "Reduction: sum, prod, min, max, avg. Files: --output");
   add("-r,--root", plan.root, "Rank of the root");
   add("-G,--cudagraph", plan.graph_launches,
@@ -257,7 +266,7 @@ void add_refused_flags(CLI::App& command) {
     const char* what;
   };
   static constexpr std::array kRefused{
-      Refused{"-m,--agg_iters", "1", "several operations in one group"},
+      Refused{"--agg_iters", "1", "several operations in one group"},
       Refused{"-a,--average", "1", "other than the mean over the ranks"},
       Refused{"-C,--report_cputime", "0", "the host's time alone"},
       Refused{"-D,--device_implementation", "0", "kernels that call NCCL"},
@@ -280,18 +289,32 @@ void add_refused_flags(CLI::App& command) {
 }
 
 void add_output_flags(CLI::App& command, NcclTestsOptions& options) {
-  const std::map<std::string, OutputFormat> formats{
-      {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
-  command
-      .add_option("--format", options.output.format, "text (nccl-tests' own table), csv or json")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
-      ->option_text("text|csv|json");
-  command.add_option("--output", options.output.file, "Write to FILE instead of stdout")
-      ->option_text("FILE");
+  add_output_options(command, options.output, "--output", "nccl-tests' own table");
   command
       .add_option("--scenario", options.scenario,
                   "Write the loop as a scenario, to measure it, and predict nothing")
+      ->check(written_file({".yaml", ".yml"}), "")
       ->option_text("FILE");
+}
+
+/// nccl-tests' own -m counts the operations of a group: "-m 1" is no machine, and changes nothing.
+void add_machine_flag(CLI::App& command, std::string& machine) {
+  const auto take = [&machine](const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      if (value.find_first_not_of("0123456789") != std::string::npos) {
+        machine = value;
+      } else if (value != "1") {
+        throw UsageError{fmt::format(
+            "nccl-tests' -m {} is not predicted: several operations in one group", value)};
+      }
+    }
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "-m,--machine", take,
+          "Machine model: a name of foretrace list machines, or a .yaml file")
+      ->allow_extra_args(false)
+      ->default_str(machine);
 }
 
 void add_compare_flags(CLI::App& command, NcclTestsOptions& options) {
@@ -323,8 +346,7 @@ void add_nccl_tests_command(CLI::App& app, int& exit_code) {
           "{all_reduce,all_gather,reduce_scatter,broadcast,reduce,alltoall,sendrecv,gather,"
           "scatter}")
       ->option_text("TEXT");
-  command.add_option("--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  add_machine_flag(command, options->machine);
   add_with_option(command, options->with);
   add_size_flags(command, *options);
   add_run_flags(command, options->plan);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <span>
@@ -13,17 +14,99 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace {
 
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Ending {
+  const char* text;
+  OutputFormat format;
+};
+constexpr std::array kEndings{
+    Ending{".md", OutputFormat::Text}, Ending{".txt", OutputFormat::Text},
+    Ending{".log", OutputFormat::Text}, Ending{".json", OutputFormat::Json},
+    Ending{".csv", OutputFormat::Csv}};
+
+/// Devices and pipes have no kind of their own.
+bool is_special(const fs::path& file) {
+  std::error_code none;
+  const fs::file_status status = fs::status(file, none);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+/// The file's ending as the format, or whether it agrees with --format.
+void settle_format(const CLI::App& app, OutputOptions& options) {
+  if (options.file.empty() || is_special(options.file)) return;
+  const std::string ending = lower(options.file.extension().string());
+  if (ending.empty()) return;
+  const auto* known = std::ranges::find(kEndings, ending, &Ending::text);
+  if (known == kEndings.end()) {
+    throw UsageError{
+        fmt::format("{}: no command writes a file of this kind\n  hint: .json, .csv, or .md, "
+                    ".txt and .log for text",
+                    options.file.string())};
+  }
+  if (app.count("--format") > 0 && known->format != options.format) {
+    throw UsageError{
+        fmt::format("{}: its ending says another format than --format\n  hint: leave --format out",
+                    options.file.string())};
+  }
+  options.format = known->format;
+}
+
+}  // namespace
+
+OptionCheck written_file(std::initializer_list<const char*> endings) {
+  const std::vector<std::string> known{endings.begin(), endings.end()};
+  return [known](const std::string& text) -> std::string {
+    const fs::path file{text};
+    check_can_write(file);
+    if (known.empty() || is_special(file)) return {};
+    const std::string ending = lower(file.extension().string());
+    if (std::ranges::find(known, ending) != known.end()) return {};
+    return fmt::format("{} is no file that this writes: its name ends in {}", text,
+                       fmt::join(known, " or "));
+  };
+}
+
+OptionCheck written_directory() {
+  return [](const std::string& text) -> std::string {
+    check_can_make(text);
+    return {};
+  };
+}
+
 void add_output_options(CLI::App& app, OutputOptions& options) {
+  add_output_options(app, options, "-o,--output", "Markdown tables");
+}
+
+void add_output_options(CLI::App& app, OutputOptions& options, const std::string& file_flags,
+                        const std::string& text_format) {
+  add_format_option(app, options.format, text_format);
+  app.add_option(file_flags, options.file,
+                 "Write to FILE instead of stdout; .json, .csv, .md and .txt say the format, too")
+      ->check(written_file(), "")
+      ->option_text("FILE");
+  app.parse_complete_callback([&app, &options] { settle_format(app, options); });
+}
+
+void add_format_option(CLI::App& app, OutputFormat& format, const std::string& text_format) {
   const std::map<std::string, OutputFormat> formats{
       {"text", OutputFormat::Text}, {"json", OutputFormat::Json}, {"csv", OutputFormat::Csv}};
-  app.add_option("--format", options.format, "text (Markdown tables), json or csv")
+  app.add_option("--format", format, fmt::format("text ({}), json or csv", text_format))
       ->transform(CLI::CheckedTransformer(formats).description(""))
       ->option_text("text|json|csv");
-  app.add_option("-o,--output", options.file, "Write to FILE instead of stdout")
-      ->option_text("FILE");
+}
+
+CLI::Option* add_machine_option(CLI::App& command, std::string& machine) {
+  return command
+      .add_option("-m,--machine", machine,
+                  "Machine model: a name of foretrace list machines, or a .yaml file")
+      ->capture_default_str();
 }
 
 void emit(const OutputOptions& options, const std::string& text) {
@@ -71,7 +154,7 @@ void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs) {
   command
       .add_option("--with", what_ifs,
                   fmt::format("What if: {} or a machine's parameter, by a factor (nvlink=0.5x) or "
-                              "as a value (nic=\"50 GB/s\"); may be repeated",
+                              "as a value (nic=\"400 Gb/s\"); may be repeated",
                               fmt::join(words, ", ")))
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

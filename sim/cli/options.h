@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace foretrace {
 
@@ -24,8 +27,25 @@ struct OutputOptions {
   std::filesystem::path file;  ///< empty: stdout
 };
 
-/// Adds --format text|json|csv and -o/--output FILE.
+/// Checks of options that name what a command writes, made before its work: `->check(f, "")`.
+using OptionCheck = std::function<std::string(const std::string&)>;
+/// A file whose name ends in one of `endings` (none: in anything), in a directory that takes files.
+OptionCheck written_file(std::initializer_list<const char*> endings = {});
+/// A directory that is there or can be made.
+OptionCheck written_directory();
+
+/// Adds --format text|json|csv and -o/--output FILE. A file's ending (.json, .csv; .md and .txt for
+/// text) says its format, too; one that says another format, or none that there is, is refused.
 void add_output_options(CLI::App& app, OutputOptions& options);
+/// The same with the flag of the file named otherwise.
+void add_output_options(CLI::App& app, OutputOptions& options, const std::string& file_flags,
+                        const std::string& text_format);
+
+/// Adds --format text|json|csv alone, for a command whose answer goes to stdout.
+void add_format_option(CLI::App& app, OutputFormat& format, const std::string& text_format);
+
+/// Adds -m/--machine with kDefaultMachine, or what `machine` holds, as its default.
+CLI::Option* add_machine_option(CLI::App& command, std::string& machine);
 
 /// To options.file, whole or not at all, or to stdout.
 void emit(const OutputOptions& options, const std::string& text);

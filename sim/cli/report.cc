@@ -209,8 +209,10 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->option_text("RUN/...");
   command
       .add_option("-o,--output", options->output, "The page; default: RUN/report.html for one run")
+      ->check(written_file({".html", ".htm"}), "")
       ->option_text("FILE");
   command.add_option("--svg", options->svg, "Write the timeline picture alone, for a README")
+      ->check(written_file({".svg"}), "")
       ->option_text("FILE");
   const std::map<std::string, std::int64_t> units{
       {"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +15,6 @@
 #include "models/machine/frontend.h"
 #include "models/machine/machine.h"
 #include "reports/export/perfetto_writer.h"
-#include "reports/table/text_table.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/check/check.h"
@@ -25,6 +25,7 @@
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/predicted_regions.h"
 #include "sim/environment_check.h"
 #include "sim/training/memory_track.h"
 #include "sim/training/passes.h"
@@ -48,30 +49,9 @@ struct SimulateOptions {
   std::optional<std::uint32_t> nodes;
   std::string placement;
   ParameterValues parameters;
+  OutputFormat format = OutputFormat::Text;
+  bool machine_is_named = false;
 };
-
-std::string region_table(const Timeline& timeline) {
-  TextTable table;
-  using enum TextTable::Align;
-  table.column("region", Left);
-  table.column("line", Right);
-  table.column("process", Right);
-  table.column("predicted", Right);
-  table.column("band", Right);
-  for (const RegionSamples& region : timeline.regions) {
-    const double ns = static_cast<double>(region.samples_ns.front());
-    std::string name = region.name;
-    const double each = ns / static_cast<double>(region.per);
-    const bool has_band = region.low_factor != region.high_factor;
-    const std::string band = has_band ? format_time(each * region.low_factor) + " .. " +
-                                            format_time(each * region.high_factor)
-                                      : "-";
-    if (region.instance > 0) name += fmt::format(" #{}", region.instance);
-    table.row({divided_name(name, region.per), std::to_string(timeline.ops[region.op].line),
-               std::to_string(region.process), format_time(each), band});
-  }
-  return table.empty() ? std::string{} : table.markdown();
-}
 
 /// One line about all regions that are too short to be measured well; empty when none is.
 std::string short_regions(const Program& program, const Timeline& timeline) {
@@ -149,6 +129,84 @@ std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks)
   return left;
 }
 
+/// What is said of a training step beside its regions.
+struct SimulatedStep {
+  const std::optional<ExpandedScenario>& training;  ///< none: the scenario is no step
+  const std::optional<sim::StepUsage>& usage;
+  std::int64_t left = 0;  ///< micro-batches that were not simulated
+};
+
+void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
+                       const SimulatedStep& step, const Machine& machine) {
+  const std::string regions = regions_text(predicted_regions(timeline));
+  if (!regions.empty()) {
+    print_out("{}\non {}{}\n", regions, machine.name,
+              options.machine_is_named ? "" : ", the default: --machine names another");
+  }
+  if (!step.training) return;
+  const training::TrainingStep& read = step.training->step;
+  if (step.left > 0) {
+    print_out("\nabove {} of {} micro-batches; below the others, each as long as those alike\n",
+              read.passes - step.left, read.passes);
+  }
+  print_out("\n{}", sim::describe(read, step.training->expansion, machine, step.usage));
+}
+
+nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machine) {
+  const training::Expansion& expansion = step.training->expansion;
+  nlohmann::ordered_json json;
+  if (step.usage) {
+    const sim::StepShares mean = sim::mean_of(step.usage->of_process);
+    const double seconds = step.usage->seconds;
+    json = {{"seconds", seconds},
+            {"tokens_per_second", static_cast<double>(expansion.tokens) / seconds},
+            {"model_flops_per_gpu_second",
+             expansion.flops / static_cast<double>(step.training->step.processes()) / seconds},
+            {"computing", mean.computing},
+            {"communication", mean.communication},
+            {"waiting", mean.waiting},
+            {"idle", mean.idle},
+            {"limited_by", sim::limit_of(mean)},
+            {"micro_batches_left_out", step.left}};
+  }
+  json["parameters"] = expansion.parameters;
+  const sim::MemoryVerdict memory = sim::memory_verdict(expansion, machine);
+  json["memory"] = {{"bytes", memory.bytes}, {"gpu_bytes", memory.capacity}};
+  for (std::size_t i = 0; i < training::kParts; ++i) {
+    const std::string part{training::part_name(static_cast<training::Part>(i))};
+    json["memory"]["parts"][part] = expansion.memory[i];
+  }
+  return json;
+}
+
+void print_json_answer(const SimulateOptions& options, const Timeline& timeline,
+                       const SimulatedStep& step, const Machine& machine) {
+  nlohmann::ordered_json json{
+      {"schema_version", 1},
+      {"kind", "simulation"},
+      {"scenario", timeline.origin.scenario},
+      {"file", options.file},
+      {"machine", machine.name},
+      {"completed", timeline.outcome.kind == Outcome::Kind::Completed},
+      {"explanation", timeline.outcome.explanation},
+      {"regions", regions_json(predicted_regions(timeline))}};
+  if (step.training) json["training_step"] = step_json(step, machine);
+  // Names may hold any bytes.
+  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void print_answer(const SimulateOptions& options, const Timeline& timeline,
+                  const SimulatedStep& step, const Machine& machine) {
+  switch (options.format) {
+    case OutputFormat::Text:
+      return print_text_answer(options, timeline, step, machine);
+    case OutputFormat::Csv:
+      return print_text(regions_csv(predicted_regions(timeline)));
+    case OutputFormat::Json:
+      return print_json_answer(options, timeline, step, machine);
+  }
+}
+
 /// `text` is what the program was read from.
 Timeline simulated(const Program& program, const Machine& machine, const SimulateOptions& options,
                    const std::string& text) {
@@ -186,7 +244,9 @@ int run_simulate(const SimulateOptions& options) {
   }
   if (!options.run.empty()) {
     const std::filesystem::path run = options.run;
-    check_outputs({run / kPredictedFile, run / kTraceFile});
+    if (std::filesystem::is_directory(run)) {
+      check_outputs({run / kPredictedFile, run / kTraceFile});
+    }
   }
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
@@ -200,20 +260,13 @@ int run_simulate(const SimulateOptions& options) {
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (usage) sim::set_step_bands(timeline, machine, *usage);
   if (!options.run.empty()) write_run(timeline, options.run);
-  print_out("{}", region_table(timeline));
-  print_error("{}", short_regions(program, timeline));
-  if (training) {
-    if (usage && left > 0) {
-      usage = sim::with_more_turns(
-          *usage, timeline, program,
-          static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
-    }
-    if (left > 0) {
-      print_out("\nabove {} of {} micro-batches; below the others, each as long as those alike\n",
-                training->step.passes - left, training->step.passes);
-    }
-    print_out("\n{}", sim::describe(training->step, training->expansion, machine, usage));
+  if (usage && left > 0) {
+    usage = sim::with_more_turns(
+        *usage, timeline, program,
+        static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
   }
+  print_answer(options, timeline, {training, usage, left}, machine);
+  print_error("{}", short_regions(program, timeline));
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
   return timeline.outcome.kind == Outcome::Kind::Completed && loaded.ends ? kDone : kBadAnswer;
 }
@@ -225,18 +278,24 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   CLI::App& command = add_subcommand(
       app, "simulate", "Predict a scenario's timeline on a machine model; needs no GPU",
       "foretrace simulate scenarios/examples/prefetch_two_streams.yaml "
-      "--machine h200-nvswitch-8 -o RUN/");
+      "--machine h200-nvswitch-8 -o RUN/\n\n"
+      "A region's time is that of the process that takes longest. Its band is where nine of ten\n"
+      "measured medians should lie, of programs and machines as those that were measured for the\n"
+      "model; foretrace accuracy says how many did. No band: the scenario itself gives the time.");
   command.add_option("file", options->file, "Scenario file")->required();
-  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   command
       .add_option("--frontend", options->frontend,
                   "cuda or pytorch: whose host time the program's calls take")
       ->option_text("cuda|pytorch")
       ->capture_default_str();
-  command.add_option("-o,--output", options->run,
-                     "Directory for predicted.timeline.json and trace.pftrace");
+  command
+      .add_option("-o,--output", options->run,
+                  "Directory for predicted.timeline.json and trace.pftrace")
+      ->check(written_directory(), "")
+      ->option_text("DIR");
+  add_format_option(command, options->format, "a table of the regions; of a step also what limits it");
   add_fidelity_option(command, options->fidelity);
   command.add_option("--nodes", options->nodes,
                      "Default: the scenario's, else as many as its processes fill");
@@ -254,7 +313,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
       "Of a training step's many micro-batches some; the others take as long as those that are "
       "alike: within 2 % of all of them");
   add_set_option(command, options->parameters);
-  command.callback([options, &exit_code] { exit_code = run_simulate(*options); });
+  command.callback([options, &command, &exit_code] {
+    options->machine_is_named = command.count("--machine") > 0;
+    exit_code = run_simulate(*options);
+  });
 }
 
 }  // namespace foretrace

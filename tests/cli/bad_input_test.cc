@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"ExplainWithoutSize", "nccl-explain all_reduce", "all_reduce: a size is needed"},
         Wrong{"ExplainNothing", "nccl-explain", "calls is required"},
         Wrong{"ExplainOperation", "nccl-explain all_redcue 1M", "did you mean 'all_reduce'?"},
-        Wrong{"ExplainNoRank", "nccl-explain all_reduce 1M --ranks 0", "--ranks 0"},
+        Wrong{"ExplainNoRank", "nccl-explain all_reduce 1M --ranks 0", "--processes 0"},
         Wrong{"ExplainNegativeRanks", "nccl-explain all_reduce 1M --ranks -2", "--ranks = -2"},
         Wrong{"ExplainTooManyRanks", "nccl-explain all_reduce 1M --ranks 9 --nodes 1",
               "has 8 GPUs a node"},

@@ -106,12 +106,13 @@ TEST_F(Output, KeepsTheModeOfWhatItReplaces) {
 TEST_F(Output, IsNeverAnInputOfTheSameCommand) {
   const std::string before = read_file(file("run/measured.timeline.json"));
   for (const char* command :
-       {"foretrace report run/measured.timeline.json -o run/measured.timeline.json",
+       {"ln run/measured.timeline.json page.html; foretrace report run/measured.timeline.json "
+        "-o page.html",
         "foretrace compare run -o run/measured.timeline.json",
         "ln run/measured.timeline.json other; foretrace compare run -o other",
         "foretrace merge run -o run",
-        "cp -L models/machines/h200-nvswitch-8.yaml m.yaml; foretrace nccl-tests all_reduce -b 1M "
-        "--processes 2 --machine m.yaml --output m.yaml"}) {
+        "cp -L models/machines/h200-nvswitch-8.yaml m.yaml; ln m.yaml m.csv; foretrace nccl-tests "
+        "all_reduce -b 1M --processes 2 --machine m.yaml --output m.csv"}) {
     const Ran ran = scratch_.run(command);
     EXPECT_EQ(ran.exit_code, 2) << command;
     EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("write over it"), HasSubstr("written over")));
@@ -130,7 +131,7 @@ TEST_F(Output, OfASearchIsNoInputAndNoOtherOutputBeforeItBegins) {
        {sweep + "-o s.jsonl --csv p.yaml", sweep + "-o p.yaml", sweep + "-o s.jsonl --page p.yaml",
         sweep + "-o s.jsonl --csv s.jsonl", sweep + "-o s.jsonl --csv q --page ./q",
         plan + "--write-scenario 1 c.json", plan + "-o a.json --write-scenario 1 a.json",
-        std::string{"foretrace report run --svg z.html -o z.html"}}) {
+        std::string{"touch h.html; ln h.html h.svg; foretrace report run --svg h.svg -o h.html"}}) {
     const Ran ran = scratch_.run(command);
     EXPECT_EQ(ran.exit_code, 2) << command;
     EXPECT_THAT(ran.err, testing::AnyOf(HasSubstr("would write over it"), HasSubstr("two results")))

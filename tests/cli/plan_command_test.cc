@@ -18,7 +18,7 @@ const std::string kTwoLayers = R"({"model_type": "llama", "num_hidden_layers": 2
 
 Ran plan_two_layers(const Scratch& scratch, const std::string& rest) {
   scratch.write("config.json", kTwoLayers);
-  return scratch.run("foretrace plan config.json --global-batch 32 --sequence 512 " + rest);
+  return scratch.run("foretrace plan config.json --machine h100-nvswitch-8 --global-batch 32 --sequence 512 " + rest);
 }
 
 /// One layout for each degree of tensor parallelism.

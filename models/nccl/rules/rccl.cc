@@ -100,7 +100,7 @@ Tuning tune_rccl(const Topology& topology, Version version, const Settings& sett
   if (topology.nodes != 1 || topology.ranks() != kGpus || topology.link != Link::NvLinkMesh) {
     throw UsageError{fmt::format(
         "RCCL's choice is known for all {} GPUs of one MI300X node, not for {} ranks on "
-        "{} node{}: with fewer it searches for rings\n  hint: --ranks {}",
+        "{} node{}: with fewer it searches for rings\n  hint: --processes {}",
         kGpus, topology.ranks(), topology.nodes, topology.nodes == 1 ? "" : "s", kGpus)};
   }
   Tuning tuning;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ namespace fs = std::filesystem;
 struct AccuracyOptions {
   fs::path blind = "reports/blind";
   fs::path measured = "reports/measured";
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   fs::path output;
+  std::string format;  ///< empty: as `output` ends
   MarkedDocument document;
   bool blind_only = false;
 };
@@ -109,7 +111,68 @@ MarkedText blind_table(const AccuracyOptions& options) {
           }};
 }
 
-int run_accuracy(const AccuracyOptions& options) {
+nlohmann::ordered_json sample_json(const ErrorSample& sample) {
+  nlohmann::ordered_json json{{"error", sample.error}};
+  if (sample.in_band) json["in_band"] = *sample.in_band;
+  if (sample.spread) json["spread"] = *sample.spread;
+  return json;
+}
+
+std::string json_of(const AccuracyPage& page, const std::vector<BlindRound>& rounds,
+                    const std::vector<ShippedRegion>& shipped) {
+  using Json = nlohmann::ordered_json;
+  Json blind = Json::array(), regions = Json::array();
+  for (const BlindRound& round : rounds) {
+    Json rows = Json::array();
+    for (const BlindRegion& region : round.regions) {
+      rows.push_back({{"program", region.program},
+                      {"kind", region.kind},
+                      {"region", region.region},
+                      {"gpus", region.gpus},
+                      {"predicted_us", region.predicted_us},
+                      {"measured_us", region.measured_us}});
+      rows.back().update(sample_json(region.sample));
+    }
+    blind.push_back({{"round", round.name()}, {"machine", round.machine}, {"regions", rows}});
+  }
+  for (const ShippedRegion& region : shipped) {
+    regions.push_back({{"scenario", region.scenario},
+                       {"region", region.region},
+                       {"standing", region.is_fit ? "fit" : "prediction"},
+                       {"predicted_us", region.predicted_us},
+                       {"measured_us", region.measured_us}});
+    regions.back().update(sample_json(region.sample));
+  }
+  const Json json{{"schema_version", 1},
+                  {"kind", "accuracy"},
+                  {"headline", page.headline},
+                  {"blind_rounds", blind},
+                  {"shipped_scenarios", regions}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string rendered(const AccuracyOptions& options, const std::vector<BlindRound>& rounds,
+                     const std::vector<ShippedRegion>& shipped) {
+  const AccuracyPage page =
+      accuracy_page(rounds, shipped, options.machine, directory_of(options.output));
+  if (options.format == "json") return json_of(page, rounds, shipped);
+  return options.format == "html" ? accuracy_html(page) : accuracy_markdown(page);
+}
+
+/// The file's ending, which --format may say once more.
+std::string format_of(const AccuracyOptions& options) {
+  if (!options.output.has_extension()) return options.format.empty() ? "text" : options.format;
+  const std::string ending = options.output.extension().string().substr(1);
+  const std::string format = ending == "md" ? "text" : ending;
+  if (!options.format.empty() && options.format != format) {
+    throw UsageError{fmt::format("{}: its ending says another format than --format {}",
+                                 options.output.string(), options.format)};
+  }
+  return format;
+}
+
+int run_accuracy(AccuracyOptions& options) {
+  options.format = format_of(options);
   if (options.document.is_given()) return write_or_check(options.document, blind_table(options));
   if (options.blind_only && !options.with.empty()) {
     throw UsageError{
@@ -119,10 +182,7 @@ int run_accuracy(const AccuracyOptions& options) {
   const auto rounds = load_blind_rounds(options.blind);
   std::vector<ShippedRegion> shipped;
   if (!options.blind_only) shipped = shipped_regions(options);
-  const AccuracyPage page =
-      accuracy_page(rounds, shipped, options.machine, directory_of(options.output));
-  const bool html = options.output.extension() == ".html";
-  emit({.file = options.output}, html ? accuracy_html(page) : accuracy_markdown(page));
+  emit({.file = options.output}, rendered(options, rounds, shipped));
   return kDone;
 }
 
@@ -143,14 +203,17 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
       ->capture_default_str()
       ->option_text("DIR");
   command.add_flag("--blind-only", options->blind_only, "Predict no shipped scenarios: at once");
-  CLI::Option* const machine =
-      command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-          ->capture_default_str();
+  CLI::Option* const machine = add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   command
       .add_option("-o,--output", options->output,
-                  "FILE.html is a page, anything else Markdown; default: stdout")
+                  "FILE.html is a page, FILE.json has every region, FILE.md is Markdown; default: "
+                  "stdout")
+      ->check(written_file({".html", ".md", ".json"}), "")
       ->option_text("FILE");
+  command.add_option("--format", options->format, "text (Markdown), html or json; default: as FILE")
+      ->check(CLI::IsMember({"text", "html", "json"}).description(""))
+      ->option_text("text|html|json");
   add_marked_document(command, options->document, "the table of the newest blind rounds");
   for (const char* const document : {"--write", "--check"}) {
     command.get_option(document)->excludes(machine);  // the table is of all machines

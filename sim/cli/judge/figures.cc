@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 struct FigureOptions {
   fs::path table;
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   std::string tolerance = "10%";
   OutputOptions output;
@@ -147,8 +147,7 @@ void add_figures_command(CLI::App& app, int& exit_code) {
       .add_option("TABLE", options->table,
                   "A .csv file: set,figure,scenario,region,published; see reports/published")
       ->required();
-  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   command.add_option("--tolerance", options->tolerance, "Figures may be off by this (default 10%)")
       ->option_text("PERCENT");

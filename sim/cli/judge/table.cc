@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 struct TableOptions {
   std::vector<fs::path> roots;
   std::string by = "rule";
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   Fidelity fidelity = Fidelity::Flow;
   fs::path measured = "reports/measured";
@@ -187,8 +187,7 @@ void add_table_command(CLI::App& app, int& exit_code) {
                   "whether what they state holds, and their regions' errors")
       ->check(CLI::IsMember({"rule", "tag"}))
       ->capture_default_str();
-  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   command
       .add_option("--measured", options->measured,

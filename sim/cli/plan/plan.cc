@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 struct PlanOptions {
   std::string model;
-  std::string machine = "h100-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with, also, keep;
   std::vector<std::int64_t> gpus;
   std::int64_t sequence = 8192, global_batch = 1024;
@@ -36,6 +36,8 @@ struct PlanOptions {
   std::optional<double> cost;
   std::vector<std::pair<std::size_t, std::string>> written;
   std::vector<fs::path> outputs;
+  OutputFormat format = OutputFormat::Text;
+  bool machine_is_named = false;
 };
 
 /// As a scenario's `model:` says it. A file is named by its whole path, so that the scenarios may
@@ -158,6 +160,9 @@ int run_plan(const PlanOptions& options) {
     what_ifs.push_back(what_if);
     questions.push_back(question_of(options, what_ifs));
   }
+  if (!options.machine_is_named) {
+    print_error("note: on {}, the default machine: --machine names another\n", options.machine);
+  }
   std::vector<fs::path> results = options.outputs;
   for (const auto& [number, file] : options.written) results.emplace_back(file);
   check_outputs(results);
@@ -167,10 +172,12 @@ int run_plan(const PlanOptions& options) {
       answers.push_back(plan::search(one, gpus, show_progress));
     }
   }
-  print_text(text_of(question, answers));
+  print_text(options.format == OutputFormat::Json  ? json_of(question, answers)
+             : options.format == OutputFormat::Csv ? csv_of(question, answers)
+                                                   : text_of(question, answers));
   for (const fs::path& file : options.outputs) {
     const auto extension = file.extension();
-    emit({.file = file}, extension == ".html"   ? page_of(question, answers)
+    write_file(file, extension == ".html"   ? page_of(question, answers)
                          : extension == ".json" ? json_of(question, answers)
                                                 : csv_of(question, answers));
   }
@@ -193,8 +200,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
                   "A name of scenarios/architectures (llama3-70b), or a config.json of a Hugging "
                   "Face model")
       ->required();
-  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   command
       .add_option("--also", options->also,
@@ -209,7 +215,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
   command.add_option("--global-batch", options->global_batch, "Sequences of a step")
       ->check(CLI::Range(1, 1 << 24).description(""))
       ->capture_default_str();
-  command.add_option("--sequence", options->sequence, "Tokens of a sequence")
+  command.add_option("--sequence", options->sequence, "Tokens of a sequence: 16k is 16384")
       ->check(CLI::Range(1, 1 << 24).description(""))
       ->capture_default_str();
   command.add_option("--parameters", options->parameters, "bfloat16 or float32")
@@ -232,15 +238,20 @@ void add_plan_command(CLI::App& app, int& exit_code) {
           "-o,--output", options->outputs,
           "FILE.html is a page with curves, FILE.json and FILE.csv have every figure; may be "
           "repeated")
+      ->check(written_file({".html", ".json", ".csv"}), "")
       ->option_text("FILE")
       ->allow_extra_args(false);
+  add_format_option(command, options->format, "the best layouts in words");
   command
       .add_option("--write-scenario", options->written,
                   "Write a row's scenario, which simulate predicts and others may change; may be "
                   "repeated")
       ->option_text("ROW FILE")
       ->allow_extra_args(false);
-  command.callback([options, &exit_code] { exit_code = run_plan(*options); });
+  command.callback([options, &command, &exit_code] {
+    options->machine_is_named = command.count("--machine") > 0;
+    exit_code = run_plan(*options);
+  });
 }
 
 }  // namespace foretrace

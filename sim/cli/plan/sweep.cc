@@ -28,7 +28,7 @@ namespace {
 
 struct SweepOptions {
   std::string file;
-  std::string machines = "h200-nvswitch-8";
+  std::string machines = kDefaultMachine;
   std::vector<std::string> sets, withs;
   Fidelity fidelity = Fidelity::Flow;
   std::optional<std::size_t> jobs;
@@ -139,9 +139,12 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
       .add_option("-o,--output", options->rows,
                   "A JSON line for each point, on the disk once it is done. When it exists, the "
                   "sweep goes on where it was stopped")
-      ->required();
-  command.add_option("--csv", options->csv, "The same as a table, when all is done");
+      ->required()
+      ->check(written_file(), "");
+  command.add_option("--csv", options->csv, "The same as a table, when all is done")
+      ->check(written_file(), "");
   command.add_option("--page", options->page, "The same as an HTML page with curves")
+      ->check(written_file(), "")
       ->option_text("FILE");
   axes("--against", options->against,
        "Compare each point with the one that has this value and else its own: nvlink=1x; default: "

@@ -19,6 +19,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -27,7 +28,7 @@ struct ImportOptions {
   std::vector<std::string> files;
   std::string run;
   std::string scenario;
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   int iteration = -1;
   int processes = 0;
 };
@@ -116,8 +117,12 @@ void add_import_command(CLI::App& app, int& exit_code) {
       .add_option("traces", options->files,
                   "Kineto's JSON (.gz too), one for each rank, or nsys export --type sqlite")
       ->required();
-  command.add_option("-o,--output", options->run, "Directory for measured.timeline.json");
-  command.add_option("--scenario", options->scenario, "Scenario file of one iteration");
+  command.add_option("-o,--output", options->run, "Directory for measured.timeline.json")
+      ->check(written_directory(), "")
+      ->option_text("DIR");
+  command.add_option("--scenario", options->scenario, "Scenario file of one iteration")
+      ->check(written_file({".yaml", ".yml"}), "")
+      ->option_text("FILE");
   command.add_option("--iteration", options->iteration, "Which one, from 0; default: the last")
       ->check(CLI::Range(0, 1'000'000));
   command

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "reports/table/text_table.h"
@@ -55,7 +56,41 @@ std::string summary_of(const std::vector<double>& errors) {
                      100 * sum / static_cast<double>(errors.size()), errors.size());
 }
 
-int run_published_table(const std::string& file, const std::string& only) {
+namespace {
+
+std::string published_json(const std::vector<PublishedStep>& steps,
+                           const std::vector<std::optional<sim::PredictedStep>>& predicted,
+                           const std::vector<PublishedStep>& all) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const PublishedStep& step = steps[i];
+    Json row{{"step", step.id},         {"source", step.source},
+             {"gpu", step.gpu},         {"gpus", step.gpus},
+             {"machine", step.machine}, {"quality", std::string{step.quality}},
+             {"seconds", step.seconds}};
+    if (!step.trap.empty()) row["software"] = step.trap;
+    if (!predicted[i]) {
+      row["refused"] = step.refused;
+    } else {
+      row["fits"] = predicted[i]->fits;
+      row["peak_bytes"] = predicted[i]->peak;
+      if (predicted[i]->fits) {
+        row["predicted_seconds"] = predicted[i]->seconds;
+        row["error"] = predicted[i]->seconds / step.seconds - 1;
+      }
+    }
+    if (const auto naive = yardstick(step, all)) row["yardstick_seconds"] = *naive;
+    rows.push_back(std::move(row));
+  }
+  const Json json{{"schema_version", 1}, {"kind", "published-steps"}, {"steps", rows}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+int run_published_table(const std::string& file, const std::string& only,
+                        const OutputOptions& output) {
   const std::vector<PublishedStep> all = sim::read_published_steps(file);
   std::vector<PublishedStep> steps;
   for (const PublishedStep& step : all) {
@@ -86,20 +121,29 @@ int run_published_table(const std::string& file, const std::string& only) {
       ++refused[fmt::format("{}, quality {}: {}", where, steps[i].quality, steps[i].refused)];
     }
   }
-  print_out("{}\n", table.markdown());
+  if (output.format != OutputFormat::Text) {
+    emit(output, output.format == OutputFormat::Csv ? table.csv()
+                                                    : published_json(steps, predicted, all));
+    return kDone;
+  }
+  std::string text = table.markdown() + "\n";
+  const auto say = [&text](fmt::string_view format, const auto&... words) {
+    text += fmt::vformat(format, fmt::make_format_args(words...));
+  };
   SourceErrors total;
   for (const auto& [name, errors] : sources) {
-    print_out("{}: {}; {} wrongly too large; the yardstick {}\n", name,
+    say("{}: {}; {} wrongly too large; the yardstick {}\n", name,
               summary_of(errors.predicted), errors.too_large, summary_of(errors.yardstick));
     total.predicted.insert(total.predicted.end(), errors.predicted.begin(), errors.predicted.end());
     total.yardstick.insert(total.yardstick.end(), errors.yardstick.begin(), errors.yardstick.end());
     total.too_large += errors.too_large;
   }
-  print_out("all: {}; {} wrongly too large; the yardstick {}\n", summary_of(total.predicted),
+  say("all: {}; {} wrongly too large; the yardstick {}\n", summary_of(total.predicted),
             total.too_large, summary_of(total.yardstick));
-  if (!trapped.empty()) print_out("without those below: {}\n", summary_of(clean));
-  for (const auto& [why, errors] : trapped) print_out("{}: {}\n", why, summary_of(errors));
-  for (const auto& [why, count] : refused) print_out("not predicted, {}: {}\n", why, count);
+  if (!trapped.empty()) say("without those below: {}\n", summary_of(clean));
+  for (const auto& [why, errors] : trapped) say("{}: {}\n", why, summary_of(errors));
+  for (const auto& [why, count] : refused) say("not predicted, {}: {}\n", why, count);
+  emit(output, text);
   return kDone;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ namespace {
 
 struct TrainingTableOptions {
   std::string file;
-  std::string machine = "h200-nvswitch-8";
+  std::string machine = kDefaultMachine;
   std::vector<std::string> with;
   std::string only;
+  OutputOptions output;
 };
 
 constexpr std::size_t kColumns = 18;
@@ -125,9 +127,72 @@ void add_row(TextTable& table, const sim::MeasuredStep& measured,
   table.row(row);
 }
 
+std::string text_of(const TextTable& table, const StepErrors& judge, const StepErrors& fit) {
+  std::string text = table.markdown() + "\n";
+  text += fmt::format("time, judging steps: {}\n", summary_of(judge.time));
+  text += fmt::format("time, fitted steps: {}\n", summary_of(fit.time));
+  text += fmt::format("in their band: {} of {} judging steps, {} of {} fitted ones\n",
+                      judge.in_band, judge.time.size(), fit.in_band, fit.time.size());
+  text += fmt::format("memory, judging steps: {}\n", summary_of(judge.memory));
+  text += fmt::format("memory, fitted steps: {}\n", summary_of(fit.memory));
+  const auto add_points = [&](const char* what, std::vector<double> StepErrors::*share) {
+    std::vector<double> all = judge.*share;
+    all.insert(all.end(), (fit.*share).begin(), (fit.*share).end());
+    if (!all.empty()) text += fmt::format("{}: {}\n", what, points_of(all));
+  };
+  add_points("share of exposed communication", &StepErrors::exposed);
+  add_points("share of idling", &StepErrors::idle);
+  add_points("mean share of communication", &StepErrors::communication);
+  add_points("mean share of waiting and idling", &StepErrors::stalled);
+  return text;
+}
+
+nlohmann::ordered_json shares_json(const sim::StepShares& shares) {
+  return {{"computing", shares.computing},
+          {"communication", shares.communication},
+          {"waiting", shares.waiting},
+          {"idle", shares.idle}};
+}
+
+/// What a step has: what was not measured, or is not predicted, is not there.
+std::string json_of(const Machine& machine, const std::vector<sim::MeasuredStep>& steps,
+                    const std::vector<std::optional<sim::PredictedStep>>& predicted) {
+  using Json = nlohmann::ordered_json;
+  Json rows = Json::array();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const sim::MeasuredStep& step = steps[i];
+    Json row{{"step", step.id}, {"mark", step.may_fit ? "fit" : "judge"}};
+    if (step.out_of_memory) row["measured"]["out_of_memory"] = true;
+    if (step.seconds > 0) {
+      row["measured"] = {{"seconds", step.seconds}, {"peak_bytes", step.peak}};
+      if (step.traced_seconds > 0) row["measured"]["traced_seconds"] = step.traced_seconds;
+      if (step.shares) row["measured"]["shares"] = shares_json(*step.shares);
+    }
+    if (!predicted[i]) {
+      row["refused"] = step.refused;
+    } else {
+      const sim::PredictedStep& one = *predicted[i];
+      row["predicted"] = {{"fits", one.fits}, {"peak_bytes", one.peak}};
+      if (one.fits) {
+        row["predicted"]["seconds"] = one.seconds;
+        row["predicted"]["low_seconds"] = one.seconds * one.low;
+        row["predicted"]["high_seconds"] = one.seconds * one.high;
+        row["predicted"]["shares"] = shares_json(sim::mean_of(one.of_process));
+        if (step.seconds > 0) row["error"] = one.seconds / step.seconds - 1;
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  const Json json{{"schema_version", 1},
+                  {"kind", "training-table"},
+                  {"machine", machine.name},
+                  {"steps", rows}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 int run_training_table(const TrainingTableOptions& options) {
   if (std::filesystem::path{options.file}.extension() == ".csv") {
-    return run_published_table(options.file, options.only);
+    return run_published_table(options.file, options.only, options.output);
   }
   const Machine machine = changed_machine(options.machine, options.with);
   std::vector<sim::MeasuredStep> steps = sim::read_measured_steps(options.file);
@@ -147,22 +212,10 @@ int run_training_table(const TrainingTableOptions& options) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     add_row(table, steps[i], predicted[i], steps[i].may_fit ? fit : judge);
   }
-  print_out("{}\n", table.markdown());
-  print_out("time, judging steps: {}\n", summary_of(judge.time));
-  print_out("time, fitted steps: {}\n", summary_of(fit.time));
-  print_out("in their band: {} of {} judging steps, {} of {} fitted ones\n", judge.in_band,
-            judge.time.size(), fit.in_band, fit.time.size());
-  print_out("memory, judging steps: {}\n", summary_of(judge.memory));
-  print_out("memory, fitted steps: {}\n", summary_of(fit.memory));
-  const auto print_points = [&](const char* what, std::vector<double> StepErrors::*share) {
-    std::vector<double> all = judge.*share;
-    all.insert(all.end(), (fit.*share).begin(), (fit.*share).end());
-    if (!all.empty()) print_out("{}: {}\n", what, points_of(all));
-  };
-  print_points("share of exposed communication", &StepErrors::exposed);
-  print_points("share of idling", &StepErrors::idle);
-  print_points("mean share of communication", &StepErrors::communication);
-  print_points("mean share of waiting and idling", &StepErrors::stalled);
+  emit(options.output, options.output.format == OutputFormat::Json
+                           ? json_of(machine, steps, predicted)
+                       : options.output.format == OutputFormat::Csv ? table.csv()
+                                                                    : text_of(table, judge, fit));
   return kDone;
 }
 
@@ -179,10 +232,10 @@ void add_training_table_command(CLI::App& app, int& exit_code) {
                   "results.jsonl of hw/pytorch/train.py, or a table of published steps "
                   "(reports/published/training.csv)")
       ->required();
-  command.add_option("-m,--machine", options->machine, "Machine model: a name or a .yaml file")
-      ->capture_default_str();
+  add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   command.add_option("--only", options->only, "Only steps whose name has this");
+  add_output_options(command, options->output);
   command.callback([options, &exit_code] { exit_code = run_training_table(*options); });
 }
 

@@ -75,9 +75,10 @@ TEST_F(MergeRuns, PutsEachProgramWhereTheLastRootHasIt) {
   write("monday/2_ranks/a", started(measured({10}, {0}), "monday", "X"));
   write("tuesday/2_ranks/a", started(measured({20}, {0}), "tuesday", "Y"));
   write("tuesday/b", measured({5}, {0}, "b"));
-  const auto written =
+  const auto [written, left_out] =
       merge_runs({directory_ / "monday", directory_ / "tuesday"}, directory_ / "all");
   EXPECT_THAT(written, SizeIs(2));
+  EXPECT_THAT(left_out, testing::IsEmpty());
   const Timeline a = read_timeline(directory_ / "all/2_ranks/a/measured.timeline.json");
   EXPECT_THAT(a.regions.at(0).samples_ns, ElementsAre(10, 20));
   EXPECT_THAT(read_timeline(directory_ / "all/b/measured.timeline.json").regions.at(0).samples_ns,
@@ -105,8 +106,22 @@ TEST_F(MergeRuns, RefusesAMeasurementThatIsThereTwice) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "all"));
 }
 
-TEST_F(MergeRuns, WritesNothingWhenAnEnvironmentIsBroken) {
+TEST_F(MergeRuns, LeavesOutWhatCannotBeReadOrJoinedAndSaysIt) {
   write("monday/a", measured({10}, {0}));
+  write("monday/b", measured({10}, {0}, "b"));
+  std::ofstream{directory_ / "monday/b/environment.json"} << R"({"starts": [{"start": "x"}]})";
+  Timeline cut = measured({10}, {0}, "c");
+  cut.outcome.kind = Outcome::Kind::Failed;
+  write("monday/c", cut);
+  const auto [written, left_out] = merge_runs({directory_ / "monday"}, directory_ / "all");
+  EXPECT_THAT(written, ElementsAre(directory_ / "all/a"));
+  EXPECT_THAT(left_out, ElementsAre(testing::HasSubstr("monday/b/environment.json"),
+                                    testing::HasSubstr("did not complete")));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "all/b"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "all/c"));
+}
+
+TEST_F(MergeRuns, WritesNothingWhenNothingIsLeft) {
   write("monday/b", measured({10}, {0}, "b"));
   std::ofstream{directory_ / "monday/b/environment.json"} << R"({"starts": [{"start": "x"}]})";
   try {

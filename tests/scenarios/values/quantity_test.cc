@@ -1,5 +1,6 @@
 #include "scenarios/values/quantity.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -46,6 +47,21 @@ TEST(Quantity, SizesCountInPowersOfTwoOrTen) {
   EXPECT_EQ(constant("1TiB", kSize), 1LL << 40);
   EXPECT_EQ(constant("0B", kSize), 0);
   EXPECT_EQ(constant("007B", kSize), 7);
+}
+
+TEST(Quantity, ASmallBIsABit) {
+  // 25 Gb/s, as NICs are sold, are 3.125 GB/s.
+  EXPECT_EQ(constant("3.125GB / 25 Gb/s", kTime), 1'000'000'000'000);
+  EXPECT_EQ(constant("8 Gb/s / 1 GB/s", kNumber), 1);
+  EXPECT_EQ(constant("1Tb/s / 1Gb/s * (1Mb/s / 1Kb/s)", kNumber), 1'000'000);
+  EXPECT_THAT(refusal("25Gb", kSize), testing::HasSubstr("'b' is a bit: sizes are in bytes"));
+}
+
+TEST(Quantity, CountsMayBeWrittenInThousandsAsSequencesAre) {
+  EXPECT_EQ(constant("16k", kNumber), 16'384);
+  EXPECT_EQ(constant("4M", kNumber), 4 << 20);
+  EXPECT_EQ(constant("16k * 4B", kSize), 64 << 10);
+  EXPECT_THAT(refusal("16k", kSize), testing::HasSubstr("a number without a unit"));
 }
 
 TEST(Quantity, TimesArePicoseconds) {
@@ -153,13 +169,15 @@ TEST(Quantity, AnUnknownUnitGetsTheNearestOfAllWhateverIsWrittenLarge) {
   EXPECT_EQ(hint("300kB"), "did you mean 'KB'?");
   EXPECT_EQ(hint("300kb"), "did you mean 'KB'?");
   EXPECT_EQ(hint("64kiB"), "did you mean 'KiB'?");
-  EXPECT_EQ(hint("2gb/s"), "did you mean 'GB/s'?");
+  EXPECT_EQ(hint("2gb/s"), "did you mean 'GB/s' (bytes) or 'Gb/s' (bits)?");
+  EXPECT_EQ(hint("25Gbps"), "did you mean 'Gb/s'?");
+  EXPECT_EQ(hint("25 Gbit/s"), "did you mean 'Gb/s'?");
   EXPECT_EQ(hint("2G"), "did you mean 'GB'?");
   EXPECT_EQ(hint("5NS"), "did you mean 'ns'?");
   EXPECT_EQ(hint("5u"), "did you mean 'us'?");
   EXPECT_EQ(hint("5parsec"),
             "sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB, times in ps, ns, us, ms or s, "
-            "rates in a size's unit and /s");
+            "rates in a size's unit and /s or in Kb/s, Mb/s, Gb/s or Tb/s, counts in k (1,024) or M");
 }
 
 TEST(Quantity, TakesEveryUnitThatTheReferenceLists) {
