@@ -10,6 +10,7 @@
 #include "models/nccl/time/cost.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace {
 namespace {
@@ -77,6 +78,43 @@ std::string_view what_is_missing(const std::string& name, const std::string& val
   return "is not modelled: the prediction is the same without it";
 }
 
+/// Whether NCCL_IB_HCA leaves out NICs of a node of `machine`: "mlx5" is all that begin so.
+bool leaves_nics_out(std::string_view value, const Machine& machine) {
+  if (value.starts_with('^')) return true;
+  if (value.starts_with('=')) value.remove_prefix(1);
+  const std::vector<std::string_view> named = split(value, ',');
+  if (named.size() == 1 && value.find_first_of("0123456789:", 4) == std::string_view::npos) {
+    return false;
+  }
+  return named.size() != machine.node.nics.value_or(machine.gpus_per_node);
+}
+
+/// Settings that make another network of the one that a machine file describes.
+Diagnostics refused_networks(const Program& program, const Machine& machine) {
+  Diagnostics problems;
+  const auto refuse = [&](const char* name, const char* why, const char* hint) {
+    const auto spot = program.environment_spots.find(name);
+    const SourceSpot at =
+        spot == program.environment_spots.end() ? SourceSpot{program.file, 0, 0} : spot->second;
+    problems.push_back({at,
+                        fmt::format("{}={} {}", name, program.environment.at(name), why),
+                        fmt::format("{}, in a machine file of its own, based_on: {}", hint,
+                                    machine.name)});
+  };
+  for (const auto& [name, value] : program.environment) {
+    const bool tcp = (name == "NCCL_IB_DISABLE" && value == "1") ||
+                     (name == "NCCL_NET" && lower(value) == "socket");
+    if (tcp) {
+      refuse(name.c_str(), "makes NCCL use TCP between nodes, of which the machine has no times",
+             "node: {nic_bandwidth: 3 GB/s} says what one NIC gets by TCP");
+    }
+    if (name == "NCCL_IB_HCA" && leaves_nics_out(value, machine)) {
+      refuse("NCCL_IB_HCA", "takes some of a node's NICs", "node: {nics: 1} says how many");
+    }
+  }
+  return problems;
+}
+
 }  // namespace
 
 Diagnostics unmodelled_settings(const Program& program) {
@@ -95,6 +133,11 @@ Diagnostics unmodelled_settings(const Program& program) {
 }
 
 Diagnostics refused_collectives(const Program& program, const Machine& machine) {
+  if (nodes_of(program, machine) > 1) {
+    if (Diagnostics networks = refused_networks(program, machine); !networks.empty()) {
+      return networks;
+    }
+  }
   const bool can_refuse =
       program.environment.contains("NCCL_ALGO") || program.environment.contains("NCCL_PROTO");
   if (!can_refuse) return {};

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 
+#include "scenarios/program/environment_rules.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/words.h"
 
@@ -14,76 +14,6 @@ namespace foretrace {
 namespace {
 
 using Words = std::vector<std::string>;
-
-enum class Kind : std::uint8_t { Number, Algorithms, Protocols, Path, Loading, Queues, Launch };
-
-struct Rule {
-  const char* name;
-  Kind kind = Kind::Number;
-  std::int64_t least = 0;
-  std::int64_t most = 1;
-  std::int64_t multiple = 1;
-};
-
-constexpr std::int64_t kMaxChannels = 64;  // nccl src/include/device.h, MAXCHANNELS
-constexpr std::int64_t kMaxInt = std::numeric_limits<std::int32_t>::max();
-
-// CUDA: C++ Programming Guide, CUDA Environment Variables. NCCL 2.28: src/init.cc,
-// src/graph/tuning.cc, connect.cc and paths.cc, src/transport/nvls.cc; a least of a buffer or
-// chunk is what NCCL can still work with.
-constexpr std::array kRules{
-    Rule{"CUDA_DEVICE_MAX_CONNECTIONS", Kind::Number, 1, 32},
-    Rule{"CUDA_DEVICE_MAX_COPY_CONNECTIONS", Kind::Number, 1, 32},
-    Rule{"CUDA_LAUNCH_BLOCKING"},
-    Rule{"CUDA_MODULE_LOADING", Kind::Loading},
-    Rule{"CUDA_SCALE_LAUNCH_QUEUES", Kind::Queues},
-    Rule{"NCCL_ALGO", Kind::Algorithms},
-    Rule{"NCCL_PROTO", Kind::Protocols},
-    Rule{"NCCL_MIN_CTAS", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_MAX_CTAS", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_MIN_NCHANNELS", Kind::Number, 0, kMaxChannels},
-    Rule{"NCCL_MAX_NCHANNELS", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_NTHREADS", Kind::Number, 64, 512, 32},
-    Rule{"NCCL_LL128_NTHREADS", Kind::Number, 160, 640, 32},
-    Rule{"NCCL_LL_BUFFSIZE", Kind::Number, 1024, kMaxInt},
-    Rule{"NCCL_LL128_BUFFSIZE", Kind::Number, 16384, kMaxInt},
-    Rule{"NCCL_BUFFSIZE", Kind::Number, 4096, kMaxInt},
-    Rule{"NCCL_P2P_DISABLE"},
-    Rule{"NCCL_P2P_LEVEL", Kind::Path},
-    Rule{"NCCL_P2P_NET_CHUNKSIZE", Kind::Number, 1024, kMaxInt},
-    Rule{"NCCL_P2P_PCI_CHUNKSIZE", Kind::Number, 1024, kMaxInt},
-    Rule{"NCCL_P2P_NVL_CHUNKSIZE", Kind::Number, 1024, kMaxInt},
-    Rule{"NCCL_P2P_LL_THRESHOLD", Kind::Number, 0, kMaxInt},
-    Rule{"NCCL_P2P_DIRECT_DISABLE"},
-    Rule{"NCCL_P2P_USE_CUDA_MEMCPY"},
-    Rule{"NCCL_P2P_PXN_LEVEL", Kind::Number, 0, 2},
-    Rule{"NCCL_MIN_P2P_NCHANNELS", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_MAX_P2P_NCHANNELS", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_NCHANNELS_PER_NET_PEER", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_CHUNK_SIZE", Kind::Number, 0, kMaxInt},
-    Rule{"NCCL_NVLS_ENABLE", Kind::Number, 0, 2},
-    Rule{"NCCL_NVLS_NCHANNELS", Kind::Number, 1, kMaxChannels},
-    Rule{"NCCL_NVLS_CHUNKSIZE", Kind::Number, 512, kMaxInt},
-    Rule{"NCCL_NVLSTREE_MAX_CHUNKSIZE", Kind::Number, 512, kMaxInt},
-    Rule{"NCCL_PAT_ENABLE", Kind::Number, 0, 2},
-    Rule{"NCCL_LL128_C2C"},
-    Rule{"NCCL_COLLNET_ENABLE"},
-    Rule{"NCCL_NET_OVERHEAD", Kind::Number, 0, kMaxInt},
-    Rule{"NCCL_NET_GDR_LEVEL", Kind::Path},
-    Rule{"NCCL_CROSS_NIC", Kind::Number, 0, 2},
-    Rule{"NCCL_PXN_DISABLE"},
-    Rule{"NCCL_NVB_DISABLE"},
-    Rule{"NCCL_SHM_DISABLE"},
-    Rule{"NCCL_CUMEM_ENABLE"},
-    Rule{"NCCL_CGA_CLUSTER_SIZE", Kind::Number, 0, 8},
-    Rule{"NCCL_GRAPH_MIXING_SUPPORT"},
-    Rule{"NCCL_GRAPH_REGISTER"},
-    Rule{"NCCL_LOCAL_REGISTER"},
-    Rule{"NCCL_LEGACY_CUDA_REGISTER"},
-    Rule{"NCCL_LAUNCH_MODE", Kind::Launch},
-    Rule{"NCCL_LAUNCH_ORDER_IMPLICIT"},
-    Rule{"NCCL_RUNTIME_CONNECT"},
-};
 
 // A name of the first cannot be more than that of the second.
 constexpr std::array<std::pair<const char*, const char*>, 3> kOrdered{
@@ -200,6 +130,12 @@ std::optional<Wrong> check_value(const Rule& rule, std::string_view value) {
       return check_word(value, {"0.25x", "0.5x", "2x", "4x"});
     case Kind::Launch:
       return check_word(value, {"PARALLEL", "GROUP"});
+    case Kind::NoPlugin:
+      if (value == "none") return {};
+      return Wrong{"a plugin is a library of its own, and what it does is not known here",
+                   "none; NCCL_ALGO and NCCL_PROTO say what a tuner would choose"};
+    case Kind::Text:
+      break;
   }
   return {};
 }
@@ -213,6 +149,24 @@ const std::vector<std::string>& environment_names() {
     return names;
   }();
   return kNames;
+}
+
+EnvironmentProblem unknown_variable(const std::string& name) {
+  const auto refused = std::ranges::find(kRefused, name, &RefusedVariable::name);
+  if (refused != kRefused.end()) {
+    return {name, fmt::format("'{}' {}", name, refused->why), refused->hint};
+  }
+  // Names in which more than a letter or two differ are other variables, not mistyped ones.
+  constexpr std::size_t kTypo = 2;
+  std::vector<std::string> near;
+  for (const std::string& known : environment_names()) {
+    if (edit_distance(name, known) <= kTypo) near.push_back(known);
+  }
+  std::string hint = suggest(name, near);
+  if (hint.empty() && !name.starts_with("NCCL_") && !name.starts_with("CUDA_")) {
+    hint = "those of CUDA and NCCL are";
+  }
+  return {name, fmt::format("'{}' is not among the variables a scenario may set", name), hint};
 }
 
 std::vector<EnvironmentProblem> check_environment(const Environment& environment) {

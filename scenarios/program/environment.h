@@ -23,6 +23,10 @@ struct EnvironmentProblem {
 
 const std::vector<std::string>& environment_names();
 
+/// Why no scenario may set `name`, which is not in environment_names(): by what it means where NCCL
+/// reads it, else with the name that was meant.
+EnvironmentProblem unknown_variable(const std::string& name);
+
 /// What is wrong with each, by name; names that are not in environment_names() are passed over.
 std::vector<EnvironmentProblem> check_environment(const Environment& environment);
 

@@ -114,12 +114,11 @@ void read_environment(Reader& reader, const YamlNode* node) {
   for (const YamlEntry& entry : node->entries) {
     const std::string& name = entry.key.text;
     if (std::ranges::find(environment_names(), name) == environment_names().end()) {
-      reader.problems.error(entry.key,
-                            fmt::format("'{}' is not among the variables a scenario may set", name),
-                            suggest(name, environment_names()));
+      const EnvironmentProblem unknown = unknown_variable(name);
+      reader.problems.error(entry.key, unknown.message, unknown.hint);
       continue;
     }
-    const std::string value = read_word(reader, entry.value, "a variable's value", ",:;^");
+    const std::string value = read_word(reader, entry.value, "a variable's value", ",:;^=");
     if (value.empty()) continue;
     values[name] = &entry.value;
     reader.program.environment[name] = value;

@@ -51,25 +51,6 @@ Excerpt excerpt_around(std::string_view line, std::size_t column) {
           head.size() + display_width(line.substr(begin, at - begin))};
 }
 
-/// Levenshtein's distance, with a swap of neighbours counted as one edit.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    next[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      next[j] =
-          std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        next[j] = std::min(next[j], before[j - 2] + 1);
-      }
-    }
-    before.swap(row);
-    row.swap(next);
-  }
-  return row[b.size()];
-}
-
 }  // namespace
 
 std::string_view line_of(std::string_view text, int line) {
@@ -197,6 +178,25 @@ std::vector<std::string> written_out(std::string_view given,
 }
 
 }  // namespace
+
+/// Levenshtein's distance, with a swap of neighbours counted as one edit.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      next[j] =
+          std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        next[j] = std::min(next[j], before[j - 2] + 1);
+      }
+    }
+    before.swap(row);
+    row.swap(next);
+  }
+  return row[b.size()];
+}
 
 std::string suggest(std::string_view given, const std::vector<std::string>& known) {
   constexpr std::size_t kLongestName = 64;  // nobody mistypes a longer one; keeps this cheap

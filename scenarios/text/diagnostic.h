@@ -60,6 +60,9 @@ inline const SourceSpot& outermost(const Diagnostic& diagnostic) {
 /// The line's text, of a text with lines from 1 on; empty where there is none.
 std::string_view line_of(std::string_view text, int line);
 
+/// Letters to put in, take out or change that make `b` of `a`.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
 /// "did you mean 'stream'?" when one of `known` is another name of what `given` is (synonyms.h), or
 /// close to it; otherwise the choices, if few.
 std::string suggest(std::string_view given, const std::vector<std::string>& known);

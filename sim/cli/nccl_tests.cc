@@ -79,9 +79,9 @@ void check_variables(const std::map<std::string, std::string>& environment, bool
   for (const auto& [name, value] : environment) {
     const auto& known = environment_names();
     if (!must_be_known || std::ranges::find(known, name) != known.end()) continue;
-    const std::string hint = suggest(name, known);
-    throw UsageError{fmt::format("--env {}: not among the variables a scenario may set{}{}", name,
-                                 hint.empty() ? "" : "\n  hint: ", hint)};
+    const EnvironmentProblem unknown = unknown_variable(name);
+    throw UsageError{fmt::format("--env {}{}{}", unknown.message,
+                                 unknown.hint.empty() ? "" : "\n  hint: ", unknown.hint)};
   }
   for (const EnvironmentProblem& wrong : check_environment(environment)) {
     throw UsageError{fmt::format("--env {}{}{}", wrong.message,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace foretrace {
 namespace {
 
@@ -29,6 +31,38 @@ TEST(CheckEnvironment, TakesWhatNcclTakes) {
                          {"NCCL_MAX_CTAS", "8"},
                          {"SOMETHING_ELSE", "x"}};
   EXPECT_TRUE(check_environment(good).empty());
+}
+
+TEST(CheckEnvironment, TakesWhatStandsInMostPublicCommandLines) {
+  const Environment public_ones{{"NCCL_DEBUG", "INFO"},
+                                {"NCCL_IB_DISABLE", "1"},
+                                {"NCCL_IB_GID_INDEX", "3"},
+                                {"NCCL_IB_HCA", "mlx5_0:1,mlx5_1:1"},
+                                {"NCCL_IB_QPS_PER_CONNECTION", "4"},
+                                {"NCCL_MNNVL_ENABLE", "0"},
+                                {"NCCL_NET_PLUGIN", "none"},
+                                {"NCCL_SOCKET_IFNAME", "=eth0"}};
+  EXPECT_TRUE(check_environment(public_ones).empty());
+  for (const auto& [name, value] : public_ones) {
+    EXPECT_EQ(std::ranges::count(environment_names(), name), 1) << name;
+  }
+}
+
+TEST(CheckEnvironment, PluginsAreNotKnown) {
+  const auto wrong = check_environment({{"NCCL_TUNER_PLUGIN", "x.so"}});
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_EQ(wrong[0].message,
+            "NCCL_TUNER_PLUGIN=x.so: a plugin is a library of its own, and what it does is not "
+            "known here");
+}
+
+TEST(UnknownVariable, IsRefusedByItsMeaningAndNeverByTheNameOfAnother) {
+  EXPECT_EQ(unknown_variable("NCCL_TOPO_FILE").message,
+            "'NCCL_TOPO_FILE' names a file with the machine's topology, which is not read");
+  for (const char* name : {"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_DEBUG_FILE", "NCCL_SHOE"}) {
+    EXPECT_EQ(unknown_variable(name).hint.find("did you mean"), std::string::npos) << name;
+  }
+  EXPECT_EQ(unknown_variable("NCCL_ALGOS").hint, "did you mean 'NCCL_ALGO'?");
 }
 
 TEST(CheckEnvironment, TellsEveryWrongVariableByName) {

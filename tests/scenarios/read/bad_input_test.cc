@@ -278,7 +278,8 @@ TEST(BadInput, VariablesThatAScenarioMayNotSet) {
                         "threads: {main: []}\n"),
             "3:15 error: 'NCCL_ALG' is not among the variables a scenario may set | "
             "did you mean 'NCCL_ALGO'?\n"
-            "3:31 error: 'HOME' is not among the variables a scenario may set\n");
+            "3:31 error: 'HOME' is not among the variables a scenario may set | "
+            "those of CUDA and NCCL are\n");
 }
 
 TEST(BadInput, ExpectationsNameWhatIsThere) {
