@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <set>
 
+#include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
 #include "models/machine/value_text.h"
 #include "scenarios/fabric/read.h"
@@ -41,8 +43,11 @@ class MachineReader {
     }
     if (const YamlNode* base = map.optional("based_on")) read_base(*base);
     if (const YamlNode* without = map.optional("without")) read_without(*without);
-    if (const YamlNode* name = map.required("name")) machine_.name = name->text;
-    if (const YamlNode* summary = map.optional("summary")) machine_.summary = summary->text;
+    if (const YamlNode* name = map.required("name")) read_name(*name);
+    if (const YamlNode* summary = map.optional("summary")) {
+      if (summary->kind != YamlNode::Kind::Scalar) problems_.error(*summary, "'summary' is a text");
+      machine_.summary = summary->text;
+    }
     if (const YamlNode* version = map.optional("nccl_version")) {
       machine_.nccl_version = version->text;
     }
@@ -70,6 +75,13 @@ class MachineReader {
   }
 
  private:
+  void read_name(const YamlNode& node) {
+    if (node.kind != YamlNode::Kind::Scalar || node.text.empty()) {
+      problems_.error(node, "'name' is a word or two", "name: my-h100-8");
+    }
+    machine_.name = node.text;
+  }
+
   /// Another machine's parameters are assumptions here, whatever they are there.
   void read_base(const YamlNode& node) {
     const auto names = machine_names();
@@ -101,11 +113,44 @@ class MachineReader {
       if (!base_.has(param) || is_left_out(info(param).key)) continue;
       machine_.set(param, inherited_value(base_, param, same_gpu));
     }
+    set_rates_of_links(base_, machine_);
+    if (const auto link = link_file(base_, machine_)) take_link(*link);
+  }
+
+  /// What holds of such a link instead of the base's: a file of models/machines/links.
+  void take_link(const std::string& link) {
+    const std::filesystem::path file = machine_directory() / "links" / (link + ".yaml");
+    const std::string text = read_text_file(file);
+    MachineReader reader{text, file.string(), depth_ + 1};
+    const auto problems = reader.read_over(machine_);
+    if (!problems.empty()) throw UsageError{render(problems, text)};
+  }
+
+  /// This file's parameters over those of `machine`, without those that it takes away.
+  Diagnostics read_over(Machine& machine) {
+    MapReader map{root_, "a file of links", problems_};
+    map.required("schema_version");
+    if (const YamlNode* without = map.optional("without")) {
+      for (const YamlNode& item : without->items) without_.push_back(item.text);
+    }
+    if (const YamlNode* sources = map.optional("sources")) {
+      sources_ = read_sources(*sources, problems_);
+    }
+    machine_ = machine;
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (is_left_out(info(param).key)) machine_.leave_out(param);
+    }
+    if (const YamlNode* parameters = map.optional("parameters")) read_parameters(*parameters);
+    map.finish();
+    machine = machine_;
+    return problems_.take();
   }
 
   bool is_left_out(std::string_view key) const {
     return std::ranges::any_of(without_, [&](const std::string& family) {
-      return key.starts_with(family) && key.substr(family.size()).starts_with(".");
+      return key == family ||
+             (key.starts_with(family) && key.substr(family.size()).starts_with("."));
     });
   }
 
@@ -135,7 +180,9 @@ class MachineReader {
       machine_.gpus_per_node = read_count(*gpus, kMostGpusOfANode);
     }
     if (const YamlNode* gpu = map.required("gpu")) {
-      if (gpu->kind != YamlNode::Kind::Scalar) problems_.error(*gpu, "'gpu' is a name");
+      if (gpu->kind != YamlNode::Kind::Scalar || gpu->text.empty()) {
+        problems_.error(*gpu, "'gpu' is a name");
+      }
       machine_.gpu_name = gpu->text;
     }
     machine_.node = read_node_facts(map);
@@ -187,7 +234,7 @@ class MachineReader {
 
   std::uint32_t read_count(const YamlNode& node, std::uint32_t most) {
     const double value = read_number(node, ParamUnit::Count);
-    if (value >= 1 && value <= most) return static_cast<std::uint32_t>(value);
+    if (value >= 1 && value <= most && value == std::floor(value)) return static_cast<std::uint32_t>(value);
     problems_.error(node, fmt::format("{} is not a count between 1 and {}", node.text, most));
     return 1;
   }
@@ -253,7 +300,8 @@ ParamValue inherited_value(const Machine& base, Param param, bool same_gpu) {
 }
 
 std::filesystem::path machine_directory() {
-  if (const char* set = std::getenv("FORETRACE_MACHINES")) return set;
+  const char* const set = std::getenv("FORETRACE_MACHINES");
+  if (set != nullptr && *set != '\0') return set;
   return data_directory() / "models" / "machines";
 }
 

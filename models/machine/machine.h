@@ -75,6 +75,10 @@ class Machine {
     times_[index(param)] = seconds_to_duration(value.value);
     values_[index(param)] = std::move(value);
   }
+  void leave_out(Param param) {
+    values_[index(param)].reset();
+    times_[index(param)].reset();
+  }
   bool has(Param param) const { return values_[index(param)].has_value(); }
   /// Throws UsageError naming the parameter and the machine when it is missing.
   const ParamValue& get(Param param) const;

@@ -18,6 +18,7 @@ using Names = std::vector<std::pair<std::string, Enum>>;
 
 const Names<nccl::Link> kLinks{{"nvswitch", nccl::Link::NvSwitch},
                                {"nvlink_mesh", nccl::Link::NvLinkMesh},
+                               {"nvlink_bridge", nccl::Link::NvLinkBridge},
                                {"pcie_switch", nccl::Link::PciSwitch},
                                {"pcie_host", nccl::Link::PciHost}};
 const Names<nccl::Cpu> kCpus{

@@ -37,6 +37,8 @@ const char* named_data() {
 /// Empty when there is none.
 fs::path find_data() {
   std::error_code none;
+  // What the user names comes first, and what it lacks is not looked for elsewhere.
+  if (const char* named = named_data()) return has_data(named) ? fs::path{named} : fs::path{};
   fs::path above = own_file().parent_path();
   while (!above.empty()) {
     if (has_data(above)) return above;
@@ -46,8 +48,7 @@ fs::path find_data() {
     if (above == above.root_path()) break;
     above = above.parent_path();
   }
-  const char* named = named_data();
-  return named != nullptr && has_data(named) ? fs::path{named} : fs::path{};
+  return {};
 }
 
 const fs::path& found_data() {

@@ -126,6 +126,25 @@ std::string read_text_file(const std::filesystem::path& file, std::size_t most) 
                                hint.empty() ? "" : fmt::format("  hint: {}\n", hint))};
 }
 
+std::string read_standard_input(std::size_t most) {
+  std::string text;
+  constexpr std::size_t kPiece = 64 * 1024;
+  for (ssize_t got = 1; got != 0 && text.size() <= most;) {
+    const std::size_t had = text.size();
+    text.resize(had + kPiece);
+    got = ::read(STDIN_FILENO, text.data() + had, kPiece);
+    if (got < 0 && errno != EINTR) {
+      throw UsageError{fmt::format("standard input: {}", std::strerror(errno))};
+    }
+    text.resize(had + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+  if (text.size() > most) {
+    throw UsageError{
+        fmt::format("standard input: larger than {} MiB, the most that is read", most >> 20)};
+  }
+  return text;
+}
+
 bool is_input(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return false;

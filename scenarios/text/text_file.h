@@ -20,6 +20,9 @@ tl::expected<std::string, std::string> read_plain_file(const std::filesystem::pa
 /// The same; throws UsageError naming the file.
 std::string read_text_file(const std::filesystem::path& file, std::size_t most = kLargestText);
 
+/// All that standard input has; throws UsageError where that is more than `most` bytes.
+std::string read_standard_input(std::size_t most = kLargestText);
+
 /// For a file that is not there: "did you mean 'scenarios/streams/small_kernels.yaml'?", one of its
 /// directory or a shipped scenario with a name like it; empty when there is none.
 std::string similar_file(const std::filesystem::path& file);

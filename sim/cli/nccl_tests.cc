@@ -18,6 +18,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
+#include "sim/nccl_tests/agreement.h"
 #include "sim/nccl_tests/compare.h"
 #include "sim/nccl_tests/output.h"
 
@@ -162,14 +163,14 @@ void check_agreement(const NcclTestsOptions& options, const NcclTestsSample& sam
   check("-n", &NcclTestsPlan::iterations);
   check("-G", &NcclTestsPlan::graph_launches);
   check("-z", &NcclTestsPlan::blocking);
+  if (options.given("-d") && parse_nccl_tests_type(options.plan.type).name != sample.plan.type) {
+    throw UsageError{fmt::format("-d {}: {} holds a run with {}\n  hint: leave the flag out",
+                                 options.plan.type, sample.file, sample.plan.type)};
+  }
 }
 
 std::vector<NcclTestsSample> read_samples(const NcclTestsOptions& options,
                                           const NcclTestsAssumed& assumed) {
-  const auto is_csv = [](const std::filesystem::path& file) { return file.extension() == ".csv"; };
-  if (!assumed.where.empty() && std::ranges::none_of(options.compare, is_csv)) {
-    throw UsageError{"--where takes rows of .csv files, and none is given"};
-  }
   std::vector<NcclTestsSample> samples = read_nccl_tests(options.compare, assumed);
   for (const NcclTestsSample& sample : samples) check_agreement(options, sample);
   return samples;
@@ -181,8 +182,10 @@ int compare(const NcclTestsOptions& options) {
   std::optional<double> tolerance;
   if (!options.tolerance.empty()) tolerance = parse_percent(options.tolerance, "--tolerance");
   const Machine machine = changed_machine(options.machine, options.with);
-  const std::vector<NcclTestsComparison> comparisons =
-      compare_nccl_tests(read_samples(options, assumed), machine);
+  std::vector<NcclTestsSample> samples = read_samples(options, assumed);
+  print_error("{}", contradictions(samples, machine));
+  in_domains(samples, machine);
+  const std::vector<NcclTestsComparison> comparisons = compare_nccl_tests(samples, machine);
   emit(options.output, render_nccl_tests(comparisons, options.output.format));
   return tolerance && worst_error(comparisons) > *tolerance ? kBadAnswer : kDone;
 }
@@ -319,8 +322,9 @@ void add_machine_flag(CLI::App& command, std::string& machine) {
 
 void add_compare_flags(CLI::App& command, NcclTestsOptions& options) {
   command.add_option("--compare", options.compare,
-                     "Compare nccl-tests' output, or .csv files with the columns op or collective, "
-                     "bytes or size_bytes, gpus or ranks, time_us");
+                     "Compare nccl-tests' output, as text behind any launcher's prefixes or as -J "
+                     "writes it, or .csv files with the columns op or collective, bytes or "
+                     "size_bytes, gpus or ranks, time_us; -: standard input");
   command.add_option("--op-name", options.op_name, "Operation of compared files that do not tell");
   command.add_option(
       "--where", options.where,

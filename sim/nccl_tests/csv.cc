@@ -50,11 +50,15 @@ class CsvReader {
     while (!text.empty() && is_readable_) {
       const auto end = std::min(text.find('\n'), text.size());
       ++line_;
-      cells_ = cells_of(text.substr(0, end));
-      if (line_ == 1) {
-        read_heading();
-      } else if (cells_.size() > 1 || !cells_.front().text.empty()) {
-        read_row();
+      std::string_view line = text.substr(0, end);
+      if (line_ == 1 && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);  // UTF-8's mark
+      cells_ = cells_of(line);
+      if (!is_comment(line)) {
+        if (heading_.empty()) {
+          read_heading();
+        } else {
+          read_row();
+        }
       }
       text.remove_prefix(std::min(end + 1, text.size()));
     }
@@ -74,6 +78,12 @@ class CsvReader {
     problem.at = {file_, line_, column};
     problem.message = std::move(message);
     problem.hint = std::move(hint);
+  }
+
+  /// Or an empty line.
+  static bool is_comment(std::string_view line) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    return begin == std::string_view::npos || line[begin] == '#';
   }
 
   void read_heading() {
@@ -143,13 +153,15 @@ class CsvReader {
                                                      cells_.size(), heading_.size()));
     }
     if (!counts()) return;
-    NcclTestsSample sample{assumed_.plan, 0, 0, file_};
+    NcclTestsSample sample{assumed_.plan, 0, 0, file_, {}};
+    if (const Cell* const gpu = cell({"gpu"})) sample.gpu = gpu->text;
     const Cell* const bytes = cell({"size_bytes", "bytes"});
     if (bytes == nullptr) return error(1, "the row has no size");
     sample.bytes = number<std::uint64_t>(*bytes);
     read_op(sample.plan);
     read_version(sample.plan);
     read_layout(sample.plan);
+    read_type(sample.plan);
     sample.time_us = time(sample);
     samples_.push_back(std::move(sample));
   }
@@ -182,20 +194,63 @@ class CsvReader {
     if (count == nullptr) return error(1, "the row has no number of ranks");
     const auto ranks = number<std::uint32_t>(*count);
     plan.nodes = number_or<std::uint32_t>({"nodes"}, 1);
-    plan.threads = 1;
     const Cell* const launches = cell({"graph_launches"});
     const bool graph = launches != nullptr && launches->text != "0";
     plan.graph_launches = graph ? number<std::uint32_t>(*launches) : 0;
-    const Cell* const note = cell({"note"});
-    const auto notes = [&](std::string_view words) {
-      return note != nullptr && note->text.find(words) != std::string::npos;
+    const bool single = !note_words({"single process", "one process"}).empty();
+    const std::string threads = flag_in_note("-t"), gpus = flag_in_note("-g");
+    const auto told = [&](const Names& names, const std::string& in_note, std::uint32_t otherwise) {
+      if (cell(names) != nullptr || in_note.empty()) return number_or(names, otherwise);
+      return number<std::uint32_t>({in_note, cell({"note"})->column});
     };
-    const bool single = notes("single process") || notes("one process");
-    plan.gpus = number_or<std::uint32_t>({"gpus_per_process"}, single ? ranks : 1);
-    plan.processes = number_or<std::uint32_t>({"processes"}, std::max(1u, ranks / plan.gpus));
-    if (std::uint64_t{plan.processes} * plan.gpus != ranks) {
+    plan.threads = told({"threads", "nthreads"}, threads, assumed_.plan.threads);
+    const bool is_told = assumed_.plan.gpus > 1 || plan.threads > 1;
+    plan.gpus = told({"gpus_per_thread"}, gpus, single && !is_told ? ranks : assumed_.plan.gpus);
+    if (const Cell* const each = cell({"gpus_per_process"})) {
+      const auto of_process = number<std::uint32_t>(*each);
+      if (of_process % plan.threads == 0) plan.gpus = of_process / plan.threads;
+    }
+    const std::uint32_t of_process = std::max(1u, plan.gpus_per_process());
+    plan.processes = number_or<std::uint32_t>({"processes"}, std::max(1u, ranks / of_process));
+    if (std::uint64_t{plan.processes} * of_process != ranks) {
       error(count->column, fmt::format("{} ranks are not {} process(es) with {} GPU(s) each", ranks,
-                                       plan.processes, plan.gpus));
+                                       plan.processes, of_process));
+    }
+  }
+
+  /// The first of `words` that stands in the note.
+  std::string note_words(const Names& words) const {
+    const Cell* const note = cell({"note"});
+    for (const std::string& word : words) {
+      if (note != nullptr && note->text.find(word) != std::string::npos) return word;
+    }
+    return {};
+  }
+  /// "4" of "nccl-tests -t 4 -d half", as notes quote the command.
+  std::string flag_in_note(const std::string& flag) const {
+    const Cell* const note = cell({"note"});
+    if (note == nullptr) return {};
+    const auto at = (" " + note->text).find(" " + flag + " ");
+    if (at == std::string::npos) return {};
+    const std::string rest = note->text.substr(at + flag.size() + 1);
+    return rest.substr(0, rest.find_first_of(" ,;()"));
+  }
+
+  void read_type(NcclTestsPlan& plan) {
+    const Cell* const type = cell({"type", "datatype"});
+    const std::string in_note = flag_in_note("-d");
+    const Cell* const redop = cell({"redop"});
+    try {
+      if (type != nullptr) {
+        plan.type = parse_nccl_tests_type(type->text).name;
+      } else if (!in_note.empty()) {
+        plan.type = parse_nccl_tests_type(in_note).name;
+      }
+      if (redop != nullptr && redop->text != "none") {
+        plan.redop = parse_nccl_tests_redop(redop->text);
+      }
+    } catch (const UsageError& refused) {
+      error(type != nullptr ? type->column : 1, refused.what());
     }
   }
 

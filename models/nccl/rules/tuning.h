@@ -43,7 +43,8 @@ struct Tuning {
   /// All data stay on the NVLink of one node: what a machine file's times of rings were measured
   /// on.
   bool stays_on_nvlink() const {
-    return topology.nodes == 1 && topology.has_nvlink() && !leaves_nvlink();
+    return topology.nodes == 1 && topology.has_nvlink() && !leaves_nvlink() &&
+           !topology.is_wider_than_bridges();
   }
   const SearchGraph& graph(Algorithm algorithm) const;
 };

@@ -228,7 +228,8 @@ class HopTime {
 
 std::optional<Terms> hop_time(Reading& read, const Tuning& tuning, CollectiveKind kind,
                               const Choice& choice, Bytes bytes) {
-  if (tuning.leaves_nvlink()) return {};  // the machine's times are those of its NVLink
+  // The machine's times are those of its NVLink.
+  if (tuning.leaves_nvlink() || tuning.topology.is_wider_than_bridges()) return {};
   return HopTime{read, tuning, kind, choice, static_cast<double>(bytes.count)}.terms();
 }
 

@@ -202,12 +202,13 @@ Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol pr
   const float latency =
       tuning.latency[index_of(Function::AllGather)][index_of(Algorithm::Ring)][index_of(protocol)];
   const double port_rate = read.rate(Param::NcclPortShare);
+  const bool by_host = tuning.leaves_nvlink() || tuning.topology.is_wider_than_bridges();
   Terms terms;
   terms.wire_bytes = wire_bytes;
   terms.wire_seconds = wire_bytes / port_rate;
   terms.fixed_seconds = latency * 1e-6;
   terms.port_seconds =
-      wire_bytes / (tuning.leaves_nvlink() ? host_path_rate(read, tuning, exchange) : port_rate);
+      wire_bytes / (by_host ? host_path_rate(read, tuning, exchange) : port_rate);
   terms.channel_seconds = terms.port_seconds;
   terms.seconds = terms.fixed_seconds + terms.channel_seconds;
   return terms;
@@ -230,7 +231,7 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
     time.terms = between_nodes(read, network, tuning.topology, exchange, transfer.channels, bytes);
     return time;
   }
-  if (!tuning.leaves_nvlink()) {
+  if (!tuning.leaves_nvlink() && !tuning.topology.is_wider_than_bridges()) {
     measured = within_node(read, tuning.topology, exchange, time.choice, bytes, peers, root);
   }
   time.model = measured ? Model::Pairs : Model::Price;

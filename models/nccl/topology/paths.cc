@@ -62,7 +62,7 @@ class Builder {
   SearchPath host_path(std::uint32_t from, std::uint32_t to, std::uint32_t a, std::uint32_t b) {
     const float pci = topology_.pci_gbps;
     const bool below_switch =
-        topology_.link == Link::PciSwitch && settings_.p2p_level() != Path::Loc;
+        (topology_.link == Link::PciSwitch || topology_.link == Link::NvLinkBridge) && settings_.p2p_level() != Path::Loc;
     if (a == b) return {{from, to}, below_switch ? Path::Pxb : Path::Phb, pci};
     return {{from, socket_links_[a][b], to}, Path::Sys, std::min(pci, topology_.socket_gbps)};
   }
@@ -79,12 +79,14 @@ class Builder {
       node_.to_switch.push_back({{out[g]}, Path::Nvl, all});
       node_.from_switch.push_back({{in[g]}, Path::Nvl, all});
     }
-    const std::uint32_t peers = std::max(topology_.mesh_gpus, 2u) - 1;
+    const bool bridges = topology_.link == Link::NvLinkBridge;
+    const std::uint32_t peers = bridges ? 1 : std::max(topology_.mesh_gpus, 2u) - 1;
     const float pair = one * static_cast<float>(topology_.nvlinks / peers);
-    nvlink_gbps_ = node_.nvswitch ? all : pair * static_cast<float>(node_.gpus - 1);
+    const bool whole = node_.nvswitch || bridges;
+    nvlink_gbps_ = whole ? all : pair * static_cast<float>(node_.gpus - 1);
     for (std::uint32_t a = 0; a < node_.gpus; ++a) {
       for (std::uint32_t b = 0; b < node_.gpus; ++b) {
-        if (a == b || !direct) continue;
+        if (a == b || !direct || (bridges && a / 2 != b / 2)) continue;
         node_.between[a][b] = node_.nvswitch ? SearchPath{{out[a], in[b]}, Path::Nvl, all}
                                              : SearchPath{{link(pair)}, Path::Nvl, pair};
       }

@@ -14,6 +14,7 @@ namespace foretrace::nccl {
 enum class Link : std::uint8_t {
   NvSwitch,    ///< every GPU's NVLinks go to switches
   NvLinkMesh,  ///< every pair of GPUs shares the same number of NVLinks
+  NvLinkBridge,  ///< GPUs 0 and 1, 2 and 3, ... are pairs by NVLink bridges; else PCIe switches
   PciSwitch,   ///< peer to peer below PCIe switches
   PciHost      ///< through the CPU: shared memory, or peer to peer where allowed
 };
@@ -39,7 +40,11 @@ struct Topology {
   float nic_latency_us = 0;
 
   std::uint32_t ranks() const { return nodes * gpus_per_node; }
-  bool has_nvlink() const { return link == Link::NvSwitch || link == Link::NvLinkMesh; }
+  bool has_nvlink() const {
+    return link == Link::NvSwitch || link == Link::NvLinkMesh || link == Link::NvLinkBridge;
+  }
+  /// Whether data between GPUs of a node pass something else than NVLink: pairs have it alone.
+  bool is_wider_than_bridges() const { return link == Link::NvLinkBridge && gpus_per_node > 2; }
 };
 
 /// nccl src/graph/topo.h: one NVLink, GB/s per direction.

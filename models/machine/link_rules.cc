@@ -1,0 +1,76 @@
+#include "models/machine/link_rules.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "models/nccl/topology/machine.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+std::optional<nccl::LinkFacts> facts_of(const Machine& machine) {
+  try {
+    return nccl::link_facts(machine);
+  } catch (const UsageError&) {  // said where NCCL is asked for
+    return {};
+  }
+}
+
+std::string family_of(const nccl::LinkFacts& facts) {
+  if (facts.link == nccl::Link::PciHost || facts.link == nccl::Link::PciSwitch) return "pcie";
+  return facts.by_bridges ? "nvlink_bridge" : "nvlink";
+}
+
+void set_fact(Machine& machine, Param param, double value, std::string text) {
+  Source source{.id = "facts",
+                .kind = ParameterClass::Datasheet,
+                .text = std::move(text),
+                .learned_from = {},
+                .command = {}};
+  ParamValue fact{.value = value, .source = source.kind, .from = source.text, .range = {}};
+  fact.origin = std::make_shared<const Source>(std::move(source));
+  machine.set(param, std::move(fact));
+}
+
+void scale(Machine& machine, Param param, double factor) {
+  if (!machine.has(param)) return;
+  ParamValue value = machine.get(param);
+  value.value *= factor;
+  value.from += ", by the generation of PCIe";
+  machine.set(param, std::move(value));
+}
+
+}  // namespace
+
+std::optional<std::string> link_file(const Machine& base, const Machine& machine) {
+  const auto there = facts_of(base), here = facts_of(machine);
+  if (!there || !here) return {};
+  const std::string family = family_of(*here);
+  if (family == "nvlink" || family == family_of(*there)) return {};
+  return family;
+}
+
+void set_rates_of_links(const Machine& base, Machine& machine) {
+  const auto there = facts_of(base), here = facts_of(machine);
+  if (!there || !here) return;
+  using enum Param;
+  if (there->pci_gbps != here->pci_gbps) {
+    for (const Param param : {H2dBandwidth, D2hBandwidth, DuplexBandwidth, HostLinkBandwidth,
+                              P2pStagedBandwidth}) {
+      scale(machine, param, double{here->pci_gbps} / double{there->pci_gbps});
+    }
+  }
+  if (family_of(*here) == "pcie") {
+    if (family_of(*there) == "pcie" && there->pci_gbps == here->pci_gbps) return;
+    set_fact(machine, NvlinkBandwidth, here->pci_gbps * 1e9,
+             "the GPU's slot as NCCL counts it (nccl src/graph/topo.h): there is no NVLink");
+  } else if (there->nvlink_bytes_per_second != here->nvlink_bytes_per_second) {
+    set_fact(machine, NvlinkBandwidth, here->nvlink_bytes_per_second,
+             "the GPU's NVLinks, by its kind");
+  }
+}
+
+}  // namespace foretrace
