@@ -23,6 +23,9 @@ install(DIRECTORY reports/measured/prefetch_two_streams reports/measured/calibra
         reports/measured/pytorch_steps DESTINATION ${data_dir}/reports/measured COMPONENT program)
 install(DIRECTORY hw/pytorch DESTINATION ${data_dir}/hw COMPONENT program
         FILES_MATCHING PATTERN "*.py" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
+install(DIRECTORY hw/emulated/devices DESTINATION ${data_dir}/hw/emulated COMPONENT program)
+install(DIRECTORY scenarios/pytorch DESTINATION ${data_dir}/scenarios COMPONENT program
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY reports/published DESTINATION ${data_dir}/reports COMPONENT program)
 install(FILES reports/environment.schema.json reports/timeline.schema.json DESTINATION ${data_dir}/reports
         COMPONENT program)
@@ -68,6 +71,10 @@ if(TARGET foretrace)
     target_link_options(foretrace_flows PRIVATE -Wl,--disable-new-dtags)
   endif()
   install(TARGETS foretrace_flows LIBRARY DESTINATION lib/foretrace COMPONENT program)
+  if(TARGET foretrace_cuda)  # what `python3 -m foretrace capture` runs programs on
+    foretrace_build_first(program foretrace_cuda foretrace_nvml)
+    install(TARGETS foretrace_cuda foretrace_nvml LIBRARY DESTINATION lib/foretrace COMPONENT program)
+  endif()
   foretrace_install_program(foretrace program)
 endif()
 if(TARGET foretrace-hw)

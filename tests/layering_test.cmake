@@ -131,6 +131,8 @@ set(may_link_command_line options scenario)  # what both programs' command lines
 set(may_link_cli      options scenario timeline models report capture sim fit fit_products nccl_tests plan command_line)
 set(may_link_foretrace cli)                  # the program foretrace
 set(may_link_hw_core  options scenario timeline)
+set(may_link_cuda     options)               # a GPU for programs where there is none: knows nothing of ours
+set(may_link_nvml     options)
 set(may_link_kernels  gpu)                   # CUDA C++17, behind plain headers
 set(may_link_hw       options scenario timeline hw_core kernels command_line gpu)
 set(may_link_hw_cli   options scenario timeline hw_core hw command_line gpu)              # the program foretrace-hw

@@ -1,0 +1,14 @@
+"""Predicts what a PyTorch program does in time on GPUs that are not here.
+
+    with foretrace.capture("out/step", world_size=8):   # no GPU: writes down what the program asks of one
+        ...
+        with foretrace.region("step"):
+            ...
+    foretrace.simulate("out/step", machine="h100-nvswitch-8")
+
+`measure` in place of `capture` runs the same program on real GPUs. Nothing of PyTorch is imported before one of them is called."""
+
+from .program import plan, simulate
+from .session import capture, measure, region
+
+__all__ = ["capture", "measure", "plan", "region", "simulate"]

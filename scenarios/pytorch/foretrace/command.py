@@ -1,0 +1,97 @@
+"""python3 -m foretrace capture|measure"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from .environment import CaptureError, emulated_environment
+from .report import print_summary
+from .scenario import write_scenario
+
+GPUS_PER_NODE = 8
+
+
+def parse(words=None):
+    parser = argparse.ArgumentParser(prog="python3 -m foretrace", description="Captures a PyTorch program without a GPU, or measures it on real ones.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    c = commands.add_parser("capture", help="write down what a step asks of the GPU, on an emulated one")
+    c.add_argument("-o", "--output", required=True, metavar="OUT", help="folder of step.yaml and the records")
+    c.add_argument("--world-size", type=int, default=1, metavar="N", help="ranks of the program (1)")
+    c.add_argument("--ranks", default="0", metavar="R,...", help="ranks to capture, where they differ (0)")
+    c.add_argument("--gpus-per-node", type=int, default=GPUS_PER_NODE, metavar="N", help=f"GPUs that a process sees ({GPUS_PER_NODE})")
+    c.add_argument("--gpu", default="h100", metavar="GPU", help="the GPU to emulate (h100)")
+    c.add_argument("--memory", type=int, metavar="BYTES", help="memory of each GPU, if not its own")
+    c.add_argument("--step", type=int, default=3, metavar="N", help="the step to record, from 1 (3); the second is the first whose host time counts")
+    c.add_argument("--more", type=int, default=3, metavar="N", help="steps after it for the host's time, if the program has them (3)")
+    c.add_argument("--region", metavar="NAME", help="the foretrace.region that is a step (the first one that begins)")
+    c.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module, as of python3 -m")
+    c.add_argument("script", metavar="-- SCRIPT")
+    c.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS")
+    m = commands.add_parser("measure", help="run the same script on this machine's GPUs")
+    m.add_argument("-o", "--output", required=True, metavar="OUT")
+    m.add_argument("--gpus", type=int, default=1, metavar="N", help="processes, each with a GPU (1)")
+    m.add_argument("--step", type=int, default=3, metavar="N", help="untimed steps before (3)")
+    m.add_argument("--steps", type=int, default=10, metavar="N", help="timed steps (10)")
+    m.add_argument("--region", metavar="NAME")
+    m.add_argument("--timeout", type=float, default=600, metavar="S")
+    m.add_argument("-m", "--module", action="store_true")
+    m.add_argument("script", metavar="-- SCRIPT")
+    m.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS")
+    arguments = parser.parse_args(words)
+    if arguments.command == "capture":
+        if arguments.world_size < 1 or arguments.step < 1 or arguments.more < 0:
+            parser.error("--world-size and --step: at least 1")
+        try:
+            arguments.ranks = sorted({int(r) for r in arguments.ranks.split(",")})
+        except ValueError:
+            parser.error(f"--ranks {arguments.ranks}: numbers, by commas")
+        if arguments.ranks[0] < 0 or arguments.ranks[-1] >= arguments.world_size:
+            parser.error(f"--ranks: between 0 and {arguments.world_size - 1}")
+    return arguments
+
+
+def rank_environment(base, rank, world_size, per_node):
+    """What torchrun would set for this rank."""
+    local = min(world_size, per_node)
+    return dict(base, RANK=str(rank), LOCAL_RANK=str(rank % local), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(local),
+                GROUP_RANK=str(rank // local), ROLE_RANK=str(rank), ROLE_WORLD_SIZE=str(world_size), MASTER_ADDR=base.get("MASTER_ADDR", "127.0.0.1"),
+                MASTER_PORT=base.get("MASTER_PORT", "29500"), TORCHELASTIC_RUN_ID="none")
+
+
+def capture_rank(arguments, environment, rank):
+    """Runs the script as this rank; what `write_record` returned."""
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = os.path.join(folder, "numbers.json")
+        options = {"out": arguments.output, "step": arguments.step, "more": arguments.more, "region": arguments.region, "module": arguments.module,
+                   "numbers": numbers}
+        environment = rank_environment(environment, rank, arguments.world_size, arguments.gpus_per_node)
+        package = str(pathlib.Path(__file__).resolve().parents[1])
+        environment["PYTHONPATH"] = os.pathsep.join([package] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []))
+        done = subprocess.run([sys.executable, "-m", "foretrace.child", json.dumps(options), arguments.script, *arguments.arguments], env=environment,
+                              check=False)
+        if not os.path.exists(numbers):
+            raise CaptureError(f"rank {rank}: the program ended with {done.returncode} and no record; what it printed stands above")
+        with open(numbers) as file:
+            return json.load(file)
+
+
+def main(words=None):
+    arguments = parse(words)
+    try:
+        if arguments.command == "measure":
+            from .measuring import measure_script
+            return measure_script(arguments)
+        environment = emulated_environment(arguments.gpu, min(arguments.world_size, arguments.gpus_per_node), arguments.memory)
+        if not arguments.module and not os.path.exists(arguments.script):
+            raise CaptureError(f"there is no script {arguments.script}")
+        numbers = {rank: capture_rank(arguments, environment, rank) for rank in arguments.ranks}
+        name = pathlib.Path(os.path.abspath(arguments.output)).name
+        print_summary(write_scenario(arguments.output, name, arguments.world_size, arguments.ranks), numbers)
+    except CaptureError as error:
+        print(f"foretrace: {error}", file=sys.stderr)
+        return 2
+    return 0

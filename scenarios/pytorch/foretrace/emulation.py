@@ -1,0 +1,99 @@
+"""The emulated GPU's library in this process: what it wrote down."""
+
+import ctypes
+import json
+import struct
+import time
+from typing import NamedTuple
+
+NONE = 0xFFFFFFFF
+_LAYOUT = struct.Struct("<qqqIIIIII")  # hw/emulated/record.h
+
+
+class Call(NamedTuple):
+    """One call; t, cpu and clock in ns."""
+    t: int
+    cpu: int
+    clock: int
+    text: int
+    thread: int
+    name: int
+    stream: int
+    comm: int
+    graph: int
+
+
+class Emulation:
+    def __init__(self):
+        self.library = ctypes.CDLL(None)
+        for name, result, arguments in (
+                ("foretrace_record_count", ctypes.c_size_t, []), ("foretrace_records", None, [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]),
+                ("foretrace_text", ctypes.c_char_p, [ctypes.c_uint32]), ("foretrace_kernel_name", ctypes.c_char_p, [ctypes.c_uint32]),
+                ("foretrace_thread_name", ctypes.c_char_p, [ctypes.c_uint32]), ("foretrace_demangled", ctypes.c_char_p, [ctypes.c_char_p]), ("foretrace_counts", ctypes.c_char_p, []),
+                ("foretrace_recording", None, [ctypes.c_int]), ("foretrace_set_origin", None, []), ("foretrace_now", ctypes.c_int64, []),
+                ("foretrace_cpu_now", ctypes.c_int64, []),
+                ("foretrace_exclude", None, [ctypes.c_int64]), ("foretrace_reads", None, [ctypes.c_int]), ("foretrace_misfits", ctypes.c_size_t, []),
+                ("foretrace_split", None, [ctypes.c_int, ctypes.c_int])):
+            function = getattr(self.library, name)
+            function.restype, function.argtypes = result, arguments
+        self._texts, self._names = {}, {}
+
+    @staticmethod
+    def present():
+        return hasattr(ctypes.CDLL(None), "foretrace_record_count")
+
+    def count(self):
+        return self.library.foretrace_record_count()
+
+    def calls(self, begin, end):
+        buffer = ctypes.create_string_buffer(_LAYOUT.size * max(end - begin, 0))
+        self.library.foretrace_records(begin, end, buffer)
+        return [Call(*values) for values in _LAYOUT.iter_unpack(buffer.raw)]
+
+    def text(self, index):
+        """Keys and values of a call's JSON, without braces."""
+        if index not in self._texts:
+            self._texts[index] = self.library.foretrace_text(index).decode(errors="replace")
+        return self._texts[index]
+
+    def kernel_name(self, index):
+        if index not in self._names:
+            self._names[index] = self.library.foretrace_kernel_name(index).decode(errors="replace")
+        return self._names[index]
+
+    def demangled(self, name):
+        return self.library.foretrace_demangled(name.encode()).decode(errors="replace")
+
+    def thread_name(self, index):
+        return self.library.foretrace_thread_name(index).decode(errors="replace")
+
+    def counts(self):
+        """Calls that have no record of their own, since the last time this was asked."""
+        return json.loads(self.library.foretrace_counts())
+
+    def set_origin(self):
+        self.library.foretrace_set_origin()
+
+    def now(self):
+        """ns since the origin, without the library's and the recorder's time."""
+        return self.library.foretrace_now()
+
+    def cpu_now(self):
+        """The same of the processor's time that the program's threads took."""
+        return self.library.foretrace_cpu_now()
+
+    def recorder_time(self):
+        return _Excluded(self.library)
+
+
+class _Excluded:
+    """with emulation.recorder_time(): what happens inside is no host work of the program."""
+
+    def __init__(self, library):
+        self.library = library
+
+    def __enter__(self):
+        self.begin = time.monotonic_ns()
+
+    def __exit__(self, *_):
+        self.library.foretrace_exclude(time.monotonic_ns() - self.begin)

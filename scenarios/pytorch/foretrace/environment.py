@@ -1,0 +1,94 @@
+"""Where the emulated GPU's libraries and files are, and the environment that makes a process run on it."""
+
+import importlib.util
+import os
+import pathlib
+import re
+import shutil
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARIES = ("libforetrace_cuda.so", "libforetrace_nvml.so")
+
+
+class CaptureError(Exception):
+    """What the user can mend; its text says how."""
+
+
+def _roots():
+    """Folders that may hold hw/emulated/: of a checkout, and of an installed program."""
+    yield from (HERE.parents[2], HERE.parents[1])
+    program = shutil.which("foretrace")
+    if program:
+        yield pathlib.Path(program).resolve().parents[1] / "share" / "foretrace"
+
+
+def libraries():
+    """Paths of the two libraries that stand in for CUDA's. $FORETRACE_LIBRARY names their folder."""
+    given = os.environ.get("FORETRACE_LIBRARY")
+    folders = [pathlib.Path(given)] if given else []
+    program = shutil.which("foretrace")
+    if program:
+        folders.append(pathlib.Path(program).resolve().parents[1] / "lib" / "foretrace")
+    folders += [HERE.parents[3] / "lib" / "foretrace", HERE.parents[4] / "lib" / "foretrace"] if len(HERE.parents) > 4 else []
+    folders += sorted(HERE.parents[2].glob("build/*/hw"), key=lambda p: p.stat().st_mtime, reverse=True)
+    for folder in folders:
+        if all((folder / name).exists() for name in LIBRARIES):
+            return [str(folder / name) for name in LIBRARIES]
+    raise CaptureError("libforetrace_cuda.so is not found: install the program `foretrace`, or name the library's folder in FORETRACE_LIBRARY")
+
+
+def device_files():
+    """{key: path} of the GPUs that can be emulated."""
+    for root in _roots():
+        folder = root / "hw" / "emulated" / "devices"
+        if folder.is_dir():
+            return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    raise CaptureError("hw/emulated/devices is not found: install the program `foretrace`")
+
+
+def read_device(path):
+    """{key: value} of a device's file."""
+    values = {}
+    for line in pathlib.Path(path).read_text().splitlines():
+        line = line.split(" #")[0]
+        if not line.startswith("#") and ": " in line:
+            key, value = line.split(": ", 1)
+            values[key] = int(value) if re.fullmatch(r"-?\d+", value.strip()) else value.strip()
+    return values
+
+
+def torch_versions():
+    """("2.11.0+cu130", "13.0") of the PyTorch that this interpreter would import, without importing it; CUDA's is None for other builds."""
+    spec = importlib.util.find_spec("torch")
+    if not spec or not spec.origin:
+        raise CaptureError(f"this Python ({os.path.realpath('/proc/self/exe')}) has no PyTorch")
+    text = (pathlib.Path(spec.origin).parent / "version.py").read_text()
+    version = re.search(r"__version__ = '([^']*)'", text)
+    cuda = re.search(r"^cuda[^=]*= '([^']*)'", text, re.M)
+    return version.group(1) if version else "unknown", cuda.group(1) if cuda else None
+
+
+def cuda_number(version):
+    """13000 for "13.0", as CUDA writes versions."""
+    major, minor = (version.split(".") + ["0"])[:2]
+    return int(major) * 1000 + int(minor) * 10
+
+
+def emulated_environment(gpu, devices, memory=None, base=None):
+    """The environment of a process that sees `devices` GPUs of kind `gpu`. `memory`: bytes of each, if not the GPU's own."""
+    files = device_files()
+    if gpu not in files:
+        raise CaptureError(f"--gpu {gpu}: there are {', '.join(files)}")
+    torch, cuda = torch_versions()
+    if not cuda:
+        raise CaptureError(f"PyTorch {torch} is not a CUDA build; the emulated GPU needs one (pip install torch on Linux gives it)")
+    environment = dict(os.environ if base is None else base)
+    before = environment.get("LD_PRELOAD", "")
+    environment.update(
+        LD_PRELOAD=":".join(libraries() + ([before] if before else [])), FORETRACE_DEVICE=str(files[gpu]), FORETRACE_DEVICES=str(devices),
+        FORETRACE_CUDA=str(cuda_number(cuda)))
+    if memory:
+        environment["FORETRACE_MEMORY"] = str(memory)
+    for name in ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING"):
+        environment.pop(name, None)
+    return environment

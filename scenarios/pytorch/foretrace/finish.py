@@ -1,0 +1,134 @@
+"""Puts a recorded step into its file."""
+
+import bisect
+import collections
+import json
+import os
+import sys
+
+from . import record
+from .emulation import NONE
+from .environment import CaptureError, read_device, torch_versions
+from .reference_loop import host_speed
+from .world import group_name
+
+PACKAGES = ("transformers", "torchvision", "timm", "peft", "accelerate", "lightning", "torch_geometric", "diffusers", "triton")
+
+
+def _packages():
+    from importlib import metadata
+    found = {}
+    for name in PACKAGES:
+        if name in sys.modules:
+            try:
+                found[name] = metadata.version(name)
+            except metadata.PackageNotFoundError:
+                pass
+    return found
+
+
+def header(assumptions, command):
+    device_file = os.environ["FORETRACE_DEVICE"]
+    device = read_device(device_file)
+    torch, cuda = torch_versions()
+    number = {name: int(os.environ.get(name.upper(), otherwise)) for name, otherwise in
+              (("rank", "0"), ("world_size", "1"), ("local_rank", "0"), ("local_world_size", "1"))}
+    return {"foretrace_calls": 1, "torch": torch, "cuda": cuda, "depth": "emulated", **number,
+            "device": {"name": device["name"], "key": os.path.basename(device_file).removesuffix(".yaml"), "sms": device["sms"],
+                       "capability": [device["major"], device["minor"]], "memory": int(os.environ.get("FORETRACE_MEMORY", device["memory"]))},
+            "command": command, "host": host_speed(), "packages": _packages(), "assumptions": assumptions}
+
+
+def write_record(path, recorder, world, command, region):
+    """The file of the profiled step. Returns a dictionary of its main numbers."""
+    emulation = recorder.emulation
+    step = recorder.profile()
+    if step is None:
+        raise CaptureError(_too_short(recorder))
+    everything = emulation.calls(step.first, step.last)
+    threads = record.Threads(emulation, everything)
+    calls = threads.keep(everything)
+    plain = [(threads.keep(emulation.calls(p.first, p.last)), p.ns, p.cpu_ns) for p in recorder.plain()]
+    times, end, alike = record.host_times(emulation, (calls, step.ns, step.cpu_ns), plain)
+    assumptions = _assumptions(emulation, calls, threads, plain, alike)
+    before = emulation.calls(0, step.first)
+    declared = record.declarations(emulation, before + everything)
+    _name_communicators(declared, calls, emulation, step, world)
+    writer = record.Writer(emulation, declared)
+    writer.add(**header(assumptions, command))
+    for i, name in enumerate(threads.names):
+        writer.add(k="thread", i=i, n=name, role="main" if name == "main" else "autograd" if "autograd" in name else "other")
+    for c in record.graph_bodies(emulation, before, calls):
+        writer.call(c, None)
+    writer.add(k="begin", region=region, instance=step.index, t=0)
+    marks = _marks(step, everything, threads)
+    record.join(writer, calls, times, step.operations, threads, marks)
+    writer.add(k="end", region=region, instance=step.index, t=end, memory=step.memory, counts=step.counts,
+               steps_ns=[p.ns for p in recorder.plain()],
+               steps_cpu_ns=[p.cpu_ns for p in recorder.plain()], profiled_ns=step.ns)
+    record.write(path, writer.lines)
+    kinds = collections.Counter(record.kind(emulation.text(c.text)) for c in calls)
+    return {"calls": len(calls), "operations": len(step.operations), "kinds": dict(kinds), "host_ms": end / 1e6,
+            "peak_bytes": step.memory.get("allocated", [0, 0])[1], "steps_alike": alike, "assumptions": assumptions}
+
+
+def _too_short(recorder):
+    seen = len(recorder.instances)
+    if seen == 0:
+        return ("the program ended without a step: mark it with `with foretrace.region(\"step\"):`, which a loop without an optimizer needs; a "
+                "training loop's steps are seen by themselves")
+    return f"the program ended after {seen} step{'s' if seen > 1 else ''}, and step {recorder.profiled + 1} was to be recorded: --step {seen} records the last"
+
+
+def _marks(step, everything, threads):
+    """Positions of regions among the calls that are kept."""
+    kept = [i for i, c in enumerate(everything) if c.thread in threads.numbers]
+    return [(bisect.bisect_left(kept, at - step.first), t, name, begins) for at, t, name, begins in step.marks]
+
+
+def _assumptions(emulation, calls, threads, plain, alike):
+    said = []
+    reads = collections.Counter()
+    for c in calls:
+        text = emulation.text(c.text)
+        if '"from":"rule"' in text:
+            r = json.loads("{" + text + "}")
+            reads[(r["n"], r["v"], r.get("after", ""))] += 1
+    for (n, v, after), times in reads.items():
+        what = {1: "a truth value", 4: "4 bytes", 8: "8 bytes"}.get(n, f"{n} bytes")
+        said.append(f"the host read {what} that a kernel would have computed, {times} times: taken to be {v} (after {_short(emulation, after)})")
+    if plain and not alike:
+        said.append("no step without the profiler made the same calls: the host's times are those of the profiled step, which are too long")
+    if not plain:
+        said.append("the program had no second step without the profiler: the host's times are those of the profiled step, which are too long")
+    for name in sorted(set(threads.left_out.values())):
+        said.append(f"calls of thread {name!r} are left out")
+    for c in calls:
+        if record.kind(emulation.text(c.text)) == "unsupported":
+            said.append("a call was refused: " + emulation.text(c.text))
+    return said
+
+
+def _short(emulation, mangled):
+    name = emulation.demangled(mangled)
+    return name if len(name) < 100 else name[:97] + "..."
+
+
+def _name_communicators(declared, calls, emulation, step, world):
+    """Global ranks of each communicator."""
+    names = {}
+    begins = sorted(step.groups or {})
+    for c in calls:
+        if c.comm == NONE or c.comm in names:
+            continue
+        at = bisect.bisect_right(begins, c.clock)
+        if at:
+            names[c.comm] = group_name(step.groups[begins[at - 1]])
+    for (what, i), comm in declared.items():
+        if what != "comm":
+            continue
+        name = names.get(i)
+        comm["ranks"] = world.ranks_of(comm["size"], name) if world else None
+        if name:
+            comm["n"] = name
+
