@@ -1,6 +1,7 @@
 #pragma once
-// CUDA's types as its binary interface has them, so that no toolkit is needed to build. Source: CUDA Toolkit's documentation of the
-// runtime API, data structures; the same in CUDA 12 and 13 unless said otherwise.
+// CUDA's types as its binary interface has them, so that no toolkit is needed to build. Source:
+// CUDA Toolkit's documentation of the runtime API, data structures; the same in CUDA 12 and 13
+// unless said otherwise.
 #include <cstddef>
 #include <cstdint>
 
@@ -43,8 +44,8 @@ struct DriverLaunchConfig {  // CUlaunchConfig
 
 struct FuncAttributes {  // cudaFuncAttributes
   size_t shared, constant, local;
-  int max_threads, registers, ptx, binary, cache_mode, max_dynamic_shared, carveout, cluster_must_be_set, cluster[3],
-      cluster_policy, non_portable_cluster, reserved[16];
+  int max_threads, registers, ptx, binary, cache_mode, max_dynamic_shared, carveout,
+      cluster_must_be_set, cluster[3], cluster_policy, non_portable_cluster, reserved[16];
 };
 
 struct PointerAttributes {  // cudaPointerAttributes: what CUDA 12 and 13 share

@@ -14,7 +14,8 @@ std::string contents(const char* path) {
   if (file < 0) refuse(std::string("cannot read the emulated GPU's file ") + path);
   std::string text;
   char buffer[4096];
-  for (ssize_t n; (n = read(file, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(file, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(n));
   close(file);
   return text;
 }
@@ -35,7 +36,8 @@ Device::Device(const char* path) : path_(path) {
     begin = end + 1;
     if (line.empty() || line[0] == '#') continue;
     const size_t colon = line.find(": ");
-    if (colon == std::string::npos) refuse(path_ + ":" + std::to_string(number) + ": no `key: value`");
+    if (colon == std::string::npos)
+      refuse(path_ + ":" + std::to_string(number) + ": no `key: value`");
     const std::string key = line.substr(0, colon), value = line.substr(colon + 2);
     if (key == "name") {
       name_ = value.substr(0, value.find_last_not_of(' ') + 1);
@@ -43,7 +45,8 @@ Device::Device(const char* path) : path_(path) {
     }
     char* rest = nullptr;
     values_[key] = std::strtoll(value.c_str(), &rest, 10);
-    if (rest == value.c_str() || std::string_view(rest).find_first_not_of(' ') != std::string_view::npos)
+    if (rest == value.c_str() ||
+        std::string_view(rest).find_first_not_of(' ') != std::string_view::npos)
       refuse(path_ + ":" + std::to_string(number) + ": `" + value + "` is no integer");
   }
 }
@@ -57,7 +60,10 @@ int64_t Device::operator[](const std::string& key) const {
 const Device& device() {
   static const Device* const the = [] {
     const char* const path = std::getenv("FORETRACE_DEVICE");
-    if (!path) refuse("FORETRACE_DEVICE names no file of an emulated GPU; `python3 -m foretrace capture` sets it");
+    if (!path)
+      refuse(
+          "FORETRACE_DEVICE names no file of an emulated GPU; `python3 -m foretrace capture` sets "
+          "it");
     return new Device(path);
   }();
   return *the;

@@ -26,7 +26,8 @@ struct Space {
 
   Space() {
     for (size_t bytes = kMostAddresses; bytes >= kFewestAddresses; bytes /= 2) {
-      void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      void* const p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (p == MAP_FAILED) continue;
       begin = (reinterpret_cast<uintptr_t>(p) + kPage - 1) / kPage * kPage;
       end = reinterpret_cast<uintptr_t>(p) + bytes;
@@ -54,7 +55,8 @@ struct Space {
     bytes = (bytes + kPage - 1) / kPage * kPage;
     madvise(reinterpret_cast<void*>(address), bytes, MADV_DONTNEED);  // zero again
     auto next = free.emplace(address, bytes).first;
-    if (const auto after = std::next(next); after != free.end() && address + bytes == after->first) {
+    if (const auto after = std::next(next);
+        after != free.end() && address + bytes == after->first) {
       next->second += after->second;
       free.erase(after);
     }

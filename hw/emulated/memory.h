@@ -1,5 +1,6 @@
 #pragma once
-// The emulated GPUs' memory: addresses of this process without pages behind them, but where bytes are copied.
+// The emulated GPUs' memory: addresses of this process without pages behind them, but where bytes
+// are copied.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,10 +14,11 @@ struct Allocation {
   uintptr_t address = 0;
   size_t bytes = 0;  // as accounted: rounded
   int device = 0;
-  uint32_t id = 0;   // in order of allocation
+  uint32_t id = 0;  // in order of allocation
 };
 
-// nullptr where the device has no room left for `bytes`, or no addresses are left. `id` of the allocation, if asked for.
+// nullptr where the device has no room left for `bytes`, or no addresses are left. `id` of the
+// allocation, if asked for.
 void* allocate(int device, size_t bytes, uint32_t* id = nullptr);
 // What lay at this address; nothing if nothing did.
 std::optional<Allocation> release(const void* address);

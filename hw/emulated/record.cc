@@ -61,7 +61,8 @@ Store& store() {
 
 std::atomic<int64_t> library_ns{0}, program_cpu{0};
 thread_local int depth = 0;  // of calls inside the library: only the outermost counts
-thread_local int64_t cpu_left = -1;  // this thread's time on a processor when it last left the library
+thread_local int64_t cpu_left =
+    -1;  // this thread's time on a processor when it last left the library
 thread_local uint32_t thread_index = kNone;
 
 // Under the store's lock.
@@ -110,8 +111,9 @@ void record(const LibraryTime& time, std::string_view json, Place place) {
   Store& s = store();
   const std::lock_guard lock(s.mutex);
   if (!s.on) return;
-  s.records.push_back({time.began() - library_ns - s.origin, time.cpu() - s.cpu_origin, nanoseconds(CLOCK_REALTIME), s.texts.index(json),
-                       this_thread(), place.name, place.stream, place.comm, place.graph});
+  s.records.push_back({time.began() - library_ns - s.origin, time.cpu() - s.cpu_origin,
+                       nanoseconds(CLOCK_REALTIME), s.texts.index(json), this_thread(), place.name,
+                       place.stream, place.comm, place.graph});
 }
 
 uint32_t name_index(const char* mangled) {
@@ -192,8 +194,12 @@ FORETRACE_EXPORTED const char* foretrace_text(uint32_t index) {
   const std::lock_guard lock(store().mutex);
   return keep(index < store().texts.size() ? store().texts[index] : "");
 }
-FORETRACE_EXPORTED const char* foretrace_kernel_name(uint32_t index) { return keep(demangled_name(index)); }
-FORETRACE_EXPORTED const char* foretrace_demangled(const char* name) { return keep(demangled(name)); }
+FORETRACE_EXPORTED const char* foretrace_kernel_name(uint32_t index) {
+  return keep(demangled_name(index));
+}
+FORETRACE_EXPORTED const char* foretrace_demangled(const char* name) {
+  return keep(demangled(name));
+}
 FORETRACE_EXPORTED const char* foretrace_thread_name(uint32_t index) {
   const std::lock_guard lock(store().mutex);
   return keep(index < store().threads.size() ? store().threads[index] : "");

@@ -12,19 +12,21 @@ constexpr uint32_t kNone = ~0u;
 
 // One call. The layout is read by scenarios/pytorch/foretrace/emulation.py: 48 bytes, no padding.
 struct Record {
-  int64_t t;         // ns of the host's clock without the time in this library, since the region began
-  int64_t cpu;       // the same of the processor's time of the threads that call, summed: what others ran meanwhile is not in it
-  int64_t clock;     // ns since 1970, with all
-  uint32_t text;     // fragment of JSON that says what was called: index for `text_of`
-  uint32_t thread;   // index for `thread_name`
-  uint32_t name;     // of a kernel, or kNone
-  uint32_t stream;   // or kNone
-  uint32_t comm;     // or kNone
-  uint32_t graph;    // into which the call was captured, or kNone
+  int64_t t;      // ns of the host's clock without the time in this library, since the region began
+  int64_t cpu;    // the same of the processor's time of the threads that call, summed: what others
+                  // ran meanwhile is not in it
+  int64_t clock;  // ns since 1970, with all
+  uint32_t text;  // fragment of JSON that says what was called: index for `text_of`
+  uint32_t thread;  // index for `thread_name`
+  uint32_t name;    // of a kernel, or kNone
+  uint32_t stream;  // or kNone
+  uint32_t comm;    // or kNone
+  uint32_t graph;   // into which the call was captured, or kNone
 };
 static_assert(sizeof(Record) == 48);
 
-// The time between construction and destruction belongs to the library, not to the program's host work.
+// The time between construction and destruction belongs to the library, not to the program's host
+// work.
 class LibraryTime {
  public:
   LibraryTime();
@@ -64,10 +66,10 @@ class Counter {
   const char* function_;
   std::atomic<uint64_t> calls_{0};
 };
-#define FORETRACE_COUNT(function)                                  \
-  do {                                                             \
+#define FORETRACE_COUNT(function)                                              \
+  do {                                                                         \
     static auto* const counter = new ::foretrace::emulated::Counter(function); \
-    counter->add();                                                \
+    counter->add();                                                            \
   } while (false)
 
 // text of printf's kind

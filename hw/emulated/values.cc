@@ -19,8 +19,8 @@ namespace foretrace::emulated {
 namespace {
 
 constexpr size_t kScalar = 8;
-// A kernel's parameters lie on its caller's stack, about where the first of them does. So much is searched for the pointer
-// to its result: PyTorch's largest structs of parameters take 4 KiB.
+// A kernel's parameters lie on its caller's stack, about where the first of them does. So much is
+// searched for the pointer to its result: PyTorch's largest structs of parameters take 4 KiB.
 constexpr size_t kWindow = 4096;
 
 struct Reads {
@@ -69,14 +69,16 @@ bool written_by_kernel(const Reads& r, const void* address) {
 uint64_t by_rule(std::string_view kernel, size_t bytes) {
   if (bytes != 1) return 0;
   const auto has = [&](const char* part) { return kernel.find(part) != std::string_view::npos; };
-  if (has("or_kernel") || has("isnan") || has("isinf") || has("compare_ne") || has("NEFunctor")) return 0;
+  if (has("or_kernel") || has("isnan") || has("isinf") || has("compare_ne") || has("NEFunctor"))
+    return 0;
   return 1;
 }
 
 // Under the lock. What the kernel wrote there is gone.
 void overwritten(Reads& r, const void* address) {
   for (size_t i = 0; i + sizeof address <= r.parameter_bytes; i += sizeof address)
-    if (std::memcmp(r.parameters.data() + i, &address, sizeof address) == 0) std::memset(r.parameters.data() + i, 0, sizeof address);
+    if (std::memcmp(r.parameters.data() + i, &address, sizeof address) == 0)
+      std::memset(r.parameters.data() + i, 0, sizeof address);
 }
 
 }  // namespace
@@ -101,7 +103,8 @@ void carry(void* to, const void* from, size_t bytes, bool down) {
   const std::lock_guard lock(r.mutex);
   const char* how = "data";
   if (!down) overwritten(r, to);
-  if (down && r.mode == Reads::kReplay && r.next < r.kept.size() && r.kept[r.next].size() == bytes) {
+  if (down && r.mode == Reads::kReplay && r.next < r.kept.size() &&
+      r.kept[r.next].size() == bytes) {
     std::memcpy(to, r.kept[r.next++].data(), bytes);
     how = "kept";
   } else if (down && bytes <= kScalar && written_by_kernel(r, from)) {
@@ -116,11 +119,13 @@ void carry(void* to, const void* from, size_t bytes, bool down) {
   }
   if (!down) return;
   if (r.mode == Reads::kReplay && *how != 'k') ++r.misfits;
-  if (r.mode == Reads::kKeep) r.kept.emplace_back(static_cast<const char*>(to), bytes <= kCarried ? bytes : 0);
+  if (r.mode == Reads::kKeep)
+    r.kept.emplace_back(static_cast<const char*>(to), bytes <= kCarried ? bytes : 0);
   if (bytes > kScalar) return;
   uint64_t value = 0;
   std::memcpy(&value, to, bytes);
-  read_json = format(R"("k":"host_read","n":%zu,"v":%llu,"from":"%s")", bytes, static_cast<unsigned long long>(value), how);
+  read_json = format(R"("k":"host_read","n":%zu,"v":%llu,"from":"%s")", bytes,
+                     static_cast<unsigned long long>(value), how);
   if (*how == 'r') read_json += format(R"(,"after":%s)", quoted(r.kernel).c_str());
 }
 

@@ -21,7 +21,8 @@ struct Product {
 
 void record_product(const Product& product, void* stream);
 
-// The value of a scalar argument of cuBLAS: false for 0. `compute` 16F has halves, 64F doubles, else floats; pointers to the GPU count as 0.
+// The value of a scalar argument of cuBLAS: false for 0. `compute` 16F has halves, 64F doubles,
+// else floats; pointers to the GPU count as 0.
 bool nonzero(const void* scalar, const std::string& type);
 
 }  // namespace foretrace::emulated

@@ -18,7 +18,9 @@ Product typed(Product p, int a, int b, int c, int compute, const void* beta) {
   p.b = type_word(b);
   p.c = p.d = type_word(c);
   p.compute = compute_word(compute);
-  p.scale = p.compute == "f16" || p.compute == "f64" || p.compute == "i32" ? p.compute : a == 4 || a == 5 ? p.a : "f32";
+  p.scale = p.compute == "f16" || p.compute == "f64" || p.compute == "i32" ? p.compute
+            : a == 4 || a == 5                                             ? p.a
+                                                                           : "f32";
   p.accumulates = nonzero(beta, p.scale);
   return p;
 }
@@ -39,47 +41,128 @@ int say(Product p, void* handle) {
 
 }  // namespace
 
-FORETRACE_EXPORTED int cublasGemmEx(void* h, int ta, int tb, int m, int n, int k, const void*, const void* a, int at, int lda, const void* b,
-                                    int bt, int ldb, const void* beta, void* c, int ct, int ldc, int compute, int) {
-  return say(typed({.function = "cublasGemmEx", .m = m, .n = n, .k = k, .transpose_a = ta != 0, .transpose_b = tb != 0, .lda = lda, .ldb = ldb,
-                    .ldd = ldc, .pa = a, .pb = b, .pc = c, .pd = c},
+FORETRACE_EXPORTED int cublasGemmEx(void* h, int ta, int tb, int m, int n, int k, const void*,
+                                    const void* a, int at, int lda, const void* b, int bt, int ldb,
+                                    const void* beta, void* c, int ct, int ldc, int compute, int) {
+  return say(typed({.function = "cublasGemmEx",
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .transpose_a = ta != 0,
+                    .transpose_b = tb != 0,
+                    .lda = lda,
+                    .ldb = ldb,
+                    .ldd = ldc,
+                    .pa = a,
+                    .pb = b,
+                    .pc = c,
+                    .pd = c},
                    at, bt, ct, compute, beta),
              h);
 }
-FORETRACE_EXPORTED int cublasGemmStridedBatchedEx(void* h, int ta, int tb, int m, int n, int k, const void*, const void* a, int at, int lda,
-                                                  long long, const void* b, int bt, int ldb, long long, const void* beta, void* c, int ct,
+FORETRACE_EXPORTED int cublasGemmStridedBatchedEx(void* h, int ta, int tb, int m, int n, int k,
+                                                  const void*, const void* a, int at, int lda,
+                                                  long long, const void* b, int bt, int ldb,
+                                                  long long, const void* beta, void* c, int ct,
                                                   int ldc, long long, int batch, int compute, int) {
-  return say(typed({.function = "cublasGemmStridedBatchedEx", .m = m, .n = n, .k = k, .batch = batch, .transpose_a = ta != 0,
-                    .transpose_b = tb != 0, .lda = lda, .ldb = ldb, .ldd = ldc, .pa = a, .pb = b, .pc = c, .pd = c},
+  return say(typed({.function = "cublasGemmStridedBatchedEx",
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .batch = batch,
+                    .transpose_a = ta != 0,
+                    .transpose_b = tb != 0,
+                    .lda = lda,
+                    .ldb = ldb,
+                    .ldd = ldc,
+                    .pa = a,
+                    .pb = b,
+                    .pc = c,
+                    .pd = c},
                    at, bt, ct, compute, beta),
              h);
 }
-FORETRACE_EXPORTED int cublasSgemmEx(void* h, int ta, int tb, int m, int n, int k, const float*, const void* a, int at, int lda, const void* b,
-                                     int bt, int ldb, const float* beta, void* c, int ct, int ldc) {
+FORETRACE_EXPORTED int cublasSgemmEx(void* h, int ta, int tb, int m, int n, int k, const float*,
+                                     const void* a, int at, int lda, const void* b, int bt, int ldb,
+                                     const float* beta, void* c, int ct, int ldc) {
   constexpr int kCompute32 = 68;
-  return say(typed({.function = "cublasSgemmEx", .m = m, .n = n, .k = k, .transpose_a = ta != 0, .transpose_b = tb != 0, .lda = lda, .ldb = ldb,
-                    .ldd = ldc, .pa = a, .pb = b, .pc = c, .pd = c},
+  return say(typed({.function = "cublasSgemmEx",
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .transpose_a = ta != 0,
+                    .transpose_b = tb != 0,
+                    .lda = lda,
+                    .ldb = ldb,
+                    .ldd = ldc,
+                    .pa = a,
+                    .pb = b,
+                    .pc = c,
+                    .pd = c},
                    at, bt, ct, kCompute32, beta),
              h);
 }
 
-#define FORETRACE_GEMM(letter, type)                                                                                                             \
-  FORETRACE_EXPORTED int cublas##letter##gemm_v2(void* h, int ta, int tb, int m, int n, int k, const void*, const void* a, int lda,              \
-                                                 const void* b, int ldb, const void* beta, void* c, int ldc) {                                  \
-    return say(plain({.function = "cublas" #letter "gemm", .m = m, .n = n, .k = k, .transpose_a = ta != 0, .transpose_b = tb != 0, .lda = lda,   \
-                      .ldb = ldb, .ldd = ldc, .pa = a, .pb = b, .pc = c, .pd = c}, h, type, beta), h);                                           \
-  }                                                                                                                                              \
-  FORETRACE_EXPORTED int cublas##letter##gemmStridedBatched(void* h, int ta, int tb, int m, int n, int k, const void*, const void* a, int lda,   \
-                                                            long long, const void* b, int ldb, long long, const void* beta, void* c, int ldc,    \
-                                                            long long, int batch) {                                                              \
-    return say(plain({.function = "cublas" #letter "gemmStridedBatched", .m = m, .n = n, .k = k, .batch = batch, .transpose_a = ta != 0,         \
-                      .transpose_b = tb != 0, .lda = lda, .ldb = ldb, .ldd = ldc, .pa = a, .pb = b, .pc = c, .pd = c}, h, type, beta), h);       \
-  }                                                                                                                                              \
-  FORETRACE_EXPORTED int cublas##letter##gemmBatched(void* h, int ta, int tb, int m, int n, int k, const void*, const void* const*, int lda,     \
-                                                     const void* const*, int ldb, const void* beta, void* const*, int ldc, int batch) {          \
-    return say(plain({.function = "cublas" #letter "gemmBatched", .m = m, .n = n, .k = k, .batch = batch, .transpose_a = ta != 0,                \
-                      .transpose_b = tb != 0, .lda = lda, .ldb = ldb, .ldd = ldc, .pa = nullptr, .pb = nullptr, .pc = nullptr, .pd = nullptr},   \
-                     h, type, beta), h);                                                                                                         \
+#define FORETRACE_GEMM(letter, type)                                                               \
+  FORETRACE_EXPORTED int cublas##letter##gemm_v2(                                                  \
+      void* h, int ta, int tb, int m, int n, int k, const void*, const void* a, int lda,           \
+      const void* b, int ldb, const void* beta, void* c, int ldc) {                                \
+    return say(plain({.function = "cublas" #letter "gemm",                                         \
+                      .m = m,                                                                      \
+                      .n = n,                                                                      \
+                      .k = k,                                                                      \
+                      .transpose_a = ta != 0,                                                      \
+                      .transpose_b = tb != 0,                                                      \
+                      .lda = lda,                                                                  \
+                      .ldb = ldb,                                                                  \
+                      .ldd = ldc,                                                                  \
+                      .pa = a,                                                                     \
+                      .pb = b,                                                                     \
+                      .pc = c,                                                                     \
+                      .pd = c},                                                                    \
+                     h, type, beta),                                                               \
+               h);                                                                                 \
+  }                                                                                                \
+  FORETRACE_EXPORTED int cublas##letter##gemmStridedBatched(                                       \
+      void* h, int ta, int tb, int m, int n, int k, const void*, const void* a, int lda,           \
+      long long, const void* b, int ldb, long long, const void* beta, void* c, int ldc, long long, \
+      int batch) {                                                                                 \
+    return say(plain({.function = "cublas" #letter "gemmStridedBatched",                           \
+                      .m = m,                                                                      \
+                      .n = n,                                                                      \
+                      .k = k,                                                                      \
+                      .batch = batch,                                                              \
+                      .transpose_a = ta != 0,                                                      \
+                      .transpose_b = tb != 0,                                                      \
+                      .lda = lda,                                                                  \
+                      .ldb = ldb,                                                                  \
+                      .ldd = ldc,                                                                  \
+                      .pa = a,                                                                     \
+                      .pb = b,                                                                     \
+                      .pc = c,                                                                     \
+                      .pd = c},                                                                    \
+                     h, type, beta),                                                               \
+               h);                                                                                 \
+  }                                                                                                \
+  FORETRACE_EXPORTED int cublas##letter##gemmBatched(                                              \
+      void* h, int ta, int tb, int m, int n, int k, const void*, const void* const*, int lda,      \
+      const void* const*, int ldb, const void* beta, void* const*, int ldc, int batch) {           \
+    return say(plain({.function = "cublas" #letter "gemmBatched",                                  \
+                      .m = m,                                                                      \
+                      .n = n,                                                                      \
+                      .k = k,                                                                      \
+                      .batch = batch,                                                              \
+                      .transpose_a = ta != 0,                                                      \
+                      .transpose_b = tb != 0,                                                      \
+                      .lda = lda,                                                                  \
+                      .ldb = ldb,                                                                  \
+                      .ldd = ldc,                                                                  \
+                      .pa = nullptr,                                                               \
+                      .pb = nullptr,                                                               \
+                      .pc = nullptr,                                                               \
+                      .pd = nullptr},                                                              \
+                     h, type, beta),                                                               \
+               h);                                                                                 \
   }
 FORETRACE_GEMM(S, "f32")
 FORETRACE_GEMM(D, "f64")

@@ -1,5 +1,6 @@
 #pragma once
-// cuBLAS' enumerations as words of the record. Source: the cuBLAS documentation, cudaDataType_t and cublasComputeType_t.
+// cuBLAS' enumerations as words of the record. Source: the cuBLAS documentation, cudaDataType_t and
+// cublasComputeType_t.
 #include <string>
 
 namespace foretrace::emulated {

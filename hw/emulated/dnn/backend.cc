@@ -1,4 +1,5 @@
-// cuDNN's backend API: one engine that can do every graph, without workspace and knobs. Each execution is one record.
+// cuDNN's backend API: one engine that can do every graph, without workspace and knobs. Each
+// execution is one record.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -14,8 +15,12 @@ using namespace foretrace::emulated;
 
 namespace {
 
-enum : int { kDescriptor = 15, kInteger64 = 3, kInteger32 = 23 };          // cudnnBackendAttributeType_t
-enum : int { kResults = 202, kKnobs = 302, kConfigurationOfPlan = 401 };  // cudnnBackendAttributeName_t
+enum : int { kDescriptor = 15, kInteger64 = 3, kInteger32 = 23 };  // cudnnBackendAttributeType_t
+enum : int {
+  kResults = 202,
+  kKnobs = 302,
+  kConfigurationOfPlan = 401
+};  // cudnnBackendAttributeName_t
 
 std::mutex& descriptor_mutex() {
   static auto* const the = new std::mutex;
@@ -31,7 +36,8 @@ FORETRACE_EXPORTED int cudnnBackendCreateDescriptor(int type, void** out) {
   *out = d;
   return 0;
 }
-// Others refer to it: a plan is executed when its graph is long destroyed. Only what is made for each execution is freed.
+// Others refer to it: a plan is executed when its graph is long destroyed. Only what is made for
+// each execution is freed.
 FORETRACE_EXPORTED int cudnnBackendDestroyDescriptor(void* descriptor) {
   const LibraryTime time;
   auto* const d = static_cast<Descriptor*>(descriptor);
@@ -40,12 +46,14 @@ FORETRACE_EXPORTED int cudnnBackendDestroyDescriptor(void* descriptor) {
 }
 FORETRACE_EXPORTED int cudnnBackendInitialize(void*) { return 0; }
 FORETRACE_EXPORTED int cudnnBackendFinalize(void*) { return 0; }
-FORETRACE_EXPORTED int cudnnBackendSetAttribute(void* descriptor, int name, int type, int64_t count, const void* values) {
+FORETRACE_EXPORTED int cudnnBackendSetAttribute(void* descriptor, int name, int type, int64_t count,
+                                                const void* values) {
   const LibraryTime time;
   auto& d = *static_cast<Descriptor*>(descriptor);
   if (d.type == kVariantPack) return 0;
   // Sizes of the attribute types in bytes, from CUDNN_TYPE_HANDLE on; the rest are enumerations.
-  constexpr size_t kBytes[] = {8, 4, 1, 8, 4, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 8, 4, 4, 4, 4, 4, 4, 4, 4, 1, 4, 16, 4, 4, 4, 4};
+  constexpr size_t kBytes[] = {8, 4, 1, 8, 4, 8, 8, 4, 4, 4, 4,  4, 4, 4, 4, 8,
+                               4, 4, 4, 4, 4, 4, 4, 4, 1, 4, 16, 4, 4, 4, 4};
   constexpr int kTypes = sizeof kBytes / sizeof *kBytes;
   const size_t bytes = static_cast<size_t>(count) * (type >= 0 && type < kTypes ? kBytes[type] : 4);
   const auto* const p = static_cast<const char*>(values);
@@ -53,7 +61,8 @@ FORETRACE_EXPORTED int cudnnBackendSetAttribute(void* descriptor, int name, int 
   d.attributes[name] = {type, count, p ? std::vector<char>(p, p + bytes) : std::vector<char>()};
   return 0;
 }
-FORETRACE_EXPORTED int cudnnBackendGetAttribute(void* descriptor, int name, int type, int64_t room, int64_t* count, void* values) {
+FORETRACE_EXPORTED int cudnnBackendGetAttribute(void* descriptor, int name, int type, int64_t room,
+                                                int64_t* count, void* values) {
   const LibraryTime time;
   auto& d = *static_cast<Descriptor*>(descriptor);
   const std::lock_guard lock(descriptor_mutex());
@@ -61,7 +70,9 @@ FORETRACE_EXPORTED int cudnnBackendGetAttribute(void* descriptor, int name, int 
   if (const auto set = d.attributes.find(name); set != d.attributes.end() && type != kDescriptor) {
     n = set->second.count;
     if (room > 0 && values && n > 0)
-      std::memcpy(values, set->second.bytes.data(), set->second.bytes.size() / static_cast<size_t>(n) * static_cast<size_t>(std::min(n, room)));
+      std::memcpy(values, set->second.bytes.data(),
+                  set->second.bytes.size() / static_cast<size_t>(n) *
+                      static_cast<size_t>(std::min(n, room)));
   } else if (name == kResults) {
     n = 1;
     if (room > 0 && values) (*static_cast<Descriptor**>(values))->heuristics = &d;
@@ -69,8 +80,10 @@ FORETRACE_EXPORTED int cudnnBackendGetAttribute(void* descriptor, int name, int 
     n = 0;
   } else if (type == kDescriptor) {
     n = 1;
-    if (room > 0 && values && d.heuristics) (*static_cast<Descriptor**>(values))->heuristics = d.heuristics;
-  } else if (type == kInteger64 || type == kInteger32) {  // index of an engine, workspace, shared memory: 0
+    if (room > 0 && values && d.heuristics)
+      (*static_cast<Descriptor**>(values))->heuristics = d.heuristics;
+  } else if (type == kInteger64 ||
+             type == kInteger32) {  // index of an engine, workspace, shared memory: 0
     n = 1;
     if (room > 0 && values) std::memset(values, 0, type == kInteger64 ? 8 : 4);
   }
@@ -84,6 +97,7 @@ FORETRACE_EXPORTED int cudnnBackendExecute(void* handle, void* plan, void*) {
     const std::lock_guard lock(descriptor_mutex());
     if (p.operations.empty()) p.operations = operations_json(p);
   }
-  record(time, R"("k":"lib","f":"cudnnBackendExecute","ops":)" + p.operations, on(stream_of(dnn(handle).stream)));
+  record(time, R"("k":"lib","f":"cudnnBackendExecute","ops":)" + p.operations,
+         on(stream_of(dnn(handle).stream)));
   return 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
-// cuDNN's backend descriptors: bags of attributes by number. Source of all numbers: cuDNN's documentation of its backend API, version 9.
+// cuDNN's backend descriptors: bags of attributes by number. Source of all numbers: cuDNN's
+// documentation of its backend API, version 9.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -36,7 +37,8 @@ std::vector<int64_t> integers(const Descriptor& of, int attribute);
 // An enumeration or a boolean; `otherwise` if it was not set.
 int word(const Descriptor& of, int attribute, int otherwise);
 
-// The operations of a plan's graph as an array of JSON: [{"op":"conv_fwd","x":{"d":"f16","s":[..],"st":[..]},...}].
+// The operations of a plan's graph as an array of JSON:
+// [{"op":"conv_fwd","x":{"d":"f16","s":[..],"st":[..]},...}].
 std::string operations_json(const Descriptor& plan);
 
 // cudnnDataType_t: "f32", "bf16", ...

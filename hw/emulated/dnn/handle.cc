@@ -41,10 +41,13 @@ FORETRACE_EXPORTED size_t cudnnGetCudartVersion() {
   constexpr size_t kDefault = 13000;
   return number("FORETRACE_CUDA", kDefault);
 }
-FORETRACE_EXPORTED int cudnnGetProperty(int which, int* value) {  // libraryPropertyType: major, minor, patch
+FORETRACE_EXPORTED int cudnnGetProperty(int which,
+                                        int* value) {  // libraryPropertyType: major, minor, patch
   constexpr size_t kMajor = 10000, kMinor = 100;
   const size_t v = cudnnGetVersion();
-  *value = static_cast<int>(which == 0 ? v / kMajor : which == 1 ? v % kMajor / kMinor : v % kMinor);
+  *value = static_cast<int>(which == 0   ? v / kMajor
+                            : which == 1 ? v % kMajor / kMinor
+                                         : v % kMinor);
   return 0;
 }
 FORETRACE_EXPORTED const char* cudnnGetErrorString(int status) {

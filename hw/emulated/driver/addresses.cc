@@ -1,4 +1,5 @@
-// Virtual memory of the driver: addresses, and bytes behind them (expandable segments of PyTorch's allocator).
+// Virtual memory of the driver: addresses, and bytes behind them (expandable segments of PyTorch's
+// allocator).
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -31,12 +32,14 @@ FORETRACE_EXPORTED int cuMemGetAllocationGranularity(size_t* bytes, const void*,
   *bytes = kPage;
   return kSuccess;
 }
-FORETRACE_EXPORTED int cuMemAddressReserve(uintptr_t* address, size_t bytes, size_t, uintptr_t, unsigned long long) {
+FORETRACE_EXPORTED int cuMemAddressReserve(uintptr_t* address, size_t bytes, size_t, uintptr_t,
+                                           unsigned long long) {
   *address = reinterpret_cast<uintptr_t>(reserve_addresses(bytes));
   return *address ? kSuccess : kOutOfMemory;
 }
 FORETRACE_EXPORTED int cuMemAddressFree(uintptr_t, size_t) { return kSuccess; }
-FORETRACE_EXPORTED int cuMemCreate(uint64_t* handle, size_t bytes, const void*, unsigned long long) {
+FORETRACE_EXPORTED int cuMemCreate(uint64_t* handle, size_t bytes, const void*,
+                                   unsigned long long) {
   const LibraryTime time;
   if (!take_bytes(current_device(), bytes)) {
     record(time, format(R"("k":"malloc","n":%zu,"ok":false)", bytes));
@@ -58,6 +61,8 @@ FORETRACE_EXPORTED int cuMemRelease(uint64_t handle) {
   pieces().by_handle.erase(found);
   return kSuccess;
 }
-FORETRACE_EXPORTED int cuMemMap(uintptr_t, size_t, size_t, uint64_t, unsigned long long) { return kSuccess; }
+FORETRACE_EXPORTED int cuMemMap(uintptr_t, size_t, size_t, uint64_t, unsigned long long) {
+  return kSuccess;
+}
 FORETRACE_EXPORTED int cuMemUnmap(uintptr_t, size_t) { return kSuccess; }
 FORETRACE_EXPORTED int cuMemSetAccess(uintptr_t, size_t, const void*, size_t) { return kSuccess; }

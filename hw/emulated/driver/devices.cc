@@ -1,4 +1,5 @@
-// The driver's functions (libcuda.so.1) about devices and contexts. There is one context for each GPU, which is always current.
+// The driver's functions (libcuda.so.1) about devices and contexts. There is one context for each
+// GPU, which is always current.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -48,7 +49,9 @@ FORETRACE_EXPORTED int cuDeviceGetUuid_v2(char* uuid, int index) {
   uuid[0] = static_cast<char>(index + 1);
   return kSuccess;
 }
-FORETRACE_EXPORTED int cuDeviceGetUuid(char* uuid, int index) { return cuDeviceGetUuid_v2(uuid, index); }
+FORETRACE_EXPORTED int cuDeviceGetUuid(char* uuid, int index) {
+  return cuDeviceGetUuid_v2(uuid, index);
+}
 FORETRACE_EXPORTED int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
   *flags = 0;
   *active = 1;
@@ -68,7 +71,9 @@ FORETRACE_EXPORTED int cuCtxSetCurrent(void* context) {
   return kSuccess;
 }
 FORETRACE_EXPORTED int cuCtxPushCurrent_v2(void* context) { return cuCtxSetCurrent(context); }
-FORETRACE_EXPORTED int cuCtxPopCurrent_v2(void** context) { return context ? cuCtxGetCurrent(context) : kSuccess; }
+FORETRACE_EXPORTED int cuCtxPopCurrent_v2(void** context) {
+  return context ? cuCtxGetCurrent(context) : kSuccess;
+}
 FORETRACE_EXPORTED int cuCtxGetDevice(int* index) {
   *index = current_device();
   return kSuccess;
@@ -79,7 +84,9 @@ FORETRACE_EXPORTED int cuGetErrorString(int error, const char** text) {
   return kSuccess;
 }
 FORETRACE_EXPORTED int cuGetErrorName(int error, const char** text) {
-  *text = error == kSuccess ? "CUDA_SUCCESS" : error == kNotSupported ? "CUDA_ERROR_NOT_SUPPORTED" : "CUDA_ERROR_UNKNOWN";
+  *text = error == kSuccess        ? "CUDA_SUCCESS"
+          : error == kNotSupported ? "CUDA_ERROR_NOT_SUPPORTED"
+                                   : "CUDA_ERROR_UNKNOWN";
   return kSuccess;
 }
 FORETRACE_EXPORTED int cuPointerGetAttribute(void* data, int attribute, uintptr_t address) {

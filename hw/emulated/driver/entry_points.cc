@@ -24,12 +24,15 @@ int find(const char* name, void** function, int* result) {
 
 }  // namespace
 
-FORETRACE_EXPORTED int cudaGetDriverEntryPoint(const char* name, void** function, unsigned long long, int* result) {
+FORETRACE_EXPORTED int cudaGetDriverEntryPoint(const char* name, void** function,
+                                               unsigned long long, int* result) {
   return find(name, function, result);
 }
-FORETRACE_EXPORTED int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned, unsigned long long, int* result) {
+FORETRACE_EXPORTED int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned,
+                                                        unsigned long long, int* result) {
   return find(name, function, result);
 }
-FORETRACE_EXPORTED int cuGetProcAddress_v2(const char* name, void** function, int, unsigned long long, int* result) {
+FORETRACE_EXPORTED int cuGetProcAddress_v2(const char* name, void** function, int,
+                                           unsigned long long, int* result) {
   return find(name, function, result);
 }

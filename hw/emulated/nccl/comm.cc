@@ -18,7 +18,8 @@ size_t nccl_type_bytes(int type) {
   return type >= 0 && type < 12 ? kBytes[type] : 1;
 }
 const char* nccl_type_word(int type) {
-  constexpr const char* kWords[] = {"i8", "u8", "i32", "u32", "i64", "u64", "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"};
+  constexpr const char* kWords[] = {"i8",  "u8",  "i32", "u32",  "i64",    "u64",
+                                    "f16", "f32", "f64", "bf16", "f8e4m3", "f8e5m2"};
   return type >= 0 && type < 12 ? kWords[type] : "unknown";
 }
 const char* nccl_operation_word(int operation) {
@@ -39,7 +40,8 @@ struct UniqueId {
 
 std::atomic<uint32_t> comms{0};
 
-// The first bytes of a communicator's unique id: the recorder knows from them which process group it is.
+// The first bytes of a communicator's unique id: the recorder knows from them which process group
+// it is.
 std::string hex(const UniqueId& id) {
   constexpr int kShown = 8;
   std::string text;
@@ -50,8 +52,11 @@ std::string hex(const UniqueId& id) {
 int make(const LibraryTime& time, void** out, int size, int rank, const std::string& more) {
   auto* const comm = new Comm{comms++, size, rank, current_device()};
   *out = comm;
-  record(time, format(R"("k":"comm","i":%u,"size":%d,"rank":%d%s)", comm->id, size, rank, more.c_str()), {.comm = comm->id});
-  record(time, format(R"("k":"comm_init","c":%u,"how":"%s")", comm->id, more.find("parent") == std::string::npos ? "init" : "split"));
+  record(time,
+         format(R"("k":"comm","i":%u,"size":%d,"rank":%d%s)", comm->id, size, rank, more.c_str()),
+         {.comm = comm->id});
+  record(time, format(R"("k":"comm_init","c":%u,"how":"%s")", comm->id,
+                      more.find("parent") == std::string::npos ? "init" : "split"));
   return 0;
 }
 
@@ -78,7 +83,8 @@ FORETRACE_EXPORTED int ncclCommInitRank(void** comm, int size, UniqueId id, int 
 FORETRACE_EXPORTED int ncclCommInitRankConfig(void** comm, int size, UniqueId id, int rank, void*) {
   return ncclCommInitRank(comm, size, id, rank);
 }
-FORETRACE_EXPORTED int ncclCommInitRankScalable(void** comm, int size, int rank, int, UniqueId* ids, void*) {
+FORETRACE_EXPORTED int ncclCommInitRankScalable(void** comm, int size, int rank, int, UniqueId* ids,
+                                                void*) {
   return ncclCommInitRank(comm, size, ids[0], rank);
 }
 FORETRACE_EXPORTED int ncclCommInitAll(void** list, int n, const int*) {
@@ -86,7 +92,8 @@ FORETRACE_EXPORTED int ncclCommInitAll(void** list, int n, const int*) {
   for (int i = 0; i < n; ++i) make(time, list + i, n, i, "");
   return 0;
 }
-// How many share our color only the others know: the recorder tells us before (foretrace_split), else all.
+// How many share our color only the others know: the recorder tells us before (foretrace_split),
+// else all.
 namespace {
 thread_local int split_size = 0, split_rank = 0;
 }
@@ -102,7 +109,8 @@ FORETRACE_EXPORTED int ncclCommSplit(void* parent, int color, int, void** out, v
     return 0;
   }
   const int size = split_size > 0 ? split_size : from.size;
-  return make(time, out, size, split_size > 0 ? split_rank : from.rank, format(R"(,"parent":%u)", from.id));
+  return make(time, out, size, split_size > 0 ? split_rank : from.rank,
+              format(R"(,"parent":%u)", from.id));
 }
 FORETRACE_EXPORTED int ncclCommShrink(void*, int*, int, void**, void*, int) {
   constexpr int kInvalidUsage = 5;
@@ -136,12 +144,15 @@ FORETRACE_EXPORTED int ncclCommDeregister(void*, void*) { return 0; }
 FORETRACE_EXPORTED int ncclMemAlloc(void** address, size_t bytes) {
   const LibraryTime time;
   *address = allocate(current_device(), bytes);
-  record(time, format(R"("k":"malloc","n":%zu,"how":"ncclMemAlloc"%s)", bytes, *address ? "" : R"(,"ok":false)"));
+  record(time, format(R"("k":"malloc","n":%zu,"how":"ncclMemAlloc"%s)", bytes,
+                      *address ? "" : R"(,"ok":false)"));
   return *address ? 0 : 1;
 }
 FORETRACE_EXPORTED int ncclMemFree(void* address) {
   release(address);
   return 0;
 }
-FORETRACE_EXPORTED const char* ncclGetErrorString(int error) { return error == 0 ? "no error" : "error of foretrace's emulated NCCL"; }
+FORETRACE_EXPORTED const char* ncclGetErrorString(int error) {
+  return error == 0 ? "no error" : "error of foretrace's emulated NCCL";
+}
 FORETRACE_EXPORTED const char* ncclGetLastError(void*) { return ""; }

@@ -1,5 +1,6 @@
 #pragma once
-// An NCCL communicator of the emulated world: this process plays one rank, the others say what it says.
+// An NCCL communicator of the emulated world: this process plays one rank, the others say what it
+// says.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// NVML of the emulated machine (libnvidia-ml.so.1): so many devices, on which nothing runs. A library of its own, since it is loaded by its name.
+// NVML of the emulated machine (libnvidia-ml.so.1): so many devices, on which nothing runs. A
+// library of its own, since it is loaded by its name.
 #include <cstdlib>
 #include <cstring>
 
@@ -23,15 +24,23 @@ FORETRACE_EXPORTED int nvmlInit() { return kNvmlSuccess; }
 FORETRACE_EXPORTED int nvmlInit_v2() { return kNvmlSuccess; }
 FORETRACE_EXPORTED int nvmlInitWithFlags(unsigned) { return kNvmlSuccess; }
 FORETRACE_EXPORTED int nvmlShutdown() { return kNvmlSuccess; }
-FORETRACE_EXPORTED const char* nvmlErrorString(int) { return "not supported by foretrace's emulated NVML"; }
+FORETRACE_EXPORTED const char* nvmlErrorString(int) {
+  return "not supported by foretrace's emulated NVML";
+}
 FORETRACE_EXPORTED int nvmlDeviceGetCount(unsigned* n) {
   *n = devices();
   return kNvmlSuccess;
 }
 FORETRACE_EXPORTED int nvmlDeviceGetCount_v2(unsigned* n) { return nvmlDeviceGetCount(n); }
-FORETRACE_EXPORTED int nvmlDeviceGetHandleByIndex(unsigned index, void** out) { return handle(index, out); }
-FORETRACE_EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** out) { return handle(index, out); }
-FORETRACE_EXPORTED int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** out) { return handle(0, out); }
+FORETRACE_EXPORTED int nvmlDeviceGetHandleByIndex(unsigned index, void** out) {
+  return handle(index, out);
+}
+FORETRACE_EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** out) {
+  return handle(index, out);
+}
+FORETRACE_EXPORTED int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** out) {
+  return handle(0, out);
+}
 FORETRACE_EXPORTED int nvmlDeviceGetComputeRunningProcesses(void*, unsigned* n, void*) {
   *n = 0;
   return kNvmlSuccess;

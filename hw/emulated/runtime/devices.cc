@@ -14,8 +14,10 @@ namespace foretrace::emulated {
 namespace {
 
 constexpr int kFirstBus = 0x19;  // any: each GPU has its own
-constexpr int kMostThreadsPerBlock = 1024, kWarp = 32, kMostBlockZ = 64, kMostGridX = 2147483647, kMostGridYZ = 65535;
-constexpr int kTextureAlignment = 512, kConstantMemory = 65536, kLowestPriority = 0, kHighestPriority = -5;
+constexpr int kMostThreadsPerBlock = 1024, kWarp = 32, kMostBlockZ = 64, kMostGridX = 2147483647,
+              kMostGridYZ = 65535;
+constexpr int kTextureAlignment = 512, kConstantMemory = 65536, kLowestPriority = 0,
+              kHighestPriority = -5;
 
 int cuda_version() {
   static const int version = [] {
@@ -61,9 +63,12 @@ int fill(Properties* p, int index) {
   p->textureAlignment = kTextureAlignment;
   p->memPitch = kMostGridX;
   p->pciBusID = kFirstBus + index;
-  p->unifiedAddressing = p->managedMemory = p->concurrentKernels = p->canMapHostMemory = p->cooperativeLaunch = 1;
-  p->streamPrioritiesSupported = p->globalL1CacheSupported = p->localL1CacheSupported = p->ECCEnabled = 1;
-  p->hostRegisterSupported = p->memoryPoolsSupported = p->computePreemptionSupported = p->concurrentManagedAccess = 1;
+  p->unifiedAddressing = p->managedMemory = p->concurrentKernels = p->canMapHostMemory =
+      p->cooperativeLaunch = 1;
+  p->streamPrioritiesSupported = p->globalL1CacheSupported = p->localL1CacheSupported =
+      p->ECCEnabled = 1;
+  p->hostRegisterSupported = p->memoryPoolsSupported = p->computePreemptionSupported =
+      p->concurrentManagedAccess = 1;
   return kSuccess;
 }
 
@@ -71,40 +76,96 @@ int fill(Properties* p, int index) {
 
 int attribute_value(int attribute, int index) {
   switch (attribute) {
-    case 1: case 2: case 3: return kMostThreadsPerBlock;
-    case 4: return kMostBlockZ;
-    case 5: return kMostGridX;
-    case 6: case 7: return kMostGridYZ;
-    case 8: return of("shared_per_block");
-    case 9: return kConstantMemory;
-    case 10: return kWarp;
-    case 11: return kMostGridX;
-    case 12: return of("registers_per_block");
-    case 13: return of("clock_khz");
-    case 14: return kTextureAlignment;
-    case 16: return of("sms");
-    case 17: case 18: case 20: case 34: case 35: case 50: return 0;  // timeout, integrated, compute mode, slot, TCC, domain
-    case 33: return kFirstBus + index;
-    case 36: return of("memory_clock_khz");
-    case 37: return of("memory_bus_bits");
-    case 38: return of("l2");
-    case 39: return of("threads_per_sm");
-    case 40: return of("copy_engines");
-    case 75: return of("major");
-    case 76: return of("minor");
-    case 81: return of("shared_per_sm");
-    case 82: return of("registers_per_sm");
-    case 84: case 85: case 86: case 88: case 100: case 101: return 0;  // boards of several GPUs, pageable access
-    case 87: return 2;
-    case 97: return of("shared_per_block_optin");
-    case 102: case 103: case 104: case 105: return 1;  // virtual addresses and their handles
-    case 106: return of("blocks_per_sm");
-    case 108: case 109: return of("persisting_l2");
-    case 111: return of("shared_reserved");
-    case 116: case 117: case 118: case 121: case 128: case 132: return 0;  // RDMA, arrays, fabric handles, multicast
-    case 119: return 1;
-    case 120: return of("clusters");
-    default: return 1;
+    case 1:
+    case 2:
+    case 3:
+      return kMostThreadsPerBlock;
+    case 4:
+      return kMostBlockZ;
+    case 5:
+      return kMostGridX;
+    case 6:
+    case 7:
+      return kMostGridYZ;
+    case 8:
+      return of("shared_per_block");
+    case 9:
+      return kConstantMemory;
+    case 10:
+      return kWarp;
+    case 11:
+      return kMostGridX;
+    case 12:
+      return of("registers_per_block");
+    case 13:
+      return of("clock_khz");
+    case 14:
+      return kTextureAlignment;
+    case 16:
+      return of("sms");
+    case 17:
+    case 18:
+    case 20:
+    case 34:
+    case 35:
+    case 50:
+      return 0;  // timeout, integrated, compute mode, slot, TCC, domain
+    case 33:
+      return kFirstBus + index;
+    case 36:
+      return of("memory_clock_khz");
+    case 37:
+      return of("memory_bus_bits");
+    case 38:
+      return of("l2");
+    case 39:
+      return of("threads_per_sm");
+    case 40:
+      return of("copy_engines");
+    case 75:
+      return of("major");
+    case 76:
+      return of("minor");
+    case 81:
+      return of("shared_per_sm");
+    case 82:
+      return of("registers_per_sm");
+    case 84:
+    case 85:
+    case 86:
+    case 88:
+    case 100:
+    case 101:
+      return 0;  // boards of several GPUs, pageable access
+    case 87:
+      return 2;
+    case 97:
+      return of("shared_per_block_optin");
+    case 102:
+    case 103:
+    case 104:
+    case 105:
+      return 1;  // virtual addresses and their handles
+    case 106:
+      return of("blocks_per_sm");
+    case 108:
+    case 109:
+      return of("persisting_l2");
+    case 111:
+      return of("shared_reserved");
+    case 116:
+    case 117:
+    case 118:
+    case 121:
+    case 128:
+    case 132:
+      return 0;  // RDMA, arrays, fabric handles, multicast
+    case 119:
+      return 1;
+    case 120:
+      return of("clusters");
+    default:
+      return 1;
   }
 }
 
@@ -137,7 +198,8 @@ FORETRACE_EXPORTED int cudaGetDeviceProperties_v2(Properties12* properties, int 
 }
 FORETRACE_EXPORTED int cudaGetDeviceProperties(void* properties, int index) {
   constexpr int kThirteen = 13000;
-  if (cuda_version() < kThirteen) return cudaGetDeviceProperties_v2(static_cast<Properties12*>(properties), index);
+  if (cuda_version() < kThirteen)
+    return cudaGetDeviceProperties_v2(static_cast<Properties12*>(properties), index);
   return fill(static_cast<Properties13*>(properties), index);
 }
 FORETRACE_EXPORTED int cudaDeviceGetAttribute(int* value, int attribute, int index) {
@@ -155,7 +217,8 @@ FORETRACE_EXPORTED int cudaDriverGetVersion(int* version) {
 }
 FORETRACE_EXPORTED int cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
 FORETRACE_EXPORTED int cudaDeviceGetPCIBusId(char* text, int room, int index) {
-  std::snprintf(text, static_cast<size_t>(room), "0000:%02x:00.0", static_cast<unsigned>(kFirstBus + index));
+  std::snprintf(text, static_cast<size_t>(room), "0000:%02x:00.0",
+                static_cast<unsigned>(kFirstBus + index));
   return kSuccess;
 }
 FORETRACE_EXPORTED int cudaDeviceCanAccessPeer(int* can, int from, int to) {

@@ -45,21 +45,33 @@ FORETRACE_EXPORTED int cudaPeekAtLastError() {
 }
 FORETRACE_EXPORTED const char* cudaGetErrorString(int error) {
   switch (error) {
-    case kSuccess: return "no error";
-    case kOutOfMemory: return "out of memory";
-    case kInvalidValue: return "invalid argument";
-    case kInvalidDevice: return "invalid device ordinal";
-    case kNotSupported: return "operation not supported by foretrace's emulated GPU";
-    default: return "error of foretrace's emulated GPU";
+    case kSuccess:
+      return "no error";
+    case kOutOfMemory:
+      return "out of memory";
+    case kInvalidValue:
+      return "invalid argument";
+    case kInvalidDevice:
+      return "invalid device ordinal";
+    case kNotSupported:
+      return "operation not supported by foretrace's emulated GPU";
+    default:
+      return "error of foretrace's emulated GPU";
   }
 }
 FORETRACE_EXPORTED const char* cudaGetErrorName(int error) {
   switch (error) {
-    case kSuccess: return "cudaSuccess";
-    case kOutOfMemory: return "cudaErrorMemoryAllocation";
-    case kInvalidValue: return "cudaErrorInvalidValue";
-    case kInvalidDevice: return "cudaErrorInvalidDevice";
-    case kNotSupported: return "cudaErrorNotSupported";
-    default: return "cudaErrorUnknown";
+    case kSuccess:
+      return "cudaSuccess";
+    case kOutOfMemory:
+      return "cudaErrorMemoryAllocation";
+    case kInvalidValue:
+      return "cudaErrorInvalidValue";
+    case kInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case kNotSupported:
+      return "cudaErrorNotSupported";
+    default:
+      return "cudaErrorUnknown";
   }
 }

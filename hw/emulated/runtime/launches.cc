@@ -1,4 +1,5 @@
-// Kernels of the program's own binary: registered when it starts, launched by the address of their stub.
+// Kernels of the program's own binary: registered when it starts, launched by the address of their
+// stub.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -47,7 +48,9 @@ int resident_blocks(int threads, size_t shared) {
   if (threads <= 0) return 1;
   int64_t most = std::min(d["threads_per_sm"] / threads, d["blocks_per_sm"]);
   most = std::min(most, d["registers_per_sm"] / (int64_t{kAssumedRegisters} * threads));
-  if (shared > 0) most = std::min(most, d["shared_per_sm"] / (static_cast<int64_t>(shared) + d["shared_reserved"]));
+  if (shared > 0)
+    most =
+        std::min(most, d["shared_per_sm"] / (static_cast<int64_t>(shared) + d["shared_reserved"]));
   return static_cast<int>(std::max<int64_t>(most, 0));
 }
 
@@ -59,18 +62,23 @@ FORETRACE_EXPORTED void** __cudaRegisterFatBinary(void*) {
 }
 FORETRACE_EXPORTED void __cudaRegisterFatBinaryEnd(void**) {}
 FORETRACE_EXPORTED void __cudaUnregisterFatBinary(void**) {}
-FORETRACE_EXPORTED void __cudaRegisterFunction(void**, const char* stub, char*, const char* name, int, void*, void*, void*, void*, int*) {
+FORETRACE_EXPORTED void __cudaRegisterFunction(void**, const char* stub, char*, const char* name,
+                                               int, void*, void*, void*, void*, int*) {
   const std::lock_guard lock(kernels().mutex);
   kernels().names[stub] = name;
 }
-FORETRACE_EXPORTED void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
-FORETRACE_EXPORTED void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t, int, int) {}
+FORETRACE_EXPORTED void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int,
+                                          int) {}
+FORETRACE_EXPORTED void __cudaRegisterManagedVar(void**, void**, char*, const char*, int, size_t,
+                                                 int, int) {}
 FORETRACE_EXPORTED char __cudaInitModule(void**) { return 0; }
-FORETRACE_EXPORTED unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, size_t shared, void* stream) {
+FORETRACE_EXPORTED unsigned __cudaPushCallConfiguration(Dim3 grid, Dim3 block, size_t shared,
+                                                        void* stream) {
   configurations.push_back({grid, block, shared, stream});
   return 0;
 }
-FORETRACE_EXPORTED int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, size_t* shared, void* stream) {
+FORETRACE_EXPORTED int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, size_t* shared,
+                                                  void* stream) {
   const Configuration c = configurations.back();
   configurations.pop_back();
   *grid = c.grid;
@@ -80,27 +88,35 @@ FORETRACE_EXPORTED int __cudaPopCallConfiguration(Dim3* grid, Dim3* block, size_
   return kSuccess;
 }
 
-FORETRACE_EXPORTED int cudaLaunchKernel(const void* stub, Dim3 grid, Dim3 block, void** arguments, size_t shared, void* stream) {
+FORETRACE_EXPORTED int cudaLaunchKernel(const void* stub, Dim3 grid, Dim3 block, void** arguments,
+                                        size_t shared, void* stream) {
   return launch({name_of(stub), grid, block, shared, stream, arguments});
 }
-FORETRACE_EXPORTED int cudaLaunchCooperativeKernel(const void* stub, Dim3 grid, Dim3 block, void** arguments, size_t shared, void* stream) {
+FORETRACE_EXPORTED int cudaLaunchCooperativeKernel(const void* stub, Dim3 grid, Dim3 block,
+                                                   void** arguments, size_t shared, void* stream) {
   return launch({name_of(stub), grid, block, shared, stream, arguments, true});
 }
-FORETRACE_EXPORTED int cudaLaunchKernelExC(const LaunchConfig* config, const void* stub, void** arguments) {
+FORETRACE_EXPORTED int cudaLaunchKernelExC(const LaunchConfig* config, const void* stub,
+                                           void** arguments) {
   Launch l{name_of(stub), config->grid, config->block, config->shared, config->stream, arguments};
   read_attributes(l, config->attributes, config->count);
   return launch(l);
 }
 // CUDA 13's stubs: a kernel's handle is its stub's address here.
-FORETRACE_EXPORTED int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments, size_t shared, void* stream) {
+FORETRACE_EXPORTED int __cudaLaunchKernel(void* kernel, Dim3 grid, Dim3 block, void** arguments,
+                                          size_t shared, void* stream) {
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 FORETRACE_EXPORTED int __cudaGetKernel(void** kernel, const void* stub) {
   *kernel = const_cast<void*>(stub);
   return kSuccess;
 }
-FORETRACE_EXPORTED int cudaGetKernel(void** kernel, const void* stub) { return __cudaGetKernel(kernel, stub); }
-FORETRACE_EXPORTED int cudaGetFuncBySymbol(void** function, const void* stub) { return __cudaGetKernel(function, stub); }
+FORETRACE_EXPORTED int cudaGetKernel(void** kernel, const void* stub) {
+  return __cudaGetKernel(kernel, stub);
+}
+FORETRACE_EXPORTED int cudaGetFuncBySymbol(void** function, const void* stub) {
+  return __cudaGetKernel(function, stub);
+}
 FORETRACE_EXPORTED int cudaGetSymbolAddress(void** address, const void*) {
   *address = nullptr;
   return unsupported("cudaGetSymbolAddress");
@@ -110,7 +126,8 @@ FORETRACE_EXPORTED int cudaFuncGetAttributes(FuncAttributes* attributes, const v
   constexpr int kMostThreads = 1024, kTen = 10;
   const LibraryTime time;
   record(time, R"("k":"call","f":"cudaFuncGetAttributes")");
-  const int capability = static_cast<int>(device()["major"]) * kTen + static_cast<int>(device()["minor"]);
+  const int capability =
+      static_cast<int>(device()["major"]) * kTen + static_cast<int>(device()["minor"]);
   *attributes = {};
   attributes->max_threads = kMostThreads;
   attributes->registers = kAssumedRegisters;
@@ -124,20 +141,25 @@ FORETRACE_EXPORTED int cudaFuncSetAttribute(const void*, int, int) {
   return kSuccess;
 }
 FORETRACE_EXPORTED int cudaFuncSetCacheConfig(const void*, int) { return kSuccess; }
-FORETRACE_EXPORTED int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void*, int threads, size_t shared, unsigned) {
+FORETRACE_EXPORTED int cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    int* blocks, const void*, int threads, size_t shared, unsigned) {
   const LibraryTime time;
   record(time, R"("k":"call","f":"cudaOccupancyMaxActiveBlocksPerMultiprocessor")");
   *blocks = resident_blocks(threads, shared);
   return kSuccess;
 }
-FORETRACE_EXPORTED int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub, int threads, size_t shared) {
+FORETRACE_EXPORTED int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub,
+                                                                     int threads, size_t shared) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, stub, threads, shared, 0);
 }
-FORETRACE_EXPORTED int cudaOccupancyMaxActiveClusters(int* clusters, const void*, const LaunchConfig* config) {
+FORETRACE_EXPORTED int cudaOccupancyMaxActiveClusters(int* clusters, const void*,
+                                                      const LaunchConfig* config) {
   Launch l{};
   read_attributes(l, config->attributes, config->count);
-  const unsigned size = std::max(1u, l.cluster.x * std::max(1u, l.cluster.y) * std::max(1u, l.cluster.z));
-  const int per_sm = resident_blocks(static_cast<int>(config->block.x * config->block.y * config->block.z), config->shared);
+  const unsigned size =
+      std::max(1u, l.cluster.x * std::max(1u, l.cluster.y) * std::max(1u, l.cluster.z));
+  const int per_sm = resident_blocks(
+      static_cast<int>(config->block.x * config->block.y * config->block.z), config->shared);
   *clusters = static_cast<int>(device()["sms"] * per_sm / size);
   return kSuccess;
 }

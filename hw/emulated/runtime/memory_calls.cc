@@ -37,7 +37,9 @@ FORETRACE_EXPORTED int cudaMalloc(void** address, size_t bytes) {
   const LibraryTime time;
   return take(time, address, bytes, {});
 }
-FORETRACE_EXPORTED int cudaMallocManaged(void** address, size_t bytes, unsigned) { return cudaMalloc(address, bytes); }
+FORETRACE_EXPORTED int cudaMallocManaged(void** address, size_t bytes, unsigned) {
+  return cudaMalloc(address, bytes);
+}
 FORETRACE_EXPORTED int cudaMallocAsync(void** address, size_t bytes, void* stream) {
   const LibraryTime time;
   return take(time, address, bytes, on(stream_of(stream)));
@@ -56,7 +58,9 @@ FORETRACE_EXPORTED int cudaHostAlloc(void** address, size_t bytes, unsigned) {
   record(time, format(R"("k":"host_alloc","n":%zu)", bytes));
   return *address ? kSuccess : failed(kOutOfMemory);
 }
-FORETRACE_EXPORTED int cudaMallocHost(void** address, size_t bytes) { return cudaHostAlloc(address, bytes, 0); }
+FORETRACE_EXPORTED int cudaMallocHost(void** address, size_t bytes) {
+  return cudaHostAlloc(address, bytes, 0);
+}
 FORETRACE_EXPORTED int cudaFreeHost(void* address) {
   const LibraryTime time;
   record(time, format(R"("k":"host_free","n":%zu)", release_host(address)));

@@ -13,14 +13,19 @@ int make(void** handle, unsigned flags, int priority) {
   const LibraryTime time;
   Stream* const stream = make_stream(priority, flags);
   *handle = stream;
-  record(time, format(R"("k":"stream","i":%u,"priority":%d,"device":%d)", stream->id, priority, stream->device));
+  record(time, format(R"("k":"stream","i":%u,"priority":%d,"device":%d)", stream->id, priority,
+                      stream->device));
   return kSuccess;
 }
 
 }  // namespace
 
-FORETRACE_EXPORTED int cudaStreamCreateWithPriority(void** stream, unsigned flags, int priority) { return make(stream, flags, priority); }
-FORETRACE_EXPORTED int cudaStreamCreateWithFlags(void** stream, unsigned flags) { return make(stream, flags, 0); }
+FORETRACE_EXPORTED int cudaStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
+  return make(stream, flags, priority);
+}
+FORETRACE_EXPORTED int cudaStreamCreateWithFlags(void** stream, unsigned flags) {
+  return make(stream, flags, 0);
+}
 FORETRACE_EXPORTED int cudaStreamCreate(void** stream) { return make(stream, 0, 0); }
 FORETRACE_EXPORTED int cudaStreamDestroy(void*) { return kSuccess; }
 FORETRACE_EXPORTED int cudaStreamGetPriority(void* stream, int* priority) {
@@ -57,7 +62,8 @@ FORETRACE_EXPORTED int cudaLaunchHostFunc(void* stream, void (*function)(void*),
   if (stream_of(stream).graph == kNone) function(data);
   return kSuccess;
 }
-FORETRACE_EXPORTED int cudaStreamAddCallback(void* stream, void (*function)(void*, int, void*), void* data, unsigned) {
+FORETRACE_EXPORTED int cudaStreamAddCallback(void* stream, void (*function)(void*, int, void*),
+                                             void* data, unsigned) {
   {
     const LibraryTime time;
     record(time, R"("k":"host_func")", on(stream_of(stream)));
@@ -85,7 +91,9 @@ FORETRACE_EXPORTED int cudaEventRecordWithFlags(void* event, void* handle, unsig
   record(time, format(R"("k":"record","e":%u)", e.id), on(stream));
   return kSuccess;
 }
-FORETRACE_EXPORTED int cudaEventRecord(void* event, void* stream) { return cudaEventRecordWithFlags(event, stream, 0); }
+FORETRACE_EXPORTED int cudaEventRecord(void* event, void* stream) {
+  return cudaEventRecordWithFlags(event, stream, 0);
+}
 FORETRACE_EXPORTED int cudaEventQuery(void* event) {
   const LibraryTime time;
   record(time, format(R"("k":"query","w":"event","e":%u)", static_cast<Event*>(event)->id));
