@@ -63,7 +63,7 @@ std::string hostile_limits() {
 #else
   const bool is_sanitized = sanitized_program() != nullptr;
 #endif
-  return is_sanitized ? "timeout 60 " : "ulimit -v 4194304; timeout 20 ";
+  return is_sanitized ? "ulimit -t 300; " : "ulimit -v 4194304; ulimit -t 100; ";
 }
 
 Scratch::Scratch() {

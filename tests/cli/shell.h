@@ -9,8 +9,9 @@
 
 namespace foretrace::test {
 
-/// Before a command that must end soon and small: 4 GiB and 20 s. AddressSanitizer reserves its
-/// shadow, so it has only the time.
+/// Before a command that must end soon and small: 4 GiB and 100 s of its processors, which others
+/// that load the machine do not use up; sanitized, 300 s, and any memory, since AddressSanitizer
+/// reserves its shadow.
 std::string hostile_limits();
 
 struct Ran {

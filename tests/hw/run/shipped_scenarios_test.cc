@@ -24,13 +24,24 @@ TEST(ShippedCollectives, AreCheckedCompletely) {
   EXPECT_GT(count, 5);
 }
 
-TEST(ShippedScenarios, ArePlannedWithinASecondEach) {
+/// Planned within a second: loops are cut short. The most is 3,762.
+constexpr std::size_t kMostCalls = 10'000;
+
+/// Calls that the check makes, of all processes.
+std::size_t calls_of(const CheckPlan& plan) {
+  std::size_t calls = 0;
+  for (const auto& steps : plan.steps) {
+    for (const CheckStep& step : steps) calls += step.calls.size();
+  }
+  return calls;
+}
+
+TEST(ShippedScenarios, ArePlannedInFewCallsEach) {
   for (const auto& file : std::filesystem::recursive_directory_iterator{scenarios()}) {
     if (file.path().extension() != ".yaml") continue;
     const Program program = load_scenario(file.path());
-    const auto begin = std::chrono::steady_clock::now();
     const CheckPlan plan = plan_check(program);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds{1}) << file.path();
+    EXPECT_LT(calls_of(plan), kMostCalls) << file.path();
     const bool hangs = file.path().parent_path().filename() == "hangs";
     // Some hangs are a stream's, or of an order that NCCL alone minds: the plan knows neither.
     EXPECT_TRUE(plan.possible || hangs) << file.path() << ": " << plan.why_not;
