@@ -59,7 +59,7 @@ def summary(line):
 def pack(work, output):
     """The kernels of all scripts in files that can be carried; and what the workers printed last."""
     number, size, tar = 0, 0, None
-    for path in sorted(work.glob("*.kernels.jsonl.gz")):
+    for path in sorted(work.glob("*.jsonl.gz")):
         if tar is None or size + path.stat().st_size > TAR_MOST:
             if tar:
                 tar.close()

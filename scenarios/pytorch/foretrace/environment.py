@@ -22,19 +22,28 @@ def _roots():
         yield pathlib.Path(program).resolve().parents[1] / "share" / "foretrace"
 
 
-def libraries():
-    """Paths of the two libraries that stand in for CUDA's. $FORETRACE_LIBRARY names their folder."""
+def _library_folders():
+    """Where our libraries may be: named by $FORETRACE_LIBRARY, beside the installed program, in a build folder of a checkout."""
     given = os.environ.get("FORETRACE_LIBRARY")
     folders = [pathlib.Path(given)] if given else []
     program = shutil.which("foretrace")
     if program:
         folders.append(pathlib.Path(program).resolve().parents[1] / "lib" / "foretrace")
-    folders += [HERE.parents[3] / "lib" / "foretrace", HERE.parents[4] / "lib" / "foretrace"] if len(HERE.parents) > 4 else []
-    folders += sorted(HERE.parents[2].glob("build/*/hw"), key=lambda p: p.stat().st_mtime, reverse=True)
-    for folder in folders:
+    folders += [parent / "lib" / "foretrace" for parent in list(HERE.parents)[3:5]]
+    return folders + sorted(HERE.parents[2].glob("build/*/hw"), key=lambda p: p.stat().st_mtime, reverse=True)
+
+
+def libraries():
+    """Paths of the two libraries that stand in for CUDA's."""
+    for folder in _library_folders():
         if all((folder / name).exists() for name in LIBRARIES):
             return [str(folder / name) for name in LIBRARIES]
     raise CaptureError("libforetrace_cuda.so is not found: install the program `foretrace`, or name the library's folder in FORETRACE_LIBRARY")
+
+
+def timer_library():
+    """Path of the library that times calls of the real ones, or None."""
+    return next((str(f / "libforetrace_timer.so") for f in _library_folders() if (f / "libforetrace_timer.so").exists()), None)
 
 
 def device_files():

@@ -2,6 +2,7 @@
 
 import time
 
+from . import call_timer
 from .recorder import CaptureDone
 
 WARM = 3  # steps before: first calls, the optimizer's state, DDP's buckets
@@ -20,6 +21,7 @@ class Measurement:
         self.trace_file = None
         self.inside = False
         self.done = False
+        self.timer, self.calls = call_timer.present(), None
 
     def _phase(self):
         i = self.index - self.warm
@@ -50,6 +52,8 @@ class Measurement:
         if phase == "profiled" and self.trace:
             self.annotation = torch.profiler.record_function("foretrace.step")
             self.annotation.__enter__()
+        if phase == "synchronised" and self.timer:
+            self.timer.start()
         self.t = time.perf_counter_ns()
 
     def end(self, _name):
@@ -58,6 +62,10 @@ class Measurement:
         if self.done or not self.inside:
             return
         phase, self.inside = self._phase(), False
+        if phase == "synchronised" and self.timer:
+            self.timer.stop()
+            if self.index == self.warm + self.synchronised - 1:
+                self.calls = self.timer.calls()
         last_free = self.index == self.warm + self.synchronised + self.free - 1
         if phase in ("synchronised", "warm", "profiled") or last_free:
             torch.cuda.synchronize()

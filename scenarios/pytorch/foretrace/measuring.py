@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 
+from .environment import timer_library
 from .recorder import CaptureDone
 
 
@@ -63,6 +64,8 @@ def run_one(script, arguments, region=None, module=False, measurement=None):
     if result["outcome"] == "measured" and not measurement.done:
         result = {"outcome": "failed", "error": f"the program ended after {measurement.index} steps"}
     result.update(measurement.result())
+    if result["outcome"] == "measured" and measurement.calls:
+        result["calls_of_host"] = measurement.calls
     if result["outcome"] == "measured" and measurement.profiler:
         lines, sums = kernels.rows(kernels.read_trace(measurement.profiler))
         result.update(sums)
@@ -107,6 +110,8 @@ def worker():
             result, lines = run_one(job["script"], job.get("arguments", []), job.get("region"), job.get("module", False))
             if lines:
                 kernels.write(os.path.join(jobs["output"], f"{job['name']}.rank{rank}.kernels.jsonl.gz"), lines)
+            if "calls_of_host" in result:
+                kernels.write(os.path.join(jobs["output"], f"{job['name']}.rank{rank}.host.jsonl.gz"), [result.pop("calls_of_host")])
             del lines
             clean_up()
             log.write(json.dumps({"name": job["name"], "rank": rank, "seconds": round(time.time() - began, 2), **result}) + "\n")
@@ -153,6 +158,9 @@ def _start(scripts, output, log, gpus):
         environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(gpus), LOCAL_WORLD_SIZE=str(gpus), MASTER_ADDR="127.0.0.1",
                            MASTER_PORT="29599", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
         environment["PYTHONPATH"] = os.pathsep.join([package] + ([os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []))
+        timer = timer_library()
+        if timer:
+            environment["LD_PRELOAD"] = ":".join([timer] + ([os.environ["LD_PRELOAD"]] if os.environ.get("LD_PRELOAD") else []))
         with open(output / f"output.rank{rank}.txt", "a") as printed:
             processes.append(subprocess.Popen([sys.executable, "-W", "ignore", "-m", "foretrace.measuring", str(jobs)], env=environment, stdout=printed,
                                               stderr=subprocess.STDOUT))
