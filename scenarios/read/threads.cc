@@ -10,6 +10,7 @@
 
 #include "scenarios/lower/lowering.h"
 #include "scenarios/program/program_walk.h"
+#include "scenarios/read/decisions.h"
 
 namespace foretrace {
 namespace {
@@ -18,19 +19,7 @@ namespace {
 constexpr auto kMostInstances = static_cast<std::int64_t>(kMostExecutions);
 
 constexpr std::size_t kMostHostThreads = 262'144;
-constexpr std::size_t kMostAnswers = 1 << 20;  // of conditions: each times the processes
-
-/// The condition of each `when` in a list of operations, in the order of the file.
-void find_conditions(const YamlNode& ops, std::vector<const YamlNode*>& found) {
-  for (const YamlNode& item : ops.items) {
-    for (const YamlEntry& op : item.entries) {
-      for (const YamlEntry& key : op.value.entries) {
-        if (op.key.text == "when" && key.key.text == "condition") found.push_back(&key.value);
-        find_conditions(key.value, found);
-      }
-    }
-  }
-}
+constexpr std::uint32_t kMostWritten = 1'000'000;  // operations of loops whose turns differ
 
 using SimpleOps = std::map<std::string_view, const OpSyntax*>;
 
@@ -75,51 +64,22 @@ class ThreadReader {
       return;
     }
     if (ops == nullptr) return;
-    std::vector<const YamlNode*> conditions;
-    find_conditions(*ops, conditions);
     const std::size_t errors = problems().error_count();
-    for (const auto& [answers, processes] : answer(conditions, thread.processes)) {
-      holds_.clear();
-      for (std::size_t i = 0; i < conditions.size(); ++i) holds_[conditions[i]] = answers[i];
+    Decisions decisions{reader_, *ops, thread.processes};
+    decisions_ = &decisions;
+    for (const std::vector<std::uint32_t>& processes : decisions.groups()) {
       reader_.domain = {processes, {}};
+      turns_.clear();
       reader_.program.threads.push_back({thread.name, processes, read_block(*ops)});
-      if (problems().error_count() > errors) return;  // the others would say the same
+      if (problems().error_count() > errors) break;  // the others would say the same
     }
+    decisions_ = nullptr;
   }
 
  private:
-  /// Processes for which the same conditions hold run the same operations: one thread each.
-  std::map<std::vector<bool>, std::vector<std::uint32_t>> answer(
-      const std::vector<const YamlNode*>& conditions, const std::vector<std::uint32_t>& processes) {
-    std::map<std::vector<bool>, std::vector<std::uint32_t>> groups;
-    if (conditions.size() * processes.size() > kMostAnswers) {
-      problems().error(*conditions.back(),
-                       fmt::format("the conditions of 'when' times the processes are more than {}",
-                                   kMostAnswers));
-      return groups;
-    }
-    reader_.domain = {processes, {}};
-    const std::size_t errors = problems().error_count();
-    std::vector<Expr> all;
-    all.reserve(conditions.size());
-    for (const YamlNode* node : conditions) all.push_back(read_expr(reader_, *node, kNumber, 0, 1));
-    std::vector<bool> ever(all.size());
-    for (const std::uint32_t process : processes) {
-      const std::array<std::int64_t, 1> variables{process};
-      std::vector<bool> answers;
-      answers.reserve(all.size());
-      for (const Expr& condition : all) answers.push_back(condition.eval(variables) != 0);
-      for (std::size_t i = 0; i < all.size(); ++i) ever[i] = ever[i] || answers[i];
-      groups[answers].push_back(process);
-    }
-    for (std::size_t i = 0; i < all.size() && problems().error_count() == errors; ++i) {
-      if (!ever[i]) {
-        problems().warning(*conditions[i],
-                           "this holds in none of the thread's processes, so its "
-                           "operations are not even read");
-      }
-    }
-    return groups;
+  /// Of a condition or a length that depends on the process or on turns: for those being read.
+  std::optional<std::int64_t> decided(const YamlNode& node) const {
+    return decisions_->value(node, reader_.domain.processes.front(), turns_);
   }
 
   /// `ops`, or `otherwise`, in the place of the `when`.
@@ -127,8 +87,8 @@ class ThreadReader {
     const YamlNode* condition = map.required("condition");
     const YamlNode* ops = map.required("ops");
     const YamlNode* otherwise = map.optional("otherwise");
-    const auto holds = holds_.find(condition);
-    const YamlNode* chosen = holds != holds_.end() && holds->second ? ops : otherwise;
+    const bool holds = condition != nullptr && decided(*condition).value_or(0) != 0;
+    const YamlNode* chosen = holds ? ops : otherwise;
     if (chosen == nullptr) return;
     for (Op& op : read_block(*chosen)) block.push_back(std::move(op));
   }
@@ -220,6 +180,7 @@ class ThreadReader {
       read_when(map, block);
       return map.finish();
     }
+    if (name == "repeat" || name == "for_each") return read_loop(entry, block);
     // What a lowered operation becomes is more than one.
     const KindFacts* facts = kind_facts(name == "for_each" ? "repeat" : name);
     if (in_nccl_group_ && (facts == nullptr || !facts->can_be_grouped)) {
@@ -255,8 +216,6 @@ class ThreadReader {
   }
 
   OpKind read_block_op(std::string_view name, MapReader& map) {
-    if (name == "repeat") return read_loop(map, "times");
-    if (name == "for_each") return read_loop(map, "in");
     if (name == "region") return read_region(map);
     if (name == "graph_capture") return read_graph_capture(map);
     return read_nccl_group(map);
@@ -267,26 +226,56 @@ class ThreadReader {
     return ops == nullptr ? Block{} : read_block(*ops);
   }
 
-  Repeat read_loop(MapReader& map, std::string_view times_key) {
+  /// One Repeat, or one for each run of turns in which the same is decided.
+  void read_loop(const YamlEntry& entry, Block& block) {
+    MapReader map{entry.value, entry.key.text, problems()};
+    const YamlNode* id = map.optional("id");
+    const std::string label = id == nullptr ? "" : read_word(reader_, *id, "an id");
+    const VariableDomain::Loop loop = read_turns(map, entry.key.text == "repeat" ? "times" : "in");
+    const YamlNode* ops = map.required("ops");
+    const std::vector<std::int64_t> runs = decisions_->runs(
+        entry.value, reader_.domain.processes.front(), turns_, loop.times);
+    const std::size_t errors = problems().error_count();
+    std::int64_t first = 0;
+    for (const std::int64_t times : runs) {
+      const auto [line, column] = entry.key.place();
+      block.push_back({OpId{program().op_count++}, label, line, column, HostBarrier{}});
+      reader_.domain.loops.push_back({loop.name, times, first, runs.size() > 1});
+      turns_.push_back(first);
+      Repeat repeat{static_cast<std::uint64_t>(times), {}};
+      if (ops != nullptr) repeat.ops = read_block(*ops);
+      block.back().kind = std::move(repeat);
+      turns_.pop_back();
+      reader_.domain.loops.pop_back();
+      first += times;
+      if (problems().error_count() > errors) break;  // the others would say the same
+      if (runs.size() == 1 || program().op_count < kMostWritten) continue;
+      problems().error(entry.key,
+                       fmt::format("a loop whose turns differ reads as one loop for each run of "
+                                   "turns that are alike: more than {} operations",
+                                   kMostWritten));
+      break;
+    }
+    map.finish();
+  }
+
+  VariableDomain::Loop read_turns(MapReader& map, std::string_view times_key) {
     VariableDomain::Loop loop{{}, 1};
     if (const YamlNode* index = map.optional("index")) loop.name = read_index_name(*index);
-    if (const YamlNode* times = map.required(times_key)) {
-      loop.times = read_constant(reader_, *times, kNumber, 0, kMostInstances);
-      std::int64_t instances = loop.times;
-      for (const auto& outer : reader_.domain.loops) {
-        if (__builtin_mul_overflow(instances, outer.times, &instances) ||
-            instances > kMostInstances) {
-          problems().error(*times, "the loops run more than 2^62 times together");
-          loop.times = 1;
-          break;
-        }
+    const YamlNode* times = map.required(times_key);
+    if (times == nullptr) return loop;
+    const std::optional<std::int64_t> length = decided(*times);
+    loop.times = length ? *length : read_constant(reader_, *times, kNumber, 0, kMostInstances);
+    std::int64_t instances = loop.times;
+    for (const auto& outer : reader_.domain.loops) {
+      if (__builtin_mul_overflow(instances, outer.times, &instances) ||
+          instances > kMostInstances) {
+        problems().error(*times, "the loops run more than 2^62 times together");
+        loop.times = 1;
+        break;
       }
     }
-    Repeat repeat{static_cast<std::uint64_t>(loop.times), {}};
-    reader_.domain.loops.push_back(std::move(loop));
-    repeat.ops = read_ops(map);
-    reader_.domain.loops.pop_back();
-    return repeat;
+    return loop;
   }
 
   std::string read_index_name(const YamlNode& node) {
@@ -355,7 +344,8 @@ class ThreadReader {
   const SimpleOps& simple_ops_ = simple_ops();
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
-  std::map<const YamlNode*, bool> holds_;  ///< conditions, for the processes that are read
+  Decisions* decisions_ = nullptr;         ///< of the thread that is read
+  Turns turns_;                            ///< of the loops around: of each run the first
   std::size_t host_threads_ = 0;           ///< of all processes
   bool said_many_ = false;
   bool in_nccl_group_ = false;
@@ -366,7 +356,7 @@ constexpr std::array kBlocks{
     BlockSyntax{"repeat", "[index] times ops", "runs its operations several times"},
     BlockSyntax{"for_each", "index in ops", "the same for each index below a number: in: devices"},
     BlockSyntax{"when", "condition ops [otherwise]",
-                "only in processes for which it holds: condition: process == 0"},
+                "only in processes and turns for which it holds: condition: process == 0"},
     BlockSyntax{"include", "file [with]",
                 "in its place the operations of another file, with values for its parameters"},
     BlockSyntax{"region", "name [per] [issue_only] ops",

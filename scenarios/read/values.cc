@@ -19,6 +19,17 @@ Quantity variable(std::size_t slot) {
   return {kNumber, {}, {{Expr::Op::Variable, static_cast<std::int64_t>(slot)}}};
 }
 
+/// Of a part of a longer loop counted as in the whole; one turn alone is known.
+Quantity turn_of(const VariableDomain::Loop& loop, std::size_t slot) {
+  if (loop.is_part && loop.times == 1) return {kNumber, loop.first, {}};
+  Quantity turn = variable(slot);
+  if (loop.first != 0) {
+    turn.code.push_back({Expr::Op::Constant, loop.first});
+    turn.code.push_back({Expr::Op::Add});
+  }
+  return turn;
+}
+
 Parsed<Quantity> look_up_parameter(Reader& reader, std::string_view name) {
   const auto found = reader.parameters.find(name.substr(1));
   if (found == reader.parameters.end()) {
@@ -73,7 +84,7 @@ Parsed<Quantity> look_up(Reader& reader, std::string_view name) {
   if (name.starts_with('$')) return look_up_parameter(reader, name);
   const auto& loops = reader.domain.loops;
   for (std::size_t slot = loops.size(); slot > 0; --slot) {
-    if (loops[slot - 1].name == name) return variable(slot);
+    if (loops[slot - 1].name == name) return turn_of(loops[slot - 1], slot);
   }
   if (name == "process") {
     if (reader.in_operations) return variable(0);

@@ -135,8 +135,9 @@ std::string describe_assignment(const VariableDomain& domain, const std::vector<
   std::vector<std::string> parts;
   parts.reserve(slots.size());
   for (const std::size_t slot : slots) {
+    const std::int64_t first = slot == 0 ? 0 : domain.loops[slot - 1].first;
     parts.push_back(fmt::format("{} = {}", slot == 0 ? "process" : domain.loops[slot - 1].name,
-                                variables[slot]));
+                                variables[slot] + first));
   }
   return fmt::format("{}", fmt::join(parts, ", "));
 }

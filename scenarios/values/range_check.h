@@ -16,6 +16,8 @@ struct VariableDomain {
   struct Loop {
     std::string name;  ///< empty when the loop has no index
     std::int64_t times{};
+    std::int64_t first{};  ///< what the index is in the first of these turns
+    bool is_part = false;  ///< of a longer loop, whose other turns are read apart
   };
   std::vector<std::uint32_t> processes;  ///< ascending
   std::vector<Loop> loops;               ///< outermost first: slots 1, 2, ...

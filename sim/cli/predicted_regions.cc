@@ -20,29 +20,38 @@ std::string title_of(const PredictedRegion& region) {
 }  // namespace
 
 std::vector<PredictedRegion> predicted_regions(const Timeline& timeline) {
-  std::map<std::pair<std::uint32_t, std::uint64_t>, PredictedRegion> all;
-  for (const RegionSamples& one : timeline.regions) {
+  // Groups of processes, and parts of a loop whose turns differ, have operations of their own for
+  // one region of the file: its line and name say which one it is, and how often a process was
+  // there before, which turn.
+  using Place = std::pair<int, std::string>;
+  std::vector<const RegionSamples*> all;
+  for (const RegionSamples& one : timeline.regions) all.push_back(&one);
+  std::ranges::stable_sort(all, {}, [](const RegionSamples* one) {
+    return std::pair{one->op, one->instance};
+  });
+  std::map<std::pair<Place, std::uint32_t>, std::uint64_t> turns;  // of a process
+  std::map<std::pair<Place, std::uint64_t>, std::size_t> rows;
+  std::vector<PredictedRegion> regions;
+  for (const RegionSamples* one : all) {
+    const Place place{timeline.ops[one->op].line, one->name};
+    const std::uint64_t turn = turns[{place, one->process}]++;
+    const auto [found, is_new] = rows.try_emplace({place, turn}, regions.size());
+    if (is_new) regions.push_back({one->name, place.first, turn});
+    PredictedRegion& region = regions[found->second];
     const double ns =
-        static_cast<double>(one.samples_ns.front()) / static_cast<double>(one.per);
-    const auto [found, is_new] = all.try_emplace({one.op, one.instance});
-    PredictedRegion& region = found->second;
+        static_cast<double>(one->samples_ns.front()) / static_cast<double>(one->per);
     ++region.processes;
     if (is_new || ns < region.fastest_ns) {
-      region.fastest = one.process;
+      region.fastest = one->process;
       region.fastest_ns = ns;
     }
     if (!is_new && ns <= region.ns) continue;
-    region.name = one.name;
-    region.line = timeline.ops[one.op].line;
-    region.instance = one.instance;
-    region.per = one.per;
-    region.process = one.process;
+    region.per = one->per;
+    region.process = one->process;
     region.ns = ns;
-    region.low_ns = ns * one.low_factor;
-    region.high_ns = ns * one.high_factor;
+    region.low_ns = ns * one->low_factor;
+    region.high_ns = ns * one->high_factor;
   }
-  std::vector<PredictedRegion> regions;
-  for (auto& [key, region] : all) regions.push_back(std::move(region));
   return regions;
 }
 

@@ -13,7 +13,7 @@ namespace foretrace {
 struct PredictedRegion {
   std::string name;
   int line{};
-  std::uint64_t instance{};    ///< loop indices as one number
+  std::uint64_t instance{};    ///< which turn of the loops around it, from 0
   std::uint64_t per = 1;       ///< the times below are divided by it
   std::uint32_t process{};     ///< the slowest one, which decides
   double ns{};                 ///< its time
