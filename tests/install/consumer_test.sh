@@ -11,7 +11,7 @@ done
 cp -r "$source/tests/install/consumer" "$scratch/consumer"
 cmake -S "$scratch/consumer" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null
 cmake --build "$scratch/build" >/dev/null
-if grep -rlF "$source" "$scratch/prefix/lib/cmake"; then
+if grep -rlP "(?<![\\w.)}/-])\\Q$source\\E(/|\$)" "$scratch/prefix/lib/cmake"; then
   echo "the package names the path of the build"
   exit 1
 fi

@@ -14,7 +14,8 @@ if [ -x "$build/hw/foretrace-hw" ]; then
   cp "$build/hw/foretrace-hw" "$scratch/harness/"
 fi
 for file in bin/foretrace lib/foretrace/libforetrace_flows.so; do
-  if strings "$scratch/moved/$file" | grep -F "$source"; then
+  # A path of its own, not the end of another one, as of share/foretrace where SOURCE is /foretrace.
+  if strings "$scratch/moved/$file" | grep -P "(?<![\\w.)}/-])\\Q$source\\E(/|\$)"; then
     echo "$file has the path of its build in it"
     exit 1
   fi
