@@ -158,10 +158,15 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       // arrives yet: 15 to 17 us for 4 to 44 KiB, 20 us for 64 KiB (peer_copies of blind rounds 5
       // to 23 without peer access).
       constexpr Bytes kFirst{160 << 10};
-      const Bytes missing = kFirst - std::min(copy.size, kFirst);
-      const Duration sooner = at_rate(missing, read.rate(P2pStagedBandwidth));
       const Duration latency = read.time(P2pStagedLatency);
-      return {std::max(latency / 2, latency - sooner), copy.size, P2pStagedBandwidth};
+      if (copy.size >= kFirst || !read.has(P2pStagedFirst)) {
+        return {latency, copy.size, P2pStagedBandwidth};
+      }
+      const Duration first = std::min(latency, read.time(P2pStagedFirst));
+      const double missing =
+          1 - static_cast<double>(copy.size.count) / static_cast<double>(kFirst.count);
+      const Duration sooner = seconds_to_duration(to_seconds(first) * missing);
+      return {latency - sooner, copy.size, P2pStagedBandwidth};
     }
     case Route::DeviceToPageable:
       break;

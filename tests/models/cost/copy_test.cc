@@ -50,6 +50,23 @@ TEST(CopyTime, IsALatencyAndBytesOverTheSlowestOfItsLinks) {
   EXPECT_EQ(answer(copy_machine(), copy_time, Copy{Route::PinnedToDevice, Bytes{0}}), 2_us);
 }
 
+/// 160 KiB of the first piece in 4 us: 9 us, less 3 us for the 120 KiB that 40 KiB lack, and 40 KiB
+/// at 25 GB/s. A faster way through the host makes no copy slower.
+TEST(CopyTime, WithoutPeerAccessOfAShortCopyLacksItsShareOfTheFirstPiece) {
+  Machine machine = copy_machine();
+  const Copy small{Route::PeerStaged, Bytes{40 << 10}};
+  const auto time_at = [&](double rate) {
+    machine.set(P2pStagedBandwidth, {rate, 0, ParameterClass::Assumed, "", ""});
+    return to_us(answer(machine, copy_time, small));
+  };
+  EXPECT_NEAR(time_at(25e9), 9 + 1.6384, 1e-3) << "not known there";
+  machine.set(P2pStagedFirst, {4e-6, 0, ParameterClass::Assumed, "", ""});
+  EXPECT_NEAR(time_at(25e9), 9 - 3 + 1.6384, 1e-3);
+  EXPECT_LT(time_at(50e9), time_at(25e9));
+  machine.set(P2pStagedFirst, {1, 0, ParameterClass::Assumed, "", ""});
+  EXPECT_GT(time_at(25e9), 1.6384) << "no more than all of the latency";
+}
+
 TEST(CopyTime, OfAStagedUploadIsThatOfPinnedMemory) {
   Machine machine = copy_machine();
   machine.set(StagedUpload, {3'000'000, 0, ParameterClass::Assumed, "", ""});
