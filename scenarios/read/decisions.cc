@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::uint64_t kMostEvaluations = 1 << 20;
+constexpr std::uint64_t kMostDecisions = 1 << 20;
 constexpr auto kMostTurns = static_cast<std::int64_t>(kMostExecutions);
 
 /// `times` of a repeat, `in` of a for_each; null of anything else.
@@ -151,12 +151,12 @@ bool Decisions::decide(Decision& decision, std::uint32_t process, const Turns& t
   variables.insert(variables.end(), turns.begin(), turns.end());
   const std::optional<std::int64_t> value = decision.expr.try_eval(variables);
   const bool is_right = value && *value >= 0 && *value <= high;
-  if (++evaluated_ > kMostEvaluations) {
+  if (++evaluated_ > kMostDecisions) {
     reader_.problems.error(
         decision.node,
         fmt::format("the conditions of 'when' and the lengths of loops, times the processes and "
                     "the turns of loops, are more than {}",
-                    kMostEvaluations));
+                    kMostDecisions));
   } else if (!is_right) {
     const std::string where =
         describe_assignment(decision.domain, used_slots({&decision.expr}), variables);
@@ -166,7 +166,7 @@ bool Decisions::decide(Decision& decision, std::uint32_t process, const Turns& t
                     value ? fmt::format("is {}", *value) : "overflows 64 bits or divides by 0",
                     where.empty() ? "" : " for ", where));
   }
-  is_broken_ = evaluated_ > kMostEvaluations || !is_right;
+  is_broken_ = evaluated_ > kMostDecisions || !is_right;
   if (is_broken_) return false;
   decision.reached = true;
   decision.ever = decision.ever || *value != 0;
