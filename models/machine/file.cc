@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
@@ -9,6 +10,7 @@
 
 #include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
+#include "models/machine/scaling.h"
 #include "models/machine/value_text.h"
 #include "scenarios/fabric/read.h"
 #include "scenarios/text/data_directory.h"
@@ -67,6 +69,7 @@ class MachineReader {
     const YamlNode* parameters =
         machine_.based_on.empty() ? map.required("parameters") : map.optional("parameters");
     if (parameters != nullptr) read_parameters(*parameters);
+    if (const YamlNode* scale = map.optional("scale")) read_scale(*scale);
     map.finish();
     if (sources_node_ != nullptr) warn_of_unused_sources();
     if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
@@ -114,6 +117,7 @@ class MachineReader {
       machine_.set(param, inherited_value(base_, param, same_gpu));
     }
     set_rates_of_links(base_, machine_);
+    widen_tables(base_, machine_);
     if (const auto link = link_file(base_, machine_)) take_link(*link);
   }
 
@@ -171,6 +175,25 @@ class MachineReader {
     }
   }
 
+  /// Facts by whose ratio the base's rates are carried over.
+  void read_scale(const YamlNode& node) {
+    std::vector<std::string> facts;
+    for (const YamlNode& item : node.items) {
+      facts.push_back(item.text);
+      const auto& known = scaled_facts();
+      if (std::ranges::find(known, item.text) != known.end()) continue;
+      problems_.error(item, fmt::format("'scale' has no '{}'", item.text),
+                      suggest(item.text, known));
+    }
+    if (node.items.empty()) {
+      problems_.error(node, "'scale' is a list of facts", "[arithmetic, memory]");
+    } else if (machine_.based_on.empty()) {
+      problems_.error(node, "'scale' needs a machine whose rates are carried over", "based_on");
+    } else {
+      carry_over(base_, facts, own_, machine_);
+    }
+  }
+
   void read_node(const YamlNode& node) {
     MapReader map{node, "node", problems_};
     if (const YamlNode* count = map.optional("count")) {
@@ -218,6 +241,7 @@ class MachineReader {
       }
     }
     map.finish();
+    own_.set(static_cast<std::size_t>(param));
     machine_.set(param, std::move(value));
   }
 
@@ -270,6 +294,7 @@ class MachineReader {
   Machine base_;
   int depth_ = 0;
   std::vector<std::string> without_;
+  std::bitset<kParamCount> own_;  ///< parameters that this file gives
   const YamlNode* sources_node_ = nullptr;
   std::vector<std::shared_ptr<const Source>> sources_;
   std::set<std::string> used_sources_;

@@ -53,6 +53,21 @@ std::optional<std::string> link_file(const Machine& base, const Machine& machine
   return family;
 }
 
+void widen_tables(const Machine& base, Machine& machine) {
+  using enum Param;
+  if (nccl::gpu_kind(base.gpu_name) == nccl::gpu_kind(machine.gpu_name)) return;
+  constexpr std::array<std::pair<Param, Param>, 4> kWider{
+      {{BlindTablesSmall, BlindTablesKinSmall},
+       {BlindTablesLarge, BlindTablesKinLarge},
+       {BlindTablesNetworkSmall, BlindTablesKinSmall},
+       {BlindTablesNetworkLarge, BlindTablesKinLarge}}};
+  for (const auto& [param, kin] : kWider) {
+    if (!machine.has(kin)) continue;
+    const bool is_wide = machine.has(param) && machine.get(param).value >= machine.get(kin).value;
+    if (!is_wide) machine.set(param, machine.get(kin));
+  }
+}
+
 void set_rates_of_links(const Machine& base, Machine& machine) {
   const auto there = facts_of(base), here = facts_of(machine);
   if (!there || !here) return;

@@ -14,6 +14,10 @@ namespace foretrace {
 /// or where NCCL's view of a GPU is not known.
 std::optional<std::string> link_file(const Machine& base, const Machine& machine);
 
+/// How far tables of nccl-tests are off where they were predicted by a file for another GPU: not
+/// less than such tables were (blind.tables.kin_*).
+void widen_tables(const Machine& base, Machine& machine);
+
 /// Rates that follow from the machine's own facts: nvlink.bandwidth from its GPU's number of links,
 /// or from its slot where it has none; copies to and from the host from the generation of its slot.
 /// Changes what `machine` has from `base`.

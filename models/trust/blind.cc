@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "models/trust/trust.h"
+
 namespace foretrace {
 namespace {
 
@@ -62,6 +64,19 @@ double in_quadrature(const Machine& machine, const std::map<Param, double>& deci
   return std::sqrt(squares);
 }
 
+/// What no round has shown: each such parameter by its own source, networks by their tables.
+double beyond_rounds(const Machine& machine, std::span<const Share> shares, double guessed) {
+  const double between = network_spread(machine, shares).value_or(0);
+  const double guess = guessed * (band_of_a_guess().high - 1);
+  double squares = between * between + guess * guess;
+  for (const auto& [param, share] : shares) {
+    if (is_shown_by_rounds(param) || (between > 0 && is_of_network(param))) continue;
+    const double off = share * uncertainty_of(machine, param, {});
+    squares += off * off;
+  }
+  return std::sqrt(squares);
+}
+
 bool is_shown(const Machine& machine, Param spread) {
   return machine.has(spread) && machine.get(spread).trusted_as() == ParameterClass::Fit;
 }
@@ -85,17 +100,24 @@ std::optional<double> blind_spread(const Machine& machine, Param param) {
   return machine.get(*spread).value;
 }
 
-std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares) {
+bool is_shown_by_rounds(Param param) {
+  const bool is_exact = param == Param::SmCount || param == Param::NvlinkBandwidth;
+  return is_exact || (!is_of_network(param) && blind_class(param));
+}
+
+std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares,
+                                   double guessed) {
   const auto known = [&](Param spread) { return is_shown(machine, spread); };
   if (!known(Param::BlindRest)) return std::nullopt;
   std::map<Param, double> decided;
   for (const auto& [param, share] : shares) {
+    if (!is_shown_by_rounds(param)) continue;
     if (const auto spread = blind_class(param)) decided[*spread] += std::abs(share);
   }
   for (const auto& [spread, share] : decided) {
     if (!known(spread) && share >= kDecidingShare) return std::nullopt;
   }
-  return in_quadrature(machine, decided);
+  return std::hypot(in_quadrature(machine, decided), beyond_rounds(machine, shares, guessed));
 }
 
 double borrowed_spread(const Machine& machine, std::span<const Share> shares) {

@@ -23,7 +23,14 @@ std::optional<double> blind_spread(const Machine& machine, Param param);
 /// How far a time with these shares is off, relative: the class' spread for each share of the time
 /// that a class decides, in quadrature, and `blind.rest`. None where the machine has not been
 /// through a blind round, or a class that decides the time has not.
-std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares);
+/// Shares that no blind round has shown, of networks and host operators, add what their own source
+/// says; `guessed` is how much of the time no parameter decides, though the model had to.
+std::optional<double> blind_spread(const Machine& machine, std::span<const Share> shares,
+                                   double guessed = 0);
+
+/// Whether a blind round's errors are those of `param`: else its own source tells how well it is
+/// known. Exact counts are known anyhow.
+bool is_shown_by_rounds(Param param);
 
 /// The same of a machine that no round was run on: as far as programs were off on the machine that
 /// it is based on, by the classes of what it has fitted itself. A fit's own spread is of the starts

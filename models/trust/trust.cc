@@ -80,17 +80,22 @@ Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) 
   double squares = classes * classes;
   auto worst = ParameterClass::Fit;
   const std::optional<double> between = network_spread(machine, shares);
-  squares += between.value_or(0) * between.value_or(0);
+  if (!shown) squares += between.value_or(0) * between.value_or(0);
   for (const auto& [param, share] : shares) {
     // A nominal rate that others are given as shares of: what is not known of them is theirs.
     if (param == Param::NvlinkBandwidth) continue;
     const double off = share * uncertainty_of(machine, param, size);
-    const bool is_told = shown || (between && is_of_network(param));
+    const bool is_told = shown || (between && is_of_network(param));  // blind_spread has the rest
     if (!is_told || is_learned_elsewhere(machine.get(param), size)) squares += off * off;
     if (std::abs(share) < kDecidingShare) continue;
     worst = std::max(worst, source_of(machine, param, size));
   }
   return band(std::sqrt(squares), worst);
+}
+
+Band with_guessed(Band known, double guessed) {
+  if (guessed <= 0) return known;
+  return band(std::hypot(known.high - 1, guessed * kAssumed), ParameterClass::Assumed);
 }
 
 Band band_of_a_guess() { return band(kAssumed, ParameterClass::Assumed); }

@@ -55,6 +55,9 @@ ParameterClass source_of(const Machine& machine, Param param, Bytes size);
 /// worst source of those that decide it (kDecidingShare). No shares, no band: the time is given.
 Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size);
 
+/// The same of a time of which `guessed`, a share, is not made of the machine's parameters.
+Band with_guessed(Band band, double guessed);
+
 /// Of a time that is not made of the machine's parameters but of another model: as of a guess.
 Band band_of_a_guess();
 

@@ -38,9 +38,7 @@ bool is_of_pcie(const Machine& machine, Param param) {
   constexpr std::array kCopies{H2dBandwidth, D2hBandwidth, DuplexBandwidth, HostLinkBandwidth,
                                P2pStagedBandwidth};
   if (std::ranges::count(kCopies, param) != 0) return true;
-  const bool no_nvlink =
-      machine.node.link == nccl::Link::PciHost || machine.node.link == nccl::Link::PciSwitch;
-  return no_nvlink && param == NvlinkBandwidth;
+  return param == NvlinkBandwidth && nccl::lacks_nvlink(machine);
 }
 
 /// Between a GPU and pageable memory it is the calling thread that moves the data.

@@ -6,9 +6,9 @@
 
 namespace foretrace {
 
-/// The directory that has models/machines and scenarios below it: the nearest one above this
-/// program's own file (a checkout that it was built in), or share/foretrace beside that (an
-/// installation), or what the environment variable FORETRACE_DATA names. Nothing is compiled in, so
+/// The directory that has models/machines and scenarios below it: what the environment variable
+/// FORETRACE_DATA names; without it the nearest one above this program's own file (a checkout that
+/// it was built in), or share/foretrace beside that (an installation). Nothing is compiled in, so
 /// a program may be moved together with its files. Throws UsageError when there is none.
 const std::filesystem::path& data_directory();
 

@@ -13,6 +13,7 @@
 #include "models/nccl/explain/explain_time.h"
 #include "models/nccl/time/cost.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/program/environment.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
 #include "scenarios/values/quantity.h"
@@ -85,7 +86,8 @@ Bytes parse_size(const std::string& text) {
   return {static_cast<std::uint64_t>(value)};
 }
 
-/// NCCL passes over names it does not know; a user who gives one here has mistyped it.
+/// NCCL passes over names it does not know; a user who gives one here has mistyped it. What NCCL
+/// knows and its choice does not follow is said.
 std::map<std::string, std::string> parse_environment(const std::vector<std::string>& entries) {
   const std::vector<std::string> known = nccl::setting_names();
   std::map<std::string, std::string> environment;
@@ -96,8 +98,13 @@ std::map<std::string, std::string> parse_environment(const std::vector<std::stri
     }
     const std::string name = entry.substr(0, equals);
     if (std::ranges::find(known, name) == known.end()) {
-      throw UsageError{fmt::format("{} is no setting by which NCCL's choice is known to change{}",
-                                   name, hinted(suggest(name, known)))};
+      const std::vector<std::string>& all = environment_names();
+      if (std::ranges::find(all, name) == all.end()) {
+        const EnvironmentProblem unknown = unknown_variable(name);
+        throw UsageError{fmt::format("{}{}", unknown.message, hinted(unknown.hint))};
+      }
+      print_error("note: {} is no setting by which NCCL's choice is known to change\n", name);
+      continue;
     }
     environment[name] = entry.substr(equals + 1);
   }

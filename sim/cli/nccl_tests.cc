@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
+#include "sim/machine_check.h"
 #include "sim/nccl_tests/agreement.h"
 #include "sim/nccl_tests/compare.h"
 #include "sim/nccl_tests/output.h"
@@ -134,6 +136,8 @@ int predict(const NcclTestsOptions& options) {
   }
   const std::vector<NcclTestsRow> rows = predict_nccl_tests(plan, machine);
   note_unused(options, plan);
+  print_error("{}", render(check_network(plan.nodes, machine), ""));
+  print_error("{}", rows.front().rests_on);
   switch (options.output.format) {
     case OutputFormat::Text:
       emit(options.output, nccl_tests_text(plan, range, machine, rows));
@@ -186,6 +190,12 @@ int compare(const NcclTestsOptions& options) {
   print_error("{}", contradictions(samples, machine));
   in_domains(samples, machine);
   const std::vector<NcclTestsComparison> comparisons = compare_nccl_tests(samples, machine);
+  std::set<std::string> notes;
+  for (const NcclTestsComparison& one : comparisons) {
+    notes.insert(render(check_network(one.plan.nodes, machine), ""));
+    notes.insert(one.rows.front().predicted.rests_on);
+  }
+  for (const std::string& note : notes) print_error("{}", note);
   emit(options.output, render_nccl_tests(comparisons, options.output.format));
   return tolerance && worst_error(comparisons) > *tolerance ? kBadAnswer : kDone;
 }

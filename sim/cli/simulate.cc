@@ -27,6 +27,8 @@
 #include "sim/cli/options.h"
 #include "sim/cli/predicted_regions.h"
 #include "sim/environment_check.h"
+#include "sim/machine_check.h"
+#include "sim/record/rests_on.h"
 #include "sim/training/memory_track.h"
 #include "sim/training/passes.h"
 #include "sim/training/step_band.h"
@@ -255,6 +257,8 @@ int run_simulate(const SimulateOptions& options) {
     throw UsageError{render(problems, text)};
   }
   print_error("{}", render(unmodelled_settings(program), text));
+  print_error("{}", render(check_network(nodes_of(program, machine), machine), ""));
+  print_error("{}", render(unsupported_types(program, machine), text));
   Timeline timeline = simulated(program, machine, options, training ? training->text : text);
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
@@ -267,6 +271,7 @@ int run_simulate(const SimulateOptions& options) {
   }
   print_answer(options, timeline, {training, usage, left}, machine);
   print_error("{}", short_regions(program, timeline));
+  print_error("{}", rests_on(timeline, machine));
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
   return timeline.outcome.kind == Outcome::Kind::Completed && loaded.ends ? kDone : kBadAnswer;
 }

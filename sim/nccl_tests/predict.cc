@@ -11,6 +11,7 @@
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
 #include "sim/environment_check.h"
+#include "sim/record/rests_on.h"
 #include "sim/simulate.h"
 
 namespace foretrace {
@@ -85,6 +86,23 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
   return measured;
 }
 
+/// How far such tables were off that other owners published; 0 where none were looked at.
+double width_of(const Machine& machine, const NcclTestsPlan& plan, std::uint64_t bytes) {
+  constexpr std::uint64_t kLarge = 1u << 20;
+  const bool large = bytes >= kLarge;
+  const Param one_node = large ? Param::BlindTablesLarge : Param::BlindTablesSmall;
+  const Param network = large ? Param::BlindTablesNetworkLarge : Param::BlindTablesNetworkSmall;
+  const bool alone = plan.nodes > 1 && plan.ranks() == plan.nodes;
+  const Param among = alone && machine.has(Param::BlindTablesAlone) ? Param::BlindTablesAlone : network;
+  const Param param = plan.nodes > 1 ? among : one_node;
+  return machine.has(param) ? machine.get(param).value : 0;
+}
+
+void widen(NcclTestsRow& row, double width) {
+  row.low_us = std::min(row.low_us, row.time_us / (1 + width));
+  row.high_us = std::max(row.high_us, row.time_us * (1 + width));
+}
+
 /// Children send numbers only.
 void put(std::vector<double>& numbers, const std::string& text) {
   numbers.push_back(static_cast<double>(text.size()));
@@ -103,6 +121,7 @@ std::vector<double> encode(const std::vector<NcclTestsRow>& rows) {
     numbers.insert(numbers.end(), {row.time_us, row.low_us, row.high_us, double(row.channels)});
     put(numbers, row.algorithm);
     put(numbers, row.protocol);
+    put(numbers, row.rests_on);
   }
   return numbers;
 }
@@ -111,10 +130,11 @@ std::vector<NcclTestsRow> decode(const NcclTestsPlan& plan, const std::vector<do
   std::vector<NcclTestsRow> rows;
   auto at = numbers.begin();
   for (const NcclTestsSize& size : plan.sizes) {
-    NcclTestsRow row{size, at[0], at[1], at[2], {}, {}, static_cast<std::uint32_t>(at[3])};
+    NcclTestsRow row{size, at[0], at[1], at[2], {}, {}, static_cast<std::uint32_t>(at[3]), {}};
     at += 4;
     row.algorithm = get_text(at);
     row.protocol = get_text(at);
+    row.rests_on = get_text(at);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -182,7 +202,7 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
     std::vector<double> times;
     for (std::size_t k = 0; k < loops.size(); ++k) times.push_back(first[k].total_us);
     const double time = plan.blocking == 3 ? times.front() : whole_time(plan, loops, times);
-    NcclTestsRow row{plan.sizes[i], time / iterations, 0, 0, {}, {}, 0};
+    NcclTestsRow row{plan.sizes[i], time / iterations, 0, 0, {}, {}, 0, {}};
     if (const SpanDetail* detail = first->detail) {
       row.algorithm = detail->algorithm;
       row.protocol = detail->protocol;
@@ -190,8 +210,10 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
     }
     row.low_us = row.time_us * first->low_us / first->total_us;
     row.high_us = row.time_us * first->high_us / first->total_us;
+    widen(row, width_of(machine, plan, row.size.bytes));
     rows.push_back(std::move(row));
   }
+  rows.front().rests_on = rests_on(timeline, machine);
   return rows;
 }
 

@@ -14,10 +14,12 @@ namespace foretrace {
 struct NcclTestsRow {
   NcclTestsSize size;
   double time_us = 0;
-  double low_us = 0;  ///< the prediction's band: that of the timed region (models/trust/)
+  double low_us = 0;  ///< the prediction's band: that of the timed region (models/trust/), or what
+                      ///< tables of other owners were off (blind.tables.*)
   double high_us = 0;
   std::string algorithm, protocol;
   std::uint32_t channels = 0;
+  std::string rests_on{};  ///< of the first row: what all of them rest on (sim/record/rests_on.h)
 };
 
 /// What is simulated instead of all iterations: at most 20, and 4 launches of a graph. Beyond them

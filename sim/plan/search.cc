@@ -9,6 +9,7 @@
 #include <span>
 #include <thread>
 
+#include "models/nccl/topology/machine.h"
 #include "models/what_if/what_if.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
@@ -223,8 +224,12 @@ class Search {
     for (std::size_t i = 0; i < kFaster.size(); ++i) {
       const auto then = prediction_from(numbers[i]);
       if (!then) continue;
-      row.remedies.push_back(
-          {kFaster[i].what, kFaster[i].limits, kFaster[i].words, 1 - then->seconds / now.seconds});
+      const bool no_nvlink =
+          kFaster[i].what == std::string_view{"nvlink=2x"} && nccl::lacks_nvlink(question_.machine);
+      row.remedies.push_back({kFaster[i].what, no_nvlink ? "PCIe between GPUs" : kFaster[i].limits,
+                              no_nvlink ? "GPUs with NVLink, or its transfers behind kernels"
+                                        : kFaster[i].words,
+                              1 - then->seconds / now.seconds});
     }
     if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
     std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);

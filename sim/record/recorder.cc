@@ -52,6 +52,7 @@ void Recorder::add(Total& total, std::uint32_t detail, double ns) {
   total.ns += ns;
   total.low_ns += ns * banded.low_factor;
   total.high_ns += ns * banded.high_factor;
+  total.guessed_ns += ns * bands_.guessed(detail);
   for (const auto& [param, share] : bands_.shares(detail)) {
     std::uint32_t& place = places_[static_cast<std::size_t>(param)];
     if (place == 0) {
@@ -94,7 +95,8 @@ void Recorder::set_band(RegionSamples& samples, const Total& before, const Total
       shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
   samples.decided_by = deciding(shares);
   // What blind rounds showed is of regions: classes that are off each for itself.
-  if (const std::optional<double> off = blind_spread(machine_, shares)) {
+  if (const std::optional<double> off = 
+          blind_spread(machine_, shares, (after.guessed_ns - before.guessed_ns) / ns)) {
     samples.high_factor = 1 + *off;
     samples.low_factor = 1 / samples.high_factor;
   }

@@ -21,11 +21,18 @@ std::uint32_t SpanBands::add(Timeline& timeline, std::uint32_t op, std::uint32_t
                              std::vector<Share> shares) {
   // Where no parameter stands behind NCCL's time, its own price does.
   double sum = 0;
-  for (const Share& share : shares) sum += std::abs(share.share);
-  const bool is_price = sum < kDecidingShare && !timeline.details[detail].algorithm.empty();
+  for (const auto& [param, share] : shares) {
+    // Rates that are shares of it count once.
+    if (param != Param::NvlinkBandwidth) sum += std::abs(share);
+  }
+  const bool is_nccl = !timeline.details[detail].algorithm.empty();
+  const double guessed = is_nccl && sum < 1 - kDecidingShare ? 1 - sum : 0;
+  const bool is_price = sum < kDecidingShare && is_nccl;
   if (shares.empty() && !is_price) return detail;
-  const Band band =
-      is_price ? band_of_a_guess() : band_of(machine_, shares, {timeline.ops[op].size_bytes});
+  const Band band = is_price ? band_of_a_guess()
+                             : with_guessed(band_of(machine_, shares,
+                                                    {timeline.ops[op].size_bytes}),
+                                            guessed);
   SpanDetail banded = timeline.details[detail];
   banded.low_factor = band.low;
   banded.high_factor = band.high;
@@ -37,6 +44,8 @@ std::uint32_t SpanBands::add(Timeline& timeline, std::uint32_t op, std::uint32_t
     timeline.details.push_back(std::move(banded));
     shares_.resize(timeline.details.size());
     shares_.back() = std::move(shares);
+    guessed_.resize(timeline.details.size());
+    guessed_.back() = is_price ? 1 : guessed;
   }
   return at->second;
 }

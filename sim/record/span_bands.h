@@ -60,6 +60,11 @@ class SpanBands {
     return known - 1;
   }
 
+  /// How much of such a time no parameter of the machine decides, though the model had to take
+  /// some number for it: NCCL's own prices, and assumed networks.
+  double guessed(std::uint32_t detail) const {
+    return detail < guessed_.size() ? guessed_[detail] : 0;
+  }
   /// Of a detail that detail_of() gave.
   std::span<const Share> shares(std::uint32_t detail) const {
     return detail < shares_.size() ? std::span<const Share>{shares_[detail]}
@@ -86,6 +91,7 @@ class SpanBands {
   std::map<std::tuple<DecidedBy, std::uint64_t, std::uint32_t>, std::uint32_t> alike_;
   std::map<SpanDetail, std::uint32_t> index_;  ///< in Timeline::details
   std::vector<std::vector<Share>> shares_;     ///< by detail
+  std::vector<double> guessed_;                ///< the same
 };
 
 /// Those of the shares that decide, the ten largest at most, as a timeline has them.

@@ -61,6 +61,49 @@ TEST(NcclTestsCommand, WritesCsvAndTheLoopAsAScenario) {
   EXPECT_THAT(check.err, AllOf(Not(HasSubstr("error:")), Not(HasSubstr("warning:"))));
 }
 
+constexpr const char* kLog =
+    "# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n"
+    "#  Rank  0 Group  0 Pid 1 on a device  0 [0x0a] NVIDIA H100 80GB HBM3\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+    "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00 "
+    "  20.97   36.70      0\n";
+
+TEST(NcclTestsCommand, ReadsStandardInputAndSaysThatTheGpuIsAnother) {
+  const Scratch scratch;
+  std::string log = kLog;
+  for (int rank = 1; rank < 8; ++rank) {
+    log.insert(log.find("#       size"), "#  Rank  " + std::to_string(rank) +
+                                             " Group  0 Pid 1 on a device  0 [0x0a] NVIDIA H100\n");
+  }
+  scratch.write("x.log", log);
+  const Ran ran = scratch.run("cat x.log | foretrace nccl-tests --compare - --op-name all_reduce");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("(standard input)"));
+  EXPECT_THAT(ran.err, HasSubstr("standard input: measured on 'NVIDIA H100 80GB HBM3', and machine "
+                                 "'h200-nvswitch-8' has 'NVIDIA H200'"));
+  EXPECT_THAT(ran.err, HasSubstr("--machine h100-efa-8, h100-nvswitch-8"));
+}
+
+TEST(NcclTestsCommand, SaysWhatAMachineFileDoesNotDescribe) {
+  const Scratch scratch;
+  const Ran nodes = scratch.run("foretrace nccl-tests all_reduce -b 1M --processes 16");
+  EXPECT_EQ(nodes.exit_code, 0) << nodes.err;
+  EXPECT_THAT(nodes.err, HasSubstr("2 nodes, and machine 'h200-nvswitch-8' describes 1"));
+  scratch.write("box.yaml",
+                "schema_version: 2\nname: box\nbased_on: h100-nvswitch-8\n"
+                "node: {gpus: 8, gpu: NVIDIA L40S, link: pcie_switch, pcie: 4}\n");
+  const Ran box = scratch.run("foretrace nccl-tests all_reduce -b 1G -g 8 --machine box.yaml");
+  EXPECT_EQ(box.exit_code, 0) << box.err;
+  EXPECT_THAT(box.err, HasSubstr("is NCCL's own price of an operation: machine 'box' has no times"));
+}
+
+TEST(NcclTestsCommand, TakesAnEmptyDirectoryOfMachinesForNone) {
+  const Scratch scratch;
+  const Ran ran = scratch.run("FORETRACE_MACHINES= foretrace list machines");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("h200-nvswitch-8"));
+}
+
 struct WrongCall {
   const char* what;
   const char* flags;
@@ -87,6 +130,14 @@ INSTANTIATE_TEST_SUITE_P(
         WrongCall{"UnknownReduction", "all_reduce --processes 8 -o summ", "did you mean 'sum'?"},
         WrongCall{"UnknownVariable", "all_reduce --processes 8 --env NCCL_PROT=LL",
                   "did you mean 'NCCL_PROTO'?"},
+        WrongCall{"TcpBetweenNodes", "all_reduce --processes 16 --env NCCL_IB_DISABLE=1",
+                  "makes NCCL use TCP between nodes"},
+        WrongCall{"FewerNics", "all_reduce --processes 16 --env NCCL_IB_HCA=mlx5_0",
+                  "takes some of a node's NICs\n  hint: node: {nics: 1}"},
+        WrongCall{"TopologyFile", "all_reduce --processes 8 --env NCCL_TOPO_FILE=topo.xml",
+                  "names a file with the machine's topology, which is not read"},
+        WrongCall{"Plugin", "all_reduce --processes 8 --env NCCL_TUNER_PLUGIN=x.so",
+                  "a plugin is a library of its own"},
         WrongCall{"NoSuchRoot", "broadcast --processes 8 -r 8", "the ranks are 0 to 7"},
         WrongCall{"GraphOfWaits", "all_reduce --processes 8 -G 2 -z 1", "a CUDA graph"},
         WrongCall{"LargerThanTheGpu", "all_reduce --processes 8 -b 100G", "has 139.8 GiB"},

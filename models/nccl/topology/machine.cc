@@ -26,8 +26,9 @@ struct GpuKind {
 
 // Datasheets; PCIe and NVLink speeds as NCCL counts them (nccl src/graph/topo.h).
 constexpr std::array kKinds{
-    GpuKind{"GB200", 100, 18, true, 48, Cpu::Arm, 50},
-    GpuKind{"GB300", 103, 18, true, 48, Cpu::Arm, 100},
+    GpuKind{"GB200", 100, 18, false, 48, Cpu::Arm, 50},
+    GpuKind{"GB300", 103, 18, false, 48, Cpu::Arm, 100},
+    GpuKind{"B300", 103, 18, false, 48, Cpu::Intel, 100},
     GpuKind{"B200", 100, 18, false, 48, Cpu::Intel, 50},
     GpuKind{"GH200", 90, 18, true, 48, Cpu::Arm, 25},
     GpuKind{"H200 NVL", 90, 0, false, 48, Cpu::Intel, 50, 18},
@@ -195,6 +196,18 @@ Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t 
 std::string gpu_kind(const std::string& gpu_name) {
   const GpuKind* const kind = find_kind(gpu_name);
   return kind == nullptr ? gpu_name : std::string{kind->name};
+}
+
+std::optional<std::uint32_t> gpu_capability(const std::string& gpu_name) {
+  const GpuKind* const kind = find_kind(gpu_name);
+  return kind == nullptr ? std::nullopt : std::optional{kind->capability};
+}
+
+bool lacks_nvlink(const Machine& machine) {
+  const GpuKind* const kind = find_kind(machine.gpu_name);
+  const bool by_kind = kind != nullptr && kind->nvlinks == 0;
+  const Link link = machine.node.link.value_or(by_kind ? Link::PciHost : Link::NvSwitch);
+  return link == Link::PciHost || link == Link::PciSwitch;
 }
 
 bool is_multi_host_domain(const Machine& machine) {

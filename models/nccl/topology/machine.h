@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "models/machine/machine.h"
@@ -18,6 +19,9 @@ Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t 
 /// whole name where none is.
 std::string gpu_kind(const std::string& gpu_name);
 
+/// CUDA's compute capability of it, 90 for 9.0; none where the kind is not known.
+std::optional<std::uint32_t> gpu_capability(const std::string& gpu_name);
+
 /// What connects the GPUs of a node, as the file says it or as their kind is sold.
 struct LinkFacts {
   Link link = Link::NvSwitch;
@@ -28,6 +32,9 @@ struct LinkFacts {
 };
 /// Throws UsageError where the GPU is not known or cannot have the link that the file says.
 LinkFacts link_facts(const Machine& machine);
+
+/// Whether its GPUs are of a known kind and talk over PCIe alone.
+bool lacks_nvlink(const Machine& machine);
 
 /// Whether a node of `machine` is an NVLink domain of several hosts: more GPUs of a kind that is sold
 /// in trays (GB200, GB300) than a tray has. To NCCL such a domain is one node.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "scenarios/values/time_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/machine_check.h"
 #include "sim/plan/search.h"
 #include "sim/plan/write.h"
 
@@ -163,6 +165,9 @@ int run_plan(const PlanOptions& options) {
   if (!options.machine_is_named) {
     print_error("note: on {}, the default machine: --machine names another\n", options.machine);
   }
+  const std::int64_t most = std::ranges::max(question.gpus);
+  const std::uint32_t nodes = nodes_for(static_cast<std::uint64_t>(most), question.machine);
+  print_error("{}", render(check_network(nodes, question.machine), ""));
   std::vector<fs::path> results = options.outputs;
   for (const auto& [number, file] : options.written) results.emplace_back(file);
   check_outputs(results);
