@@ -7,10 +7,11 @@
 // devices; copies that hold the host; free; host functions with their signals; a graph's launch as
 // one entry of its stream, and launches of one graph in their order; one communicator's launches on
 // one device in their order; a collective's kernels end only after all ranks began, a send with its
-// receive likewise.
+// receive likewise; hosts that wait for each other where a cold NCCL call connects, and for kernels
+// where launches block.
 //
-// Not covered: the order inside a graph; a limited number of SMs or hardware queues; connections
-// that a cold NCCL call makes; what a failed or timed-out operation leaves.
+// Not covered: the order inside a graph; a limited number of SMs or hardware queues; what a failed
+// or timed-out operation leaves.
 #pragma once
 
 #include <cstdint>

@@ -24,6 +24,17 @@ struct Call {
   std::int64_t size{};
   std::int64_t root{};
 };
+/// The calls of a graph, which it makes whenever it is launched.
+struct Captured {
+  struct OneCall {
+    const Op* op;
+    std::vector<std::int64_t> variables;
+    bool is_grouped;
+  };
+  const Op* capture{};
+  std::vector<std::int64_t> variables;  ///< where it was captured
+  std::vector<OneCall> calls;
+};
 
 struct Collectives {
   std::vector<Call> calls;
@@ -86,14 +97,55 @@ class CallLister {
       const Block* inner = block_of(op.kind);
       const auto* repeat = std::get_if<Repeat>(&op.kind);
       if (repeat != nullptr && repeat->times == 0) return false;
+      if (std::holds_alternative<GraphLaunch>(op.kind)) return true;
       return inner != nullptr ? calls_nccl(*inner) : nccl_comm(op.kind) != nullptr;
     });
     calls_nccl_.emplace(&block, found);
     return found;
   }
 
-  /// A call beyond the limit makes the list incomplete; the thread's others are not looked at.
   bool list_call(const Op& op, Variables variables, Around around) {
+    if (const auto* launch = std::get_if<GraphLaunch>(&op.kind)) {
+      return list_launch(*launch, variables);
+    }
+    const auto capture = std::ranges::find_if(around, [](const Op* block) {
+      return std::holds_alternative<GraphCapture>(block->kind);
+    });
+    const bool is_grouped = is_inside<NcclGroup>(around);
+    if (capture == around.end()) return list_call(op, variables, is_grouped);
+    if (op_facts(op.kind).comm == nullptr) return true;
+    const auto blocks = static_cast<std::size_t>(capture - around.begin());
+    const Variables known = variables.first(1 + loops_of(around.first(blocks)).size());
+    const std::vector<std::int64_t> outside(known.begin(), known.end());
+    const GraphId graph = std::get<GraphCapture>((*capture)->kind).graph.resolve(outside);
+    Captured& captured = captured_[{outside[0], graph.value}];
+    if (captured.capture != *capture || captured.variables != outside) {
+      captured = {*capture, outside, {}};
+    }
+    captured.calls.push_back({&op, {variables.begin(), variables.end()}, is_grouped});
+    return true;
+  }
+
+  bool list_launch(const GraphLaunch& launch, Variables variables) {
+    const auto captured = captured_.find({variables[0], launch.graph.resolve(variables).value});
+    if (captured == captured_.end()) {  // of no calls, or by a thread that is listed later
+      is_complete = is_complete && !captures_nccl();
+      return true;
+    }
+    return std::ranges::all_of(captured->second.calls, [&](const Captured::OneCall& call) {
+      return list_call(*call.op, call.variables, call.is_grouped);
+    });
+  }
+
+  bool captures_nccl() {
+    return any_op(program_, [this](const Op& op) {
+      const auto* capture = std::get_if<GraphCapture>(&op.kind);
+      return capture != nullptr && calls_nccl(capture->ops);
+    });
+  }
+
+  /// A call beyond the limit makes the list incomplete; the thread's others are not looked at.
+  bool list_call(const Op& op, Variables variables, bool is_grouped) {
     const OpFacts facts = op_facts(op.kind);
     if (facts.comm == nullptr) return true;
     if (calls_left_ == 0) {
@@ -113,7 +165,7 @@ class CallLister {
       mine.threads.insert(thread_);
       mine.calls.push_back(
           {&op, collective->size.expr.eval(variables), collective->root.eval(variables)});
-      if (!is_inside<NcclGroup>(around)) {
+      if (!is_grouped) {
         ungrouped[{handle.communicator, thread_, variables[0]}].emplace(rank, &op);
       }
     } else if (const auto* send = std::get_if<NcclSend>(&op.kind)) {
@@ -129,6 +181,8 @@ class CallLister {
   const Program& program_;
   std::vector<std::unordered_map<std::uint64_t, std::uint32_t>> ranks_;  ///< of each communicator
   std::unordered_map<const Block*, bool> calls_nccl_;
+  /// By process and graph.
+  std::map<std::pair<std::int64_t, std::uint32_t>, Captured> captured_;
   std::uint64_t calls_each_ = 0;
   std::uint64_t calls_left_ = 0;
   std::uint32_t thread_ = 0;
@@ -160,6 +214,22 @@ bool match_in_type(const Call& a, const Call& b) {
   return x.type == y.type && x.op == y.op;
 }
 
+/// Who only sends in it goes on where NCCL's buffers hold what it sends; `caller` calls it, and
+/// `other` does not.
+bool may_end_alone(const Call& call, std::int64_t caller, std::int64_t other) {
+  if (static_cast<std::uint64_t>(call.size) > kMostOnTheWay) return false;
+  switch (std::get<NcclCollective>(call.op->kind).kind) {
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::Scatter:
+      return other != call.root;
+    case CollectiveKind::Reduce:
+    case CollectiveKind::Gather:
+      return caller != call.root;
+    default:
+      return false;
+  }
+}
+
 /// Compares what `rank` calls with what rank 0 calls; whether it warned, at most once.
 bool compare_ranks(const std::string& name, std::uint32_t rank, const std::vector<Call>& theirs,
                    const std::vector<Call>& mine, bool is_complete, Problems& problems) {
@@ -176,11 +246,14 @@ bool compare_ranks(const std::string& name, std::uint32_t rank, const std::vecto
     const bool more = b != mine.end();
     const Call& alone = more ? *b : *a;
     const std::size_t most = std::max(theirs.size(), mine.size());
-    warn(problems, *alone.op,
-         fmt::format("rank {} of '{}' calls {} collective{}, and rank {} calls {}: this one waits "
-                     "for ever",
-                     more ? rank : 0, name, most, most == 1 ? "" : "s", more ? 0 : rank,
-                     std::min(theirs.size(), mine.size())));
+    const bool may_end = may_end_alone(alone, more ? rank : 0, more ? 0 : rank);
+    problems.add(
+        alone.op->line, alone.op->column, may_end ? Severity::Warning : Severity::Hang,
+        fmt::format("rank {} of '{}' calls {} collective{}, and rank {} calls {}: this one waits "
+                    "for ever{}",
+                    more ? rank : 0, name, most, most == 1 ? "" : "s", more ? 0 : rank,
+                    std::min(theirs.size(), mine.size()),
+                    may_end ? " where NCCL's buffers do not hold what is sent" : ""));
     return true;
   }
   const auto [c, d] = std::ranges::mismatch(theirs, mine, match_in_type);

@@ -202,9 +202,13 @@ bool OrderGraph::begin_late() {
 
 void OrderGraph::begin(std::uint32_t node) {
   Open& open = open_.at(node);
-  if (!takes_all(node, open)) return;
-  for (const std::uint32_t semaphore : open.entry.gives) {
-    hand_over(semaphore, result_.nodes[node].lane, result_.before[node]);
+  if (!open.has_begun) {
+    if (!takes_all(node, open)) return;
+    open.has_begun = true;
+    for (const std::uint32_t semaphore : open.entry.gives) {
+      hand_over(semaphore, result_.nodes[node].lane, result_.before[node]);
+    }
+    if (waits_inside(node, open)) return;
   }
   if (open.to_meet == 0) {
     end(node);
@@ -223,6 +227,19 @@ bool OrderGraph::takes_all(std::uint32_t node, Open& open) {
     take(semaphore, result_.nodes[node].lane, result_.before[node]);
   }
   return true;
+}
+
+/// It has begun, and ends after these.
+bool OrderGraph::waits_inside(std::uint32_t node, Open& open) {
+  for (const std::uint32_t before : open.entry.after_inside) {
+    if (result_.nodes[before].ended) {
+      join_end_of(before, met_[node]);
+    } else {
+      open_.at(before).followers.push_back(node);
+      ++open.pending;
+    }
+  }
+  return open.pending > 0;
 }
 
 void OrderGraph::meet(std::uint32_t node, Open& open) {
@@ -274,8 +291,9 @@ void OrderGraph::end(std::uint32_t node) {
   open_.erase(node);
   --open_entries_;
   for (const std::uint32_t follower : followers) {
-    join_end_of(node, result_.before[follower]);
-    if (--open_.at(follower).pending == 0) ready_.push_back(follower);
+    Open& open = open_.at(follower);
+    join_end_of(node, open.has_begun ? met_[follower] : result_.before[follower]);
+    if (--open.pending == 0) ready_.push_back(follower);
   }
 }
 

@@ -64,6 +64,7 @@ struct OrderEntry {
   OrderRole role = OrderRole::Work;
   std::vector<ExecutedOp> work{};
   std::vector<std::uint32_t> after{};           ///< beyond what the stream itself demands
+  std::vector<std::uint32_t> after_inside{};    ///< a graph's kernels are, the graph itself is not
   std::vector<std::uint32_t> takes{}, gives{};  ///< semaphores
   std::vector<OrderPart> parts{};               ///< NCCL's kernels
 };
@@ -126,6 +127,7 @@ class OrderGraph {
     std::vector<std::uint32_t> followers;
     OrderEntry entry;
     std::size_t taken = 0;  ///< of entry.takes
+    bool has_begun = false;
     std::size_t to_meet = 0;
   };
   struct Semaphore {
@@ -147,6 +149,7 @@ class OrderGraph {
   void begin(std::uint32_t node);
   void end(std::uint32_t node);
   bool takes_all(std::uint32_t node, Open& open);
+  bool waits_inside(std::uint32_t node, Open& open);
   void meet(std::uint32_t node, Open& open);
   static bool has_met(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "scenarios/program/environment.h"
 #include "scenarios/program/program_walk.h"
 
 namespace foretrace {
@@ -19,9 +20,9 @@ OrderWalk::OrderWalk(const Program& program, const OrderOptions& options, const 
     : program_{program},
       options_{options},
       known_{known},
+      launches_block_{blocks_launches(program.environment)},
       graph_{program, options.mode, known},
-      barriers_(program.barriers.size()),
-      comms_(program.communicators.size()) {
+      barriers_(program.barriers.size()) {
   for (std::uint32_t t = 0; t < program.threads.size(); ++t) {
     for (const std::uint32_t process : program.threads[t].processes) {
       Thread& thread = threads_.emplace_back();
@@ -32,11 +33,8 @@ OrderWalk::OrderWalk(const Program& program, const OrderOptions& options, const 
       thread.variables = {process};
     }
   }
-  for (std::size_t c = 0; c < comms_.size(); ++c) {
-    const std::size_t ranks = program.communicators[c].members.size();
-    comms_[c].next.resize(ranks);
-    comms_[c].launches.resize(ranks);
-    comms_[c].has_arrived.resize(ranks);
+  for (const Communicator& communicator : program.communicators) {
+    comms_.emplace_back(static_cast<std::uint32_t>(communicator.members.size()));
   }
 }
 
@@ -84,7 +82,7 @@ HappensBefore OrderWalk::take_result() && {
 bool OrderWalk::step(Thread& thread) {
   if (thread.is_calling) {
     if (!can_return(thread)) return false;
-    return_from(thread);
+    go_on(thread);
     return true;
   }
   if (!next_operation(thread)) return false;
@@ -97,9 +95,18 @@ bool OrderWalk::step(Thread& thread) {
       graph_.add_call(thread.lane, thread.current, thread.clock, std::exchange(thread.ended, {}));
   std::visit([&](const auto& op) { run(thread, op); }, thread.current.op->kind);
   const bool is_group_end = std::holds_alternative<NcclGroup>(thread.current.op->kind);
-  if (is_group_end && !thread.capture) nccl_issue(thread);
-  if (can_return(thread)) return_from(thread);
+  if (is_group_end) nccl_issue(thread);
+  if (can_return(thread)) go_on(thread);
   return true;
+}
+
+/// The call has what it waited for: it does what else it does, and returns.
+void OrderWalk::go_on(Thread& thread) {
+  while (can_return(thread)) {
+    if (nccl_goes_on(thread)) continue;
+    return_from(thread);
+    return;
+  }
 }
 
 /// Goes through blocks to the next call: an operation, or the end of a group.
@@ -156,6 +163,7 @@ bool OrderWalk::leave(Thread& thread) {
   } else if (const auto* capture = std::get_if<GraphCapture>(&kind)) {
     const std::uint32_t graph = capture->graph.resolve(thread.variables).value;
     thread.capture->nccl = std::exchange(thread.nccl, {});
+    thread.connected = 0;
     graphs_[static_cast<std::uint32_t>(thread.process * program_.graphs.size()) + graph] =
         *std::exchange(thread.capture, {});
   } else if (std::holds_alternative<Region>(kind)) {
@@ -170,8 +178,17 @@ bool OrderWalk::leave(Thread& thread) {
 bool OrderWalk::can_return(const Thread& thread) const {
   if (thread.semaphore && !graph_.can_take(*thread.semaphore)) return false;
   if (thread.meeting != nullptr && thread.meeting->generation == thread.generation) return false;
-  return std::ranges::all_of(thread.entries,
-                             [this](std::uint32_t entry) { return graph_.has_ended(entry); });
+  const bool connected =
+      std::ranges::all_of(thread.setups,
+                          [](const auto& one) {
+                            return one.first->connections.is_done(one.second);
+                          }) &&
+      std::ranges::all_of(thread.comms, [](const CommState* comm) {
+        return comm->connected == comm->has_connected.size();
+      });
+  return connected && std::ranges::all_of(thread.entries, [this](std::uint32_t entry) {
+           return graph_.has_ended(entry);
+         });
 }
 
 void OrderWalk::return_from(Thread& thread) {
@@ -179,9 +196,12 @@ void OrderWalk::return_from(Thread& thread) {
   if (thread.semaphore) graph_.take(*thread.semaphore, thread.lane, thread.clock);
   if (thread.meeting != nullptr) join(thread.clock, thread.meeting->met);
   for (const std::uint32_t entry : thread.entries) graph_.join_end_of(entry, thread.clock);
-  thread.ended = std::exchange(thread.entries, {});
+  thread.ended.insert(thread.ended.end(), thread.entries.begin(), thread.entries.end());
+  thread.entries.clear();
   thread.semaphore.reset();
   thread.meeting = nullptr;
+  thread.setups.clear();
+  thread.comms.clear();
   graph_.end_call(thread.call);
   graph_.join_end_of(thread.call, thread.clock);
   thread.is_calling = false;

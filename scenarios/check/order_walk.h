@@ -6,11 +6,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "scenarios/check/order_graph.h"
+#include "scenarios/program/nccl_connections.h"
 
 namespace foretrace {
 
@@ -38,6 +40,17 @@ class OrderWalk {
     ExecutedOp executed;
     std::vector<std::int64_t> variables;
   };
+  struct CommState;
+  /// One rank's kernel of a call or a group.
+  struct NcclLaunch {
+    CommState* comm;
+    std::uint32_t rank;
+    std::uint32_t stream;
+    OrderEntry entry;
+  };
+  /// What NCCL does next with the calls under way: it connects pairs of ranks, then all of a
+  /// communicator, then it launches.
+  enum class NcclStage : std::uint8_t { None, Pairs, Collectives, Launch };
   /// What a graph does whenever it is launched.
   struct Captured {
     std::vector<ExecutedOp> work;
@@ -78,8 +91,13 @@ class OrderWalk {
     std::optional<std::uint32_t> semaphore;
     Meeting* meeting = nullptr;
     std::uint64_t generation = 0;
-    std::vector<NcclCall> nccl;  ///< of the open group, or the one call
+    std::vector<NcclCall> nccl;  ///< of the open group or capture, or the one call
     int group_depth = 0;
+    NcclStage nccl_stage = NcclStage::None;
+    std::size_t connected = 0;                                      ///< of `nccl`
+    std::vector<std::pair<const CommState*, std::uint32_t>> setups;  ///< of pairs; waited for
+    std::vector<const CommState*> comms;                            ///< whose ranks it waits for
+    std::deque<NcclLaunch> launches;                                ///< that are to come
     std::optional<Captured> capture;
     std::vector<const Op*> regions;  ///< around the call, outermost first
     std::map<const Op*, RegionWork> region_work;
@@ -88,12 +106,17 @@ class OrderWalk {
     std::deque<std::shared_ptr<OrderTransfer>> sends, recvs;  ///< without their partners
   };
   struct CommState {
+    explicit CommState(std::uint32_t ranks)
+        : next(ranks), launches(ranks), has_arrived(ranks), has_connected(ranks), connections{ranks} {}
     std::vector<std::uint64_t> next;  ///< by rank: number of its next collective
     std::vector<std::shared_ptr<OrderTransfer>> collectives;
     std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> pairs;
     std::vector<std::vector<std::uint32_t>> launches;  ///< by rank
     Meeting made;
     std::vector<bool> has_arrived;  ///< by rank
+    std::vector<bool> has_connected;  ///< by rank, for collectives
+    std::size_t connected = 0;        ///< of them
+    NcclConnections connections;      ///< of pairs
   };
 
   void run_mixed(std::uint32_t seed);
@@ -102,6 +125,7 @@ class OrderWalk {
   void enter(Thread& thread, const Op& op, std::uint64_t instance);
   bool leave(Thread& thread);
   bool can_return(const Thread& thread) const;
+  void go_on(Thread& thread);
   void return_from(Thread& thread);
 
   bool has_ended_for(const Thread& thread, std::uint32_t node) const;
@@ -126,13 +150,18 @@ class OrderWalk {
 
   void nccl_call(Thread& thread);
   void nccl_issue(Thread& thread);
+  bool nccl_goes_on(Thread& thread);
+  void connect_pairs(Thread& thread);
+  void connect_collectives(Thread& thread);
+  void make_launches(Thread& thread);
+  void launch_next(Thread& thread);
   bool holds(Bytes sent) const;
   OrderPart join_transfer(const NcclCall& call, CommState& comm, std::uint32_t rank);
   OrderPart join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank);
   const CommHandle& handle_of(const NcclCall& call) const;
   std::uint32_t rank_of(const CommHandle& handle, std::uint32_t process) const;
-  void follow_last(const Thread& thread, const std::vector<std::uint32_t>& launches,
-                   OrderEntry& entry) const;
+  std::optional<std::uint32_t> last_before(const Thread& thread,
+                                           const std::vector<std::uint32_t>& launches) const;
 
   void run(Thread& thread, const HostBarrier& op);
   void run(Thread& thread, const HostSignal& op);
@@ -156,7 +185,8 @@ class OrderWalk {
   void run(Thread& thread, const GraphLaunch& op);
   template <OneOf<Spin, Gemm, Elementwise, Reduction, LibraryKernel, Fault> Kernel>
   void run(Thread& thread, const Kernel& op) {
-    queue(thread, op.stream, {});
+    const std::uint32_t entry = queue(thread, op.stream, {});
+    if (launches_block_ && entry != OrderGraph::kNone) wait_for(thread, {entry});
   }
   template <OneOf<NcclCollective, NcclSend, NcclRecv> Call>
   void run(Thread& thread, const Call&) {
@@ -175,6 +205,7 @@ class OrderWalk {
   const Program& program_;
   const OrderOptions& options_;
   const OrderFacts& known_;  ///< of an earlier walk
+  bool launches_block_;      ///< CUDA_LAUNCH_BLOCKING=1
   OrderGraph graph_;
   std::vector<Thread> threads_;
   std::vector<Meeting> barriers_;

@@ -19,50 +19,137 @@ std::uint32_t OrderWalk::rank_of(const CommHandle& handle, std::uint32_t process
   return static_cast<std::uint32_t>(at - members.begin());
 }
 
-/// Inside a group or a capture the call is only noted.
+/// Inside a group the call is only noted. A collective of a communicator of one rank is a copy at
+/// most, at once and in no order but its stream's (nccl's ncclLaunchOneRank).
 void OrderWalk::nccl_call(Thread& thread) {
-  thread.nccl.push_back({thread.current, thread.variables});
-  if (thread.group_depth == 0 && !thread.capture) nccl_issue(thread);
+  NcclCall call{thread.current, thread.variables};
+  const auto* collective = std::get_if<NcclCollective>(&call.executed.op->kind);
+  if (collective != nullptr && comms_[handle_of(call).communicator].next.size() == 1) {
+    const bool in_place =
+        collective->send.resolve(call.variables) == collective->recv.resolve(call.variables);
+    if (!in_place) queue(thread, collective->stream, {});
+    return;
+  }
+  thread.nccl.push_back(std::move(call));
+  if (thread.group_depth == 0) nccl_issue(thread);
 }
 
-/// One kernel for each communicator and device, on the stream of the first call.
 void OrderWalk::nccl_issue(Thread& thread) {
-  struct Launch {
-    CommState* comm;
-    std::uint32_t rank;
-    std::uint32_t stream;
-    OrderEntry entry;
-  };
-  std::vector<Launch> launches;
+  thread.nccl_stage = program_.warmup > 0 ? NcclStage::Launch : NcclStage::Pairs;
+  if (thread.nccl_stage == NcclStage::Launch) make_launches(thread);
+}
+
+/// The next step of the NCCL calls under way; whether there was one.
+bool OrderWalk::nccl_goes_on(Thread& thread) {
+  switch (thread.nccl_stage) {
+    case NcclStage::None:
+      return false;
+    case NcclStage::Pairs:
+      connect_pairs(thread);
+      thread.nccl_stage = NcclStage::Collectives;
+      return true;
+    case NcclStage::Collectives:
+      connect_collectives(thread);
+      thread.nccl_stage = NcclStage::Launch;
+      make_launches(thread);
+      return true;
+    case NcclStage::Launch:
+      launch_next(thread);
+      return true;
+  }
+  return false;
+}
+
+/// What one rank sends and receives in a group connects together.
+void OrderWalk::connect_pairs(Thread& thread) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<NcclConnections::Pair>> pairs;
+  for (std::size_t i = thread.connected; i < thread.nccl.size(); ++i) {
+    const NcclCall& call = thread.nccl[i];
+    const auto* send = std::get_if<NcclSend>(&call.executed.op->kind);
+    const auto* recv = std::get_if<NcclRecv>(&call.executed.op->kind);
+    if (send == nullptr && recv == nullptr) continue;
+    const CommHandle& handle = handle_of(call);
+    const std::uint32_t rank = rank_of(handle, thread.process);
+    const Expr& other = send != nullptr ? send->peer : recv->peer;
+    const auto peer = static_cast<std::uint32_t>(other.eval(call.variables));
+    pairs[{handle.communicator, rank}].push_back(
+        send != nullptr ? NcclConnections::Pair{rank, peer} : NcclConnections::Pair{peer, rank});
+  }
+  for (const auto& [of, of_rank] : pairs) {
+    CommState& comm = comms_[of.first];
+    if (const auto setup = comm.connections.connect(of.second, of_rank)) {
+      thread.setups.emplace_back(&comm, *setup);
+    }
+  }
+}
+
+void OrderWalk::connect_collectives(Thread& thread) {
+  for (std::size_t i = thread.connected; i < thread.nccl.size(); ++i) {
+    const NcclCall& call = thread.nccl[i];
+    if (!std::holds_alternative<NcclCollective>(call.executed.op->kind)) continue;
+    const CommHandle& handle = handle_of(call);
+    CommState& comm = comms_[handle.communicator];
+    const std::uint32_t rank = rank_of(handle, thread.process);
+    if (!comm.has_connected[rank]) ++comm.connected;
+    comm.has_connected[rank] = true;
+    thread.comms.push_back(&comm);
+  }
+}
+
+/// One kernel for each communicator and device, on the stream of the first call. What is captured
+/// has only connected.
+void OrderWalk::make_launches(Thread& thread) {
+  thread.connected = thread.capture ? thread.nccl.size() : 0;
+  if (thread.capture) {
+    thread.nccl_stage = NcclStage::None;
+    return;
+  }
   for (const NcclCall& call : std::exchange(thread.nccl, {})) {
     const CommHandle& handle = handle_of(call);
     CommState& comm = comms_[handle.communicator];
     const std::uint32_t rank = rank_of(handle, thread.process);
     auto at = std::ranges::find_if(
-        launches, [&](const Launch& l) { return l.comm == &comm && l.rank == rank; });
-    if (at == launches.end()) {
+        thread.launches, [&](const NcclLaunch& l) { return l.comm == &comm && l.rank == rank; });
+    if (at == thread.launches.end()) {
       const StreamRef* stream = op_facts(call.executed.op->kind).stream;
-      launches.push_back({&comm, rank, stream->resolve(call.variables).value, {}});
-      at = launches.end() - 1;
-      follow_last(thread, comm.launches[rank], at->entry);
+      thread.launches.push_back({&comm, rank, stream->resolve(call.variables).value, {}});
+      at = thread.launches.end() - 1;
     }
     at->entry.work.push_back(call.executed);
     at->entry.parts.push_back(join_transfer(call, comm, rank));
   }
-  for (Launch& launch : launches) {
+}
+
+/// Where launches block, a thread waits for each before it launches the next.
+void OrderWalk::launch_next(Thread& thread) {
+  for (const std::uint32_t entry : std::exchange(thread.entries, {})) {
+    graph_.join_end_of(entry, thread.clock);
+    thread.ended.push_back(entry);
+  }
+  while (!thread.launches.empty()) {
+    NcclLaunch launch = std::move(thread.launches.front());
+    thread.launches.pop_front();
+    if (const auto last = last_before(thread, launch.comm->launches[launch.rank])) {
+      launch.entry.after.push_back(*last);
+    }
     const std::uint32_t entry = queue(thread, launch.stream, std::move(launch.entry));
     launch.comm->launches[launch.rank].push_back(entry);
+    if (launches_block_) {
+      wait_for(thread, {entry});
+      break;
+    }
   }
+  if (thread.launches.empty()) thread.nccl_stage = NcclStage::None;
 }
 
 /// The latest that is called before this thread's call for certain.
-void OrderWalk::follow_last(const Thread& thread, const std::vector<std::uint32_t>& launches,
-                            OrderEntry& entry) const {
+std::optional<std::uint32_t> OrderWalk::last_before(
+    const Thread& thread, const std::vector<std::uint32_t>& launches) const {
   for (auto launch = launches.rbegin(); launch != launches.rend(); ++launch) {
-    if (graph_.last_known({*launch}, thread.call, thread.clock) == OrderGraph::kNone) continue;
-    entry.after.push_back(*launch);
-    return;
+    if (graph_.last_known({*launch}, thread.call, thread.clock) != OrderGraph::kNone)
+      return *launch;
   }
+  return {};
 }
 
 bool OrderWalk::holds(Bytes sent) const {
@@ -109,7 +196,7 @@ OrderPart OrderWalk::join_transfer(const NcclCall& call, CommState& comm, std::u
     transfer->what = fmt::format("{}", size.count);
     transfer->missing = 2;
     transfer->source = sends ? rank : peer;
-    transfer->is_held = holds(size);
+    transfer->is_held = rank != peer && holds(size);  // with itself within one group only
     return {mine.emplace_back(std::move(transfer)), rank};
   }
   auto transfer = theirs.front();

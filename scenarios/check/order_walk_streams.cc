@@ -187,7 +187,7 @@ void OrderWalk::run(Thread& thread, const GraphLaunch& op) {
   entry.work = graph.work;
   entry.takes = graph.takes;
   entry.gives = graph.gives;
-  follow_last(thread, graph.launches, entry);
+  if (const auto last = last_before(thread, graph.launches)) entry.after.push_back(*last);
   std::vector<std::pair<CommState*, std::uint32_t>> ranks;
   for (const NcclCall& call : graph.nccl) {
     const CommHandle& handle = handle_of(call);
@@ -196,7 +196,9 @@ void OrderWalk::run(Thread& thread, const GraphLaunch& op) {
     ranks.emplace_back(&comm, rank);
     entry.work.push_back(call.executed);
     entry.parts.push_back(join_transfer(call, comm, rank));
-    follow_last(thread, comm.launches[rank], entry);
+    if (const auto last = last_before(thread, comm.launches[rank])) {
+      entry.after_inside.push_back(*last);
+    }
   }
   if (entry.work.empty()) entry.work.push_back(thread.current);
   const std::uint32_t launch = queue(thread, op.stream, std::move(entry));

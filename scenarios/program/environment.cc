@@ -209,4 +209,9 @@ std::optional<std::int64_t> environment_number(std::string_view text) {
   return negative ? -value : value;
 }
 
+bool blocks_launches(const Environment& environment) {
+  const auto blocking = environment.find("CUDA_LAUNCH_BLOCKING");
+  return blocking != environment.end() && blocking->second == "1";
+}
+
 }  // namespace foretrace

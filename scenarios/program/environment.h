@@ -34,4 +34,7 @@ std::vector<EnvironmentProblem> check_environment(const Environment& environment
 /// stands in `text`.
 std::optional<std::int64_t> environment_number(std::string_view text);
 
+/// CUDA_LAUNCH_BLOCKING=1: every launch of a kernel waits for its end.
+bool blocks_launches(const Environment& environment);
+
 }  // namespace foretrace

@@ -38,7 +38,7 @@ void HostThread::launch(StreamQueue& queue, cost::Call call, const PushWork& pus
   call.switches_device = switches_to(queue.declared().device);
   const Priced priced = price(call);
   push_work(priced.time);
-  if (!launches_block_) {
+  if (!launches_block_ || capture_ != nullptr) {
     take(priced);
     return;
   }

@@ -1,4 +1,4 @@
-// NCCL calls of a host thread: alone or grouped, connect on first use, then one kernel per
+// NCCL calls of a host thread: alone or grouped, once they are connected one kernel per
 // communicator and device.
 #include <fmt/format.h>
 
@@ -14,26 +14,6 @@
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
-
-void HostThread::run(const NcclCommInit& op) {
-  const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
-  NcclComm& comm = world_.communicator(handle.communicator);
-  if (op.if_needed && comm.is_initialized()) {
-    passed_ = true;
-    return;
-  }
-  wait_for_connection(comm.initialize(comm.rank_of({process_.index, handle.device})));
-  // Whoever comes last waits for nothing else.
-  waiting_detail_ = price([](Reading& read) { return read.time(Param::NcclInit); }).detail;
-  block({}, Duration{0}, fmt::format("communicator {}", comm.declared().name));
-}
-
-void HostThread::run(const NcclCommDestroy& op) {
-  const CommHandle& handle = program_.comms[op.comm.resolve(variables_).value];
-  World::for_each_stream(process_, handle.device,
-                         [this](StreamQueue& queue) { wait_for_stream(queue); });
-  block({}, cost::Wait::Device, fmt::format("device {} to end its work", handle.device));
-}
 
 /// A communicator of one rank has nobody to talk to: NCCL copies what is not in place, and launches
 /// no kernel of its own (ncclLaunchOneRank).
@@ -62,50 +42,6 @@ void HostThread::nccl_call() {
     return;
   }
   nccl_issue();
-}
-
-void HostThread::nccl_issue() {
-  for (const NcclCall& call : nccl_calls_) nccl_connect(call);
-  if (connections_.empty()) {
-    nccl_launch_all();
-    return;
-  }
-  after_connecting_ = true;
-  has_connected_ = true;
-  block({}, Duration{0}, "its peers to connect");
-}
-
-/// Everybody whose connection is not complete waits for the others on the host.
-void HostThread::wait_for_connection(Connection* connection) {
-  if (connection == nullptr) return;  // made before
-  connections_.push_back(connection);
-  ++pending_wakes_;
-  if (connection->made()) {
-    engine_.queue().at(engine_.now(), *this, kWake);  // this thread was the last to come
-  } else {
-    connection->waiters.push_back(this);
-  }
-}
-
-void HostThread::nccl_connect(const NcclCall& call) {
-  const auto comm_and_rank = [&](const CommRef& ref) {
-    const CommHandle& handle = program_.comms[ref.resolve(call.variables).value];
-    NcclComm& comm = world_.communicator(handle.communicator);
-    return std::pair<NcclComm&, std::uint32_t>{comm, comm.rank_of({process_.index, handle.device})};
-  };
-  const OpKind& kind = call.execution.op->kind;
-  if (const auto* op = std::get_if<NcclCollective>(&kind)) {
-    const auto [comm, rank] = comm_and_rank(op->comm);
-    wait_for_connection(comm.connect_collectives(rank));
-  } else if (const auto* send = std::get_if<NcclSend>(&kind)) {
-    const auto [comm, rank] = comm_and_rank(send->comm);
-    wait_for_connection(
-        comm.connect_pair(rank, static_cast<std::uint32_t>(send->peer.eval(call.variables))));
-  } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
-    const auto [comm, rank] = comm_and_rank(recv->comm);
-    wait_for_connection(
-        comm.connect_pair(rank, static_cast<std::uint32_t>(recv->peer.eval(call.variables))));
-  }
 }
 
 /// The collectives among `calls` that one kernel runs together, those made of sends and receives
@@ -289,21 +225,37 @@ void HostThread::drive_out(const NcclKernel& kernel) {
   cold_time(device);  // what it is itself comes last
 }
 
-void HostThread::nccl_launch_all() {
+void HostThread::nccl_capture() {
   const std::vector<NcclCall> calls = std::exchange(nccl_calls_, {});
-  const Duration mapping = std::exchange(mapping_, Duration{0});
+  Priced priced = price([&](Reading& read) { return cost::nccl_capture_time(read, calls.size()); });
+  priced.time += std::exchange(mapping_, Duration{0});
+  take(priced);
+  for (const NcclCall& entry : calls) {
+    const CommId handle = nccl_comm(entry.execution.op->kind)->resolve(entry.variables);
+    world_.communicator(program_.comms[handle.value].communicator).set_captured();
+  }
+  capture_->capture(calls);
+}
+
+/// Queues the kernel, which the device sees so much later.
+void HostThread::nccl_launch(const NcclKernel& kernel, Duration later) {
+  NcclComm& comm = world_.communicator(kernel.handle.communicator);
+  const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
+  Reading read{machine_};
+  const Duration visible = later + cost::launch_latency(read, cost::Entry::Nccl);
+  kernel.launch->set_cold(cold_time(kernel.handle.device));
+  drive_out(kernel);
+  kernel.stream->push({kernel.execution, engine_.now() + visible, 0, 1, NcclWork{kernel.launch}});
+  comm.last(rank) = {kernel.stream, kernel.stream->issued()};
+}
+
+void HostThread::nccl_launch_all() {
   if (capture_ != nullptr) {
-    Priced priced =
-        price([&](Reading& read) { return cost::nccl_capture_time(read, calls.size()); });
-    priced.time += mapping;
-    take(priced);
-    for (const NcclCall& entry : calls) {
-      const CommId handle = nccl_comm(entry.execution.op->kind)->resolve(entry.variables);
-      world_.communicator(program_.comms[handle.value].communicator).set_captured();
-    }
-    capture_->capture(calls);
+    nccl_capture();
     return;
   }
+  nccl_launching_ = std::exchange(nccl_calls_, {});
+  const Duration mapping = std::exchange(mapping_, Duration{0});
   const bool cold = !has_connected_ && program_.warmup == 0 && machine_.has(Param::NcclColdCall);
   const auto cold_call = [&](Reading& read) {
     return cold ? read.time(Param::NcclColdCall) : Duration{0};
@@ -312,17 +264,8 @@ void HostThread::nccl_launch_all() {
   Duration call = cold_call(plain) + mapping;
   nccl_host_calls_.clear();
   const auto itself = [](StreamQueue& stream) -> StreamQueue& { return stream; };
-  for (NcclKernel& kernel : nccl_prepare(calls, itself, call)) {
-    NcclComm& comm = world_.communicator(kernel.handle.communicator);
-    const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
-    Reading read{machine_};
-    const Duration visible = kernel.issued + cost::launch_latency(read, cost::Entry::Nccl);
-    kernel.launch->set_cold(cold_time(kernel.handle.device));
-    drive_out(kernel);
-    kernel.stream->push({kernel.execution, engine_.now() + visible, 0, 1, NcclWork{kernel.launch}});
-    comm.last(rank) = {kernel.stream, kernel.stream->issued()};
-    if (launches_block_) wait_for_stream(*kernel.stream);
-  }
+  nccl_kernels_ = nccl_prepare(nccl_launching_, itself, call);
+  nccl_next_ = 0;
   // What NCCL's host side does for single channels and operations is a fixed part here.
   const bool connected = std::exchange(has_connected_, false);
   const auto calls_time = [&](Reading& read) {
@@ -332,20 +275,40 @@ void HostThread::nccl_launch_all() {
   };
   const Duration rest = call - calls_time(plain) - cold_call(plain);
   const bool is_first = std::ranges::any_of(nccl_host_calls_, &cost::Call::is_first);
-  const Priced priced{call, price(
-                                [&](Reading& read) {
-                                  const Duration time = rest + calls_time(read) + cold_call(read);
-                                  return connected ? time + read.time(Param::NcclConnect) : time;
-                                },
-                                is_first)
-                                .detail};
-  if (!launches_block_) {
-    take(priced);
+  nccl_call_ = {call, price(
+                          [&](Reading& read) {
+                            const Duration time = rest + calls_time(read) + cold_call(read);
+                            return connected ? time + read.time(Param::NcclConnect) : time;
+                          },
+                          is_first)
+                          .detail};
+  if (launches_block_ && !nccl_kernels_.empty()) {
+    nccl_stage_ = NcclStage::Launch;
+    nccl_launch_next();
     return;
   }
-  // Of a thread with several devices the first kernel would never end, and the program hang: not
-  // modelled.
-  block(priced, cost::Wait::Device, "NCCL's kernel (CUDA_LAUNCH_BLOCKING)");
+  for (const NcclKernel& kernel : nccl_kernels_) nccl_launch(kernel, kernel.issued);
+  nccl_kernels_.clear();
+  take(nccl_call_);
+}
+
+/// With CUDA_LAUNCH_BLOCKING a thread launches the kernels of its devices one after the other, and
+/// waits for each: one that needs the next never ends (nccl src/group.cc, doLaunches).
+void HostThread::nccl_launch_next() {
+  const NcclKernel& kernel = nccl_kernels_[nccl_next_];
+  const Duration before = nccl_next_ == 0 ? Duration{0} : nccl_kernels_[nccl_next_ - 1].issued;
+  const bool is_last = ++nccl_next_ == nccl_kernels_.size();
+  nccl_launch(kernel, kernel.issued - before);
+  wait_for_stream(*kernel.stream);
+  if (is_last) nccl_stage_ = NcclStage::None;
+  const Duration rest = is_last ? nccl_call_.time - before : Duration{0};
+  block({rest, nccl_call_.detail}, cost::Wait::Device,
+        is_last && nccl_next_ == 1
+            ? std::string{"NCCL's kernel (CUDA_LAUNCH_BLOCKING)"}
+            : fmt::format("NCCL's kernel {} of {} of the group (CUDA_LAUNCH_BLOCKING), before it "
+                          "launches the next",
+                          nccl_next_, nccl_kernels_.size()));
+  if (is_last) nccl_kernels_.clear();
 }
 
 }  // namespace foretrace::sim

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "scenarios/program/environment.h"
 #include "scenarios/program/op_facts.h"
 #include "scenarios/program/program_walk.h"
 
@@ -22,8 +23,7 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
       lane_{recorder.add_lane({LaneKind::HostThread, node_of_process(program, process), process,
                                kNoDevice, declared.name})},
       slot_{process_.in_call_until.size()} {
-  const auto blocking = program.environment.find("CUDA_LAUNCH_BLOCKING");
-  launches_block_ = blocking != program.environment.end() && blocking->second == "1";
+  launches_block_ = blocks_launches(program.environment);
   process_.users.push_back(this);
   process_.in_call_until.emplace_back();
   last_calls_.resize(kParamCount);
@@ -162,8 +162,8 @@ void HostThread::wake() {
 void HostThread::returned() {
   waits_for_stream_ = nullptr;
   connections_.clear();
-  if (std::exchange(after_connecting_, false)) {
-    nccl_launch_all();
+  if (nccl_stage_ != NcclStage::None) {
+    nccl_go_on();
     return;
   }
   if (std::exchange(retry_, false)) {  // the queue has room again

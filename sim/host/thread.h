@@ -235,8 +235,14 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool goes_directly(std::vector<BufferId>& mapped) const;
   Duration map_time(const std::vector<BufferId>& buffers, const NcclCall& call);
   void nccl_issue();
-  void nccl_connect(const NcclCall& call);
+  void nccl_go_on();
+  void connect_pairs();
+  void connect_collectives();
+  void nccl_capture();
   void nccl_launch_all();
+  void nccl_launch(const NcclKernel& kernel, Duration visible);
+  void nccl_launch_next();
+  const CommHandle& handle_of(const NcclCall& call) const;
   Duration nccl_call_cost(Param param, std::uint32_t device);
   void wait_for_connection(Connection* connection);
   const Buffer& buffer(const BufferRef& ref) const;
@@ -309,7 +315,8 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::uint32_t waiting_detail_ = 0;  ///< of the span of a blocking call
   bool passed_ = false;               ///< the operation took no time
   bool retry_ = false;                ///< the call was held up (queue full): run it again
-  bool after_connecting_ = false;     ///< NCCL's connections are made: launch
+  enum class NcclStage : std::uint8_t { None, Pairs, Collectives, Launch };
+  NcclStage nccl_stage_ = NcclStage::None;  ///< of the calls of nccl_calls_: what comes next
   std::vector<LastCall> last_calls_;  ///< by Param: of each kind, in this pass
   std::size_t slot_;                  ///< this thread's in Process::in_call_until
   std::uint32_t device_ = 0;          ///< the thread's current device
@@ -323,6 +330,10 @@ class HostThread final : Handler, Waiter, ContextUser {
   std::string failure_;
   std::uint32_t group_depth_ = 0;  ///< open nccl_groups: the outermost end issues the calls
   std::vector<NcclCall> nccl_calls_;
+  std::vector<NcclCall> nccl_launching_;      ///< where each launch waits for its kernel
+  std::vector<NcclKernel> nccl_kernels_;      ///< of those calls
+  std::size_t nccl_next_ = 0;                 ///< of the kernels
+  Priced nccl_call_;                          ///< the call that launches them
   Duration mapping_{0};                                ///< of registered buffers, for them
   std::vector<cost::Call> nccl_host_calls_;            ///< of the launch under way
   bool has_connected_ = false;                         ///< for it

@@ -1,6 +1,7 @@
 #include "sim/nccl/nccl.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -50,11 +51,13 @@ NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& d
       declared_{declared},
       tuning_{tuning},
       warm_{warm},
-      running_{std::move(running)} {
+      running_{std::move(running)},
+      pairs_{static_cast<std::uint32_t>(declared.members.size())} {
   next_collective_.resize(declared.members.size());
   last_.resize(declared.members.size());
-  collectives_connection_ = {"the communicator's first collective", running_, {}, {}};
-  initialization_ = {"ncclCommInitRank", running_, {}, {}};
+  collectives_connection_.what = "the communicator's first collective";
+  initialization_.what = "ncclCommInitRank";
+  for (Connection* all : {&collectives_connection_, &initialization_}) all->missing = running_;
   for (std::uint32_t rank = 0; rank < ranks(); ++rank) rank_of_[declared.members[rank]] = rank;
 }
 
@@ -242,10 +245,11 @@ std::shared_ptr<Transfer> NcclComm::join_send_recv(std::uint32_t from, std::uint
   wait_behind(*transfer);
   const nccl::Choice& choice = transfer->cost().choice;
   if (cost.hop && from != to) transfer->set_chain({0, 1}, false);
-  // A sender to a registered buffer waits until its receiver says where that is.
-  if (size.count <= room(choice) && !choice.direct) {
+  // A sender to a registered buffer waits until its receiver says where that is; and a rank copies
+  // to itself only within one group.
+  if (size.count <= room(choice) && !choice.direct && from != to) {
     transfer->set_buffered(from);
-    if (from != to) add_hop(*transfer, size, 0, 1, false);
+    add_hop(*transfer, size, 0, 1, false);
   }
   if (network_ != nullptr) run_by_chunks(*transfer, from, to, size, both_ways, direct);
   mine.push_back(transfer);
@@ -360,6 +364,23 @@ void NcclComm::take_ways(ChunkProgram& program, bool own_nics,
   }
 }
 
+std::string Connection::needs() const {
+  if (pairs == nullptr) {
+    return fmt::format("{} needs rank{} {}, which never came", what, missing.size() == 1 ? "" : "s",
+                       fmt::join(missing, ", "));
+  }
+  const auto first = [](const NcclConnections::Missing& one) {
+    return fmt::format("the first transfer from rank {} to rank {} needs rank {}", one.pair.from,
+                       one.pair.to, one.rank);
+  };
+  const NcclConnections::Missing next = pairs->missing(setup);
+  const auto last = pairs->first_missing(setup);
+  if (!next.has_come || !last) return first(next) + ", which never came";
+  return fmt::format("{}, which connects with all that it sends to and receives from at once: {}, "
+                     "which never came",
+                     first(next), first(*last));
+}
+
 Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {
   const auto at = std::ranges::find(connection.missing, rank);
   if (at == connection.missing.end()) {
@@ -378,17 +399,20 @@ Connection* NcclComm::connect_collectives(std::uint32_t rank) {
   return arrive(collectives_connection_, rank, machine_.time(Param::NcclConnect));
 }
 
-Connection* NcclComm::connect_pair(std::uint32_t rank, std::uint32_t peer) {
-  if (warm_ || rank == peer) return nullptr;
-  const auto pair = std::minmax(rank, peer);
-  const auto [at, is_new] = pair_connections_.try_emplace(pair);
-  if (is_new) {
-    at->second.what = fmt::format("the first transfer between rank {} and rank {}", rank, peer);
-    at->second.missing = {rank, peer};
-  }
+Connection* NcclComm::connect_pairs(std::uint32_t rank,
+                                    const std::vector<NcclConnections::Pair>& pairs) {
+  if (warm_) return nullptr;
+  const std::optional<std::uint32_t> setup = pairs_.connect(rank, pairs);
+  if (!setup) return nullptr;
+  pair_connections_.push_back({.pairs = &pairs_, .setup = *setup});
   const bool has_own = machine_.has(Param::NcclConnectPeer);
-  return arrive(at->second, rank,
-                machine_.time(has_own ? Param::NcclConnectPeer : Param::NcclConnect));
+  const Duration cost = machine_.time(has_own ? Param::NcclConnectPeer : Param::NcclConnect);
+  for (const std::uint32_t done : pairs_.take_done()) {
+    Connection& made = pair_connections_[done];
+    made.ready = engine_.now() + cost;
+    for (Waiter* waiter : std::exchange(made.waiters, {})) waiter->wake();
+  }
+  return &pair_connections_.back();
 }
 
 Connection* NcclComm::initialize(std::uint32_t rank) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -18,6 +19,7 @@
 #include "models/machine/reading.h"
 #include "models/nccl/time/cost.h"
 #include "models/nccl/time/group_cost.h"
+#include "scenarios/program/nccl_connections.h"
 #include "sim/chunk/network.h"
 #include "sim/device/work.h"
 #include "sim/engine/engine.h"
@@ -238,7 +240,12 @@ struct Connection {
   std::vector<std::uint32_t> missing;  ///< ranks that have not come yet
   TimePoint ready{};                   ///< once nobody is missing
   std::vector<Waiter*> waiters;
-  bool made() const { return missing.empty(); }
+  /// Of pairs of ranks that one rank connects with at once, where they wait for each other.
+  const NcclConnections* pairs = nullptr;
+  std::uint32_t setup = 0;  ///< in `pairs`
+  bool made() const { return pairs != nullptr ? pairs->is_done(setup) : missing.empty(); }
+  /// Who has not come, and for what.
+  std::string needs() const;
 };
 
 /// Of one of several calls that a kernel runs, what its time depends on beside itself.
@@ -293,7 +300,7 @@ class NcclComm {
   /// `rank` is here for the connection that its operation needs. Null when that was made before;
   /// else the host thread returns at its `ready`, once it is made.
   Connection* connect_collectives(std::uint32_t rank);
-  Connection* connect_pair(std::uint32_t rank, std::uint32_t peer);
+  Connection* connect_pairs(std::uint32_t rank, const std::vector<NcclConnections::Pair>& pairs);
   Connection* initialize(std::uint32_t rank);
   bool is_initialized() const { return initialization_.made(); }
 
@@ -371,7 +378,8 @@ class NcclComm {
   };
   std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> send_recv_;
   Connection collectives_connection_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Connection> pair_connections_;
+  NcclConnections pairs_;
+  std::deque<Connection> pair_connections_;  ///< by the set-up
   Connection initialization_;
   std::vector<NcclLaunch::Order> last_;
 };

@@ -52,8 +52,7 @@ std::string explain(const Program& program, const HostThread& thread) {
                   place(program, *thread.current()), thread.waits_for());
   for (const Connection* connection : thread.waits_for_connections()) {
     if (connection->made()) continue;
-    text += fmt::format(": {} needs {}, which never came", connection->what,
-                        ranks(connection->missing));
+    text += ": " + connection->needs();
   }
   if (thread.waits_for_stream() != nullptr) {
     const std::string stream = explain(program, *thread.waits_for_stream());

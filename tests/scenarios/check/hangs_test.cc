@@ -109,5 +109,44 @@ TEST(CheckHangs, AWaitWithATimeEndsInVain) {
             "host function of line 9 is never released\n");
 }
 
+TEST(CheckHangs, CallsOfAGraphCountWhereItIsLaunched) {
+  const auto ranks = [](const std::string& first, const std::string& second) {
+    return "schema_version: 1\nname: a\nprocesses: 2\nstreams: {s: {flags: "
+           "non_blocking}}\ngraphs: {g: {}}\ncommunicators: {w: {members: "
+           "all_devices}}\nbuffers: {x: {memory: device, size: 1MiB}}\nthreads:\n  r0: {process: "
+           "0, ops: [" +
+           first + "]}\n  r1: {process: 1, ops: [" + second + "]}\n";
+  };
+  const std::string in_graph =
+      "{graph_capture: {graph: g, stream: s, ops: [nccl_all_reduce: {comm: w, stream: s, buffer: "
+      "x, type: float32}]}}";
+  const std::string launch = "{graph_launch: {graph: g, stream: s}}";
+  const std::string reduce =
+      "{nccl_reduce: {comm: w, stream: s, buffer: x, type: float32, root: 0}}";
+  EXPECT_EQ(problems_of(ranks(in_graph + ", " + reduce + ", " + launch,
+                              reduce + ", " + in_graph + ", " + launch)),
+            "");
+  EXPECT_THAT(problems_of(ranks(in_graph + ", " + reduce + ", " + launch,
+                                in_graph + ", " + launch + ", " + reduce)),
+              HasSubstr("the ranks of 'w' call different collectives"));
+  EXPECT_THAT(problems_of(ranks(in_graph + ", " + launch + ", " + launch,
+                                in_graph + ", " + launch)),
+              HasSubstr("calls 2 collectives, and rank 1 calls 1"));
+}
+
+TEST(CheckHangs, WhoOnlySendsInARootedCollectiveMayEndAlone) {
+  const auto broadcast = [](const std::string& size, int root) {
+    return ranks_of_w("    - when: {condition: process == 0, ops: [nccl_broadcast: {comm: w, "
+                      "buffer: x, type: float32, size: " +
+                      size + ", root: " + std::to_string(root) +
+                      "}]}\n    - device_synchronize: {}\n");
+  };
+  const std::string message = "rank 0 of 'w' calls 1 collective, and rank 1 calls 0";
+  EXPECT_THAT(problems_of(broadcast("4KiB", 0)), HasSubstr("where NCCL's buffers do not hold"));
+  for (const auto& sure : {broadcast("256MiB", 0), broadcast("4KiB", 1)}) {
+    EXPECT_THAT(problems_of(sure), HasSubstr(message + ": this one waits for ever\n"));
+  }
+}
+
 }  // namespace
 }  // namespace foretrace

@@ -370,6 +370,52 @@ threads:
   EXPECT_NEAR(region_us(t, "first") - region_us(t, "later"), 100, 0.01) << "nccl.connect";
 }
 
+/// It woke itself as the last to come, and went on twice: the next call's operations were issued
+/// with this one's.
+TEST(FirstUse, OfOneThreadWithAllRanksReturnsOnce) {
+  const Timeline t = predict(R"(
+warmup: 0
+devices: 2
+streams: {s: {each: device, flags: non_blocking}}
+buffers: {x: {each: device, memory: device, size: 1MB}}
+communicators: {world: {members: all_devices}}
+threads:
+  main:
+    - nccl_group: {id: first, ops: [{nccl_all_reduce: {id: a, comm: world(0), stream: s(0), buffer: x(0), type: float32}}, {nccl_all_reduce: {id: b, comm: world(1), stream: s(1), buffer: x(1), type: float32}}]}
+    - nccl_group: {id: later, ops: [{nccl_all_reduce: {id: c, comm: world(0), stream: s(0), buffer: x(0), type: float32}}, {nccl_all_reduce: {id: d, comm: world(1), stream: s(1), buffer: x(1), type: float32}}]}
+    - device_synchronize: {device: 0}
+)");
+  ASSERT_EQ(host_spans(t, "first").size(), 1U);
+  ASSERT_EQ(host_spans(t, "later").size(), 1U);
+  EXPECT_GE(host_spans(t, "later")[0].begin_ns, host_spans(t, "first")[0].end_ns);
+  EXPECT_GE(device_spans(t, "c")[0].begin_ns, device_spans(t, "a")[0].end_ns);
+}
+
+TEST(Hang, OfAColdGroupNamesTheRankThatHoldsItUp) {
+  const Timeline t = predict("warmup: 0\n" + kOneStream + R"(
+processes: 3
+buffers: {x: {memory: device, size: 4KB}, y: {memory: device, size: 4KB}}
+threads:
+  rank_0: {process: 0, ops: [nccl_group: {ops: [{nccl_send: {comm: world, stream: s, buffer: x, type: float32, peer: 1}}, {nccl_recv: {comm: world, stream: s, buffer: y, type: float32, peer: 2}}]}]}
+  rank_1: {process: 1, ops: [nccl_recv: {comm: world, stream: s, buffer: y, type: float32, peer: 0}]}
+)");
+  ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+  ASSERT_EQ(t.outcome.explanation.size(), 2U);
+  EXPECT_THAT(t.outcome.explanation[1],
+              testing::HasSubstr("needs rank 0, which connects with all that it sends to and "
+                                 "receives from at once: the first transfer from rank 2 to rank 0 "
+                                 "needs rank 2, which never came"));
+}
+
+/// NCCL copies to the rank itself within one group only.
+TEST(Hang, OfARankThatReceivesFromItselfAndSendsNothing) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  receiver: {process: 1, ops: [{nccl_recv: {comm: world, stream: s, buffer: x, type: float32, peer: 1}}, {stream_synchronize: {stream: s}}]}
+)");
+  EXPECT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+}
+
 TEST(Launches, OfOneCommunicatorRunInOrderWhateverTheirStreams) {
   const Timeline t = predict(R"(
 processes: 2
