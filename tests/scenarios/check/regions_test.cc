@@ -161,12 +161,13 @@ TEST(CheckRegions, TakesTrueOrFalseForIssueOnly) {
 TEST(CheckRegions, LooksAtWhatAGraphsLaunchAndACollectiveIssueToo) {
   const std::string found = problems_of(
       "schema_version: 1\nname: a\ngraphs: {g: {}}\nstreams: {s: {}}\n"
-      "communicators: {w: {members: all_devices}}\nbuffers: {x: {memory: device, size: 4KiB}}\n"
-      "threads:\n  main:\n"
+      "communicators: {w: {members: all_devices}}\nbuffers: {x: {memory: device, size: 4KiB}, "
+      "y: {memory: device, size: 4KiB}}\nthreads:\n  main:\n"
       "    - graph_capture: {graph: g, stream: s, ops: [spin: {stream: s, duration: 1us}]}\n"
       "    - region: {name: graph, ops: [graph_launch: {graph: g, stream: s}]}\n"
       "    - device_synchronize: {}\n"
-      "    - region: {name: sum, ops: [nccl_all_reduce: {comm: w, buffer: x, type: float32}]}\n");
+      "    - region: {name: sum, ops: [nccl_all_reduce: {comm: w, send_buffer: x, "
+      "recv_buffer: y, type: float32}]}\n");
   EXPECT_NE(found.find("10:7 warning: region 'graph' ends"), std::string::npos) << found;
   EXPECT_NE(found.find("12:7 warning: region 'sum' ends"), std::string::npos) << found;
 }
