@@ -15,7 +15,7 @@ PAGE = HERE / "reference.md"
 NOTES = HERE / "reference_notes.md"  # what is no key: passes, sizes, names; it goes before the keys
 # Of the schema's definitions those that are values of a key, not maps with keys of their own.
 VALUES = ("number", "size", "time", "share", "word", "setting", "name", "reference", "oversubscription", "parameter", "type", "product_type", "operator")
-OBJECTS = ("stream", "event", "signal", "graph", "buffer", "communicator", "fabric", "machine_fault", "process_group", "include", "thread", "task", "batched")
+OBJECTS = ("stream", "event", "signal", "graph", "buffer", "communicator", "split", "fabric", "machine_fault", "process_group", "include", "thread", "task", "batched")
 # Optional everywhere, and said once; or one of several forms of a file.
 UNSAID = ("id", "after", "only_on", "not_on", "threads", "training_step", "condition")
 

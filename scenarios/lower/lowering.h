@@ -33,6 +33,11 @@ class Lowering {
   /// The same place in the program, for operations that stand at another line of the file.
   Lowering at(Op origin) const { return {program_, thread_, std::move(origin), block_}; }
 
+  /// The same place, into the body of an operation that was added here.
+  Lowering inside(Block& body) const {
+    return {program_, thread_, {{}, {}, origin_.line, origin_.column, {}}, body};
+  }
+
   /// Adds an empty nccl_group. Its body is valid until the next operation is added here.
   Block& add_nccl_group() {
     add(NcclGroup{}, origin_.label);
@@ -55,6 +60,7 @@ struct LoweredSyntax {
 };
 std::span<const LoweredSyntax> torch_ops();
 std::span<const LoweredSyntax> torch_waits();
+std::span<const LoweredSyntax> all_to_all_v_ops();
 std::span<const LoweredSyntax> task_graph_ops();
 
 }  // namespace foretrace

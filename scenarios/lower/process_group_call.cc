@@ -32,11 +32,12 @@ GroupCall read_call(OpFields& fields, const Lowering& out) {
   call.comm = fields.group();
   ProcessGroup& group = fields.group_of(call.comm);
   call.current = stream_beside(fields, call.comm);
-  call.internal = {StreamId{group.first_stream}, call.comm.index};
+  const Expr device = device_index(fields.reader(), call.comm);
+  call.internal = {StreamId{group.first_stream}, device};
   const std::uint32_t ready =
       first_event(fields, out, group, fields.communicator_of(call.comm).name);
-  call.ready = {EventId{ready}, call.comm.index};
-  call.done = {EventId{ready + group.devices}, call.comm.index};
+  call.ready = {EventId{ready}, device};
+  call.done = {EventId{ready + group.devices}, device};
   return call;
 }
 
@@ -76,6 +77,12 @@ Expr read_rank(OpFields& fields, const GroupCall& call, std::string_view nccls,
     return fields.number(nccls, 0, last);
   }
   static_cast<void>(map.optional(nccls));
+  if (fields.group_of(call.comm).is_split && map.has(torchs)) {
+    fields.reader().problems.error(
+        fields.where(torchs),
+        fmt::format("'{}' counts ranks of the whole program, of which each part has others", torchs),
+        fmt::format("'{}' is the rank within the group", nccls));
+  }
   const auto& ranks = fields.group_of(call.comm).ranks;
   if (ranks.empty() || ranks.back() + 1 == ranks.size()) return fields.number(torchs, 0, last);
 

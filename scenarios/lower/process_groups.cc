@@ -36,6 +36,24 @@ std::vector<std::uint32_t> read_ranks(Reader& reader, const YamlNode* node) {
   return ranks;
 }
 
+/// The parts of a group that is split; torch sorts their ranks.
+Split read_parts(Reader& reader, const YamlNode& node, const YamlNode* ranks) {
+  if (ranks != nullptr) {
+    reader.problems.error(*ranks, "either 'ranks' or 'split', not both");
+  }
+  if (reader.program.processes == 1) {
+    reader.problems.error(node, "a process group is split among processes, and there is one",
+                          "'ranks' lists GPUs of the only process");
+  }
+  if (node.kind == YamlNode::Kind::Map) {
+    for (const YamlEntry& entry : node.entries) {
+      if (entry.key.text != "key") continue;
+      reader.problems.error(entry.key, "torch sorts the ranks of a group: it has no 'key'");
+    }
+  }
+  return read_split(reader, node);
+}
+
 /// Lazy is torch's default. Warm-up passes initialise a lazy group before anything is measured.
 bool read_is_lazy(Reader& reader, const YamlNode* node) {
   if (node == nullptr) return true;
@@ -57,7 +75,11 @@ void read_process_group(Reader& reader, const YamlNode& key, const YamlNode& val
   }
   MapReader map{value, "a process group", reader.problems};
   ProcessGroup group;
-  group.ranks = read_ranks(reader, map.optional("ranks"));
+  const YamlNode* split_node = map.optional("split");
+  std::optional<Split> split;
+  if (split_node != nullptr) split = read_parts(reader, *split_node, map.optional("ranks"));
+  group.ranks = split ? split->parts.front() : read_ranks(reader, map.optional("ranks"));
+  group.is_split = split.has_value();
   const bool is_lazy = read_is_lazy(reader, map.optional("init"));
   map.finish();
 
@@ -68,15 +90,25 @@ void read_process_group(Reader& reader, const YamlNode& key, const YamlNode& val
   Communicator communicator{key.text, CommInit::Rank, {}};
   if (one_process) communicator.init = CommInit::All;
   if (group.initialises) communicator.init = CommInit::Op;
-  for (const std::uint32_t rank : group.ranks) {
-    communicator.members.push_back(one_process ? RankPlace{0, rank} : RankPlace{rank, 0});
-  }
   const auto first = static_cast<std::uint32_t>(program.comms.size());
-  for (std::uint32_t device = 0; device < program.devices; ++device) {
-    program.comms.push_back({static_cast<std::uint32_t>(program.communicators.size()), device});
+  const std::size_t parts = split ? split->parts.size() : 1;
+  for (std::size_t part = 0; part < parts; ++part) {
+    Communicator one = communicator;
+    if (split) one.name = fmt::format("{}({})", key.text, part);
+    for (const std::uint32_t rank : split ? split->parts[part] : group.ranks) {
+      one.members.push_back(one_process ? RankPlace{0, rank} : RankPlace{rank, 0});
+    }
+    for (std::uint32_t device = 0; device < program.devices; ++device) {
+      program.comms.push_back({static_cast<std::uint32_t>(program.communicators.size()), device});
+    }
+    program.communicators.push_back(std::move(one));
   }
-  program.communicators.push_back(std::move(communicator));
-  reader.group_names[key.text] = {first, {group.devices}, false, true};
+  Family family{first, {group.devices}, false, true};
+  if (split) {
+    family.own = split->color;
+    reader.splits.insert(first);
+  }
+  reader.group_names[key.text] = std::move(family);
   reader.groups[first] = std::move(group);
 }
 

@@ -116,7 +116,7 @@ BufferRef barrier_buffer(OpFields& fields, const GroupCall& call) {
            false});
     }
   }
-  return {BufferId{*group.first_barrier_buffer}, call.comm.index};
+  return {BufferId{*group.first_barrier_buffer}, device_index(fields.reader(), call.comm)};
 }
 
 /// The current stream waits as for any collective, and then the host for the stream.

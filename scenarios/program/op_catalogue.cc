@@ -17,6 +17,7 @@ std::vector<OpDescription> describe_operations() {
   }
   add(torch_ops());
   add(torch_waits());
+  add(all_to_all_v_ops());
   add(task_graph_ops());
   add(block_ops());
   return all;

@@ -68,7 +68,14 @@ OpKind read_memset(OpFields& fields) {
 
 OpKind read_enable_peer_access(OpFields& fields) {
   const std::int64_t last = std::int64_t{fields.program().devices} - 1;
-  return EnablePeerAccess{fields.number("device", 0, last), fields.number("peer", 0, last)};
+  EnablePeerAccess op{fields.number("device", 0, last), fields.number("peer", 0, last)};
+  const auto same = combine(Expr::Op::Equal, op.device, op.peer);
+  if (same && fields.is_sound() && leaves_range(*same, 0, 0, fields.reader().domain)) {
+    fields.reader().problems.error(fields.where("peer"), "a device is no peer of itself",
+                                   "CUDA answers cudaErrorInvalidDevice; 'device' is to access "
+                                   "the memory of 'peer', another one");
+  }
+  return op;
 }
 
 constexpr std::array kCopyOps{

@@ -61,7 +61,7 @@ std::int64_t rank_count(const OpFields& fields, const CommRef& comm) {
 StreamRef stream_beside(OpFields& fields, const CommRef& comm) {
   if (fields.map().has("stream")) return fields.stream();
   static_cast<void>(fields.map().optional("stream"));
-  return {StreamId{0}, comm.index};
+  return {StreamId{0}, device_index(fields.reader(), comm)};
 }
 
 bool has_root(CollectiveKind kind) {

@@ -139,11 +139,48 @@ void read_all_devices(Reader& reader, const YamlNode& node, Communicator& commun
   }
 }
 
+/// One communicator, or one for each part of a split, with a handle for each device.
+void add_communicators(Reader& reader, const YamlNode& key, const Communicator& communicator,
+                       const Split* split) {
+  Program& program = reader.program;
+  const auto first = static_cast<std::uint32_t>(program.comms.size());
+  Family family{first, {program.devices}, false, true};
+  const std::size_t parts = split == nullptr ? 1 : split->parts.size();
+  if (split != nullptr) {
+    family.own = split->color;
+    reader.splits.insert(first);
+  }
+  for (std::size_t part = 0; part < parts; ++part) {
+    for (std::uint32_t device = 0; device < program.devices; ++device) {
+      program.comms.push_back({static_cast<std::uint32_t>(program.communicators.size()), device});
+    }
+    Communicator one = communicator;
+    if (split != nullptr) {
+      one.name = fmt::format("{}({})", key.text, part);
+      for (const std::uint32_t process : split->parts[part]) {
+        for (std::uint32_t device = 0; device < program.devices; ++device) {
+          one.members.push_back({process, device});
+        }
+      }
+    }
+    program.communicators.push_back(std::move(one));
+  }
+  reader.communicators[key.text] = std::move(family);
+}
+
 void read_communicator(Reader& reader, const YamlNode& key, const YamlNode& value) {
   Program& program = reader.program;
   MapReader map{value, "a communicator", reader.problems};
   Communicator communicator{key.text, program.processes == 1 ? CommInit::All : CommInit::Rank, {}};
-  if (const YamlNode* members = map.required("members")) {
+  const YamlNode* split_node = map.optional("split");
+  std::optional<Split> split;
+  if (split_node != nullptr) {
+    if (const YamlNode* members = map.optional("members")) {
+      reader.problems.error(*members, "either 'members' or 'split', not both");
+    }
+    const std::uint64_t ranks = std::uint64_t{program.processes} * program.devices;
+    if (!has_too_many_members(reader, *split_node, ranks)) split = read_split(reader, *split_node);
+  } else if (const YamlNode* members = map.required("members")) {
     if (members->kind == YamlNode::Kind::Sequence) {
       read_member_list(reader, *members, communicator);
     } else {
@@ -161,12 +198,7 @@ void read_communicator(Reader& reader, const YamlNode& key, const YamlNode& valu
     }
   }
   map.finish();
-  reader.communicators[key.text] = {
-      static_cast<std::uint32_t>(program.comms.size()), {program.devices}, false, true};
-  for (std::uint32_t device = 0; device < program.devices; ++device) {
-    program.comms.push_back({static_cast<std::uint32_t>(program.communicators.size()), device});
-  }
-  program.communicators.push_back(std::move(communicator));
+  add_communicators(reader, key, communicator, split ? &*split : nullptr);
 }
 
 void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {

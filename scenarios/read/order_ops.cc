@@ -49,7 +49,7 @@ constexpr std::array kOrderOps{
              [](OpFields& f) -> OpKind { return StreamSynchronize{f.stream()}; }},
     OpSyntax{"stream_query", "[stream]", "asks whether the stream is idle",
              [](OpFields& f) -> OpKind { return StreamQuery{f.stream()}; }},
-    OpSyntax{"device_synchronize", "[device]", "the host thread waits for all streams of a device",
+    OpSyntax{"device_synchronize", "[device]", "the host thread waits for all streams of a device, or of each: device: all",
              read_device_synchronize},
 };
 

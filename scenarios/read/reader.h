@@ -39,6 +39,9 @@ struct Family {
   std::vector<std::uint32_t> extents;  ///< of each index; none: a single object without index
   bool is_broken = false;              ///< its declaration has errors: no further ones about it
   bool bare_is_first = false;          ///< `default`, `world`: without an index, that of device 0
+  /// Of communicators that `split` made: the process's own one, -1 for none. Each has a handle for
+  /// each of the program's devices; indices count those of the own one.
+  std::optional<Expr> own = {};
   std::uint32_t size() const;
 };
 using Families = std::map<std::string, Family, std::less<>>;
@@ -49,6 +52,7 @@ struct ProcessGroup {
   std::uint32_t devices = 1;         ///< of each process that are ranks
   std::vector<std::uint32_t> ranks;  ///< ascending, as the whole program numbers them
   bool initialises = false;          ///< the first call makes the communicator, in the run
+  bool is_split = false;             ///< each process has its own; `ranks` are of the first one
   std::map<std::string, std::uint32_t, std::less<>> events;  ///< each host thread's first one
   std::optional<std::uint32_t> first_barrier_buffer;         ///< made when a barrier needs it
 };
@@ -69,6 +73,8 @@ struct Reader {
   Families streams, events, buffers, communicators, signals, graphs;
   std::map<std::string, BarrierId, std::less<>> barriers;
 
+  std::set<std::uint32_t> splits;  ///< first handles of communicators that `split` made
+
   Families group_names;                               ///< of process groups
   std::map<std::uint32_t, ProcessGroup> groups;       ///< by the first id in `group_names`
   std::map<std::string, EventId, std::less<>> works;  ///< those that `events` does not declare
@@ -78,6 +84,7 @@ struct Reader {
   std::vector<YamlNode> works_waited_for;
 
   VariableDomain domain;       ///< at the operation being read
+  std::map<std::string, Expr, std::less<>> bound;  ///< names of one operation: `from`, `to`
   bool in_operations = false;  ///< `process` and loop indices have a meaning
 };
 
@@ -128,6 +135,16 @@ std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& nod
 
 /// The name in `work: w(i % 2)`.
 std::string work_name(const YamlNode& node);
+
+/// `split: {color, key}`, as ncclCommSplit has it: the processes of each color, by their key (then
+/// their number). Colors are 0, 1, ...; a process of color -1 is in none.
+struct Split {
+  Expr color;
+  std::vector<std::vector<std::uint32_t>> parts;  ///< alike in size; at least one
+};
+Split read_split(Reader& reader, const YamlNode& node);
+/// Of a handle on a communicator: the index of its device.
+Expr device_index(const Reader& reader, const CommRef& comm);
 
 // ---- parts of the file
 // ----------------------------------------------------------------------------

@@ -38,7 +38,7 @@ const SimpleOps& simple_ops() {
 class ThreadReader {
  public:
   explicit ThreadReader(Reader& reader) : reader_{reader} {
-    for (const auto ops : {torch_ops(), torch_waits(), task_graph_ops()}) {
+    for (const auto ops : {torch_ops(), torch_waits(), all_to_all_v_ops(), task_graph_ops()}) {
       for (const LoweredSyntax& op : ops) lowered_ops_.emplace(op.name, &op);
     }
   }
@@ -158,8 +158,10 @@ class ThreadReader {
       block.push_back(std::move(op));
       return;
     }
+    const std::size_t before = block.size();
     read_op(entry, block);
-    if (item.alike != 0 && simple_ops_.contains(entry.key.text) && !block.empty()) {
+    const bool is_one = block.size() == before + 1;
+    if (item.alike != 0 && is_one && simple_ops_.contains(entry.key.text)) {
       known.emplace(item.alike, block.size() - 1);
     }
   }
@@ -191,6 +193,9 @@ class ThreadReader {
       problems().error(entry.key, fmt::format("'{}' cannot stand in a graph_capture", name),
                        "only what is queued on streams, events' records and waits, and loops can");
     }
+    if (name == "device_synchronize" && is_of_all_devices(entry.value)) {
+      return synchronize_all(entry, block);
+    }
     MapReader map{entry.value, name, problems()};
     const YamlNode* id = map.optional("id");
     Op op{{},
@@ -206,6 +211,30 @@ class ThreadReader {
       op.id = OpId{program().op_count++};
       op.kind = is_block ? read_block_op(name, map) : read_simple_op(*found->second, map);
       block.push_back(std::move(op));
+    }
+    map.finish();
+  }
+
+  static bool is_of_all_devices(const YamlNode& map) {
+    const YamlNode* device = value_of(map, "device");
+    return device != nullptr && device->kind == YamlNode::Kind::Scalar && device->text == "all";
+  }
+
+  /// One device after the other, as a program would.
+  void synchronize_all(const YamlEntry& entry, Block& block) {
+    MapReader map{entry.value, entry.key.text, problems()};
+    static_cast<void>(map.optional("device"));
+    const YamlNode* id = map.optional("id");
+    const std::string label = id == nullptr ? "" : read_word(reader_, *id, "an id");
+    if (in_capture_ || in_nccl_group_) {
+      problems().error(entry.key,
+                       fmt::format("'{}' cannot stand in {}", entry.key.text,
+                                   in_capture_ ? "a graph_capture" : "an nccl_group"));
+    }
+    for (std::uint32_t device = 0; device < program().devices; ++device) {
+      const auto [line, column] = entry.key.place();
+      block.push_back({OpId{program().op_count++}, label, line, column,
+                       DeviceSynchronize{Expr{std::int64_t{device}}}});
     }
     map.finish();
   }

@@ -19,6 +19,11 @@ Quantity variable(std::size_t slot) {
   return {kNumber, {}, {{Expr::Op::Variable, static_cast<std::int64_t>(slot)}}};
 }
 
+Quantity of_expr(const Expr& expr) {
+  if (expr.is_constant()) return {kNumber, expr.constant(), {}};
+  return {kNumber, {}, expr.code()};
+}
+
 /// Of a part of a longer loop counted as in the whole; one turn alone is known.
 Quantity turn_of(const VariableDomain::Loop& loop, std::size_t slot) {
   if (loop.is_part && loop.times == 1) return {kNumber, loop.first, {}};
@@ -86,6 +91,9 @@ Parsed<Quantity> look_up(Reader& reader, std::string_view name) {
   for (std::size_t slot = loops.size(); slot > 0; --slot) {
     if (loops[slot - 1].name == name) return turn_of(loops[slot - 1], slot);
   }
+  if (const auto found = reader.bound.find(name); found != reader.bound.end()) {
+    return of_expr(found->second);
+  }
   if (name == "process") {
     if (reader.in_operations) return variable(0);
     return fail("'process' is only known inside of threads");
@@ -96,6 +104,7 @@ Parsed<Quantity> look_up(Reader& reader, std::string_view name) {
   std::vector<std::string> known;
   if (reader.in_operations) known.emplace_back("process");
   for (const auto& [word, value] : reader.constants) known.push_back(word);
+  for (const auto& [word, value] : reader.bound) known.push_back(word);
   for (const auto& [parameter, value] : reader.parameters) known.push_back("$" + parameter);
   for (const auto& loop : loops) {
     if (!loop.name.empty()) known.push_back(loop.name);
@@ -232,6 +241,18 @@ std::optional<Expr> flat_index(Reader& reader, const YamlNode& node, std::string
   return flat;
 }
 
+/// The device's handle on the process's own communicator.
+std::optional<Expr> in_own_part(Reader& reader, const YamlNode& node, const Family& family,
+                                const Expr& device) {
+  if (const auto reason = leaves_range(*family.own, 0, kNoLimit, reader.domain)) {
+    reader.problems.error(node, fmt::format("a process is in no part of '{}': its color {}",
+                                            node.text, reason->substr(3)));
+    return std::nullopt;
+  }
+  const auto first = combine(Expr::Op::Mul, *family.own, Expr{reader.program.devices});
+  return first ? combine(Expr::Op::Add, *first, device) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& node,
@@ -254,7 +275,10 @@ std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& nod
   const Family& family = found->second;
   if (family.is_broken) return FoundReference{family.first, {}, true};
   if (reference->indices.empty() && (family.size() == 1 || family.bare_is_first)) {
-    return FoundReference{family.first, {}, family.is_broken};
+    if (!family.own) return FoundReference{family.first, {}, family.is_broken};
+    auto index = in_own_part(reader, node, family, Expr{0});
+    if (!index) return std::nullopt;
+    return FoundReference{family.first, *std::move(index), family.is_broken};
   }
   if (reference->indices.size() != family.extents.size()) {
     reader.problems.error(
@@ -266,6 +290,8 @@ std::optional<FoundReference> read_reference(Reader& reader, const YamlNode& nod
     return std::nullopt;
   }
   auto index = flat_index(reader, node, what, family, *reference);
+  if (!index) return std::nullopt;
+  if (family.own) index = in_own_part(reader, node, family, *index);
   if (!index) return std::nullopt;
   return FoundReference{family.first, *std::move(index), family.is_broken};
 }

@@ -118,8 +118,11 @@ void TreeBuilder::take_key(Open& parent, YamlNode key) {
     problems_.error(key, "a key must be a word");
     key.kind = YamlNode::Kind::Null;
   } else if (const int first = line_of_key(parent, key.text); first != 0) {
+    // "{src: x(0, 0), dst: y(0, 0)}" has the keys src, "0)", dst and "0)" again.
+    const bool is_index = key.text.ends_with(')') && key.text.find('(') == std::string::npos;
     problems_.error(key, fmt::format("duplicate key '{}'", key.text),
-                    fmt::format("first given in line {}", first));
+                    is_index ? "inside of {...} a comma ends the value: write 'x(0, 1)' in quotes"
+                             : fmt::format("first given in line {}", first));
     key.kind = YamlNode::Kind::Null;
   }
   parent.key = std::move(key);

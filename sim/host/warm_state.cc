@@ -114,9 +114,15 @@ double memory_of_a_pass(const Program& program, std::uint32_t device) {
 
 std::set<std::uint32_t> captured_communicators(const Program& program) {
   std::set<std::uint32_t> found;
-  for_each_op(program, [&](const foretrace::HostThread&, const Op& op, Around around) {
+  for_each_op(program, [&](const foretrace::HostThread& thread, const Op& op, Around around) {
     const CommRef* comm = is_inside<GraphCapture>(around) ? nccl_comm(op.kind) : nullptr;
-    if (comm != nullptr) found.insert(program.comms[comm->first.value].communicator);
+    if (comm == nullptr) return;
+    // Which one may depend on the process; turns of loops only choose among its devices.
+    std::vector<std::int64_t> variables(loops_of(around).size() + 1, 0);
+    for (const std::uint32_t process : thread.processes) {
+      variables[0] = process;
+      found.insert(program.comms[comm->resolve(variables).value].communicator);
+    }
   });
   return found;
 }
