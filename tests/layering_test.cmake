@@ -133,6 +133,8 @@ set(may_link_foretrace cli)                  # the program foretrace
 set(may_link_hw_core  options scenario timeline)
 set(may_link_cuda     options)               # a GPU for programs where there is none: knows nothing of ours
 set(may_link_nvml     options)
+set(may_link_nvrtc12  options)
+set(may_link_nvrtc13  options)
 set(may_link_timer    options)               # times a program's calls of the real libraries
 set(may_link_kernels  gpu)                   # CUDA C++17, behind plain headers
 set(may_link_hw       options scenario timeline hw_core kernels command_line gpu)

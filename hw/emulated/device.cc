@@ -77,6 +77,15 @@ int device_count() {
   return count;
 }
 
+int cuda_version() {
+  static const int version = [] {
+    constexpr int kDefault = 13000;
+    const char* const text = std::getenv("FORETRACE_CUDA");
+    return text ? std::atoi(text) : kDefault;
+  }();
+  return version;
+}
+
 int& current_device() {
   thread_local int current = 0;
   return current;

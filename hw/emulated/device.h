@@ -26,6 +26,9 @@ int device_count();
 // The calling thread's, as cudaSetDevice chose it.
 int& current_device();
 
+// The CUDA that the program was built with, as CUDA writes it (13000): FORETRACE_CUDA.
+int cuda_version();
+
 // Says why on stderr and ends the process with exit code 2.
 [[noreturn]] void refuse(const std::string& why);
 

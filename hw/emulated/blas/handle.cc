@@ -1,18 +1,15 @@
 #include "hw/emulated/blas/handle.h"
 
-#include <cstdlib>
-
+#include "hw/emulated/device.h"
 #include "hw/emulated/exported.h"
 #include "hw/emulated/record.h"
 
 using namespace foretrace::emulated;
 
 namespace {
-// cuBLAS of the toolkit that the program was built with: 130000 for 13.0.
-int version() {
-  constexpr int kDefault = 13000, kTen = 10;
-  const char* const text = std::getenv("FORETRACE_CUDA");
-  return (text ? std::atoi(text) : kDefault) * kTen;
+int version() {  // cuBLAS of that toolkit: 130000 for 13.0
+  constexpr int kTen = 10;
+  return cuda_version() * kTen;
 }
 }  // namespace
 
@@ -64,6 +61,5 @@ FORETRACE_EXPORTED int cublasGetVersion_v2(void*, int* v) {
 }
 FORETRACE_EXPORTED size_t cublasLtGetVersion() { return static_cast<size_t>(version()); }
 FORETRACE_EXPORTED size_t cublasLtGetCudartVersion() {
-  constexpr int kTen = 10;
-  return static_cast<size_t>(version() / kTen);
+  return static_cast<size_t>(cuda_version());
 }

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "hw/emulated/device.h"
 #include "hw/emulated/exported.h"
 #include "hw/emulated/record.h"
 
@@ -37,10 +38,7 @@ FORETRACE_EXPORTED size_t cudnnGetVersion() {
   constexpr size_t kDefault = 91900;  // 9.19, which PyTorch 2.11 brings
   return number("FORETRACE_CUDNN", kDefault);
 }
-FORETRACE_EXPORTED size_t cudnnGetCudartVersion() {
-  constexpr size_t kDefault = 13000;
-  return number("FORETRACE_CUDA", kDefault);
-}
+FORETRACE_EXPORTED size_t cudnnGetCudartVersion() { return static_cast<size_t>(cuda_version()); }
 FORETRACE_EXPORTED int cudnnGetProperty(int which,
                                         int* value) {  // libraryPropertyType: major, minor, patch
   constexpr size_t kMajor = 10000, kMinor = 100;

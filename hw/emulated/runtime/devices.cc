@@ -1,6 +1,5 @@
 // Which GPUs there are, and what they say of themselves.
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "hw/emulated/device.h"
@@ -18,14 +17,6 @@ constexpr int kMostThreadsPerBlock = 1024, kWarp = 32, kMostBlockZ = 64, kMostGr
               kMostGridYZ = 65535;
 constexpr int kTextureAlignment = 512, kConstantMemory = 65536, kLowestPriority = 0,
               kHighestPriority = -5;
-
-int cuda_version() {
-  static const int version = [] {
-    const char* const text = std::getenv("FORETRACE_CUDA");  // as CUDA writes it: 13000
-    return text ? std::atoi(text) : 13000;
-  }();
-  return version;
-}
 
 int of(const char* key) { return static_cast<int>(device()[key]); }
 

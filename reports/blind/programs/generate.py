@@ -90,6 +90,8 @@ def draw(rng, gpus):
         d["parallel"] = "ddp"
     if d.get("parallel") in ("fsdp", "tp"):
         d["accumulate"], d["optimizer"] = 1, "adamw"
+    if d.get("parallel") == "tp":  # tensors and DTensors in one list are refused by clipping and by foreach
+        d["clip"], d["optimizer"] = False, "adamw loop"
     if d.get("lora"):
         d["checkpointing"] = False
     return d

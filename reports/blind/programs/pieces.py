@@ -79,8 +79,9 @@ def model(d):
     dtype = "torch.bfloat16" if d["precision"] == "bf16" else "torch.float32"
     lines = [f"config = {d['config']}({keywords(d['shape'])})"]
     if d["kind"] in ("causal", "decode"):
+        eager = ', attn_implementation="eager"' if d.get("attention") == "eager" else ""
         lines += ["with torch.device(device):",
-                  f'    model = AutoModelForCausalLM.from_config(config, dtype={dtype}, attn_implementation="{d.get("attention", "sdpa")}")']
+                  f'    model = AutoModelForCausalLM.from_config(config, dtype={dtype}{eager})']
     else:
         lines += ["with torch.device(device):", f"    model = {d['model']}(config)"]
         if d["precision"] == "bf16":

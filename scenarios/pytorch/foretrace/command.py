@@ -25,8 +25,8 @@ def parse(words=None):
     c.add_argument("--gpus-per-node", type=int, default=GPUS_PER_NODE, metavar="N", help=f"GPUs that a process sees ({GPUS_PER_NODE})")
     c.add_argument("--gpu", default="h100", metavar="GPU", help="the GPU to emulate (h100)")
     c.add_argument("--memory", type=int, metavar="BYTES", help="memory of each GPU, if not its own")
-    c.add_argument("--step", type=int, default=3, metavar="N", help="the step to record, from 1 (3); the second is the first whose host time counts")
-    c.add_argument("--more", type=int, default=3, metavar="N", help="steps after it for the host's time, if the program has them (3)")
+    c.add_argument("--step", type=int, metavar="N", help="the step to record, from 1 (3, and once more 7 where the program goes on: its allocator has settled)")
+    c.add_argument("--more", type=int, default=2, metavar="N", help="steps after it for the host's time, if the program has them (2)")
     c.add_argument("--region", metavar="NAME", help="the foretrace.region that is a step (the first one that begins)")
     c.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module, as of python3 -m")
     c.add_argument("script", metavar="-- SCRIPT")
@@ -43,7 +43,7 @@ def parse(words=None):
     m.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS")
     arguments = parser.parse_args(words)
     if arguments.command == "capture":
-        if arguments.world_size < 1 or arguments.step < 1 or arguments.more < 0:
+        if arguments.world_size < 1 or (arguments.step is not None and arguments.step < 1) or arguments.more < 0:
             parser.error("--world-size and --step: at least 1")
         try:
             arguments.ranks = sorted({int(r) for r in arguments.ranks.split(",")})

@@ -7,7 +7,7 @@ import re
 import shutil
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARIES = ("libforetrace_cuda.so", "libforetrace_nvml.so")
+LIBRARIES = ("libforetrace_cuda.so", "libforetrace_nvml.so", "libforetrace_nvrtc12.so", "libforetrace_nvrtc13.so")
 
 
 class CaptureError(Exception):
@@ -34,7 +34,7 @@ def _library_folders():
 
 
 def libraries():
-    """Paths of the two libraries that stand in for CUDA's."""
+    """Paths of the libraries that stand in for CUDA's."""
     for folder in _library_folders():
         if all((folder / name).exists() for name in LIBRARIES):
             return [str(folder / name) for name in LIBRARIES]

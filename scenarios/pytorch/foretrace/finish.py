@@ -77,7 +77,7 @@ def _too_short(recorder):
     if seen == 0:
         return ("the program ended without a step: mark it with `with foretrace.region(\"step\"):`, which a loop without an optimizer needs; a "
                 "training loop's steps are seen by themselves")
-    return f"the program ended after {seen} step{'s' if seen > 1 else ''}, and step {recorder.profiled + 1} was to be recorded: --step {seen} records the last"
+    return f"the program ended after {seen} step{'s' if seen > 1 else ''}, and step {min(recorder.profiled) + 1} was to be recorded: --step {seen} records the last"
 
 
 def _marks(step, everything, threads):

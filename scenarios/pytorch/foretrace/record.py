@@ -38,40 +38,59 @@ class Threads:
         return [c for c in calls if c.thread in self.numbers]
 
 
-def shape_of(emulation, calls):
-    """What must be alike in two steps for one's times to be the other's."""
-    cache = {}
-    for c in calls:
-        if c.text not in cache:
-            cache[c.text] = _EVENT.sub("", emulation.text(c.text))
-    return [(cache[c.text], c.name, c.stream) for c in calls]
-
-
+# What every step does alike: work for the device, and what orders it. Allocations, events that are made and asked differ from step to step.
+WORK = ("launch", "gemm", "lib", "copy", "memset", "coll", "sync", "graph_launch", "host_func")
+UNUSUAL = 1.25  # a step that took so much more than the fastest did something of its own: a first call, a collection of garbage
 WAITS_NS = 2_000_000  # a gap so much longer than its work, in each step, is no accident
 
 
+def shape_of(emulation, calls):
+    """(position, what it is) of the calls that are work: they must be alike in two steps for one's times to be the other's."""
+    cache = {}
+    for c in calls:
+        if c.text not in cache:
+            text = emulation.text(c.text)
+            cache[c.text] = _EVENT.sub("", text) if kind(text) in WORK else None
+    return [(i, (cache[c.text], c.name, c.stream)) for i, c in enumerate(calls) if cache[c.text] is not None]
+
+
 def host_times(emulation, profiled, plain):
-    """t of each call of the profiled step, and of its end; also from how many plain steps, which made the same calls, they are. Without any, the
+    """t of each call of the profiled step, and of its end; also from how many plain steps, which did the same work, they are. Without any, the
     profiled step's own. Steps are (calls, ns, ns on a processor).
 
     A gap between two calls is the mean over the steps of the time on a processor: other programs of this host are not in it. Where the host waited
-    in every step (for a file, for a worker) it is the shortest time by the clock."""
-    expected = shape_of(emulation, profiled[0])
-    same = [step for step in plain if shape_of(emulation, step[0]) == expected]
+    in every step (for a file, for a worker) it is the shortest time by the clock. A call that is no work lies in its gap as it does in the profiled step."""
+    shape = shape_of(emulation, profiled[0])
+    expected = [what for _, what in shape]
+    same = []
+    for calls, ns, cpu_ns in plain:
+        here = shape_of(emulation, calls)
+        if [what for _, what in here] == expected:
+            same.append([(calls[i].t, calls[i].cpu) for i, _ in here] + [(ns, cpu_ns)])
+    calls, ns, _ = profiled
+    least = min((step[-1][1] for step in same), default=0)
+    same = [step for step in same if step[-1][1] <= least * UNUSUAL]
     if not same:
-        return [c.t for c in profiled[0]], profiled[1], 0
-    times, t = [], 0.0
-    for i in range(len(expected) + 1):
-        clock, work = [], []
-        for calls, ns, cpu_ns in same:
-            here = (calls[i].t, calls[i].cpu) if i < len(calls) else (ns, cpu_ns)
-            before = (calls[i - 1].t, calls[i - 1].cpu) if i else (0, 0)
-            clock.append(here[0] - before[0])
-            work.append(here[1] - before[1])
-        gap = statistics.fmean(work)
-        t += max(min(clock) if min(clock) > gap + WAITS_NS else gap, 0)
-        times.append(round(t))
-    return times[:-1], times[-1], len(same)
+        return [c.t for c in calls], ns, 0
+    anchors, t = [(-1, 0, 0)], 0.0  # (position, the profiled step's t, t)
+    for i, position in enumerate([p for p, _ in shape] + [len(calls)]):
+        before = [step[i - 1] if i else (0, 0) for step in same]
+        gap = statistics.fmean(step[i][1] - b[1] for step, b in zip(same, before))
+        clock = min(step[i][0] - b[0] for step, b in zip(same, before))
+        t += max(clock if clock > gap + WAITS_NS else gap, 0)
+        anchors.append((position, calls[position].t if position < len(calls) else ns, t))
+    return *_between(calls, anchors), len(same)
+
+
+def _between(calls, anchors):
+    times = []
+    for (first, begin, t), (last, end, until) in zip(anchors, anchors[1:]):
+        for i in range(first + 1, last):
+            share = (calls[i].t - begin) / (end - begin) if end > begin else 0
+            times.append(round(t + min(max(share, 0), 1) * (until - t)))
+        if last < len(calls):
+            times.append(round(until))
+    return times, round(anchors[-1][2])
 
 
 class Writer:

@@ -28,11 +28,12 @@ class Instance:
 
 
 class Recorder:
-    """Listens to Steps. Step `profiled` (from 0) gives calls and operations; all but the first step before it and `more` after it give times."""
+    """Listens to Steps. Step `profiled` (from 0) gives calls and operations; a program that goes on gives them again `again` steps later, when its allocator
+    and its events have settled. All other steps but the first, and `more` behind the last, give times."""
 
-    def __init__(self, profiled=2, more=3, stop=False):
+    def __init__(self, profiled=2, more=2, stop=False, again=0):
         self.emulation = Emulation()
-        self.profiled, self.more, self.stop = profiled, more, stop
+        self.profiled, self.last, self.stop = {profiled, profiled + again}, profiled + again + more, stop
         self.instances = []
         self.current = None
         self.done = False
@@ -43,7 +44,7 @@ class Recorder:
             if self.done:
                 return
             instance = self.current = Instance(len(self.instances))
-            if instance.index == self.profiled:
+            if instance.index in self.profiled:
                 instance.memory = _memory_before()
                 self._modules = ModulePaths()
                 self._modules.__enter__()
@@ -60,13 +61,13 @@ class Recorder:
                 return
             instance.ns, instance.cpu_ns = now, cpu
             instance.last, instance.counts = self.emulation.count(), self.emulation.counts()
-            if instance.index == self.profiled:
+            if instance.index in self.profiled:
                 instance.operations, instance.groups = operations.stop(self._profiler)
                 self._modules.__exit__()
                 self._profiler = self._modules = None
                 _memory_after(instance.memory)
             self.instances.append(instance)
-            if instance.index >= self.profiled + self.more:
+            if instance.index >= self.last:
                 self.done = True
         if self.done and self.stop:
             raise CaptureDone
@@ -80,8 +81,8 @@ class Recorder:
         self.current = None
 
     def profile(self):
-        """The profiled step; None if the program did not come so far."""
-        return next((i for i in self.instances if i.operations is not None), None)
+        """The last profiled step; None if the program did not come so far."""
+        return next((i for i in reversed(self.instances) if i.operations is not None), None)
 
     def plain(self):
         """Steps without a profiler, without the first one, which is not like the others."""

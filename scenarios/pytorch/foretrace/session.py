@@ -7,6 +7,7 @@ import sys
 
 from .environment import CaptureError, emulated_environment
 
+FIRST, AGAIN = 3, 4  # the step that is recorded, from 1, and how much later once more if the program goes on
 _active = None  # Steps of the capture or measurement that runs
 
 
@@ -23,13 +24,13 @@ def region(name):
 class Capture:
     """One rank's recording of this process."""
 
-    def __init__(self, out, step=3, more=3, region_name=None, stop=False, command=None, name=None):
+    def __init__(self, out, step=None, more=2, region_name=None, stop=False, command=None):
         from .recorder import Recorder
         from .steps import Steps
         from .world import World
-        self.out, self.name = pathlib.Path(out), name
+        self.out = pathlib.Path(out)
         self.command = command or sys.argv
-        self.recorder = Recorder(step - 1, more, stop)
+        self.recorder = Recorder((step or FIRST) - 1, more, stop, 0 if step else AGAIN)
         self.steps = Steps(self.recorder, region_name)
         self.world = World(self.recorder.emulation)
         self.rank = int(os.environ.get("RANK", "0"))
@@ -50,7 +51,7 @@ class Capture:
 
 
 @contextlib.contextmanager
-def capture(out, world_size=1, gpu="h100", step=3, memory=None):
+def capture(out, world_size=1, gpu="h100", step=None, memory=None):
     """Records the program inside on an emulated GPU: OUT/step.yaml and OUT/rank0.calls.jsonl.gz. Starts the process again where the emulated GPU is
     not loaded yet, which must be before PyTorch is."""
     from .emulation import Emulation
