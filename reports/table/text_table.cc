@@ -47,7 +47,10 @@ std::string format_signed_percent(double fraction) {
   return fmt::format("{:+.{}f} %", percent, std::abs(percent) >= 999.95 ? 0 : 1);
 }
 
-std::string format_percent(double fraction) { return format_signed_percent(fraction).substr(1); }
+std::string format_percent(double fraction) {
+  const std::string text = format_signed_percent(fraction);
+  return text.starts_with('+') ? text.substr(1) : text;
+}
 
 std::string format_size(std::uint64_t bytes) {
   constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};

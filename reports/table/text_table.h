@@ -13,6 +13,7 @@ namespace foretrace {
 
 /// "+1.6 %"; four digits before the point do without decimals.
 std::string format_signed_percent(double fraction);
+/// "1.6 %", "-1.6 %"
 std::string format_percent(double fraction);
 /// "4 MiB", "1000 B": in the largest binary unit that divides it, else with one decimal.
 std::string format_size(std::uint64_t bytes);

@@ -25,6 +25,8 @@ TEST(FormatPercent, AlwaysSaysTheSignOfAnError) {
   EXPECT_EQ(format_signed_percent(-0.036), "-3.6 %");
   EXPECT_EQ(format_signed_percent(12.5), "+1250 %");
   EXPECT_EQ(format_percent(0.05), "5.0 %");
+  EXPECT_EQ(format_percent(-0.0109), "-1.1 %");
+  EXPECT_EQ(format_percent(-0.0001), "0.0 %");
 }
 
 TEST(FormatSize, UsesBinaryUnits) {
