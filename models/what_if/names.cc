@@ -17,7 +17,8 @@ constexpr std::array kNames{
     WhatIfName{"pcie", "copies between host and device", H2dBandwidth},
     WhatIfName{"host", "the host's speed: calls, PyTorch, host memory, pageable copies",
                HostLaunchKernel},
-    WhatIfName{"gemm", "arithmetic: products and attention", ProductsHalfRate}};
+    WhatIfName{"gemm", "arithmetic: products, attention, and their peaks",
+               ProductsHalfRate}};
 
 bool starts(std::string_view key, std::initializer_list<std::string_view> prefixes) {
   return std::ranges::any_of(prefixes,
@@ -59,7 +60,7 @@ bool is_of_host(Param param) {
 
 bool is_of_arithmetic(Param param) {
   const std::string_view key = info(param).key;
-  if (info(param).unit == ParamUnit::FlopRate) return !key.ends_with(".peak");
+  if (info(param).unit == ParamUnit::FlopRate) return param != HostCoreFlops;
   return starts(key, {"products."}) && (key.ends_with(".operands") || key.ends_with(".results"));
 }
 

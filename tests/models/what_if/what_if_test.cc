@@ -66,6 +66,22 @@ TEST(WhatIf, MakesASlowerHostCopyPageableMemorySlower) {
   }
 }
 
+TEST(WhatIf, MakesAllArithmeticOfAGpuFasterWithItsPeaksAndNoCpu) {
+  for (const char* name : {"h200-nvswitch-8", "b200-nvswitch-8", "v100-pcie-4", "mi300x-8"}) {
+    const Machine plain = load_machine(name);
+    const Machine fast = load_machine_with(name, {"gemm=2.27x"});
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (info(param).unit != ParamUnit::FlopRate || !plain.has(param)) continue;
+      const double factor = param == Param::HostCoreFlops ? 1 : 2.27;
+      EXPECT_NEAR(fast.get(param).value, factor * plain.get(param).value,
+                  1e-9 * plain.get(param).value)
+          << name << ' ' << info(param).key;
+    }
+    EXPECT_EQ(fast.has(Param::GpuHalfFlops), plain.has(Param::GpuHalfFlops));
+  }
+}
+
 TEST(WhatIf, ChangesTheNicsOfTheNode) {
   // 400 Gb/s, as H200 nodes are sold with
   EXPECT_DOUBLE_EQ(*load_machine_with("h200-nvswitch-8", {"nic=0.5x"}).node.nic_bandwidth, 25e9);
