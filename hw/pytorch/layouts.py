@@ -165,11 +165,12 @@ class PipelineStep(Step):
 
     def run(self, note=lambda name: None):
         losses = []
+        outputs = {} if self.c.return_outputs else {"return_outputs": False}  # PyTorch 2.10
         with self.forward_context():
             if self.rank == 0:
-                self.schedule.step(self.tokens)
+                self.schedule.step(self.tokens, **outputs)
             else:
-                self.schedule.step(target=self.labels, losses=losses)
+                self.schedule.step(target=self.labels, losses=losses, **outputs)
         note("forward_backward")
         self.finish(note)
         return losses[-1].detach() if losses else None

@@ -66,6 +66,7 @@ OrderedJson training_step_json(const TrainingStep& step) {
           {"pipeline", step.pipeline},
           {"virtual", step.chunks},
           {"expert", step.expert},
+          {"return_outputs", step.return_outputs},
           {"schedule", is_gpipe ? "gpipe" : "1f1b"},
           {"sequence_parallel", step.sequence_parallel},
           {"loss_parallel", step.loss_parallel},

@@ -176,9 +176,12 @@ std::string environment_text(const Program& program) {
   return text;
 }
 
-/// A file with `training_step:` has no threads of its own: what it reads as is a scenario's text.
-Expanded expand_training_step(Reader& reader, const YamlNode& root,
-                              const ParameterValues& parameters, training::Ranks ranks) {
+struct Described {
+  training::TrainingStep step;
+  const YamlNode* node = nullptr;  ///< of `training_step`; null where there are errors
+};
+Described describe_training_step(Reader& reader, const YamlNode& root,
+                                 const ParameterValues& parameters) {
   MapReader map{root, "a scenario with a training step", reader.problems};
   reader.domain = {{0}, {}};
   read_header(reader, map);
@@ -192,7 +195,14 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   if (node != nullptr) step = training::read_training_step(reader, *node);
   map.finish();
   warn_of_unused_parameters(reader);
-  if (reader.problems.error_count() > 0) return {};
+  return {step, reader.problems.error_count() > 0 ? nullptr : node};
+}
+
+/// A file with `training_step:` has no threads of its own: what it reads as is a scenario's text.
+Expanded expand_training_step(Reader& reader, const YamlNode& root,
+                              const ParameterValues& parameters, training::Ranks ranks) {
+  const auto [step, node] = describe_training_step(reader, root, parameters);
+  if (node == nullptr) return {};
   training::Expansion expansion = training::expand(step, ranks);
   const Program& program = reader.program;
   std::string text =
@@ -294,6 +304,16 @@ Program read_expanded(std::string_view text, const std::string& file) {
   }
   reader.program.hash = digest(canonical_text(reader.program));
   return std::move(reader.program);
+}
+
+std::optional<training::TrainingStep> read_training_step(std::string_view text,
+                                                         const std::string& file) {
+  Reader reader{file};
+  const YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() > 0 || !has_training_step(root)) return std::nullopt;
+  const auto [step, node] = describe_training_step(reader, root, {});
+  if (node == nullptr) throw UsageError{render(reader.problems.take(), text)};
+  return step;
 }
 
 std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,

@@ -68,6 +68,11 @@ struct ExpandedScenario {
   std::map<std::string, SourceSpot> environment_spots;  ///< in the file
 };
 
+/// Its description alone, checked; empty for a file without one. Throws UsageError with the
+/// rendered diagnostics.
+std::optional<training::TrainingStep> read_training_step(std::string_view text,
+                                                         const std::string& file);
+
 /// Empty for a file without one. Throws UsageError with the rendered diagnostics.
 std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,
                                               const ParameterValues& parameters = {},

@@ -51,6 +51,9 @@ class Decoder {
   void backward(std::int64_t pass, bool is_first, std::int64_t chunk = 0);
   /// As if so many passes had gone forward and backward since: those under way are numbered on.
   void skip(std::int64_t passes);
+  /// A pipeline's last stage: the logits of all micro-batches become one tensor, which nobody keeps.
+  /// Measured: one CatArrayBatchedCopy of them at the end of each step.
+  void join_outputs();
   /// The optimizer over what this process holds, then gradients are freed.
   void update();
 
@@ -125,6 +128,7 @@ class Decoder {
   bool uses_dtensor() const { return step_.tensor > 1 && step_.is_eager(); }
   void call_of_dtensor();
   void gather_logits();
+  void keep_output(Memory::Id logits, std::int64_t bytes);
   Memory::Id save(std::int64_t bytes);
   /// Autocast keeps its copies of weights until the loss is there, recomputed layers' too.
   Memory::Id save_weight_copy(std::int64_t bytes);

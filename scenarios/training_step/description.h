@@ -65,6 +65,7 @@ struct TrainingStep {
   bool float32_reduce = true;  ///< FSDP's reduce-scatter; what Megatron's gradients are held in
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;
+  bool return_outputs = true;   ///< a pipeline's last stage keeps all logits, PyTorch's default
   bool flash_attention = true;  ///< else two products with a softmax between them
   bool dropout = false;         ///< of attention's weights, of each branch before it is added
   OptimizerKernel optimizer = OptimizerKernel::Fused;
@@ -83,6 +84,10 @@ struct TrainingStep {
   bool is_megatron_core() const { return framework == Framework::MegatronCore; }
   bool autocasts() const { return float32_parameters && sharding != Sharding::Fsdp; }
   bool is_eager() const { return framework == Framework::PyTorch; }
+  /// torch.distributed.pipelining's schedules hand out what the last stage made of all
+  /// micro-batches, which stays in memory until then (PyTorch issue 159251). Megatron's last stage
+  /// makes losses only.
+  bool hands_out_outputs() const { return is_eager() && pipeline > 1 && return_outputs; }
   bool is_deepspeed() const { return framework == Framework::MegatronDeepSpeed; }
   bool is_megatron() const { return framework == Framework::Megatron || is_deepspeed(); }
   /// DeepSpeed's BF16_Optimizer: every micro-batch's gradients are added to float32 ones.

@@ -97,7 +97,8 @@ void Decoder::megatron_loss() {
 /// writes their gradient in bfloat16. Tensor parallel ranks exchange maxima and sums.
 void Decoder::fused_loss() {
   const std::int64_t bytes = tokens_ * vocab_ * kBf16;
-  const Memory::Id logits = save(bytes);
+  const Memory::Id logits = save(step_.hands_out_outputs() ? 0 : bytes);
+  if (step_.hands_out_outputs()) keep_output(memory_.allocate(Part::Temporary, bytes), bytes);
   out_.host(FrameworkWork::Forward, 2);
   out_.kernel("fused_loss", KernelKind::Softmax, bytes);
   for (int i = 0; i < 2 && step_.tensor > 1; ++i) {
@@ -110,6 +111,21 @@ void Decoder::fused_loss() {
     memory_.free(logits);
     memory_.free(gradient);
   });
+}
+
+/// Until the next step begins.
+void Decoder::keep_output(Memory::Id logits, std::int64_t bytes) {
+  gradients_.push_back(logits);
+  handed_out_ = bytes;
+}
+
+void Decoder::join_outputs() {
+  if (handed_out_ == 0) return;
+  const std::int64_t all = handed_out_ * step_.passes;
+  const Memory::Id joined = memory_.allocate(Part::Temporary, all);
+  out_.host(FrameworkWork::Forward);
+  out_.kernel("join_outputs", KernelKind::Pointwise, 2 * all);
+  memory_.free(joined);
 }
 
 void Decoder::head_and_loss() {
@@ -143,10 +159,8 @@ void Decoder::head_and_loss() {
   }
   out_.kernel("loss", KernelKind::Pointwise, tokens_ * kF32);
   memory_.free(wide);
-  // A pipeline's last stage hands out the logits of all micro-batches at the end of the step.
-  if (step_.pipeline > 1) {
-    gradients_.push_back(narrow);
-    handed_out_ = logits * kBf16;
+  if (step_.hands_out_outputs()) {
+    keep_output(narrow, logits * kBf16);
   } else {
     memory_.free(narrow);
   }

@@ -140,15 +140,13 @@ void allocate_rest(const TrainingStep& step, Memory& memory) {
   memory.allocate(Part::Buffers, 2 * step.tokens() * step.passes * 8);
 }
 
-Thread write_thread(const TrainingStep& step, const Place& place) {
-  constexpr int kIndent = 14;
-  Writer out{kIndent, step.tensor};
+/// The calls of a process's steps, and what they allocate.
+void write_calls(const TrainingStep& step, const Place& place, Writer& out, Memory& memory) {
   out.set_group("tensor_parallel", tensor_group(step, place));
   out.set_group("data_parallel", data_group(step, place));
   out.set_group("context_parallel", context_group(step, place));
   out.set_group("expert_parallel", expert_group(step, place));
   out.set_group("expert_data", expert_data_group(step, place));
-  Memory memory{&out.now()};
   const auto layout = make_layout(step, out, memory);
   Decoder decoder{step, layers_of(step, place), out, memory, *layout};
   layout->allocate(decoder);
@@ -161,6 +159,13 @@ Thread write_thread(const TrainingStep& step, const Place& place) {
   decoder.update();
   layout->after_update();
   out.line("device_synchronize: {}");
+}
+
+Thread write_thread(const TrainingStep& step, const Place& place) {
+  constexpr int kIndent = 14;
+  Writer out{kIndent, step.tensor};
+  Memory memory{&out.now()};
+  write_calls(step, place, out, memory);
   return {out.text(),
           memory.peak(),
           {{}, 0, out.sections(), memory.changes()},
@@ -211,6 +216,17 @@ std::int64_t steps_of(const TrainingStep& step) {
   const double seconds = model_flops(step) / static_cast<double>(step.processes()) / kUsual;
   if (seconds > 10 * kSettled) return 1;
   return static_cast<std::int64_t>(std::clamp(std::ceil(kSettled / seconds), 2.0, 8.0));
+}
+
+PartBytes peak_memory(const TrainingStep& step) {
+  PartBytes most{};
+  for (std::int64_t stage = 0; stage < step.pipeline; ++stage) {  // all of a stage allocate alike
+    Writer out = Writer::silent(step.tensor);
+    Memory memory;
+    write_calls(step, {.stage = stage}, out, memory);
+    if (sum(memory.peak()) > sum(most)) most = memory.peak();
+  }
+  return most;
 }
 
 Expansion expand(const TrainingStep& step, Ranks ranks) {

@@ -29,6 +29,9 @@ enum class Ranks : std::uint8_t { All, OneOfEach };
 /// ones find a rested clock and idle streams, the last one is what training goes on with.
 Expansion expand(const TrainingStep& step, Ranks ranks = Ranks::All);
 
+/// Expansion::memory alone, without a text: in milliseconds.
+PartBytes peak_memory(const TrainingStep& step);
+
 /// Steps that expand() writes.
 std::int64_t steps_of(const TrainingStep& step);
 

@@ -281,6 +281,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
       {{"adamw", OptimizerKernel::Fused}, {"adamw_foreach", OptimizerKernel::Foreach}});
   fields.choice<Recompute>("recompute", step.recompute, recompute_words());
   fields.choice<bool>("attention", step.flash_attention, {{"flash", true}, {"unfused", false}});
+  fields.flag("return_outputs", step.return_outputs);
   fields.flag("dropout", step.dropout);
   fields.number("steps", step.steps);
   map.finish();

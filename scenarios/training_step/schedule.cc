@@ -216,6 +216,7 @@ void write_passes(const TrainingStep& step, const StageRole& role, Decoder& deco
       PipelineStage stage{step, role, decoder, layout, out};
       step.schedule == Schedule::GPipe ? stage.gpipe() : stage.one_forward_one_backward();
     }
+    decoder.join_outputs();
     if (!step.is_eager()) return;  // Megatron divides the loss by the number of micro-batches
     // The sums of all micro-batches become means.
     for (std::int64_t i = 0; i < decoder.held_tensors(); ++i) out.host(FrameworkWork::Parameter);

@@ -10,7 +10,7 @@ namespace foretrace::training {
 std::string Writer::place() const { return stream_.empty() ? "" : "stream: " + stream_ + ", "; }
 
 void Writer::line(std::string_view text) {
-  if (leaves_out_) return;
+  if (!writes()) return;
   text_ += margin_;
   text_ += "- ";
   text_ += text;
@@ -26,7 +26,7 @@ void Writer::begin_section(std::int64_t calls) {
 void Writer::repeat(std::int64_t times, std::int64_t calls, const std::function<void()>& write) {
   if (times < 1) return;
   const std::string outer = margin_;
-  if (times > 1) {
+  if (times > 1 && !is_silent_) {
     line("repeat:");
     text_ += fmt::format("{0}    times: {1}\n{0}    ops:\n", margin_, times);
     now_.line += 2;
@@ -50,6 +50,7 @@ void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::i
                      Turned turned) {
   constexpr std::int64_t kBytes = 2;
   largest_operand_ = std::max({largest_operand_, kBytes * m * k, kBytes * k * n, kBytes * m * n});
+  if (!writes()) return;
   constexpr std::array kTurned{"", "transpose_a: true, ", "transpose_b: true, "};
   line(
       fmt::format("gemm: {{id: {}, {}m: {}, n: {}, k: {}, {}type: bfloat16, a: operand_a, b: "
@@ -58,17 +59,20 @@ void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::i
 }
 
 void Writer::kernel(std::string_view id, KernelKind kind, std::int64_t bytes) {
+  if (!writes()) return;
   line(fmt::format("library_kernel: {{id: {}, {}kernel: {}, size: {}B}}", id, place(),
                    kernel_kind_name(kind), bytes));
 }
 
 void Writer::attention(std::string_view id, KernelKind kind, std::int64_t flops, std::int64_t bytes,
                        std::int64_t width) {
+  if (!writes()) return;
   line(fmt::format("library_kernel: {{id: {}, {}kernel: {}, flops: {}, size: {}B, width: {}}}", id,
                    place(), kernel_kind_name(kind), flops, bytes, width));
 }
 
 void Writer::host(FrameworkWork work, std::int64_t count) {
+  if (!writes()) return;
   if (count == 1) {
     line(fmt::format("framework_call: {{work: {}}}", framework_work_name(work)));
   } else if (count > 1) {

@@ -18,6 +18,12 @@ class Writer {
   /// `tensor`: ranks of the tensor parallel group, for the sizes of its buffers.
   Writer(int indent, std::int64_t tensor)
       : margin_(static_cast<std::size_t>(indent), ' '), tensor_{tensor} {}
+  /// Writes nothing: for who asks for what is allocated only.
+  static Writer silent(std::int64_t tensor) {
+    Writer writer{0, tensor};
+    writer.is_silent_ = true;
+    return writer;
+  }
 
   /// Which operand of a product lies transposed.
   enum class Turned { Neither, A, B };
@@ -75,11 +81,12 @@ class Writer {
   std::int64_t largest_operand() const { return largest_operand_; }  ///< bytes of a product's
 
  private:
+  bool writes() const { return !is_silent_ && !leaves_out_; }
   std::string place() const;
   void begin_section(std::int64_t calls);
 
   std::string margin_, text_, stream_;
-  bool leaves_out_ = false;
+  bool leaves_out_ = false, is_silent_ = false;
   std::int64_t tensor_;
   Moment now_;
   std::vector<Section> sections_{{}};

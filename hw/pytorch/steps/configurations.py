@@ -41,6 +41,7 @@ class Configuration:
     sequence_parallel: bool = False
     loss_parallel: bool = False
     microbatches: int = 1  # pp: `micro_batch` samples each
+    return_outputs: bool = True  # pp: the last stage keeps the logits of all of them
     full_trace: bool = False  # keep the whole trace, not only its summary
     fresh: bool = False  # apart from the others, with its family: fills the memory, or is compiled
     only_on: str = ""  # measured only on GPUs whose name has this

@@ -94,7 +94,7 @@ def _configuration(name, step):
         optimizer="foreach" if step["optimizer"] == "adamw_foreach" else "fused",
         bucket_cap_mb=step["bucket_bytes"] // MIB or 25, gradient_as_bucket_view=step["bucket_views"],
         no_sync=not step["reduce_every_pass"], reshard_after_forward=step["reshard_after_forward"],
-        sequence_parallel=step["sequence_parallel"], loss_parallel=step["loss_parallel"])
+        return_outputs=step["return_outputs"], sequence_parallel=step["sequence_parallel"], loss_parallel=step["loss_parallel"])
 
 
 def why_no_scenario(c):
@@ -121,6 +121,8 @@ def scenario_text(c):
     if c.parallel in degrees:
         lines.append(f"  parallel: {{{degrees[c.parallel]}: {c.ranks}, sequence: {flag(c.sequence_parallel)}, "
                      f"loss: {flag(c.loss_parallel)}}}")
+    if not c.return_outputs:
+        lines.append("  return_outputs: false")
     if c.parallel in ("ddp", "fsdp"):
         lines.append(f"  sharding: {c.parallel}")
     if c.parallel == "ddp":
