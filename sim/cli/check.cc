@@ -107,7 +107,7 @@ nlohmann::ordered_json to_json(const Program& program, bool is_step) {
 
 Diagnostics check_step_memory(const Program& program, const ExpandedScenario& step,
                               const Machine& machine) {
-  const sim::MemoryVerdict verdict = sim::memory_verdict(step.expansion, machine);
+  const sim::MemoryVerdict verdict = sim::memory_verdict(step.expansion.memory, machine);
   if (verdict.fits) return {};
   return {
       {{program.file, 0, 0},

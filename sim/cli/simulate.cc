@@ -241,7 +241,7 @@ int run_simulate(const SimulateOptions& options) {
       (program.fabric || machine.fabric || !faults_of(program, machine).empty())) {
     throw UsageError{"--one-of-each: a fabric or faults make alike ranks differ; leave it out"};
   }
-  if (training && !sim::memory_verdict(training->expansion, machine).fits) {
+  if (training && !sim::memory_verdict(training->expansion.memory, machine).fits) {
     throw UsageError{sim::describe(training->step, training->expansion, machine, std::nullopt)};
   }
   if (!options.run.empty()) {

@@ -1,6 +1,9 @@
 #include "sim/plan/bound.h"
 
+#include <algorithm>
+
 #include "scenarios/training_step/expand.h"
+#include "sim/training/usage.h"
 
 namespace foretrace::plan {
 namespace {
@@ -9,6 +12,16 @@ namespace {
 double turns_of(const Layout& layout) {
   return static_cast<double>(layout.passes) +
          static_cast<double>(layout.pipeline - 1) / static_cast<double>(layout.interleaved);
+}
+
+/// flop/s that no product of half precision exceeds: datasheets count by a lower clock than GPUs
+/// may reach.
+double fastest(const Machine& machine) {
+  double most = sim::mfu_peak(machine).flops;
+  for (const Param param : {Param::ProductsHalfPeak, Param::GemmRateHalf}) {
+    if (machine.has(param)) most = std::max(most, machine.get(param).value);
+  }
+  return most;
 }
 
 }  // namespace
@@ -25,7 +38,7 @@ double arithmetic_bound(const Question& question, const Layout& layout) {
     again = training::model_flops(step) / 3;
   }
   const double ends = turns_of(layout) / static_cast<double>(layout.passes);
-  return (flops + again) * ends / static_cast<double>(layout.gpus) / peak_of(question.machine);
+  return (flops + again) * ends / static_cast<double>(layout.gpus) / fastest(question.machine);
 }
 
 Sample sample_of(const Question& question, const Layout& layout, std::int64_t passes) {

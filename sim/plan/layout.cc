@@ -235,12 +235,11 @@ std::string scenario_text(const Question& question, const Layout& layout,
   text += fmt::format("  precision: {{parameters: {}}}\n",
                       question.float32_parameters ? "float32" : "bfloat16");
   text += fmt::format("  recompute: {}\n", word(layout.recompute));
+  if (layout.pipeline > 1) text += "  return_outputs: false\n";
   if (passes) {
     text += fmt::format("  steps: {}\n", training::steps_of(step_of(question, layout)));
   }
   return text;
 }
-
-double peak_of(const Machine& machine) { return machine.get(Param::ProductsHalfPeak).value; }
 
 }  // namespace foretrace::plan

@@ -63,7 +63,4 @@ std::string scenario_text(const Question& question, const Layout& layout,
 /// The layout as training_step's reader sees it.
 training::TrainingStep step_of(const Question& question, const Layout& layout);
 
-/// flop/s: what MFU is counted against. Throws UsageError where the machine has none.
-double peak_of(const Machine& machine);
-
 }  // namespace foretrace::plan

@@ -4,9 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "reports/spans/span_class.h"
-#include "reports/uses/intervals.h"
-#include "reports/uses/uses.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/simulate.h"
@@ -19,35 +16,6 @@ namespace {
 
 constexpr const char* kFile = "plan";
 
-/// Mean over processes of the share of their last step in which only transfers between stages run.
-double bubble_of(const Timeline& timeline, std::uint64_t instance, std::int64_t window_ns) {
-  std::vector<std::uint32_t> processes;
-  for (const RegionSamples& region : timeline.regions) {
-    if (region.name == "step" && region.instance == instance) processes.push_back(region.process);
-  }
-  double sum = 0;
-  for (const std::uint32_t process : processes) {
-    std::int64_t last = 0;
-    explain::Times transfers, others;
-    for (const Span& span : timeline.spans) {
-      if (timeline.lanes[span.lane].process == process) last = std::max(last, span.end_ns);
-    }
-    for (const Span& span : timeline.spans) {
-      const Lane& lane = timeline.lanes[span.lane];
-      if (lane.process != process || lane.device == kNoDevice || span.end_ns <= last - window_ns) {
-        continue;
-      }
-      const SpanClass kind = class_of(timeline.ops[span.op], lane);
-      if (kind == SpanClass::Order) continue;
-      auto& to = explain::moves_to_one_peer(timeline.ops[span.op]) ? transfers : others;
-      to.emplace_back(std::max(span.begin_ns, last - window_ns), span.end_ns);
-    }
-    sum += static_cast<double>(explain::length(explain::without(
-        explain::joined(std::move(transfers)), explain::joined(std::move(others)))));
-  }
-  return sum / static_cast<double>(window_ns) / static_cast<double>(processes.size());
-}
-
 /// `text` as it is simulated: one rank of each kind.
 ExpandedScenario expanded(const std::string& text) {
   auto training = read_training(text, kFile, {}, training::Ranks::OneOfEach);
@@ -58,15 +26,10 @@ ExpandedScenario expanded(const std::string& text) {
 }  // namespace
 
 std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
-  // What lies in memory at its peak is there when the pipeline is full; tokens and labels are of
-  // all micro-batches.
-  const std::int64_t passes = std::min(layout.passes, settled_passes(layout));
   try {
-    const ExpandedScenario training = expanded(scenario_text(question, layout, passes));
-    training::Expansion expansion = training.expansion;
-    expansion.memory[static_cast<std::size_t>(training::Part::Buffers)] +=
-        2 * 8 * question.sequence * layout.micro_batch * (layout.passes - passes);
-    const sim::MemoryVerdict verdict = sim::memory_verdict(expansion, question.machine);
+    const auto step = read_training_step(scenario_text(question, layout), kFile);
+    FORETRACE_CHECK(step.has_value(), "a layout's scenario has a training step");
+    const auto verdict = sim::memory_verdict(training::peak_memory(*step), question.machine);
     return Fit{verdict.bytes, verdict.fits, verdict.is_tight};
   } catch (const UsageError&) {
     return std::nullopt;
@@ -119,9 +82,7 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
   prediction.computing = mean.computing;
   prediction.exposed = mean.exposed();
   prediction.idle = mean.idle;
-  if (layout.pipeline > 1) {
-    prediction.bubble = bubble_of(timeline, step->instance, step->samples_ns.front());
-  }
+  prediction.bubble = mean.bubble;
   return prediction;
 }
 

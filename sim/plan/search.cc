@@ -14,6 +14,8 @@
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
 #include "sim/plan/bound.h"
+#include "sim/training/passes.h"
+#include "sim/training/usage.h"
 
 namespace foretrace::plan {
 namespace {
@@ -24,6 +26,10 @@ struct Faster {
   const char* words;
 };
 
+/// Half is all that doubling everything saves. Where what each saves alone adds up to this, nothing
+/// is hidden behind something else.
+constexpr double kMostOfHalf = 0.35;
+
 /// What the rows ask by themselves: each twice as fast.
 constexpr std::array kFaster{
     Faster{"host=2x", "the host", "half the host's time for a call: CUDA graphs, a compiled step"},
@@ -31,6 +37,17 @@ constexpr std::array kFaster{
     Faster{"hbm=2x", "device memory", "twice the memory bandwidth, or fewer pointwise kernels"},
     Faster{"nvlink=2x", "NVLink", "twice the NVLink bandwidth, or its transfers behind kernels"},
     Faster{"nic=2x", "the network", "twice the NICs' bandwidth, or its transfers behind kernels"}};
+
+/// Two of kFaster at once.
+using Pair = std::pair<std::size_t, std::size_t>;
+
+std::vector<Pair> all_pairs() {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < kFaster.size(); ++i) {
+    for (std::size_t j = i + 1; j < kFaster.size(); ++j) pairs.emplace_back(i, j);
+  }
+  return pairs;
+}
 
 /// What a training step can be without: of explain's causes.
 std::span<const explain::Cause> causes_of(const Layout& layout) {
@@ -40,11 +57,12 @@ std::span<const explain::Cause> causes_of(const Layout& layout) {
 }
 
 /// What cannot be predicted is nothing: that layout is left out.
-std::vector<double> asked(const Machine& given, const Trial& trial, const std::string& what_if,
-                          std::optional<explain::Cause> without) {
+std::vector<double> asked(const Machine& given, const Trial& trial,
+                          const std::vector<std::string>& what_ifs,
+                          std::optional<explain::Cause> without = {}) {
   try {
     Machine machine = given;
-    if (!what_if.empty()) apply_what_ifs(machine, {what_if});
+    apply_what_ifs(machine, what_ifs);
     return numbers_of(predict(machine, trial, without));
   } catch (const UsageError&) {
     return {};
@@ -183,17 +201,21 @@ class Search {
     rows_.resize(std::min(rows_.size(), question_.top));
   }
 
-  /// What is printed is what `simulate` prints of the scenario, where that ends in some seconds.
+  /// What is printed is what `simulate` prints of the scenario: with all micro-batches where that
+  /// ends in some seconds, else with --few-passes.
   void simulate_whole() {
     constexpr std::int64_t kMostLayerPasses = 12'000;
     const std::int64_t most = kMostLayerPasses / question_.architecture.layers;
     std::vector<Row*> open;
     std::vector<Job> jobs;
     for (Row& row : rows_) {
-      const bool is_whole = row.settled.simulated_passes == row.layout.passes;
-      if (is_whole || row.layout.passes > most) continue;
+      const Layout& layout = row.layout;
+      const std::int64_t passes =
+          layout.passes <= most ? layout.passes
+                                : sim::with_fewer_passes(step_of(question_, layout)).passes;
+      if (passes == row.settled.simulated_passes) continue;
       open.push_back(&row);
-      jobs.push_back(predicted(question_, row.layout, row.layout.passes));
+      jobs.push_back(predicted(question_, layout, passes));
     }
     const auto numbers = run_in_children(jobs);
     for (std::size_t i = 0; i < open.size(); ++i) {
@@ -208,28 +230,72 @@ class Search {
       const Trial trial = trial_of(question_, row.layout, settled_passes(row.layout));
       std::vector<Job> jobs;
       for (const Faster& faster : kFaster) {
-        jobs.emplace_back([&] { return asked(question_.machine, trial, faster.what, {}); });
+        jobs.emplace_back([&] { return asked(question_.machine, trial, {faster.what}); });
       }
       for (const explain::Cause cause : causes_of(row.layout)) {
         jobs.emplace_back([&, cause] { return asked(question_.machine, trial, {}, cause); });
       }
       const auto numbers = run_in_children(jobs);
       add_remedies(row, numbers);
+      if (gains_alone(row, numbers) < kMostOfHalf) add_pairs(row, trial, numbers);
       add_causes(row, std::span{numbers}.subspan(kFaster.size()));
     }
+  }
+
+  /// Share of a row's time that `numbers` save.
+  static std::optional<double> gain_of(const Row& row, const std::vector<double>& numbers) {
+    const auto then = prediction_from(numbers);
+    if (!then) return std::nullopt;
+    return 1 - then->seconds / row.settled.seconds;
+  }
+
+  Faster on_this_machine(Faster faster) const {
+    if (faster.what != std::string_view{"nvlink=2x"} || !nccl::lacks_nvlink(question_.machine))
+      return faster;
+    return {faster.what, "PCIe between GPUs", "GPUs with NVLink, or its transfers behind kernels"};
+  }
+
+  static double gains_alone(const Row& row, const std::vector<std::vector<double>>& numbers) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kFaster.size(); ++i) {
+      sum += std::max(0.0, gain_of(row, numbers[i]).value_or(0));
+    }
+    return sum;
+  }
+
+  /// Resources that work at the same time bind together: neither alone gains what both do.
+  void add_pairs(Row& row, const Trial& trial,
+                 std::span<const std::vector<double>> alone) const {
+    constexpr double kTogether = 0.05;  // beyond what each gains by itself
+    const std::vector<Pair> pairs = all_pairs();
+    std::vector<Job> jobs;
+    for (const auto& [one, other] : pairs) {
+      jobs.emplace_back([&, a = one, b = other] {
+        return asked(question_.machine, trial, {kFaster[a].what, kFaster[b].what});
+      });
+    }
+    const auto both = run_in_children(jobs);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const Faster a = on_this_machine(kFaster[pairs[i].first]);
+      const Faster b = on_this_machine(kFaster[pairs[i].second]);
+      const auto gain = gain_of(row, both[i]);
+      const double each = std::max(0.0, gain_of(row, alone[pairs[i].first]).value_or(0)) +
+                          std::max(0.0, gain_of(row, alone[pairs[i].second]).value_or(0));
+      if (!gain || *gain < each + kTogether) continue;
+      row.remedies.push_back({fmt::format("{} {}", a.what, b.what),
+                              fmt::format("{} and {} together", a.limits, b.limits),
+                              fmt::format("both {}, and {}", a.words, b.words), *gain});
+    }
+    std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
   }
 
   void add_remedies(Row& row, std::span<const std::vector<double>> numbers) const {
     const Prediction& now = row.settled;
     for (std::size_t i = 0; i < kFaster.size(); ++i) {
-      const auto then = prediction_from(numbers[i]);
-      if (!then) continue;
-      const bool no_nvlink =
-          kFaster[i].what == std::string_view{"nvlink=2x"} && nccl::lacks_nvlink(question_.machine);
-      row.remedies.push_back({kFaster[i].what, no_nvlink ? "PCIe between GPUs" : kFaster[i].limits,
-                              no_nvlink ? "GPUs with NVLink, or its transfers behind kernels"
-                                        : kFaster[i].words,
-                              1 - then->seconds / now.seconds});
+      const auto gain = gain_of(row, numbers[i]);
+      if (!gain) continue;
+      const Faster faster = on_this_machine(kFaster[i]);
+      row.remedies.push_back({faster.what, faster.limits, faster.words, *gain});
     }
     if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
     std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
@@ -241,7 +307,7 @@ class Search {
       const explain::Cause cause = causes[i];
       const auto then = prediction_from(numbers[i]);
       if (!then) continue;
-      row.causes.push_back({cause, then->seconds, 1 - then->seconds / row.settled.seconds});
+      row.causes.push_back({cause, then->seconds, *gain_of(row, numbers[i])});
     }
     std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
   }
@@ -265,7 +331,7 @@ class Search {
     step.micro_batch = question_.global_batch;
     const double seconds = row.prediction.seconds;
     row.tokens_per_gpu_second = tokens / seconds / gpus;
-    row.mfu = training::model_flops(step) / seconds / gpus / peak_of(question_.machine);
+    row.mfu = training::model_flops(step) / seconds / gpus / sim::mfu_peak(question_.machine).flops;
     row.gpu_hours = kTokens / row.tokens_per_gpu_second / kHour;
     if (question_.cost_per_gpu_hour) row.cost = row.gpu_hours * *question_.cost_per_gpu_hour;
   }

@@ -14,7 +14,7 @@ namespace foretrace::plan {
 
 /// Something made better, and what share of the step's time per token that saves.
 struct Remedy {
-  std::string what;    ///< "nvlink=2x", as --with says it, or "global batch 2048"
+  std::string what;    ///< "nvlink=2x", as --with says it; "host=2x gemm=2x"; "global batch 2048"
   std::string limits;  ///< what it relieves: "NVLink"
   std::string words;   ///< what to do: "twice the NVLink bandwidth"
   double gain = 0;     ///< 0.2: a fifth less time for each token

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/table/text_table.h"
+#include "sim/training/usage.h"
 
 namespace foretrace::plan {
 namespace {
@@ -149,6 +150,7 @@ std::string headline_of(const Question& question, const std::vector<Answer>& ans
 }
 
 std::string meaning_of(const Question& question, const std::vector<Answer>& answers) {
+  const sim::Peak peak = sim::mfu_peak(question.machine);
   std::string text = fmt::format(
       "Steps of {} sequences of {} tokens, parameters and moments {}, PyTorch's eager mode. ",
       question.global_batch, question.sequence,
@@ -161,17 +163,20 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
   text += fmt::format(
       "Not simulated is what cannot be among the best: what a micro-batch adds without stages, for "
       "all of them and the pipeline's idle ends, takes longer than theirs. MFU: 6 FLOPs for each "
-      "token and parameter "
-      "of "
-      "a product, attention's causal half, nothing that is computed again, over products.half.peak "
-      "of the machine, {:.0f} TFLOP/s for each GPU. Shares are means over the ranks. Exposed: only "
+      "token and parameter of a product (6N, the head too), 6 for each layer, token of the sequence "
+      "and element of a query (attention's causal half), nothing that is computed again, over {} of "
+      "the machine, {:.1f} TFLOP/s for each GPU{}. Shares are of the whole step, means over the "
+      "ranks. Exposed: only "
       "NCCL runs, which communicates or waits for another rank. Bubble: only transfers between "
       "pipeline stages run (part of exposed). Host-bound: the GPU "
       "waits for its host thread. Limited by: of host, arithmetic, memory, NVLink and network that "
-      "whose doubling saves most. Without: explain's causes taken away (calls of the host and "
-      "links "
+      "whose doubling saves most, or the two that must be faster together. Memory: what simulate "
+      "says of the row's scenario; a pipeline's last stage keeps no logits (return_outputs: false). "
+      "Without: explain's causes taken away (calls of the host and links "
       "that take no time, nobody waits for another stage). GPU-hours{}: for 10^12 tokens.",
-      peak_of(question.machine) * 1e-12, question.cost_per_gpu_hour ? ", cost" : "");
+      peak.key, peak.flops * 1e-12,
+      peak.key == info(Param::GpuHalfFlops).key ? ", the datasheet's dense peak" : "",
+      question.cost_per_gpu_hour ? ", cost" : "");
   return text;
 }
 
@@ -245,7 +250,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                  {"what_ifs", question.what_ifs},
                  {"sequence", question.sequence},
                  {"global_batch", question.global_batch},
-                 {"peak_flops", peak_of(question.machine)},
+                 {"peak_flops", sim::mfu_peak(question.machine).flops},
                  {"meaning", meaning_of(question, answers)},
                  {"searched", counts},
                  {"rows", rows}};

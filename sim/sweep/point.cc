@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machine) {
   const ParameterValues parameters = point.parameters(sweep.axes);
   if (const auto training = read_training(sweep.text, sweep.file, parameters)) {
-    const auto verdict = sim::memory_verdict(training->expansion, machine);
+    const auto verdict = sim::memory_verdict(training->expansion.memory, machine);
     if (!verdict.fits) throw UsageError{"does not fit into a GPU's memory"};
   }
   auto read = read_scenario(sweep.text, sweep.file, parameters);

@@ -55,6 +55,7 @@ training::TrainingStep step_of(const MeasuredJson& c, std::string& refused) {
   step.sequence = whole(c, "sequence");
   step.micro_batch = whole(c, "micro_batch");
   step.passes = std::max(whole(c, "accumulation"), whole(c, "microbatches", 0));
+  step.return_outputs = c.value("return_outputs", true);
   const std::string parallel = c.at("parallel");
   if (parallel == "ddp") step.sharding = training::Sharding::Ddp;
   if (parallel == "fsdp") step.sharding = training::Sharding::Fsdp;

@@ -15,7 +15,7 @@ namespace foretrace::sim {
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
                            const std::string& name) {
   const training::Expansion expansion = training::expand(step, training::Ranks::OneOfEach);
-  const MemoryVerdict verdict = memory_verdict(expansion, machine);
+  const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);
   PredictedStep predicted;
   predicted.peak = static_cast<std::int64_t>(verdict.bytes);
   predicted.fits = verdict.fits;
@@ -51,7 +51,7 @@ std::vector<double> numbers_of(const PredictedStep& step) {
                               step.low, step.high};
   for (const auto& [process, of] : step.of_process) {
     numbers.insert(numbers.end(), {static_cast<double>(process), of.computing, of.communication,
-                                   of.waiting, of.idle});
+                                   of.waiting, of.idle, of.bubble});
   }
   return numbers;
 }
@@ -64,9 +64,9 @@ std::optional<PredictedStep> step_from(const std::vector<double>& numbers) {
                      .peak = static_cast<std::int64_t>(numbers[1]),
                      .fits = numbers[2] != 0,
                      .of_process = {}};
-  for (std::size_t i = 5; i + 5 <= numbers.size(); i += 5) {
-    step.of_process[static_cast<std::uint32_t>(numbers[i])] = {numbers[i + 1], numbers[i + 2],
-                                                               numbers[i + 3], numbers[i + 4]};
+  for (std::size_t i = 5; i + 6 <= numbers.size(); i += 6) {
+    step.of_process[static_cast<std::uint32_t>(numbers[i])] = {
+        numbers[i + 1], numbers[i + 2], numbers[i + 3], numbers[i + 4], numbers[i + 5]};
   }
   return step;
 }

@@ -6,6 +6,7 @@
 
 #include "reports/spans/span_class.h"
 #include "reports/uses/intervals.h"
+#include "reports/uses/uses.h"
 
 namespace foretrace::sim {
 namespace {
@@ -15,6 +16,7 @@ struct Activity {
   explain::Times kernels;     ///< and copies, but none of NCCL
   explain::Times joined;      ///< kernels of NCCL, from when all their ranks run them
   explain::Times everything;  ///< kernels of NCCL from their begin
+  explain::Times others;      ///< all of it but sends and receives
 };
 
 explain::Times united(explain::Times some, const explain::Times& others) {
@@ -79,6 +81,9 @@ std::map<std::uint32_t, Activity> activities_of(
     const SpanClass kind = classes[span.op];
     if (kind != SpanClass::Kernel && kind != SpanClass::Nccl && kind != SpanClass::Copy) continue;
     add_inside(activity->everything, window, {span.begin_ns, span.end_ns});
+    if (kind != SpanClass::Nccl || !explain::moves_to_one_peer(timeline.ops[span.op])) {
+      add_inside(activity->others, window, {span.begin_ns, span.end_ns});
+    }
     if (kind != SpanClass::Nccl) {
       add_inside(activity->kernels, window, {span.begin_ns, span.end_ns});
       continue;
@@ -104,7 +109,7 @@ ProcessShares shares_in(const Timeline& timeline,
     const double working = lasting(united(of.kernels, of.joined));
     const double busy = lasting(of.everything);
     shares[process] = {computing / whole, (working - computing) / whole, (busy - working) / whole,
-                       1 - busy / whole};
+                       1 - busy / whole, (busy - lasting(of.others)) / whole};
   }
   return shares;
 }
@@ -126,7 +131,7 @@ StepShares one_behind_the_other(const StepShares& first, double first_seconds,
            (first_seconds + second_seconds);
   };
   return {mixed(&StepShares::computing), mixed(&StepShares::communication),
-          mixed(&StepShares::waiting), mixed(&StepShares::idle)};
+          mixed(&StepShares::waiting), mixed(&StepShares::idle), mixed(&StepShares::bubble)};
 }
 
 }  // namespace foretrace::sim

@@ -17,6 +17,7 @@ struct StepShares {
   double communication = 0;  ///< a kernel of NCCL that all its ranks have begun
   double waiting = 0;        ///< one that another rank has not begun
   double idle = 0;           ///< nothing runs: the GPU waits for its host thread
+  double bubble = 0;  ///< of communication and waiting: only transfers between stages run
 
   /// What one rank's trace shows of NCCL: nothing else runs.
   double exposed() const { return communication + waiting; }

@@ -7,9 +7,21 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/text/errors.h"
 #include "scenarios/values/time_text.h"
 
 namespace foretrace::sim {
+
+Peak mfu_peak(const Machine& machine) {
+  for (const Param param : {Param::GpuHalfFlops, Param::ProductsHalfPeak, Param::GemmRateHalf}) {
+    if (!machine.has(param)) continue;
+    return {machine.get(param).value, std::string{info(param).key}};
+  }
+  throw UsageError{fmt::format(
+      "machine {} says no peak in half precision, over which MFU is counted\n"
+      "  hint: gpu.half_flops: {{value: 989.4 TFLOP/s, source: datasheet}}",
+      machine.name)};
+}
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
 
@@ -68,14 +80,14 @@ std::string limit_of(const StepShares& shares) {
   return shares.communication > shares.waiting ? "communication" : "waiting for other ranks";
 }
 
-MemoryVerdict memory_verdict(const training::Expansion& expansion, const Machine& machine) {
+MemoryVerdict memory_verdict(const training::PartBytes& memory, const Machine& machine) {
   // CUDA's context and NCCL's buffers; and what the caching allocator loses to fragments: it held
   // 4.3 % of an H200 that nobody used when a step ran out of memory (memory_70b_10_layers).
   constexpr double kContext = 1.2e9;
   constexpr double kFragments = 0.05;
   constexpr double kTight = 0.95;
   MemoryVerdict verdict;
-  verdict.bytes = static_cast<double>(training::sum(expansion.memory));
+  verdict.bytes = static_cast<double>(training::sum(memory));
   if (!machine.has(Param::GpuMemory)) return verdict;
   verdict.capacity = machine.get(Param::GpuMemory).value;
   const double room = (1 - kFragments) * verdict.capacity - kContext;
@@ -109,6 +121,13 @@ std::vector<std::string> remedies(const training::TrainingStep& step,
       all.emplace_back("parallel: {sequence: true}: norms and residuals are split too");
     }
   };
+  if (step.hands_out_outputs()) {
+    const double kept = 2.0 * static_cast<double>(step.tokens() * step.model.vocab) *
+                        static_cast<double>(step.passes);
+    all.push_back(fmt::format(
+        "return_outputs: false: the last stage keeps no logits, {} over all micro-batches",
+        gigabytes(step.loss_parallel ? kept / static_cast<double>(step.tensor) : kept)));
+  }
   if (by_activations) for_activations();
   const std::int64_t twice = 2 * step.expert;
   if (step.model.experts > 0 && step.model.experts % twice == 0 && step.data % twice == 0) {
@@ -133,6 +152,13 @@ std::vector<std::string> remedies(const training::TrainingStep& step,
   return all;
 }
 
+/// ", MFU 41.9 % of 989.4"; empty where a machine says no peak.
+std::string mfu_of(double flops, const Machine& machine) {
+  if (!machine.has(Param::GpuHalfFlops)) return {};
+  const double peak = machine.get(Param::GpuHalfFlops).value;
+  return fmt::format(", MFU {:.1f} % of {:.1f}", 100 * flops / peak, peak * 1e-12);
+}
+
 }  // namespace
 
 std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
@@ -142,14 +168,14 @@ std::string describe(const training::TrainingStep& step, const training::Expansi
     const StepShares mean = mean_of(usage->of_process);
     const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;
     text += fmt::format(
-        "step: {}, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU\n"
+        "step: {}, {:.0f} tokens/s, {:.0f} TFLOP/s of the model on each GPU{}\n"
         "of it {:.0f} % computing, {:.0f} % communication, {:.0f} % waiting for another rank, "
         "{:.0f} % idle: limited by {}\n",
         format_time(usage->seconds * 1e9), static_cast<double>(expansion.tokens) / usage->seconds,
-        each * 1e-12, 100 * mean.computing, 100 * mean.communication, 100 * mean.waiting,
+        each * 1e-12, mfu_of(each, machine), 100 * mean.computing, 100 * mean.communication, 100 * mean.waiting,
         100 * mean.idle, limit_of(mean));
   }
-  const MemoryVerdict verdict = memory_verdict(expansion, machine);
+  const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);
   text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),
                       gigabytes(verdict.capacity));
   for (std::size_t i = 0; i < training::kParts; ++i) {

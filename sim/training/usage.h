@@ -44,7 +44,15 @@ struct MemoryVerdict {
   bool fits = true;
   bool is_tight = false;  ///< so near that the allocator may have to give back and retry
 };
-MemoryVerdict memory_verdict(const training::Expansion& expansion, const Machine& machine);
+MemoryVerdict memory_verdict(const training::PartBytes& memory, const Machine& machine);
+
+/// What MFU is counted over: flop/s of a GPU in half precision, and the parameter that says so: the
+/// datasheet's figure, else what products do at best. Throws UsageError where the machine has none.
+struct Peak {
+  double flops = 0;
+  std::string key;
+};
+Peak mfu_peak(const Machine& machine);
 
 /// "150.1 GB".
 std::string gigabytes(double bytes);

@@ -46,7 +46,7 @@ TEST(PlanCommand, WritesARowThatSimulateReproduces) {
       "--gpus 8,16" + kFew + "--cost-per-gpu-hour 2.5 -o p.json --write-scenario 1 best.yaml");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("MFU: 6 FLOPs for each token and parameter"));
-  EXPECT_THAT(ran.out, HasSubstr("products.half.peak"));
+  EXPECT_THAT(ran.out, HasSubstr("gpu.half_flops of the machine, 989.4 TFLOP/s"));
   const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));
   ASSERT_EQ(plan["rows"].size(), 2u);
   const auto& best = plan["rows"][0];
@@ -88,6 +88,23 @@ TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
   const std::string csv = read_file(scratch.path() / "p.csv");
   EXPECT_THAT(csv, HasSubstr("1,config,h100-nvswitch-8,16,"));
   EXPECT_THAT(csv, HasSubstr("2,config,h100-nvswitch-8 with nic=0.1x,16,"));
+}
+
+TEST(PlanCommand, NamesTwoThatBindTogether) {
+  const Scratch scratch;
+  const Ran ran = plan_two_layers(
+      scratch, "--gpus 8 --keep tensor=1 --with host=3x -o p.json" + kFew);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto row = nlohmann::json::parse(read_file(scratch.path() / "p.json"))["rows"][0];
+  EXPECT_EQ(row["limited_by"], "the host and device memory together");
+  EXPECT_EQ(row["remedy"], "host=2x hbm=2x");
+  double alone = 0;
+  for (const auto& remedy : row["remedies"]) {
+    if (remedy["what"] == "host=2x" || remedy["what"] == "hbm=2x") {
+      alone += remedy["gain"].get<double>();
+    }
+  }
+  EXPECT_GT(row["remedy_gain"].get<double>(), alone + 0.05);
 }
 
 TEST(PlanCommand, SaysWhatIsWrong) {

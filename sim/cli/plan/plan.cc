@@ -21,6 +21,7 @@
 #include "sim/machine_check.h"
 #include "sim/plan/search.h"
 #include "sim/plan/write.h"
+#include "sim/training/usage.h"
 
 namespace foretrace {
 namespace {
@@ -112,7 +113,7 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   question.kept = kept_of(options.keep);
   question.top = options.top;
   question.cost_per_gpu_hour = options.cost;
-  static_cast<void>(plan::peak_of(question.machine));
+  static_cast<void>(sim::mfu_peak(question.machine));  // there is one
   // The reader says what is wrong with the model, and what it is.
   plan::Layout one;
   one.gpus = 1;
@@ -143,8 +144,10 @@ void write_scenarios(const PlanOptions& options, const plan::Question& question,
     std::string with;
     for (const std::string& what_if : rows[number - 1].first->what_ifs)
       with += fmt::format(" --with \"{}\"", what_if);
-    const std::string command = fmt::format("foretrace simulate {} --machine {}{} --one-of-each",
-                                            file, question.machine_name, with);
+    const bool is_whole = row.prediction.simulated_passes == row.layout.passes;
+    const std::string command =
+        fmt::format("foretrace simulate {} --machine {}{} --one-of-each{}", file,
+                    question.machine_name, with, is_whole ? "" : " --few-passes");
     const std::string text = fmt::format("# {} on {} GPUs: {}.\n# Predicted {} a step: {}\n{}",
                                          question.model_name, row.layout.gpus, describe(row.layout),
                                          format_time(row.prediction.seconds * 1e9), command,

@@ -71,6 +71,17 @@ TEST(StepShares, EndWithTheirWindow) {
   expect_shares(sim::shares_in(t, {{0, {50, 100}}}).at(0), 0.4, 0.4, 0.2, 0);
 }
 
+TEST(StepShares, OfABubbleArePartOfWhatIsExposed) {
+  Timeline t = two_ranks();
+  t.ops.push_back(t.ops[1]);
+  t.ops[1].kind = "nccl_recv";
+  t.spans = {busy_span(0, 0, 0, 20), busy_span(1, 1, 10, 60), busy_span(2, 0, 50, 70)};
+  const StepShares of = sim::shares_in(t, {{0, {0, 100}}}).at(0);
+  expect_shares(of, 0.2, 0.5, 0, 0.3);
+  EXPECT_NEAR(of.bubble, 0.3, 1e-9) << "from 20 to 50 only a receive runs";
+  EXPECT_NEAR(sim::one_behind_the_other(of, 1, {}, 2).bubble, 0.1, 1e-9);
+}
+
 TEST(StepShares, OfOneTimeBehindTheOtherAreWeightedByThem) {
   expect_shares(sim::one_behind_the_other({0.4, 0.2, 0.2, 0.2}, 1, {0.8, 0, 0, 0.2}, 3), 0.7, 0.05,
                 0.05, 0.2);
