@@ -235,8 +235,10 @@ Expansion expand(const TrainingStep& step, Ranks ranks) {
   std::vector<Thread> threads;
   threads.reserve(classes.size());
   std::string text;
+  std::int64_t lines = 0;  // of `text`
   for (const RankClass& one : classes) {
     threads.push_back(write_thread(step, one.place));
+    const std::size_t written = text.size();
     const bool all = classes.size() == 1 && ranks == Ranks::All;
     text += fmt::format("  {}:\n",
                         all ? std::string{"main"} : fmt::format("rank_{}", one.processes.front()));
@@ -253,7 +255,8 @@ Expansion expand(const TrainingStep& step, Ranks ranks) {
         steps_of(step), threads.back().text);
     MemoryCurve& curve = threads.back().curve;
     curve.processes = one.processes;
-    curve.first_line = lines_of(text) - lines_of(threads.back().text);
+    lines += lines_of(std::string_view{text}.substr(written));
+    curve.first_line = lines - lines_of(threads.back().text);
     if (sum(threads.back().memory) > sum(expansion.memory))
       expansion.memory = threads.back().memory;
   }
