@@ -19,6 +19,7 @@ class PathReader {
         by_lane_[span.lane].push_back(&span);
       } else if (span.end_ns > span.begin_ns && kind_of(span) != SpanClass::Order) {
         on_devices_.push_back(&span);
+        by_lane_[span.lane].push_back(&span);
       }
     }
     for (auto& spans : by_lane_) std::ranges::stable_sort(spans, {}, &Span::end_ns);
@@ -82,11 +83,24 @@ class PathReader {
     const Lane& lane = timeline_.lanes[span.lane];
     if (lane.device == kNoDevice) return before_call(span, on_device);
     const auto call = calls_.find({span.op, span.instance, lane.process});
+    if (const Span* const own = right_before(span)) {
+      const bool was_queued = call == calls_.end() || call->second->end_ns <= own->end_ns;
+      if (was_queued) return own;
+    }
     if (call == calls_.end() || call->second->end_ns > span.begin_ns || !is_work(*call->second)) {
       return on_device;
     }
     const bool device_is_later = on_device != nullptr && on_device->end_ns >= call->second->end_ns;
     return device_is_later ? on_device : call->second;
+  }
+
+  /// Of a device's stream: the one before, where this one follows at once.
+  const Span* right_before(const Span& span) const {
+    constexpr std::int64_t kAtOnce = 10'000;  // ns: the GPU needs some time between two kernels
+    const Spans& own = by_lane_[span.lane];
+    const auto before = ended_by(own, span.begin_ns);
+    if (before == own.rend() || span.begin_ns - (*before)->end_ns > kAtOnce) return nullptr;
+    return *before;
   }
 
   const Span* before_call(const Span& span, const Span* on_device) const {
@@ -104,7 +118,7 @@ class PathReader {
   const Timeline& timeline_;
   std::int64_t begin_ = INT64_MAX;
   std::map<Call, const Span*> calls_;
-  std::vector<Spans> by_lane_;  ///< of host threads, by their ends
+  std::vector<Spans> by_lane_;  ///< by their ends
   Spans on_devices_;
 };
 

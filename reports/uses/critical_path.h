@@ -16,8 +16,9 @@ struct PathPart {
   const Span* span = nullptr;
 };
 
-/// From the run's end back to its begin. Before a device's span comes the one that ended last
-/// before it on any device, or its own call, if that returned later. Before a call comes what its
+/// From the run's end back to its begin. Before a device's span that was queued when the one before
+/// it on its stream ended, and follows it at once, comes that one; before others the one that ended
+/// last before it on any device, or its own call, if that returned later. Before a call comes what its
 /// thread did before; behind a wait the device's span that ended last. How long spans of each kind
 /// (span_class.h) are on it, and how long nothing is.
 struct CriticalPath {

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -14,7 +15,7 @@
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
-#include "sim/simulate.h"
+#include "sim/explain/covered_time.h"
 
 namespace foretrace::explain {
 namespace {
@@ -71,11 +72,14 @@ struct Longest {
   double process = 0;
   double executions = 0;
   double op = 0;
+  double covered = 0;  ///< s, of any process: with the work that they start (covered_time.h)
 };
-constexpr std::size_t kNumbers = 4;
+constexpr std::size_t kNumbers = 5;
 
 /// By time, and the whole run at last: as numbers, for a child to send.
-std::vector<double> numbers_of(const Timeline& timeline, const TimedOps& times) {
+std::vector<double> numbers_of(const Program& program, const Timeline& timeline,
+                               const TimedOps& times) {
+  const CoveredTimes covered = covered_times(program, timeline);
   std::vector<std::map<std::uint32_t, Longest>> by_time(times.count);
   for (const RegionSamples& region : timeline.regions) {
     Longest& here = by_time[times.time_of_op.at(region.op)][region.process];
@@ -83,29 +87,37 @@ std::vector<double> numbers_of(const Timeline& timeline, const TimedOps& times) 
     here.process = region.process;
     here.op = region.op;
     ++here.executions;
+    const auto with_work = covered.find({region.op, region.process});
+    here.covered = with_work == covered.end() ? here.seconds
+                                              : static_cast<double>(with_work->second) * 1e-9;
   }
   std::vector<double> numbers;
   const auto append = [&](const Longest& one) {
-    numbers.insert(numbers.end(), {one.seconds, one.process, one.executions, one.op});
+    numbers.insert(numbers.end(),
+                   {one.seconds, one.process, one.executions, one.op, one.covered});
   };
   for (const auto& of_process : by_time) {
     Longest longest;
+    double most_covered = 0;
     for (const auto& [process, one] : of_process) {
       if (one.seconds > longest.seconds) longest = one;
+      most_covered = std::max(most_covered, one.covered);
     }
+    longest.covered = most_covered;
     append(longest);
   }
   Longest whole;
   for (const Span& span : timeline.spans) {
     whole.seconds = std::max(whole.seconds, static_cast<double>(span.end_ns) * 1e-9);
   }
+  whole.covered = whole.seconds;
   append(whole);
   return numbers;
 }
 
 Longest longest_at(const std::vector<double>& numbers, std::size_t time) {
   const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(kNumbers * time);
-  return {at[0], at[1], at[2], at[3]};
+  return {at[0], at[1], at[2], at[3], at[4]};
 }
 
 /// What the run is judged by: the time whose executions take longest together; without one that
@@ -133,13 +145,15 @@ void tell_place(const TimedOps& times, std::uint32_t op, Explanation& explanatio
 }
 
 /// None where there is nothing to take away, or what is left does not end.
-std::vector<double> numbers_without(Cause cause, Program program, Machine machine,
-                                    const TimedOps& times) {
+std::vector<double> numbers_without(std::span<const Cause> causes, Program program,
+                                    Machine machine, const TimedOps& times, Simulated simulated) {
   try {
-    if (!take_away(cause, program, machine)) return {};
-    const Timeline timeline = simulate(program, machine);
+    bool any = false;
+    for (const Cause cause : causes) any |= take_away(cause, program, machine);
+    if (!any) return {};
+    const Timeline timeline = simulate(program, machine, Fidelity::Flow, simulated);
     if (timeline.outcome.kind != Outcome::Kind::Completed) return {};
-    return numbers_of(timeline, times);
+    return numbers_of(program, timeline, times);
   } catch (const UsageError&) {
     return {};
   }
@@ -150,9 +164,10 @@ std::string what_is_explained(const Explanation& explanation) {
   if (explanation.region.empty()) return "the whole run";
   const std::string thread =
       explanation.thread.empty() ? "" : fmt::format(", host thread '{}'", explanation.thread);
-  return fmt::format("region '{}' in line {} (the longest; process {}{}, {} execution{})",
+  return fmt::format("region '{}' in line {} (the longest; process {}{}, {} execution{}){}",
                      explanation.region, explanation.line, explanation.process, thread,
-                     explanation.executions, explanation.executions == 1 ? "" : "s");
+                     explanation.executions, explanation.executions == 1 ? "" : "s",
+                     explanation.outlasted ? " with the work that it starts" : "");
 }
 
 std::string share(double part, double whole) {
@@ -179,16 +194,18 @@ std::string headline_of(const Explanation& explanation) {
                      format_time(first.seconds * 1e9), format_percent(first.gain));
 }
 
-Explanation explain(const Program& program, const Machine& machine) {
+Explanation explain(const Program& program, const Machine& machine, Simulated simulated) {
   const TimedOps times = times_of(program);
   std::vector<Job> jobs{[&] {
-    const Timeline timeline = simulate(program, machine);
+    const Timeline timeline = simulate(program, machine, Fidelity::Flow, simulated);
     const bool ends = timeline.outcome.kind == Outcome::Kind::Completed;
-    return ends ? numbers_of(timeline, times) : std::vector<double>{};
+    return ends ? numbers_of(program, timeline, times) : std::vector<double>{};
   }};
-  for (const Cause cause : kCauses) {
-    jobs.emplace_back([&, cause] { return numbers_without(cause, program, machine, times); });
+  for (const Cause& cause : kCauses) {
+    jobs.emplace_back(
+        [&] { return numbers_without({&cause, 1}, program, machine, times, simulated); });
   }
+  jobs.emplace_back([&] { return numbers_without(kCauses, program, machine, times, simulated); });
   const auto numbers = run_in_children(jobs);
   if (numbers[0].empty()) {
     Explanation never;
@@ -197,21 +214,28 @@ Explanation explain(const Program& program, const Machine& machine) {
   }
   const std::size_t judged = judged_by(numbers[0]);
   const Longest longest = longest_at(numbers[0], judged);
-  Explanation explanation{.seconds = longest.seconds,
+  constexpr double kSame = 1.005;
+  Explanation explanation{.seconds = longest.covered,
+                          .outlasted = longest.covered > kSame * longest.seconds,
                           .region = "",
                           .thread = "",
                           .process = static_cast<std::uint32_t>(longest.process),
                           .executions = static_cast<std::size_t>(longest.executions),
-                          .gains = {}};
+                          .gains = {},
+                          .rest_seconds = 0};
   if (judged < times.count) tell_place(times, static_cast<std::uint32_t>(longest.op), explanation);
   for (std::size_t i = 0; i < kCauses.size(); ++i) {
     if (numbers[i + 1].empty()) continue;
-    const double without = longest_at(numbers[i + 1], judged).seconds;
-    if (without <= 0) continue;  // it is not run then
+    const Longest then = longest_at(numbers[i + 1], judged);
+    if (then.seconds <= 0) continue;  // it is not run then
+    const double without = then.covered;
     explanation.gains.push_back(
         {kCauses[i], without, explanation.seconds > 0 ? 1 - without / explanation.seconds : 0});
   }
   std::ranges::stable_sort(explanation.gains, std::greater{}, &Gain::gain);
+  if (const auto& rest = numbers[kCauses.size() + 1]; !rest.empty()) {
+    explanation.rest_seconds = longest_at(rest, judged).covered;
+  }
   return explanation;
 }
 
@@ -246,8 +270,15 @@ std::string text_of(const Timeline& timeline, const Explanation& explanation) {
         fmt::format("{} {}, ", name_of(static_cast<SpanClass>(i)),
                     share(static_cast<double>(path.by_class[i]), static_cast<double>(path.ns)));
   }
-  return fmt::format("{}\n\n{}\n{}\ncritical path: {}waiting {}\n", headline_of(explanation),
-                     causes.empty() ? "" : causes.markdown(), gpus.empty() ? "" : gpus.markdown(),
+  std::string rest;
+  if (explanation.rest_seconds > 0 && explanation.seconds > 0) {
+    rest = fmt::format("without all of these at once: {}, {} less: the work itself\n",
+                       format_time(explanation.rest_seconds * 1e9),
+                       format_percent(1 - explanation.rest_seconds / explanation.seconds));
+  }
+  return fmt::format("{}\n\n{}{}\n{}\ncritical path: {}waiting {}\n", headline_of(explanation),
+                     causes.empty() ? "" : causes.markdown(), rest,
+                     gpus.empty() ? "" : gpus.markdown(),
                      on_path,
                      share(static_cast<double>(path.nothing_ns), static_cast<double>(path.ns)));
 }
@@ -264,6 +295,7 @@ std::string json_of(const Timeline& timeline, const Explanation& explanation) {
             {"process", explanation.process},
             {"executions", explanation.executions},
             {"seconds", explanation.seconds},
+            {"seconds_without_all", explanation.rest_seconds},
             {"causes", Json::array()},
             {"gpus", Json::array()}};
   for (const Gain& gain : explanation.gains) {

@@ -11,6 +11,7 @@
 #include "reports/uses/uses.h"
 #include "scenarios/program/program.h"
 #include "sim/explain/repair.h"
+#include "sim/simulate.h"
 
 namespace foretrace::explain {
 
@@ -22,18 +23,24 @@ struct Gain {
 
 struct Explanation {
   bool ends = true;            ///< the run; else there is nothing to explain
-  double seconds = 0;          ///< its longest region, all executions; without regions all of it
+  double seconds = 0;  ///< its longest region, all executions; without regions all of it. With the
+                       ///< work that the region starts (covered_time.h)
+  bool outlasted = false;      ///< by that work: the region's own time is shorter
   std::string region;          ///< its name; empty: the whole run
   int line = 0;                ///< where it is
   std::string thread;          ///< that runs it, where another one has that name in that line
   std::uint32_t process = 0;   ///< where it takes longest
   std::size_t executions = 0;  ///< there
   std::vector<Gain> gains;  ///< what gains most first; causes that cannot be taken away are absent
+  double rest_seconds = 0;  ///< without all causes at once: the work itself; 0: not known
 };
 
-/// Simulates the program as it is and without each cause, in forked children. Call before any
-/// engine exists in this process. Throws UsageError when the machine cannot run it.
-Explanation explain(const Program& program, const Machine& machine);
+/// Simulates the program as it is, without each cause and without all of them, in forked children.
+/// What a region starts counts with it, else it would be shorter than its kernels without a wait.
+/// Call before any engine exists in this process. Throws UsageError
+/// when the machine cannot run it. `simulated`: as the run that is explained was.
+Explanation explain(const Program& program, const Machine& machine,
+                    Simulated simulated = Simulated::All);
 
 /// "region 'step' in line 9 (the longest; process 0, 4 executions): 8.1 ms, first of all by
 /// synchronization: without it 6.7 ms (17.7 % less)"

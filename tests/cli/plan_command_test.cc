@@ -90,6 +90,30 @@ TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
   EXPECT_THAT(csv, HasSubstr("2,config,h100-nvswitch-8 with nic=0.1x,16,"));
 }
 
+TEST(PlanCommand, WritesRowsThatExplainAndOrderReadAfterSimulate) {
+  const Scratch scratch;
+  const Ran ran = plan_two_layers(
+      scratch, "--gpus 8 --keep pipeline=2 --keep micro=1 --keep recompute=none --top 1 "
+               "--write-scenario 1 row.yaml");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string simulate = "foretrace simulate row.yaml --machine h100-nvswitch-8 ";
+  for (const char* how : {"", "--one-of-each", "--one-of-each --few-passes", "--few-passes"}) {
+    const Ran simulated = scratch.run(simulate + how + " -o run");
+    ASSERT_EQ(simulated.exit_code, 0) << how << simulated.err;
+    const Ran explained = scratch.run("foretrace explain run");
+    EXPECT_EQ(explained.exit_code, 0) << how << explained.err;
+    EXPECT_THAT(explained.out, HasSubstr("region 'step'")) << how;
+    EXPECT_THAT(explained.out, HasSubstr("critical path")) << how;
+  }
+  ASSERT_EQ(scratch.run(simulate + "--one-of-each -o run").exit_code, 0);
+  const Ran order = scratch.run("foretrace order run");
+  EXPECT_EQ(order.exit_code, 2);
+  EXPECT_THAT(order.err, HasSubstr("without --one-of-each"));
+  EXPECT_EQ(scratch.run("foretrace report run -o page.html --explain").exit_code, 0);
+  scratch.write("row.yaml", read_file(scratch.path() / "row.yaml") + "# changed\n");
+  EXPECT_EQ(scratch.run("foretrace explain run").exit_code, 0) << "a comment is no change";
+}
+
 TEST(PlanCommand, NamesTwoThatBindTogether) {
   const Scratch scratch;
   const Ran ran = plan_two_layers(

@@ -10,6 +10,7 @@
 #include "scenarios/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/run_program.h"
 
 namespace foretrace {
 namespace {
@@ -108,8 +109,7 @@ std::string render(const Program& program, const std::vector<Judged>& origins,
 int run_assert(const AssertOptions& options) {
   const Run loaded = load_run(options.run);
   const LoadedTimeline& any = loaded.predicted ? *loaded.predicted : *loaded.measured;
-  const Program program = load_scenario(
-      options.scenario.empty() ? find_scenario(any) : options.scenario, options.parameters);
+  const Program program = program_of_run(any, options.scenario, options.parameters).program;
   std::vector<Judged> origins;
   if (loaded.predicted) origins.push_back(judge_all(program, *loaded.predicted));
   if (loaded.measured) origins.push_back(judge_all(program, *loaded.measured));

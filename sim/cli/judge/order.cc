@@ -9,8 +9,10 @@
 #include "reports/compare/run_scenario.h"
 #include "reports/table/text_table.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/errors.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/run_program.h"
 
 namespace foretrace {
 namespace {
@@ -37,8 +39,14 @@ void check_run(const OrderCommandOptions& options, const std::filesystem::path& 
                std::vector<CheckedRun>& all) {
   const Run run = load_run(path);
   const LoadedTimeline& any = run.predicted ? *run.predicted : *run.measured;
-  const Program program = load_scenario(
-      options.scenario.empty() ? find_scenario(any) : options.scenario, options.parameters);
+  const RunProgram of_run = program_of_run(any, options.scenario, options.parameters);
+  if (of_run.simulated == Simulated::OneOfEach) {
+    throw UsageError{fmt::format(
+        "{}: simulated with --one-of-each, so what its ranks wait for is not in it\n"
+        "  hint: foretrace simulate without --one-of-each",
+        any.file.string())};
+  }
+  const Program& program = of_run.program;
   const HappensBefore order = happens_before(program, {.most_operations = kMostOperations});
   for (const auto* loaded : {&run.predicted, &run.measured}) {
     if (!*loaded) continue;

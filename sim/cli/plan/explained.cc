@@ -1,8 +1,8 @@
 #include "sim/cli/plan/explained.h"
 
-#include "reports/compare/run_scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/cli/options.h"
+#include "sim/cli/run_program.h"
 
 namespace foretrace {
 namespace {
@@ -23,11 +23,9 @@ std::string explained_on(const ExplainedWith& with, const Origin& origin) {
 
 explain::Explanation explained(const LoadedTimeline& run, const LoadedTimeline& predicted,
                                const ExplainedWith& with) {
-  const Program program =
-      load_scenario(with.scenario.empty() ? find_scenario(run) : with.scenario, with.parameters);
-  check_same_program(program, run);
+  const RunProgram of_run = program_of_run(run, with.scenario, with.parameters);
   const std::string machine = explained_on(with, predicted.timeline.origin);
-  return explain::explain(program, changed_machine(machine, with.with));
+  return explain::explain(of_run.program, changed_machine(machine, with.with), of_run.simulated);
 }
 
 }  // namespace foretrace
