@@ -172,7 +172,7 @@ nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machi
             {"micro_batches_left_out", step.left}};
   }
   json["parameters"] = expansion.parameters;
-  const sim::MemoryVerdict memory = sim::memory_verdict(expansion, machine);
+  const sim::MemoryVerdict memory = sim::memory_verdict(expansion.memory, machine);
   json["memory"] = {{"bytes", memory.bytes}, {"gpu_bytes", memory.capacity}};
   for (std::size_t i = 0; i < training::kParts; ++i) {
     const std::string part{training::part_name(static_cast<training::Part>(i))};

@@ -189,7 +189,10 @@ class Search {
       const auto numbers = run_in_children(jobs);
       for (std::size_t i = begin; i < end; ++i) {
         const auto prediction = prediction_from(numbers[i - begin]);
-        if (!prediction) continue;
+        if (!prediction) {
+          answer_.refused.push_back(describe(rows_[i].layout));
+          continue;
+        }
         rows_[i].settled = rows_[i].prediction = *prediction;
         known.push_back(rows_[i]);
       }

@@ -41,6 +41,7 @@ struct Answer {
   std::size_t valid = 0;              ///< layouts that the reader accepts
   std::size_t fitting = 0;            ///< of them, into the GPUs' memory
   std::size_t simulated = 0;          ///< of these; the others' lower bound is above the best ones
+  std::vector<std::string> refused;   ///< of these, described: not predicted, so not compared
   double least_bytes = 0;             ///< of the valid layouts, the smallest peak of a GPU
   std::vector<Row> best;              ///< the fastest first
 };

@@ -1,6 +1,7 @@
 #include "sim/plan/write.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -159,6 +160,9 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
     text +=
         fmt::format("{} GPUs of {}: {} valid layouts, {} of them fit, {} were simulated. ",
                     answer.gpus, answer.machine, answer.valid, answer.fitting, answer.simulated);
+    if (answer.refused.empty()) continue;
+    text += fmt::format("Refused, since simulate cannot run them: {}. ",
+                        fmt::join(answer.refused, "; "));
   }
   text += fmt::format(
       "Not simulated is what cannot be among the best: what a micro-batch adds without stages, for "
@@ -240,7 +244,8 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                       {"machine", answer.machine},
                       {"valid", answer.valid},
                       {"fitting", answer.fitting},
-                      {"simulated", answer.simulated}});
+                      {"simulated", answer.simulated},
+                      {"refused", answer.refused}});
   }
   const Json all{{"kind", "foretrace plan"},
                  {"schema_version", 1},
