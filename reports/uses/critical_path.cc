@@ -38,9 +38,10 @@ class PathReader {
       path.parts.push_back({other_end, at, nullptr});
     };
     for (; span != nullptr; span = before(*span)) {
-      wait_until(span->end_ns);
-      path.by_class[static_cast<std::size_t>(kind_of(*span))] += span->end_ns - span->begin_ns;
-      path.parts.push_back({span->begin_ns, span->end_ns, span});
+      const std::int64_t end = std::min(span->end_ns, at);  // later: it ran beside what came next
+      wait_until(end);
+      path.by_class[static_cast<std::size_t>(kind_of(*span))] += end - span->begin_ns;
+      path.parts.push_back({span->begin_ns, end, span});
       at = span->begin_ns;
     }
     wait_until(begin_);
@@ -91,7 +92,22 @@ class PathReader {
       return on_device;
     }
     const bool device_is_later = on_device != nullptr && on_device->end_ns >= call->second->end_ns;
-    return device_is_later ? on_device : call->second;
+    if (device_is_later) return on_device;
+    const Span* const running = running_beside(span);
+    return running != nullptr ? running : call->second;
+  }
+
+  /// A kernel of the process that runs when a span begins: the GPU did not wait for its call.
+  const Span* running_beside(const Span& span) const {
+    const std::uint32_t process = timeline_.lanes[span.lane].process;
+    for (std::size_t i = 0; i < by_lane_.size(); ++i) {
+      const Lane& lane = timeline_.lanes[i];
+      if (lane.process != process || lane.device == kNoDevice) continue;
+      const auto at = std::ranges::upper_bound(by_lane_[i], span.begin_ns, {}, &Span::end_ns);
+      const bool runs = at != by_lane_[i].end() && (*at)->begin_ns < span.begin_ns;
+      if (runs && kind_of(**at) == SpanClass::Kernel) return *at;
+    }
+    return nullptr;
   }
 
   /// Of a device's stream: the one before, where this one follows at once.

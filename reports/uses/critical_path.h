@@ -17,9 +17,10 @@ struct PathPart {
 };
 
 /// From the run's end back to its begin. Before a device's span that was queued when the one before
-/// it on its stream ended, and follows it at once, comes that one; before others the one that ended
-/// last before it on any device, or its own call, if that returned later. Before a call comes what its
-/// thread did before; behind a wait the device's span that ended last. How long spans of each kind
+/// it on its stream ended, and follows it at once, comes that one. Before others comes the one that
+/// ended last before it on any device; or its own call, if that returned later; or, if it did so
+/// while a kernel of the process ran, this kernel up to then. Before a call comes what its thread
+/// did before; behind a wait the device's span that ended last. How long spans of each kind
 /// (span_class.h) are on it, and how long nothing is.
 struct CriticalPath {
   std::vector<PathPart> parts = {};  ///< in order, without gaps

@@ -239,6 +239,34 @@ Explanation explain(const Program& program, const Machine& machine, Simulated si
   return explanation;
 }
 
+namespace {
+
+/// The largest share of a GPU's time in which it computes nothing.
+double most_idle(const Timeline& timeline) {
+  double most = 0;
+  for (const GpuTime& gpu : gpu_times(timeline)) {
+    const auto kernels = static_cast<double>(gpu.by_use[static_cast<std::size_t>(Use::Kernel)]);
+    if (gpu.ns > 0) most = std::max(most, 1 - kernels / static_cast<double>(gpu.ns));
+  }
+  return most;
+}
+
+/// Where communication costs more than the time in which only it runs.
+std::string about_slower_kernels(const Timeline& timeline, const Explanation& explanation) {
+  constexpr double kMore = 0.01;
+  const double idle = most_idle(timeline);
+  for (const Gain& gain : explanation.gains) {
+    if (gain.cause != Cause::Communication || gain.gain <= idle + kMore) continue;
+    return fmt::format(
+        "communication costs more than the {} in which a GPU computes nothing: kernels are slower "
+        "beside NCCL's, which take SMs and memory from them\n",
+        format_percent(idle));
+  }
+  return {};
+}
+
+}  // namespace
+
 std::string text_of(const Timeline& timeline, const Explanation& explanation) {
   using enum TextTable::Align;
   TextTable causes;
@@ -276,6 +304,7 @@ std::string text_of(const Timeline& timeline, const Explanation& explanation) {
                        format_time(explanation.rest_seconds * 1e9),
                        format_percent(1 - explanation.rest_seconds / explanation.seconds));
   }
+  rest += about_slower_kernels(timeline, explanation);
   return fmt::format("{}\n\n{}{}\n{}\ncritical path: {}waiting {}\n", headline_of(explanation),
                      causes.empty() ? "" : causes.markdown(), rest,
                      gpus.empty() ? "" : gpus.markdown(),

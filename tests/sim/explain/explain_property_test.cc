@@ -133,17 +133,19 @@ std::vector<std::pair<std::string, training::TrainingStep>> plain_steps() {
   return all;
 }
 
-/// Of the GPU that does least: the share of the run in which nothing runs, or NCCL's kernels do.
-double most_waiting(const Timeline& timeline) {
-  double most = 0;
+/// The shares of their time in which GPUs compute, the least and the most; and what of the critical
+/// path kernels are.
+std::vector<double> computing_of(const Program& program, const Machine& machine) {
+  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+  double least = 1, most = 0;
   for (const GpuTime& gpu : gpu_times(timeline)) {
-    const auto of = [&](Use use) {
-      return static_cast<double>(gpu.by_use[static_cast<std::size_t>(use)]);
-    };
-    const double work = of(Use::Kernel);
-    most = std::max(most, 1 - work / static_cast<double>(gpu.ns));
+    const auto kernels = static_cast<double>(gpu.by_use[static_cast<std::size_t>(Use::Kernel)]);
+    least = std::min(least, kernels / static_cast<double>(gpu.ns));
+    most = std::max(most, kernels / static_cast<double>(gpu.ns));
   }
-  return most;
+  const CriticalPath path = critical_path(timeline);
+  const auto on_path = path.by_class[static_cast<std::size_t>(SpanClass::Kernel)];
+  return {least, most, static_cast<double>(on_path) / static_cast<double>(path.ns)};
 }
 
 TEST(ExplainedTrainingSteps, GainNoMoreThanTheirGpusAreIdleAndCommunicate) {
@@ -154,12 +156,16 @@ TEST(ExplainedTrainingSteps, GainNoMoreThanTheirGpusAreIdleAndCommunicate) {
         training::expand(step, training::Ranks::OneOfEach).text;
     const Program program = read_expanded(text, "a.yaml");
     const Explanation explanation = explain(program, machine, Simulated::OneOfEach);
-    const auto waiting = run_in_children({[&]() -> std::vector<double> {
-      return {most_waiting(simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach))};
-    }});
+    const auto computing = run_in_children({[&] { return computing_of(program, machine); }});
+    const double least = computing[0][0], most = computing[0][1], on_path = computing[0][2];
     ASSERT_FALSE(explanation.gains.empty()) << name;
     for (const Gain& gain : explanation.gains) {
-      EXPECT_LE(gain.gain, waiting[0][0] + 0.01) << name << ": " << name_of(gain.cause);
+      // Kernels are slower beside NCCL's, which is communication's, too.
+      const double beside = gain.cause == Cause::Communication ? 0.04 : 0.01;
+      EXPECT_LE(gain.gain, 1 - least + beside) << name << ": " << name_of(gain.cause);
+    }
+    if (most > 0.9) {
+      EXPECT_GT(on_path, most - 0.05) << name << ": the path and the GPUs' table";
     }
   }
 }
