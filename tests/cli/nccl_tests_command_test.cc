@@ -61,7 +61,7 @@ TEST(NcclTestsCommand, WritesCsvAndTheLoopAsAScenario) {
   EXPECT_THAT(check.err, AllOf(Not(HasSubstr("error:")), Not(HasSubstr("warning:"))));
 }
 
-constexpr const char* kLog =
+constexpr const char* kTableOfNcclTests =
     "# nThread 1 nGpus 8 minBytes 8 maxBytes 8 step: 2(factor) warmup iters: 5 iters: 20\n"
     "#  Rank  0 Group  0 Pid 1 on a device  0 [0x0a] NVIDIA H100 80GB HBM3\n"
     "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
@@ -70,7 +70,7 @@ constexpr const char* kLog =
 
 TEST(NcclTestsCommand, ReadsStandardInputAndSaysThatTheGpuIsAnother) {
   const Scratch scratch;
-  std::string log = kLog;
+  std::string log = kTableOfNcclTests;
   for (int rank = 1; rank < 8; ++rank) {
     log.insert(log.find("#       size"), "#  Rank  " + std::to_string(rank) +
                                              " Group  0 Pid 1 on a device  0 [0x0a] NVIDIA H100\n");
