@@ -79,6 +79,11 @@ FORETRACE_EXPORTED int cuCtxGetDevice(int* index) {
   return kSuccess;
 }
 FORETRACE_EXPORTED int cuCtxSynchronize() { return cudaDeviceSynchronize(); }
+FORETRACE_EXPORTED int cuCtxSetLimit(int, size_t) { return kSuccess; }
+FORETRACE_EXPORTED int cuCtxGetLimit(size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
 FORETRACE_EXPORTED int cuGetErrorString(int error, const char** text) {
   *text = error == kSuccess ? "no error" : "error of foretrace's emulated GPU";
   return kSuccess;

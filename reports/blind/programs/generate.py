@@ -97,14 +97,15 @@ def draw(rng, gpus):
     return d
 
 
-def programs(seed, count, gpus):
-    rng = random.Random(f"programs {seed} {gpus}")
+def programs(seed, count, gpus, compiled=False):
+    rng = random.Random(f"programs {seed} {gpus}" + (" compiled" if compiled else ""))
     drawn = []
     while len(drawn) < count:
         d = draw(rng, gpus)
-        if pieces.too_much(d):
+        if pieces.too_much(d) or (compiled and (d["kind"] == "decode" or d.get("checkpointing"))):
             continue
-        d["name"] = f"{seed:02d}_{gpus}gpu_{len(drawn):02d}_{d['family'].replace('.', '_')}_{d['kind']}"
+        d["compile"] = compiled
+        d["name"] = f"{seed:02d}_{gpus}gpu_{len(drawn):02d}_{d['family'].replace('.', '_')}_{d['kind']}{'_compiled' if compiled else ''}"
         drawn.append(d)
     return drawn
 
@@ -114,11 +115,12 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--compile", action="store_true", help="models go through torch.compile")
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.output)
     folder.mkdir(parents=True, exist_ok=True)
-    listed = programs(arguments.seed, arguments.count, arguments.gpus)
+    listed = programs(arguments.seed, arguments.count, arguments.gpus, arguments.compile)
     for d in listed:
         d["file"] = d["name"] + ".py"
         (folder / d["file"]).write_text(pieces.script(d))

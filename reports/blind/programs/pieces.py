@@ -30,7 +30,7 @@ def keywords(values):
 
 
 def script(d):
-    lines = [f'"""{d["name"]}: {d["family"]}, {d["kind"]}, {d["precision"]}"""', *imports(d), "", *setup(d), *model(d), *parallel(d)]
+    lines = [f'"""{d["name"]}: {d["family"]}, {d["kind"]}, {d["precision"]}"""', *imports(d), "", *setup(d), *model(d), *parallel(d), *(["model = torch.compile(model)"] if d.get("compile") else [])]
     lines += decode_loop(d) if d["kind"] == "decode" else [*optimizer(d), *data(d), *loop(d)]
     if d["gpus"] > 1:
         lines += ["dist.destroy_process_group()"]

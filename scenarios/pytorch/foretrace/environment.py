@@ -1,5 +1,6 @@
 """Where the emulated GPU's libraries and files are, and the environment that makes a process run on it."""
 
+import hashlib
 import importlib.util
 import os
 import pathlib
@@ -83,6 +84,23 @@ def cuda_number(version):
     return int(major) * 1000 + int(minor) * 10
 
 
+def _triton():
+    """torch.compile on the emulated GPU: Triton links libcuda.so.1, and what it compiles and chooses here is kept apart from what the user's GPUs chose."""
+    kept = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "foretrace"
+    cuda = pathlib.Path(libraries()[0])
+    link = kept / "libcuda" / hashlib.sha256(str(cuda).encode()).hexdigest()[:12] / "libcuda.so.1"
+    try:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.exists():
+            link.unlink(missing_ok=True)
+            link.symlink_to(cuda)
+    except FileExistsError:
+        pass  # another capture has just made it
+    except OSError:
+        return {}  # no home to write to: programs that compile say so themselves
+    return {"TRITON_LIBCUDA_PATH": str(link.parent), "TRITON_CACHE_DIR": str(kept / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(kept / "inductor")}
+
+
 def emulated_environment(gpu, devices, memory=None, base=None):
     """The environment of a process that sees `devices` GPUs of kind `gpu`. `memory`: bytes of each, if not the GPU's own."""
     files = device_files()
@@ -96,6 +114,8 @@ def emulated_environment(gpu, devices, memory=None, base=None):
     environment.update(
         LD_PRELOAD=":".join(libraries() + ([before] if before else [])), FORETRACE_DEVICE=str(files[gpu]), FORETRACE_DEVICES=str(devices),
         FORETRACE_CUDA=str(cuda_number(cuda)))
+    environment.update(_triton())
+    environment.setdefault("KINETO_LOG_LEVEL", "5")  # there is no CUPTI, which is no news
     if memory:
         environment["FORETRACE_MEMORY"] = str(memory)
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING"):

@@ -98,7 +98,7 @@ def _assumptions(emulation, calls, threads, plain, alike):
         what = {1: "a truth value", 4: "4 bytes", 8: "8 bytes"}.get(n, f"{n} bytes")
         said.append(f"the host read {what} that a kernel would have computed, {times} times: taken to be {v} (after {_short(emulation, after)})")
     if plain and not alike:
-        said.append("no step without the profiler made the same calls: the host's times are those of the profiled step, which are too long")
+        said.append("no step without the profiler did the same work: the host's times are the profiled step's, scaled to the shortest of the others")
     if not plain:
         said.append("the program had no second step without the profiler: the host's times are those of the profiled step, which are too long")
     for name in sorted(set(threads.left_out.values())):

@@ -1,15 +1,25 @@
 """The module whose forward runs, written into a profile: hooks of all modules, while one step is profiled."""
 
+import sys
+
 PREFIX = "foretrace.module:"
 
 
+def compiled():
+    """True if torch.compile has compiled something: hooks would make it compile anew, and otherwise."""
+    dynamo = sys.modules.get("torch._dynamo")
+    return bool(dynamo and dynamo.utils.counters["frames"].get("ok"))
+
+
 class ModulePaths:
-    """with ModulePaths(): each module's forward is an annotation `foretrace.module:PATH` of the profile."""
+    """with ModulePaths(): each module's forward is an annotation `foretrace.module:PATH` of the profile; none in a program that is compiled."""
 
     def __init__(self):
         self.names, self.open, self.handles = {}, [], []
 
     def __enter__(self):
+        if compiled():
+            return self
         from torch.nn.modules import module
         self.handles = [module.register_module_forward_pre_hook(self._before), module.register_module_forward_hook(self._after, always_call=True)]
         return self

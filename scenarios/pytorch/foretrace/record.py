@@ -55,8 +55,7 @@ def shape_of(emulation, calls):
 
 
 def host_times(emulation, profiled, plain):
-    """t of each call of the profiled step, and of its end; also from how many plain steps, which did the same work, they are. Without any, the
-    profiled step's own. Steps are (calls, ns, ns on a processor).
+    """t of each call of the profiled step, and of its end; also from how many plain steps, which did the same work, they are. Steps are (calls, ns, ns on a processor).
 
     A gap between two calls is the mean over the steps of the time on a processor: other programs of this host are not in it. Where the host waited
     in every step (for a file, for a worker) it is the shortest time by the clock. A call that is no work lies in its gap as it does in the profiled step."""
@@ -67,11 +66,12 @@ def host_times(emulation, profiled, plain):
         here = shape_of(emulation, calls)
         if [what for _, what in here] == expected:
             same.append([(calls[i].t, calls[i].cpu) for i, _ in here] + [(ns, cpu_ns)])
-    calls, ns, _ = profiled
+    calls, ns, cpu_ns = profiled
     least = min((step[-1][1] for step in same), default=0)
     same = [step for step in same if step[-1][1] <= least * UNUSUAL]
-    if not same:
-        return [c.t for c in calls], ns, 0
+    if not same:  # the profiled step's own, as much shorter as steps without the profiler are
+        share = min([step[2] for step in plain] + [ns]) / max(ns, 1)
+        return [round(c.t * share) for c in calls], round(ns * share), 0
     anchors, t = [(-1, 0, 0)], 0.0  # (position, the profiled step's t, t)
     for i, position in enumerate([p for p, _ in shape] + [len(calls)]):
         before = [step[i - 1] if i else (0, 0) for step in same]
