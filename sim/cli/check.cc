@@ -177,7 +177,9 @@ int run_check(const CheckOptions& options) {
   }
   if (options.format == "json") {
     const nlohmann::ordered_json document{{"schema_version", 1}, {"files", std::move(rows)}};
-    print_out("{}\n", document.dump(2));
+    // Names of files may hold any bytes.
+    print_out("{}\n",
+              document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   }
   return exit_code;
 }

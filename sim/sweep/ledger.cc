@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "models/machine/machine.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
@@ -29,19 +30,36 @@ std::string digest(std::string_view text) {
   return fmt::format("{:016x}", hash);
 }
 
+/// Of what machine files say, by their names: one that was edited is another machine.
+Json machines_of(const Axis& axis) {
+  Json digests = Json::array();
+  for (const std::string& name : axis.values) {
+    const Machine machine = load_machine(name);
+    std::string text = machine_text(machine);  // of one that is based on another only what differs
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (machine.has(param)) text += fmt::format("{} {}\n", i, machine.get(param).value);
+    }
+    digests.push_back(digest(text));
+  }
+  return digests;
+}
+
 Json head_of(const Sweep& sweep, std::size_t points) {
-  Json axes = Json::array();
+  Json axes = Json::array(), machines = Json::array();
   for (const Axis& axis : sweep.axes) {
     const char* const kind = axis.kind == Kind::Machine ? "machine"
                              : axis.kind == Kind::Set   ? "set"
                                                         : "with";
     axes.push_back({{"kind", kind}, {"name", axis.name}, {"values", axis.values}});
+    if (axis.kind == Kind::Machine) machines = machines_of(axis);
   }
   return {{"kind", "foretrace sweep"},
           {"schema_version", 2},
           {"producer", "foretrace " FORETRACE_VERSION},
           {"file", sweep.file},
           {"text", digest(sweep.text)},
+          {"machines", std::move(machines)},
           {"fidelity", sweep.fidelity == Fidelity::Chunk ? "chunk" : "flow"},
           {"axes", std::move(axes)},
           {"points", points}};
@@ -78,7 +96,8 @@ std::size_t read_rows(const std::filesystem::path& file, const std::string& head
   // What is cut off in its first line may be of this sweep.
   if (whole == 0 && !text.empty() && !head.starts_with(text)) {
     throw UsageError{
-        fmt::format("{} is of another sweep, or of none\n  hint: give another file, or remove it",
+        fmt::format("{} is of another sweep, or of none\n  hint: the command, the scenario or a "
+                    "machine file changed since: give another file, or remove it",
                     file.string())};
   }
   return whole;

@@ -132,6 +132,43 @@ TEST(SweepCommand, RefusesAFileOfAnotherSweepAndMistakesInItsAxes) {
               HasSubstr("no axis of that name"));
 }
 
+TEST(SweepCommand, OfAMachineFileThatWasEditedIsAnotherSweep) {
+  const Scratch scratch;
+  const auto machine = [&](const std::string& bandwidth) {
+    const Ran made = scratch.run("sed 's|^  nvlink.bandwidth: {value: 450 GB/s|  nvlink.bandwidth: "
+                                 "{value: " + bandwidth + "|' models/machines/h200-nvswitch-8.yaml "
+                                 ">base.yaml && grep -c 'bandwidth: {value: " + bandwidth +
+                                 "' base.yaml");
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  };
+  const std::string sweep =
+      "foretrace sweep scenarios/nccl/all_reduce.yaml --set ranks=2 -m base.yaml -o s.jsonl";
+  machine("400 GB/s");
+  ASSERT_EQ(scratch.run(sweep).exit_code, 0) << scratch.run(sweep).err;
+  EXPECT_EQ(scratch.run(sweep).exit_code, 0) << "nothing changed";
+  const std::string before = read_file(scratch.path() / "s.jsonl");
+  machine("200 GB/s");
+  const Ran edited = scratch.run(sweep);
+  EXPECT_EQ(edited.exit_code, 2) << "not the old machine's times";
+  EXPECT_THAT(edited.err, HasSubstr("a machine file changed since"));
+  EXPECT_EQ(read_file(scratch.path() / "s.jsonl"), before);
+}
+
+TEST(SweepCommand, OfBytesThatAreNoTextIsWrongUse) {
+  const Scratch scratch;
+  for (const char* rest : {"scenarios/nccl/all_reduce.yaml --set \"ranks=$(printf '\\377')\"",
+                           "\"$(printf 'x\\377.yaml')\" --set ranks=2"}) {
+    const Ran ran = scratch.run("cp -L scenarios/nccl/all_reduce.yaml \"$(printf 'x\\377.yaml')\"; "
+                                "foretrace sweep " +
+                                std::string{rest} + " -o s.jsonl");
+    EXPECT_EQ(ran.exit_code, 2) << rest << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr("is not UTF-8 text"));
+  }
+  const Ran check = scratch.run("foretrace check --format json \"$(printf 'x\\377.yaml')\"");
+  EXPECT_EQ(check.exit_code, 0) << check.err;
+  EXPECT_FALSE(nlohmann::json::parse(check.out, nullptr, false).is_discarded());
+}
+
 TEST(SweepCommand, IsWrongUseWhereNoPointCanBePredicted) {
   const Scratch scratch;
   const Ran ran = scratch.run("foretrace sweep scenarios/nccl/all_reduce.yaml --set rank=2,4 -o s");

@@ -82,7 +82,7 @@ std::string json_of(const Program& program, const std::vector<Judged>& origins) 
     }
     json["expectations"].push_back(std::move(row));
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string text_of(const Program& program, const std::vector<Judged>& origins) {

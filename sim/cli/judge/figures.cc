@@ -112,7 +112,7 @@ std::string json_of(const std::vector<PublishedFigure>& figures,
   }
   return Json{
              {"schema_version", 1}, {"kind", "figures"}, {"figures", rows}, {"turned_round", pairs}}
-             .dump(2) +
+             .dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
 

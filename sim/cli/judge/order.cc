@@ -119,7 +119,7 @@ std::string json_of(const std::vector<CheckedRun>& all) {
     }
     json["timelines"].push_back(std::move(row));
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string render(const std::vector<CheckedRun>& all, OutputFormat format) {

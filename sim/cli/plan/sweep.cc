@@ -15,6 +15,7 @@
 #include "models/what_if/what_if.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/text/is_text.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
@@ -79,7 +80,21 @@ class ProgressLine {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// The rows are JSON, which holds nothing else.
+void check_is_utf8(const SweepOptions& options) {
+  std::vector<std::string> texts{options.file, options.machines};
+  for (const auto* more : {&options.sets, &options.withs, &options.against}) {
+    texts.insert(texts.end(), more->begin(), more->end());
+  }
+  for (const std::string& text : texts) {
+    Problems problems{"command line"};
+    if (is_text(text, problems)) continue;
+    throw UsageError{fmt::format("'{}' is not UTF-8 text, which the rows of a sweep are", text)};
+  }
+}
+
 int run_sweep(const SweepOptions& options) {
+  check_is_utf8(options);
   const sweep::Sweep sweep{options.file, self_contained(read_text_file(options.file), options.file),
                            axes_of(options), options.fidelity};
   check_machines(sweep.axes);
