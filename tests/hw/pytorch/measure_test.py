@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ sys.path.insert(0, str(ROOT / "hw" / "pytorch"))
 import meeting  # noqa: E402
 import result  # noqa: E402
 import spans  # noqa: E402
-from program import ProgramError, compiled, read_program  # noqa: E402
+from program import VARIABLES, Program, ProgramError, compiled, read_program  # noqa: E402
 
 FORETRACE = os.environ.get("FORETRACE")
 SCENARIO = """# A loop over two streams.
@@ -52,6 +53,32 @@ def program_of(text):
         file = pathlib.Path(directory) / "it.yaml"
         file.write_text(text, encoding="utf-8")
         return read_program(file, FORETRACE)
+
+
+class Hostile(unittest.TestCase):
+    """What 'foretrace print' would not write."""
+
+    def test_values_that_are_none_are_program_errors(self):
+        for words in ([1, 0, "//"], [1, 0, "%"], ["+"], [1, "+"], [1, 2], [], ["if"], ["neg"], [10, 10, "**", 10, "**"],
+                      [2, -1, "**"], [9, 99999999999, "**"], ["i7"], [2**62, 4, "*"], ["os"], [None], "process", None):
+            with self.assertRaises(ProgramError, msg=str(words)):
+                compiled({"postfix": words})([0, 1])
+        for value in ({"first": "x", "index": 0}, {"first": 1}, {}):
+            with self.assertRaises(ProgramError, msg=str(value)):
+                compiled(value)([0])
+
+    def test_a_program_sets_the_variables_that_a_scenario_may_set_and_no_other(self):
+        rules = (ROOT / "scenarios/program/environment_rules.h").read_text(encoding="utf-8")
+        self.assertEqual(VARIABLES, set(re.findall(r'Rule\{"([A-Z0-9_]+)"', rules)))
+        good = {"kind": "program", "schema_version": 1, "scenario": {"name": "a", "program_hash": "b", "file": "c"}, "ops": [],
+                "processes": 1, "nodes": 1, "devices": 1, "warmup": 1, "streams": [], "events": [], "buffers": [],
+                "communicators": [], "comms": [], "signals": [], "graphs": [], "barriers": [], "threads": []}
+        Program(good | {"environment": {"NCCL_PROTO": "LL", "NCCL_NET_PLUGIN": "none"}})
+        for name in ("PYTHONPATH", "LD_PRELOAD", "NCCL_NET_PLUGIN", "PATH", "CUDA_INJECTION64_PATH"):
+            with self.assertRaises(ProgramError, msg=name):
+                Program(good | {"environment": {name: "x"}})
+        with self.assertRaises(ProgramError):
+            Program({"kind": "program", "schema_version": 1})
 
 
 class Values(unittest.TestCase):
