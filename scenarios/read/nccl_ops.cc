@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "scenarios/read/nccl_fields.h"
 
@@ -85,6 +86,13 @@ NcclCollective read_collective_data(OpFields& fields, CollectiveKind kind, const
   const std::uint64_t element = size_of(op.type).count;
   const std::uint64_t sent = fields.buffer_of(op.send).size.count / parts(syntax.send_is_per_peer);
   const std::uint64_t got = fields.buffer_of(op.recv).size.count / parts(syntax.recv_is_per_peer);
+  for (const auto& [ref, is_per_peer] : {std::pair{&op.send, syntax.send_is_per_peer},
+                                         std::pair{&op.recv, syntax.recv_is_per_peer}}) {
+    if (!is_per_peer || !fields.is_uneven(*ref)) continue;
+    fields.reader().problems.error(
+        fields.map().node(), "a buffer with a part for each rank is one of a family of equal size",
+        "nccl_all_to_all_v takes a buffer for each rank");
+  }
   const bool is_in_place = op.send == op.recv;
   if (sent != got && !is_in_place && !fields.map().has("size") && fields.is_sound()) {
     fields.reader().problems.error(

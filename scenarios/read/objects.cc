@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -201,6 +202,31 @@ void read_communicator(Reader& reader, const YamlNode& key, const YamlNode& valu
   add_communicators(reader, key, communicator, split ? &*split : nullptr);
 }
 
+/// Of each member of a family: `index` of count, `device` of each: device mean something here.
+std::vector<std::uint64_t> read_sizes(Reader& reader, const YamlNode& node, bool by_device,
+                                      std::size_t members, const Family& family) {
+  VariableDomain domain{{0}, {}};
+  for (std::size_t i = 0; i < family.extents.size(); ++i) {
+    const bool is_device = by_device && i == 0;
+    domain.loops.push_back({is_device ? "device" : "index", std::int64_t{family.extents[i]}});
+  }
+  std::swap(reader.domain, domain);
+  const Expr size = read_expr(reader, node, kSize, 1, kNoLimit);
+  std::swap(reader.domain, domain);
+  if (size.is_constant()) {
+    return std::vector<std::uint64_t>(members, static_cast<std::uint64_t>(size.constant()));
+  }
+  std::vector<std::uint64_t> sizes;
+  const std::uint32_t last = family.extents.empty() ? 1 : family.extents.back();
+  for (std::uint32_t i = 0; i < members; ++i) {
+    std::vector<std::int64_t> variables{0};
+    if (family.extents.size() > 1) variables.push_back(i / last);
+    if (!family.extents.empty()) variables.push_back(i % last);
+    sizes.push_back(static_cast<std::uint64_t>(size.eval(variables)));
+  }
+  return sizes;
+}
+
 void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
   MapReader map{value, "a buffer", reader.problems};
   Buffer buffer;
@@ -218,10 +244,7 @@ void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
     buffer.memory = read.kind;
     buffer.by_nccl = read.by_nccl;
   }
-  if (const YamlNode* size = map.required("size")) {
-    buffer.size.count =
-        static_cast<std::uint64_t>(read_constant(reader, *size, kSize, 1, kNoLimit));
-  }
+  const YamlNode* size = map.required("size");
   if (const YamlNode* contents = map.optional("contents")) {
     buffer.contents = read_choice<Contents>(
         reader, *contents, "contents",
@@ -232,10 +255,18 @@ void read_buffer(Reader& reader, const YamlNode& key, const YamlNode& value) {
   }
   Family family;
   auto& all = reader.program.buffers;
-  for (Member& member : read_members(reader, map, key, "buffer", all.size(), family)) {
-    buffer.name = std::move(member.name);
-    buffer.device = member.device;
+  std::vector<Member> members = read_members(reader, map, key, "buffer", all.size(), family);
+  const std::vector<std::uint64_t> sizes =
+      size == nullptr ? std::vector<std::uint64_t>(members.size(), 1)
+                      : read_sizes(reader, *size, map.has("each"), members.size(), family);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    buffer.name = std::move(members[i].name);
+    buffer.device = members[i].device;
+    buffer.size.count = sizes.at(i);
     all.push_back(buffer);
+  }
+  if (std::ranges::adjacent_find(sizes, std::not_equal_to<>{}) != sizes.end()) {
+    reader.uneven[family.first] = static_cast<std::uint32_t>(sizes.size());
   }
   map.finish();
   reader.buffers[key.text] = std::move(family);

@@ -151,6 +151,7 @@ BufferRef OpFields::buffer(std::string_view key, unsigned memories) {
 
 BufferRef OpFields::buffer_at(const YamlNode& node, std::string_view key, unsigned memories) {
   auto ref = reference_at<BufferTag>(node, "buffer", reader_.buffers);
+  if (is_uneven(ref)) uneven_.push_back(ref);
   const MemoryKind kind = buffer_of(ref).memory;
   if (is_sound() && (memories & (1U << static_cast<unsigned>(kind))) == 0) {
     reader_.problems.error(
@@ -211,7 +212,32 @@ RedOp OpFields::red_op() {
 const Buffer& OpFields::buffer_of(const BufferRef& ref) const {
   static const Buffer kNone{};
   const auto& all = reader_.program.buffers;
-  return ref.first.value < all.size() ? all[ref.first.value] : kNone;
+  if (ref.first.value >= all.size()) return kNone;
+  const auto family = reader_.uneven.find(ref.first.value);
+  if (family == reader_.uneven.end()) return all[ref.first.value];
+  const auto begin = all.begin() + ref.first.value;
+  if (ref.index.is_constant()) return *(begin + ref.index.constant());
+  return *std::ranges::max_element(begin, begin + family->second, {},
+                                   [](const Buffer& buffer) { return buffer.size.count; });
+}
+
+bool OpFields::is_uneven(const BufferRef& ref) const {
+  return reader_.uneven.contains(ref.first.value) && !ref.index.is_constant();
+}
+
+void OpFields::require_fits_uneven(const BufferRef& ref, const Expr& size, const YamlNode& at) {
+  constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 20;
+  const std::vector<const Expr*> exprs{&ref.index, &size};
+  for_each_assignment(reader_.domain, exprs, kMostCompared, [&](Variables v) {
+    const Buffer& buffer = reader_.program.buffers[ref.resolve(v).value];
+    if (static_cast<std::uint64_t>(size.eval(v)) <= buffer.size.count) return true;
+    reader_.problems.error(at, fmt::format("buffer '{}' is too small with {} B for what is needed: "
+                                           "it is {} for {}",
+                                           buffer.name, buffer.size.count, size.eval(v),
+                                           describe_assignment(reader_.domain, used_slots(exprs),
+                                                               v)));
+    return false;
+  });
 }
 
 const Communicator& OpFields::communicator_of(const CommRef& ref) const {
@@ -230,12 +256,18 @@ ProcessGroup& OpFields::group_of(const CommRef& ref) {
 BytesExpr OpFields::size_up_to(Bytes largest, std::string_view of_what) {
   const auto limit = static_cast<std::int64_t>(largest.count);
   const YamlNode* node = map_.optional("size");
+  if (node == nullptr && !uneven_.empty() && is_sound()) {
+    reader_.problems.error(map_.node(), "the buffers of this family differ in size: say 'size'",
+                           "an expression of the index, as the family's own size is");
+  }
   if (node == nullptr) return {Expr{limit}};
   const Expr size = read_expr(reader_, *node, kSize, 0);
   const auto reason = is_sound() ? leaves_range(size, 0, limit, reader_.domain) : std::nullopt;
   if (reason) {
     reader_.problems.error(*node, fmt::format("size '{}' is larger than {}, {} B: {}", node->text,
                                               of_what, limit, *reason));
+  } else if (is_sound()) {
+    for (const BufferRef& ref : uneven_) require_fits_uneven(ref, size, *node);
   }
   return {size};
 }
@@ -268,6 +300,7 @@ void OpFields::require_within(const BufferRef& ref, const Expr& offset, const Ex
 void OpFields::require_capacity(const BufferRef& ref, const std::optional<Expr>& needed,
                                 std::string_view buffer_key) {
   if (!is_sound()) return;
+  if (needed && is_uneven(ref)) return require_fits_uneven(ref, *needed, where(buffer_key));
   const auto capacity = static_cast<std::int64_t>(buffer_of(ref).size.count);
   const auto reason = needed ? leaves_range(*needed, 0, capacity, reader_.domain)
                              : std::optional<std::string>{"more than 2^63 - 1 B"};

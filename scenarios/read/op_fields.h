@@ -50,7 +50,9 @@ class OpFields {
   DataType required_type();
   RedOp red_op();  ///< default: sum
 
+  /// Of a reference into a family of unequal size whose index varies: the largest one.
   const Buffer& buffer_of(const BufferRef& ref) const;
+  bool is_uneven(const BufferRef& ref) const;
   const Communicator& communicator_of(const CommRef& ref) const;
   ProcessGroup& group_of(const CommRef& ref);
 
@@ -82,10 +84,13 @@ class OpFields {
   Ref<Tag> reference_at(const YamlNode& node, std::string_view what, const Families& families);
 
   void report_part_of_element(DataType type);
+  /// `size`, said at `at`, stays within each buffer that it meets.
+  void require_fits_uneven(const BufferRef& ref, const Expr& size, const YamlNode& at);
 
   Reader& reader_;
   MapReader& map_;
   std::size_t errors_before_;
+  std::vector<BufferRef> uneven_;  ///< read so far
   bool takes_type_ = false;   ///< has a key 'type'
   bool uses_broken_ = false;  ///< names an object whose declaration has errors
   ProcessGroup no_group_;     ///< where the reference is broken

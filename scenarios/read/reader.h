@@ -73,6 +73,7 @@ struct Reader {
   Families streams, events, buffers, communicators, signals, graphs;
   std::map<std::string, BarrierId, std::less<>> barriers;
 
+  std::map<std::uint32_t, std::uint32_t> uneven;  ///< first buffers of families of unequal size
   std::set<std::uint32_t> splits;  ///< first handles of communicators that `split` made
 
   Families group_names;                               ///< of process groups

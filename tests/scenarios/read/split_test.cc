@@ -146,6 +146,47 @@ TEST(AllToAllV, KnowsTheRanksOfAPart) {
   EXPECT_EQ(first.size.eval(std::array{std::int64_t{3}}).count, 1U << 20);
 }
 
+// ---- sizes by index -----------------------------------------------------------------------------
+
+std::string of_sizes(const std::string& declaration, const std::string& op) {
+  return "schema_version: 1\nname: a\ndevices: 2\nbuffers: {x: {memory: device, " + declaration +
+         "}, y: {memory: device, size: 16MiB, count: 2}}\nthreads:\n  main:\n"
+         "    - for_each: {index: i, in: 3, ops: [" +
+         op + "]}\n";
+}
+
+TEST(Buffers, OfAFamilyMayDifferInSizeByTheirIndex) {
+  const Program program = read(of_sizes("count: 3, size: 1MiB * 2 ** index",
+                                        "memset_async: {dst: x(i), size: 1MiB * 2 ** i}"));
+  std::vector<std::uint64_t> sizes;
+  for (const Buffer& buffer : program.buffers) sizes.push_back(buffer.size.count >> 20);
+  EXPECT_THAT(sizes, ElementsAre(1, 2, 4, 16, 16));
+  const Program both =
+      read(of_sizes("each: device, count: 3, size: 1MiB * (1 + index + 10 * device)",
+                    "memset_async: {dst: 'x(0, 2)'}"));
+  EXPECT_EQ(both.buffers.at(5).size.count, std::uint64_t{13} << 20);
+  const auto& loop = std::get<Repeat>(both.threads.at(0).ops.at(0).kind);
+  EXPECT_EQ(std::get<MemsetAsync>(loop.ops.at(0).kind).size.expr.constant(), 3 << 20)
+      << "of that member";
+}
+
+TEST(Buffers, OfUnequalSizeAreCheckedEachForItself) {
+  const auto problems = [](const std::string& op) {
+    return problems_of(of_sizes("count: 3, size: 1MiB * 2 ** index", op));
+  };
+  EXPECT_THAT(problems("memset_async: {dst: x(i), size: 2MiB * 2 ** i}"),
+              HasSubstr("it is 8388608 for i = 2"));
+  EXPECT_THAT(problems("memset_async: {dst: x(2 - i), size: 1MiB * 2 ** i}"),
+              HasSubstr("buffer 'x(0)' is too small with 1048576 B"));
+  EXPECT_THAT(problems("memset_async: {dst: x(i)}"),
+              HasSubstr("the buffers of this family differ in size: say 'size'"));
+  EXPECT_THAT(problems("gemm: {m: 512, n: 512, k: 1024, a: y(0), b: y(1), c: x(i)}"), "");
+  EXPECT_THAT(problems("gemm: {m: 512, n: 1024, k: 512, a: y(0), b: y(1), c: x(i)}"),
+              HasSubstr("buffer 'x(0)' is too small with 1048576 B"));
+  EXPECT_THAT(problems_of(of_sizes("count: 2, size: 1MiB * index", "host_compute: {duration: 1us}")),
+              HasSubstr("it is 0 for index = 0"));
+}
+
 // ---- small ones ---------------------------------------------------------------------------------
 
 TEST(DeviceSynchronize, OfAllDevicesIsOneForEach) {
