@@ -96,10 +96,9 @@ Diagnostics refused_networks(const Program& program, const Machine& machine) {
     const auto spot = program.environment_spots.find(name);
     const SourceSpot at =
         spot == program.environment_spots.end() ? SourceSpot{program.file, 0, 0} : spot->second;
-    problems.push_back({at,
-                        fmt::format("{}={} {}", name, program.environment.at(name), why),
-                        fmt::format("{}, in a machine file of its own, based_on: {}", hint,
-                                    machine.name)});
+    problems.push_back(
+        {at, fmt::format("{}={} {}", name, program.environment.at(name), why),
+         fmt::format("{}, in a machine file of its own, based_on: {}", hint, machine.name)});
   };
   for (const auto& [name, value] : program.environment) {
     const bool tcp = (name == "NCCL_IB_DISABLE" && value == "1") ||

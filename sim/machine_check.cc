@@ -29,7 +29,8 @@ Diagnostics check_network(std::uint32_t nodes, const Machine& machine) {
   if (nodes < 2) return {};
   const bool is_known = has_network(machine);
   const std::string hint = fmt::format(
-      "node: {{count: {}, nics: ..., nic_bandwidth: ...}} in a machine file of its own, based_on: {}",
+      "node: {{count: {}, nics: ..., nic_bandwidth: ...}} in a machine file of its own, based_on: "
+      "{}",
       nodes, machine.name);
   if (nodes > machine.nodes) {
     return {warning(
@@ -40,10 +41,11 @@ Diagnostics check_network(std::uint32_t nodes, const Machine& machine) {
         hint)};
   }
   if (is_known) return {};
-  return {warning(fmt::format("machine '{}' has no times of the network between its nodes: those of "
-                              "InfiniBand are assumed",
-                              machine.name),
-                  {})};
+  return {
+      warning(fmt::format("machine '{}' has no times of the network between its nodes: those of "
+                          "InfiniBand are assumed",
+                          machine.name),
+              {})};
 }
 
 Diagnostics unsupported_types(const Program& program, const Machine& machine) {

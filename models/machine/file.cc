@@ -258,7 +258,8 @@ class MachineReader {
 
   std::uint32_t read_count(const YamlNode& node, std::uint32_t most) {
     const double value = read_number(node, ParamUnit::Count);
-    if (value >= 1 && value <= most && value == std::floor(value)) return static_cast<std::uint32_t>(value);
+    if (value >= 1 && value <= most && value == std::floor(value))
+      return static_cast<std::uint32_t>(value);
     problems_.error(node, fmt::format("{} is not a count between 1 and {}", node.text, most));
     return 1;
   }

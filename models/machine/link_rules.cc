@@ -73,8 +73,8 @@ void set_rates_of_links(const Machine& base, Machine& machine) {
   if (!there || !here) return;
   using enum Param;
   if (there->pci_gbps != here->pci_gbps) {
-    for (const Param param : {H2dBandwidth, D2hBandwidth, DuplexBandwidth, HostLinkBandwidth,
-                              P2pStagedBandwidth}) {
+    for (const Param param :
+         {H2dBandwidth, D2hBandwidth, DuplexBandwidth, HostLinkBandwidth, P2pStagedBandwidth}) {
       scale(machine, param, double{here->pci_gbps} / double{there->pci_gbps});
     }
   }

@@ -26,7 +26,8 @@ const CLI::App& page_subject(const CLI::App& root, const std::string& command) {
 }  // namespace
 
 std::string environment_text() {
-  return "  FORETRACE_DATA      the directory that has models/machines and scenarios; without it the\n"
+  return "  FORETRACE_DATA      the directory that has models/machines and scenarios; without it "
+         "the\n"
          "                      one above the program, or share/foretrace beside that\n"
          "  FORETRACE_MACHINES  a directory of machine files instead of the shipped ones\n";
 }

@@ -87,8 +87,8 @@ inline constexpr std::array kRules{
     Rule{"NCCL_LAUNCH_MODE", Kind::Launch},
     Rule{"NCCL_LAUNCH_ORDER_IMPLICIT"},
     Rule{"NCCL_RUNTIME_CONNECT"},
-    // By these NCCL finds its network. Where ranks are on several nodes, sim/environment_check.cc says
-    // what a prediction makes of them.
+    // By these NCCL finds its network. Where ranks are on several nodes, sim/environment_check.cc
+    // says what a prediction makes of them.
     Rule{"NCCL_IB_DISABLE"},
     Rule{"NCCL_IB_HCA", Kind::Text},
     Rule{"NCCL_NET", Kind::Text},

@@ -55,8 +55,8 @@ DataType parse_type(const std::string& word) {
   using enum DataType;
   static const std::vector<std::pair<std::string, DataType>> kTypes{
       {"float32", Float32}, {"float16", Float16}, {"bfloat16", BFloat16}, {"float64", Float64},
-      {"int8", Int8},       {"int32", Int32},     {"int64", Int64},
-      {"float", Float32},   {"half", Float16},    {"double", Float64}};  // as nccl-tests has them
+      {"int8", Int8},       {"int32", Int32},     {"int64", Int64},       {"float", Float32},
+      {"half", Float16},    {"double", Float64}};  // as nccl-tests has them
   return look_up(kTypes, word, "type");
 }
 

@@ -324,8 +324,7 @@ void add_machine_flag(CLI::App& command, std::string& machine) {
   };
   command
       .add_option_function<std::vector<std::string>>(
-          "-m,--machine", take,
-          "Machine model: a name of foretrace list machines, or a .yaml file")
+          "-m,--machine", take, "Machine model: a name of foretrace list machines, or a .yaml file")
       ->allow_extra_args(false)
       ->default_str(machine);
 }

@@ -38,11 +38,11 @@ std::string contradictions(const std::vector<NcclTestsSample>& samples, const Ma
     if (kind == nccl::gpu_kind(machine.gpu_name)) continue;
     if (!said.insert(sample.file + "\n" + kind).second) continue;
     const std::vector<std::string> others = machines_with(kind);
-    text += fmt::format("warning: {}: measured on '{}', and machine '{}' has '{}'\n  hint: {}\n",
-                        sample.file, sample.gpu, machine.name, machine.gpu_name,
-                        others.empty()
-                            ? "no shipped machine has such GPUs; a file of its own says them"
-                            : fmt::format("--machine {}", fmt::join(others, ", ")));
+    text +=
+        fmt::format("warning: {}: measured on '{}', and machine '{}' has '{}'\n  hint: {}\n",
+                    sample.file, sample.gpu, machine.name, machine.gpu_name,
+                    others.empty() ? "no shipped machine has such GPUs; a file of its own says them"
+                                   : fmt::format("--machine {}", fmt::join(others, ", ")));
   }
   return text;
 }

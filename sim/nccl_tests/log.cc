@@ -248,8 +248,8 @@ class LogReader {
       error(1, fmt::format("{} ranks are no processes with {} GPU(s) each", ranks_, per_process));
     }
     if (missing_ > 0) {
-      print_error("note: {}: the lines of {} ranks are missing; the last one makes them {}\n", file_,
-                  missing_, ranks_);
+      print_error("note: {}: the lines of {} ranks are missing; the last one makes them {}\n",
+                  file_, missing_, ranks_);
     }
     plan_.processes = std::max(1u, ranks_ / per_process);
     plan_.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(nodes_.size()));
@@ -328,11 +328,11 @@ class LogReader {
     const double bus = *number<double>(tokens[time + 2].text);
     if (bandwidths_fit(plan, algorithm, bus)) return;
     if (std::exchange(said_bus_, true)) return;
-    error(tokens[time + 2].column,
-          fmt::format("{} of {} ranks would have a bus bandwidth of {:.2f} here",
-                      info(plan.op).name, plan.ranks(),
-                      algorithm * bus_factor(plan.op, plan.ranks())),
-          "another operation, or lines of the output are lost");
+    error(
+        tokens[time + 2].column,
+        fmt::format("{} of {} ranks would have a bus bandwidth of {:.2f} here", info(plan.op).name,
+                    plan.ranks(), algorithm * bus_factor(plan.op, plan.ranks())),
+        "another operation, or lines of the output are lost");
   }
 
   void take(NcclTestsSample sample, const std::vector<Token>& tokens, std::size_t time) {

@@ -42,11 +42,12 @@ Checked<std::vector<NcclTestsSample>> read_nccl_tests_json(std::string_view text
                                                            const std::string& file,
                                                            const NcclTestsAssumed& assumed);
 
-/// The first line that is neither empty nor a comment (#) names the columns: op or collective, bytes or size_bytes, ranks or gpus, and
-/// time_us (where that is empty: algbw_GBps, busbw_GBps). Also read: nccl (the release whose rules
-/// choose, where a row tells one that is known), gpu, nodes, processes, gpus_per_process, threads,
-/// type, redop; what they do not tell, a `note` does with nccl-tests' -t, -g or -d in it, or with
-/// "single process" or "one process"; else the plan's own.
+/// The first line that is neither empty nor a comment (#) names the columns: op or collective,
+/// bytes or size_bytes, ranks or gpus, and time_us (where that is empty: algbw_GBps, busbw_GBps).
+/// Also read: nccl (the release whose rules choose, where a row tells one that is known), gpu,
+/// nodes, processes, gpus_per_process, threads, type, redop; what they do not tell, a `note` does
+/// with nccl-tests' -t, -g or -d in it, or with "single process" or "one process"; else the plan's
+/// own.
 Checked<std::vector<NcclTestsSample>> read_nccl_tests_csv(std::string_view text,
                                                           const std::string& file,
                                                           const NcclTestsAssumed& assumed);

@@ -80,7 +80,8 @@ void LogFacts::take_release(const std::string& release, int line) {
 
 void LogFacts::note_settings(std::string_view line, int number, const NcclTestsPlan& plan) {
   static const std::vector<std::string> kNames = nccl::setting_names();
-  for (auto at = line.find("NCCL_"); at != std::string_view::npos; at = line.find("NCCL_", at + 1)) {
+  for (auto at = line.find("NCCL_"); at != std::string_view::npos;
+       at = line.find("NCCL_", at + 1)) {
     if (at > 0 && is_of_name(line[at - 1])) continue;
     const auto [name, value] = setting_in(line.substr(at));
     if (value.empty() || std::ranges::find(kNames, name) == kNames.end()) continue;

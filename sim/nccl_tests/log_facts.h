@@ -38,8 +38,8 @@ class LogFacts {
 };
 
 /// Whether algorithm and bus bandwidth, as printed with two digits, fit the plan's operation and
-/// ranks. Before nccl-tests' commit ec1b5e2 (2020-06-19) all_gather and reduce_scatter counted n - 1
-/// parts in the first, and both were the same.
+/// ranks. Before nccl-tests' commit ec1b5e2 (2020-06-19) all_gather and reduce_scatter counted n -
+/// 1 parts in the first, and both were the same.
 bool bandwidths_fit(const NcclTestsPlan& plan, double algorithm_gbps, double bus_gbps);
 
 }  // namespace foretrace

@@ -140,9 +140,10 @@ class JsonReader {
       if (gpu_.empty()) gpu_ = device.value("device_info", std::string{});
     }
     if (groups.size() > 1) {
-      error(fmt::format("{} groups of ranks run side by side (NCCL_TESTS_SPLIT), which cannot be "
-                        "predicted",
-                        groups.size()));
+      error(
+          fmt::format("{} groups of ranks run side by side (NCCL_TESTS_SPLIT), which cannot be "
+                      "predicted",
+                      groups.size()));
     }
     if (devices.empty()) return;
     plan_.processes = static_cast<std::uint32_t>(devices.size());
@@ -166,8 +167,8 @@ class JsonReader {
     sample.time_us = result.at("time").get<double>();
     const Json& wrong = result.contains("nwrong") ? result.at("nwrong") : Json{};
     if (wrong.is_number() && wrong.get<double>() >= 1) {
-      throw UsageError{fmt::format("{} B: the data was wrong, so the time means nothing",
-                                   sample.bytes)};
+      throw UsageError{
+          fmt::format("{} B: the data was wrong, so the time means nothing", sample.bytes)};
     }
     if (!(sample.time_us > 0)) throw UsageError{"a time must be positive"};
     if (!bandwidths_fit(sample.plan, result.at("alg_bw").get<double>(),

@@ -97,9 +97,8 @@ LinePrefixes::LinePrefixes(std::string_view text) {
     const auto begin = begin_of_known(line);
     if (!begin || *begin == 0) continue;
     const std::string_view prefix = line.substr(0, *begin);
-    const bool is_known = std::ranges::any_of(shapes_, [&](const std::string& shape) {
-      return match(shape, prefix) == prefix.size();
-    });
+    const bool is_known = std::ranges::any_of(
+        shapes_, [&](const std::string& shape) { return match(shape, prefix) == prefix.size(); });
     if (!is_known) shapes_.emplace_back(prefix);
   }
 }

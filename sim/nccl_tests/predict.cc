@@ -93,7 +93,8 @@ double width_of(const Machine& machine, const NcclTestsPlan& plan, std::uint64_t
   const Param one_node = large ? Param::BlindTablesLarge : Param::BlindTablesSmall;
   const Param network = large ? Param::BlindTablesNetworkLarge : Param::BlindTablesNetworkSmall;
   const bool alone = plan.nodes > 1 && plan.ranks() == plan.nodes;
-  const Param among = alone && machine.has(Param::BlindTablesAlone) ? Param::BlindTablesAlone : network;
+  const Param among =
+      alone && machine.has(Param::BlindTablesAlone) ? Param::BlindTablesAlone : network;
   const Param param = plan.nodes > 1 ? among : one_node;
   return machine.has(param) ? machine.get(param).value : 0;
 }

@@ -213,9 +213,9 @@ class Search {
     std::vector<Job> jobs;
     for (Row& row : rows_) {
       const Layout& layout = row.layout;
-      const std::int64_t passes =
-          layout.passes <= most ? layout.passes
-                                : sim::with_fewer_passes(step_of(question_, layout)).passes;
+      const std::int64_t passes = layout.passes <= most
+                                      ? layout.passes
+                                      : sim::with_fewer_passes(step_of(question_, layout)).passes;
       if (passes == row.settled.simulated_passes) continue;
       open.push_back(&row);
       jobs.push_back(predicted(question_, layout, passes));
@@ -267,8 +267,7 @@ class Search {
   }
 
   /// Resources that work at the same time bind together: neither alone gains what both do.
-  void add_pairs(Row& row, const Trial& trial,
-                 std::span<const std::vector<double>> alone) const {
+  void add_pairs(Row& row, const Trial& trial, std::span<const std::vector<double>> alone) const {
     constexpr double kTogether = 0.05;  // beyond what each gains by itself
     const std::vector<Pair> pairs = all_pairs();
     std::vector<Job> jobs;

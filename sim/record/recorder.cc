@@ -95,7 +95,7 @@ void Recorder::set_band(RegionSamples& samples, const Total& before, const Total
       shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
   samples.decided_by = deciding(shares);
   // What blind rounds showed is of regions: classes that are off each for itself.
-  if (const std::optional<double> off = 
+  if (const std::optional<double> off =
           blind_spread(machine_, shares, (after.guessed_ns - before.guessed_ns) / ns)) {
     samples.high_factor = 1 + *off;
     samples.low_factor = 1 / samples.high_factor;

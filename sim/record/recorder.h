@@ -62,7 +62,7 @@ class Recorder {
     double ns = 0;
     double low_ns = 0;
     double high_ns = 0;
-    double guessed_ns = 0;  ///< SpanBands::guessed
+    double guessed_ns = 0;         ///< SpanBands::guessed
     std::vector<double> share_ns;  ///< by the parameter's place in params_
   };
   /// Of one process. What has not been added to the total yet is kept by detail: one addition for

@@ -29,10 +29,9 @@ std::uint32_t SpanBands::add(Timeline& timeline, std::uint32_t op, std::uint32_t
   const double guessed = is_nccl && sum < 1 - kDecidingShare ? 1 - sum : 0;
   const bool is_price = sum < kDecidingShare && is_nccl;
   if (shares.empty() && !is_price) return detail;
-  const Band band = is_price ? band_of_a_guess()
-                             : with_guessed(band_of(machine_, shares,
-                                                    {timeline.ops[op].size_bytes}),
-                                            guessed);
+  const Band band =
+      is_price ? band_of_a_guess()
+               : with_guessed(band_of(machine_, shares, {timeline.ops[op].size_bytes}), guessed);
   SpanDetail banded = timeline.details[detail];
   banded.low_factor = band.low;
   banded.high_factor = band.high;

@@ -94,7 +94,23 @@ TEST(NcclTestsCommand, SaysWhatAMachineFileDoesNotDescribe) {
                 "node: {gpus: 8, gpu: NVIDIA L40S, link: pcie_switch, pcie: 4}\n");
   const Ran box = scratch.run("foretrace nccl-tests all_reduce -b 1G -g 8 --machine box.yaml");
   EXPECT_EQ(box.exit_code, 0) << box.err;
-  EXPECT_THAT(box.err, HasSubstr("is NCCL's own price of an operation: machine 'box' has no times"));
+  EXPECT_THAT(box.err,
+              HasSubstr("is NCCL's own price of an operation: machine 'box' has no times"));
+}
+
+TEST(SimulateCommand, WarnsOfATypeThatTheGpuHasNoArithmeticFor) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nstreams: {s: {}}\n"
+                "buffers: {a: {memory: device, size: 2MiB}, b: {memory: device, size: 2MiB}, "
+                "c: {memory: device, size: 2MiB}}\n"
+                "threads: {main: [{gemm: {stream: s, m: 1024, n: 1024, k: 1024, type: bfloat16, "
+                "a: a, b: b, c: c}}, {stream_synchronize: {stream: s}}]}\n");
+  const Ran old = scratch.run("foretrace simulate x.yaml --machine gtx-1050-ti");
+  EXPECT_EQ(old.exit_code, 0) << old.err;
+  EXPECT_THAT(old.err, HasSubstr("(compute capability 6.1) has no bfloat16 arithmetic"));
+  const Ran now = scratch.run("foretrace simulate x.yaml --machine h200-nvswitch-8");
+  EXPECT_THAT(now.err, Not(HasSubstr("bfloat16")));
 }
 
 TEST(NcclTestsCommand, TakesAnEmptyDirectoryOfMachinesForNone) {

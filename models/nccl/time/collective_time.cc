@@ -14,8 +14,19 @@
 namespace foretrace::nccl {
 namespace {
 
+/// Where NCCL's search finds no channel it takes one in the order of the GPUs, with a bandwidth
+/// that only makes it the last choice (nccl src/graph/search.cc, 0.1 GB/s): the slowest path's is
+/// that of the data.
+double seconds_without_channels(const Tuning& tuning, CollectiveKind kind, double bytes) {
+  constexpr float kNone = 0.2F;
+  const SearchGraph& ring = tuning.graphs.ring;
+  if (ring.intra_gbps >= kNone || tuning.topology.nodes > 1) return 0;
+  return bus_bytes(kind, bytes, tuning.ranks()) / (double{tuning.graphs.gpu_gbps} * 1e9);
+}
+
 /// NCCL's own price: its latency is that of the hops beyond the base, its bandwidth the channels'.
-Terms price_terms(Reading& read, const Tuning& tuning, Bytes bytes, const Plan& plan) {
+Terms price_terms(Reading& read, const Tuning& tuning, CollectiveKind kind, Bytes bytes,
+                  const Plan& plan) {
   const double ranks = tuning.ranks();
   const double latency = plan.latency_us * 1e-6;
   const double base =
@@ -25,6 +36,12 @@ Terms price_terms(Reading& read, const Tuning& tuning, Bytes bytes, const Plan& 
   terms.fixed_seconds = std::min(latency, base);
   terms.hop_seconds = latency - terms.fixed_seconds;
   terms.channel_seconds = std::max(0.0, terms.seconds - latency);
+  if (const double by_path =
+          seconds_without_channels(tuning, kind, static_cast<double>(bytes.count));
+      by_path > 0) {
+    terms.channel_seconds = by_path;
+    terms.seconds = latency + by_path;
+  }
   terms.wire_bytes = static_cast<double>(bytes.count) * 2 * (ranks - 1) / ranks;
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   return terms;
@@ -43,7 +60,7 @@ CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind 
   time.plan = plan;
   time.choice = {plan.algorithm, plan.protocol, plan.channels, plan.threads, plan.direct};
   if (tuning.constants->is_rccl) {  // nothing of it was measured
-    time.terms = price_terms(read, tuning, bytes, plan);
+    time.terms = price_terms(read, tuning, kind, bytes, plan);
     return time;
   }
   const bool ring = tuning.stays_on_nvlink() && plan.algorithm == Algorithm::Ring;
@@ -55,7 +72,7 @@ CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind 
     time.terms = *measured;
     limit_by_next(read, tuning, kind, bytes, plan, time.terms);
   } else {
-    time.terms = price_terms(read, tuning, bytes, plan);
+    time.terms = price_terms(read, tuning, kind, bytes, plan);
   }
   return time;
 }

@@ -207,8 +207,7 @@ Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol pr
   terms.wire_bytes = wire_bytes;
   terms.wire_seconds = wire_bytes / port_rate;
   terms.fixed_seconds = latency * 1e-6;
-  terms.port_seconds =
-      wire_bytes / (by_host ? host_path_rate(read, tuning, exchange) : port_rate);
+  terms.port_seconds = wire_bytes / (by_host ? host_path_rate(read, tuning, exchange) : port_rate);
   terms.channel_seconds = terms.port_seconds;
   terms.seconds = terms.fixed_seconds + terms.channel_seconds;
   return terms;

@@ -19,8 +19,8 @@ struct GpuKind {
   std::uint32_t nvlinks;
   bool mesh_of_four;  ///< boards of four link every pair of GPUs, without switches
   float pci_gbps;
-  Cpu cpu;         ///< that such nodes are mostly sold with
-  float nic_gbps;  ///< one for each GPU
+  Cpu cpu;                         ///< that such nodes are mostly sold with
+  float nic_gbps;                  ///< one for each GPU
   std::uint32_t bridge_links = 0;  ///< NVLinks of a card with all the bridges that it takes
 };
 
@@ -70,9 +70,8 @@ constexpr std::array kKinds{
 };
 
 const GpuKind* find_kind(const std::string& gpu_name) {
-  const auto found = std::ranges::find_if(kKinds, [&](const GpuKind& kind) {
-    return gpu_name.find(kind.name) != std::string::npos;
-  });
+  const auto found = std::ranges::find_if(
+      kKinds, [&](const GpuKind& kind) { return gpu_name.find(kind.name) != std::string::npos; });
   return found == kKinds.end() ? nullptr : &*found;
 }
 

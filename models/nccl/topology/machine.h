@@ -25,8 +25,8 @@ std::optional<std::uint32_t> gpu_capability(const std::string& gpu_name);
 /// What connects the GPUs of a node, as the file says it or as their kind is sold.
 struct LinkFacts {
   Link link = Link::NvSwitch;
-  std::uint32_t nvlinks = 0;  ///< of one GPU
-  bool by_bridges = false;    ///< the NVLinks are those of bridges between cards
+  std::uint32_t nvlinks = 0;           ///< of one GPU
+  bool by_bridges = false;             ///< the NVLinks are those of bridges between cards
   double nvlink_bytes_per_second = 0;  ///< of one GPU, one direction, as datasheets count
   float pci_gbps = 0;                  ///< of its slot, as NCCL counts
 };
@@ -36,8 +36,8 @@ LinkFacts link_facts(const Machine& machine);
 /// Whether its GPUs are of a known kind and talk over PCIe alone.
 bool lacks_nvlink(const Machine& machine);
 
-/// Whether a node of `machine` is an NVLink domain of several hosts: more GPUs of a kind that is sold
-/// in trays (GB200, GB300) than a tray has. To NCCL such a domain is one node.
+/// Whether a node of `machine` is an NVLink domain of several hosts: more GPUs of a kind that is
+/// sold in trays (GB200, GB300) than a tray has. To NCCL such a domain is one node.
 bool is_multi_host_domain(const Machine& machine);
 
 /// Of one NIC, one direction.

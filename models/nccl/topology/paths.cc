@@ -62,7 +62,8 @@ class Builder {
   SearchPath host_path(std::uint32_t from, std::uint32_t to, std::uint32_t a, std::uint32_t b) {
     const float pci = topology_.pci_gbps;
     const bool below_switch =
-        (topology_.link == Link::PciSwitch || topology_.link == Link::NvLinkBridge) && settings_.p2p_level() != Path::Loc;
+        (topology_.link == Link::PciSwitch || topology_.link == Link::NvLinkBridge) &&
+        settings_.p2p_level() != Path::Loc;
     if (a == b) return {{from, to}, below_switch ? Path::Pxb : Path::Phb, pci};
     return {{from, socket_links_[a][b], to}, Path::Sys, std::min(pci, topology_.socket_gbps)};
   }

@@ -12,11 +12,11 @@
 namespace foretrace::nccl {
 
 enum class Link : std::uint8_t {
-  NvSwitch,    ///< every GPU's NVLinks go to switches
-  NvLinkMesh,  ///< every pair of GPUs shares the same number of NVLinks
+  NvSwitch,      ///< every GPU's NVLinks go to switches
+  NvLinkMesh,    ///< every pair of GPUs shares the same number of NVLinks
   NvLinkBridge,  ///< GPUs 0 and 1, 2 and 3, ... are pairs by NVLink bridges; else PCIe switches
-  PciSwitch,   ///< peer to peer below PCIe switches
-  PciHost      ///< through the CPU: shared memory, or peer to peer where allowed
+  PciSwitch,     ///< peer to peer below PCIe switches
+  PciHost        ///< through the CPU: shared memory, or peer to peer where allowed
 };
 
 enum class Cpu : std::uint8_t { Intel, Amd, Arm };

@@ -186,8 +186,8 @@ int run_plan(const PlanOptions& options) {
   for (const fs::path& file : options.outputs) {
     const auto extension = file.extension();
     write_file(file, extension == ".html"   ? page_of(question, answers)
-                         : extension == ".json" ? json_of(question, answers)
-                                                : csv_of(question, answers));
+                     : extension == ".json" ? json_of(question, answers)
+                                            : csv_of(question, answers));
   }
   write_scenarios(options, question, answers);
   const bool any =

@@ -14,8 +14,8 @@ namespace {
 using testing::HasSubstr;
 
 Machine based_on_h100(const std::string& node, const std::string& more = "") {
-  const std::string text = "schema_version: 2\nname: m\nbased_on: h100-nvswitch-8\nnode: {" + node +
-                           "}\n" + more;
+  const std::string text =
+      "schema_version: 2\nname: m\nbased_on: h100-nvswitch-8\nnode: {" + node + "}\n" + more;
   const auto machine = read_machine(text, "m.yaml");
   EXPECT_TRUE(machine.has_value()) << render(machine.error(), text);
   return machine.value_or(Machine{});
@@ -31,17 +31,18 @@ double all_reduce_ms(const Machine& machine, std::uint32_t ranks) {
   Reading read{machine};
   const nccl::Tuning tuning = nccl::tuning_for(machine, ranks, 1, {});
   const Bytes size{std::uint64_t{1} << 30};
-  return 1e3 * nccl::collective_time(read, tuning, {CollectiveKind::AllReduce, size})
-                   .terms.seconds;
+  return 1e3 * nccl::collective_time(read, tuning, {CollectiveKind::AllReduce, size}).terms.seconds;
 }
 
 TEST(LinkRules, CardsOnPcieHaveNcclsPriceAndNotTheTimesOfNvlink) {
   // NCCL's rings: one of 15 GB/s on eight L40S; 2 x 7/8 of a GiB over it are 125.3 ms.
-  const Machine box = based_on_h100("gpus: 8, gpu: NVIDIA L40S, link: pcie_switch, pcie: 4, cpu: amd");
+  const Machine box =
+      based_on_h100("gpus: 8, gpu: NVIDIA L40S, link: pcie_switch, pcie: 4, cpu: amd");
   EXPECT_NEAR(all_reduce_ms(box, 8), 125.3, 0.1);
   const double by_slot = 2 * 7.0 / 8 * 1.0737 / 32 * 1e3;  // 59 ms: what PCIe 4 can move
   EXPECT_GT(all_reduce_ms(box, 8), by_slot);
-  const Machine slower = based_on_h100("gpus: 8, gpu: NVIDIA L40S, link: pcie_host, pcie: 3, cpu: amd");
+  const Machine slower =
+      based_on_h100("gpus: 8, gpu: NVIDIA L40S, link: pcie_host, pcie: 3, cpu: amd");
   EXPECT_GT(all_reduce_ms(slower, 8), all_reduce_ms(box, 8));
 }
 
@@ -53,8 +54,8 @@ TEST(LinkRules, EveryOperationOfCardsOnPcieHasATime) {
         based_on_h100(std::string{"gpus: 8, gpu: "} + gpu + ", link: " + link + ", pcie: 4");
     for (const std::uint32_t ranks : {2u, 4u, 8u}) {
       const nccl::Tuning tuning = nccl::tuning_for(box, ranks, 1, {});
-      for (const CollectiveKind kind : {AllReduce, AllGather, ReduceScatter, Broadcast, Reduce,
-                                        AllToAll, Gather, Scatter}) {
+      for (const CollectiveKind kind :
+           {AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, Gather, Scatter}) {
         for (const std::uint64_t bytes : {8ull, 1ull << 20, 1ull << 28}) {
           Reading read{box};
           const double s = nccl::collective_time(read, tuning, {kind, Bytes{bytes}}).terms.seconds;
@@ -64,6 +65,17 @@ TEST(LinkRules, EveryOperationOfCardsOnPcieHasATime) {
       }
     }
   }
+}
+
+TEST(LinkRules, WhereNcclsSearchFindsNoChannelTheSlowestPathDecides) {
+  // Blackwell's slowest channels are 18 GB/s, and between AMD's sockets NCCL counts 16: its search
+  // goes back to 0.1 GB/s. 2 x 7/8 of a GiB at 16 GB/s are 117 ms; measured on eight RTX PRO 6000
+  // were 76 ms (twice the 38.07 ms of 512 MiB).
+  const Machine box = based_on_h100(
+      "gpus: 8, gpu: NVIDIA RTX PRO 6000 Blackwell Server Edition, link: pcie_switch, pcie: 5, "
+      "cpu: "
+      "amd");
+  EXPECT_NEAR(all_reduce_ms(box, 8), 117.5, 1);
 }
 
 TEST(LinkRules, BridgesJoinPairs) {
@@ -95,26 +107,39 @@ TEST(LinkRules, BridgesThatDoNotExistAreRefused) {
 
 TEST(LinkRules, CopiesFollowTheSlotsGeneration) {
   const Machine base = load_machine("h100-nvswitch-8");
-  const Machine older = based_on_h100("gpus: 8, gpu: NVIDIA H100 80GB HBM3, link: nvswitch, pcie: 4");
+  const Machine older =
+      based_on_h100("gpus: 8, gpu: NVIDIA H100 80GB HBM3, link: nvswitch, pcie: 4");
   EXPECT_DOUBLE_EQ(older.rate(Param::H2dBandwidth), base.rate(Param::H2dBandwidth) / 2);
   EXPECT_EQ(older.rate(Param::NvlinkBandwidth), base.rate(Param::NvlinkBandwidth));
 }
 
 TEST(Scale, CarriesRatiosOverByTheFactsThatAFileGives) {
   const Machine base = load_machine("h100-nvswitch-8");
-  const Machine faster = based_on_h100(
-      "gpus: 8, gpu: NVIDIA H200, link: nvswitch",
-      "sources: {f: {class: datasheet, text: t}}\nscale: [memory, arithmetic]\n"
-      "parameters:\n  gpu.hbm_bandwidth: {value: 6700 GB/s, source: f}\n"
-      "  library.narrow.rate: {value: 1 GB/s, source: f}\n");
+  const Machine faster =
+      based_on_h100("gpus: 8, gpu: NVIDIA H200, link: nvswitch",
+                    "sources: {f: {class: datasheet, text: t}}\nscale: [memory, arithmetic]\n"
+                    "parameters:\n  gpu.hbm_bandwidth: {value: 6700 GB/s, source: f}\n"
+                    "  library.narrow.rate: {value: 1 GB/s, source: f}\n");
   const double ratio = 6700e9 / base.rate(Param::HbmBandwidth);
   EXPECT_DOUBLE_EQ(faster.rate(Param::LibrarySoftmaxRate),
                    ratio * base.rate(Param::LibrarySoftmaxRate));
   EXPECT_EQ(faster.rate(Param::LibraryNarrowRate), 1e9) << "its own";
   EXPECT_EQ(faster.rate(Param::GemmRateHalf), base.rate(Param::GemmRateHalf)) << "no peak is given";
   EXPECT_THAT(errors_of_file("schema_version: 2\nname: m\nbased_on: h100-nvswitch-8\n"
-                        "node: {gpus: 8, gpu: NVIDIA H200}\nscale: [memroy]\n"),
+                             "node: {gpus: 8, gpu: NVIDIA H200}\nscale: [memroy]\n"),
               HasSubstr("did you mean 'memory'?"));
+}
+
+TEST(Scale, GivesAB200WhatATrainingStepNeeds) {
+  const Machine h200 = load_machine("h200-nvswitch-8"), b200 = load_machine("b200-nvswitch-8");
+  EXPECT_DOUBLE_EQ(b200.rate(Param::LibrarySoftmaxRate),
+                   8000.0 / 4800 * h200.rate(Param::LibrarySoftmaxRate));
+  const double ratio = b200.rate(Param::ProductsHalfPeak) / h200.rate(Param::ProductsHalfPeak);
+  EXPECT_GT(ratio, 2);
+  EXPECT_LT(ratio, 2.4);
+  EXPECT_DOUBLE_EQ(b200.rate(Param::ProductsHalfRate), ratio * h200.rate(Param::ProductsHalfRate));
+  EXPECT_THAT(b200.get(Param::ProductsHalfRate).from,
+              HasSubstr("ratio carried over from h200-nvswitch-8"));
 }
 
 TEST(MachineFile, NamesAreWordsAndCountsAreWhole) {

@@ -29,13 +29,16 @@ constexpr const char* kRun =
     "#  Rank  3 Group  0 Pid    102 on     b device  1 [0000:43:00] NVIDIA H100 80GB HBM3\n"
     "#\n"
     "#                                                    out-of-place               in-place\n"
-    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time  "
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
+    " "
     " algbw   busbw #wrong\n"
     "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us) "
     " (GB/s)  (GB/s)\n"
-    "     1048576        262144     float     sum      -1    50.00   20.97   31.46      0    50.10  "
+    "     1048576        262144     float     sum      -1    50.00   20.97   31.46      0    50.10 "
+    " "
     " 20.93   31.39      0\n"
-    "     2097152        524288     float     sum      -1    80.00   26.21   39.32      0    80.10  "
+    "     2097152        524288     float     sum      -1    80.00   26.21   39.32      0    80.10 "
+    " "
     " 26.18   39.27    N/A\n"
     "# Out of bounds values : 0 OK\n"
     "# Avg bus bandwidth    : 35.39\n"
@@ -99,9 +102,8 @@ std::map<std::string, std::string> forms() {
   all["a logger"] = each_line([](const std::string& line, int i) {
     return "2024-07-18 15:41:" + two_digits(i) + ",123 INFO " + line;
   });
-  all["ts"] = each_line([](const std::string& line, int i) {
-    return "Jul 18 15:41:" + two_digits(i) + " " + line;
-  });
+  all["ts"] = each_line(
+      [](const std::string& line, int i) { return "Jul 18 15:41:" + two_digits(i) + " " + line; });
   all["quoted"] = prefixed("> ");
   all["indented in a page"] = prefixed("    ");
   all["from Windows"] = each_line([](const std::string& line, int) { return line + "\r"; });
@@ -142,8 +144,8 @@ std::string json_run() {
          R"("config":{"nthreads":1,"ngpus":1,"minimum_bytes":1,"maximum_bytes":2,"step_factor":2,)" +
          R"("warmup_iters":1,"iterations":20,"aggregated_iterations":1,"validation":1,"graph":0,)" +
          R"("blocking_collectives":"false","parallel_init":"false","devices":[)" + devices +
-         "]},\"results\":[" + row("1048576", "262144", "50.000000", "20.971520", "31.457280") + "," +
-         row("2097152", "524288", "80.000000", "26.214400", "39.321600") +
+         "]},\"results\":[" + row("1048576", "262144", "50.000000", "20.971520", "31.457280") +
+         "," + row("2097152", "524288", "80.000000", "26.214400", "39.321600") +
          "],\"end_time\":\"2026-07-09 16:03:22\"}";
 }
 
@@ -229,7 +231,8 @@ TEST(NcclTestsLog, OfAllGatherBefore2020CountedItsBandwidthInAnotherWay) {
   const auto read = read_nccl_tests_log(text, "x.log", assumed);
   ASSERT_TRUE(read.has_value()) << render(read.error(), text);
   EXPECT_EQ(read->front().time_us, 47.38);
-  assumed.op = NcclTestsOp::AllReduce;  // of two ranks: the same factor, so nothing speaks against it
+  assumed.op =
+      NcclTestsOp::AllReduce;  // of two ranks: the same factor, so nothing speaks against it
   EXPECT_TRUE(read_nccl_tests_log(text, "x.log", assumed).has_value());
 }
 

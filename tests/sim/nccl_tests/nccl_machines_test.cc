@@ -46,9 +46,9 @@ TEST_P(PublishedTable, IsPredictedAsWellAsTheFitFound) {
   EXPECT_LT(sum / static_cast<double>(rows.size()), GetParam().most);
 }
 
-/// A band is one standard deviation to each side, so two of three points are inside. Those of one
-/// table are off together: they are of one machine.
-TEST(PublishedTables, AreInsideTheirBandsInTwoOfThreePoints) {
+/// Bands are as wide as 88 % of other owners' tables need (blind.tables.*), and these machines were
+/// fitted to lines beside these.
+TEST(PublishedTables, AreInsideTheirBandsInFourOfFivePoints) {
   double points = 0;
   double inside = 0;
   for (const PublishedPoints& table : kTables) {
@@ -57,8 +57,8 @@ TEST(PublishedTables, AreInsideTheirBandsInTwoOfThreePoints) {
       ++points;
     }
   }
-  EXPECT_GT(inside, 0.66 * points);
-  EXPECT_LT(inside, 0.92 * points) << "wider than need be";
+  EXPECT_GT(inside, 0.8 * points);
+  EXPECT_LT(inside, 0.96 * points) << "wider than need be";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PublishedTable, testing::ValuesIn(kTables),
@@ -143,6 +143,7 @@ TEST(PublishedMachineBand, WidensByTheSpreadOfItsParameters) {
   NcclTestsPlan plan;
   plan.processes = 2;
   Machine machine = load_machine("rtx4090-pcie-2");
+  machine.leave_out(Param::BlindTablesLarge);  // which are wider
   const double wide = width(plan, machine);
   ParamValue port = machine.get(Param::NcclPortShare);
   port.spread = 0;
