@@ -121,6 +121,12 @@ def predicted(given, row, scratch):
     return second + (passes - more) * (second - first) / (more - few), ""
 
 
+def correlation_of(a, b):
+    mean_a, mean_b = statistics.fmean(a), statistics.fmean(b)
+    together = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b))
+    return together / (sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b)) ** 0.5
+
+
 def ranks(values):
     order = sorted(range(len(values)), key=values.__getitem__)
     place = [0.0] * len(values)
@@ -174,7 +180,7 @@ def main():
         if len(cells) < 5:
             continue
         truth, guess, ids = zip(*cells)
-        correlation = statistics.correlation(ranks(truth), ranks(guess))
+        correlation = correlation_of(ranks(truth), ranks(guess))
         chosen = min(cells, key=lambda cell: cell[1])
         print(f"{' x '.join(shape)} {day or 'all days'}: {len(cells)} layouts, rank correlation {correlation:.2f}; chosen "
               f"{chosen[2]}, {100 * (chosen[0] / min(truth) - 1):+.1f} % of the best measured, {ids[truth.index(min(truth))]}")
