@@ -146,7 +146,7 @@ if(bundled_programs)
     file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${bundled_programs} ${bundled_modules}
          RESOLVED_DEPENDENCIES_VAR found
          PRE_EXCLUDE_REGEXES [[^lib(cuda|nvidia[^.]*|mpi[^.]*|open-(rte|pal))[.]so]]
-         POST_EXCLUDE_REGEXES [[/ld-linux|/lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+)[.]so]])
+         POST_EXCLUDE_REGEXES [[/ld-linux|/lib(c|m|dl|rt|util|pthread|gcc_s|stdc\\+\\+)[.]so]])
     file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/lib/foretrace\" TYPE SHARED_LIBRARY
          FOLLOW_SYMLINK_CHAIN FILES \${found})" COMPONENT bundled)
 endif()
