@@ -31,6 +31,8 @@ struct Reads {
   enum { kByRule, kKeep, kReplay } mode = kByRule;
   std::vector<std::string> kept;
   size_t next = 0, misfits = 0, ruled = 0;
+  bool trust = false;  // what lies in memory is what a kernel would have put there
+  int64_t poked = -1;  // what the next scalar is, if not negative
 };
 
 Reads& reads() {
@@ -107,7 +109,10 @@ void carry(void* to, const void* from, size_t bytes, bool down) {
       r.kept[r.next].size() == bytes) {
     std::memcpy(to, r.kept[r.next++].data(), bytes);
     how = "kept";
-  } else if (down && bytes <= kScalar && written_by_kernel(r, from)) {
+  } else if (down && bytes <= kScalar && r.poked >= 0) {
+    std::memcpy(to, &r.poked, bytes);
+    r.poked = -1;
+  } else if (down && bytes <= kScalar && !r.trust && written_by_kernel(r, from)) {
     const uint64_t value = by_rule(r.kernel, bytes);
     std::memcpy(to, &value, bytes);
     ++r.ruled;
@@ -145,6 +150,31 @@ FORETRACE_EXPORTED void foretrace_reads(int mode) {
 FORETRACE_EXPORTED size_t foretrace_misfits() {
   const std::lock_guard lock(reads().mutex);
   return reads().misfits;
+}
+// What was kept, one by one; and what is to be given in a later run.
+FORETRACE_EXPORTED size_t foretrace_kept_count() {
+  const std::lock_guard lock(reads().mutex);
+  return reads().kept.size();
+}
+FORETRACE_EXPORTED size_t foretrace_kept(size_t index, char* out) {
+  const std::lock_guard lock(reads().mutex);
+  const std::string& bytes = reads().kept.at(index);
+  if (out) bytes.copy(out, bytes.size());
+  return bytes.size();
+}
+FORETRACE_EXPORTED void foretrace_keep(const char* bytes, size_t n) {
+  const std::lock_guard lock(reads().mutex);
+  reads().kept.emplace_back(bytes, n);
+}
+// 1: memory holds what kernels would have put there, so no rule decides.
+FORETRACE_EXPORTED void foretrace_trust(int on) {
+  const std::lock_guard lock(reads().mutex);
+  reads().trust = on != 0;
+}
+// The next scalar that the host reads; -1: none is set.
+FORETRACE_EXPORTED void foretrace_poke(long long value) {
+  const std::lock_guard lock(reads().mutex);
+  reads().poked = value;
 }
 // Reads that a rule decided, since the start.
 FORETRACE_EXPORTED size_t foretrace_ruled_reads() {

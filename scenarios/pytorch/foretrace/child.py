@@ -4,6 +4,7 @@
 
 import json
 import os
+import pickle
 import runpy
 import sys
 
@@ -19,13 +20,41 @@ def run_script(script, arguments, module):
         runpy.run_path(script, run_name="__main__")
 
 
+def compute_values(options, script, arguments):
+    """The run before: what the host reads, computed beside the program; kept in `options["reads"]`."""
+    from .recorder import CaptureDone
+    from .session import Capture
+    from .shadows import Shadows
+    session = Capture(options["out"], options["step"], options["more"], options["region"], stop=True)
+    session.start(profile=False)
+    emulation = session.recorder.emulation
+    emulation.keep_reads()
+    shadows = Shadows(emulation.library)
+    try:
+        with shadows:
+            run_script(script, arguments, options["module"])
+    except CaptureDone:
+        pass
+    with open(options["reads"], "wb") as file:
+        pickle.dump({"kept": emulation.kept_reads(), "guessed": shadows.guessed}, file)
+    sys.stdout.flush()
+    os._exit(0)
+
+
 def main():
     options, script, arguments = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:]
     from .environment import CaptureError
     from .recorder import CaptureDone
     from .session import Capture
+    if options.get("values") == "compute":
+        return compute_values(options, script, arguments)
     session = Capture(options["out"], options["step"], options["more"], options["region"], stop=True, command=[script, *arguments])
     session.start()
+    if options.get("reads"):
+        with open(options["reads"], "rb") as file:
+            reads = pickle.load(file)
+        session.recorder.emulation.give_reads(reads["kept"])
+        session.guessed = reads["guessed"]
     try:
         run_script(script, arguments, options["module"])
     except CaptureDone:

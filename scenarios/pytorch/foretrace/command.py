@@ -27,6 +27,8 @@ def parse(words=None):
     c.add_argument("--memory", type=int, metavar="BYTES", help="memory of each GPU, if not its own")
     c.add_argument("--step", type=int, metavar="N", help="the step to record, from 1 (3, and once more 7 where the program goes on: its allocator has settled)")
     c.add_argument("--more", type=int, default=2, metavar="N", help="steps after it for the host's time, if the program has them (2)")
+    c.add_argument("--values", choices=("auto", "rule", "compute"), default="auto",
+                   help="what the host reads of the GPU: by rules, or computed on the CPU in a run before, which takes a few times as long (auto: where rules will not do)")
     c.add_argument("--region", metavar="NAME", help="the foretrace.region that is a step (the first one that begins)")
     c.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module, as of python3 -m")
     c.add_argument("script", metavar="-- SCRIPT")
@@ -71,8 +73,28 @@ def capture_rank(arguments, environment, rank):
         environment = rank_environment(environment, rank, arguments.world_size, arguments.gpus_per_node)
         package = str(pathlib.Path(__file__).resolve().parents[1])
         environment["PYTHONPATH"] = os.pathsep.join([package] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []))
-        done = subprocess.run([sys.executable, "-m", "foretrace.child", json.dumps(options), arguments.script, *arguments.arguments], env=environment,
-                              check=False)
+
+        def run(**more):
+            command = [sys.executable, "-m", "foretrace.child", json.dumps({**options, **more}), arguments.script, *arguments.arguments]
+            return subprocess.run(command, env=environment, check=False)
+
+        def compute():
+            options["reads"] = os.path.join(folder, "reads")
+            done = run(values="compute")
+            if not os.path.exists(options["reads"]):
+                raise CaptureError(f"rank {rank}: the run that computes values ended with {done.returncode}; what it printed stands above")
+
+        if arguments.values == "compute":
+            compute()
+        done = run()
+        if arguments.values == "auto" and os.path.exists(numbers):
+            with open(numbers) as file:
+                unsure = json.load(file)["unsure"]
+            if unsure:
+                print(f"foretrace: the host read {unsure} values that no rule knows: they are computed in a run before", file=sys.stderr, flush=True)
+                compute()
+                os.unlink(numbers)
+                done = run()
         if not os.path.exists(numbers):
             raise CaptureError(f"rank {rank}: the program ended with {done.returncode} and no record; what it printed stands above")
         with open(numbers) as file:

@@ -33,6 +33,9 @@ class Emulation:
                 ("foretrace_recording", None, [ctypes.c_int]), ("foretrace_set_origin", None, []), ("foretrace_now", ctypes.c_int64, []),
                 ("foretrace_cpu_now", ctypes.c_int64, []),
                 ("foretrace_exclude", None, [ctypes.c_int64]), ("foretrace_reads", None, [ctypes.c_int]), ("foretrace_misfits", ctypes.c_size_t, []),
+                ("foretrace_kept_count", ctypes.c_size_t, []), ("foretrace_kept", ctypes.c_size_t, [ctypes.c_size_t, ctypes.c_char_p]),
+                ("foretrace_keep", None, [ctypes.c_char_p, ctypes.c_size_t]), ("foretrace_trust", None, [ctypes.c_int]),
+                ("foretrace_poke", None, [ctypes.c_longlong]), ("foretrace_ruled_reads", ctypes.c_size_t, []),
                 ("foretrace_split", None, [ctypes.c_int, ctypes.c_int])):
             function = getattr(self.library, name)
             function.restype, function.argtypes = result, arguments
@@ -81,6 +84,28 @@ class Emulation:
     def cpu_now(self):
         """The same of the processor's time that the program's threads took."""
         return self.library.foretrace_cpu_now()
+
+    def keep_reads(self):
+        """From now on what the host reads of the GPU is kept."""
+        self.library.foretrace_reads(1)
+
+    def kept_reads(self):
+        kept = []
+        for i in range(self.library.foretrace_kept_count()):
+            buffer = ctypes.create_string_buffer(self.library.foretrace_kept(i, None) or 1)
+            n = self.library.foretrace_kept(i, buffer)
+            kept.append(buffer.raw[:n])
+        return kept
+
+    def give_reads(self, kept):
+        """The host reads these, in order; a read of another size falls back to the rules and counts as a misfit."""
+        self.library.foretrace_reads(1)
+        for value in kept:
+            self.library.foretrace_keep(value, len(value))
+        self.library.foretrace_reads(2)
+
+    def misfits(self):
+        return self.library.foretrace_misfits()
 
     def recorder_time(self):
         return _Excluded(self.library)

@@ -39,7 +39,7 @@ def header(assumptions, command):
             "command": command, "host": host_speed(), "packages": _packages(), "assumptions": assumptions}
 
 
-def write_record(path, recorder, world, command, region):
+def write_record(path, recorder, world, command, region, guessed=None):
     """The file of the profiled step. Returns a dictionary of its main numbers."""
     emulation = recorder.emulation
     step = recorder.profile()
@@ -51,6 +51,7 @@ def write_record(path, recorder, world, command, region):
     plain = [(threads.keep(emulation.calls(p.first, p.last)), p.ns, p.cpu_ns) for p in recorder.plain()]
     times, end, alike = record.host_times(emulation, (calls, step.ns, step.cpu_ns), plain)
     assumptions = _assumptions(emulation, calls, threads, plain, alike)
+    assumptions += _computed(emulation, guessed)
     before = emulation.calls(0, step.first)
     declared = record.declarations(emulation, before + everything)
     _name_communicators(declared, calls, emulation, step, world)
@@ -62,14 +63,14 @@ def write_record(path, recorder, world, command, region):
         writer.call(c, None)
     writer.add(k="begin", region=region, instance=step.index, t=0)
     marks = _marks(step, everything, threads)
-    record.join(writer, calls, times, step.operations, threads, marks)
+    reads = record.join(writer, calls, times, step.operations, threads, marks)
     writer.add(k="end", region=region, instance=step.index, t=end, memory=step.memory, counts=step.counts,
                steps_ns=[p.ns for p in recorder.plain()],
                steps_cpu_ns=[p.cpu_ns for p in recorder.plain()], profiled_ns=step.ns)
     record.write(path, writer.lines)
     kinds = collections.Counter(record.kind(emulation.text(c.text)) for c in calls)
     return {"calls": len(calls), "operations": len(step.operations), "kinds": dict(kinds), "host_ms": end / 1e6,
-            "peak_bytes": step.memory.get("allocated", [0, 0])[1], "steps_alike": alike, "assumptions": assumptions}
+            "unsure": len(record.unsure(reads)), "peak_bytes": step.memory.get("allocated", [0, 0])[1], "steps_alike": alike, "assumptions": assumptions}
 
 
 def _too_short(recorder):
@@ -106,6 +107,17 @@ def _assumptions(emulation, calls, threads, plain, alike):
     for c in calls:
         if record.kind(emulation.text(c.text)) == "unsupported":
             said.append("a call was refused: " + emulation.text(c.text))
+    return said
+
+
+def _computed(emulation, guessed):
+    """What is said of values that a run before computed; `guessed` is None where there was none."""
+    if guessed is None:
+        return []
+    said = ["what the host read of integers and truth values was computed on the CPU in a run before"]
+    said += [f"{what} ({times} times)" for what, times in sorted(guessed.items())]
+    if emulation.misfits():
+        said.append(f"{emulation.misfits()} reads were not those of the run before: the rules decided them")
     return said
 
 

@@ -209,7 +209,9 @@ def _containing(operations, clock):
 
 
 def join(writer, calls, times, operations, threads, marks):
-    """Calls and operations in the order of the clock; each call with the innermost operation of its thread that it falls into."""
+    """Calls and operations in the order of the clock; each call with the innermost operation of its thread that it falls into. Returns what the host read
+    and a rule decided: (JSON of the read, the operations around it, outermost first)."""
+    reads = []
     number_of = thread_of_operations(calls, operations, threads)
     stacks, next_op, i = {}, 0, 0
     marks = list(marks)
@@ -224,7 +226,7 @@ def join(writer, calls, times, operations, threads, marks):
             while stack and stack[-1][1] <= op.begin:
                 stack.pop()
             writer.operation(i, stack[-1][0] if stack else None, op, thread)
-            stack.append((i, op.end))
+            stack.append((i, op.end, op))
             i += 1
 
     for position, (c, t) in enumerate(zip(calls, times)):
@@ -237,9 +239,27 @@ def join(writer, calls, times, operations, threads, marks):
         while stack and stack[-1][1] < c.clock:
             stack.pop()
         writer.call(c, t, thread, stack[-1][0] if stack else None)
+        text = writer.emulation.text(c.text)
+        if '"from":"rule"' in text:
+            reads.append((json.loads("{" + text + "}"), [op for _, _, op in stack]))
     open_until(float("inf"))
     for _, at, name, begins in marks:
         writer.add(k="begin" if begins else "end", region=name, t=times[-1] if times else at)
+    return reads
+
+
+SIZED_BY_DATA = ("aten::nonzero", "aten::masked_select", "aten::index", "aten::unique", "aten::_unique2", "aten::repeat_interleave")
+
+
+def unsure(reads):
+    """Reads for which no rule is likely to be right: integers, sizes that data decide, a comparison outside of any module (a loop's end)."""
+    def doubtful(read, operations):
+        inner = operations[-1] if operations else None
+        whole = inner and inner.arguments and isinstance(inner.arguments[0], dict) and inner.arguments[0]["d"] in ("i64", "i32", "i16", "u8", "i8")
+        sized = any(op.name in SIZED_BY_DATA for op in operations)
+        ends = read["n"] == 1 and "CompareEq" in read.get("after", "") and inner is not None and inner.module is None
+        return whole or sized or ends
+    return [read for read, operations in reads if doubtful(read, operations)]
 
 
 def write(path, lines):

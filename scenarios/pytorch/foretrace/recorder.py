@@ -34,6 +34,7 @@ class Recorder:
     def __init__(self, profiled=2, more=2, stop=False, again=0):
         self.emulation = Emulation()
         self.profiled, self.last, self.stop = {profiled, profiled + again}, profiled + again + more, stop
+        self.profiles = True
         self.instances = []
         self.current = None
         self.done = False
@@ -44,7 +45,7 @@ class Recorder:
             if self.done:
                 return
             instance = self.current = Instance(len(self.instances))
-            if instance.index in self.profiled:
+            if self.profiles and instance.index in self.profiled:
                 instance.memory = _memory_before()
                 self._modules = ModulePaths()
                 self._modules.__enter__()
@@ -61,7 +62,7 @@ class Recorder:
                 return
             instance.ns, instance.cpu_ns = now, cpu
             instance.last, instance.counts = self.emulation.count(), self.emulation.counts()
-            if instance.index in self.profiled:
+            if self._profiler:
                 instance.operations, instance.groups = operations.stop(self._profiler)
                 self._modules.__exit__()
                 self._profiler = self._modules = None

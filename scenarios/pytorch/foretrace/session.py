@@ -33,10 +33,12 @@ class Capture:
         self.recorder = Recorder((step or FIRST) - 1, more, stop, 0 if step else AGAIN)
         self.steps = Steps(self.recorder, region_name)
         self.world = World(self.recorder.emulation)
+        self.guessed = None  # by `shadows`, in a run before
         self.rank = int(os.environ.get("RANK", "0"))
 
-    def start(self):
+    def start(self, profile=True):
         global _active
+        self.recorder.profiles = profile
         self.world.install()
         self.steps.watch_optimizers()
         _active = self.steps
@@ -47,7 +49,7 @@ class Capture:
         self.steps.close()
         from .finish import write_record
         self.out.mkdir(parents=True, exist_ok=True)
-        return write_record(self.out / f"rank{self.rank}.calls.jsonl.gz", self.recorder, self.world, self.command, self.steps.region or "step")
+        return write_record(self.out / f"rank{self.rank}.calls.jsonl.gz", self.recorder, self.world, self.command, self.steps.region or "step", self.guessed)
 
 
 @contextlib.contextmanager

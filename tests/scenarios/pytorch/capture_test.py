@@ -113,6 +113,22 @@ class Join(unittest.TestCase):
         self.assertEqual((threads.keep(calls), threads.left_out), (calls[:1], {1: "pin_memory"}))
 
 
+class Reads(unittest.TestCase):
+    def unsure(self, read, *operations):
+        return len(record.unsure([(read, list(operations))]))
+
+    def test_integers_and_sizes_that_data_decide_are_computed_and_losses_are_not(self):
+        item = Operation(0, 1, 1, "aten::_local_scalar_dense", [{"d": "i64", "s": []}], "other", "model", 1)
+        loss = item._replace(arguments=[{"d": "f32", "s": []}])
+        self.assertEqual([self.unsure({"n": 8}, item), self.unsure({"n": 4}, loss)], [1, 0])
+        self.assertEqual(self.unsure({"n": 4}, item._replace(name="aten::nonzero", arguments=[{"d": "bool", "s": [4]}])), 1)
+
+    def test_a_comparison_that_ends_a_loop_is_computed_and_a_models_look_at_its_mask_is_not(self):
+        item = Operation(0, 1, 1, "aten::is_nonzero", [{"d": "bool", "s": []}], "other", None, 0)
+        read = {"n": 1, "after": "CompareEqFunctor"}
+        self.assertEqual([self.unsure(read, item), self.unsure(read, item._replace(module="model"))], [1, 0])
+
+
 class Graphs(unittest.TestCase):
     def test_a_graph_brings_the_calls_that_were_captured_into_it(self):
         texts = [LAUNCH, '"k":"graph","what":"begin","g":7', '"k":"graph_launch","g":7', '"k":"graph_launch","g":8']
