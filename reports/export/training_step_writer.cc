@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "scenarios/architecture/counts.h"
 #include "scenarios/training_step/expand.h"
 #include "scenarios/training_step/words.h"
 
@@ -29,8 +30,33 @@ const char* framework_word(Framework framework) {
   return "";
 }
 
+/// What the sizes do not say: train.py's models have none of it.
+std::vector<std::string> other_traits(const Architecture& model) {
+  std::vector<std::string> all;
+  const auto add = [&](bool has, const char* what) {
+    if (has) all.emplace_back(what);
+  };
+  const bool some_biases = model.qkv_bias || model.output_bias || model.mlp_bias;
+  add((some_biases && !model.biases) || model.head_bias, "biases of some linear layers");
+  add(model.qk_norm != training::QkNorm::None, "norms of queries and keys");
+  add(model.norms != 2 || model.embedding_norm, "other norms than two a layer");
+  add(model.norm_parts() != (model.rms_norm ? 1 : 2), "norms without a weight or bias");
+  add(model.window > 0, "windows");
+  add(!model.kinds.empty(), "layers that differ");
+  add(model.latent.keys > 0, "latent attention");
+  add(model.sinks, "attention sinks");
+  add(model.caps_logits, "capped logits");
+  add(model.is_placeless || model.rotary_share < 1, "positions that rotate nothing or a part");
+  add(model.squares, "a squared activation");
+  return all;
+}
+
 OrderedJson model_json(const Architecture& model) {
   return {{"name", model.name},
+          {"understood", training::understood(model)},
+          {"parameters", training::parameter_count(model)},
+          {"active_parameters", training::active_parameters(model)},
+          {"other", other_traits(model)},
           {"layers", model.layers},
           {"hidden", model.hidden},
           {"heads", model.heads},

@@ -332,7 +332,7 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
   return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
                           std::move(*expanded.expansion), reader.program.nodes_follow,
-                          std::move(reader.program.environment_spots)};
+                          std::move(reader.program.environment_spots), reader.problems.take()};
 }
 
 std::string network_text(const Program& program) {

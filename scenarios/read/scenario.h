@@ -66,6 +66,7 @@ struct ExpandedScenario {
   training::Expansion expansion;
   bool nodes_follow = false;                            ///< as of Program
   std::map<std::string, SourceSpot> environment_spots;  ///< in the file
+  Diagnostics warnings;                                 ///< of the file
 };
 
 /// Its description alone, checked; empty for a file without one. Throws UsageError with the

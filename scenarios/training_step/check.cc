@@ -54,6 +54,10 @@ class Checker {
                         model_.kv_heads),
             "'kv_heads' divides 'heads'", {"model/kv_heads", "model"});
     }
+    if (model_.latent.keys > 0 && step_.tensor > 1) {
+      error("latent attention is expanded without tensor parallelism", "'tensor: 1'",
+            {"parallel/tensor"});
+    }
     pipeline();
     if (step_.is_megatron() && step_.sharding == Sharding::Fsdp) {
       error("'framework: megatron' and 'megatron-deepspeed' are expanded for whole parameters only",

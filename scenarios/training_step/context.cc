@@ -20,7 +20,7 @@ namespace {}  // namespace
 /// have half of their keys behind all queries here; of those after it only the later half of
 /// queries sees any.
 Decoder::AttentionPart Decoder::ring_part(std::int64_t distance) const {
-  if (distance == 0) return causal_attention();
+  if (distance == 0) return causal_attention({});
   const std::int64_t square = 4 * step_.micro_batch * q_ * step_.part();
   const bool is_before = distance <= layers_.ring.position;
   return {is_before ? tokens_ : tokens_ / 2, is_before ? tokens_ / 2 : tokens_,
@@ -41,7 +41,7 @@ void Decoder::pass_on(std::int64_t bytes, const char* work) {
 }
 
 void Decoder::ring_attention() {
-  const std::int64_t keys = 2 * tokens_ * kv_ * kBf16;
+  const std::int64_t keys = tokens_ * (kv_ + v_) * kBf16;
   const bool gathers = step_.exchange == ContextExchange::AllGather;
   const Memory::Id others = memory_.allocate(Part::Temporary, keys * (gathers ? step_.context : 2));
   const Memory::Id sums = memory_.allocate(Part::Temporary, tokens_ * q_ * (kBf16 + kF32));
@@ -71,7 +71,7 @@ void Decoder::gather_keys(std::int64_t bytes) {
 
 void Decoder::ring_attention_back() {
   const std::int64_t last = step_.context - 1;
-  const std::int64_t elements = 2 * tokens_ * kv_, keys = elements * kBf16;
+  const std::int64_t elements = tokens_ * (kv_ + v_), keys = elements * kBf16;
   const bool gathers = step_.exchange == ContextExchange::AllGather;
   const std::int64_t width = gathers ? kF32 : kBf16;  // of a gradient's element
   const Memory::Id others = memory_.allocate(

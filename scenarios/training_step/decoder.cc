@@ -20,53 +20,74 @@ Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& ou
       norm_tokens_{step.sequence_parallel ? step.tokens() / step.tensor : step.tokens()},
       q_{model_.q_width() / step.tensor},
       kv_{model_.kv_width() / step.tensor},
+      v_{model_.kv_heads * model_.value_width() / step.tensor},
+      mixed_{model_.heads * model_.value_width() / step.tensor},
       ffn_{model_.ffn / step.tensor},
       vocab_{model_.vocab / step.tensor} {
   experts_ = model_.experts / step.expert;
   rows_ = static_cast<std::int64_t>(
       std::ceil(static_cast<double>(norm_tokens_ * model_.top_k) * step.expert_load));
-  for (std::int64_t group = 0; group < groups(); ++group) held_ += group_parameters(group);
-  std::int64_t linears = model_.joined_qkv ? 2 : 4;
-  if (model_.experts == 0) {
-    linears += model_.gates();
-  } else {
-    const bool joined = step.expert_products == ExpertProducts::Grouped;
-    linears += 1 + model_.gates() * (joined ? 1 : experts_);
-    if (model_.shared_ffn > 0) linears += model_.gates();
+  for (std::int64_t group = 0; group < groups(); ++group) {
+    held_ += group_parameters(group);
+    if (group + 1 == groups()) break;
+    const Layer layer = layer_of(group);
+    tensors_ += parameters_of(layer).tensors + (layer.has_experts ? expert_tensors() : 0);
   }
-  const std::int64_t block = linears * (model_.biases ? 2 : 1) + 2 * (model_.rms_norm ? 1 : 2);
-  tensors_ = (layers_.end - layers_.begin) * block;
-  if (layers_.is_first) tensors_ += model_.positions > 0 ? 2 : 1;
-  if (layers_.is_last)
-    tensors_ += (model_.rms_norm ? 1 : 2) + (model_.tied && layers_.is_first ? 0 : 1);
+  const std::int64_t norm = model_.norm_parts();
+  if (layers_.is_first) {
+    tensors_ += (model_.positions > 0 ? 2 : 1) + (model_.embedding_norm ? norm : 0);
+  }
+  if (layers_.is_last) {
+    tensors_ += norm + (model_.tied && layers_.is_first ? 0 : 1) + (model_.head_bias ? 1 : 0);
+  }
+}
+
+/// Which of the model's layers a group of this stage is: chunks of a stage lie apart.
+Layer Decoder::layer_of(std::int64_t group) const {
+  if (step_.chunks == 1) return model_.layer(layers_.begin + group);
+  std::int64_t chunk = step_.chunks - 1;
+  while (first_of_chunk(chunk) > group) --chunk;
+  const std::int64_t more = step_.ends_are_layers() ? 2 : 0;
+  const std::int64_t each = (model_.layers + more) / (step_.pipeline * step_.chunks);
+  // The embedding takes the place of the first chunk's first layer where it counts as one.
+  const std::int64_t before =
+      more > 0 && (chunk > 0 || layers_.stage > 0) ? 1 : 0;
+  return model_.layer((chunk * step_.pipeline + layers_.stage) * each - before + group -
+                      first_of_chunk(chunk));
+}
+
+LayerParameters Decoder::parameters_of(const Layer& layer) const {
+  return layer_parameters(model_, layer, step_.tensor, experts_);
 }
 
 std::int64_t Decoder::group_parameters(std::int64_t group) const {
-  const std::int64_t norm = model_.hidden * (model_.rms_norm ? 1 : 2);
-  if (group + 1 < groups()) {
-    std::int64_t block = model_.hidden * (2 * q_ + 2 * kv_) + 2 * norm;
-    if (model_.experts == 0) {
-      block += model_.gates() * model_.hidden * ffn_;
-    } else {
-      block += model_.hidden * model_.experts + block_experts() +
-               model_.gates() * model_.hidden * model_.shared_ffn / step_.tensor;
-    }
-    if (model_.biases) block += q_ + 2 * kv_ + ffn_ * (model_.gated ? 2 : 1) + 2 * model_.hidden;
-    return block;
-  }
+  if (group + 1 < groups()) return parameters_of(layer_of(group)).all();
+  const std::int64_t norm = model_.hidden * model_.norm_parts();
   std::int64_t ends = 0;
   if (layers_.is_first) ends += vocab_ * model_.hidden + model_.positions * model_.hidden;
-  if (layers_.is_last) ends += norm;
+  if (layers_.is_first && model_.embedding_norm) ends += norm;
+  if (layers_.is_last) ends += norm + (model_.head_bias ? vocab_ : 0);
   if (layers_.is_last && !(model_.tied && layers_.is_first)) ends += vocab_ * model_.hidden;
   return ends;
 }
 
 std::int64_t Decoder::block_experts() const {
-  return experts_ * model_.gates() * model_.hidden * ffn_;
+  return parameters_of({.has_experts = true}).experts;
+}
+
+std::int64_t Decoder::expert_tensors() const {
+  const bool is_joined = step_.expert_products == ExpertProducts::Grouped;
+  return model_.gates() * (is_joined ? 1 : experts_);
 }
 
 std::int64_t Decoder::group_experts(std::int64_t group) const {
-  return group + 1 < groups() ? block_experts() : 0;
+  return group + 1 < groups() && layer_of(group).has_experts ? block_experts() : 0;
+}
+
+std::int64_t Decoder::held_experts() const {
+  std::int64_t held = 0;
+  for (std::int64_t group = 0; group < groups(); ++group) held += group_experts(group);
+  return held;
 }
 
 Memory::Id Decoder::save(std::int64_t bytes) {
@@ -152,6 +173,8 @@ void Decoder::skip(std::int64_t passes) {
 }
 
 void Decoder::block(std::int64_t group) {
+  const Layer layer = layer_of(group);
+  layer_ = layer;
   hooks_.before_forward(group);
   on_backward([this, group] { hooks_.after_backward(group); });
   if (step_.recompute != Recompute::Full) {
@@ -166,7 +189,8 @@ void Decoder::block(std::int64_t group) {
     keeps_ = true;
     for (const Memory::Id id : std::exchange(unsaved_, {})) memory_.free(id);
     tape_ = outer;
-    on_backward([this, input] {
+    on_backward([this, input, layer] {
+      layer_ = layer;
       Tape again;
       Tape* const before = std::exchange(tape_, &again);
       out_.host(FrameworkWork::Recompute);
@@ -184,7 +208,7 @@ void Decoder::block(std::int64_t group) {
 
 void Decoder::block_forward() {
   attention_part();
-  model_.experts > 0 ? experts_part() : mlp_part();
+  layer_.has_experts ? experts_part() : mlp_part();
 }
 
 void Decoder::update() {
@@ -224,6 +248,12 @@ void Decoder::update() {
 void Decoder::pointwise(const char* id, std::int64_t bytes, FrameworkWork work) {
   out_.host(work);
   out_.kernel(id, KernelKind::Pointwise, bytes);
+}
+
+/// Of a norm or of something as small, in its parameter's type.
+void Decoder::give_small(std::int64_t elements) {
+  out_.host(FrameworkWork::Accumulate);
+  hooks_.gradient(elements);
 }
 
 /// A gradient in bfloat16 from the products becomes the parameter's: cast where parameters are

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "scenarios/architecture/counts.h"
 #include "scenarios/training_step/description.h"
 #include "scenarios/training_step/memory.h"
 #include "scenarios/training_step/places.h"
@@ -37,6 +38,7 @@ struct StageLayers {
   std::int64_t begin = 0, end = 0;
   bool is_first = true, is_last = true;
   ContextNeighbours ring;
+  std::int64_t stage = 0;
 };
 
 class Decoder {
@@ -58,7 +60,7 @@ class Decoder {
   void update();
 
   std::int64_t held_parameters() const { return held_; }  ///< on this process, unsharded
-  std::int64_t held_experts() const { return block_experts() * (groups() - 1); }  ///< of those
+  std::int64_t held_experts() const;                         ///< of those
   std::int64_t held_tensors() const { return tensors_; }
   std::int64_t group_parameters(std::int64_t group) const;  ///< of one FSDP group
   std::int64_t group_experts(std::int64_t group) const;     ///< of those the experts'
@@ -72,9 +74,17 @@ class Decoder {
   void block_forward();
   void attention_part();
   void mlp_part();
+  void branch_norm();
+  void head_norm(const char* id, std::int64_t width, std::int64_t weights);
+  void norm_heads();
+  void latent_products();
+  void rotate(std::int64_t width, const char* joined);
+  void cap_logits();
+  void give_small(std::int64_t elements);
   void feed_forward(std::int64_t ffn);
   void experts_part();
   void route();
+  void gate_shared();
   void send_rows(FrameworkWork work);
   void bring_rows(FrameworkWork work);
   void exchange_rows();
@@ -86,7 +96,7 @@ class Decoder {
     std::int64_t queries = 0, keys = 0;  ///< tokens
     std::int64_t forward_flops = 0, backward_flops = 0;
   };
-  AttentionPart causal_attention() const;
+  AttentionPart causal_attention(const Layer& layer) const;
   AttentionPart ring_part(std::int64_t distance) const;
   void attend(const AttentionPart& part);
   void attend_back(const AttentionPart& part);
@@ -97,8 +107,9 @@ class Decoder {
   void core();
   void unfused_attention();
   void norm(bool joins_residual = true);
-  void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input);
-  void add_row_bias();
+  void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input,
+              bool is_biased);
+  void add_row_bias(bool is_biased);
   void add_residual();
   /// A kernel each way: what is read and written, and a byte for each element, which is saved.
   void drop_out(const char* id, std::int64_t elements, std::int64_t width);
@@ -133,9 +144,12 @@ class Decoder {
   /// Autocast keeps its copies of weights until the loss is there, recomputed layers' too.
   Memory::Id save_weight_copy(std::int64_t bytes);
   std::int64_t block_experts() const;  ///< parameters of a layer's experts on this process
+  std::int64_t expert_tensors() const;
   void on_backward(std::function<void()> what) { tape_->push_back(std::move(what)); }
   static void run_back(Tape& tape);
   std::int64_t first_of_chunk(std::int64_t chunk) const;
+  Layer layer_of(std::int64_t group) const;
+  LayerParameters parameters_of(const Layer& layer) const;
 
   const TrainingStep& step_;
   const Architecture& model_;
@@ -146,7 +160,8 @@ class Decoder {
   std::int64_t stream_;       ///< bytes of an element between blocks
   std::int64_t tokens_;       ///< of a micro-batch
   std::int64_t norm_tokens_;  ///< of those that this process normalises: fewer in sequence parallel
-  std::int64_t q_, kv_, ffn_, vocab_;  ///< this process's share
+  std::int64_t q_, kv_, v_, mixed_, ffn_, vocab_;  ///< this process's share
+  Layer layer_;                                    ///< that is being written
   std::int64_t rows_ = 0;              ///< copies of tokens that it sends to experts
   std::int64_t experts_ = 0;           ///< of a layer that it holds
   std::int64_t held_ = 0, tensors_ = 0;

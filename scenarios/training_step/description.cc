@@ -4,22 +4,14 @@
 
 #include <algorithm>
 
+#include "scenarios/architecture/counts.h"
+
 namespace foretrace::training {
 namespace {
 
-std::int64_t norm_parameters(const Architecture& model) {
-  return model.hidden * (model.rms_norm ? 1 : 2);
-}
-
-/// Weights of a layer's products, with so many experts of it.
-std::int64_t block_products(const Architecture& model, std::int64_t experts) {
-  const std::int64_t attention = model.hidden * (2 * model.q_width() + 2 * model.kv_width());
-  if (model.experts == 0) return attention + model.gates() * model.hidden * model.ffn;
-  return attention + model.hidden * model.experts +
-         model.gates() * model.hidden * (experts * model.ffn + model.shared_ffn);
-}
-
 constexpr std::int64_t kMostLayers = 4096;  // each is written out
+constexpr std::int64_t kMostExperts = 65'536;
+constexpr std::int64_t kMostLoopedExperts = 100'000;  // of all layers, a few lines each
 constexpr double kMostElements = 1LL
                                  << 50;    // of a tensor: bytes and sums of a few fit into 64 bits
 constexpr double kMostTokens = 1LL << 50;  // of a step, over all processes
@@ -31,11 +23,27 @@ std::optional<std::string> what_is_too_large(const TrainingStep& step) {
   if (model.layers > kMostLayers) {
     return fmt::format("{} layers; at most {} are expanded", model.layers, kMostLayers);
   }
+  if (model.experts > kMostExperts) {
+    return fmt::format("{} experts; at most {} are expanded", model.experts, kMostExperts);
+  }
+  if (rough_parameter_count(model) > kMostElements) {
+    return fmt::format("{:.3g} parameters", rough_parameter_count(model));
+  }
   const auto number = [](std::int64_t value) { return static_cast<double>(value); };
-  const double heads = number(std::max(model.heads, model.kv_heads)) * number(model.head_dim);
-  const double widest = std::max({number(model.hidden), 2 * number(model.ffn), 3 * heads});
+  const double written = number(model.layers) * number(model.experts) / number(step.expert);
+  if (step.expert_products == ExpertProducts::Loop && written > kMostLoopedExperts) {
+    return fmt::format("{:.3g} experts one after the other; at most {} are expanded", written,
+                       kMostLoopedExperts);
+  }
+  const double heads = number(std::max(model.heads, model.kv_heads)) *
+                       number(std::max(model.head_dim, model.value_width()));
+  const double widest =
+      std::max({number(model.hidden), 2 * number(model.ffn), 2 * number(model.dense_ffn),
+                2 * number(model.shared_ffn), 3 * heads, number(model.latent.queries),
+                number(model.latent.keys) + number(model.latent.rotary)});
   const double tokens = number(step.sequence) * number(step.micro_batch);
-  const double rows = std::max({tokens, number(model.vocab), number(model.positions)});
+  const double sent = tokens * std::max({1.0, number(model.top_k), number(model.experts)});
+  const double rows = std::max({sent, number(model.vocab), number(model.positions)});
   const double largest = std::max({rows * widest, widest * widest, tokens * number(model.vocab),
                                    tokens * number(step.sequence) * number(model.heads),
                                    number(model.layers) * number(model.hidden) * widest});
@@ -45,25 +53,19 @@ std::optional<std::string> what_is_too_large(const TrainingStep& step) {
   return std::nullopt;
 }
 
-std::int64_t parameter_count(const Architecture& model) {
-  std::int64_t block = block_products(model, model.experts) + 2 * norm_parameters(model);
-  if (model.biases) {
-    block += model.q_width() + 2 * model.kv_width() + model.hidden;
-    block += model.ffn * (model.gated ? 2 : 1) + model.hidden;
-  }
-  const std::int64_t ends = model.vocab * model.hidden * (model.tied ? 1 : 2) +
-                            model.positions * model.hidden + norm_parameters(model);
-  return model.layers * block + ends;
-}
-
 double model_flops(const TrainingStep& step) {
   const Architecture& model = step.model;
   const auto tokens = static_cast<double>(step.tokens() * step.passes * step.replicas());
-  const auto products = static_cast<double>(model.layers * block_products(model, model.top_k) +
-                                            model.vocab * model.hidden);
-  const auto attention = 2.0 * static_cast<double>(model.layers * model.q_width()) *
-                         static_cast<double>(step.sequence);
-  return 3 * tokens * (2 * products + attention);
+  const auto sequences = tokens / static_cast<double>(step.sequence);
+  const auto widths = static_cast<double>(model.heads * (model.head_dim + model.value_width()));
+  double products = static_cast<double>(model.vocab * model.hidden), attention = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const Layer layer = model.layer(i);
+    const LayerParameters parameters = layer_parameters(model, layer, 1, model.top_k);
+    products += static_cast<double>(parameters.products + parameters.expert_products);
+    attention += 2 * widths * attended(layer, step.sequence);
+  }
+  return 3 * (2 * tokens * products + sequences * attention);
 }
 
 }  // namespace foretrace::training

@@ -6,26 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "scenarios/architecture/architecture.h"
+
 namespace foretrace::training {
-
-/// A decoder of equal layers. Sizes in elements.
-struct Architecture {
-  std::string name;
-  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
-  std::int64_t positions = 0;   ///< learned positions; 0: rotary ones
-  bool gated = true;            ///< SwiGLU: gate, up and down; else up and down
-  bool rms_norm = true;         ///< else LayerNorm with weight and bias
-  bool biases = false;          ///< of the four linear layers
-  bool joined_qkv = false;      ///< one product for query, key and value
-  bool tied = false;            ///< the head's weight is the embedding
-  std::int64_t experts = 0;     ///< of each layer, `ffn` wide; 0: one feed-forward network
-  std::int64_t top_k = 0;       ///< experts that a token goes to
-  std::int64_t shared_ffn = 0;  ///< width of the expert that every token goes to; 0: none
-
-  std::int64_t q_width() const { return heads * head_dim; }
-  std::int64_t kv_width() const { return kv_heads * head_dim; }
-  std::int64_t gates() const { return gated ? 3 : 2; }  ///< matrices of a feed-forward network
-};
 
 enum class Sharding : std::uint8_t { None, Ddp, Zero1, Zero2, Fsdp };
 /// How context parallel neighbours come by each other's keys and values: all at once, or a part
@@ -107,9 +90,6 @@ struct TrainingStep {
 /// "a tensor of 1e+20 elements", where a step is larger than anything that can be counted in 64
 /// bits or written down; empty for all others. What else must be right is check()'s (read.h).
 std::optional<std::string> what_is_too_large(const TrainingStep& step);
-
-/// Parameters of the whole model; tied weights once.
-std::int64_t parameter_count(const Architecture& model);
 
 /// Arithmetic of a step's products and attention over all GPUs, forward and backward, without what
 /// is recomputed; of experts those that a token goes to; causal attention counts half of the

@@ -17,7 +17,7 @@ void Decoder::embed() {
     out_.host(FrameworkWork::Forward, 2);
     out_.kernel("positions", KernelKind::Gather, 2 * places * width);
     out_.kernel("add_positions", KernelKind::Pointwise, 2 * elements * width);
-  } else {
+  } else if (!model_.is_placeless) {
     out_.host(FrameworkWork::Forward, 2);
     out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
     out_.kernel("rope_table", KernelKind::Narrow, step_.part() * model_.head_dim * 6);
@@ -32,7 +32,7 @@ void Decoder::embed() {
       out_.host(FrameworkWork::Backward, 2);
       out_.kernel("sum_positions", KernelKind::ColumnSum, elements * width);
       out_.kernel("positions_backward", KernelKind::GatherBackward, places * width);
-      give_embedding(places, width);
+      give_embedding(model_.positions * model_.hidden, width);
     }
     const Memory::Id gradient = memory_.allocate(Part::Temporary, is_shared ? table * width : 0);
     out_.host(FrameworkWork::Backward, 4);
@@ -51,6 +51,7 @@ void Decoder::embed() {
     memory_.free(gradient);
     memory_.free(result);
   });
+  if (model_.embedding_norm) norm(false);
   drop_out("embedding_dropout", norm_tokens_ * model_.hidden, stream_);
 }
 
@@ -128,13 +129,29 @@ void Decoder::join_outputs() {
   memory_.free(joined);
 }
 
+/// Gemma's: divided, tanh, multiplied, in the logits' own type; what tanh gave is saved.
+void Decoder::cap_logits() {
+  const std::int64_t bytes = tokens_ * vocab_ * kBf16;
+  for (int i = 0; i < 3; ++i) pointwise("cap_logits", 2 * bytes, FrameworkWork::Forward);
+  const Memory::Id saved = save(bytes);
+  on_backward([this, bytes, saved] {
+    const Memory::Id gradient = memory_.allocate(Part::Temporary, bytes);
+    for (const std::int64_t moved : {2 * bytes, 3 * bytes, 2 * bytes}) {
+      pointwise("cap_logits_backward", moved, FrameworkWork::Backward);
+    }
+    memory_.free(saved);
+    memory_.free(gradient);
+  });
+}
+
 void Decoder::head_and_loss() {
   norm(false);
   enter_tensor_parallel(1);
   const bool is_shared = model_.tied && layers_.is_first;
   shares_gradient_ = is_shared;
-  linear("head", model_.hidden, vocab_, true);
+  linear("head", model_.hidden, vocab_, true, model_.head_bias);
   shares_gradient_ = false;
+  if (model_.caps_logits) cap_logits();
   if (step_.fused_loss) {
     step_.is_megatron_core() ? megatron_loss() : fused_loss();
     return;

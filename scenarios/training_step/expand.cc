@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "scenarios/architecture/counts.h"
 #include "scenarios/training_step/places.h"
 #include "scenarios/training_step/schedule.h"
 
@@ -129,7 +130,7 @@ StageLayers layers_of(const TrainingStep& step, const Place& place) {
     return at * each + std::min(at, more);
   };
   return {begin(stage), begin(stage + 1), stage == 0, stage + 1 == step.pipeline,
-          context_neighbours(step, place)};
+          context_neighbours(step, place), stage};
 }
 
 /// The workspaces of cuBLAS on GPUs with TMA, one for the thread that runs the backward pass; and

@@ -33,6 +33,7 @@ void Decoder::route() {
     out_.inputs_product("router_inputs", model_.hidden, model_.experts, norm_tokens_);
     memory_.free(saved);
     give_gradient(weights, true);
+    if (model_.expert_bias) give_gradient(model_.experts, true);
   });
   // Where rows are not padded to a capacity the host asks the GPU how many there are.
   if (step_.has_capacity) return;
@@ -121,7 +122,7 @@ void Decoder::expert_products() {
   const std::int64_t each = (all + experts_ - 1) / experts_;
   const std::int64_t rows = grouped ? (each + kRowTile - 1) / kRowTile * kRowTile * experts_ : each;
   const std::int64_t times = grouped ? 1 : experts_;
-  const std::int64_t tensors = model_.gates() * times;
+  const std::int64_t tensors = expert_tensors();
   const std::int64_t weights = block_experts() / tensors;
   Memory::Id copies = Memory::kNothing;
   if (step_.autocasts()) {
@@ -145,8 +146,28 @@ void Decoder::expert_products() {
   });
 }
 
+/// A number for each token, its sigmoid, and the shared expert's result times that.
+void Decoder::gate_shared() {
+  const std::int64_t bytes = norm_tokens_ * model_.hidden * kBf16;
+  out_.host(FrameworkWork::Linear);
+  out_.forward_product("shared_gate", model_.hidden, 1, norm_tokens_);
+  out_.host(FrameworkWork::Forward, 2);
+  out_.kernel("weigh_shared", KernelKind::Pointwise, 2 * bytes);
+  const Memory::Id saved = save(bytes);
+  on_backward([this, bytes, saved] {
+    out_.host(FrameworkWork::Backward, 3);
+    out_.kernel("weigh_shared", KernelKind::Pointwise, 2 * bytes);
+    out_.kernel("shared_gate_gradient", KernelKind::Pointwise, 2 * bytes);
+    out_.host(FrameworkWork::Product);
+    out_.weights_product("shared_gate_weights", model_.hidden, 1, norm_tokens_);
+    out_.inputs_product("shared_gate_inputs", model_.hidden, 1, norm_tokens_);
+    memory_.free(saved);
+    give_gradient(model_.hidden, true);
+  });
+}
+
 void Decoder::experts_part() {
-  norm();
+  branch_norm();
   // The router, the experts and the shared one read the same input.
   const std::int64_t elements = norm_tokens_ * model_.hidden;
   const int readers = model_.shared_ffn > 0 ? 3 : 2;
@@ -181,8 +202,11 @@ void Decoder::experts_part() {
   });
   if (model_.shared_ffn > 0) {
     feed_forward(model_.shared_ffn / step_.tensor);
+    add_row_bias(model_.has_mlp_bias());
+    if (model_.shared_gate) gate_shared();
     pointwise("add_shared", 3 * elements * kBf16, FrameworkWork::Forward);
   }
+  if (model_.norms > 2) norm(false);
   add_residual();
 }
 

@@ -21,11 +21,7 @@ void Decoder::norm(bool joins_residual) {
     out_.kernel("norm_backward", rms ? RmsNormBackward : LayerNormBackward, 3 * elements * stream_);
     out_.kernel("norm_weights", rms ? RmsNormWeights : LayerNormWeights, 2 * elements * stream_);
     memory_.free(result);
-    const std::int64_t tensors = rms ? 1 : 2;
-    for (std::int64_t i = 0; i < tensors; ++i) {
-      out_.host(FrameworkWork::Accumulate);
-      hooks_.gradient(model_.hidden);
-    }
+    for (std::int64_t i = 0; i < model_.norm_parts(); ++i) give_small(model_.hidden);
     if (step_.sequence_parallel &&
         !step_.is_megatron_core()) {  // which adds all of them at the end
       collective("all_reduce", model_.hidden * kBf16);
@@ -36,7 +32,8 @@ void Decoder::norm(bool joins_residual) {
 }
 
 /// y (tokens x outputs) = x (tokens x inputs) * W^T; column-major: m = outputs, n = tokens.
-void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input) {
+void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input,
+                     bool is_biased) {
   const bool casts = step_.autocasts();
   const std::int64_t weights = inputs * outputs;
   const std::int64_t input = tokens_ * inputs;
@@ -44,7 +41,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   call_of_dtensor();
   Memory::Id weight_copy = Memory::kNothing, input_copy = Memory::kNothing;
   if (casts) {
-    if (model_.biases && outputs != vocab_) {
+    if (is_biased) {
       out_.host(FrameworkWork::Autocast);
       out_.kernel("cast_bias", KernelKind::Narrow, outputs * (kBf16 + kF32));
     }
@@ -59,7 +56,9 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   }
   const std::string name = id;
   // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
-  const bool is_needed = !runs_again_ || name != "down" || !step_.is_eager();
+  // A norm behind the last product saves what that gives.
+  const bool is_needed =
+      !runs_again_ || name != "down" || !step_.is_eager() || model_.norms > 2;
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
@@ -71,7 +70,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   } else {
     forward();
   }
-  const bool has_bias = model_.biases && outputs != vocab_ && !sums_later;
+  const bool has_bias = is_biased && !sums_later;
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
                input_copy, is_shared, has_bias, sums_later, part] {
     const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
@@ -115,8 +114,8 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
 }
 
 /// Where the ranks' parts of a product are summed, its bias is added behind the sum.
-void Decoder::add_row_bias() {
-  if (step_.tensor == 1 || !model_.biases) return;
+void Decoder::add_row_bias(bool is_biased) {
+  if (step_.tensor == 1 || !is_biased) return;
   const std::int64_t bytes = norm_tokens_ * model_.hidden * kBf16;
   // Megatron adds bias and residual in one kernel.
   if (!step_.is_megatron()) pointwise("add_bias", 2 * bytes, FrameworkWork::Forward);
@@ -191,6 +190,10 @@ void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
     return;
   }
   pointwise("activation", 2 * bytes, FrameworkWork::Forward);
+  if (model_.squares) {
+    pointwise("square", 2 * bytes, FrameworkWork::Forward);
+    on_backward([this, bytes] { pointwise("square_backward", 3 * bytes, FrameworkWork::Backward); });
+  }
   if (gated) pointwise("gate", 3 * bytes, FrameworkWork::Forward);
   // Gate, its activation, up and their product; else up and its activation.
   const Memory::Id saved = save((gated ? 4 : 2) * bytes);
@@ -212,21 +215,30 @@ void Decoder::feed_forward(std::int64_t ffn) {
   enter_tensor_parallel(model_.gated && !is_joined ? 2 : 1);
   if (model_.gated && !is_joined) {
     add_input_gradients(1);
-    linear("gate", model_.hidden, ffn, true);
+    linear("gate", model_.hidden, ffn, true, model_.has_mlp_bias());
   }
-  linear("up", model_.hidden, is_joined ? 2 * ffn : ffn, true);
+  linear("up", model_.hidden, is_joined ? 2 * ffn : ffn, true, model_.has_mlp_bias());
   activation(tokens_, ffn);
-  linear("down", ffn, model_.hidden, false);
+  linear("down", ffn, model_.hidden, false, model_.has_mlp_bias());
   out_.leave_out(ends_early_);
   leave_tensor_parallel();
 }
 
+/// Before the second branch: a norm of its own, or the first branch's, whose gradients are added.
+void Decoder::branch_norm() {
+  if (model_.norms > 1) return norm();
+  add_input_gradients(1);
+}
+
 void Decoder::mlp_part() {
-  norm();
+  branch_norm();
   // What follows "down" is not what PyTorch's checkpoint waits for.
-  ends_early_ = runs_again_ && step_.framework == Framework::PyTorch;
-  feed_forward(ffn_);
-  add_row_bias();
+  const bool is_checkpoint = runs_again_ && step_.framework == Framework::PyTorch;
+  ends_early_ = is_checkpoint && model_.norms <= 2;
+  feed_forward(model_.dense_width() / step_.tensor);
+  add_row_bias(model_.has_mlp_bias());
+  if (model_.norms > 2) norm(false);
+  out_.leave_out(is_checkpoint);
   add_residual();
   out_.leave_out(false);
   ends_early_ = false;

@@ -67,6 +67,7 @@ Architecture architecture_in_place(Reader& reader, MapReader& map) {
   fields.flag("tied", model.tied);
   if (fields.number("experts", model.experts)) fields.needed("top_k", model.top_k);
   fields.number("shared_ffn", model.shared_ffn);
+  fields.number("window", model.window);
   if (like_gpt) {
     model.gated = model.rms_norm = false;
     model.biases = model.joined_qkv = true;
@@ -76,9 +77,10 @@ Architecture architecture_in_place(Reader& reader, MapReader& map) {
   return model;
 }
 
-Architecture from_file(Reader& reader, const YamlNode& at, const std::filesystem::path& path) {
+Architecture from_file(Reader& reader, const YamlNode& at, const std::filesystem::path& path,
+                       const Replaced& replaced = {}) {
   try {
-    return read_config(reader, at, read_text_file(path), path.string());
+    return read_config(reader, at, read_text_file(path), path.string(), replaced);
   } catch (const UsageError& error) {
     reader.problems.error(at, error.what());
     return {};
@@ -93,18 +95,25 @@ Architecture read_model(Reader& reader, const YamlNode& node) {
       report_unknown_word(reader, node, "model", name, known);
       return {};
     }
-    return from_file(reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
+    Architecture model = from_file(
+        reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
+    model.name = name;
+    return model;
   }
   MapReader map{node, "a model", reader.problems};
   Architecture model;
   if (const YamlNode* config = map.optional("config")) {
     const auto beside = std::filesystem::path{reader.problems.file()}.parent_path();
-    model = from_file(reader, *config, beside / config->text);
     // A cut or grown model: what a config.json says may be replaced.
     Fields fields{reader, map};
-    fields.number("layers", model.layers);
-    fields.number("vocab", model.vocab);
-    fields.flag("tied", model.tied);
+    Replaced replaced;
+    std::int64_t number = 0;
+    bool tied = false;
+    if (fields.number("layers", number)) replaced.layers = number;
+    if (fields.number("vocab", number)) replaced.vocab = number;
+    fields.flag("tied", tied);
+    if (map.has("tied")) replaced.tied = tied;
+    model = from_file(reader, *config, beside / config->text, replaced);
   } else {
     model = architecture_in_place(reader, map);
   }
@@ -226,18 +235,52 @@ void read_ways(Reader& reader, MapReader& map, TrainingStep& step) {
   });
 }
 
-}  // namespace
-
-std::vector<std::string> shipped_models() {
-  std::vector<std::string> names;
-  std::error_code none;
-  for (const auto& entry :
-       std::filesystem::directory_iterator{data_directory() / "scenarios/architectures", none}) {
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
-  }
-  std::ranges::sort(names);
-  return names;
+const YamlNode& model_of(MapReader& map) {
+  const YamlNode* const model = map.optional("model");
+  return model == nullptr ? map.node() : *model;
 }
+
+/// Learned positions for each token of a sequence.
+void grow_positions(Reader& reader, MapReader& map, TrainingStep& step) {
+  Architecture& model = step.model;
+  if (model.positions == 0 || model.positions >= step.sequence) return;
+  // 1: written in place without a number, as many as the sequence has tokens.
+  if (model.positions > 1) {
+    reader.problems.warning(
+        model_of(map),
+        fmt::format("sequences of {} tokens, and {} learned positions: counted with {} more",
+                    step.sequence, model.positions, step.sequence - model.positions),
+        "transformers stops at a position that has no vector: 'n_positions' has to be as long");
+  }
+  model.positions = step.sequence;
+}
+
+/// What the model has and this step's expansion leaves out.
+void warn_of_model(Reader& reader, MapReader& map, const TrainingStep& step) {
+  const Architecture& model = step.model;
+  if (!model.dropout.empty() && !map.has("dropout")) {
+    reader.problems.warning(model_of(map),
+                            fmt::format("dropout ({}) is not expanded", model.dropout),
+                            "'dropout: true' in the training step adds its kernels and masks; "
+                            "'dropout: false' says that it is trained without");
+  }
+  bool has_window = false;
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(model.layers, 4096); ++i) {
+    const std::int64_t window = model.layer(i).window;
+    has_window = has_window || (window > 0 && window < step.sequence);
+  }
+  if (has_window && step.context > 1) {
+    reader.problems.warning(model_of(map),
+                            "with 'context' attention is to all tokens: windows are not followed",
+                            "the time of attention is that of a model without windows");
+  } else if (has_window && !step.flash_attention) {
+    reader.problems.warning(model_of(map),
+                            "'attention: unfused' multiplies the whole square: windows save nothing",
+                            "'attention: flash' leaves out what no window sees");
+  }
+}
+
+}  // namespace
 
 TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   MapReader map{node, "a training step", reader.problems};
@@ -285,8 +328,8 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.flag("dropout", step.dropout);
   fields.number("steps", step.steps);
   map.finish();
-  if (step.model.positions > 0)
-    step.model.positions = std::max(step.model.positions, step.sequence);
+  grow_positions(reader, map, step);
+  warn_of_model(reader, map, step);
   if (map.is_sound()) check(reader, step, node);
   return step;
 }

@@ -7,12 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/architecture/config.h"
 #include "scenarios/training_step/description.h"
 
 namespace foretrace::training {
-
-/// Names that `model:` may say: those of scenarios/architectures.
-std::vector<std::string> shipped_models();
 
 /// The first word of each value is the one that is written.
 template <class T>

@@ -1,3 +1,4 @@
+#include "scenarios/architecture/counts.h"
 #include "scenarios/check/check.h"
 
 #include <fmt/format.h>
@@ -76,11 +77,16 @@ std::string buffer_words(const Program& program) {
 }
 
 /// A training step has no buffers of its own: its tensors are what it needs.
-void print_line(const Program& program, bool is_step) {
+void print_line(const Program& program, const std::optional<ExpandedScenario>& step) {
+  const bool is_step = step.has_value();
   print_out("ok: {}, {}, {} each, {} read, {}, {}hash {}\n", program.name,
             count(program.processes, "process"), count(program.devices, "device"),
             count(program.op_count, "operation"), executed_words(program),
             is_step ? std::string{} : buffer_words(program), program.hash);
+  if (is_step) {
+    const training::Architecture& model = step->step.model;
+    print_out("    model {}: {}\n", model.name, training::understood(model));
+  }
   const std::string text = network_text(program);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = text.find('\n', at);
@@ -89,13 +95,16 @@ void print_line(const Program& program, bool is_step) {
   }
 }
 
-nlohmann::ordered_json to_json(const Program& program, bool is_step) {
+nlohmann::ordered_json to_json(const Program& program,
+                               const std::optional<ExpandedScenario>& step) {
+  const bool is_step = step.has_value();
   nlohmann::ordered_json json{
       {"file", program.file},           {"ok", true},
       {"name", program.name},           {"summary", program.summary},
       {"nodes", program.nodes},         {"network", network_text(program)},
       {"processes", program.processes}, {"devices_per_process", program.devices},
       {"operations", program.op_count}, {"executed", executed(program)}};
+  if (is_step) json["model"] = training::understood(step->step.model);
   if (!is_step) {
     const BufferSizes sizes = buffer_sizes(program);
     json["device_bytes_per_process"] = sizes.device.count;
@@ -166,8 +175,8 @@ int run_check(const CheckOptions& options) {
       const int judged = judge(*read, text, step, options);
       const bool is_ok = judged == kDone;
       exit_code = std::max(exit_code, judged);
-      if (is_ok && options.format == "text") print_line(read->program, step.has_value());
-      rows.push_back(to_json(read->program, step.has_value()));
+      if (is_ok && options.format == "text") print_line(read->program, step);
+      rows.push_back(to_json(read->program, step));
       rows.back()["ok"] = is_ok;
     } catch (const UsageError& error) {
       print_error("{}", error.what());

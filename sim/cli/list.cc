@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "models/machine/machine.h"
+#include "scenarios/architecture/config.h"
+#include "scenarios/architecture/counts.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/fabric/text.h"
 #include "scenarios/program/op_catalogue.h"
@@ -114,11 +116,21 @@ std::vector<std::string> machine_lines() {
   return lines;
 }
 
+/// With how each is understood.
+std::vector<std::string> model_lines() {
+  std::vector<std::string> lines;
+  for (const std::string& name : training::shipped_models()) {
+    lines.push_back(fmt::format("{}: {}", name, understood(training::shipped_model(name))));
+  }
+  return lines;
+}
+
 /// `for_people`: with how much is fitted, published, a datasheet's or assumed.
 std::vector<std::string> names(const std::string& what, bool for_people) {
   if (what == "scenarios") return scenario_files();
   if (what == "data") return {data_directory().string()};
   if (what == "machines") return for_people ? machine_lines() : machine_names();
+  if (what == "models") return for_people ? model_lines() : training::shipped_models();
   if (what == "parameters") return parameter_keys(for_people);
   return op_names();
 }
@@ -128,13 +140,14 @@ std::vector<std::string> names(const std::string& what, bool for_people) {
 void add_list_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
   CLI::App& command =
-      add_subcommand(app, "list", "What there is: scenarios, machines, ops, parameters, and where",
+      add_subcommand(app, "list", "What there is: scenarios, machines, models, ops, parameters, and where",
                      "foretrace list machines");
   command
       .add_option("what", options->what,
-                  "scenarios, machines, ops, parameters, or data: the directory that they are in")
+                  "scenarios, machines, models, ops, parameters, or data: the directory that they "
+                  "are in")
       ->required()
-      ->check(CLI::IsMember({"scenarios", "machines", "ops", "parameters", "data"}));
+      ->check(CLI::IsMember({"scenarios", "machines", "models", "ops", "parameters", "data"}));
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -17,6 +17,7 @@
 #include "reports/export/perfetto_writer.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
+#include "scenarios/architecture/counts.h"
 #include "scenarios/check/check.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/fabric/read.h"
@@ -171,6 +172,10 @@ nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machi
             {"limited_by", sim::limit_of(mean)},
             {"micro_batches_left_out", step.left}};
   }
+  const training::Architecture& model = step.training->step.model;
+  json["model"] = {{"name", model.name},
+                   {"understood", training::understood(model)},
+                   {"active_parameters", training::active_parameters(model)}};
   json["parameters"] = expansion.parameters;
   const sim::MemoryVerdict memory = sim::memory_verdict(expansion.memory, machine);
   json["memory"] = {{"bytes", memory.bytes}, {"gpu_bytes", memory.capacity}};
@@ -227,6 +232,7 @@ int run_simulate(const SimulateOptions& options) {
   if (options.few_passes && !training) {
     throw UsageError{"--few-passes: this scenario has no 'training_step'"};
   }
+  if (training) print_error("{}", render(training->warnings, text));
   const Machine machine = through_frontend(changed_machine(options.machine, options.with),
                                            parse_frontend(options.frontend));
   if (training && options.one_of_each) take_nodes(*training, options, machine);

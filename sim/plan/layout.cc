@@ -191,7 +191,9 @@ void add_batches(const Question& question, Layout degrees, std::vector<Layout>& 
 std::vector<Layout> layouts(const Question& question, std::int64_t gpus) {
   const training::Architecture& model = question.architecture;
   std::vector<Layout> all;
-  for (const std::int64_t tensor : divisors(model.kv_heads, question.machine.gpus_per_node)) {
+  // Latent attention is expanded without tensor parallelism.
+  const std::int64_t splits = model.latent.keys > 0 ? 1 : model.kv_heads;
+  for (const std::int64_t tensor : divisors(splits, question.machine.gpus_per_node)) {
     if (gpus % tensor != 0) continue;
     for (const std::int64_t pipeline : divisors(model.layers, kDeepestPipeline)) {
       if (gpus / tensor % pipeline != 0) continue;

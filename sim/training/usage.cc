@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/architecture/counts.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/values/time_text.h"
 
@@ -163,7 +164,8 @@ std::string mfu_of(double flops, const Machine& machine) {
 
 std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
                      const Machine& machine, const std::optional<StepUsage>& usage) {
-  std::string text;
+  std::string text = 
+      fmt::format("model {}: {}\n", step.model.name, training::understood(step.model));
   if (usage) {
     const StepShares mean = mean_of(usage->of_process);
     const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;

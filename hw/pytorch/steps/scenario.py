@@ -62,6 +62,8 @@ def _problems(program, step):
     for key, value in fixed.items():
         if step[key] != value:
             yield f"'{key}: {str(step[key]).lower()}'"
+    for trait in model.get("other", []):
+        yield f"models with {trait}"
     if model["experts"]:
         yield "models with experts"
     elif style_of(model) is None:

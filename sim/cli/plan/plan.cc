@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reports/timeline/write_file.h"
+#include "scenarios/architecture/counts.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/diagnostic.h"
@@ -118,7 +119,11 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   plan::Layout one;
   one.gpus = 1;
   const std::string text = plan::scenario_text(question, one, 1);
-  question.architecture = read_training(text, options.model)->step.model;
+  const auto training = read_training(text, options.model);
+  question.architecture = training->step.model;
+  if (what_ifs.size() == options.with.size()) {
+    print_error("{}", render(training->warnings, text));
+  }
   return question;
 }
 
@@ -179,6 +184,10 @@ int run_plan(const PlanOptions& options) {
     for (const std::int64_t gpus : one.gpus) {
       answers.push_back(plan::search(one, gpus, show_progress));
     }
+  }
+  if (options.format == OutputFormat::Text) {
+    print_out("model {}: {}\n", question.architecture.name,
+              training::understood(question.architecture));
   }
   print_text(options.format == OutputFormat::Json  ? json_of(question, answers)
              : options.format == OutputFormat::Csv ? csv_of(question, answers)

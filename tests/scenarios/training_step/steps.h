@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/architecture/config.h"
+#include "scenarios/architecture/counts.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
