@@ -35,33 +35,33 @@ struct Latent {
 struct Architecture {
   std::string name;
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
-  std::int64_t positions = 0;    ///< learned positions; 0: rotary ones
-  bool is_placeless = false;     ///< neither: ALiBi
-  double rotary_share = 1;       ///< of a head's width that is rotated
-  bool gated = true;             ///< SwiGLU: gate, up and down; else up and down
-  bool rms_norm = true;          ///< else LayerNorm
+  std::int64_t positions = 0;                ///< learned positions; 0: rotary ones
+  bool is_placeless = false;                 ///< neither: ALiBi
+  double rotary_share = 1;                   ///< of a head's width that is rotated
+  bool gated = true;                         ///< SwiGLU: gate, up and down; else up and down
+  bool rms_norm = true;                      ///< else LayerNorm
   std::optional<std::int64_t> norm_tensors;  ///< of a norm; usual: RMSNorm 1, LayerNorm 2
-  std::int64_t norms = 2;        ///< of a layer: 1 for both branches, before each, or behind, too
-  bool embedding_norm = false;   ///< behind the embedding
+  std::int64_t norms = 2;       ///< of a layer: 1 for both branches, before each, or behind, too
+  bool embedding_norm = false;  ///< behind the embedding
   QkNorm qk_norm = QkNorm::None;
-  bool biases = false;           ///< of the four linear layers
+  bool biases = false;  ///< of the four linear layers
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
-  bool expert_bias = false;      ///< of experts and of what chooses them
-  bool joined_qkv = false;       ///< one product for query, key and value
-  bool tied = false;             ///< the head's weight is the embedding
-  bool sinks = false;            ///< a number for each head in the softmax's sum
-  bool caps_logits = false;      ///< divided, tanh, multiplied before the loss
-  bool squares = false;          ///< the activation's square: a kernel more
-  std::int64_t value_dim = 0;    ///< of a head's values; 0: as wide as its keys
+  bool expert_bias = false;    ///< of experts and of what chooses them
+  bool joined_qkv = false;     ///< one product for query, key and value
+  bool tied = false;           ///< the head's weight is the embedding
+  bool sinks = false;          ///< a number for each head in the softmax's sum
+  bool caps_logits = false;    ///< divided, tanh, multiplied before the loss
+  bool squares = false;        ///< the activation's square: a kernel more
+  std::int64_t value_dim = 0;  ///< of a head's values; 0: as wide as its keys
   Latent latent;
-  std::int64_t window = 0;       ///< as of Layer, of all layers
-  std::int64_t experts = 0;      ///< of each layer that has any, `ffn` wide; 0: none has
-  std::int64_t top_k = 0;        ///< experts that a token goes to
-  std::int64_t shared_ffn = 0;   ///< width of the expert that every token goes to; 0: none
-  bool shared_gate = false;      ///< a number for each token weighs that one
-  std::int64_t dense_ffn = 0;    ///< width in layers without experts, where others have some
-  std::string dropout;           ///< what a config.json says of it: "resid_pdrop 0.1"
-  std::vector<Layer> kinds;      ///< of each layer, where they differ; empty: all are alike
+  std::int64_t window = 0;      ///< as of Layer, of all layers
+  std::int64_t experts = 0;     ///< of each layer that has any, `ffn` wide; 0: none has
+  std::int64_t top_k = 0;       ///< experts that a token goes to
+  std::int64_t shared_ffn = 0;  ///< width of the expert that every token goes to; 0: none
+  bool shared_gate = false;     ///< a number for each token weighs that one
+  std::int64_t dense_ffn = 0;   ///< width in layers without experts, where others have some
+  std::string dropout;          ///< what a config.json says of it: "resid_pdrop 0.1"
+  std::vector<Layer> kinds;     ///< of each layer, where they differ; empty: all are alike
 
   Layer layer(std::int64_t index) const {
     if (index < static_cast<std::int64_t>(kinds.size()))
@@ -69,7 +69,7 @@ struct Architecture {
     return {window, false, experts > 0, positions == 0 && !is_placeless};
   }
   std::int64_t q_width() const { return heads * head_dim; }
-  std::int64_t kv_width() const { return kv_heads * head_dim; }  ///< of keys
+  std::int64_t kv_width() const { return kv_heads * head_dim; }                      ///< of keys
   std::int64_t value_width() const { return value_dim > 0 ? value_dim : head_dim; }  ///< of a head
   std::int64_t gates() const { return gated ? 3 : 2; }  ///< matrices of a feed-forward network
   std::int64_t dense_width() const { return experts > 0 && dense_ffn > 0 ? dense_ffn : ffn; }

@@ -60,9 +60,9 @@ Architecture read_config(Reader& reader, const YamlNode& at, const std::string& 
   const Json defaults = type->value("defaults", Json::object());
   ConfigValues values{reader, at, *part.root, defaults, file};
   if (part.is_inner) {
-    values.warning(fmt::format("the '{}' that reads text is expanded, and nothing beside it",
-                               part.kind),
-                   "what reads pictures or sound runs before it: its time is not in the answer");
+    values.warning(
+        fmt::format("the '{}' that reads text is expanded, and nothing beside it", part.kind),
+        "what reads pictures or sound runs before it: its time is not in the answer");
   }
   Architecture model = read_traits(values, *type, replaced);
   read_layers(values, *type, model);

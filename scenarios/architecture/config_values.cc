@@ -8,9 +8,9 @@ namespace foretrace::training {
 namespace {
 
 constexpr std::int64_t kMost = 1'000'000'000;
-constexpr int kDeepest = 32;                   // a config.json has four levels
-constexpr std::size_t kMostOfList = 100'000;   // entries: a layer each
-constexpr std::size_t kMostShown = 60;         // characters of a value in a message
+constexpr int kDeepest = 32;                  // a config.json has four levels
+constexpr std::size_t kMostOfList = 100'000;  // entries: a layer each
+constexpr std::size_t kMostShown = 60;        // characters of a value in a message
 
 /// A value as a message shows it.
 std::string shown(const Json& value) {
@@ -64,8 +64,8 @@ std::int64_t ConfigValues::whole(std::string_view key, const Json& value) {
       return static_cast<std::int64_t>(number);
     }
   }
-  problem(fmt::format("'{}' is {}: a whole number from 0 to {} is needed", key, shown(value),
-                      kMost));
+  problem(
+      fmt::format("'{}' is {}: a whole number from 0 to {} is needed", key, shown(value), kMost));
   return 0;
 }
 
@@ -153,7 +153,8 @@ std::optional<Json> parse_config(std::string_view text, std::string& problem) {
     if (in_string) continue;
     for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
       if (std::string_view{plain}.substr(i, word.size()) != word) continue;
-      plain.replace(i, word.size(), "null" + std::string(word.size() - std::min<std::size_t>(4, word.size()), ' '));
+      plain.replace(i, word.size(),
+                    "null" + std::string(word.size() - std::min<std::size_t>(4, word.size()), ' '));
       break;
     }
   }

@@ -121,8 +121,8 @@ std::string experts(const Architecture& model) {
 
 }  // namespace
 
-LayerParameters layer_parameters(const Architecture& model, const Layer& layer,
-                                 std::int64_t tensor, std::int64_t experts) {
+LayerParameters layer_parameters(const Architecture& model, const Layer& layer, std::int64_t tensor,
+                                 std::int64_t experts) {
   LayerParameters sum;
   for (std::int64_t i = 0; i < model.norms; ++i) add_norm(sum, model.hidden, model.norm_parts());
   add_attention(sum, model, tensor);
@@ -159,8 +159,7 @@ double rough_parameter_count(const Architecture& model) {
   const double width = number(model.ffn) * std::max(1.0, number(model.experts)) +
                        number(model.dense_ffn) + number(model.shared_ffn);
   return number(model.layers) *
-             (hidden * (2 * heads + 2 * kv_heads + latent + gates * width +
-                        number(model.experts)) +
+             (hidden * (2 * heads + 2 * kv_heads + latent + gates * width + number(model.experts)) +
               2 * latent * heads) +
          hidden * (2 * number(model.vocab) + number(model.positions));
 }

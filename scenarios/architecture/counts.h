@@ -10,17 +10,17 @@ namespace foretrace::training {
 
 /// Parameters of one layer on a process, in elements.
 struct LayerParameters {
-  std::int64_t products = 0;        ///< weights of linear layers that every token goes through
+  std::int64_t products = 0;         ///< weights of linear layers that every token goes through
   std::int64_t expert_products = 0;  ///< weights of the experts' linear layers
   std::int64_t experts = 0;          ///< all of the experts', biases with them
-  std::int64_t rest = 0;            ///< norms, biases, sinks
-  std::int64_t tensors = 0;         ///< without the experts'
+  std::int64_t rest = 0;             ///< norms, biases, sinks
+  std::int64_t tensors = 0;          ///< without the experts'
   std::int64_t all() const { return products + experts + rest; }
 };
 
 /// Of a process that has a `tensor`-th of heads and widths and `experts` of the layer's experts.
-LayerParameters layer_parameters(const Architecture& model, const Layer& layer,
-                                 std::int64_t tensor, std::int64_t experts);
+LayerParameters layer_parameters(const Architecture& model, const Layer& layer, std::int64_t tensor,
+                                 std::int64_t experts);
 
 /// Parameters of the whole model; tied weights once.
 std::int64_t parameter_count(const Architecture& model);

@@ -129,8 +129,8 @@ class Experts {
       : without_{values.numbers({"mlp_only_layers"})},
         with_{values.numbers({"moe_layers"})},
         has_list_{values.find({"moe_layers"}) != nullptr},
-        sparse_step_{values.size({"decoder_sparse_step", "interleave_moe_layer_step",
-                                  "moe_layer_interval"})},
+        sparse_step_{values.size(
+            {"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"})},
         first_{values.size({"first_k_dense_replace", "moe_layer_start_index"})},
         last_{values.real({"moe_layer_end_index"}, -1)} {
     const Json* frequency = values.find({"moe_layer_freq"});
@@ -174,8 +174,7 @@ void read_layers(ConfigValues& values, const Json& type, Architecture& model) {
   }
   const bool any_window = std::ranges::any_of(kinds, [](const Layer& l) { return l.window > 0; });
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    kinds[i].rotates =
-        rotation.of(static_cast<std::int64_t>(i), kinds[i].window > 0, any_window);
+    kinds[i].rotates = rotation.of(static_cast<std::int64_t>(i), kinds[i].window > 0, any_window);
   }
   if (kinds.empty()) return;
   if (some_experts && std::ranges::none_of(kinds, &Layer::has_experts)) {

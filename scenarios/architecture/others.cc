@@ -70,20 +70,20 @@ void refuse_type(ConfigValues& values, const std::string& kind) {
     const Json* value = values.find(keys);
     return value != nullptr && value->is_number_integer() && *value > 0 ? value->dump() : "?";
   };
-  const std::string layers = size({"num_hidden_layers", "n_layer", "n_layers", "num_layers",
-                                   "encoder_layers"});
+  const std::string layers =
+      size({"num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers"});
   const std::string hidden = size({"hidden_size", "d_model", "n_embd", "dim", "n_embed"});
-  const std::string heads = size({"num_attention_heads", "n_head", "n_heads", "num_heads",
-                                  "encoder_attention_heads"});
+  const std::string heads =
+      size({"num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads"});
   const std::string ffn = size({"intermediate_size", "d_ff", "ffn_dim", "encoder_ffn_dim",
                                 "n_inner", "hidden_dim", "d_inner"});
   const std::string vocab = size({"vocab_size"});
   const std::string kv = size({"num_key_value_heads"});
   const bool is_gated = values.word({"hidden_act"}) == "silu";
-  const std::string sizes = fmt::format(
-      "model: {{style: {}, layers: {}, hidden: {}, heads: {}{}, ffn: {}, vocab: {}}}",
-      is_gated ? "llama" : "gpt", layers, hidden, heads, kv == "?" ? "" : ", kv_heads: " + kv, ffn,
-      vocab);
+  const std::string sizes =
+      fmt::format("model: {{style: {}, layers: {}, hidden: {}, heads: {}{}, ffn: {}, vocab: {}}}",
+                  is_gated ? "llama" : "gpt", layers, hidden, heads,
+                  kv == "?" ? "" : ", kv_heads: " + kv, ffn, vocab);
   const bool is_known = others.contains(kind);
   if (!is_known && !kind.empty()) {
     const std::string near = suggest(kind, decoder_names());
@@ -93,13 +93,12 @@ void refuse_type(ConfigValues& values, const std::string& kind) {
       return;
     }
   }
-  const std::string what =
-      kind.empty() ? "it says no 'model_type'"
-      : is_known   ? fmt::format("'{}' is {}, which is not expanded", kind,
-                                 others.at(kind).get<std::string>())
-                   : fmt::format("no decoder of model_type '{}' is known", kind);
-  values.problem(what, fmt::format("a decoder of its sizes is near it, written in place: {}",
-                                   sizes));
+  const std::string what = kind.empty() ? "it says no 'model_type'"
+                           : is_known   ? fmt::format("'{}' is {}, which is not expanded", kind,
+                                                      others.at(kind).get<std::string>())
+                                      : fmt::format("no decoder of model_type '{}' is known", kind);
+  values.problem(what,
+                 fmt::format("a decoder of its sizes is near it, written in place: {}", sizes));
 }
 
 }  // namespace foretrace::training

@@ -9,8 +9,8 @@ namespace foretrace::training {
 namespace {
 
 constexpr Keys kLayers{"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
-constexpr Keys kExperts{"num_local_experts", "num_experts", "n_routed_experts",
-                        "moe_num_experts", "ffn_config.moe_num_experts"};
+constexpr Keys kExperts{"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
+                        "ffn_config.moe_num_experts"};
 
 std::string trait_word(const Json& type, const char* trait, const char* otherwise) {
   const auto found = type.find(trait);
@@ -18,12 +18,13 @@ std::string trait_word(const Json& type, const char* trait, const char* otherwis
 }
 
 void read_sizes(ConfigValues& values, const Replaced& replaced, Architecture& model) {
-  const std::int64_t layers = replaced.layers ? (values.size(kLayers), *replaced.layers)
-                                              : values.needed(kLayers);
+  const std::int64_t layers =
+      replaced.layers ? (values.size(kLayers), *replaced.layers) : values.needed(kLayers);
   model.layers = layers;
   model.hidden = values.needed({"hidden_size", "n_embed", "n_embd", "d_model"});
   model.heads = values.needed({"num_attention_heads", "n_head", "n_heads", "num_heads"});
-  const std::int64_t vocab = replaced.vocab ? 0 : values.needed({"vocab_size", "padded_vocab_size"});
+  const std::int64_t vocab =
+      replaced.vocab ? 0 : values.needed({"vocab_size", "padded_vocab_size"});
   values.know("vocab_size");
   model.vocab = replaced.vocab.value_or(vocab);
   model.kv_heads = values.size({"num_key_value_heads", "num_kv_heads", "n_head_kv",
@@ -34,8 +35,8 @@ void read_sizes(ConfigValues& values, const Replaced& replaced, Architecture& mo
 }
 
 void read_feed_forward(ConfigValues& values, const Json& type, Architecture& model) {
-  model.ffn = values.size({"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size",
-                           "ffn_config.ffn_hidden_size"});
+  model.ffn = values.size(
+      {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", "ffn_config.ffn_hidden_size"});
   if (model.ffn == 0) {
     model.ffn = type.value("ffn_per_hidden", std::int64_t{0}) * model.hidden;
     if (model.ffn == 0) model.ffn = values.needed({"intermediate_size"});
@@ -48,9 +49,9 @@ void read_feed_forward(ConfigValues& values, const Json& type, Architecture& mod
   model.dense_ffn = values.size({"intermediate_size_mlp"});
   if (model.dense_ffn == 0) model.dense_ffn = model.ffn;
   if (const auto each = values.size({"moe_intermediate_size"}); each > 0) model.ffn = each;
-  const std::int64_t shared = values.size(
-      {"shared_expert_intermediate_size", "shared_intermediate_size", "n_shared_experts",
-       "moe_num_shared_experts", "num_shared_experts"});
+  const std::int64_t shared =
+      values.size({"shared_expert_intermediate_size", "shared_intermediate_size",
+                   "n_shared_experts", "moe_num_shared_experts", "num_shared_experts"});
   // A width, or how many as wide as the others.
   const bool is_width =
       values.find({"shared_expert_intermediate_size", "shared_intermediate_size"}) != nullptr;
@@ -84,9 +85,7 @@ void read_norms(ConfigValues& values, const Json& type, Architecture& model) {
   model.embedding_norm = has_trait(values, type, "embedding_norm");
   if (!has_trait(values, type, "qk_norm")) return;
   const std::string norm = trait_word(type, "qk_norm_kind", "head");
-  model.qk_norm = norm == "width"   ? QkNorm::Width
-                  : norm == "plain" ? QkNorm::Plain
-                                    : QkNorm::Head;
+  model.qk_norm = norm == "width" ? QkNorm::Width : norm == "plain" ? QkNorm::Plain : QkNorm::Head;
 }
 
 void read_positions(ConfigValues& values, const Json& type, Architecture& model) {
@@ -98,27 +97,27 @@ void read_positions(ConfigValues& values, const Json& type, Architecture& model)
   }
   for (const std::string_view key : longest) values.know(key);
   model.is_placeless = kind == "none" || has_trait(values, type, "alibi");
-  const double share =
-      values.real({"partial_rotary_factor", "rotary_pct", "rope_pct",
-                   "rope_parameters.partial_rotary_factor"},
-                  type.value("rotary", 1.0));
+  const double share = values.real(
+      {"partial_rotary_factor", "rotary_pct", "rope_pct", "rope_parameters.partial_rotary_factor"},
+      type.value("rotary", 1.0));
   const std::int64_t width = values.size({"rotary_dim"});
-  model.rotary_share = width > 0 ? static_cast<double>(width) /
-                                       static_cast<double>(std::max<std::int64_t>(1, model.head_dim))
-                                 : share;
+  model.rotary_share = width > 0
+                           ? static_cast<double>(width) /
+                                 static_cast<double>(std::max<std::int64_t>(1, model.head_dim))
+                           : share;
   model.rotary_share = std::clamp(model.rotary_share, 0.0, 1.0);
 }
 
 void read_activation(ConfigValues& values, Architecture& model) {
   const std::string name =
       values.word({"hidden_act", "hidden_activation", "activation_function", "activation"});
-  constexpr std::array kOneKernel{"silu", "swish", "gelu", "gelu_pytorch_tanh", "relu", "sigmoid",
+  constexpr std::array kOneKernel{"silu", "swish",  "gelu", "gelu_pytorch_tanh", "relu", "sigmoid",
                                   "tanh", "swiglu", ""};
   if (std::ranges::find(kOneKernel, name) != kOneKernel.end()) return;
   model.squares = name == "relu2";
   if (model.squares) return;
-  constexpr std::array kPython{"gelu_new", "gelu_fast", "gelu_python", "quick_gelu", "gelu_10",
-                               "gelu_accurate", "xielu"};
+  constexpr std::array kPython{"gelu_new", "gelu_fast",     "gelu_python", "quick_gelu",
+                               "gelu_10",  "gelu_accurate", "xielu"};
   const bool is_python = std::ranges::find(kPython, name) != kPython.end();
   values.warning(
       fmt::format("activation '{}' is counted as one kernel", name),
@@ -130,8 +129,8 @@ void read_activation(ConfigValues& values, Architecture& model) {
 void read_dropout(ConfigValues& values, Architecture& model) {
   for (const char* const key :
        {"attn_pdrop", "attention_dropout", "attn_config.attn_pdrop", "resid_pdrop", "resid_dropout",
-        "residual_dropout", "hidden_dropout", "dropout", "embd_pdrop", "emb_pdrop",
-        "embed_dropout", "embedding_dropout"}) {
+        "residual_dropout", "hidden_dropout", "dropout", "embd_pdrop", "emb_pdrop", "embed_dropout",
+        "embedding_dropout"}) {
     const double share = values.real({key}, 0);
     if (share == 0) continue;
     model.dropout += fmt::format("{}{} {}", model.dropout.empty() ? "" : ", ", key, share);
@@ -166,8 +165,7 @@ Architecture read_traits(ConfigValues& values, const Json& type, const Replaced&
   model.output_bias = has_trait(values, type, "output_bias");
   model.mlp_bias = has_trait(values, type, "mlp_bias");
   model.head_bias = has_trait(values, type, "head_bias");
-  model.biases =
-      model.qkv_bias && model.output_bias && model.mlp_bias && model.experts == 0;
+  model.biases = model.qkv_bias && model.output_bias && model.mlp_bias && model.experts == 0;
   model.joined_qkv = type.value("joined_qkv", false);
   model.sinks = type.value("sinks", false);
   model.caps_logits = values.real({"final_logit_softcapping"}, 0) > 0;

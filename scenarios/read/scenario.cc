@@ -330,9 +330,12 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   if (reader.problems.error_count() > 0 || !has_training_step(root)) return std::nullopt;
   Expanded expanded = expand_training_step(reader, root, parameters, ranks);
   if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
-  return ExpandedScenario{std::move(expanded.step), std::move(expanded.text),
-                          std::move(*expanded.expansion), reader.program.nodes_follow,
-                          std::move(reader.program.environment_spots), reader.problems.take()};
+  return ExpandedScenario{std::move(expanded.step),
+                          std::move(expanded.text),
+                          std::move(*expanded.expansion),
+                          reader.program.nodes_follow,
+                          std::move(reader.program.environment_spots),
+                          reader.problems.take()};
 }
 
 std::string network_text(const Program& program) {

@@ -41,13 +41,14 @@ void Decoder::rope(std::int64_t width) {
 void Decoder::rotate(std::int64_t width, const char* joined) {
   const Latent& latent = model_.latent;
   const bool is_latent = latent.keys > 0;
-  const double share = is_latent ? static_cast<double>(latent.rotary) /
-                                       static_cast<double>(std::max<std::int64_t>(1, model_.head_dim))
-                                 : model_.rotary_share;
+  const double share = is_latent
+                           ? static_cast<double>(latent.rotary) /
+                                 static_cast<double>(std::max<std::int64_t>(1, model_.head_dim))
+                           : model_.rotary_share;
   // Latent keys share the rotated part: one for all heads.
   const bool is_shared = is_latent && joined == kJoinedKeys;
-  const auto rotated = is_shared ? latent.rotary
-                                 : static_cast<std::int64_t>(static_cast<double>(width) * share);
+  const auto rotated =
+      is_shared ? latent.rotary : static_cast<std::int64_t>(static_cast<double>(width) * share);
   if (rotated > 0) rope(rotated);
   if (rotated == width) return;
   const std::int64_t bytes = 2 * tokens_ * width * kBf16;
@@ -182,8 +183,7 @@ void Decoder::core() {
   const bool is_split = step_.context > 1;
   is_split ? ring_attention() : attend(causal_attention(layer));
   const Memory::Id inputs = save(layer.rotates ? tokens_ * (q_ + kv_) * kBf16 : 0);
-  const Memory::Id result =
-      save(tokens_ * mixed_ * kBf16 + tokens_ * q_ / model_.head_dim * kF32);
+  const Memory::Id result = save(tokens_ * mixed_ * kBf16 + tokens_ * q_ / model_.head_dim * kF32);
   on_backward([this, is_split, layer, inputs, result] {
     is_split ? ring_attention_back() : attend_back(causal_attention(layer));
     memory_.free(inputs);
@@ -240,8 +240,7 @@ void Decoder::attention_part() {
     linear("value", model_.hidden, v_, true, is_biased);
   }
   const bool again = step_.recompute == Recompute::Selective;
-  const Memory::Id saved =
-      save(tokens_ * (layer_.rotates && !again ? v_ : q_ + kv_ + v_) * kBf16);
+  const Memory::Id saved = save(tokens_ * (layer_.rotates && !again ? v_ : q_ + kv_ + v_) * kBf16);
   on_backward([this, saved] { memory_.free(saved); });
   if (again) {
     Tape nobody;

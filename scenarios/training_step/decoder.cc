@@ -50,8 +50,7 @@ Layer Decoder::layer_of(std::int64_t group) const {
   const std::int64_t more = step_.ends_are_layers() ? 2 : 0;
   const std::int64_t each = (model_.layers + more) / (step_.pipeline * step_.chunks);
   // The embedding takes the place of the first chunk's first layer where it counts as one.
-  const std::int64_t before =
-      more > 0 && (chunk > 0 || layers_.stage > 0) ? 1 : 0;
+  const std::int64_t before = more > 0 && (chunk > 0 || layers_.stage > 0) ? 1 : 0;
   return model_.layer((chunk * step_.pipeline + layers_.stage) * each - before + group -
                       first_of_chunk(chunk));
 }
@@ -71,9 +70,7 @@ std::int64_t Decoder::group_parameters(std::int64_t group) const {
   return ends;
 }
 
-std::int64_t Decoder::block_experts() const {
-  return parameters_of({.has_experts = true}).experts;
-}
+std::int64_t Decoder::block_experts() const { return parameters_of({.has_experts = true}).experts; }
 
 std::int64_t Decoder::expert_tensors() const {
   const bool is_joined = step_.expert_products == ExpertProducts::Grouped;

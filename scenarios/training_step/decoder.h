@@ -53,14 +53,14 @@ class Decoder {
   void backward(std::int64_t pass, bool is_first, std::int64_t chunk = 0);
   /// As if so many passes had gone forward and backward since: those under way are numbered on.
   void skip(std::int64_t passes);
-  /// A pipeline's last stage: the logits of all micro-batches become one tensor, which nobody keeps.
-  /// Measured: one CatArrayBatchedCopy of them at the end of each step.
+  /// A pipeline's last stage: the logits of all micro-batches become one tensor, which nobody
+  /// keeps. Measured: one CatArrayBatchedCopy of them at the end of each step.
   void join_outputs();
   /// The optimizer over what this process holds, then gradients are freed.
   void update();
 
   std::int64_t held_parameters() const { return held_; }  ///< on this process, unsharded
-  std::int64_t held_experts() const;                         ///< of those
+  std::int64_t held_experts() const;                      ///< of those
   std::int64_t held_tensors() const { return tensors_; }
   std::int64_t group_parameters(std::int64_t group) const;  ///< of one FSDP group
   std::int64_t group_experts(std::int64_t group) const;     ///< of those the experts'
@@ -162,8 +162,8 @@ class Decoder {
   std::int64_t norm_tokens_;  ///< of those that this process normalises: fewer in sequence parallel
   std::int64_t q_, kv_, v_, mixed_, ffn_, vocab_;  ///< this process's share
   Layer layer_;                                    ///< that is being written
-  std::int64_t rows_ = 0;              ///< copies of tokens that it sends to experts
-  std::int64_t experts_ = 0;           ///< of a layer that it holds
+  std::int64_t rows_ = 0;                          ///< copies of tokens that it sends to experts
+  std::int64_t experts_ = 0;                       ///< of a layer that it holds
   std::int64_t held_ = 0, tensors_ = 0;
   std::int64_t handed_out_ = 0;  ///< bytes of a pass's logits that stay until the step ends
   bool accumulates_ = false;

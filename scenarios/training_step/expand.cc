@@ -129,8 +129,12 @@ StageLayers layers_of(const TrainingStep& step, const Place& place) {
     if (step.ends_are_layers()) return std::clamp<std::int64_t>(at * each - 1, 0, layers);
     return at * each + std::min(at, more);
   };
-  return {begin(stage), begin(stage + 1), stage == 0, stage + 1 == step.pipeline,
-          context_neighbours(step, place), stage};
+  return {begin(stage),
+          begin(stage + 1),
+          stage == 0,
+          stage + 1 == step.pipeline,
+          context_neighbours(step, place),
+          stage};
 }
 
 /// The workspaces of cuBLAS on GPUs with TMA, one for the thread that runs the backward pass; and

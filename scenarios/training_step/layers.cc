@@ -57,8 +57,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const std::string name = id;
   // PyTorch's checkpoint ends once all that was saved is there again; Megatron's runs to its end.
   // A norm behind the last product saves what that gives.
-  const bool is_needed =
-      !runs_again_ || name != "down" || !step_.is_eager() || model_.norms > 2;
+  const bool is_needed = !runs_again_ || name != "down" || !step_.is_eager() || model_.norms > 2;
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
@@ -192,7 +191,8 @@ void Decoder::activation(std::int64_t rows, std::int64_t ffn) {
   pointwise("activation", 2 * bytes, FrameworkWork::Forward);
   if (model_.squares) {
     pointwise("square", 2 * bytes, FrameworkWork::Forward);
-    on_backward([this, bytes] { pointwise("square_backward", 3 * bytes, FrameworkWork::Backward); });
+    on_backward(
+        [this, bytes] { pointwise("square_backward", 3 * bytes, FrameworkWork::Backward); });
   }
   if (gated) pointwise("gate", 3 * bytes, FrameworkWork::Forward);
   // Gate, its activation, up and their product; else up and its activation.

@@ -95,8 +95,8 @@ Architecture read_model(Reader& reader, const YamlNode& node) {
       report_unknown_word(reader, node, "model", name, known);
       return {};
     }
-    Architecture model = from_file(
-        reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
+    Architecture model =
+        from_file(reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
     model.name = name;
     return model;
   }
@@ -274,9 +274,9 @@ void warn_of_model(Reader& reader, MapReader& map, const TrainingStep& step) {
                             "with 'context' attention is to all tokens: windows are not followed",
                             "the time of attention is that of a model without windows");
   } else if (has_window && !step.flash_attention) {
-    reader.problems.warning(model_of(map),
-                            "'attention: unfused' multiplies the whole square: windows save nothing",
-                            "'attention: flash' leaves out what no window sees");
+    reader.problems.warning(
+        model_of(map), "'attention: unfused' multiplies the whole square: windows save nothing",
+        "'attention: flash' leaves out what no window sees");
   }
 }
 

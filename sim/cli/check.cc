@@ -1,4 +1,3 @@
-#include "scenarios/architecture/counts.h"
 #include "scenarios/check/check.h"
 
 #include <fmt/format.h>
@@ -10,6 +9,7 @@
 
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
+#include "scenarios/architecture/counts.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"

@@ -139,9 +139,9 @@ std::vector<std::string> names(const std::string& what, bool for_people) {
 
 void add_list_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App& command =
-      add_subcommand(app, "list", "What there is: scenarios, machines, models, ops, parameters, and where",
-                     "foretrace list machines");
+  CLI::App& command = add_subcommand(
+      app, "list", "What there is: scenarios, machines, models, ops, parameters, and where",
+      "foretrace list machines");
   command
       .add_option("what", options->what,
                   "scenarios, machines, models, ops, parameters, or data: the directory that they "

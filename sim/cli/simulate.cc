@@ -188,15 +188,14 @@ nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machi
 
 void print_json_answer(const SimulateOptions& options, const Timeline& timeline,
                        const SimulatedStep& step, const Machine& machine) {
-  nlohmann::ordered_json json{
-      {"schema_version", 1},
-      {"kind", "simulation"},
-      {"scenario", timeline.origin.scenario},
-      {"file", options.file},
-      {"machine", machine.name},
-      {"completed", timeline.outcome.kind == Outcome::Kind::Completed},
-      {"explanation", timeline.outcome.explanation},
-      {"regions", regions_json(predicted_regions(timeline))}};
+  nlohmann::ordered_json json{{"schema_version", 1},
+                              {"kind", "simulation"},
+                              {"scenario", timeline.origin.scenario},
+                              {"file", options.file},
+                              {"machine", machine.name},
+                              {"completed", timeline.outcome.kind == Outcome::Kind::Completed},
+                              {"explanation", timeline.outcome.explanation},
+                              {"regions", regions_json(predicted_regions(timeline))}};
   if (step.training) json["training_step"] = step_json(step, machine);
   // Names may hold any bytes.
   print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
@@ -306,7 +305,8 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
                   "Directory for predicted.timeline.json and trace.pftrace")
       ->check(written_directory(), "")
       ->option_text("DIR");
-  add_format_option(command, options->format, "a table of the regions; of a step also what limits it");
+  add_format_option(command, options->format,
+                    "a table of the regions; of a step also what limits it");
   add_fidelity_option(command, options->fidelity);
   command.add_option("--nodes", options->nodes,
                      "Default: the scenario's, else as many as its processes fill");

@@ -18,10 +18,10 @@ Peak mfu_peak(const Machine& machine) {
     if (!machine.has(param)) continue;
     return {machine.get(param).value, std::string{info(param).key}};
   }
-  throw UsageError{fmt::format(
-      "machine {} says no peak in half precision, over which MFU is counted\n"
-      "  hint: gpu.half_flops: {{value: 989.4 TFLOP/s, source: datasheet}}",
-      machine.name)};
+  throw UsageError{
+      fmt::format("machine {} says no peak in half precision, over which MFU is counted\n"
+                  "  hint: gpu.half_flops: {{value: 989.4 TFLOP/s, source: datasheet}}",
+                  machine.name)};
 }
 
 std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes * 1e-9); }
@@ -164,7 +164,7 @@ std::string mfu_of(double flops, const Machine& machine) {
 
 std::string describe(const training::TrainingStep& step, const training::Expansion& expansion,
                      const Machine& machine, const std::optional<StepUsage>& usage) {
-  std::string text = 
+  std::string text =
       fmt::format("model {}: {}\n", step.model.name, training::understood(step.model));
   if (usage) {
     const StepShares mean = mean_of(usage->of_process);
@@ -174,8 +174,8 @@ std::string describe(const training::TrainingStep& step, const training::Expansi
         "of it {:.0f} % computing, {:.0f} % communication, {:.0f} % waiting for another rank, "
         "{:.0f} % idle: limited by {}\n",
         format_time(usage->seconds * 1e9), static_cast<double>(expansion.tokens) / usage->seconds,
-        each * 1e-12, mfu_of(each, machine), 100 * mean.computing, 100 * mean.communication, 100 * mean.waiting,
-        100 * mean.idle, limit_of(mean));
+        each * 1e-12, mfu_of(each, machine), 100 * mean.computing, 100 * mean.communication,
+        100 * mean.waiting, 100 * mean.idle, limit_of(mean));
   }
   const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);
   text += fmt::format("memory of a GPU: {} of {}:", gigabytes(verdict.bytes),

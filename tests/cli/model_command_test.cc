@@ -31,8 +31,8 @@ TEST(ModelCommands, AWindowMakesALongStepShorterByWhatItLeavesOut) {
   const auto seconds = [&](const std::string& window) {
     scratch.write("config.json", mistral(window));
     scratch.write("step.yaml", kModelStep);
-    const Ran ran = scratch.run(
-        "foretrace simulate step.yaml -m h100-nvswitch-8 --one-of-each --format json");
+    const Ran ran =
+        scratch.run("foretrace simulate step.yaml -m h100-nvswitch-8 --one-of-each --format json");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     return nlohmann::json::parse(ran.out).at("training_step").at("seconds").get<double>();
   };
@@ -51,8 +51,9 @@ TEST(ModelCommands, SimulateCheckAndPlanSayHowAModelWasUnderstood) {
   EXPECT_THAT(scratch.run("foretrace simulate step.yaml -m h100-nvswitch-8 --one-of-each").out,
               HasSubstr(line));
   EXPECT_THAT(scratch.run("foretrace check step.yaml").out, HasSubstr(line));
-  EXPECT_THAT(scratch.run("foretrace plan config.json -m h100-nvswitch-8 --gpus 8 --keep tensor=1 "
-                          "--keep pipeline=1 --keep micro=1 --keep sharding=fsdp --top 1")
+  EXPECT_THAT(scratch
+                  .run("foretrace plan config.json -m h100-nvswitch-8 --gpus 8 --keep tensor=1 "
+                       "--keep pipeline=1 --keep micro=1 --keep sharding=fsdp --top 1")
                   .out,
               HasSubstr(line));
 }
@@ -60,7 +61,8 @@ TEST(ModelCommands, SimulateCheckAndPlanSayHowAModelWasUnderstood) {
 TEST(ModelCommands, PlanKnowsAShippedModelByName) {
   const Scratch scratch;
   const Ran ran = scratch.run(
-      "foretrace plan qwen3-32b -m h100-nvswitch-8 --gpus 64 --keep tensor=8 --keep pipeline=1 --keep "
+      "foretrace plan qwen3-32b -m h100-nvswitch-8 --gpus 64 --keep tensor=8 --keep pipeline=1 "
+      "--keep "
       "recompute=full --keep micro=1 --top 1 --global-batch 64");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("model qwen3-32b: 32.76 B parameters"));
@@ -70,9 +72,8 @@ TEST(ModelCommands, WarningsOfAConfigArePrintedOnce) {
   const Scratch scratch;
   scratch.write("config.json", R"({"model_type": "gemma2", "quantization_config": {"bits": 4}})");
   scratch.write("step.yaml", kModelStep);
-  for (const char* command :
-       {"foretrace simulate step.yaml -m h100-nvswitch-8 --one-of-each",
-        "foretrace check step.yaml"}) {
+  for (const char* command : {"foretrace simulate step.yaml -m h100-nvswitch-8 --one-of-each",
+                              "foretrace check step.yaml"}) {
     const Ran ran = scratch.run(command);
     const std::size_t first = ran.err.find("'attn_logit_softcapping: 50.0' is not expanded");
     EXPECT_NE(first, std::string::npos) << command << ran.err;
@@ -106,8 +107,7 @@ TEST(ModelCommands, ListModelsSaysEachInALine) {
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_THAT(text.out, AllOf(HasSubstr("\nqwen3-0.6b: 596 M parameters, 28 layers"),
                               HasSubstr("\ndeepseek-v3: 671 B parameters"), Not(HasSubstr("?"))));
-  const auto names =
-      nlohmann::json::parse(scratch.run("foretrace list models --format json").out);
+  const auto names = nlohmann::json::parse(scratch.run("foretrace list models --format json").out);
   EXPECT_GE(names.size(), 60u);
 }
 

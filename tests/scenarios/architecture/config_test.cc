@@ -52,8 +52,8 @@ TEST(ConfigNull, IsAskedForByName) {
 }
 
 TEST(ConfigZero, IsNoneOfWhatMayBeAbsent) {
-  const ReadConfig read = config(
-      of_type("qwen3_moe", R"("num_hidden_layers": 62, "hidden_size": 6144, "intermediate_size": 8192,
+  const ReadConfig read = config(of_type(
+      "qwen3_moe", R"("num_hidden_layers": 62, "hidden_size": 6144, "intermediate_size": 8192,
       "moe_intermediate_size": 2560, "shared_expert_intermediate_size": 0, "num_experts": 160,
       "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128)"));
   ASSERT_TRUE(read.is_sound) << read.said;
@@ -63,7 +63,8 @@ TEST(ConfigZero, IsNoneOfWhatMayBeAbsent) {
 }
 
 TEST(ConfigValue, IsAWholeNumberUpToABillion) {
-  for (const char* value : {"-1", "1.5", "\"32\"", "true", "[32]", "1e12", "10000000000000000000"}) {
+  for (const char* value :
+       {"-1", "1.5", "\"32\"", "true", "[32]", "1e12", "10000000000000000000"}) {
     const ReadConfig read =
         config(of_type("llama", std::string{"\"num_hidden_layers\": "} + value));
     EXPECT_FALSE(read.is_sound) << value;
@@ -100,8 +101,8 @@ TEST(ConfigTies, ByTheTypesDefault) {
 }
 
 TEST(ConfigOverride, CutsAndGrowsAModelWhoseLayersDiffer) {
-  const std::string listed = of_type(
-      "gemma3_text", R"("num_hidden_layers": 3, "sliding_window": 512, "layer_types":
+  const std::string listed =
+      of_type("gemma3_text", R"("num_hidden_layers": 3, "sliding_window": 512, "layer_types":
       ["sliding_attention", "sliding_attention", "full_attention"])");
   const auto windows = [&](std::int64_t layers) {
     const Architecture model = config(listed, {.layers = layers}).model;
@@ -132,13 +133,12 @@ TEST(ConfigWarning, NamesWhatIsNotExpanded) {
       "num_nextn_predict_layers": 1, "embedding_multiplier": 12, "hidden_act": "gelu_new",
       "frobnicate": 3, "another": false, "third": null, "torch_dtype": "bfloat16")"));
   EXPECT_TRUE(read.is_sound) << read.said;
-  EXPECT_THAT(read.said,
-              AllOf(HasSubstr("'quantization_config' (fp8) is not expanded"),
-                    HasSubstr("'num_nextn_predict_layers: 1' is not expanded"),
-                    HasSubstr("'embedding_multiplier: 12' is not expanded"),
-                    HasSubstr("activation 'gelu_new' is counted as one kernel"),
-                    HasSubstr("nothing is made of 'frobnicate'"), Not(HasSubstr("another")),
-                    Not(HasSubstr("third"))));
+  EXPECT_THAT(read.said, AllOf(HasSubstr("'quantization_config' (fp8) is not expanded"),
+                               HasSubstr("'num_nextn_predict_layers: 1' is not expanded"),
+                               HasSubstr("'embedding_multiplier: 12' is not expanded"),
+                               HasSubstr("activation 'gelu_new' is counted as one kernel"),
+                               HasSubstr("nothing is made of 'frobnicate'"),
+                               Not(HasSubstr("another")), Not(HasSubstr("third"))));
 }
 
 TEST(ConfigWarning, IsOfATypesDefaultToo) {
@@ -160,8 +160,8 @@ TEST(ConfigWarning, IsOfAWindowThatTransformersDoesNotFollow) {
 }
 
 TEST(ConfigRefusal, WritesTheSizesInPlace) {
-  const ReadConfig bert = config(of_type(
-      "bert", R"("num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
+  const ReadConfig bert = config(
+      of_type("bert", R"("num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
       "intermediate_size": 3072, "vocab_size": 30522, "hidden_act": "gelu")"));
   EXPECT_FALSE(bert.is_sound);
   EXPECT_THAT(bert.said,
@@ -180,21 +180,48 @@ TEST(ConfigRefusal, WritesTheSizesInPlace) {
 }
 
 TEST(ShippedModels, AreSoundAndAsLargeAsTheyAreNamed) {
-  for (const auto& [name, billions] : std::vector<std::pair<const char*, double>>{
-           {"qwen3-0.6b", 0.596},     {"qwen3-1.7b", 1.72},      {"qwen3-4b", 4.02},
-           {"qwen3-8b", 8.19},        {"qwen3-14b", 14.8},       {"qwen3-32b", 32.8},
-           {"qwen3-30b-a3b", 30.5},   {"qwen3-235b-a22b", 235},  {"llama3.2-1b", 1.24},
-           {"llama3.2-3b", 3.21},     {"llama3.1-8b", 8.03},     {"llama3.3-70b", 70.6},
-           {"llama3.1-405b", 405.9},  {"mistral-7b", 7.24},      {"mistral-nemo-12b", 12.2},
-           {"mistral-small-24b", 23.6}, {"mixtral-8x7b", 46.7},  {"gemma2-2b", 2.61},
-           {"gemma2-9b", 9.24},       {"gemma2-27b", 27.2},      {"gemma3-1b", 1.0},
-           {"gemma3-27b", 27.0},      {"phi2", 2.78},            {"phi3-mini", 3.82},
-           {"phi4", 14.7},            {"phi4-mini", 3.84},       {"phi3.5-moe", 41.9},
-           {"gpt-oss-20b", 20.9},     {"gpt-oss-120b", 116.8},   {"deepseek-v2-lite", 15.7},
-           {"deepseek-v2", 235.7},    {"deepseek-v3", 671},      {"kimi-k2", 1026},
-           {"llama4-scout", 107.8},   {"olmo2-7b", 7.3},         {"olmo2-32b", 32.2},
-           {"qwen2.5-0.5b", 0.494},   {"qwen2.5-7b", 7.62},      {"qwen2.5-72b", 72.7},
-           {"smollm3-3b", 3.08},      {"glm-4.5-air", 106.9}}) {
+  for (const auto& [name, billions] :
+       std::vector<std::pair<const char*, double>>{{"qwen3-0.6b", 0.596},
+                                                   {"qwen3-1.7b", 1.72},
+                                                   {"qwen3-4b", 4.02},
+                                                   {"qwen3-8b", 8.19},
+                                                   {"qwen3-14b", 14.8},
+                                                   {"qwen3-32b", 32.8},
+                                                   {"qwen3-30b-a3b", 30.5},
+                                                   {"qwen3-235b-a22b", 235},
+                                                   {"llama3.2-1b", 1.24},
+                                                   {"llama3.2-3b", 3.21},
+                                                   {"llama3.1-8b", 8.03},
+                                                   {"llama3.3-70b", 70.6},
+                                                   {"llama3.1-405b", 405.9},
+                                                   {"mistral-7b", 7.24},
+                                                   {"mistral-nemo-12b", 12.2},
+                                                   {"mistral-small-24b", 23.6},
+                                                   {"mixtral-8x7b", 46.7},
+                                                   {"gemma2-2b", 2.61},
+                                                   {"gemma2-9b", 9.24},
+                                                   {"gemma2-27b", 27.2},
+                                                   {"gemma3-1b", 1.0},
+                                                   {"gemma3-27b", 27.0},
+                                                   {"phi2", 2.78},
+                                                   {"phi3-mini", 3.82},
+                                                   {"phi4", 14.7},
+                                                   {"phi4-mini", 3.84},
+                                                   {"phi3.5-moe", 41.9},
+                                                   {"gpt-oss-20b", 20.9},
+                                                   {"gpt-oss-120b", 116.8},
+                                                   {"deepseek-v2-lite", 15.7},
+                                                   {"deepseek-v2", 235.7},
+                                                   {"deepseek-v3", 671},
+                                                   {"kimi-k2", 1026},
+                                                   {"llama4-scout", 107.8},
+                                                   {"olmo2-7b", 7.3},
+                                                   {"olmo2-32b", 32.2},
+                                                   {"qwen2.5-0.5b", 0.494},
+                                                   {"qwen2.5-7b", 7.62},
+                                                   {"qwen2.5-72b", 72.7},
+                                                   {"smollm3-3b", 3.08},
+                                                   {"glm-4.5-air", 106.9}}) {
     const double count = static_cast<double>(parameter_count(shipped_model(name)));
     EXPECT_NEAR(count, billions * 1e9, 0.01 * billions * 1e9) << name;
   }

@@ -1,5 +1,5 @@
-// Parameters of configurations, as transformers 5.24's own models have them: counted on torch's meta
-// device from AutoModelForCausalLM.from_config.
+// Parameters of configurations, as transformers 5.24's own models have them: counted on torch's
+// meta device from AutoModelForCausalLM.from_config.
 #pragma once
 
 #include <cstdint>

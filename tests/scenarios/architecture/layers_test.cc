@@ -43,12 +43,14 @@ TEST(Windows, FollowEachTypesRule) {
   EXPECT_EQ(kinds_of("olmo3", eight), "wwwfwwwf");
   EXPECT_EQ(kinds_of("exaone4", eight + R"(, "sliding_window_pattern": "LLG")"), "wwfwwfww");
   EXPECT_EQ(kinds_of("gpt_oss", eight), "WFWFWFWF");
-  EXPECT_EQ(kinds_of("gpt_neo", R"("num_layers": 4, "attention_types": [[["global", "local"], 2]])"),
-            "fwfw");
+  EXPECT_EQ(
+      kinds_of("gpt_neo", R"("num_layers": 4, "attention_types": [[["global", "local"], 2]])"),
+      "fwfw");
 }
 
 TEST(Windows, OfQwenAreAskedForAndBeginBehindSomeLayers) {
-  const std::string four = R"("num_hidden_layers": 4, "sliding_window": 1024, "max_window_layers": 3)";
+  const std::string four =
+      R"("num_hidden_layers": 4, "sliding_window": 1024, "max_window_layers": 3)";
   EXPECT_EQ(kinds_of("qwen2", four), "ffff");
   EXPECT_EQ(kinds_of("qwen2", four + R"(, "use_sliding_window": true)"), "fffw");
   EXPECT_EQ(kinds_of("qwen3", four + R"(, "use_sliding_window": true)"), "fffw");

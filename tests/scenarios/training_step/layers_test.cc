@@ -96,8 +96,7 @@ TrainingStep numbered_step() {
 std::string layers_of_threads(const TrainingStep& step) {
   std::map<std::int64_t, std::size_t> layer_of;
   TrainingStep alone = numbered_step();
-  for (const std::int64_t flops :
-       numbers(expand(alone).text, "attention_forward", "flops: ")) {
+  for (const std::int64_t flops : numbers(expand(alone).text, "attention_forward", "flops: ")) {
     layer_of.try_emplace(flops, layer_of.size());
   }
   std::string text = expand(step).text, said;
@@ -153,8 +152,9 @@ TEST(Windows, MakeAttentionAsMuchLess) {
 }
 
 TEST(Windows, AreSaidWhereTheyAreNotFollowed) {
-  const std::string model = "model: {layers: 4, hidden: 256, heads: 8, ffn: 512, vocab: 1000, "
-                            "window: 32}, batch: {sequence: 128}";
+  const std::string model =
+      "model: {layers: 4, hidden: 256, heads: 8, ffn: 512, vocab: 1000, "
+      "window: 32}, batch: {sequence: 128}";
   const auto said = [&](std::string_view rest, int processes) {
     const auto read = read_training(scenario(fmt::format("{{{}{}}}", model, rest), processes), "a");
     return render(read->warnings, "");
@@ -228,15 +228,16 @@ TEST(TrainingStepSizes, AreRefusedWhereTheyCannotBeExpanded) {
        {"experts: 1000000000, top_k: 2", "experts: 100000, top_k: 2",
         "experts: 65536, top_k: 2, shared_ffn: 1000000000", "positions: 1000000000, tied: true",
         "head_dim: 1000000000", "experts: 60000, top_k: 60000"}) {
-    const std::string text = scenario(fmt::format(
-        "{{model: {{{}, {}}}, batch: {{sequence: 1000000}}}}", model, large));
+    const std::string text =
+        scenario(fmt::format("{{model: {{{}, {}}}, batch: {{sequence: 1000000}}}}", model, large));
     // Whatever it says: in no time, and in little memory.
     static_cast<void>(problems(text));
   }
-  EXPECT_THAT(problems(scenario(fmt::format("{{model: {{{}, experts: 1000000000, top_k: 2}}, batch: "
-                                            "{{sequence: 16}}}}",
-                                            model))),
-              HasSubstr("1000000000 experts; at most 65536 are expanded"));
+  EXPECT_THAT(
+      problems(scenario(fmt::format("{{model: {{{}, experts: 1000000000, top_k: 2}}, batch: "
+                                    "{{sequence: 16}}}}",
+                                    model))),
+      HasSubstr("1000000000 experts; at most 65536 are expanded"));
 }
 
 }  // namespace
