@@ -10,7 +10,8 @@ void execute(const Spin& op, Context& context) {
   const int ordinal = stream.ordinal();
   cuda_check(launch_spin(stream.use(), context.objects.limits(ordinal),
                          context.objects.spin_clock(ordinal),
-                         round_to_ns(op.duration.eval(context.variables)), op.blocks));
+                         round_to_ns(op.duration.eval(context.variables)),
+                         op.blocks_on(context.objects.limits(ordinal).sm_count)));
 }
 
 void execute(const Gemm& op, Context& context) {

@@ -130,7 +130,8 @@ class Calls:
         return self.objects.kernels[self.objects.devices[self.objects.program.streams[call.stream]["device"]]]
 
     def _spin(self, call):
-        return self.on(call.stream, self._kernels(call).spin(call.duration // 1000, call.blocks))
+        kernels = self._kernels(call)
+        return self.on(call.stream, kernels.spin(call.duration // 1000, kernels.blocks_on(call.blocks, call.values.get("of", 0))))
 
     def _fault(self, call):
         return self.on(call.stream, self._kernels(call).fault())

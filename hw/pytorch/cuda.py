@@ -80,6 +80,7 @@ class Kernels:
             compile_kernel = torch.cuda._compile_kernel  # noqa: SLF001: there is no public way without a compiler
             self.functions = {name: compile_kernel(_SOURCE, f"foretrace_{name}") for name in ("spin", "fault", "clocks")}
             properties = torch.cuda.get_device_properties(device)
+            self.sms = properties.multi_processor_count
             self.shared = getattr(properties, "shared_memory_per_block_optin", 227 * 1024)
             self._check(self.driver.cuFuncSetAttribute(self.functions["spin"].func, MAX_DYNAMIC_SHARED, self.shared))
             clocks = torch.zeros(2, dtype=torch.int64, device=device)
@@ -101,6 +102,10 @@ class Kernels:
         shape, pointers, _ = prepared
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         self._check(self.driver.cuLaunchKernel(*shape, stream, pointers, None))
+
+    def blocks_on(self, blocks, of):
+        """So many of a GPU with `of` SMs; here as large a part; 0: as many."""
+        return max(1, blocks * self.sms // of) if of else blocks
 
     def spin(self, nanoseconds, blocks):
         """A function that launches it on the current stream."""

@@ -112,8 +112,11 @@ KernelCost over_nvlink(Reading& read, KernelCost cost, double bytes) {
   return cost;
 }
 
-KernelCost spin_cost(Reading& read, Duration duration, std::uint32_t blocks) {
+KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration) {
   const std::uint32_t sms = read.count(Param::SmCount);
+  const std::uint32_t blocks = spin.blocks_on(sms);
+  const double factor = read.machine().what_if_factor(spin.scales_with);
+  if (factor != 1) duration = seconds_to_duration(to_seconds(duration) / factor);
   const std::int64_t waves = (std::int64_t{blocks} + sms - 1) / sms;
   Duration spins = kLongestTime;
   if (duration <= kLongestTime / waves) spins = duration * waves;

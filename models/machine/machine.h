@@ -71,6 +71,14 @@ class Machine {
   NodeFacts node;            ///< where it differs from what its kind of GPU is sold with
   std::string nccl_version;  ///< whose rules choose algorithm and protocol
 
+  /// How much faster what-ifs made what a captured kernel scales with; 1: none did.
+  double what_if_factor(ScalesWith what) const {
+    return factors_[static_cast<std::size_t>(what)];
+  }
+  void multiply_factor(ScalesWith what, double factor) {
+    factors_[static_cast<std::size_t>(what)] *= factor;
+  }
+
   void set(Param param, ParamValue value) {
     times_[index(param)] = seconds_to_duration(value.value);
     values_[index(param)] = std::move(value);
@@ -110,6 +118,7 @@ class Machine {
  private:
   static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
   std::array<std::optional<ParamValue>, kParamCount> values_;
+  std::array<double, 4> factors_{1, 1, 1, 1};  ///< by ScalesWith
   // Each call of a program asks for some of them.
   std::array<std::optional<Duration>, kParamCount> times_;
   std::array<std::optional<Duration>, kParamCount> calls_;

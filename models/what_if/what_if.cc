@@ -130,10 +130,18 @@ class WhatIf {
       const double then = absolute(info(first).unit);
       factor = info(first).unit == ParamUnit::Time ? now / then : then / now;
     }
+    scale_captured(known.name, factor);
     for (const Param param : params) {
       const double now = machine_.get(param).value;
       set(param, info(param).unit == ParamUnit::Time ? now / factor : now * factor);
     }
+  }
+
+  /// Kernels of captured time have no parameters.
+  void scale_captured(std::string_view name, double factor) {
+    if (name == "gemm") machine_.multiply_factor(ScalesWith::Gemm, factor);
+    if (name == "hbm") machine_.multiply_factor(ScalesWith::Hbm, factor);
+    if (name == "pcie") machine_.multiply_factor(ScalesWith::Pcie, factor);
   }
 
   void set(Param param, double then) {

@@ -56,6 +56,7 @@ void for_each_member(const OpKind& kind, Out&& out) {
                    stream(o);
                    out.value("duration", o.duration);
                    out.value("blocks", o.blocks);
+                   if (o.of != 0) out.number("of", Expr{o.of});
                  },
                  [&](const Gemm& o) {
                    stream(o);

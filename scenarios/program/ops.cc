@@ -1,6 +1,8 @@
 #include "scenarios/program/ops.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 namespace foretrace {
 namespace {
@@ -171,6 +173,13 @@ std::string kind_name(const OpKind& kind) {
           [](const GraphCapture&) -> std::string { return "graph_capture"; },
       },
       kind);
+}
+
+std::uint32_t Spin::blocks_on(std::uint32_t sms) const {
+  if (of == 0) return blocks;
+  const std::uint64_t share = std::uint64_t{blocks} * sms / of;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, kMost));
 }
 
 }  // namespace foretrace

@@ -79,11 +79,20 @@ struct HostWait {
 
 // ---- kernels: return once queued; begin when the stream reaches them and SMs are free ---------
 
+/// What of a machine makes a kernel of captured time faster, for what-ifs only: both executors spin
+/// for the duration, which predictions divide by the factor that a what-if gives it.
+enum class ScalesWith : std::uint8_t { Nothing, Gemm, Hbm, Pcie };
+
 /// `blocks` thread blocks that each occupy one SM for `duration`.
 struct Spin {
   StreamRef stream;
   DurationExpr duration;
   std::uint32_t blocks = 1;
+  std::uint32_t of = 0;  ///< so many of a GPU with `of` SMs; on another as large a part; 0: as many
+  ScalesWith scales_with = ScalesWith::Nothing;
+
+  /// On a GPU with `sms` SMs, at least one.
+  std::uint32_t blocks_on(std::uint32_t sms) const;
 };
 /// c = a * b through cuBLAS: m x n x k, column-major, packed, c apart. Float32 means TF32 off.
 struct Gemm {

@@ -16,6 +16,15 @@ OpKind read_spin(OpFields& fields) {
     op.blocks = static_cast<std::uint32_t>(
         read_constant(fields.reader(), *blocks, kNumber, 1, kLargestDimension));
   }
+  if (const YamlNode* of = fields.map().optional("of")) {
+    constexpr std::int64_t kMostSms = 1 << 16;
+    op.of = static_cast<std::uint32_t>(read_constant(fields.reader(), *of, kNumber, 1, kMostSms));
+  }
+  if (const YamlNode* word = fields.map().optional("scales_with")) {
+    op.scales_with = read_choice<ScalesWith>(
+        fields.reader(), *word, "what-if",
+        {{"gemm", ScalesWith::Gemm}, {"hbm", ScalesWith::Hbm}, {"pcie", ScalesWith::Pcie}});
+  }
   return op;
 }
 

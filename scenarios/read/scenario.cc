@@ -124,6 +124,7 @@ void read_standing(Reader& reader, MapReader& map) {
   } else if (program.rule == "documented") {
     reader.problems.error(*rule, "a documented rule needs its 'source': document and section");
   }
+  if (const YamlNode* gpu = map.optional("captured_on")) program.captured_on = gpu->text;
   const YamlNode* tags = map.optional("tags");
   if (tags == nullptr) return;
   if (tags->kind != YamlNode::Kind::Sequence) {

@@ -52,7 +52,7 @@ void HostThread::run(const Spin& op) {
   const Duration duration = op.duration.eval(variables_);
   launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
     push(queue, call, cost::Entry::Kernel,
-         kernel_work([&](Reading& read) { return cost::spin_cost(read, duration, op.blocks); }));
+         kernel_work([&](Reading& read) { return cost::spin_cost(read, op, duration); }));
   });
 }
 

@@ -41,12 +41,37 @@ TEST(GemmCost, OfANodeOfAGraphHasAGraphsStart) {
   EXPECT_NEAR(on_a_stream + gap - in_a_graph + 0.5, start, start / 7);
 }
 
+KernelCost spun(const Machine& machine, std::uint32_t blocks, std::uint32_t of = 0,
+                ScalesWith scales_with = ScalesWith::Nothing) {
+  Spin spin;
+  spin.blocks = blocks;
+  spin.of = of;
+  spin.scales_with = scales_with;
+  return answer(machine, spin_cost, spin, Duration{5_us});
+}
+
 TEST(SpinCost, RunsInWavesOfAllSms) {
   const Machine machine = machine_of({{Param::SmCount, 10}, {Param::SpinOverhead, 1e-6}});
-  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).alone, 6_us);
-  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 4U).sms, 4u);
-  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 11U).alone, 11_us) << "two waves";
-  EXPECT_EQ(answer(machine, spin_cost, Duration{5_us}, 11U).sms, 10u);
+  EXPECT_EQ(spun(machine, 4).alone, 6_us);
+  EXPECT_EQ(spun(machine, 4).sms, 4u);
+  EXPECT_EQ(spun(machine, 11).alone, 11_us) << "two waves";
+  EXPECT_EQ(spun(machine, 11).sms, 10u);
+}
+
+TEST(SpinCost, TakesTheSamePartOfAnotherGpu) {
+  const Machine machine = machine_of({{Param::SmCount, 10}, {Param::SpinOverhead, 0}});
+  EXPECT_EQ(spun(machine, 228, 304).alone, 5_us) << "three quarters of 304 SMs, one wave";
+  EXPECT_EQ(spun(machine, 228, 304).sms, 7u);
+  EXPECT_EQ(spun(machine, 1, 304).sms, 1u);
+  EXPECT_EQ(spun(machine, 608, 304).alone, 10_us) << "two waves there, two here";
+}
+
+TEST(SpinCost, IsShorterByWhatAWhatIfMakesFaster) {
+  Machine machine = machine_of({{Param::SmCount, 10}, {Param::SpinOverhead, 0}});
+  machine.multiply_factor(ScalesWith::Gemm, 2);
+  EXPECT_EQ(spun(machine, 1, 0, ScalesWith::Gemm).alone, 2500_ns);
+  EXPECT_EQ(spun(machine, 1, 0, ScalesWith::Hbm).alone, 5_us);
+  EXPECT_EQ(spun(machine, 1).alone, 5_us);
 }
 
 TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
