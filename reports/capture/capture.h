@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -48,6 +49,13 @@ struct Event {
   std::uint64_t external = 0;     ///< Call: of the framework's operation around it; 0: none
 };
 
+/// What CUPTI says a call waited for ("cuda_sync"); streams by their numbers, -1: not said.
+struct SyncDetail {
+  std::int64_t stream = -1;     ///< that waits or, of the host's call, is waited for
+  std::int64_t on_stream = -1;  ///< of an event: where it was recorded
+  std::uint64_t record = 0;     ///< correlation of the cudaEventRecord; 0: not said
+};
+
 /// What torch.distributed says of an NCCL kernel.
 struct Collective {
   std::string name;                     ///< "allreduce", "_allgather_base"
@@ -65,6 +73,11 @@ struct MemoryEvent {
   std::int64_t allocated = 0, reserved = 0;
 };
 
+/// Part of a process's time.
+struct Window {
+  std::int64_t begin = 0, end = 0;
+};
+
 struct Process {
   std::int64_t rank = -1;  ///< -1: the trace does not say
   std::string file;
@@ -72,7 +85,11 @@ struct Process {
   std::uint32_t sms = 0;
   std::vector<Event> events;  ///< by begin
   std::vector<Collective> collectives;
-  std::vector<MemoryEvent> memory;  ///< by time
+  std::vector<MemoryEvent> memory;                      ///< by time
+  std::unordered_map<std::uint64_t, SyncDetail> syncs;  ///< by the call's correlation
+  bool tells_stream_waits = false;  ///< `syncs` has those of streams for each other
+  Window extent;                    ///< of all that the host did, operators too; empty: not known
+  std::map<std::string, std::size_t> left_out;  ///< categories of events that were not kept
 };
 
 struct Capture {
@@ -80,15 +97,11 @@ struct Capture {
   std::vector<Process> processes;
 };
 
-/// Part of a process's time.
-struct Window {
-  std::int64_t begin = 0, end = 0;
-};
-
-/// The profiler's iterations, or all that was captured where it marks none.
-std::vector<Window> iterations_of(const Process& process);
-
-/// Sorts events by time and drops the marks of iterations that are inside another one.
+/// Sorts events by time.
 void finish(Process& process);
+
+/// Throws UsageError where two processes have one rank, one was given twice, nothing of a GPU was
+/// captured, or more time lies between two events than a timeline can hold.
+void check(const Capture& capture);
 
 }  // namespace foretrace::capture

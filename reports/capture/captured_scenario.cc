@@ -4,21 +4,34 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <limits>
 #include <numeric>
 
 #include "reports/capture/process_ops.h"
+#include "reports/capture/torch_words.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::capture {
 namespace {
 
-Window window_of(const Process& process, const ScenarioOptions& options) {
-  const std::vector<Window> windows = iterations_of(process);
-  const std::size_t wanted = options.iteration.value_or(windows.size() - 1);
-  if (wanted < windows.size()) return windows[wanted];
-  throw UsageError{fmt::format("{}: no iteration {}: there are {}, from 0 on", process.file, wanted,
-                               windows.size())};
+/// Text of a file as a part of one line.
+std::string in_one_line(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  std::string line{text.substr(0, kMost)};
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  return line;
+}
+
+/// As YAML writes text that may be anything.
+std::string yaml_quoted(std::string_view text) {
+  std::string all = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') all += '\\';
+    all += c;
+  }
+  return all + '"';
 }
 
 /// The numbers in "[0, 1]"; empty for a list that the profiler shortened ("[0, 1, ..., 7]").
@@ -63,18 +76,20 @@ class Assembly {
     if (options_.processes == 0) processes_ = world;
     each_is_itself_ = processes_ == captured_ && world == captured_;
     for (const Process& process : capture_.processes) {
-      ops_.push_back(
-          ops_of(capture_, process, window_of(process, options_), options_, {processes_, world}));
+      const Started started{process};
+      const std::vector<Step> steps = steps_of(process, started);
+      ops_.push_back(ops_of(capture_, process, started, step_of(steps, process, options_.iteration), options_,
+                            {processes_, world}));
       if (ops_.back().streams.empty()) {
         throw UsageError{fmt::format(
-            "{}: no kernel in this iteration was started by a call that is in the trace: record "
-            "CUDA activities and calls",
+            "{}: this iteration has no kernel and no copy\n  hint: another one with --iteration",
             process.file)};
       }
     }
     CapturedScenario result;
     result.captured_ns = captured_time();
     collect_guesses(result);
+    collect_notes(result);
     result.text = head() + (each_is_itself_ ? own_threads() : one_for_all(result));
     return result;
   }
@@ -93,6 +108,34 @@ class Assembly {
     }
     for (const auto& [what, count] : all) {
       result.guesses.push_back(fmt::format("{} ({} times)", what, count));
+    }
+  }
+
+  void collect_notes(CapturedScenario& result) const {
+    const ProcessOps& slowest = *std::ranges::max_element(
+        ops_, {}, [](const ProcessOps& ops) { return ops.end - ops.begin; });
+    result.notes = slowest.notes;
+    std::int64_t all = 0;
+    for (const auto& [kind, time] : slowest.kernel_time) all += time;
+    if (all == 0) return;
+    const auto share = [&](KernelKind kind) {
+      const auto found = slowest.kernel_time.find(kind);
+      return found == slowest.kernel_time.end() ? 0.0
+                                                : 100.0 * static_cast<double>(found->second) /
+                                                      static_cast<double>(all);
+    };
+    result.notes.push_back(fmt::format(
+        "kernels of the captured time: {:.0f} % follow --with gemm (products, convolutions, "
+        "attention), {:.0f} % hbm, {:.0f} % pcie; {:.0f} % no what-if ({:.0f} % NCCL's, {:.0f} % of "
+        "unknown names)",
+        share(KernelKind::Gemm), share(KernelKind::Hbm), share(KernelKind::Pcie),
+        share(KernelKind::Nccl) + share(KernelKind::Unknown), share(KernelKind::Nccl),
+        share(KernelKind::Unknown)));
+    if (slowest.collective_time > 0) {
+      result.notes.push_back(fmt::format(
+          "collectives with sizes took {:.3f} ms, waiting for other ranks included: the model gives "
+          "theirs",
+          static_cast<double>(slowest.collective_time) * 1e-6));
     }
   }
 
@@ -117,6 +160,20 @@ class Assembly {
     return text.empty() ? "" : "process_groups:\n" + text;
   }
 
+  /// Percent of the captured times of kernels and, where there are any, between calls.
+  std::string parameters() const {
+    const auto has = [&](auto member) { return std::ranges::any_of(ops_, member); };
+    std::vector<std::string_view> names;
+    if (has([](const ProcessOps& ops) { return !ops.kernel_time.empty(); })) {
+      names.emplace_back("kernels: 100");
+    }
+    if (has(&ProcessOps::has_host_time)) names.emplace_back("host: 100");
+    if (names.empty()) return {};
+    return fmt::format("parameters: {{{}}}  # percent of the captured times of kernels, and between "
+                       "calls\n",
+                       fmt::join(names, ", "));
+  }
+
   std::string head() const {
     std::set<std::int64_t> streams;
     std::size_t events = 0;
@@ -126,13 +183,14 @@ class Assembly {
       events = std::max(events, ops.events);
       bytes = std::max(bytes, ops.largest_bytes);
     }
+    const std::string gpu = in_one_line(capture_.processes.front().gpu);
     std::string text = fmt::format(
-        "# One iteration of {}, {:.3f} ms on {}\nschema_version: 1\nname: {}\n"
-        "parameters: {{kernels: 100, host: 100}}  # percent of the captured times of kernels, and "
-        "between calls\n"
+        "# One iteration of {}, {:.3f} ms on {}\nschema_version: 1\nname: {}\n{}{}"
         "processes: {}\n{}",
-        capture_.processes.front().file, static_cast<double>(captured_time()) * 1e-6,
-        capture_.processes.front().gpu, options_.name, processes_, groups());
+        in_one_line(capture_.processes.front().file), static_cast<double>(captured_time()) * 1e-6,
+        gpu.empty() ? "a GPU that the trace does not name" : gpu, options_.name,
+        gpu.empty() ? "" : fmt::format("captured_on: {}\n", yaml_quoted(gpu)), parameters(), processes_,
+        groups());
     text += "streams:\n";
     for (const std::int64_t stream : streams) {
       text += fmt::format("  s{}: {{flags: non_blocking}}\n", stream);

@@ -15,6 +15,8 @@ namespace foretrace::capture {
 /// is written between them, and the captured pace is kept.
 struct CallTimes {
   std::int64_t launch = 0, collective = 0, event_record = 0, stream_wait = 0, synchronize = 0;
+  /// What it adds to a kernel's duration, and leaves between two of a stream.
+  std::int64_t spin_overhead = 0, kernel_gap = 0;
 };
 
 struct ScenarioOptions {
@@ -22,12 +24,14 @@ struct ScenarioOptions {
   std::optional<std::size_t> iteration;  ///< the last one unless given
   std::int64_t processes = 0;            ///< 0: as many as were captured
   CallTimes calls;
+  std::uint32_t sms = 128;  ///< of the GPU, where the trace does not say
 };
 
 struct CapturedScenario {
   std::string text;
   std::int64_t captured_ns = 0;      ///< the iteration, slowest process
   std::vector<std::string> guesses;  ///< "12 copies are kernels of the captured time"
+  std::vector<std::string> notes;    ///< what the captured iteration was
 };
 
 /// Throws UsageError when there is no such iteration, when groups of a part of the processes would

@@ -7,20 +7,56 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 
 #include "reports/capture/kernel_name.h"
+#include "reports/capture/steps.h"
+#include "reports/timeline/origin.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace::capture {
 namespace {
 
+/// The calls of a step and what they started.
+std::unordered_set<const Event*> events_of(const Step& step, const Process& process,
+                                           const Started& started) {
+  std::unordered_set<const Event*> inside;
+  const auto is_inside = [&](const Event& event) {
+    return event.begin >= step.host.begin && event.begin < step.host.end;
+  };
+  for (const Event& event : process.events) {
+    if (event.kind != EventKind::Call || !is_inside(event)) continue;
+    inside.insert(&event);
+    inside.insert(started.by(event).begin(), started.by(event).end());
+  }
+  for (const Event* work : started.orphans()) {
+    if (is_inside(*work) && work->begin >= started.first_begin()) inside.insert(work);
+  }
+  return inside;
+}
+
 class Writer {
  public:
   explicit Writer(const Capture& capture) : capture_{capture} {
-    origin_ns_ = std::numeric_limits<std::int64_t>::max();
     for (const Process& process : capture.processes) {
       if (!process.events.empty()) {
         origin_ns_ = std::min(origin_ns_, process.events.front().begin);
       }
+    }
+    regions_.push_back(row("region", "step"));
+    timeline_.ops.front().captured = false;
+  }
+  Writer(const Capture& capture, const Program& program, std::optional<std::size_t> iteration)
+      : capture_{capture}, program_{&program}, iteration_{iteration} {
+    timeline_.ops = op_rows(program);
+    instances_.resize(timeline_.ops.size());
+    for (std::uint32_t op = 0; op < timeline_.ops.size(); ++op) {
+      if (timeline_.ops[op].kind == "region") regions_.push_back(op);
+    }
+    FORETRACE_CHECK(!regions_.empty(), "a captured scenario has a region");
+    for (const Process& process : capture.processes) {
+      const Step step = step_of(steps_of(process, Started{process}), process, iteration);
+      origin_ns_ = std::min(origin_ns_, step.host.begin);
     }
   }
 
@@ -37,8 +73,12 @@ class Writer {
       const Process& first = capture_.processes.front();
       timeline_.origin.file = first.file;
       timeline_.origin.machine = fmt::format("{} x {}", capture_.processes.size(), first.gpu);
-      timeline_.origin.program_hash = fmt::format("capture-{}-{}-{}", capture_.processes.size(),
-                                                  first.events.size(), timeline_.spans.size());
+      timeline_.origin.program_hash = kCapturedHash;
+    }
+    if (program_ != nullptr) {
+      timeline_.origin.scenario = program_->name;
+      timeline_.origin.file = program_->file;
+      timeline_.origin.program_hash = program_->hash;
     }
     return std::move(timeline_);
   }
@@ -51,6 +91,7 @@ class Writer {
       OpRow op;
       op.kind = kind;
       op.label = label;
+      op.captured = true;
       timeline_.ops.push_back(std::move(op));
       instances_.push_back(0);
     }
@@ -91,8 +132,14 @@ class Writer {
 
   void add_process(const Process& process, std::uint32_t number) {
     std::map<std::uint32_t, std::uint64_t> next;  // instance of an operation in this process
+    const Started started{process};
+    const std::vector<Step> steps = steps_of(process, started);
+    std::optional<Step> only;
+    if (program_ != nullptr) only = step_of(steps, process, iteration_);
+    const std::unordered_set<const Event*> inside =
+        only ? events_of(*only, process, started) : std::unordered_set<const Event*>{};
     for (const Event& event : process.events) {
-      if (event.kind == EventKind::Iteration) continue;
+      if (event.kind == EventKind::Iteration || (only && !inside.contains(&event))) continue;
       Span span;
       span.op = row(kind_of(event), short_name(capture_.names[event.name]));
       span.lane = lane(event, number);
@@ -108,22 +155,20 @@ class Writer {
       timeline_.spans.push_back(span);
     }
     for (const MemoryEvent& event : process.memory) {
+      if (only && (event.at < only->host.begin || event.at >= only->whole.end)) continue;
       timeline_.memory.push_back(
           {number, event.device, event.at - origin_ns_, event.allocated, event.reserved});
     }
     for (const auto& [op, count] : next) instances_[op] = std::max(instances_[op], count);
-    const std::vector<Window> windows = iterations_of(process);
-    const std::uint32_t step = row("region", "step");
-    instances_[step] = std::max<std::uint64_t>(instances_[step], windows.size());
-    for (std::size_t i = 0; i < windows.size(); ++i) {
-      RegionSamples region;
-      region.op = step;
-      region.instance = i;
-      region.process = number;
-      region.name = "step";
-      region.samples_ns = {windows[i].end - windows[i].begin};
-      timeline_.regions.push_back(std::move(region));
+    RegionSamples region;  // an iteration is a repetition
+    region.op = regions_[std::min<std::size_t>(number, regions_.size() - 1)];
+    region.process = number;
+    region.name = "step";
+    for (const Step& one : steps) {
+      if (!only) region.samples_ns.push_back(one.whole.end - one.whole.begin);
     }
+    if (only) region.samples_ns = {only->whole.end - only->whole.begin};
+    timeline_.regions.push_back(std::move(region));
   }
 
   std::uint32_t intern_once(std::uint32_t name, const SpanDetail& detail) {
@@ -134,7 +179,10 @@ class Writer {
 
   const Capture& capture_;
   Timeline timeline_;
-  std::int64_t origin_ns_ = 0;
+  const Program* program_ = nullptr;
+  std::optional<std::size_t> iteration_;
+  std::vector<std::uint32_t> regions_;  ///< by process; the last is that of all others
+  std::int64_t origin_ns_ = std::numeric_limits<std::int64_t>::max();
   std::map<std::pair<std::string, std::string>, std::uint32_t> rows_;
   std::vector<std::uint64_t> instances_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t>, std::uint32_t> lanes_;
@@ -144,5 +192,10 @@ class Writer {
 }  // namespace
 
 Timeline timeline_of(const Capture& capture) { return Writer{capture}.write(); }
+
+Timeline timeline_of(const Capture& capture, const Program& program,
+                     std::optional<std::size_t> iteration) {
+  return Writer{capture, program, iteration}.write();
+}
 
 }  // namespace foretrace::capture

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "reports/capture/trace_events.h"
 #include "reports/capture/unpack.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
@@ -19,35 +20,15 @@ namespace {
 using TraceJson = nlohmann::json;
 
 constexpr std::size_t kLargestTrace = std::size_t{2} << 30;  // bytes, unpacked too
-constexpr std::int64_t kLatestUs = std::int64_t{1} << 52;    // of any clock, 142 years
 constexpr std::size_t kLongestText = 400;                    // of a name that is kept
-
-/// Microseconds with a fraction, as written: a double has lost the nanoseconds of today's clocks.
-bool to_ns(std::string_view text, std::int64_t& ns) {
-  std::int64_t us = 0;
-  const char* const end = text.data() + text.size();
-  const auto [point, error] = std::from_chars(text.data(), end, us);
-  if (error != std::errc{} || us > kLatestUs || us < -kLatestUs) return false;
-  std::int64_t fraction = 0;
-  constexpr int kDigits = 3;
-  const char* at = point;
-  if (at != end && *at != '.') return false;  // exponents are no times
-  if (at != end) ++at;
-  for (int digit = 0; digit < kDigits; ++digit) {
-    const bool has = at != end && *at >= '0' && *at <= '9';
-    fraction = 10 * fraction + (has ? *at++ - '0' : 0);
-  }
-  if (std::any_of(at, end, [](char c) { return c < '0' || c > '9'; })) return false;
-  ns = us * 1000 + (text.starts_with('-') ? -fraction : fraction);
-  return true;
-}
 
 /// One event as it is read.
 struct Draft {
   std::string phase, category, name;
   std::string begin, duration;  ///< as written
   std::int64_t thread = 0;
-  std::int64_t stream = -1;
+  std::int64_t stream = -1, on_stream = -1;
+  std::uint64_t record = 0;  ///< of a wait: correlation of the call that recorded its event
   std::uint64_t correlation = 0, external = 0, device = 0, blocks = 0;
   std::int64_t device_type = -1, allocated = -1, reserved = -1;  ///< of memory
   Collective collective;
@@ -109,9 +90,11 @@ class Tokens {
                    const TraceJson::exception& error) {
     const std::string what = json_reason(error.what());
     const std::size_t from = what.find("syntax error");
+    constexpr std::size_t kMost = 200;  // a token may be as long as the file
+    std::string reason = from == std::string::npos ? what : what.substr(from);
+    if (reason.size() > kMost) reason = reason.substr(0, kMost) + "...";
     throw UsageError{fmt::format("{}: byte {}: this is no whole JSON file: {}", process_.file,
-                                 position,
-                                 from == std::string_view::npos ? what : what.substr(from))};
+                                 position, reason)};
   }
 
   Process take() {
@@ -171,7 +154,10 @@ class Tokens {
     if (inner_ == "Total Allocated") draft_.allocated = value;
     if (inner_ == "Total Reserved") draft_.reserved = value;
     if (inner_ == "correlation") draft_.correlation = size;
-    if (inner_ == "External id") draft_.external = size;
+    if (inner_ == "External id" || inner_ == "external id") draft_.external = size;
+    if (inner_ == "sycl queue" && draft_.stream < 0) draft_.stream = value;
+    if (inner_ == "wait_on_stream") draft_.on_stream = value;
+    if (inner_ == "wait_on_cuda_event_record_corr_id") draft_.record = size;
     if (inner_ == "In msg nelems") draft_.collective.input = size;
     if (inner_ == "Out msg nelems") draft_.collective.output = size;
     if (inner_ == "Group size") draft_.collective.group = size;
@@ -193,28 +179,13 @@ class Tokens {
       if (key_ == "ph") draft_.phase = value;
       if (key_ == "cat") draft_.category = value;
       if (key_ == "name") draft_.name = value;
+      if (key_ == "tid") draft_.thread = lane_number(value);
+      if (key_ == "ts" || key_ == "dur") take_time(value);
     } else if (depth_ == event_depth_ + 1 && key_ == "args") {
       if (inner_ == "Collective name") draft_.collective.name = value;
       if (inner_ == "dtype") draft_.collective.type = value;
       if (inner_ == "Process Group Ranks") draft_.collective.ranks = value;
     }
-  }
-
-  static bool kind_of(const Draft& draft, EventKind& kind) {
-    if (draft.category == "kernel") {
-      kind = EventKind::Kernel;
-    } else if (draft.category == "gpu_memcpy") {
-      kind = EventKind::Copy;
-    } else if (draft.category == "gpu_memset") {
-      kind = EventKind::Fill;
-    } else if (draft.category == "cuda_runtime" || draft.category == "cuda_driver") {
-      kind = EventKind::Call;
-    } else if (draft.category == "user_annotation" && draft.name.starts_with("ProfilerStep")) {
-      kind = EventKind::Iteration;
-    } else {
-      return false;
-    }
-    return true;
   }
 
   std::uint32_t collective_of(const Collective& collective) {
@@ -229,7 +200,7 @@ class Tokens {
     constexpr std::int64_t kCuda = 1;  // c10::DeviceType
     if (draft_.device_type != kCuda || draft_.allocated < 0 || draft_.reserved < 0) return;
     MemoryEvent event;
-    if (!to_ns(draft_.begin, event.at)) fail(fmt::format("'ts' is '{}'", draft_.begin));
+    if (!to_ns(draft_.begin, event.at)) fail(fmt::format("'ts' is '{}'", shortened(draft_.begin)));
     if (process_.memory.size() == kMostEvents) {
       fail(fmt::format("more than {} marks of memory", kMostEvents));
     }
@@ -239,6 +210,32 @@ class Tokens {
     process_.memory.push_back(event);
   }
 
+  /// For the message about a trace that has nothing of a GPU.
+  void leave_out() {
+    constexpr std::size_t kMost = 100;
+    const std::string category = shortened(draft_.category);
+    if (process_.left_out.size() < kMost || process_.left_out.contains(category)) {
+      ++process_.left_out[category];
+    }
+  }
+
+  void widen(const Event& event) {
+    Window& extent = process_.extent;
+    const bool is_first = extent.end <= extent.begin;
+    extent.begin = is_first ? event.begin : std::min(extent.begin, event.begin);
+    extent.end = is_first ? event.end : std::max(extent.end, event.end);
+  }
+
+  void take_sync() {
+    if (draft_.correlation == 0) return;
+    const bool is_streams = draft_.name.find("Wait") != std::string::npos;
+    process_.tells_stream_waits = process_.tells_stream_waits || is_streams;
+    process_.syncs[draft_.correlation] = {draft_.stream, draft_.on_stream, draft_.record};
+    if (process_.syncs.size() > kMostEvents) {
+      fail(fmt::format("more than {} synchronisations", kMostEvents));
+    }
+  }
+
   void take_event() {
     ++events_;
     if (draft_.name == "[memory]") return take_memory();
@@ -246,16 +243,31 @@ class Tokens {
     if (draft_.name == "record_param_comms" && draft_.external > 0 && draft_.collective.group > 0) {
       by_external_[draft_.external] = collective_of(draft_.collective);
     }
+    if (is_sync_detail(draft_.category)) return take_sync();
+    const auto kind = kind_of_event(draft_.category, draft_.name);
+    const bool is_hosts = is_of_host(draft_.category);
+    if (!kind) leave_out();
+    if (!kind && !is_hosts) return;
     Event event;
-    if (!kind_of(draft_, event.kind)) return;
     std::int64_t duration = 0;
-    if (!to_ns(draft_.begin, event.begin)) fail(fmt::format("'ts' is '{}'", draft_.begin));
+    if (!kind) {  // only how far it reaches counts
+      if (to_ns(draft_.begin, event.begin) && to_ns(draft_.duration, duration) && duration >= 0) {
+        event.end = event.begin + duration;
+        widen(event);
+      }
+      return;
+    }
+    if (!to_ns(draft_.begin, event.begin)) {
+      fail(fmt::format("'ts' is '{}'", shortened(draft_.begin)));
+    }
     if (!to_ns(draft_.duration, duration) || duration < 0) {
-      fail(fmt::format("'dur' is '{}'", draft_.duration));
+      fail(fmt::format("'dur' is '{}'", shortened(draft_.duration)));
     }
     event.end = event.begin + duration;
+    if (is_hosts) widen(event);
+    event.kind = *kind;
     const bool on_device = event.kind != EventKind::Call && event.kind != EventKind::Iteration;
-    if (on_device && draft_.stream < 0) fail("a kernel or copy without 'stream'");
+    if (on_device && draft_.stream < 0) draft_.stream = std::max<std::int64_t>(0, draft_.thread);
     event.lane = on_device ? draft_.stream : draft_.thread;
     event.name = names_.add(draft_.name);
     event.correlation = draft_.correlation;

@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,17 +31,23 @@ struct CloseStatement {
 class Database {
  public:
   explicit Database(const std::filesystem::path& file) : file_{file.string()} {
+    refuse_unfinished(file);
     sqlite3* opened = nullptr;
-    const int result = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
+    const int result = sqlite3_open_v2(as_uri(file).c_str(), &opened,
+                                       SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
     database_.reset(opened);
     if (result != SQLITE_OK) fail();
+    limit();
     // A file from elsewhere: its views and functions are not trusted.
     sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   }
 
+  /// Throws where a column of it is computed: its values are no captured ones.
   bool has(const std::string& table) {
     bool found = false;
+    each(fmt::format("SELECT name FROM pragma_table_xinfo('{}') WHERE hidden > 1", table),
+         [&](sqlite3_stmt*) { fail(fmt::format("{}: a column of it is computed", table)); });
     each(fmt::format("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '{}'", table),
          [&](sqlite3_stmt*) { found = true; });
     return found;
@@ -62,11 +69,61 @@ class Database {
   }
 
  private:
+  /// Changes that are still in a journal beside the file would be missed.
+  void refuse_unfinished(const std::filesystem::path& file) const {
+    for (const char* const kind : {"-wal", "-journal"}) {
+      std::filesystem::path journal = file;
+      journal += kind;
+      std::error_code error;
+      const auto size = std::filesystem::file_size(journal, error);
+      if (error || size == 0) continue;
+      fail(fmt::format("a program writes to it, or died doing so: {} has changes that are not in "
+                       "it\n  hint: sqlite3 {} 'PRAGMA wal_checkpoint(TRUNCATE)'",
+                       journal.string(), file_));
+    }
+  }
+
+  /// Immutable: SQLite makes no files beside it.
+  static std::string as_uri(const std::filesystem::path& file) {
+    std::string uri = "file:";
+    constexpr std::string_view kPlain = "/-_.~";
+    for (const char c : std::filesystem::absolute(file).string()) {
+      const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+                            kPlain.find(c) != std::string_view::npos;
+      uri += is_plain ? std::string{c} : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return uri + "?immutable=1";
+  }
+
+  /// A file from elsewhere may hold columns that are computed: neither long values nor long work.
+  void limit() {
+    constexpr int kLongestValue = 1 << 20;  // bytes
+    constexpr int kLongestQuery = 1 << 12;
+    constexpr int kSteps = 1 << 16;  // of SQLite's machine between two questions
+    sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kLongestValue);
+    sqlite3_limit(database_.get(), SQLITE_LIMIT_SQL_LENGTH, kLongestQuery);
+    sqlite3_limit(database_.get(), SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_progress_handler(
+        database_.get(), kSteps,
+        [](void* self) {
+          // 4 million rows of 10 columns take some 200 million steps.
+          constexpr std::int64_t kMost = 4'000'000'000;
+          auto& steps = static_cast<Database*>(self)->steps_;
+          steps += kSteps;
+          return steps > kMost ? 1 : 0;
+        },
+        this);
+  }
+
   [[noreturn]] void fail() const {
+    if (sqlite3_errcode(database_.get()) == SQLITE_INTERRUPT) {
+      fail("more work than reading a report is: its tables compute what they hold");
+    }
     fail(fmt::format("SQLite says: {}", sqlite3_errmsg(database_.get())));
   }
 
   std::string file_;
+  std::int64_t steps_ = 0;
   std::unique_ptr<sqlite3, CloseDatabase> database_;
 };
 
@@ -156,7 +213,7 @@ class NsightReader {
           event.kind = kind;
           event.device =
               static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole(row, 4), 0, 1024));
-          event.lane = whole(row, 5);
+          event.lane = std::max<std::int64_t>(0, whole(row, 5));
           event.name = name_of(whole(row, 6), kind == EventKind::Copy ? "Memcpy" : "Memset");
           constexpr std::int64_t kMostBlocks = 1 << 30;
           std::int64_t blocks = 1;

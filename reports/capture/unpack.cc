@@ -29,6 +29,16 @@ void Unpacked::fail(std::string_view why) const {
   throw UsageError{fmt::format("{}: {}", name_, why)};
 }
 
+/// Zeros behind a member fill a block, of a tape or a store; gzip ignores them.
+void Unpacked::skip_padding() {
+  while (stream_.avail_in > 0 && *stream_.next_in == 0) {
+    ++stream_.next_in;
+    --stream_.avail_in;
+  }
+  if (stream_.avail_in > 0) return;
+  packed_.remove_prefix(std::min(packed_.size(), packed_.find_first_not_of('\0')));
+}
+
 Unpacked::int_type Unpacked::underflow() {
   if (at_end_) return traits_type::eof();
   stream_.next_out = reinterpret_cast<Bytef*>(buffer_.data());
@@ -44,6 +54,7 @@ Unpacked::int_type Unpacked::underflow() {
     }
     const int result = inflate(&stream_, Z_NO_FLUSH);
     if (result == Z_STREAM_END) {
+      skip_padding();
       at_end_ = stream_.avail_in == 0 && packed_.empty();
       if (at_end_) break;
       if (inflateReset(&stream_) != Z_OK) fail("the gzip data is damaged");

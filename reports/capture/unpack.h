@@ -31,6 +31,7 @@ class Unpacked : public std::streambuf {
 
  private:
   [[noreturn]] void fail(std::string_view why) const;
+  void skip_padding();
 
   std::string name_;
   std::size_t left_;          ///< bytes that may still come

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "reports/spans/span_join.h"
+#include "reports/timeline/origin.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace {
@@ -17,14 +18,20 @@ const char* origin_word(const Origin& origin) { return origin.measured ? "measur
 
 void refuse_different_programs(const Origin& a, const Origin& b) {
   if (a.program_hash == b.program_hash) return;
+  const bool is_captured = a.program_hash == kCapturedHash || b.program_hash == kCapturedHash;
+  const std::string hint =
+      is_captured ? fmt::format("\n  hint: foretrace import {} -o RUN/ --scenario step.yaml, then "
+                                "simulate that",
+                                a.program_hash == kCapturedHash ? a.file : b.file)
+                  : std::string{};
   throw UsageError{fmt::format(
       "these are two different programs and cannot be compared:\n"
       "  {} scenario '{}' ({}), program hash {}\n"
       "  {} scenario '{}' ({}), program hash {}\n"
       "The hash covers the expanded program and its parameters: run both with the same file and "
-      "the same --set.",
+      "the same --set.{}",
       origin_word(a), a.scenario, a.file, a.program_hash, origin_word(b), b.scenario, b.file,
-      b.program_hash)};
+      b.program_hash, hint)};
 }
 
 std::size_t count_not_joined(const Timeline& timeline) {

@@ -10,6 +10,12 @@ namespace foretrace {
 
 std::filesystem::path find_scenario(const LoadedTimeline& loaded) {
   const std::filesystem::path named = loaded.timeline.origin.file;
+  if (loaded.timeline.origin.program_hash == kCapturedHash) {
+    throw UsageError{fmt::format(
+        "{}: was captured, and a scenario is simulated\n  hint: foretrace import {} -o RUN/ "
+        "--scenario step.yaml writes both",
+        loaded.file.string(), named.string())};
+  }
   const auto is_there = [&](const std::filesystem::path& file) {
     return !named.empty() && std::filesystem::is_regular_file(file);
   };

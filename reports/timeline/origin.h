@@ -10,6 +10,9 @@
 
 namespace foretrace {
 
+/// The hash of what was captured and is of no scenario: by names alone two of them are compared.
+inline constexpr const char* kCapturedHash = "capture";
+
 /// How results name a scenario file: one of the repository from there ("scenarios/streams/x.yaml"),
 /// wherever the repository is and the command runs; any other as it was typed.
 std::string scenario_path(const std::string& file);

@@ -11,7 +11,6 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kLongestNs = std::int64_t{1} << 53;        // 104 days; exact as a double
 constexpr std::uint32_t kMostDevices = 1 << 16;                   // of a process
 constexpr std::uint32_t kMostProcesses = 1 << 20;                 // and process starts
 constexpr std::uint64_t kMostInstances = std::uint64_t{1} << 62;  // as scenarios have it
@@ -23,7 +22,7 @@ Wrong outside(std::uint64_t index, std::uint64_t size, const char* what) {
   return fmt::format("{} {} of {}", what, index, size);
 }
 
-bool is_time(std::int64_t ns) { return ns >= -kLongestNs && ns <= kLongestNs; }
+bool is_time(std::int64_t ns) { return ns >= -kLongestTimelineNs && ns <= kLongestTimelineNs; }
 bool is_launch(std::int64_t ns) { return ns > 0 && is_time(ns); }
 
 /// A band around 1 is not asked for: what a parameter is off by may have one sign.
@@ -110,7 +109,7 @@ Wrong wrong_region(const Timeline& t, const RegionSamples& region,
   if (!std::ranges::all_of(region.starts, is_start)) {
     return fmt::format("region '{}' has a start above {}", region.name, kMostProcesses);
   }
-  const auto is_duration = [](std::int64_t ns) { return ns >= 0 && ns <= kLongestNs; };
+  const auto is_duration = [](std::int64_t ns) { return ns >= 0 && ns <= kLongestTimelineNs; };
   if (!std::ranges::all_of(region.samples_ns, is_duration) ||
       !is_duration(region.traced_ns.value_or(0))) {
     return fmt::format("region '{}' has a sample that is no time", region.name);

@@ -24,6 +24,7 @@
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
+#include "sim/cli/captured.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/predicted_regions.h"
@@ -264,6 +265,9 @@ int run_simulate(const SimulateOptions& options) {
   print_error("{}", render(unmodelled_settings(program), text));
   print_error("{}", render(check_network(nodes_of(program, machine), machine), ""));
   print_error("{}", render(unsupported_types(program, machine), text));
+  for (const std::string& note : captured_notes(program, machine, !options.with.empty())) {
+    print_error("{}: note: {}\n", options.file, note);
+  }
   Timeline timeline = simulated(program, machine, options, training ? training->text : text);
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);

@@ -121,6 +121,7 @@ void read_as_nsight(std::string_view bytes) {
   capture::Capture all;
   try {
     all.processes = capture::read_nsight(directory().file("report.sqlite", bytes), all.names);
+    capture::check(all);
   } catch (const UsageError&) {
     return;
   }

@@ -126,13 +126,16 @@ void read_as_kineto(std::string_view bytes) {
   capture::Capture all;
   try {
     all.processes.push_back(capture::parse_kineto(bytes, "fuzz.json", all.names));
+    capture::check(all);
   } catch (const UsageError&) {
     return;
   }
   require(!what_is_wrong(capture::timeline_of(all)).has_value());
   try {
     const std::string text = capture::scenario_of(all, {}).text;
-    require(read_scenario(text, "again.yaml").has_value());
+    const auto read = read_scenario(text, "again.yaml");
+    require(read.has_value());
+    require(!what_is_wrong(capture::timeline_of(all, read->program, {})).has_value());
   } catch (const UsageError&) {
   }
 }

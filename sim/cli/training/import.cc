@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -15,6 +19,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
@@ -35,9 +40,16 @@ struct ImportOptions {
 
 capture::Capture read_traces(const std::vector<std::string>& files) {
   capture::Capture all;
+  std::map<std::pair<std::size_t, std::size_t>, std::string> known;  // by size and digest
   for (const std::string& file : files) {
     constexpr std::size_t kLargest = std::size_t{4} << 30;
     const std::string bytes = read_text_file(file, kLargest);
+    const auto [same, is_new] =
+        known.try_emplace({bytes.size(), std::hash<std::string>{}(bytes)}, file);
+    if (!is_new) {
+      throw UsageError{fmt::format("{} and {} are the same trace\n  hint: one of each rank",
+                                   same->second, file)};
+    }
     if (capture::is_sqlite(bytes)) {
       for (capture::Process& process : capture::read_nsight(file, all.names)) {
         all.processes.push_back(std::move(process));
@@ -47,6 +59,7 @@ capture::Capture read_traces(const std::vector<std::string>& files) {
     }
   }
   const bool ranked = std::ranges::all_of(all.processes, [](const auto& p) { return p.rank >= 0; });
+  capture::check(all);
   if (ranked) std::ranges::stable_sort(all.processes, {}, &capture::Process::rank);
   return all;
 }
@@ -62,19 +75,24 @@ capture::CallTimes call_times(const Machine& machine) {
   times.event_record = call_ns(machine, Param::HostEventRecord);
   times.stream_wait = call_ns(machine, Param::HostStreamWaitEvent);
   times.synchronize = call_ns(machine, Param::HostDeviceSynchronize);
+  times.spin_overhead = call_ns(machine, Param::SpinOverhead);
+  times.kernel_gap = call_ns(machine, Param::KernelGap);
   times.collective =
       call_ns(machine, Param::NcclHostCollective) + 2 * (times.event_record + times.stream_wait);
   return times;
 }
 
-void write_scenario(const capture::Capture& all, const ImportOptions& options) {
+/// Returns what was written.
+std::string write_scenario(const capture::Capture& all, const ImportOptions& options) {
   capture::ScenarioOptions wanted;
   wanted.name = std::filesystem::path{options.scenario}.stem().string();
   std::ranges::replace_if(
       wanted.name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   if (options.iteration >= 0) wanted.iteration = static_cast<std::size_t>(options.iteration);
   wanted.processes = options.processes;
-  wanted.calls = call_times(load_machine(options.machine));
+  const Machine machine = load_machine(options.machine);
+  wanted.calls = call_times(machine);
+  if (machine.has(Param::SmCount)) wanted.sms = machine.count(Param::SmCount);
   const capture::CapturedScenario scenario = capture::scenario_of(all, wanted);
   if (scenario.text.size() > kLargestText) {
     throw UsageError{
@@ -86,7 +104,20 @@ void write_scenario(const capture::Capture& all, const ImportOptions& options) {
   write_file(options.scenario, scenario.text);
   print_out("{}: the captured step took {:.3f} ms\n", options.scenario,
             static_cast<double>(scenario.captured_ns) * 1e-6);
+  for (const std::string& note : scenario.notes) print_out("{}\n", note);
   for (const std::string& guess : scenario.guesses) print_out("guessed: {}\n", guess);
+  return scenario.text;
+}
+
+/// Beside a scenario: a measurement of it.
+Timeline timeline_of(const capture::Capture& all, const ImportOptions& options,
+                     const std::string& scenario) {
+  if (scenario.empty()) return capture::timeline_of(all);
+  const Checked<ReadProgram> program = read_scenario(scenario, options.scenario);
+  if (!program) throw UsageError{render(program.error(), scenario)};
+  std::optional<std::size_t> iteration;
+  if (options.iteration >= 0) iteration = static_cast<std::size_t>(options.iteration);
+  return capture::timeline_of(all, program->program, iteration);
 }
 
 int run_import(const ImportOptions& options) {
@@ -95,13 +126,14 @@ int run_import(const ImportOptions& options) {
         "nothing to write\n  hint: -o RUN/ for a measured timeline, --scenario FILE.yaml"};
   }
   const capture::Capture all = read_traces(options.files);
+  const std::string scenario =
+      options.scenario.empty() ? std::string{} : write_scenario(all, options);
   if (!options.run.empty()) {
     make_directory(options.run);
     const auto file = std::filesystem::path{options.run} / kMeasuredFile;
-    write_timeline(capture::timeline_of(all), file);
+    write_timeline(timeline_of(all, options, scenario), file);
     print_error("wrote {}\n", file.string());
   }
-  if (!options.scenario.empty()) write_scenario(all, options);
   return kDone;
 }
 
@@ -117,7 +149,9 @@ void add_import_command(CLI::App& app, int& exit_code) {
       .add_option("traces", options->files,
                   "Kineto's JSON (.gz too), one for each rank, or nsys export --type sqlite")
       ->required();
-  command.add_option("-o,--output", options->run, "Directory for measured.timeline.json")
+  command
+      .add_option("-o,--output", options->run,
+                  "Directory for measured.timeline.json; beside --scenario of its iteration alone")
       ->check(written_directory(), "")
       ->option_text("DIR");
   command.add_option("--scenario", options->scenario, "Scenario file of one iteration")

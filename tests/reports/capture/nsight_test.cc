@@ -96,5 +96,36 @@ TEST(Nsight, RefusesDamagedFiles) {
   fs::remove(path);
 }
 
+TEST(Nsight, RefusesTablesThatComputeWhatTheyHold) {
+  const NsightFile file{
+      "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, \"end\" INTEGER, deviceId INTEGER,"
+      " streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER,"
+      " gridX INTEGER, gridY INTEGER, gridZ INTEGER AS (length(printf('%.*c', 9e8, 'x'))));"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, 7, 1, 0, 1, 1, 1);"};
+  EXPECT_THAT(refusal_of(file.path()), HasSubstr("a column of it is computed"));
+}
+
+TEST(Nsight, TakesNoLongValues) {
+  const NsightFile file{std::string{kTables} +
+                        "INSERT INTO StringIds VALUES (3, printf('%.*c', 2000000, 'x'));"};
+  EXPECT_THAT(refusal_of(file.path()), HasSubstr("SQLite says"));
+}
+
+TEST(Nsight, LeavesNothingBesideADatabaseWithALog) {
+  const NsightFile file{"PRAGMA journal_mode=WAL;" + std::string{kTables} +
+                        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
+                        " (110, 210, 0, 13, 9, 83886080, 2, 4, 2, 1);"};
+  Names names;
+  EXPECT_EQ(read_nsight(file.path(), names).size(), 1u);
+  for (const char* const kind : {"-wal", "-shm"}) {
+    EXPECT_FALSE(fs::exists(file.path().string() + kind)) << kind;
+  }
+  const fs::path log = file.path().string() + "-wal";
+  std::ofstream{log} << "changes";
+  EXPECT_THAT(refusal_of(file.path()), HasSubstr("has changes that are not in it"));
+  fs::remove(log);
+}
+
 }  // namespace
 }  // namespace foretrace::capture
