@@ -58,8 +58,8 @@ struct KernelCost {
   bool takes_no_sm = false;  ///< of those that kernels hold which leave room
 };
 
-/// `spin`'s blocks of one SM each, in waves of at most all SMs, for `duration`, less where a what-if
-/// makes faster what it scales with.
+/// `spin`'s blocks of one SM each, in waves of at most all SMs, for `duration`, less where a
+/// what-if makes faster what it scales with.
 KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration);
 
 /// A product through cuBLAS, operands packed.

@@ -72,9 +72,7 @@ class Machine {
   std::string nccl_version;  ///< whose rules choose algorithm and protocol
 
   /// How much faster what-ifs made what a captured kernel scales with; 1: none did.
-  double what_if_factor(ScalesWith what) const {
-    return factors_[static_cast<std::size_t>(what)];
-  }
+  double what_if_factor(ScalesWith what) const { return factors_[static_cast<std::size_t>(what)]; }
   void multiply_factor(ScalesWith what, double factor) {
     factors_[static_cast<std::size_t>(what)] *= factor;
   }

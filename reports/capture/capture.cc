@@ -84,9 +84,9 @@ void check(const Capture& capture) {
     if (process.rank < 0) continue;
     const auto [found, is_new] = ranks.try_emplace(process.rank, &process);
     if (is_new) continue;
-    throw UsageError{fmt::format(
-        "{} and {} are both of rank {}\n  hint: one trace of each rank, of one run",
-        found->second->file, process.file, process.rank)};
+    throw UsageError{
+        fmt::format("{} and {} are both of rank {}\n  hint: one trace of each rank, of one run",
+                    found->second->file, process.file, process.rank)};
   }
   for (const Process& process : capture.processes) {
     if (std::ranges::any_of(process.events, is_of_gpu)) continue;

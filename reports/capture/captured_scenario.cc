@@ -78,8 +78,8 @@ class Assembly {
     for (const Process& process : capture_.processes) {
       const Started started{process};
       const std::vector<Step> steps = steps_of(process, started);
-      ops_.push_back(ops_of(capture_, process, started, step_of(steps, process, options_.iteration), options_,
-                            {processes_, world}));
+      ops_.push_back(ops_of(capture_, process, started, step_of(steps, process, options_.iteration),
+                            options_, {processes_, world}));
       if (ops_.back().streams.empty()) {
         throw UsageError{fmt::format(
             "{}: this iteration has no kernel and no copy\n  hint: another one with --iteration",
@@ -120,22 +120,24 @@ class Assembly {
     if (all == 0) return;
     const auto share = [&](KernelKind kind) {
       const auto found = slowest.kernel_time.find(kind);
-      return found == slowest.kernel_time.end() ? 0.0
-                                                : 100.0 * static_cast<double>(found->second) /
-                                                      static_cast<double>(all);
+      return found == slowest.kernel_time.end()
+                 ? 0.0
+                 : 100.0 * static_cast<double>(found->second) / static_cast<double>(all);
     };
     result.notes.push_back(fmt::format(
         "kernels of the captured time: {:.0f} % follow --with gemm (products, convolutions, "
-        "attention), {:.0f} % hbm, {:.0f} % pcie; {:.0f} % no what-if ({:.0f} % NCCL's, {:.0f} % of "
+        "attention), {:.0f} % hbm, {:.0f} % pcie; {:.0f} % no what-if ({:.0f} % NCCL's, {:.0f} % "
+        "of "
         "unknown names)",
         share(KernelKind::Gemm), share(KernelKind::Hbm), share(KernelKind::Pcie),
         share(KernelKind::Nccl) + share(KernelKind::Unknown), share(KernelKind::Nccl),
         share(KernelKind::Unknown)));
     if (slowest.collective_time > 0) {
-      result.notes.push_back(fmt::format(
-          "collectives with sizes took {:.3f} ms, waiting for other ranks included: the model gives "
-          "theirs",
-          static_cast<double>(slowest.collective_time) * 1e-6));
+      result.notes.push_back(
+          fmt::format("collectives with sizes took {:.3f} ms, waiting for other ranks included: "
+                      "the model gives "
+                      "theirs",
+                      static_cast<double>(slowest.collective_time) * 1e-6));
     }
   }
 
@@ -169,9 +171,10 @@ class Assembly {
     }
     if (has(&ProcessOps::has_host_time)) names.emplace_back("host: 100");
     if (names.empty()) return {};
-    return fmt::format("parameters: {{{}}}  # percent of the captured times of kernels, and between "
-                       "calls\n",
-                       fmt::join(names, ", "));
+    return fmt::format(
+        "parameters: {{{}}}  # percent of the captured times of kernels, and between "
+        "calls\n",
+        fmt::join(names, ", "));
   }
 
   std::string head() const {
@@ -189,8 +192,8 @@ class Assembly {
         "processes: {}\n{}",
         in_one_line(capture_.processes.front().file), static_cast<double>(captured_time()) * 1e-6,
         gpu.empty() ? "a GPU that the trace does not name" : gpu, options_.name,
-        gpu.empty() ? "" : fmt::format("captured_on: {}\n", yaml_quoted(gpu)), parameters(), processes_,
-        groups());
+        gpu.empty() ? "" : fmt::format("captured_on: {}\n", yaml_quoted(gpu)), parameters(),
+        processes_, groups());
     text += "streams:\n";
     for (const std::int64_t stream : streams) {
       text += fmt::format("  s{}: {{flags: non_blocking}}\n", stream);

@@ -22,20 +22,20 @@ constexpr std::array<std::string_view, 12> kMemoryFirst{
     "cudnn::bn_", "transpose",    "elementwise", "reduce_",    "softmax",    "norm"};
 
 constexpr std::array<std::string_view, 31> kArithmetic{
-    "gemm",       "cutlass",    "cijk_",       "nvjet",         "xmma",      "scudnn",
-    "16816",      "1688",       "conv2d",      "conv_fprop",    "dgrad",     "wgrad",
-    "fprop",      "winograd",   "sp3asmconv",  "miopensp3",     "convolve",  "conv_depthwise",
-    "flash_",     "fmha",       "attention",   "attn",          "mha_",      "triton_mm",
-    "triton_tem", "matmul",     "gen_conv",    "grouped_conv",  "fc-dtype",  "conv_fwd",
-    "conv_bwd"};
+    "gemm",       "cutlass",   "cijk_",      "nvjet",          "xmma",   "scudnn",   "16816",
+    "1688",       "conv2d",    "conv_fprop", "dgrad",          "wgrad",  "fprop",    "winograd",
+    "sp3asmconv", "miopensp3", "convolve",   "conv_depthwise", "flash_", "fmha",     "attention",
+    "attn",       "mha_",      "triton_mm",  "triton_tem",     "matmul", "gen_conv", "grouped_conv",
+    "fc-dtype",   "conv_fwd",  "conv_bwd"};
 
 constexpr std::array<std::string_view, 41> kMemory{
-    "vectorized", "reduce",   "copy",     "cat",        "index",        "embedding",  "adam",
-    "adagrad",    "dropout",  "fill",     "memset",     "memcpy",       "permute",    "gather",
-    "scatter",    "pool",     "upsample", "rotary",     "rope",         "silu",       "gelu",
-    "relu",       "add_",     "mul_",     "cast",       "convert",      "quant",      "nchwtonhwc",
-    "nhwctonchw", "sgd",      "foreach",  "bn_",        "rms",          "kvcache",    "scan",
-    "sort",       "multi_tensor", "multitensor", "tensor_kernel", "nll_loss", "cross_entropy"};
+    "vectorized",   "reduce",      "copy",          "cat",        "index",        "embedding",
+    "adam",         "adagrad",     "dropout",       "fill",       "memset",       "memcpy",
+    "permute",      "gather",      "scatter",       "pool",       "upsample",     "rotary",
+    "rope",         "silu",        "gelu",          "relu",       "add_",         "mul_",
+    "cast",         "convert",     "quant",         "nchwtonhwc", "nhwctonchw",   "sgd",
+    "foreach",      "bn_",         "rms",           "kvcache",    "scan",         "sort",
+    "multi_tensor", "multitensor", "tensor_kernel", "nll_loss",   "cross_entropy"};
 
 bool has_one(std::string_view name, std::span<const std::string_view> parts) {
   return std::ranges::any_of(

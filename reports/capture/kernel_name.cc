@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kMostLetters = 60;
 
-/// The identifiers of a mangled name's path: "aiter", "add_rmsnorm" of "_ZN5aiter11add_rmsnormI...".
-/// What follows the path (template arguments, parameters) is left out.
+/// The identifiers of a mangled name's path: "aiter", "add_rmsnorm" of
+/// "_ZN5aiter11add_rmsnormI...". What follows the path (template arguments, parameters) is left
+/// out.
 std::string_view last_of_mangled(std::string_view name) {
   std::string_view last;
   name.remove_prefix(2);  // _Z
@@ -21,7 +22,8 @@ std::string_view last_of_mangled(std::string_view name) {
   while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
     std::size_t length = 0;
     while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
-      length = std::min<std::size_t>(name.size(), 10 * length + static_cast<std::size_t>(name.front() - '0'));
+      length = std::min<std::size_t>(name.size(),
+                                     10 * length + static_cast<std::size_t>(name.front() - '0'));
       name.remove_prefix(1);
     }
     last = name.substr(0, length);

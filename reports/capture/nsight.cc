@@ -77,9 +77,10 @@ class Database {
       std::error_code error;
       const auto size = std::filesystem::file_size(journal, error);
       if (error || size == 0) continue;
-      fail(fmt::format("a program writes to it, or died doing so: {} has changes that are not in "
-                       "it\n  hint: sqlite3 {} 'PRAGMA wal_checkpoint(TRUNCATE)'",
-                       journal.string(), file_));
+      fail(
+          fmt::format("a program writes to it, or died doing so: {} has changes that are not in "
+                      "it\n  hint: sqlite3 {} 'PRAGMA wal_checkpoint(TRUNCATE)'",
+                      journal.string(), file_));
     }
   }
 

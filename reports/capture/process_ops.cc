@@ -88,8 +88,9 @@ class OpsWriter {
       w_.out.guesses["calls of threads that start no work are left out"] += before - calls_.size();
     }
     if (launching.size() > 1) {
-      w_.out.guesses["host threads that start work take turns, as autograd's do with the main "
-                     "one"] += launching.size();
+      w_.out.guesses
+          ["host threads that start work take turns, as autograd's do with the main "
+           "one"] += launching.size();
     }
   }
 
@@ -213,19 +214,19 @@ class OpsWriter {
     if (!is_kernel) w_.guess("copies and fills are kernels of one block");
     const std::string stream = w_.stream_of(work.lane);
     const auto before = w_.ends.find(work.lane);
-    const std::int64_t ready =
-        std::max({call.end, step_.whole.begin, before == w_.ends.end() ? call.end : before->second});
+    const std::int64_t ready = std::max(
+        {call.end, step_.whole.begin, before == w_.ends.end() ? call.end : before->second});
     order_.order(call, work, ready);
     const KernelKind kind = kind_of(work.kind, name_of(work));
     w_.out.kernel_time[kind] += work.end - work.begin;
     const std::string_view word = what_if_word(kind);
     const std::int64_t gap = gap_before(work, ready);
     w_.in_flight.add({work.begin, work.end, work.lane, w_.script.size(), {}});
-    w_.script.add(
-        fmt::format("spin: {{id: {}, stream: {}, duration: {}ns * $kernels / 100, {}{}{}}}",
-                    short_name(name_of(work)), stream,
-                    std::max<std::int64_t>(1, work.end - work.begin - calls_ns_.spin_overhead + gap),
-                    blocks_of(work), word.empty() ? "" : ", scales_with: ", word));
+    w_.script.add(fmt::format(
+        "spin: {{id: {}, stream: {}, duration: {}ns * $kernels / 100, {}{}{}}}",
+        short_name(name_of(work)), stream,
+        std::max<std::int64_t>(1, work.end - work.begin - calls_ns_.spin_overhead + gap),
+        blocks_of(work), word.empty() ? "" : ", scales_with: ", word));
     w_.ends[work.lane] = work.end;
     owe(calls_ns_.launch);
     w_.last_stream = work.lane;
@@ -326,11 +327,12 @@ class OpsWriter {
                       ms(step_.backlog)));
     }
     if (step_.beside > kWaitedNs) {
-      w_.out.notes.push_back(fmt::format(
-          "{:.3f} ms of this step's work ran beside earlier work: simulated behind it",
-          ms(step_.beside)));
+      w_.out.notes.push_back(
+          fmt::format("{:.3f} ms of this step's work ran beside earlier work: simulated behind it",
+                      ms(step_.beside)));
     }
-    if (w_.out.unexplained > kWaitedNs) {
+    constexpr std::int64_t kWorthSaying = 100;  // a hundredth of the step
+    if (w_.out.unexplained * kWorthSaying > step_.whole.end - step_.whole.begin) {
       w_.out.notes.push_back(fmt::format(
           "{:.3f} ms in which queued work waited for what the trace does not have: kept",
           ms(w_.out.unexplained)));

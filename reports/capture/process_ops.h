@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <vector>
 
 #include "reports/capture/captured_scenario.h"
 #include "reports/capture/kernel_kind.h"
@@ -27,7 +26,7 @@ struct ProcessOps {
   std::map<KernelKind, std::int64_t> kernel_time;  ///< ns, of what is a kernel of captured time
   std::int64_t unexplained = 0;  ///< ns in which queued work waited for nothing that is known
   bool has_host_time = false;
-  std::int64_t collective_time = 0;                ///< ns, captured, of those that the model times
+  std::int64_t collective_time = 0;  ///< ns, captured, of those that the model times
 };
 
 /// `growth`: processes of the scenario to those captured, as numerator and denominator.

@@ -1,4 +1,5 @@
-// The operations of a scenario as they are written: what belongs behind an earlier line is put there.
+// The operations of a scenario as they are written: what belongs behind an earlier line is put
+// there.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,7 @@ namespace foretrace::capture {
 class Script {
  public:
   void add(std::string line) { lines_.push_back(std::move(line)); }
-  void add_behind(std::size_t index, std::string line) {
-    behind_.emplace(index, std::move(line));
-  }
+  void add_behind(std::size_t index, std::string line) { behind_.emplace(index, std::move(line)); }
   std::size_t size() const { return lines_.size(); }
 
   std::string text() const {

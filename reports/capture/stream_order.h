@@ -73,7 +73,7 @@ class StreamOrder {
   };
 
   Writing& w_;
-  std::vector<const Event*> waits_;  ///< since the last launch
+  std::vector<const Event*> waits_;                    ///< since the last launch
   std::map<std::size_t, std::size_t> records_;         ///< events by the line they stand behind
   std::map<std::uint64_t, std::size_t> recorded_;      ///< lines by a record's correlation
   std::map<std::uint64_t, std::size_t> records_told_;  ///< events by a record's correlation

@@ -15,9 +15,9 @@ namespace foretrace::capture {
 
 /// Work that the scenario has.
 struct Launched {
-  std::int64_t begin = 0, end = 0;  ///< captured
-  std::int64_t lane = 0;            ///< stream
-  std::size_t line = 0;             ///< of the scenario's operations
+  std::int64_t begin = 0, end = 0;        ///< captured
+  std::int64_t lane = 0;                  ///< stream
+  std::size_t line = 0;                   ///< of the scenario's operations
   std::optional<std::size_t> collective;  ///< its number: one that the language has
 };
 

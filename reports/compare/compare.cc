@@ -20,9 +20,10 @@ void refuse_different_programs(const Origin& a, const Origin& b) {
   if (a.program_hash == b.program_hash) return;
   const bool is_captured = a.program_hash == kCapturedHash || b.program_hash == kCapturedHash;
   const std::string hint =
-      is_captured ? fmt::format("\n  hint: foretrace import {} -o RUN/ --scenario step.yaml, then "
-                                "simulate that",
-                                a.program_hash == kCapturedHash ? a.file : b.file)
+      is_captured ? fmt::format(
+                        "\n  hint: foretrace import {} -o RUN/ --scenario step.yaml, then "
+                        "simulate that",
+                        a.program_hash == kCapturedHash ? a.file : b.file)
                   : std::string{};
   throw UsageError{fmt::format(
       "these are two different programs and cannot be compared:\n"

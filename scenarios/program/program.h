@@ -126,9 +126,9 @@ struct Expectation {
 struct Program {
   std::string name;
   std::string file;
-  std::string summary;  ///< the first comment line: what the scenario shows
-  std::string rule;     ///< a conformance scenario's: "documented" or "observed"; else empty
-  std::string source;   ///< of a documented rule: the document and its section
+  std::string summary;      ///< the first comment line: what the scenario shows
+  std::string rule;         ///< a conformance scenario's: "documented" or "observed"; else empty
+  std::string source;       ///< of a documented rule: the document and its section
   std::string captured_on;  ///< the GPU whose times the spins have; empty: none was captured
   std::vector<std::string> tags;  ///< what the scenario belongs to, for tables
   std::uint32_t nodes = 1;

@@ -25,9 +25,8 @@ std::array<double, kWords.size()> times_of(const Program& program) {
 }
 
 bool is_same(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 }  // namespace
@@ -55,10 +54,11 @@ std::vector<std::string> captured_notes(const Program& program, const Machine& m
                     program.captured_on, machine.gpu_name, shares));
   }
   if (has_what_ifs) {
-    notes.push_back(fmt::format(
-        "the what-if changes {:.0f} % of the captured kernels' time, the rest stays; by what bounds "
-        "them: {}, {:.0f} % is not known",
-        100 * changed / all, shares, 100 * times[0] / all));
+    notes.push_back(
+        fmt::format("the what-if changes {:.0f} % of the captured kernels' time, the rest stays; "
+                    "by what bounds "
+                    "them: {}, {:.0f} % is not known",
+                    100 * changed / all, shares, 100 * times[0] / all));
   }
   return notes;
 }

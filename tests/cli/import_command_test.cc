@@ -1,5 +1,5 @@
-// foretrace import as people use it: a trace becomes a scenario, the scenario a prediction, and both
-// are compared.
+// foretrace import as people use it: a trace becomes a scenario, the scenario a prediction, and
+// both are compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::Not;
 std::string step_of_products() {
   TraceText trace;
   trace.gpu("NVIDIA H100 80GB HBM3", 132).rank(0).step(1, 0, 5000);
-  for (int i = 0; i < 10; ++i) trace.kernel(50 + 20 * i, 5, 80 + 450 * i, 440, 7, "gemm", 108);
+  for (int i = 0; i < 10; ++i) trace.kernel(50 + 20 * i, 5, 70 + 450 * i, 440, 7, "gemm", 108);
   trace.call("cudaDeviceSynchronize", 300, 4300);
   return trace.text();
 }

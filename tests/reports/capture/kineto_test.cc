@@ -127,7 +127,8 @@ TEST(Kineto, ReadsGzipWithZerosBehindIt) {
 
 TEST(Kineto, ShortensNumbersInMessages) {
   const std::string digits(std::size_t{1} << 20, '1');
-  const std::string begin = R"([{"ph":"X","cat":"kernel","name":"k","tid":7,"dur":1,"args":{"stream":7},"ts":)";
+  const std::string begin =
+      R"([{"ph":"X","cat":"kernel","name":"k","tid":7,"dur":1,"args":{"stream":7},"ts":)";
   for (const std::string& text : {begin + digits + "}]", begin + "1." + digits + "x}]"}) {
     const std::string message = refused(text);
     EXPECT_NE(message, "");

@@ -68,7 +68,8 @@ TEST(Steps, AreWhatTheGpuTakesWhereTheHostIsAhead) {
   const CapturedScenario result = scenario(ahead());
   EXPECT_EQ(result.captured_ns, 20'000'000);
   EXPECT_EQ(count(result.text, "spin:"), 20U);
-  EXPECT_EQ(count(result.text, "host_compute"), count(result.text, "host_compute: {duration: 5000ns"))
+  EXPECT_EQ(count(result.text, "host_compute"),
+            count(result.text, "host_compute: {duration: 5000ns"))
       << result.text;
   EXPECT_THAT(result.notes, Contains(HasSubstr("earlier work ran on for")));
   EXPECT_THAT(result.guesses, Contains(HasSubstr("room in the full launch queue")));
@@ -148,7 +149,8 @@ TEST(Steps, GiveEachWorkToOneCallOfASharedNumber) {
 TEST(StreamOrder, HasNoWaitThatTheCapturedTimesContradict) {
   TraceText trace;
   trace.kernel(100, 5, 110, 200, 7, "embedding");
-  trace.call("cudaStreamWaitEvent", 320, 3).kernel(330, 5, 340, 10'000, 21, "ncclKernel_SendRecv", 24);
+  trace.call("cudaStreamWaitEvent", 320, 3)
+      .kernel(330, 5, 340, 10'000, 21, "ncclKernel_SendRecv", 24);
   trace.call("cudaStreamWaitEvent", 340, 3);
   trace.kernel(360, 5, 380, 480, 7, "mlp").kernel(370, 5, 870, 480, 7, "mlp");
   trace.call("cudaStreamWaitEvent", 400, 3).kernel(410, 5, 10'343, 100, 7, "interaction");
