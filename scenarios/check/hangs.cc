@@ -39,7 +39,11 @@ std::map<std::uint32_t, std::pair<const Op*, std::string>> reasons(const Happens
     const OrderNode& node = order.nodes[n];
     if (!order.is_device(n) || node.ended || follows_open[n]) continue;
     const ExecutedOp& does = node.work_count > 0 ? order.work[node.first_work] : node.call;
-    found.emplace(node.process, std::pair{does.op, reason(does, always)});
+    std::string why = reason(does, always);
+    if (const auto missing = order.missing.find(n); missing != order.missing.end()) {
+      why += ": " + missing->second;
+    }
+    found.emplace(node.process, std::pair{does.op, std::move(why)});
   }
   return found;
 }
@@ -55,9 +59,16 @@ constexpr std::uint64_t kMostWalkedAgain = 200'000;  // operations of all those 
 /// Where everybody comes to the end all the same; empty: nowhere, as far as that was tried.
 std::string where_it_ends(const Program& program, const HappensBefore& order) {
   const auto ends = [&](std::uint32_t seed) {
-    const OrderOptions options{.mode = OrderMode::Likely, .seed = seed, .buffers_hold_sends = true};
-    return happens_before(program, options).is_finished;
+    return happens_before(program, {.mode = OrderMode::Likely,
+                                    .seed = seed,
+                                    .buffers_hold_sends = true,
+                                    .connections_serve_both = true})
+        .is_finished;
   };
+  const OrderOptions both{.mode = OrderMode::Likely, .connections_serve_both = true};
+  if (program.warmup == 0 && happens_before(program, both).is_finished) {
+    return "it ends where ranks that are connected one way are so the other way, too";
+  }
   if (ends(0)) return "it ends where NCCL's buffers hold what is sent";
   const std::uint64_t orders = kMostWalkedAgain / std::max<std::uint64_t>(1, order.nodes.size());
   for (std::uint32_t seed = 1; seed <= std::min<std::uint64_t>(orders, kOtherOrders); ++seed) {
@@ -125,8 +136,11 @@ void check_hangs(const Program& program, const HappensBefore& order, Problems& p
     if (order.is_device(n) || node.ended) continue;
     a_thread_waits = true;
     const auto cause = why.find(node.process);
+    const auto missing = order.missing.find(n);
     warn(*node.call.op, waits_for_ever(program, order, n, always),
-         cause == why.end() ? "" : cause->second.second);
+         missing != order.missing.end() ? missing->second
+         : cause == why.end()           ? ""
+                                        : cause->second.second);
   }
   if (a_thread_waits) return;
   for (const auto& [process, cause] : why) {

@@ -15,7 +15,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "scenarios/program/program.h"
@@ -38,6 +40,7 @@ struct OrderOptions {
   // Of the likely order:
   std::uint32_t seed = 0;           ///< 0: threads take turns; else they come in another order
   bool buffers_hold_sends = false;  ///< who sends goes on, as far as NCCL's buffers may hold it
+  bool connections_serve_both = false;  ///< as of NcclConnections
 };
 
 /// So many entries of each lane have ended; lanes beyond its end: none.
@@ -88,6 +91,9 @@ struct HappensBefore {
   std::vector<std::uint32_t> sequence;   ///< the nodes that ended, each after what it follows
   std::vector<OrderClock> before;        ///< by node: what has ended when it begins
   std::vector<UnwaitedRegion> unwaited;  ///< of a run that is finished
+  /// Of a run that is not finished, by node: which rank an NCCL kernel or a host's NCCL call waits
+  /// for, and where that rank is. "rank 1 calls it in line 30, behind line 29 in its stream"
+  std::map<std::uint32_t, std::string> missing;
   bool is_complete = true;               ///< false: cut at the limit
   bool is_finished = false;              ///< everybody came to the end: no deadlock
 

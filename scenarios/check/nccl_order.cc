@@ -192,9 +192,12 @@ void warn(Problems& problems, const Op& at, std::string message, std::string hin
   problems.add(at.line, at.column, Severity::Hang, std::move(message), std::move(hint));
 }
 
-/// "nccl_broadcast of 1024 B (line 12)".
-std::string describe(const Call& call) {
-  return fmt::format("{} of {} B (line {})", kind_name(call.op->kind), call.size, call.op->line);
+/// "nccl_broadcast of 1024 B (line 12)", with its root where that alone tells it from `other`.
+std::string describe(const Call& call, const Call& other) {
+  const bool is_alike =
+      call.size == other.size && kind_name(call.op->kind) == kind_name(other.op->kind);
+  return fmt::format("{} of {} B{} (line {})", kind_name(call.op->kind), call.size,
+                     is_alike ? fmt::format(" with root {}", call.root) : "", call.op->line);
 }
 
 std::string how_often(std::size_t n) {
@@ -238,7 +241,7 @@ bool compare_ranks(const std::string& name, std::uint32_t rank, const std::vecto
     warn(problems, *b->op,
          fmt::format("the ranks of '{}' call different collectives: call {} of rank {} is {}, and "
                      "of rank 0 {}",
-                     name, b - mine.begin() + 1, rank, describe(*b), describe(*a)),
+                     name, b - mine.begin() + 1, rank, describe(*b, *a), describe(*a, *b)),
          "all ranks must call the same collectives in the same order");
     return true;
   }

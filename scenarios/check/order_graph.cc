@@ -244,6 +244,7 @@ bool OrderGraph::waits_inside(std::uint32_t node, Open& open) {
 
 void OrderGraph::meet(std::uint32_t node, Open& open) {
   const auto parts = std::move(open.entry.parts);
+  for (const auto& [transfer, rank] : parts) open.meets.push_back(transfer);
   for (const auto& [transfer, rank] : parts) {
     join(transfer->clock, result_.before[node]);
     if (rank == transfer->source) join(transfer->source_clock, result_.before[node]);

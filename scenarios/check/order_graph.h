@@ -30,6 +30,8 @@ struct OrderTransfer {
   OrderClock clock;         ///< what has ended when all have begun
   OrderClock source_clock;  ///< what has ended when the source has begun
   bool is_held = false;     ///< NCCL's buffers hold what is sent: who only sends goes on
+  std::uint32_t ranks = 0;  ///< of the communicator, which all take part; 0: of a pair
+  std::uint32_t from{}, to{};  ///< the pair's
   struct Party {
     std::uint32_t entry, rank;
     bool has_begun = false, has_met = false;
@@ -116,6 +118,8 @@ class OrderGraph {
   const OrderFacts& facts() const { return facts_; }
   void note_recorder(std::uint32_t event, std::uint32_t record);
   bool all_ended() const { return open_entries_ == 0; }
+  /// Of NCCL's kernels that have begun and not ended: who else is missing, and where that is.
+  std::map<std::uint32_t, std::string> missing_partners() const;
   HappensBefore take_result() && { return std::move(result_); }
 
   static constexpr std::uint32_t kNone = 0xffffffff;
@@ -129,6 +133,7 @@ class OrderGraph {
     std::size_t taken = 0;  ///< of entry.takes
     bool has_begun = false;
     std::size_t to_meet = 0;
+    std::vector<std::shared_ptr<OrderTransfer>> meets{};  ///< since it has begun
   };
   struct Semaphore {
     std::uint64_t taken = 0;
@@ -153,6 +158,8 @@ class OrderGraph {
   void meet(std::uint32_t node, Open& open);
   static bool has_met(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);
+  std::string missing_in(const OrderTransfer& transfer) const;
+  std::string place_of(const OrderTransfer::Party& party) const;
   void hand_over(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
 
   const Program& program_;

@@ -34,7 +34,8 @@ OrderWalk::OrderWalk(const Program& program, const OrderOptions& options, const 
     }
   }
   for (const Communicator& communicator : program.communicators) {
-    comms_.emplace_back(static_cast<std::uint32_t>(communicator.members.size()));
+    comms_.emplace_back(static_cast<std::uint32_t>(communicator.members.size()),
+                        options.connections_serve_both);
   }
 }
 
@@ -69,7 +70,13 @@ HappensBefore OrderWalk::take_result() && {
   const bool all_returned = std::ranges::all_of(
       threads_, [](const Thread& t) { return t.frames.empty() && !t.is_calling; });
   const bool finished = !is_cut_ && all_returned && graph_.all_ended();
+  std::map<std::uint32_t, std::string> missing;
+  if (!finished && !is_cut_) {
+    missing = graph_.missing_partners();
+    for (const Thread& thread : threads_) note_connections(thread, missing);
+  }
   HappensBefore result = std::move(graph_).take_result();
+  result.missing = std::move(missing);
   if (finished) result.unwaited = unwaited_regions();
   result.is_complete = !is_cut_;
   result.is_finished = finished;

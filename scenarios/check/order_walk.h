@@ -106,8 +106,12 @@ class OrderWalk {
     std::deque<std::shared_ptr<OrderTransfer>> sends, recvs;  ///< without their partners
   };
   struct CommState {
-    explicit CommState(std::uint32_t ranks)
-        : next(ranks), launches(ranks), has_arrived(ranks), has_connected(ranks), connections{ranks} {}
+    CommState(std::uint32_t ranks, bool serve_both)
+        : next(ranks),
+          launches(ranks),
+          has_arrived(ranks),
+          has_connected(ranks),
+          connections{ranks, serve_both} {}
     std::vector<std::uint64_t> next;  ///< by rank: number of its next collective
     std::vector<std::shared_ptr<OrderTransfer>> collectives;
     std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> pairs;
@@ -155,6 +159,7 @@ class OrderWalk {
   void connect_collectives(Thread& thread);
   void make_launches(Thread& thread);
   void launch_next(Thread& thread);
+  static void note_connections(const Thread& thread, std::map<std::uint32_t, std::string>& missing);
   bool holds(Bytes sent) const;
   OrderPart join_transfer(const NcclCall& call, CommState& comm, std::uint32_t rank);
   OrderPart join_collective(const NcclCall& call, CommState& comm, std::uint32_t rank);

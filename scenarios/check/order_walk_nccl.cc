@@ -170,6 +170,7 @@ OrderPart OrderWalk::join_collective(const NcclCall& call, CommState& comm, std:
   auto transfer = std::make_shared<OrderTransfer>();
   transfer->what = std::move(what);
   transfer->missing = comm.next.size();
+  transfer->ranks = static_cast<std::uint32_t>(comm.next.size());
   if (op.kind == CollectiveKind::Broadcast || op.kind == CollectiveKind::Scatter) {
     transfer->source = root;
   }
@@ -196,6 +197,8 @@ OrderPart OrderWalk::join_transfer(const NcclCall& call, CommState& comm, std::u
     transfer->what = fmt::format("{}", size.count);
     transfer->missing = 2;
     transfer->source = sends ? rank : peer;
+    transfer->from = sends ? rank : peer;
+    transfer->to = sends ? peer : rank;
     transfer->is_held = rank != peer && holds(size);  // with itself within one group only
     return {mine.emplace_back(std::move(transfer)), rank};
   }

@@ -104,8 +104,8 @@ Expr read_rank(OpFields& fields, const GroupCall& call, std::string_view nccls,
   return Expr{found - ranks.begin()};
 }
 
-void begin_call(OpFields& fields, const GroupCall& call, Lowering& out) {
-  if (fields.group_of(call.comm).initialises) out.add(NcclCommInit{call.comm, true});
+void begin_call(bool initialises, const GroupCall& call, Lowering& out) {
+  if (initialises) out.add(NcclCommInit{call.comm, true});
   out.add(EventRecord{call.ready, call.current});
   out.add(StreamWaitEvent{call.internal, call.ready});
 }

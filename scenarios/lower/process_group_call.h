@@ -29,10 +29,17 @@ void read_async(OpFields& fields, GroupCall& call);
 Expr read_rank(OpFields& fields, const GroupCall& call, std::string_view nccls,
                std::string_view torchs);
 
-/// The group's stream waits for the current one; a lazy group is made before.
-void begin_call(OpFields& fields, const GroupCall& call, Lowering& out);
+/// The group's stream waits for the current one; a group that `initialises` is made before.
+void begin_call(bool initialises, const GroupCall& call, Lowering& out);
 
 /// The end is recorded; unless the call is asynchronous, the current stream waits for it.
 void end_call(const GroupCall& call, Lowering& out);
+
+/// The same for a transfer outside of a batch, which ProcessGroupNCCL::pointToPoint gives a
+/// communicator and a stream of its own for each pair of ranks, unless the group was made with
+/// device_id (init: eager). `peer`: of the group; then of the pair's communicator. Groups of two
+/// ranks, or of more than kMostRanksInPairs, keep the group's.
+GroupCall call_of_pair(OpFields& fields, const GroupCall& call, Expr& peer);
+inline constexpr std::int64_t kMostRanksInPairs = 64;
 
 }  // namespace foretrace

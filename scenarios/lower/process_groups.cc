@@ -84,6 +84,7 @@ void read_process_group(Reader& reader, const YamlNode& key, const YamlNode& val
   map.finish();
 
   const bool one_process = program.processes == 1;
+  group.is_lazy = is_lazy;
   group.initialises = is_lazy && program.warmup == 0;
   group.devices = one_process ? program.devices : 1;
   add_streams(program, key.text, group);

@@ -14,7 +14,7 @@ namespace {
 using enum CollectiveKind;
 
 void issue(OpFields& fields, const GroupCall& call, OpKind kind, Lowering& out) {
-  begin_call(fields, call, out);
+  begin_call(fields.group_of(call.comm).initialises, call, out);
   out.add(std::move(kind), out.label());
   end_call(call, out);
 }
@@ -44,17 +44,29 @@ Transfer read_transfer(OpFields& fields, const GroupCall& call) {
           read_rank(fields, call, "peer", kSends ? "dst" : "src")};
 }
 
+/// Outside of a batch.
+template <class Transfer>
+void issue_transfer(OpFields& fields, const GroupCall& call, Lowering& out) {
+  Transfer transfer = read_transfer<Transfer>(fields, call);
+  const GroupCall pair = call_of_pair(fields, call, transfer.peer);
+  transfer.comm = pair.comm;
+  transfer.stream = pair.internal;
+  begin_call(fields.group_of(call.comm).initialises, pair, out);
+  out.add(std::move(transfer), out.label());
+  end_call(pair, out);
+}
+
 template <class Transfer>
 void read_sync_transfer(OpFields& fields, Lowering& out) {
   const GroupCall call = read_call(fields, out);
-  issue(fields, call, read_transfer<Transfer>(fields, call), out);
+  issue_transfer<Transfer>(fields, call, out);
 }
 
 template <class Transfer>
 void read_async_transfer(OpFields& fields, Lowering& out) {
   GroupCall call = read_call(fields, out);
   give_work(fields, call);
-  issue(fields, call, read_transfer<Transfer>(fields, call), out);
+  issue_transfer<Transfer>(fields, call, out);
 }
 
 /// One of the list in a batch: isend or irecv, without what the batch says for all.
@@ -88,7 +100,7 @@ void read_batched(OpFields& batch, const YamlNode& node, const GroupCall& call, 
 void read_batch(OpFields& fields, Lowering& out) {
   GroupCall call = read_call(fields, out);
   give_work(fields, call);
-  begin_call(fields, call, out);
+  begin_call(fields.group_of(call.comm).initialises, call, out);
   const YamlNode* ops = fields.map().required("ops");
   if (ops != nullptr && (ops->kind != YamlNode::Kind::Sequence || ops->items.empty())) {
     fields.reader().problems.error(*ops, "'ops' is a list of isend and irecv");

@@ -11,6 +11,10 @@ std::optional<std::uint32_t> NcclConnections::connect(std::uint32_t rank,
   std::vector<std::uint32_t> first{number};
   for (const Pair& pair : pairs) {
     if (pair.from == pair.to) continue;
+    if (const auto back = pairs_.find({pair.to, pair.from}); serve_both_ && back != pairs_.end()) {
+      const auto& there = pair.from == rank ? back->second.receiver : back->second.sender;
+      if (there && *there != number) continue;
+    }
     Ends& ends = pairs_[pair];
     auto& mine = pair.from == rank ? ends.sender : ends.receiver;
     if (mine) continue;

@@ -23,7 +23,10 @@ class NcclConnections {
     std::uint32_t from, to;
     friend auto operator<=>(const Pair&, const Pair&) = default;
   };
-  explicit NcclConnections(std::uint32_t ranks) : ranks_{ranks} {}
+  /// `serve_both`: two ranks that are connected one way are the other way, too. In NCCL's source
+  /// each direction is by itself; nobody has measured a program that this decides.
+  explicit NcclConnections(std::uint32_t ranks, bool serve_both = false)
+      : ranks_{ranks}, serve_both_{serve_both} {}
 
   /// `rank` is here for `pairs`, of each of which it is one end. The number of what it sets up;
   /// empty when all of them are connected, as a rank always is with itself.
@@ -69,6 +72,7 @@ class NcclConnections {
   void advance_all(std::uint32_t first);
 
   std::uint32_t ranks_;
+  bool serve_both_;
   std::vector<Setup> setups_;
   std::map<Pair, Ends> pairs_;
   std::vector<std::uint32_t> done_;

@@ -53,6 +53,12 @@ struct ProcessGroup {
   std::vector<std::uint32_t> ranks;  ///< ascending, as the whole program numbers them
   bool initialises = false;          ///< the first call makes the communicator, in the run
   bool is_split = false;             ///< each process has its own; `ranks` are of the first one
+  bool is_lazy = false;              ///< without device_id: pairs of ranks have their own
+  /// Of those: communicators by their two ranks, and the first handle and stream of a place in the
+  /// program for each distance to the other rank.
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> pairs;
+  std::optional<std::uint32_t> first_pair_handle;
+  std::uint32_t first_pair_stream{};
   std::map<std::string, std::uint32_t, std::less<>> events;  ///< each host thread's first one
   std::optional<std::uint32_t> first_barrier_buffer;         ///< made when a barrier needs it
 };

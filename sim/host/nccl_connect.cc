@@ -50,7 +50,7 @@ void HostThread::nccl_go_on() {
   while (nccl_stage_ != NcclStage::Launch) {
     const bool is_pairs = nccl_stage_ == NcclStage::Pairs;
     nccl_stage_ = is_pairs ? NcclStage::Collectives : NcclStage::Launch;
-    ++pending_wakes_;  // until it has asked for all: the last to come wakes those before, itself too
+    ++pending_wakes_;  // until it has asked for all: the last to come wakes itself, too
     if (is_pairs) {
       connect_pairs();
     } else {

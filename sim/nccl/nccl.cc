@@ -13,7 +13,7 @@ namespace foretrace::sim {
 void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
                      const Execution& execution, const nccl::Choice& choice) {
   const std::size_t party = transfer->enlist(rank, *this);
-  parts_.push_back({std::move(transfer), party});
+  parts_.push_back({std::move(transfer), party, execution.op});
   const auto* collective = std::get_if<NcclCollective>(&execution.op->kind);
   if (collective != nullptr && !nccl::is_send_recv(collective->kind)) {
     std::swap(parts_[collectives_++], parts_.back());
@@ -52,7 +52,7 @@ NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& d
       tuning_{tuning},
       warm_{warm},
       running_{std::move(running)},
-      pairs_{static_cast<std::uint32_t>(declared.members.size())} {
+      pairs_{static_cast<std::uint32_t>(declared.members.size()), true} {
   next_collective_.resize(declared.members.size());
   last_.resize(declared.members.size());
   collectives_connection_.what = "the communicator's first collective";
@@ -119,9 +119,14 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   Collective& collective = collectives_[number - first_];
   const std::shared_ptr<Transfer> transfer = collective.transfer;
   if (transfer->key() != key) {
-    transfer->mismatch(
-        fmt::format("rank {} calls {} of {} bytes where another rank calls {} of {} bytes", rank,
-                    key.what, key.size_bytes, transfer->key().what, transfer->key().size_bytes));
+    const bool by_root =
+        key.what == transfer->key().what && key.size_bytes == transfer->key().size_bytes;
+    const auto call = [&](const TransferKey& one) {
+      return by_root ? fmt::format("{} with root {}", one.what, one.root)
+                     : fmt::format("{} of {} bytes", one.what, one.size_bytes);
+    };
+    transfer->mismatch(fmt::format("rank {} calls {} where another rank calls {}", rank, call(key),
+                                   call(transfer->key())));
   }
   if (of_kernel != collective.of_kernel) {
     const auto group = [](std::size_t count) {

@@ -75,9 +75,11 @@ class NcclLaunch {
   struct Part {
     std::shared_ptr<Transfer> transfer;
     std::size_t party;
+    const Op* op;
   };
   const std::vector<Part>& parts() const { return parts_; }
   const Order& after() const { return after_; }
+  const StreamQueue& stream() const { return stream_; }
   /// From the kernel's begin until it arrives at its transfers.
   void set_cold(Duration cold) { cold_ = cold; }
   Duration cold() const { return cold_; }
@@ -171,8 +173,12 @@ class Transfer final : Handler, ChunkNetwork::Owner, public std::enable_shared_f
   const nccl::Cost& cost() const { return cost_; }
   const std::string& mismatch() const { return mismatch_; }
   std::uint32_t rank_of(std::size_t party) const { return parties_[party].rank; }
-  /// Ranks whose kernels have not begun.
-  std::vector<std::uint32_t> missing() const;
+  /// Ranks whose kernels have not begun; those that have called it with their launches.
+  struct Missing {
+    std::uint32_t rank;
+    const NcclLaunch* launch;
+  };
+  std::vector<Missing> missing() const;
   /// When the last one of them began; the epoch before it has.
   TimePoint joined() const { return joined_; }
 

@@ -116,10 +116,10 @@ void Transfer::began(std::size_t party) {
   }
 }
 
-std::vector<std::uint32_t> Transfer::missing() const {
-  std::vector<std::uint32_t> ranks;
+std::vector<Transfer::Missing> Transfer::missing() const {
+  std::vector<Missing> ranks;
   for (const Party& party : parties_) {
-    if (!party.begun) ranks.push_back(party.rank);
+    if (!party.begun) ranks.push_back({party.rank, party.launch});
   }
   return ranks;
 }

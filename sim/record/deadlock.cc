@@ -14,13 +14,41 @@ std::string place(const Program& program, const Op& op) {
   return fmt::format("{}:{}: {}", program.file, op.line, kind_name(op.kind));
 }
 
-std::string ranks(const std::vector<std::uint32_t>& missing) {
-  return fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
+/// A rank that has called it, and whose kernel is held up by something else.
+std::string explain_late(const Transfer& transfer, const Transfer::Missing& late) {
+  const auto part = std::ranges::find(late.launch->parts(), &transfer,
+                                      [](const auto& one) { return one.transfer.get(); });
+  std::string text = fmt::format("rank {} calls it in line {}", late.rank, part->op->line);
+  const auto at = [&](const StreamQueue* stream, std::string_view where) {
+    if (stream == nullptr || stream->front() == nullptr) return false;
+    const Work& front = *stream->front();
+    const auto* nccl = std::get_if<NcclWork>(&front.what);
+    if (nccl != nullptr && nccl->launch.get() == late.launch) return false;
+    text += fmt::format(", behind line {} {}", front.execution.op->line, where);
+    return true;
+  };
+  if (!at(&late.launch->stream(), "in its stream")) {
+    at(late.launch->after().stream, "of the same communicator");
+  }
+  return text;
 }
 
 std::string explain(const Transfer& transfer) {
   if (!transfer.mismatch().empty()) return transfer.mismatch();
-  return fmt::format("{}: {} never called it", transfer.key().what, ranks(transfer.missing()));
+  std::vector<std::uint32_t> never;
+  std::vector<std::string> why;
+  for (const Transfer::Missing& one : transfer.missing()) {
+    if (one.launch == nullptr) {
+      never.push_back(one.rank);
+    } else {
+      why.push_back(explain_late(transfer, one));
+    }
+  }
+  if (!never.empty()) {
+    why.push_back(fmt::format("rank{} {} never called it", never.size() == 1 ? "" : "s",
+                              fmt::join(never, ", ")));
+  }
+  return fmt::format("{}: {}", transfer.key().what, fmt::join(why, ", "));
 }
 
 /// What the front entry of a stream is held up by.
@@ -31,7 +59,7 @@ std::string explain(const Program& program, const StreamQueue& stream) {
                                  place(program, *work->execution.op));
   if (const auto* nccl = std::get_if<NcclWork>(&work->what)) {
     std::set<std::string> said;
-    for (const auto& [transfer, party] : nccl->launch->parts()) {
+    for (const auto& [transfer, party, op] : nccl->launch->parts()) {
       if (transfer->missing().empty() && transfer->mismatch().empty()) continue;
       const std::string why = explain(*transfer);
       if (said.insert(why).second) text += "; " + why;

@@ -31,16 +31,21 @@ struct CollectiveName {
   bool reduces, has_root, in_place;
 };
 constexpr std::array kCollectives{
-    CollectiveName{"all_reduce", true, false, true},     CollectiveName{"broadcast", false, true, true},
-    CollectiveName{"reduce", true, true, true},          CollectiveName{"all_gather", false, false, false},
-    CollectiveName{"reduce_scatter", true, false, false}, CollectiveName{"all_to_all", false, false, false},
-    CollectiveName{"gather", false, true, false},        CollectiveName{"scatter", false, true, false}};
+    CollectiveName{"all_reduce", true, false, true},
+    CollectiveName{"broadcast", false, true, true},
+    CollectiveName{"reduce", true, true, true},
+    CollectiveName{"all_gather", false, false, false},
+    CollectiveName{"reduce_scatter", true, false, false},
+    CollectiveName{"all_to_all", false, false, false},
+    CollectiveName{"gather", false, true, false},
+    CollectiveName{"scatter", false, true, false}};
 
 class Rows {
  public:
   Rows(Choices choices, const RowsShape& shape) : choices_{std::move(choices)}, shape_{shape} {
     constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 12> kPlaces{
-        {{2, 1}, {3, 1}, {4, 1}, {8, 1}, {1, 2}, {1, 4}, {2, 2}, {1, 1}, {5, 1}, {6, 1}, {1, 8}, {2, 4}}};
+        {{2, 1}, {3, 1}, {4, 1}, {8, 1}, {1, 2}, {1, 4},
+         {2, 2}, {1, 1}, {5, 1}, {6, 1}, {1, 8}, {2, 4}}};
     std::tie(processes_, devices_) = kPlaces[choices_.below(kPlaces.size())];
     nodes_ = processes_ % 2 == 0 && choices_.one_in(4) ? 2 : 1;
     is_warm_ = choices_.below(2) == 0;

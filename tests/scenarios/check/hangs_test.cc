@@ -31,10 +31,11 @@ std::string send_first(const std::string& size) {
 TEST(CheckHangs, SmallSendsLieInNcclsBuffersUntilTheyAreReceived) {
   EXPECT_EQ(problems_of(send_first("4KiB")),
             "10:7 warning: host thread 'main' may wait here for ever | nccl_send of line 8 waits "
-            "for its partner; it ends where NCCL's buffers hold what is sent\n");
+            "for its partner: rank 1 calls it in line 9, behind line 8 in its stream; it ends where "
+            "NCCL's buffers hold what is sent\n");
   EXPECT_EQ(problems_of(send_first("256MiB")),
             "10:7 warning: host thread 'main' waits here for ever | nccl_send of line 8 never "
-            "meets its partner\n");
+            "meets its partner: rank 1 calls it in line 9, behind line 8 in its stream\n");
 }
 
 TEST(CheckHangs, NcclDoesNotCompareTypesAndReductions) {
@@ -146,6 +147,33 @@ TEST(CheckHangs, WhoOnlySendsInARootedCollectiveMayEndAlone) {
   for (const auto& sure : {broadcast("256MiB", 0), broadcast("4KiB", 1)}) {
     EXPECT_THAT(problems_of(sure), HasSubstr(message + ": this one waits for ever\n"));
   }
+}
+
+TEST(CheckHangs, NameTheRootsWhereNothingElseDiffers) {
+  EXPECT_THAT(problems_of(ranks_of_w("    - nccl_broadcast: {comm: w, buffer: x, size: 8MiB, type: "
+                                     "float32, root: process}\n")),
+              HasSubstr("call 1 of rank 1 is nccl_broadcast of 8388608 B with root 1 (line 8), and "
+                        "of rank 0 nccl_broadcast of 8388608 B with root 0 (line 8)"));
+}
+
+/// Each direction connects by itself in NCCL's source; nobody has measured it.
+TEST(CheckHangs, AreNotSureWhereOneConnectionMayServeBothDirections) {
+  const std::string ring =
+      "schema_version: 1\nname: a\nprocesses: 2\nwarmup: 0\nstreams: {s: {flags: "
+      "non_blocking}, t: {flags: non_blocking}}\ncommunicators: {w: {members: all_devices}, v: "
+      "{members: all_devices}}\nbuffers: {x: {memory: device, size: 4KiB}, y: {memory: device, "
+      "size: 4KiB}}\nthreads:\n"
+      "  r0: {process: 0, ops: [{nccl_send: {comm: w, stream: s, buffer: x, type: float32, peer: "
+      "1}}, {nccl_send: {comm: v, stream: t, buffer: x, type: float32, peer: 1}}, {nccl_recv: "
+      "{comm: w, stream: s, buffer: y, type: float32, peer: 1}}, {nccl_recv: {comm: v, stream: t, "
+      "buffer: y, type: float32, peer: 1}}]}\n"
+      "  r1: {process: 1, ops: [{nccl_recv: {comm: w, stream: s, buffer: y, type: float32, peer: "
+      "0}}, {nccl_recv: {comm: v, stream: t, buffer: y, type: float32, peer: 0}}, {nccl_send: "
+      "{comm: v, stream: t, buffer: x, type: float32, peer: 0}}, {nccl_send: {comm: w, stream: s, "
+      "buffer: x, type: float32, peer: 0}}]}\n";
+  EXPECT_THAT(problems_of(ring), HasSubstr("may wait here for ever | it connects, and the first "
+                                           "transfer from rank 1 to rank 0 needs rank 1; it ends "
+                                           "where ranks that are connected one way"));
 }
 
 }  // namespace

@@ -21,6 +21,14 @@ TEST(NcclConnections, WaitForTheOtherEndOfTheSamePairAndDirection) {
   EXPECT_FALSE(two.connect(0, {{0, 1}, {0, 0}})) << "once; and a rank is connected with itself";
 }
 
+TEST(NcclConnections, MayServeBothDirections) {
+  NcclConnections two{2, true};
+  two.connect(0, {{0, 1}});
+  EXPECT_TRUE(two.connect(1, {{1, 0}})) << "neither has met the other";
+  two.connect(1, {{0, 1}});
+  EXPECT_FALSE(two.connect(0, {{1, 0}}));
+}
+
 TEST(NcclConnections, OfOneGroupAreDoneTogether) {
   NcclConnections three{3};
   const auto group = three.connect(0, {{0, 1}, {2, 0}});

@@ -325,6 +325,20 @@ threads:
       << text;
 }
 
+TEST(Hang, SaysWhereARankIsThatCallsItLater) {
+  const Timeline t = predict(kTwoRanks + R"(
+threads:
+  main:
+    - nccl_recv: {comm: world, stream: s, buffer: x, type: float32, peer: 1 - process}
+    - nccl_send: {comm: world, stream: s, buffer: x, type: float32, peer: 1 - process}
+    - stream_synchronize: {stream: s}
+)");
+  ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
+  EXPECT_THAT(t.outcome.explanation.front(),
+              testing::HasSubstr("send from rank 1 to rank 0: rank 1 calls it in line 13, behind "
+                                 "line 12 in its stream"));
+}
+
 TEST(Hang, OnAColdCommunicatorIsInTheFirstRecvItself) {
   const Timeline t = predict("warmup: 0\n" + kTwoRanks + R"(
 threads:
