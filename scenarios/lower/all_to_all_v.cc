@@ -116,7 +116,7 @@ void read_torch(OpFields& fields, Lowering& out) {
   constexpr Keys kKeys{"input", "output", "the input", "the output"};
   GroupCall call = read_call(fields, out);
   read_async(fields, call);
-  begin_call(fields, call, out);
+  begin_call(fields.group_of(call.comm).initialises, call, out);
   Lowering inner = out.inside(out.add_nccl_group());
   read_exchange(fields, call.comm, "group", call.internal, kKeys, inner);
   end_call(call, out);
