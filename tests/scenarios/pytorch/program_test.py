@@ -1,0 +1,119 @@
+"""Captures small programs with PyTorch on the emulated GPU. Skipped, and said, where there is no CUDA build of PyTorch or no library.
+
+    FORETRACE_LIBRARY=build/dev/hw python3 program_test.py"""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
+
+from foretrace import environment  # noqa: E402
+
+
+def missing():
+    try:
+        environment.emulated_environment("h100", 1)
+    except environment.CaptureError as error:
+        return str(error)
+    return ""
+
+
+class Captured:
+    def __init__(self, script, *options, command=None):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "train.py"
+            path.write_text(textwrap.dedent(script))
+            arguments = command or ["-m", "foretrace", "capture", "-o", folder + "/out", *options, "--", str(path)]
+            env = dict(os.environ, PYTHONPATH=str(ROOT / "scenarios" / "pytorch"), OUT=folder + "/out")
+            done = subprocess.run([sys.executable, "-W", "ignore", *[a.format(script=path) for a in arguments]], env=env, capture_output=True, text=True, check=False)
+            self.code, self.text = done.returncode, done.stdout + done.stderr
+            record = pathlib.Path(folder) / "out" / "rank0.calls.jsonl.gz"
+            self.lines = [json.loads(line) for line in gzip.open(record, "rt")] if record.exists() else []
+
+    def all(self, kind):
+        return [line for line in self.lines if line.get("k") == kind]
+
+
+TRAIN = """
+    import torch
+    model = torch.nn.Sequential(torch.nn.Linear(256, 1024), torch.nn.GELU(), torch.nn.Linear(1024, 256)).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    x = torch.randn(64, 256, device="cuda")
+    for _ in range(12):
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+
+
+@unittest.skipIf(missing(), missing())
+class Programs(unittest.TestCase):
+    def test_a_training_step_has_its_products_launches_phases_and_memory(self):
+        run = Captured(TRAIN)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual(run.lines[0]["foretrace_calls"], 1)
+        self.assertEqual(len(run.all("gemm")), 5)  # 2 forward, 3 backward: the input needs no gradient
+        self.assertLessEqual({"forward", "backward", "optimizer"}, {op["ph"] for op in run.all("op")})
+        self.assertIn("0", {m["n"] for m in run.all("mod")})
+        end = run.lines[-1]
+        parameters = 4 * (256 * 1024 * 2 + 1024 + 256)
+        self.assertGreater(end["memory"]["allocated"][1], 4 * parameters)  # with gradients and two moments
+        times = [line["t"] for line in run.lines if "t" in line]
+        self.assertEqual(times, sorted(times))
+        self.assertTrue(all("op" in line for line in run.all("launch")))
+
+    def test_one_process_captures_a_rank_of_a_world_of_eight(self):
+        setup = 'import torch.distributed as dist; dist.init_process_group("nccl"); '
+        script = TRAIN.replace("    optimizer =", "    " + setup + "model = torch.nn.parallel.DistributedDataParallel(model)\n    optimizer =", 1)
+        run = Captured(script, "--world-size", "8")
+        self.assertEqual(run.code, 0, run.text)
+        reductions = run.all("coll")
+        self.assertEqual(sum(c["n"] for c in reductions), 256 * 1024 * 2 + 1024 + 256)
+        self.assertEqual(run.all("comm")[0]["ranks"], list(range(8)))
+
+    def test_a_program_without_an_optimizer_needs_a_region_and_is_told(self):
+        run = Captured("import torch\nfor _ in range(9): torch.ones(4, device='cuda') + 1\n")
+        self.assertEqual(run.code, 2)
+        self.assertIn("foretrace.region", run.text)
+
+    def test_out_of_memory_is_the_programs_own_error(self):
+        run = Captured(TRAIN.replace("(64, 256", "(1 << 20, 256"), "--memory", str(2 << 30))
+        self.assertEqual(run.code, 2)
+        self.assertIn("OutOfMemoryError", run.text)
+
+    def test_what_is_not_emulated_is_named_with_the_users_line(self):
+        run = Captured("import torch\n\ntorch.fft.fft(torch.ones(64, device='cuda'))\n")
+        self.assertEqual(run.code, 2)
+        self.assertIn("cufft", run.text)
+        self.assertIn("line 3", run.text)
+
+    def test_a_size_that_data_decide_is_computed(self):
+        run = Captured("""
+            import torch, foretrace
+            ids = torch.arange(100).cuda()
+            for _ in range(9):
+                with foretrace.region("step"):
+                    few = ids[ids % 10 == 3]
+                    torch.ones(few.numel(), 64, device="cuda") @ torch.ones(64, 32, device="cuda")
+        """)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual(run.all("gemm")[0]["n"], 10, run.text)
+
+    def test_the_context_manager_starts_the_script_again(self):
+        lines = textwrap.dedent(TRAIN).strip().splitlines()
+        script = "import os, torch, foretrace\nwith foretrace.capture(os.environ['OUT']):\n" + "\n".join("    " + line for line in lines[1:])
+        run = Captured(script, command=["{script}"])
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual(len(run.all("gemm")), 5, run.text)
+
+
+if __name__ == "__main__":
+    unittest.main()
