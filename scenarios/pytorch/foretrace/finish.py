@@ -39,7 +39,7 @@ def header(assumptions, command):
             "command": command, "host": host_speed(), "packages": _packages(), "assumptions": assumptions}
 
 
-def write_record(path, recorder, world, command, region, guessed=None):
+def write_record(path, recorder, world, command, region, guessed=None, not_drawn=0):
     """The file of the profiled step. Returns a dictionary of its main numbers."""
     emulation = recorder.emulation
     step = recorder.profile()
@@ -52,6 +52,8 @@ def write_record(path, recorder, world, command, region, guessed=None):
     times, end, alike = record.host_times(emulation, (calls, step.ns, step.cpu_ns), plain)
     assumptions = _assumptions(emulation, calls, threads, plain, alike)
     assumptions += _computed(emulation, guessed)
+    if not_drawn:
+        assumptions.append(f"initial values of {not_drawn} large tensors on the CPU were not drawn")
     before = emulation.calls(0, step.first)
     declared = record.declarations(emulation, before + everything)
     _name_communicators(declared, calls, emulation, step, world)

@@ -38,7 +38,10 @@ class Capture:
 
     def start(self, profile=True):
         global _active
+        from .initial_values import InitialValues
         self.recorder.profiles = profile
+        self.initial = InitialValues(lambda: not self.recorder.instances)
+        self.initial.install()
         self.world.install()
         self.steps.watch_optimizers()
         _active = self.steps
@@ -47,9 +50,10 @@ class Capture:
         global _active
         _active = None
         self.steps.close()
+        self.initial.remove()
         from .finish import write_record
         self.out.mkdir(parents=True, exist_ok=True)
-        return write_record(self.out / f"rank{self.rank}.calls.jsonl.gz", self.recorder, self.world, self.command, self.steps.region or "step", self.guessed)
+        return write_record(self.out / f"rank{self.rank}.calls.jsonl.gz", self.recorder, self.world, self.command, self.steps.region or "step", self.guessed, self.initial.left)
 
 
 @contextlib.contextmanager

@@ -70,6 +70,21 @@ class Programs(unittest.TestCase):
         self.assertEqual(times, sorted(times))
         self.assertTrue(all("op" in line for line in run.all("launch")))
 
+    def test_a_large_model_is_set_up_on_the_cpu_without_drawing_its_values(self):
+        run = Captured("""
+            import torch
+            model = torch.nn.Linear(2048, 2048)
+            small = torch.nn.Linear(8, 8)
+            assert small.weight.abs().sum() > 0, "small tensors are drawn"
+            model.cuda()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(9):
+                model(torch.ones(4, 2048, device="cuda")).sum().backward()
+                optimizer.step()
+        """)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertIn("initial values of 1 large tensors", " ".join(run.lines[0]["assumptions"]))
+
     def test_one_process_captures_a_rank_of_a_world_of_eight(self):
         setup = 'import torch.distributed as dist; dist.init_process_group("nccl"); '
         script = TRAIN.replace("    optimizer =", "    " + setup + "model = torch.nn.parallel.DistributedDataParallel(model)\n    optimizer =", 1)
