@@ -10,7 +10,6 @@ from . import record
 from .emulation import NONE
 from .environment import CaptureError, read_device, torch_versions
 from .reference_loop import host_speed
-from .world import group_name
 
 PACKAGES = ("transformers", "torchvision", "timm", "peft", "accelerate", "lightning", "torch_geometric", "diffusers", "triton")
 
@@ -137,7 +136,7 @@ def _name_communicators(declared, calls, emulation, step, world):
             continue
         at = bisect.bisect_right(begins, c.clock)
         if at:
-            names[c.comm] = group_name(step.groups[begins[at - 1]])
+            names[c.comm] = step.groups[begins[at - 1]]
     for (what, i), comm in declared.items():
         if what != "comm":
             continue

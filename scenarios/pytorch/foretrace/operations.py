@@ -1,5 +1,8 @@
 """A profile of one step on the CPU alone as operations: name, arguments, phase, module."""
 
+import json
+import os
+import tempfile
 from typing import NamedTuple, Optional
 
 from .modules import PREFIX
@@ -34,17 +37,35 @@ def stop(profiler):
     profiler.__exit__(None, None, None)
     results = profiler.profiler.kineto_results
     concrete, groups = {}, {}
+    collectives = False
     for event in results.events():
         values = event.concrete_inputs()
         if values:
             concrete.setdefault((event.name(), event.start_ns()), values)
         if event.name() == "record_param_comms":
-            groups[event.start_ns()] = event.metadata_json()
+            collectives = True
+    if collectives:
+        groups = group_names(profiler)
     operations = []
     for root in results.experimental_event_tree():
         _walk(root, concrete, _Context("other", None, 0, False), operations)
     operations.sort(key=lambda o: (o.begin, o.depth))
     return operations, groups
+
+
+def group_names(profiler):
+    """{begin of a collective in ns since 1970: its process group's name}: only the exported trace says it."""
+    handle, path = tempfile.mkstemp(suffix=".json")
+    os.close(handle)
+    try:
+        profiler.export_chrome_trace(path)
+        with open(path) as file:
+            trace = json.load(file)
+    finally:
+        os.unlink(path)
+    base = trace.get("baseTimeNanoseconds", 0)
+    return {base + round(e["ts"] * 1000): str(e["args"]["Process Group Name"]) for e in trace["traceEvents"]
+            if e.get("name") == "record_param_comms" and "Process Group Name" in e.get("args", {})}
 
 
 class _Context(NamedTuple):

@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 
 
 def _rank_and_world():
@@ -35,8 +34,8 @@ def make_lone_store(world_size):
             self.values.setdefault(key, desired if isinstance(desired, bytes) else desired.encode())
             return self.values[key]
 
-        def check(self, keys):
-            return True
+        def check(self, keys):  # PyTorch's watchdog looks here whether another rank has failed
+            return all(key in self.values for key in keys)
 
         def wait(self, *_):
             return None
@@ -58,6 +57,7 @@ class World:
 
     def __init__(self, emulation):
         self.emulation = emulation
+        self.stores = []
         self.groups = {}  # name -> global ranks
 
     def install(self):
@@ -69,7 +69,9 @@ class World:
 
         def lone(url, *_, **__):
             rank, world = _rank_and_world()
-            yield (dist.HashStore() if rank == 0 else make_lone_store(world)), rank, world
+            store = dist.HashStore() if rank == 0 else make_lone_store(world)
+            self.stores.append(store)  # PyTorch's own reference does not keep a store in Python alive
+            yield store, rank, world
 
         for scheme in ("env", "tcp", "file"):
             rendezvous._rendezvous_handlers[scheme] = lone
@@ -79,7 +81,8 @@ class World:
             ranks = list(global_ranks_in_group) or list(range(group_size))
             name = named.get("group_name", rest[2] if len(rest) > 2 else "")
             self.groups[str(name)] = ranks
-            self.emulation.library.foretrace_split(group_size, group_rank)
+            if group_rank is not None and group_rank >= 0:  # we are in it
+                self.emulation.library.foretrace_split(group_size, group_rank)
             try:
                 return helper(group_size, group_rank, global_ranks_in_group, *rest, **named)
             finally:
@@ -93,9 +96,3 @@ class World:
             return self.groups[group_name]
         lists = {tuple(r) for r in self.groups.values() if len(r) == size}
         return list(lists.pop()) if len(lists) == 1 else None
-
-
-def group_name(metadata):
-    """Of the profiler's metadata of a collective."""
-    found = re.search(r'"Process Group Name": "([^"]*)"', metadata)
-    return found.group(1) if found else None

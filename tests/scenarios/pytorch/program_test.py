@@ -27,7 +27,7 @@ def missing():
 
 
 class Captured:
-    def __init__(self, script, *options, command=None):
+    def __init__(self, script, *options, command=None, rank=0):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "train.py"
             path.write_text(textwrap.dedent(script))
@@ -35,7 +35,7 @@ class Captured:
             env = dict(os.environ, PYTHONPATH=str(ROOT / "scenarios" / "pytorch"), OUT=folder + "/out")
             done = subprocess.run([sys.executable, "-W", "ignore", *[a.format(script=path) for a in arguments]], env=env, capture_output=True, text=True, check=False)
             self.code, self.text = done.returncode, done.stdout + done.stderr
-            record = pathlib.Path(folder) / "out" / "rank0.calls.jsonl.gz"
+            record = pathlib.Path(folder) / "out" / f"rank{rank}.calls.jsonl.gz"
             self.lines = [json.loads(line) for line in gzip.open(record, "rt")] if record.exists() else []
 
     def all(self, kind):
@@ -93,6 +93,13 @@ class Programs(unittest.TestCase):
         reductions = run.all("coll")
         self.assertEqual(sum(c["n"] for c in reductions), 256 * 1024 * 2 + 1024 + 256)
         self.assertEqual(run.all("comm")[0]["ranks"], list(range(8)))
+
+    def test_a_rank_that_is_not_the_first_finds_its_groups(self):
+        setup = 'import torch.distributed as dist; dist.init_process_group("nccl"); groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]; '
+        script = TRAIN.replace("    optimizer =", "    " + setup + "model = torch.nn.parallel.DistributedDataParallel(model, process_group=groups[1])\n    optimizer =", 1)
+        run = Captured(script, "--world-size", "4", "--ranks", "3", rank=3)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual([(c["ranks"], c["rank"]) for c in run.all("comm")], [([2, 3], 1)])
 
     def test_a_program_without_an_optimizer_needs_a_region_and_is_told(self):
         run = Captured("import torch\nfor _ in range(9): torch.ones(4, device='cuda') + 1\n")
