@@ -22,6 +22,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kDirectory = "environments";
 
+// Of what scenarios may set: addresses, and names of computers and of their cards.
+constexpr std::array<std::string_view, 5> kNamesOfComputers{
+    "NCCL_COMM_ID", "NCCL_HOSTID", "NCCL_IB_HCA", "NCCL_OOB_NET_IFNAME", "NCCL_SOCKET_IFNAME"};
 // Beside what scenarios may set. CUDA_VISIBLE_DEVICES is not among them: the GPUs that are listed
 // are those that it leaves, and it may hold their serial numbers.
 constexpr std::array<std::string_view, 11> kMoreVariables{
@@ -62,6 +65,7 @@ bool is_plain(const std::string& value) {
 }  // namespace
 
 bool is_recorded_variable(std::string_view name) {
+  if (std::ranges::find(kNamesOfComputers, name) != kNamesOfComputers.end()) return false;
   return std::ranges::find(kMoreVariables, name) != kMoreVariables.end() ||
          std::ranges::find(environment_names(), name) != environment_names().end();
 }

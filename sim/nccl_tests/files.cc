@@ -35,7 +35,6 @@ bool has_cell(std::string_view line, std::string_view name) {
 
 Form form_of(std::string_view text, const std::filesystem::path& file) {
   if (file.extension() == ".csv") return Form::Csv;
-  if (file.extension() == ".json") return Form::Json;
   const std::string_view first = first_line(text);
   if (first.starts_with('{')) return Form::Json;
   const bool sizes = has_cell(first, "bytes") || has_cell(first, "size_bytes");

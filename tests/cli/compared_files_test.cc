@@ -54,7 +54,6 @@ INSTANTIATE_TEST_SUITE_P(
         Damage{"NoTime", "   20.00   52", "    0.00   52", "", "a time must be positive"},
         Damage{"WrongData", "78.64       0    20", "78.64      17    20", "",
                "x.log:12:84: error: the data was wrong, so the time means nothing"},
-        Damage{"LostRank", "#  Rank  1 [^\n]*\n", "", "", "the line of rank 1 was expected"},
         Damage{"LostLastRank", "#  Rank  3 [^\n]*\n", "", "",
                "all_reduce of 3 ranks would have a bus bandwidth of 69.91 here"},
         Damage{"OtherOperation", "all_reduce", "broadcast", "", "broadcast of 4 ranks would have"},

@@ -40,7 +40,7 @@ void check_run(const OrderCommandOptions& options, const std::filesystem::path& 
   const Run run = load_run(path);
   const LoadedTimeline& any = run.predicted ? *run.predicted : *run.measured;
   const RunProgram of_run = program_of_run(any, options.scenario, options.parameters);
-  if (of_run.simulated == Simulated::OneOfEach) {
+  if (of_run.simulated == Simulated::OneOfEach && of_run.program.processes > 1) {
     throw UsageError{fmt::format(
         "{}: simulated with --one-of-each, so what its ranks wait for is not in it\n"
         "  hint: foretrace simulate without --one-of-each",

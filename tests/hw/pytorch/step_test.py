@@ -318,7 +318,8 @@ class CommandLine(unittest.TestCase):
         self.assertIn("multi_tensor_apply_kernel", page)
         self.assertIn("peak memory", page)
         for command in ("assert", "order"):
-            self.assertEqual(foretrace(command, run).returncode, 0, command)
+            done = foretrace(command, run)
+            self.assertEqual(done.returncode, 0, command + done.stderr)
 
     def test_ranks_that_were_all_traced_are_joined(self):
         step = json.loads((self.at / "step.json").read_text(encoding="utf-8"))

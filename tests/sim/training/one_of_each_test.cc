@@ -209,6 +209,7 @@ double idle_passes(std::int64_t stages, std::int64_t chunks) {
   step.data = 1;
   step.pipeline = stages;
   step.chunks = chunks;
+  step.return_outputs = false;  // joined behind the passes, they would add to each one
   const auto seconds = [&](std::int64_t passes) {
     return [step, passes]() mutable {
       step.passes = passes;
