@@ -333,6 +333,7 @@ cudaError_t launch_library_kernel(cudaStream_t stream, KernelKind kind, const Li
   const auto single = [&](int i) { return reinterpret_cast<float*>(half(i)); };
   switch (kind) {
     case KernelKind::Pointwise:
+    case KernelKind::Captured:
       return launch_map(stream, Add<Half, Half>{half(0), half(1), half(2)}, elements);
     case KernelKind::Narrow:
       return launch_map(stream, Copy<float, Half>{single(0), half(1)}, elements);

@@ -22,6 +22,7 @@ Operands operands_of(KernelKind kind) {
   using enum KernelKind;
   switch (kind) {
     case Pointwise:
+    case Captured:  // of the same bytes
       return {3 * kHalf, kRow, {kHalf, kHalf, kHalf}};
     case Narrow:
       return {kFloat + kHalf, kRow, {kFloat, kHalf}};

@@ -169,7 +169,7 @@ def _attention(backward):
     return make
 
 
-_KINDS = {"pointwise": _pointwise, "narrow": _cast(FLOAT, HALF), "widen": _cast(HALF, FLOAT), "mixed": _mixed,
+_KINDS = {"pointwise": _pointwise, "captured": _pointwise, "narrow": _cast(FLOAT, HALF), "widen": _cast(HALF, FLOAT), "mixed": _mixed,
           "strided": _strided, "concatenate": _concatenate, "column_sum": _column_sum, "softmax": _softmax,
           "softmax_backward": _softmax_backward, "gather": _gather, "gather_backward": _gather_backward,
           "optimizer": _optimizer(FLOAT), "optimizer_half": _optimizer(HALF), "shard_copy": _shard_copy}

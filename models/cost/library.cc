@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "models/cost/captured.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::cost {
@@ -58,9 +59,10 @@ MemoryParams memory_params(KernelKind kind) {
       return {LibraryShardCopyBase, LibraryShardCopyRate};
     case KernelKind::AttentionForward:
     case KernelKind::AttentionBackward:
+    case KernelKind::Captured:
       break;
   }
-  FORETRACE_CHECK(false, "attention has parameters of its own");
+  FORETRACE_CHECK(false, "attention and captured kernels are no roofline of bytes alone");
   return {LibraryPointwiseBase, LibraryPointwiseRate};
 }
 
@@ -100,6 +102,8 @@ Param framework_param(FrameworkWork work) {
       return Param::EagerParameter;
     case FrameworkWork::Step:
       return Param::EagerStep;
+    case FrameworkWork::Captured:
+      return Param::EagerCaptured;
   }
   return Param::EagerForward;
 }
@@ -173,6 +177,9 @@ double slowest_of(Reading& read, std::uint32_t processes) {
 }  // namespace
 
 KernelCost library_cost(Reading& read, const LibraryWork& work) {
+  if (work.kernel == KernelKind::Captured) {
+    return captured_cost(read, {work.captured, work.bytes, work.flops});
+  }
   const bool attends =
       work.kernel == KernelKind::AttentionForward || work.kernel == KernelKind::AttentionBackward;
   KernelCost cost = attends ? attention_cost(read, work) : memory_cost(read, work);

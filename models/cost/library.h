@@ -14,6 +14,7 @@ struct LibraryWork {
   double flops = 0;
   double bytes = 0;  ///< read and written
   double width = 0;  ///< of attention's heads
+  CapturedShape captured{};
   friend auto operator<=>(const LibraryWork&, const LibraryWork&) = default;
 };
 

@@ -77,6 +77,7 @@ OrderedJson json(KernelKind kind) { return kernel_kind_name(kind); }
 OrderedJson json(FrameworkWork work) { return framework_work_name(work); }
 OrderedJson json(std::uint32_t n) { return n; }
 OrderedJson json(std::uint64_t n) { return n; }
+OrderedJson json(const std::string& text) { return text; }
 template <class Tag>
 OrderedJson json(Id<Tag> id) {
   return id.value;

@@ -63,6 +63,7 @@ void append(std::string& out, const std::vector<T>& all) {
   }
   out += ']';
 }
+void append(std::string& out, const std::string& text) { out += text; }
 template <class T>
 void append(std::string& out, const std::optional<T>& one) {
   if (!one) {

@@ -1,8 +1,10 @@
 // What PyTorch's libraries do on a device (LibraryKernel) and on the host (FrameworkCall), by kind.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace foretrace {
 
@@ -30,11 +32,23 @@ enum class KernelKind : std::uint8_t {
   GatherBackward,  ///< adds rows into an embedding's gradient, after sorting the tokens
   Optimizer,       ///< fused AdamW over many tensors
   OptimizerHalf,   ///< the same where all of them are bfloat16
-  ShardCopy        ///< FSDP2: shards of many tensors in or out of one buffer
+  ShardCopy,       ///< FSDP2: shards of many tensors in or out of one buffer
+  Captured         ///< a kernel that a capture saw, known by its name (CapturedShape)
 };
 /// "attention_forward"
 const char* kernel_kind_name(KernelKind kind);
-inline constexpr std::size_t kKernelKinds = static_cast<std::size_t>(KernelKind::ShardCopy) + 1;
+inline constexpr std::size_t kKernelKinds = static_cast<std::size_t>(KernelKind::Captured) + 1;
+
+/// What a captured kernel was launched with, and how its operation's tensors lie. 0: not known.
+struct CapturedShape {
+  std::string name;            ///< as scenarios/captured/kernel_name.h writes it
+  std::uint64_t grid = 0;      ///< blocks
+  std::uint32_t block = 0;     ///< threads of each
+  std::uint64_t inner = 0;     ///< last dimension of the operation's largest tensor, in elements
+  std::uint64_t joined = 0;    ///< shortest contiguous run of elements in one of its tensors
+  std::uint64_t channels = 0;  ///< second dimension of its largest tensor
+  friend auto operator<=>(const CapturedShape&, const CapturedShape&) = default;
+};
 
 /// What a FrameworkCall is: the framework's own work on the host around the calls into CUDA.
 enum class FrameworkWork : std::uint8_t {
@@ -54,10 +68,11 @@ enum class FrameworkWork : std::uint8_t {
   Recompute,          ///< a checkpointed block
   Optimizer,          ///< a call of the optimizer
   Parameter,          ///< the optimizer's work for each parameter
-  Step                ///< what a step has once
+  Step,               ///< what a step has once
+  Captured            ///< what a capture's host did between two calls: millionths of its reference loop
 };
 /// "forward"
 const char* framework_work_name(FrameworkWork work);
-inline constexpr std::size_t kFrameworkWorks = static_cast<std::size_t>(FrameworkWork::Step) + 1;
+inline constexpr std::size_t kFrameworkWorks = static_cast<std::size_t>(FrameworkWork::Captured) + 1;
 
 }  // namespace foretrace

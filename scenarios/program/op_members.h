@@ -91,6 +91,14 @@ void for_each_member(const OpKind& kind, Out&& out) {
                    out.value("flops", o.flops);
                    out.value("bytes", o.bytes);
                    out.value("width", o.width);
+                   if (o.kernel == KernelKind::Captured) {
+                     out.value("name", o.captured.name);
+                     out.value("grid", o.captured.grid);
+                     out.value("block", o.captured.block);
+                     out.value("inner", o.captured.inner);
+                     out.value("joined", o.captured.joined);
+                     out.value("channels", o.captured.channels);
+                   }
                  },
                  [&](const HostFunc& o) {
                    stream(o);

@@ -52,6 +52,7 @@ constexpr std::array<const char*, kKernelKinds> kKernelKindNames{
     "optimizer",
     "optimizer_half",
     "shard_copy",
+    "captured",
 };
 
 constexpr std::array<const char*, kFrameworkWorks> kFrameworkWorkNames{
@@ -72,6 +73,7 @@ constexpr std::array<const char*, kFrameworkWorks> kFrameworkWorkNames{
     "optimizer",
     "parameter",
     "step",
+    "captured",
 };
 
 }  // namespace

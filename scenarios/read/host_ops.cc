@@ -46,7 +46,7 @@ OpKind read_read_file(OpFields& fields) {
 }
 
 OpKind read_framework_call(OpFields& fields) {
-  constexpr std::int64_t kMost = 1'000'000;
+  constexpr std::int64_t kMost = 4'000'000'000;
   FrameworkCall op;
   if (const YamlNode* node = fields.map().required("work")) {
     Choices<FrameworkWork> choices;

@@ -111,6 +111,25 @@ OpKind read_reduction(OpFields& fields) {
   return op;
 }
 
+/// `name` and what says how it was launched, which only kernels of a capture have.
+CapturedShape read_captured_shape(OpFields& fields) {
+  constexpr std::int64_t kMostBlocks = std::int64_t{1} << 48, kMostThreads = 1024;
+  CapturedShape shape;
+  if (const YamlNode* node = fields.map().required("name")) {
+    shape.name = read_word(fields.reader(), *node, "a kernel's name");
+  }
+  const auto count = [&](const char* key, std::int64_t most) {
+    const YamlNode* node = fields.map().optional(key);
+    return node == nullptr ? 0 : read_constant(fields.reader(), *node, kNumber, 0, most);
+  };
+  shape.grid = static_cast<std::uint64_t>(count("grid", kMostBlocks));
+  shape.block = static_cast<std::uint32_t>(count("block", kMostThreads));
+  shape.inner = static_cast<std::uint64_t>(count("inner", kNoLimit));
+  shape.joined = static_cast<std::uint64_t>(count("joined", kNoLimit));
+  shape.channels = static_cast<std::uint64_t>(count("channels", kNoLimit));
+  return shape;
+}
+
 OpKind read_library_kernel(OpFields& fields) {
   LibraryKernel op{.stream = fields.stream(),
                    .kernel = KernelKind::Pointwise,
@@ -129,6 +148,7 @@ OpKind read_library_kernel(OpFields& fields) {
     if (attends && !fields.map().has("width")) {
       fields.reader().problems.error(*node, "attention needs 'width': the size of a head");
     }
+    if (op.kernel == KernelKind::Captured) op.captured = read_captured_shape(fields);
   }
   return op;
 }
@@ -143,14 +163,14 @@ OpKind read_host_func(OpFields& fields) {
 }
 
 constexpr std::array kKernelOps{
-    OpSyntax{"spin", "[stream] duration [blocks]", "a kernel of given length on some SMs",
+    OpSyntax{"spin", "[stream] duration [blocks] [scales_with] [of]", "a kernel of given length on some SMs",
              read_spin},
     OpSyntax{"gemm", "[stream] m n k [type] a b c [transpose_a] [transpose_b] [batch] [beta]",
              "c (m x n) = a (m x k) * b (k x n) + beta c through cuBLAS, column-major, packed",
              read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
              "a kernel that reads up to two buffers and writes one", read_elementwise},
-    OpSyntax{"library_kernel", "[stream] kernel [flops] size [width]",
+    OpSyntax{"library_kernel", "[stream] kernel [flops] size [width] [name] [grid] [block] [inner] [joined] [channels]",
              "a library's kernel that is no product: attention, norm, softmax, ...",
              read_library_kernel},
     OpSyntax{"host_func", "[stream] [duration] [wait] [signal]",

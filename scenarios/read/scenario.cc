@@ -18,6 +18,7 @@
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/captured/read.h"
 #include "scenarios/training_step/read.h"
 #include "scenarios/values/quantity.h"
 
@@ -159,6 +160,21 @@ void warn_of_unused_parameters(Reader& reader) {
   }
 }
 
+bool has_key(const YamlNode& root, std::string_view key) {
+  return root.kind == YamlNode::Kind::Map &&
+         std::ranges::any_of(root.entries,
+                             [key](const YamlEntry& entry) { return entry.key.text == key; });
+}
+
+/// What an expansion begins with: the file's own head.
+std::string head_text(const Program& program) {
+  std::string text =
+      fmt::format("# {}\nschema_version: 1\nname: {}\n",
+                  program.summary.empty() ? program.name : program.summary, program.name);
+  if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
+  return text;
+}
+
 /// The expansion of a file's `training_step`, with the file's own head; empty without one.
 struct Expanded {
   training::TrainingStep step;
@@ -207,10 +223,7 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   training::Expansion expansion = training::expand(step, ranks);
   const Program& program = reader.program;
   std::string text =
-      fmt::format("# {}\nschema_version: 1\nname: {}\n",
-                  program.summary.empty() ? program.name : program.summary, program.name);
-  if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
-  text += network_text(program) + environment_text(program) + expansion.text;
+      head_text(program) + network_text(program) + environment_text(program) + expansion.text;
   // One rank of each kind has nothing twice: that large it is a deep pipeline, not a mistake.
   const bool all = ranks == training::Ranks::All;
   const std::size_t most = all ? kLargestText : 8 * kLargestText;
@@ -227,11 +240,33 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
   return {step, std::move(text), std::move(expansion), {program.file, node->line, node->column}};
 }
 
-bool has_training_step(const YamlNode& root) {
-  return root.kind == YamlNode::Kind::Map &&
-         std::ranges::any_of(root.entries, [](const YamlEntry& entry) {
-           return entry.key.text == "training_step";
-         });
+bool has_training_step(const YamlNode& root) { return has_key(root, "training_step"); }
+bool has_captured_step(const YamlNode& root) { return has_key(root, "captured_step"); }
+
+/// The expansion of a file's `captured_step`, with the file's own head. Empty after an error.
+std::optional<ExpandedCapture> expand_captured_step(Reader& reader, const YamlNode& root,
+                                                    const ParameterValues& parameters) {
+  MapReader map{root, "a scenario with a captured step", reader.problems};
+  reader.domain = {{0}, {}};
+  read_header(reader, map);
+  read_standing(reader, map);
+  read_parameters(reader, map.optional("parameters"), parameters);
+  read_who_runs(reader, map);
+  read_network(reader, map);
+  read_environment(reader, map.optional("environment"));
+  captured::CapturedStep step;
+  const YamlNode* node = map.required("captured_step");
+  if (node != nullptr) step = captured::read_captured_step(reader, *node);
+  map.finish();
+  warn_of_unused_parameters(reader);
+  if (reader.problems.error_count() > 0) return std::nullopt;
+  ExpandedCapture made;
+  made.expansion = captured::expand(step);
+  made.text = head_text(reader.program) + network_text(reader.program) +
+              environment_text(reader.program) + made.expansion.text;
+  made.nodes_follow = reader.program.nodes_follow;
+  made.at = {reader.program.file, node->line, node->column};
+  return made;
 }
 
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
@@ -288,6 +323,14 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
     }
     return read;
   }
+  if (reader.problems.error_count() == 0 && has_captured_step(root)) {
+    const auto expanded = expand_captured_step(reader, root, parameters);
+    if (!expanded) return tl::unexpected{reader.problems.take()};
+    ReadProgram read{read_expanded(expanded->text, file), reader.problems.take()};
+    read.program.nodes_follow = expanded->nodes_follow;
+    for (Diagnostic& note : expanded->notes()) read.warnings.push_back(std::move(note));
+    return read;
+  }
   if (reader.problems.error_count() == 0) read_document(reader, root, parameters);
   if (reader.problems.error_count() == 0) complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() == 0) check_program(reader.program, reader.problems);
@@ -337,6 +380,26 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
                           reader.program.nodes_follow,
                           std::move(reader.program.environment_spots),
                           reader.problems.take()};
+}
+
+Diagnostics ExpandedCapture::notes() const {
+  Diagnostics made;
+  for (const std::string& note : expansion.notes) {
+    made.push_back({at, note, "", Severity::Warning});
+  }
+  return made;
+}
+
+std::optional<ExpandedCapture> read_captured(std::string_view text, const std::string& file,
+                                             const ParameterValues& parameters) {
+  Reader reader{file};
+  reader.program.file = file;
+  reader.program.summary = first_comment(text);
+  const YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() > 0 || !has_captured_step(root)) return std::nullopt;
+  auto expanded = expand_captured_step(reader, root, parameters);
+  if (!expanded) throw UsageError{render(reader.problems.take(), text)};
+  return expanded;
 }
 
 std::string network_text(const Program& program) {

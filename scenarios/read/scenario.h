@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/captured/expand.h"
 #include "scenarios/include/include.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
@@ -78,5 +79,19 @@ std::optional<training::TrainingStep> read_training_step(std::string_view text,
 std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,
                                               const ParameterValues& parameters = {},
                                               training::Ranks ranks = training::Ranks::All);
+
+/// A file with `captured_step:`: the scenario that its records read as.
+struct ExpandedCapture {
+  std::string text;
+  captured::Expansion expansion;
+  bool nodes_follow = false;  ///< as of Program
+  SourceSpot at{};            ///< of `captured_step`
+
+  Diagnostics notes() const;  ///< the expansion's, as warnings
+};
+
+/// Empty for a file without one. Throws UsageError with the rendered diagnostics.
+std::optional<ExpandedCapture> read_captured(std::string_view text, const std::string& file,
+                                             const ParameterValues& parameters = {});
 
 }  // namespace foretrace

@@ -55,8 +55,13 @@ void add_print_command(CLI::App& app, int& exit_code) {
       return;
     }
     const std::string text = read_text_file(options->file);
-    const auto expanded = read_training(text, options->file, options->parameters);
-    print_out("{}", expanded ? expanded->text : self_contained(text, options->file));
+    if (const auto training = read_training(text, options->file, options->parameters)) {
+      print_out("{}", training->text);
+    } else if (const auto capture = read_captured(text, options->file, options->parameters)) {
+      print_out("{}", capture->text);
+    } else {
+      print_out("{}", self_contained(text, options->file));
+    }
   });
 }
 

@@ -31,6 +31,7 @@
 #include "sim/environment_check.h"
 #include "sim/machine_check.h"
 #include "sim/record/rests_on.h"
+#include "sim/training/captured_usage.h"
 #include "sim/training/memory_track.h"
 #include "sim/training/passes.h"
 #include "sim/training/step_band.h"
@@ -138,6 +139,8 @@ struct SimulatedStep {
   const std::optional<ExpandedScenario>& training;  ///< none: the scenario is no step
   const std::optional<sim::StepUsage>& usage;
   std::int64_t left = 0;  ///< micro-batches that were not simulated
+  const std::optional<ExpandedCapture>& capture;
+  const Program& program;
 };
 
 void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
@@ -146,6 +149,9 @@ void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
   if (!regions.empty()) {
     print_out("{}\non {}{}\n", regions, machine.name,
               options.machine_is_named ? "" : ", the default: --machine names another");
+  }
+  if (step.capture) {
+    print_out("\n{}", sim::describe(sim::captured_usage(step.program, timeline), step.capture->expansion));
   }
   if (!step.training) return;
   const training::TrainingStep& read = step.training->step;
@@ -187,6 +193,22 @@ nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machi
   return json;
 }
 
+nlohmann::ordered_json capture_json(const SimulatedStep& step, const Timeline& timeline) {
+  const sim::CapturedUsage usage = sim::captured_usage(step.program, timeline);
+  const captured::Memory& memory = step.capture->expansion.memory;
+  return {{"seconds", usage.step_ns * 1e-9},
+          {"busy_seconds", usage.busy_ns * 1e-9},
+          {"products_seconds", usage.products_ns * 1e-9},
+          {"communication_seconds", usage.communication_ns * 1e-9},
+          {"captured_seconds",
+           {{"measured", usage.captured_ns[0] * 1e-9},
+            {"same_kernel", usage.captured_ns[1] * 1e-9},
+            {"family", usage.captured_ns[2] * 1e-9},
+            {"plain", usage.captured_ns[3] * 1e-9}}},
+          {"memory", {{"allocated_peak", memory.allocated_peak}, {"reserved_peak", memory.reserved_peak}}},
+          {"assumptions", step.capture->expansion.notes}};
+}
+
 void print_json_answer(const SimulateOptions& options, const Timeline& timeline,
                        const SimulatedStep& step, const Machine& machine) {
   nlohmann::ordered_json json{{"schema_version", 1},
@@ -198,6 +220,7 @@ void print_json_answer(const SimulateOptions& options, const Timeline& timeline,
                               {"explanation", timeline.outcome.explanation},
                               {"regions", regions_json(predicted_regions(timeline))}};
   if (step.training) json["training_step"] = step_json(step, machine);
+  if (step.capture) json["captured_step"] = capture_json(step, timeline);
   // Names may hold any bytes.
   print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
@@ -237,9 +260,16 @@ int run_simulate(const SimulateOptions& options) {
                                            parse_frontend(options.frontend));
   if (training && options.one_of_each) take_nodes(*training, options, machine);
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
-  LoadedToRun loaded = training ? LoadedToRun{read_expanded(training->text, options.file)}
-                                : load_to_run(options.file, options.parameters);
+  const std::optional<ExpandedCapture> capture =
+      training ? std::nullopt : read_captured(text, options.file, options.parameters);
+  const std::string* expanded = training ? &training->text : capture ? &capture->text : nullptr;
+  LoadedToRun loaded = expanded != nullptr ? LoadedToRun{read_expanded(*expanded, options.file)}
+                                           : load_to_run(options.file, options.parameters);
   Program& program = loaded.program;
+  if (capture) {
+    program.nodes_follow = capture->nodes_follow;
+    print_error("{}", render(capture->notes(), text));
+  }
   if (training) program.nodes_follow = training->nodes_follow;
   if (training) program.environment_spots = training->environment_spots;
   spread(program, options);
@@ -268,7 +298,7 @@ int run_simulate(const SimulateOptions& options) {
   for (const std::string& note : captured_notes(program, machine, !options.with.empty())) {
     print_error("{}: note: {}\n", options.file, note);
   }
-  Timeline timeline = simulated(program, machine, options, training ? training->text : text);
+  Timeline timeline = simulated(program, machine, options, expanded != nullptr ? *expanded : text);
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (usage) sim::set_step_bands(timeline, machine, *usage);
@@ -278,7 +308,7 @@ int run_simulate(const SimulateOptions& options) {
         *usage, timeline, program,
         static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
   }
-  print_answer(options, timeline, {training, usage, left}, machine);
+  print_answer(options, timeline, {training, usage, left, capture, program}, machine);
   print_error("{}", short_regions(program, timeline));
   print_error("{}", rests_on(timeline, machine));
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);

@@ -147,8 +147,12 @@ void HostThread::run(const LibraryKernel& op) {
   const cost::LibraryWork work{.kernel = op.kernel,
                                .flops = static_cast<double>(op.flops.eval(variables_)),
                                .bytes = static_cast<double>(op.bytes.eval(variables_).count),
-                               .width = static_cast<double>(op.width.eval(variables_))};
-  launch(queue, begin_call(Param::HostLaunchKernel), [&](Duration call) {
+                               .width = static_cast<double>(op.width.eval(variables_)),
+                               .captured = op.captured};
+  const bool in_a_framework =
+      op.kernel == KernelKind::Captured && machine_.has(Param::EagerLaunch);
+  const Param call_of = in_a_framework ? Param::EagerLaunch : Param::HostLaunchKernel;
+  launch(queue, begin_call(call_of), [&](Duration call) {
     push(queue, call, cost::Entry::Kernel, kernel_work_of(work, cost::library_cost));
   });
 }

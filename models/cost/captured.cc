@@ -1,0 +1,32 @@
+#include "models/cost/captured.h"
+
+#include <algorithm>
+
+namespace foretrace::cost {
+namespace {
+
+/// Dense half-precision flop/s; the table's GPU's where the machine has none of its own.
+double peak_of(Reading& read, const kernels::KernelTable& table) {
+  return read.has(Param::ProductsHalfPeak) ? read.rate(Param::ProductsHalfPeak) : table.peak();
+}
+
+}  // namespace
+
+KernelCost captured_cost(Reading& read, const kernels::Asked& asked) {
+  const kernels::KernelTable& table = kernels::shipped_kernels();
+  const kernels::Estimate estimate = table.estimate(asked);
+  const double peak = asked.flops > 0 ? peak_of(read, table) : table.peak();
+  double seconds =
+      estimate.factor * table.plain_seconds(asked, read.rate(Param::HbmBandwidth), peak);
+  if (read.has(Param::LibraryCapturedScale)) seconds *= read.value(Param::LibraryCapturedScale);
+  KernelCost cost;
+  cost.alone = seconds_to_duration(seconds);
+  cost.sms = read.count(Param::SmCount);
+  // Arguments that are not read, or written twice, are no traffic.
+  cost.hbm_bytes_per_second = std::min(asked.bytes / std::max(1e-12, to_seconds(cost.alone)),
+                                       table.reached() * read.rate(Param::HbmBandwidth));
+  cost.averages_clock = true;
+  return cost;
+}
+
+}  // namespace foretrace::cost

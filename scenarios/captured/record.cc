@@ -1,0 +1,313 @@
+#include "scenarios/captured/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "scenarios/text/errors.h"
+#include "scenarios/text/packed_file.h"
+
+namespace foretrace::captured {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLargestRecord = std::size_t{512} << 20;
+constexpr int kVersion = 1;
+constexpr int kDeepest = 32;
+constexpr std::size_t kMostDimensions = 64;
+
+class RecordReader {
+ public:
+  explicit RecordReader(const std::filesystem::path& file) { record_.file = file.string(); }
+
+  Record read(std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      ++line_;
+      if (line.empty()) continue;
+      take(parsed(line));
+    }
+    if (line_ == 0 || record_.world == 0) refuse("the file is empty");
+    if (record_.calls.empty()) refuse("no call was recorded");
+    return std::move(record_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw UsageError{fmt::format("{}:{}: error: {}", record_.file, std::max(1U, line_), what)};
+  }
+
+  Json parsed(std::string_view line) const {
+    const auto shallow = [this](int depth, Json::parse_event_t, Json&) {
+      if (depth > kDeepest) refuse("nested too deeply");
+      return true;
+    };
+    try {
+      Json json = Json::parse(line, shallow);
+      if (!json.is_object()) refuse("each line is a JSON object");
+      return json;
+    } catch (const Json::exception& error) {
+      refuse(fmt::format("not JSON: {}", std::string_view{error.what()}.substr(0, 120)));
+    }
+  }
+
+  void take(const Json& json) {
+    try {
+      if (line_ == 1) return header(json);
+      const std::string kind = json.at("k").get<std::string>();
+      if (declared(kind, json)) return;
+      if (kind == "op") return operation(json);
+      call(kind, json);
+    } catch (const Json::exception& error) {
+      refuse(fmt::format("a record that is not as it should be: {}",
+                         std::string_view{error.what()}.substr(0, 120)));
+    }
+  }
+
+  void header(const Json& json) {
+    if (!json.contains("foretrace_calls")) refuse("no record of 'foretrace capture': its first line has 'foretrace_calls'");
+    const int version = json.at("foretrace_calls").get<int>();
+    if (version != kVersion) {
+      refuse(fmt::format("a record of version {}: this program reads version {}", version, kVersion));
+    }
+    record_.rank = json.value("rank", std::int64_t{0});
+    record_.world = json.value("world_size", std::int64_t{1});
+    record_.local_world = json.value("local_world_size", record_.world);
+    if (record_.world < 1 || record_.rank < 0 || record_.rank >= record_.world) {
+      refuse("rank and world_size do not fit");
+    }
+    record_.torch = json.value("torch", "");
+    record_.depth = json.value("depth", "");
+    if (json.contains("device")) record_.device = json.at("device").value("name", "");
+    if (json.contains("host")) {
+      record_.python_loop_ns = json.at("host").value("python_loop_ns", 0.0);
+      record_.torch_loop_ns = json.at("host").value("torch_loop_ns", 0.0);
+    }
+    for (const Json& one : json.value("assumptions", Json::array())) {
+      record_.assumptions.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+    }
+  }
+
+  bool declared(const std::string& kind, const Json& json) {
+    if (kind == "name") {
+      place(json, record_.names) = json.at("n").get<std::string>();
+    } else if (kind == "sig") {
+      place(json, record_.signatures) = signature(json);
+    } else if (kind == "stream") {
+      record_.streams[json.at("i").get<std::uint32_t>()] = {json.value("priority", std::int64_t{0})};
+    } else if (kind == "comm") {
+      communicator(json);
+    } else {
+      return kind == "mod" || kind == "thread" || json.value("optional", false);
+    }
+    return true;
+  }
+
+  /// Ids are small, in no order.
+  template <class T>
+  T& place(const Json& json, std::vector<T>& all) const {
+    constexpr std::size_t kMost = std::size_t{1} << 24;
+    const auto id = json.at("i").get<std::size_t>();
+    if (id >= kMost) refuse(fmt::format("an id of {}: they are below {}", id, kMost));
+    if (id >= all.size()) all.resize(id + 1);
+    return all[id];
+  }
+
+  void communicator(const Json& json) {
+    Communicator comm;
+    comm.size = json.at("size").get<std::int64_t>();
+    comm.rank = json.value("rank", std::int64_t{0});
+    comm.name = json.value("n", "");
+    if (json.contains("ranks") && json.at("ranks").is_array()) {
+      comm.ranks = json.at("ranks").get<std::vector<std::int64_t>>();
+    }
+    const bool fits = comm.size >= 1 && comm.size <= record_.world && comm.rank >= 0 && comm.rank < comm.size;
+    if (!fits) refuse("a communicator's size and rank do not fit the world's");
+    record_.comms[json.at("i").get<std::uint32_t>()] = std::move(comm);
+  }
+
+  Tensor tensor(const Json& json) const {
+    Tensor made{.type = json.at("d").get<std::string>(),
+                .shape = json.at("s").get<std::vector<std::int64_t>>(),
+                .strides = {},
+                .on_host = json.value("dev", "") == "cpu"};
+    if (json.contains("st")) made.strides = json.at("st").get<std::vector<std::int64_t>>();
+    if (made.shape.size() > kMostDimensions) refuse("a tensor of too many dimensions");
+    for (const std::int64_t size : made.shape) {
+      if (size < 0 || size > (std::int64_t{1} << 40)) refuse("a tensor's size is out of range");
+    }
+    return made;
+  }
+
+  Signature signature(const Json& json) const {
+    Signature made;
+    made.name = json.at("n").get<std::string>();
+    for (const Json& one : json.value("in", Json::array())) {
+      if (one.is_object()) {
+        made.tensors.push_back(tensor(one));
+        made.plain.emplace_back();
+      } else if (one.is_array() && !one.empty() && one.front().is_object()) {
+        made.has_list = true;
+        for (const Json& member : one) {
+          if (member.is_object()) made.tensors.push_back(tensor(member));
+        }
+        made.plain.emplace_back();
+      } else {
+        made.plain.push_back(one.dump());
+      }
+    }
+    return made;
+  }
+
+  void operation(const Json& json) {
+    Operation made;
+    made.signature = json.at("q").get<std::uint32_t>();
+    if (made.signature >= record_.signatures.size()) refuse("no such signature");
+    if (json.contains("p") && !json.at("p").is_null()) made.parent = json.at("p").get<std::uint32_t>();
+    if (made.parent && *made.parent >= record_.operations.size()) refuse("no such operation");
+    made.phase = json.value("ph", "");
+    place(json, record_.operations) = std::move(made);
+  }
+
+  void call(const std::string& kind, const Json& json) {
+    static const std::set<std::string, std::less<>> known{
+        "launch", "gemm", "lib", "copy", "memset", "host_read", "record", "wait", "sync", "query", "malloc", "free",
+        "host_alloc", "host_free", "coll", "group", "comm_init", "graph", "graph_launch", "host_func", "call", "begin", "end"};
+    if (!known.contains(kind)) refuse(fmt::format("a call of an unknown kind '{}'", kind));
+    Call made;
+    made.kind = kind;
+    made.line = line_;
+    made.at = json.value("t", record_.calls.empty() ? 0 : record_.calls.back().at);
+    if (json.contains("op") && kind != "lib") made.operation = json.at("op").get<std::uint32_t>();
+    if (kind == "lib" && json.contains("op") && json.at("op").is_number()) made.operation = json.at("op").get<std::uint32_t>();
+    if (made.operation && *made.operation >= record_.operations.size()) refuse("no such operation");
+    made.stream = json.value("s", 0U);
+    made.event = json.value("e", 0U);
+    if (json.contains("g") && json.at("g").is_number()) {
+      made.in_graph = true;
+      made.graph = json.at("g").get<std::uint32_t>();
+    }
+    details(kind, json, made);
+    record_.calls.push_back(std::move(made));
+  }
+
+  static std::uint64_t product(const Json& sizes) {
+    std::uint64_t all = 1;
+    for (const Json& one : sizes) all *= std::clamp<std::uint64_t>(one.get<std::uint64_t>(), 1, 0x7fffffff) & 0xffffffff;
+    return all;
+  }
+
+  void details(const std::string& kind, const Json& json, Call& made) {
+    for (const char* key : {"f", "w", "dir", "what", "region"}) {
+      if (json.contains(key) && json.at(key).is_string()) made.function = json.at(key).get<std::string>();
+    }
+    if (kind == "launch") {
+      made.name = json.at("n").get<std::uint32_t>();
+      if (made.name >= record_.names.size()) refuse("no such kernel name");
+      made.grid = product(json.at("g3"));
+      made.block = static_cast<std::uint32_t>(std::min<std::uint64_t>(product(json.at("b3")), 1024));
+    } else if (kind == "gemm") {
+      made.m = json.at("m").get<std::int64_t>();
+      made.n = json.at("n").get<std::int64_t>();
+      made.k = json.at("kk").get<std::int64_t>();
+      made.batch = json.value("batch", std::int64_t{1});
+      made.transposes_a = is_set(json, "ta");
+      made.transposes_b = is_set(json, "tb");
+      made.adds = json.contains("beta") && json.at("beta").is_number() && json.at("beta").get<double>() != 0;
+      made.type = json.value("a", "bf16");
+      made.compute = json.value("compute", "");
+      if (std::min({made.m, made.n, made.k, made.batch}) < 1) refuse("a product's sizes are 1 or more");
+    } else if (kind == "lib") {
+      made.operation_text = json.value("ops", Json::array()).dump();
+    } else if (kind == "begin" || kind == "end") {
+      made.instance = json.value("instance", std::int64_t{0});
+      if (record_.region.empty()) record_.region = made.function;
+      if (kind == "end") at_end(json, made);
+    } else {
+      transfer(json, made);
+    }
+  }
+
+  static bool is_set(const Json& json, const char* key) {
+    if (!json.contains(key)) return false;
+    const Json& value = json.at(key);
+    if (value.is_boolean()) return value.get<bool>();
+    if (value.is_number()) return value.get<int>() != 0;
+    return value.is_string() && value.get<std::string>() != "n" && value.get<std::string>() != "N";
+  }
+
+  void transfer(const Json& json, Call& made) const {
+    if (json.contains("n") && json.at("n").is_number()) made.count = json.at("n").get<std::uint64_t>();
+    made.pinned = is_set(json, "pin");
+    made.asynchronous = !json.contains("async") ? false : is_set(json, "async");
+    made.type = json.value("d", "");
+    made.reduction = json.value("op3", "sum");
+    made.comm = json.value("c", 0U);
+    if (made.kind == "coll" && !record_.comms.contains(made.comm)) refuse("no such communicator");
+    if (json.contains("root") && json.at("root").is_number()) made.root = json.at("root").get<std::int64_t>();
+    if (json.contains("peer") && json.at("peer").is_number()) made.peer = json.at("peer").get<std::int64_t>();
+    if (json.contains("end")) made.ends = is_set(json, "end");
+  }
+
+  void at_end(const Json& json, const Call& made) {
+    if (made.function != record_.region) return;
+    if (json.contains("memory")) {
+      const Json& memory = json.at("memory");
+      const auto peak = [&](const char* key) {
+        return memory.contains(key) ? memory.at(key).at(1).get<std::int64_t>() : 0;
+      };
+      record_.memory = Memory{peak("allocated"), peak("reserved")};
+      if (memory.contains("peak_before")) {
+        const auto before = memory.at("peak_before").get<std::array<std::int64_t, 2>>();
+        record_.memory->allocated_peak = std::max(record_.memory->allocated_peak, before[0]);
+        record_.memory->reserved_peak = std::max(record_.memory->reserved_peak, before[1]);
+      }
+    }
+    const auto cpu = json.value("steps_cpu_ns", std::vector<std::int64_t>{});
+    if (!cpu.empty() && made.at > 0) {
+      const auto least = static_cast<double>(std::ranges::min(cpu));
+      record_.own_share = std::clamp(least / static_cast<double>(made.at), 0.0, 1.0);
+    }
+  }
+
+  Record record_;
+  std::uint32_t line_ = 0;
+};
+
+}  // namespace
+
+std::int64_t Tensor::elements() const {
+  std::int64_t all = 1;
+  for (const std::int64_t size : shape) all = size == 0 ? 0 : std::min<std::int64_t>(all * size, std::int64_t{1} << 50);
+  return all;
+}
+
+std::int64_t Tensor::different_elements() const {
+  std::int64_t all = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (i < strides.size() && strides[i] == 0) continue;
+    all = shape[i] == 0 ? 0 : std::min<std::int64_t>(all * shape[i], std::int64_t{1} << 50);
+  }
+  return all;
+}
+
+std::int64_t bytes_of_type(const std::string& type) {
+  static const std::map<std::string, std::int64_t, std::less<>> sizes{
+      {"bf16", 2}, {"f16", 2}, {"i16", 2}, {"u16", 2}, {"f64", 8}, {"i64", 8}, {"u64", 8}, {"c64", 8}, {"c128", 16},
+      {"bool", 1}, {"i8", 1}, {"u8", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+  const auto found = sizes.find(type);
+  return found == sizes.end() ? 4 : found->second;
+}
+
+Record read_record(const std::filesystem::path& file) {
+  return RecordReader{file}.read(read_packed_text_file(file, kLargestRecord));
+}
+
+}  // namespace foretrace::captured

@@ -1,0 +1,212 @@
+#include "scenarios/captured/work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+namespace foretrace::captured {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+std::int64_t product_of(const Sizes& sizes) {
+  std::int64_t all = 1;
+  for (const std::int64_t size : sizes) all *= size;
+  return all;
+}
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+
+/// The shortest run of neighbours in memory along the last dimensions.
+std::int64_t joined(const Tensor& tensor) {
+  std::int64_t run = 1;
+  if (tensor.strides.size() != tensor.shape.size()) return tensor.elements();
+  for (std::size_t i = tensor.shape.size(); i-- > 0;) {
+    if (tensor.shape[i] == 1) continue;
+    if (tensor.strides[i] != run) return run;
+    run *= tensor.shape[i];
+  }
+  return run;
+}
+
+const Tensor* largest(const Signature& signature) {
+  const Tensor* found = nullptr;
+  for (const Tensor& one : signature.tensors) {
+    if (found == nullptr || one.elements() > found->elements()) found = &one;
+  }
+  return found;
+}
+
+Sizes broadcast(const std::vector<Tensor>& tensors) {
+  Sizes all;
+  for (const Tensor& one : tensors) {
+    Sizes shape = one.shape;
+    const std::size_t dimensions = std::max(all.size(), shape.size());
+    all.insert(all.begin(), dimensions - all.size(), 1);
+    shape.insert(shape.begin(), dimensions - shape.size(), 1);
+    for (std::size_t i = 0; i < dimensions; ++i) all[i] = std::max(all[i], shape[i]);
+  }
+  return all;
+}
+
+std::int64_t bytes_of(const Tensor& tensor) {
+  return tensor.different_elements() * bytes_of_type(tensor.type);
+}
+
+std::int64_t gathered_bytes(const Signature& signature) {
+  const Tensor& table = signature.tensors.front();
+  const Tensor& index = signature.tensors.back();
+  const std::int64_t width = bytes_of_type(table.type);
+  if (signature.name == "aten::gather") return 2 * index.elements() * width;
+  const std::int64_t row = table.shape.size() > 1 ? table.shape.back() : 1;
+  return 2 * index.elements() * row * width + index.elements() * 8;
+}
+
+std::int64_t moved_bytes(const Signature& signature) {
+  const std::string_view name = signature.name;
+  if (signature.tensors.empty()) return 0;
+  std::int64_t read = 0;
+  for (const Tensor& one : signature.tensors) read += bytes_of(one);
+  if (name == "aten::copy_") return read;
+  if (is_one_of(name, {"aten::embedding", "aten::index_select", "aten::index", "aten::gather"})) {
+    return gathered_bytes(signature);
+  }
+  if (name.starts_with("aten::_foreach") || has(name, "fused")) return read;
+  if (is_one_of(name, {"aten::sum", "aten::mean", "aten::amax", "aten::argmax", "aten::max", "aten::var",
+                       "aten::linalg_vector_norm", "aten::any", "aten::all"})) {
+    return read;
+  }
+  if (name == "aten::cat") return 2 * read;
+  const Tensor& first = signature.tensors.front();
+  if (name.ends_with('_')) return read + bytes_of(first);
+  return read + product_of(broadcast(signature.tensors)) * bytes_of_type(first.type);
+}
+
+/// "[2, 2]" is {2, 2}; what is no list of numbers is empty.
+Sizes numbers(const Signature& signature, std::size_t argument) {
+  if (argument >= signature.plain.size()) return {};
+  const auto json = nlohmann::json::parse(signature.plain[argument], nullptr, false);
+  Sizes found;
+  if (json.is_number_integer()) found.push_back(json.get<std::int64_t>());
+  if (!json.is_array()) return found;
+  for (const auto& one : json) {
+    if (one.is_number_integer()) found.push_back(one.get<std::int64_t>());
+  }
+  return found;
+}
+
+bool is_true(const Signature& signature, std::size_t argument) {
+  return argument < signature.plain.size() &&
+         is_one_of(signature.plain[argument], {"true", "\"True\"", "1"});
+}
+
+
+std::string short_name(std::string_view name) {
+  if (const auto colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
+  std::string word{name};
+  while (word.starts_with('_')) word.erase(0, 1);
+  return word;
+}
+
+/// Heads and tokens of attention's queries: cuDNN's are (batch, heads, tokens, width), those of the
+/// other ways (batch, tokens, heads, width).
+Work attention(const Signature& signature) {
+  const auto& tensors = signature.tensors;
+  const bool backward = has(signature.name, "backward");
+  const std::size_t at = backward ? 1 : 0;  // behind the gradient
+  Work work;
+  if (tensors.size() < at + 3 || tensors[at].shape.size() != 4 || tensors[at + 1].shape.size() != 4) return work;
+  const Sizes& q = tensors[at].shape;
+  const Sizes& k = tensors[at + 1].shape;
+  const std::size_t tokens = has(signature.name, "cudnn") ? 2 : 1, heads = 3 - tokens;
+  work.flops = (backward ? 10 : 4) * q[0] * q[heads] * q[tokens] * k[tokens] * q[3];
+  work.shape.inner = static_cast<std::uint64_t>(q[3]);
+  work.shape.joined = static_cast<std::uint64_t>(q[tokens]);
+  work.shape.channels = static_cast<std::uint64_t>(q[0] * q[heads]);
+  const bool causal = is_true(signature, backward ? 14 : 10);
+  work.shape.name = fmt::format("{}.{}_{}{}", short_name(signature.name), tensors[at].type, q[3], causal ? "_causal" : "");
+  return work;
+}
+
+/// Rows of an image's height or width behind a convolution.
+std::int64_t outputs(std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t padding, std::int64_t dilation) {
+  return std::max<std::int64_t>(1, (size + 2 * padding - dilation * (taps - 1) - 1) / std::max<std::int64_t>(1, stride) + 1);
+}
+
+Work convolution(const Signature& signature, bool backward) {
+  const auto& tensors = signature.tensors;
+  const std::size_t at = backward ? 1 : 0;
+  Work work;
+  if (tensors.size() < at + 2 || tensors[at].shape.size() < 3 || tensors[at + 1].shape.size() != tensors[at].shape.size()) return work;
+  const Sizes& x = tensors[at].shape;
+  const Sizes& w = tensors[at + 1].shape;
+  // cudnn_convolution(x, w, padding, stride, dilation, groups, ...);
+  // convolution_backward(gradient, x, w, bias_sizes, stride, padding, dilation, ...)
+  const Sizes stride = numbers(signature, backward ? 4 : 3);
+  const Sizes padding = numbers(signature, backward ? 5 : 2);
+  const Sizes dilation = numbers(signature, backward ? 6 : 4);
+  const auto of = [](const Sizes& sizes, std::size_t i, std::int64_t otherwise) {
+    return sizes.empty() ? otherwise : sizes[std::min(i, sizes.size() - 1)];
+  };
+  std::int64_t places = x[0], taps = 1;
+  for (std::size_t i = 2; i < x.size(); ++i) {
+    places *= outputs(x[i], w[i], of(stride, i - 2, 1), of(padding, i - 2, 0), of(dilation, i - 2, 1));
+    taps *= w[i];
+  }
+  const std::int64_t groups = std::max<std::int64_t>(1, x[1] / std::max<std::int64_t>(1, w[1]));
+  work.flops = (backward ? 4 : 2) * places * w[0] * w[1] * taps;
+  work.shape.inner = static_cast<std::uint64_t>(w[1]);
+  work.shape.joined = static_cast<std::uint64_t>(x[0] * product_of({x.begin() + 2, x.end()}));
+  work.shape.channels = static_cast<std::uint64_t>(w[0]);
+  const bool last = tensors[at].strides.size() > 1 && tensors[at].strides[1] == 1;
+  work.shape.name = fmt::format("{}.{}_{}_t{}_s{}_{}", short_name(signature.name), tensors[at].type, last ? "nhwc" : "nchw", taps,
+                                of(stride, 0, 1), groups == 1 ? "dense" : w[1] == 1 ? "depthwise" : "groups");
+  return work;
+}
+
+}  // namespace
+
+Work work_of(const Signature& signature) {
+  Work work;
+  if (has(signature.name, "_attention_")) work = attention(signature);
+  work.bytes = moved_bytes(signature);
+  if (work.flops > 0) return work;
+  const Tensor* tensor = largest(signature);
+  if (tensor == nullptr) return work;
+  std::int64_t run = std::int64_t{1} << 20;
+  bool any = false;
+  for (const Tensor& one : signature.tensors) {
+    if (one.elements() <= 1) continue;
+    run = any ? std::min(run, joined(one)) : joined(one);
+    any = true;
+  }
+  work.shape.inner = static_cast<std::uint64_t>(tensor->shape.empty() ? 1 : tensor->shape.back());
+  work.shape.joined = static_cast<std::uint64_t>(any ? run : 1);
+  work.shape.channels = static_cast<std::uint64_t>(tensor->shape.size() > 1 ? tensor->shape[1] : 1);
+  return work;
+}
+
+Work closed_work_of(const Signature& signature) {
+  const std::string_view name = signature.name;
+  const bool backward = has(name, "backward");
+  Work work;
+  if (has(name, "attention")) work = attention(signature);
+  if (has(name, "convolution")) work = convolution(signature, backward);
+  work.bytes = moved_bytes(signature);
+  if (work.shape.name.empty()) {
+    work.shape = work_of(signature).shape;
+    const std::string type = signature.tensors.empty() ? "none" : signature.tensors.front().type;
+    work.shape.name = fmt::format("{}.{}", short_name(name), type);
+  }
+  return work;
+}
+
+}  // namespace foretrace::captured

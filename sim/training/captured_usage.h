@@ -1,0 +1,28 @@
+// What a captured step does with a GPU, and on what its predicted time rests.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "models/kernels/kernel_table.h"
+#include "reports/timeline/timeline.h"
+#include "scenarios/captured/expand.h"
+#include "scenarios/program/program.h"
+
+namespace foretrace::sim {
+
+struct CapturedUsage {
+  double step_ns = 0;  ///< of the last instance of the step's region, one step
+  double busy_ns = 0;  ///< per step: something runs on the GPU of the first process
+  /// Per step, sums over kernels, copies and fills of the first process.
+  double products_ns = 0, communication_ns = 0, other_ns = 0;
+  std::array<double, kernels::kBases> captured_ns{};  ///< of captured kernels, by kernels::Basis
+};
+
+/// The program is one that captured::expand() wrote.
+CapturedUsage captured_usage(const Program& program, const Timeline& timeline);
+
+/// Lines below the table of regions: what the GPU does, memory, on what the time rests.
+std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion);
+
+}  // namespace foretrace::sim

@@ -1,0 +1,72 @@
+// Times of captured kernels from the table of measured ones.
+#include "models/kernels/kernel_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "scenarios/text/errors.h"
+
+namespace foretrace::kernels {
+namespace {
+
+constexpr const char* kNumbers =
+    "#: hbm 1e12\n#: peak 1e15\n#: base_us 1\n#: memory 1\n#: compute 0.5\n#: nearest 2\n#: soft 0.01\n#: joined_most 4096\n"
+    "kernel,bytes,flops,grid,block,inner,joined,channels,us\n";
+
+std::filesystem::path table(const std::string& rows) {
+  const auto path = std::filesystem::path{::testing::TempDir()} / "kernels.csv";
+  std::ofstream{path} << kNumbers << rows;
+  return path;
+}
+
+Asked asked(const std::string& name, double bytes, double flops = 0) {
+  return {{name, 8, 128, 64, 64, 1}, bytes, flops};
+}
+
+TEST(KernelTable, GivesAMeasuredKernelItsTime) {
+  const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
+  const Estimate estimate = one.estimate(asked("copy.1", 1e6));
+  EXPECT_EQ(estimate.basis, Basis::Measured);
+  // 1 us and 1 MB at 1 TB/s are 2 us; the other row, 4 in squared distance away, counts 1 in 160,000
+  EXPECT_NEAR(estimate.factor * one.plain_seconds(asked("copy.1", 1e6), 1e12, 1e15), 4e-6, 1e-9);
+}
+
+TEST(KernelTable, TakesBetweenTwoSizesTheMeanOfTheirFactors) {
+  const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
+  const Estimate estimate = one.estimate(asked("copy.1", 2e6));  // as far from both: factors 2 and 4
+  EXPECT_EQ(estimate.basis, Basis::Kernel);
+  EXPECT_NEAR(estimate.factor, 2.828, 0.01);
+}
+
+TEST(KernelTable, FallsBackToTheFamilyAndToThePlainTime) {
+  const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\n")};
+  EXPECT_EQ(one.estimate(asked("copy.2", 1e6)).basis, Basis::Family);
+  EXPECT_NEAR(one.estimate(asked("copy.2", 1e6)).factor, 2, 1e-6);
+  EXPECT_EQ(one.estimate(asked("sort.1", 1e6)).basis, Basis::Plain);
+  EXPECT_EQ(one.estimate(asked("sort.1", 1e6)).factor, 1);
+}
+
+TEST(KernelTable, CountsFlopsAtTheShareOfThePeakThatIsReached) {
+  const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\n")};
+  EXPECT_NEAR(one.plain_seconds(asked("product.1", 0, 1e12), 1e12, 1e15), 1e-6 + 2e-3, 1e-9);
+}
+
+TEST(KernelTable, RefusesWhatIsNoTable) {
+  EXPECT_THROW(KernelTable{table("copy.1,1,2\n")}, UsageError);
+  EXPECT_THROW(KernelTable{table("copy.1,x,0,8,128,64,64,1,4\n")}, UsageError);
+  EXPECT_THROW(KernelTable{table("copy.1,1,0,8,128,64,64,1,0\n")}, UsageError);
+}
+
+TEST(KernelTable, ThatIsShippedHasThousandsOfRowsAndKnowsThem) {
+  const KernelTable& shipped = shipped_kernels();
+  EXPECT_GT(shipped.size(), 5000U);
+  const Asked fill{{"vectorized_elementwise_kernel.76555a334ea34cfb", 513024, 128, 128256, 525336576, 128256}, 4202692608.0, 0};
+  EXPECT_NE(shipped.estimate(fill).basis, Basis::Plain);
+}
+
+}  // namespace
+}  // namespace foretrace::kernels

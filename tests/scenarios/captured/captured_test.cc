@@ -1,0 +1,150 @@
+// A record of a captured step: read, refused with its line, and written as a scenario.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "scenarios/captured/expand.h"
+#include "scenarios/captured/kernel_name.h"
+#include "scenarios/captured/record.h"
+#include "scenarios/captured/work.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace::captured {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+constexpr const char* kHead =
+    R"({"foretrace_calls":1,"torch":"2.11","depth":"emulated","rank":0,"world_size":WORLD,"host":{"torch_loop_ns":1000000},"assumptions":["one value was guessed"]})"
+    "\n";
+constexpr const char* kBody =
+    R"x({"k":"begin","region":"step","instance":2,"t":0}
+{"k":"name","i":7,"n":"void at::native::vectorized_elementwise_kernel<8, at::native::CUDAFunctor_add<c10::BFloat16>, std::array<char*, 3ul> >(int)"}
+{"k":"sig","i":0,"n":"aten::add","in":[{"d":"bf16","s":[64,1024]},{"d":"bf16","s":[1024]},1]}
+{"k":"op","i":0,"q":0,"ph":"forward"}
+{"k":"launch","n":7,"g3":[64,1,1],"b3":[128,1,1],"sm":0,"t":50000,"s":0,"op":0}
+{"k":"gemm","f":"cublasGemmEx","m":512,"n":64,"kk":1024,"batch":1,"ta":true,"tb":false,"a":"bf16","compute":"f32","beta":0,"t":60000,"s":0}
+{"k":"gemm","f":"cublasSgemm","m":512,"n":64,"kk":1024,"batch":1,"ta":true,"tb":false,"a":"f32","compute":"tf32","beta":0,"t":60000,"s":0}
+{"k":"end","region":"step","instance":2,"t":70000,"memory":{"allocated":[1,300,2],"reserved":[1,400,2]},"steps_cpu_ns":[35000,40000]}
+)x";
+
+class Records : public ::testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& name, const std::string& text) {
+    const auto path = std::filesystem::path{::testing::TempDir()} / name;
+    std::ofstream{path} << text;
+    return path;
+  }
+  static std::string head(int world) {
+    std::string text = kHead;
+    return text.replace(text.find("WORLD"), 5, std::to_string(world));
+  }
+  std::string refusal(const std::string& text) {
+    try {
+      read_record(write("refused.calls.jsonl", text));
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+};
+
+TEST(KernelWord, IsTheFamilyAndAHashOfTheNameWithoutItsParameters) {
+  const std::string word = kernel_word(
+      "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+      "std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)");
+  // hw/pytorch/operators/work.py makes the same of it (tests/hw/pytorch/operators_test.py)
+  EXPECT_EQ(word, "vectorized_elementwise_kernel.76555a334ea34cfb");
+  EXPECT_EQ(family_of(word), "vectorized_elementwise_kernel");
+  EXPECT_NE(word, kernel_word("void at::native::vectorized_elementwise_kernel<2, int>(int)"));
+}
+
+TEST(Work, CountsArgumentsOnceAndTheResultAsLargeAsTheyBroadcast) {
+  const Signature add{"aten::add", {{"bf16", {64, 1024}, {}, false}, {"bf16", {1024}, {}, false}}, false, {}};
+  const Work work = work_of(add);
+  EXPECT_EQ(work.bytes, 2 * (64 * 1024 + 1024 + 64 * 1024));
+  EXPECT_EQ(work.shape.inner, 1024U);
+  EXPECT_EQ(work.shape.joined, 1024U);  // of the row
+  EXPECT_EQ(work.shape.channels, 1024U);
+}
+
+TEST(Work, AnElementOfStrideZeroLiesInMemoryOnce) {
+  const Signature copy{"aten::copy_", {{"f32", {8, 16}, {}, false}, {"f32", {8, 16}, {1, 0}, false}}, false, {}};
+  EXPECT_EQ(work_of(copy).bytes, 4 * (8 * 16 + 8));
+}
+
+TEST(Work, OfAConvolutionIsTwoFlopsATapAndAChannel) {
+  const Signature convolution{"aten::cudnn_convolution",
+                              {{"bf16", {2, 64, 56, 56}, {}, false}, {"bf16", {128, 64, 3, 3}, {}, false}},
+                              false,
+                              {"", "", "[1, 1]", "[2, 2]", "[1, 1]", "1"}};
+  const Work work = closed_work_of(convolution);
+  EXPECT_EQ(work.flops, std::int64_t{2} * 2 * 28 * 28 * 128 * 64 * 9);
+  EXPECT_EQ(work.shape.name, "cudnn_convolution.bf16_nchw_t9_s2_dense");
+}
+
+TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
+  const auto path = write("one.calls.jsonl", head(1) + kBody);
+  const Record record = read_record(path);
+  EXPECT_DOUBLE_EQ(record.own_share, 0.5);  // 35 us of CPU in 70 us by the clock
+  const Expansion made = expand({{{record, {0}}}, 1});
+  EXPECT_THAT(made.text, HasSubstr("framework_call: {work: captured, count: 25000}"));  // 25 us of 1 ms
+  EXPECT_THAT(made.text, HasSubstr("library_kernel: {id: add, kernel: captured, size: 264192B, name: vectorized_elementwise_kernel."));
+  EXPECT_THAT(made.text, HasSubstr("gemm: {id: gemm, m: 512, n: 64, k: 1024, transpose_a: true, type: bfloat16"));
+  EXPECT_THAT(made.text, HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
+  EXPECT_THAT(made.notes, ElementsAre("one value was guessed"));
+  EXPECT_EQ(made.memory.allocated_peak, 300);
+  EXPECT_EQ(made.memory.reserved_peak, 400);
+}
+
+TEST_F(Records, AreReadBySimulateAsAnyScenario) {
+  write("two.calls.jsonl", head(1) + kBody);
+  const std::string scenario = "schema_version: 1\nname: two\nprocesses: 1\ncaptured_step: {calls: two.calls.jsonl}\n";
+  const auto path = write("two.yaml", scenario);
+  const auto read = read_scenario(scenario, path.string());
+  ASSERT_TRUE(read.has_value());
+  EXPECT_THAT(read->warnings, SizeIs(1));  // what was guessed
+  ASSERT_THAT(read->program.threads, SizeIs(1));
+  EXPECT_FALSE(read->program.hash.empty());
+}
+
+TEST_F(Records, OfTooFewRanksAreRefusedWhereTheyStand) {
+  write("three.calls.jsonl", head(2) + kBody);
+  const std::string scenario = "schema_version: 1\nname: three\nprocesses: 4\ncaptured_step: {calls: three.calls.jsonl}\n";
+  const auto read = read_scenario(scenario, write("three.yaml", scenario).string());
+  ASSERT_FALSE(read.has_value());
+  EXPECT_THAT(read.error().front().message, HasSubstr("the record is of 2 ranks, the scenario of 4 processes"));
+}
+
+TEST_F(Records, RepeatACommunicatorOverTheRanksThatTheyStandFor) {
+  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[0,2]})" "\n";
+  const std::string call = R"({"k":"coll","f":"all_reduce","n":16,"d":"bf16","op3":"sum","c":0,"t":65000,"s":0})" "\n";
+  std::string body = kBody;
+  body.insert(body.find("{\"k\":\"end\""), comm + call);
+  const Record record = read_record(write("four.calls.jsonl", head(4) + body));
+  const Expansion made = expand({{{record, {0, 1, 2, 3}}}, 4});
+  EXPECT_THAT(made.text, HasSubstr("ranks_0_2: {members: [[0, 0], [2, 0]], init: rank}"));
+  EXPECT_THAT(made.text, HasSubstr("ranks_1_3: {members: [[1, 0], [3, 0]], init: rank}"));
+  EXPECT_THAT(made.text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: part, recv_buffer: own, size: 32B, type: bfloat16, op: sum}"));
+}
+
+TEST_F(Records, ThatAreDamagedAreRefusedWithTheirLine) {
+  EXPECT_THAT(refusal(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(refusal("{}\n"), HasSubstr(":1: error: no record of 'foretrace capture'"));
+  EXPECT_THAT(refusal(head(1)), HasSubstr("no call was recorded"));
+  EXPECT_THAT(refusal(head(1) + "{\"k\":\"launch\"\n"), HasSubstr(":2: error: not JSON"));
+  EXPECT_THAT(refusal(head(1) + "{\"k\":\"dance\",\"t\":1}\n"), HasSubstr(":2: error: a call of an unknown kind 'dance'"));
+  EXPECT_THAT(refusal(head(1) + R"({"k":"launch","n":3,"g3":[1,1,1],"b3":[1,1,1],"t":1})"), HasSubstr("no such kernel name"));
+  EXPECT_THAT(refusal(head(1) + std::string(100'000, '[')), HasSubstr("nested too deeply"));
+  EXPECT_THAT(refusal(head(0) + kBody), HasSubstr("rank and world_size do not fit"));
+}
+
+}  // namespace
+}  // namespace foretrace::captured

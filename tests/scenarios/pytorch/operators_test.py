@@ -1,0 +1,33 @@
+"""What hw/pytorch/operators says of a launch is what scenarios/captured says of it (tests/scenarios/captured)."""
+
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch" / "operators"))
+from work import Signature, closed_work_of, kernel_word, work_of  # noqa: E402
+
+
+class Work(unittest.TestCase):
+    def test_a_kernels_word_is_that_of_the_reader(self):
+        name = ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >"
+                "(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)")
+        self.assertEqual(kernel_word(name), "vectorized_elementwise_kernel.76555a334ea34cfb")
+
+    def test_arguments_count_once_and_the_result_as_large_as_they_broadcast(self):
+        add = Signature(["aten::add", [[64, 1024], [1024], []], ["c10::BFloat16", "c10::BFloat16", "Scalar"], None, ["", "", "1"]])
+        self.assertEqual(work_of(add), (2 * (64 * 1024 + 1024 + 64 * 1024), 0, 1024, 1024, 1024))
+
+    def test_an_element_of_stride_zero_lies_in_memory_once(self):
+        copy = Signature(["aten::copy_", [[8, 16], [8, 16]], ["float", "float"], [[16, 1], [1, 0]], None])
+        self.assertEqual(work_of(copy)[0], 4 * (8 * 16 + 8))
+
+    def test_a_convolution_is_two_flops_a_tap_and_a_channel(self):
+        row = ["aten::cudnn_convolution", [[2, 64, 56, 56], [128, 64, 3, 3], [], [], [], []], ["c10::BFloat16", "c10::BFloat16"] + ["ScalarList"] * 3 + ["Scalar"],
+               None, ["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1"]]
+        word, _, flops, *_ = closed_work_of(Signature(row))
+        self.assertEqual((word, flops), ("cudnn_convolution.bf16_nchw_t9_s2_dense", 2 * 2 * 28 * 28 * 128 * 64 * 9))
+
+
+if __name__ == "__main__":
+    unittest.main()
