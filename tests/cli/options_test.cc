@@ -31,7 +31,8 @@ TEST_F(Options, OfTheMachineHaveOneNameAndOneDefault) {
        {"simulate", "sweep", "plan", "table", "figures", "accuracy", "training-table", "import",
         "fit-products", "nccl-tests", "nccl-explain", "explain-kernel"}) {
     const std::string help = run(std::string{command} + " --help").out;
-    EXPECT_THAT(help, HasSubstr("-m,--machine TEXT=h200-nvswitch-8")) << command;
+    // As CLI11 2.3 or 2.4 writes defaults.
+    EXPECT_THAT(help, testing::ContainsRegex("-m,--machine TEXT(=| .)h200-nvswitch-8")) << command;
   }
   for (const char* command : {"check", "explain", "report", "fit"}) {
     EXPECT_THAT(run(std::string{command} + " --help").out, HasSubstr("-m,--machine TEXT")) << command;
