@@ -28,7 +28,7 @@ Param peak_of(Param param) {
   return Param::ProductsHalfPeak;
 }
 
-bool is_of_host(Param param) { return info(param).key.starts_with("host."); }
+bool belongs_to_host(Param param) { return info(param).key.starts_with("host."); }
 
 void scale(const Machine& base, Param fact, Param param, Machine& machine) {
   if (fact == param || !base.has(fact) || !machine.has(fact) || !machine.has(param)) return;
@@ -61,7 +61,7 @@ void carry_over(const Machine& base, const std::vector<std::string>& facts,
   };
   const auto each = [&](std::string_view name, auto&& fact_of) {
     for (const Param param : params_of(base, name)) {
-      if (own.test(static_cast<std::size_t>(param)) || is_of_host(param)) continue;
+      if (own.test(static_cast<std::size_t>(param)) || belongs_to_host(param)) continue;
       scale(base, fact_of(param), param, machine);
     }
   };

@@ -7,7 +7,7 @@
 namespace foretrace::training {
 namespace {
 
-constexpr std::int64_t kMost = 1'000'000'000;
+constexpr std::int64_t kLargestNumber = 1'000'000'000;
 constexpr int kDeepest = 32;                  // a config.json has four levels
 constexpr std::size_t kMostOfList = 100'000;  // entries: a layer each
 constexpr std::size_t kMostShown = 60;        // characters of a value in a message
@@ -60,12 +60,12 @@ std::int64_t ConfigValues::whole(std::string_view key, const Json& value) {
   if (value.is_boolean() && !value.get<bool>()) return 0;
   if (value.is_number()) {
     const double number = value.get<double>();
-    if (number >= 0 && number <= static_cast<double>(kMost) && number == std::floor(number)) {
+    if (number >= 0 && number <= static_cast<double>(kLargestNumber) && number == std::floor(number)) {
       return static_cast<std::int64_t>(number);
     }
   }
   problem(
-      fmt::format("'{}' is {}: a whole number from 0 to {} is needed", key, shown(value), kMost));
+      fmt::format("'{}' is {}: a whole number from 0 to {} is needed", key, shown(value), kLargestNumber));
   return 0;
 }
 
@@ -81,7 +81,7 @@ std::int64_t ConfigValues::needed(Keys keys) {
     return 1;
   }
   if (value->is_number() && value->get<double>() == 0) {
-    problem(fmt::format("'{}' is 0: a whole number from 1 to {} is needed", found_, kMost));
+    problem(fmt::format("'{}' is 0: a whole number from 1 to {} is needed", found_, kLargestNumber));
     return 1;
   }
   return std::max<std::int64_t>(1, whole(found_, *value));

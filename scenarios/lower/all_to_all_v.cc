@@ -11,7 +11,7 @@
 namespace foretrace {
 namespace {
 
-constexpr std::int64_t kMostRanks = 1024;
+constexpr std::int64_t kMostSharingRanks = 1024;
 constexpr std::size_t kMostListed = 64;  // processes whose ranks follow no rule
 
 /// process == p ? rank : ..., for each.
@@ -77,10 +77,10 @@ void read_exchange(OpFields& fields, const CommRef& comm, std::string_view comm_
   const DataType type = fields.required_type();
   const std::int64_t ranks = rank_count(fields, comm);
   if (!fields.is_sound()) return;
-  if (ranks > kMostRanks) {
+  if (ranks > kMostSharingRanks) {
     fields.reader().problems.error(
         fields.where(comm_key),
-        fmt::format("{} ranks: at most {} exchange in one operation", ranks, kMostRanks));
+        fmt::format("{} ranks: at most {} exchange in one operation", ranks, kMostSharingRanks));
     return;
   }
   const Expr own = own_rank(fields, comm, comm_key);

@@ -51,7 +51,7 @@ double busy(std::vector<std::pair<std::int64_t, std::int64_t>>& spans) {
   return static_cast<double>(all);
 }
 
-std::string gigabytes(std::int64_t bytes) {
+std::string gb_text(std::int64_t bytes) {
   return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9);
 }
 
@@ -109,7 +109,7 @@ std::string describe(const CapturedUsage& usage, const captured::Expansion& expa
                       share(usage.captured_ns[0]), share(usage.captured_ns[1]), share(usage.captured_ns[2]), share(usage.captured_ns[3]));
   if (expansion.memory.allocated_peak > 0) {
     text += fmt::format("memory of a GPU at the peak: {} allocated, {} reserved, as PyTorch's allocator does\n",
-                        gigabytes(expansion.memory.allocated_peak), gigabytes(expansion.memory.reserved_peak));
+                        gb_text(expansion.memory.allocated_peak), gb_text(expansion.memory.reserved_peak));
   }
   return text;
 }
