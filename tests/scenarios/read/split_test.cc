@@ -19,7 +19,7 @@ std::string split_by(const std::string& section, const std::string& split, const
   return "schema_version: 1\nname: a\nprocesses: 4\nbuffers: {x: {memory: device, size: 1MiB}}\n" +
          section + ": {c: {split: " + split + "}}\nthreads:\n  main:\n" + ops;
 }
-constexpr const char* kReduce = "    - nccl_all_reduce: {comm: c, buffer: x, type: float32}\n";
+constexpr const char* kReduceOverAll = "    - nccl_all_reduce: {comm: c, buffer: x, type: float32}\n";
 
 /// The communicator of each process in the first operation: "01 01 23 23".
 std::string members_seen(const Program& program) {
@@ -39,20 +39,20 @@ std::string members_seen(const Program& program) {
 }
 
 TEST(Split, MakesACommunicatorForEachColor) {
-  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: process / 2}", kReduce))),
+  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: process / 2}", kReduceOverAll))),
             "01 01 23 23");
-  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: process % 2}", kReduce))),
+  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: process % 2}", kReduceOverAll))),
             "02 13 02 13");
-  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: 0, key: -process}", kReduce))),
+  EXPECT_EQ(members_seen(read(split_by("communicators", "{color: 0, key: -process}", kReduceOverAll))),
             "3210 3210 3210 3210");
-  const Program program = read(split_by("communicators", "{color: process / 2}", kReduce));
+  const Program program = read(split_by("communicators", "{color: process / 2}", kReduceOverAll));
   EXPECT_EQ(program.communicators.at(1).name, "c(1)");
   EXPECT_EQ(program.threads.size(), 1U);
 }
 
 TEST(Split, LeavesOutProcessesWithoutAColor) {
   const std::string some = "{color: 'if(process < 2, 0, -1)'}";
-  EXPECT_EQ(problems_of(split_by("communicators", some, kReduce)),
+  EXPECT_EQ(problems_of(split_by("communicators", some, kReduceOverAll)),
             "8:31 error: a process is in no part of 'c': its color is -1 for process = 2\n");
   EXPECT_EQ(problems_of(split_by("communicators", some,
                                  "    - when: {condition: process < 2, ops: [nccl_all_reduce: "
