@@ -42,9 +42,9 @@ COMMANDS = [
             f"simulate {SCENARIO} --machine h200-nvswitch-8 -o made",
             f"simulate {SCENARIO} --machine h100-nvswitch-8 -o made",
             ["made/predicted.timeline.json", "made/trace.pftrace"], 2.0),
-    Command("compare", "compare run --tolerance 10% -o made", "compare run --format json -o made", ["made"]),
-    Command("assert", "assert run -o made", "assert run --format json -o made", ["made"]),
-    Command("order", "order run -o made", "order run --format json -o made", ["made"]),
+    Command("compare", "compare run --tolerance 10% -o answer", "compare run --format json -o answer", ["answer"]),
+    Command("assert", "assert run -o answer", "assert run --format json -o answer", ["answer"]),
+    Command("order", "order run -o answer", "order run --format json -o answer", ["answer"]),
     Command("report", "report run -o made.html", "report run/measured.timeline.json -o made.html", ["made.html"]),
     Command("report --svg", "report run --svg made.svg", "report run --svg made.svg --svg-until 1ms", ["made.svg"]),
     Command("export perfetto", "export run --to perfetto -o made.pftrace",
@@ -55,8 +55,8 @@ COMMANDS = [
             "nccl-tests all_gather -b 1K -e 4K --processes 2 --output made.txt", ["made.txt"]),
     Command("nccl-tests --scenario", "nccl-tests all_reduce --processes 2 --scenario made.yaml",
             "nccl-tests all_gather --processes 2 --scenario made.yaml", ["made.yaml"]),
-    Command("figures", "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 -o made",
-            "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 --format json -o made", ["made"]),
+    Command("figures", "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 -o answer",
+            "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 --format json -o answer", ["answer"]),
     Command("fit --residuals",
             "fit reports/measured/calibrate_copies --machine h200-nvswitch-8 --judge --residuals made.csv",
             "fit reports/measured/calibrate_copies --machine h100-nvswitch-8 --judge --residuals made.csv", ["made.csv"]),
@@ -64,7 +64,7 @@ COMMANDS = [
             ["made.md"]),
     Command("plan", f"{PLAN} --global-batch 8", f"{PLAN} --global-batch 16",
             ["made.html", "made.json", "made.csv", "made.yaml"], 0.5, slow=True),
-    Command("explain", "explain straggler -o made", "explain straggler --format json -o made", ["made"]),
+    Command("explain", "explain straggler -o answer", "explain straggler --format json -o answer", ["answer"]),
     Command("sweep --csv", f"{SWEEP} --set ranks=2 -o made_2.jsonl --csv made.csv",
             f"{SWEEP} --set ranks=4 -o made_4.jsonl --csv made.csv", ["made.csv"]),
     Command("import", "import one.json -o made --scenario made.yaml", "import two.json -o made --scenario made.yaml",
@@ -191,8 +191,9 @@ def main():
     to_its_end(program, f"simulate {SCENARIO} --machine h200-nvswitch-8 -o run", scratch)
     shutil.copy(scratch / MEASURED, scratch / "run")
     to_its_end(program, "simulate scenarios/explain/straggler.yaml -o straggler", scratch)
-    for name in ("one.json", "two.json"):
-        shutil.copy(TRACE, scratch / name)
+    trace = TRACE.read_text(encoding="utf-8")
+    (scratch / "one.json").write_text(trace, encoding="utf-8")
+    (scratch / "two.json").write_text(trace.replace('"dur": 200.125', '"dur": 100.125'), encoding="utf-8")
     (scratch / "rounds").mkdir()
     (scratch / "rounds/round-4").symlink_to(root / "reports/blind/round-4")
 
