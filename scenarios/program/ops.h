@@ -123,7 +123,7 @@ struct LibraryKernel {
   Expr flops;
   BytesExpr bytes;
   Expr width;
-  CapturedShape captured;
+  CapturedShape captured{};
 };
 /// Reduces `size` bytes of `src` to one element of `dst`.
 struct Reduction {
