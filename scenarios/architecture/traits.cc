@@ -8,8 +8,8 @@
 namespace foretrace::training {
 namespace {
 
-constexpr Keys kLayers{"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
-constexpr Keys kExperts{"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
+const Keys kLayers = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
+const Keys kExperts = {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
                         "ffn_config.moe_num_experts"};
 
 std::string trait_word(const Json& type, const char* trait, const char* otherwise) {

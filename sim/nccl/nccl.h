@@ -242,10 +242,10 @@ class Transfer final : Handler, ChunkNetwork::Owner, public std::enable_shared_f
 
 /// Host threads that connect to each other before the first use of a peer or an algorithm.
 struct Connection {
-  std::string what{};                  ///< for explaining a deadlock
-  std::vector<std::uint32_t> missing;  ///< ranks that have not come yet
-  TimePoint ready{};                   ///< once nobody is missing
-  std::vector<Waiter*> waiters;
+  std::string what{};                    ///< for explaining a deadlock
+  std::vector<std::uint32_t> missing{};  ///< ranks that have not come yet
+  TimePoint ready{};                     ///< once nobody is missing
+  std::vector<Waiter*> waiters{};
   /// Of pairs of ranks that one rank connects with at once, where they wait for each other.
   const NcclConnections* pairs = nullptr;
   std::uint32_t setup = 0;  ///< in `pairs`
