@@ -10,9 +10,14 @@
 
 #include "scenarios/captured/kernel_name.h"
 #include "scenarios/captured/work.h"
+#include "scenarios/text/errors.h"
 
 namespace foretrace::captured {
 namespace {
+
+std::string stream_name(const Call& call) {
+  return call.stream == 0 ? "default(0)" : fmt::format("s{}", call.stream);
+}
 
 /// "aten::_foreach_add_" is "foreach_add_": a label.
 std::string word(std::string_view name) {
@@ -55,6 +60,23 @@ std::string numbers_of(const CapturedShape& shape) {
 
 void CallsText::line(const std::string& text) { text_ += margin_ + "- " + text + "\n"; }
 
+/// Inside a group NCCL's calls begin at its end: what else is called there comes before them.
+void CallsText::nccl_line(const std::string& text) {
+  if (groups_open_ == 0) return line(text);
+  grouped_ += margin_ + "    - " + text + "\n";
+}
+
+void CallsText::group(const Call& call) {
+  if (!call.ends) {
+    ++groups_open_;
+    return;
+  }
+  if (groups_open_ > 0) --groups_open_;
+  if (groups_open_ > 0 || grouped_.empty()) return;
+  text_ += fmt::format("{0}- nccl_group:\n{0}    ops:\n{1}", margin_, grouped_);
+  grouped_.clear();
+}
+
 /// Host work since the last call, in millionths of the capture's own reference loop.
 void CallsText::host_work(std::int64_t until) {
   const double loop = record_.torch_loop_ns > 0 ? record_.torch_loop_ns : record_.python_loop_ns;
@@ -83,23 +105,16 @@ std::string CallsText::on(const Call& call) {
   return fmt::format(", stream: s{}", call.stream);
 }
 
+CallsText::CallsText(const Party& party, Named& named)
+    : party_{party}, record_{*party.record}, named_{named} {
+  for (const Call& call : record_.calls) {
+    if (call.kind == "launch" && call.operation) blocks_[{*call.operation, call.name}] += call.grid;
+  }
+}
+
 double CallsText::share_of(const Call& call) const {
   if (!call.operation) return 1;
-  std::uint64_t all = 0;
-  const auto here = static_cast<std::size_t>(&call - record_.calls.data());
-  const auto is_alike = [&](std::size_t i) {
-    const Call& other = record_.calls[i];
-    return other.kind == "launch" && other.operation == call.operation && other.name == call.name;
-  };
-  std::size_t first = here, last = here;
-  while (first > 0 && (is_alike(first - 1) || record_.calls[first - 1].kind != "launch") &&
-         record_.calls[first - 1].operation == call.operation) {
-    --first;
-  }
-  while (last + 1 < record_.calls.size() && record_.calls[last + 1].operation == call.operation) ++last;
-  for (std::size_t i = first; i <= last; ++i) {
-    if (is_alike(i)) all += record_.calls[i].grid;
-  }
+  const std::uint64_t all = blocks_.at({*call.operation, call.name});
   return all == 0 ? 1 : static_cast<double>(call.grid) / static_cast<double>(all);
 }
 
@@ -176,7 +191,7 @@ void CallsText::copy(const Call& call) {
   named_.device = std::max(named_.device, bytes);
   line(fmt::format("memcpy_async: {{id: {}, src: {}, dst: {}, size: {}B{}}}", label(call), from, to, bytes, on(call)));
   if (!call.asynchronous && call.function != "d2d") {
-    line(fmt::format("stream_synchronize: {{stream: {}}}", call.stream == 0 ? "default(0)" : fmt::format("s{}", call.stream)));
+    line(fmt::format("stream_synchronize: {{stream: {}}}", stream_name(call)));
   }
 }
 
@@ -187,8 +202,14 @@ void CallsText::collective(const Call& call) {
   const std::string stream = on(call);
   const std::string_view type = collective_type(call.type);
   if (call.function == "send" || call.function == "recv") {
+    if (party_.stands_for_others) {
+      throw UsageError{fmt::format(
+          "{}:{}: error: a {} has one peer, and this record stands for other ranks too\n  hint: capture "
+          "every rank that sends or receives (--ranks)",
+          record_.file, call.line, call.function)};
+    }
     named_.part = std::max(named_.part, bytes);
-    line(fmt::format("nccl_{}: {{id: {}, comm: {}, peer: {}, buffer: part, size: {}B, type: {}{}}}", call.function, label(call), name,
+    nccl_line(fmt::format("nccl_{}: {{id: {}, comm: {}, peer: {}, buffer: part, size: {}B, type: {}{}}}", call.function, label(call), name,
                      call.peer.value_or(0), bytes, type, stream));
     return;
   }
@@ -198,8 +219,10 @@ void CallsText::collective(const Call& call) {
   const bool gets_whole = call.function == "all_gather" || call.function == "gather";
   const bool both_whole = call.function == "all_to_all";
   const bool reduces = call.function.find("reduce") != std::string::npos;
-  const std::string op = call.reduction == "premulsum" ? "sum" : call.reduction;
-  line(fmt::format("nccl_{}: {{id: {}, comm: {}, send_buffer: {}, recv_buffer: {}, size: {}B, type: {}{}{}{}}}", call.function, label(call), name,
+  const bool is_scaled = call.reduction == "premulsum";
+  if (is_scaled) ++named_.left_out["factors of reductions (premulsum): simulated as sums"];
+  const std::string op = is_scaled ? "sum" : call.reduction;
+  nccl_line(fmt::format("nccl_{}: {{id: {}, comm: {}, send_buffer: {}, recv_buffer: {}, size: {}B, type: {}{}{}{}}}", call.function, label(call), name,
                    gives_whole || both_whole ? "whole" : "part", gets_whole ? "gathered" : both_whole ? "gathered" : "own", bytes, type,
                    reduces ? ", op: " + op : "", call.root ? fmt::format(", root: {}", *call.root) : "", stream));
 }
@@ -212,7 +235,7 @@ void CallsText::synchronize(const Call& call) {
     return line(fmt::format("event_synchronize: {{event: e{}}}", call.event));
   }
   static_cast<void>(on(call));
-  line(fmt::format("stream_synchronize: {{stream: {}}}", call.stream == 0 ? "default(0)" : fmt::format("s{}", call.stream)));
+  line(fmt::format("stream_synchronize: {{stream: {}}}", stream_name(call)));
 }
 
 void CallsText::write(const Call& call) {
@@ -240,8 +263,14 @@ void CallsText::write(const Call& call) {
     named_.graphs.insert(call.graph);
     return line(fmt::format("graph_launch: {{graph: g{}{}}}", call.graph, on(call)));
   }
-  const bool is_silent = kind == "call" || kind == "begin" || kind == "end" || kind == "host_read" || kind == "query" || kind == "graph" || kind == "group";
-  if (!is_silent) ++named_.left_out[kind];
+  if (kind == "query") {
+    static_cast<void>(on(call));
+    return line(fmt::format("stream_query: {{stream: {}}}", stream_name(call)));
+  }
+  if (kind == "group") return group(call);
+  // What the host read is among the record's assumptions; graphs are written before the region.
+  const bool is_said = kind == "begin" || kind == "end" || kind == "host_read" || kind == "graph";
+  if (!is_said) ++named_.left_out[kind == "call" ? "calls of CUDA without work for the GPU" : kind];
 }
 
 std::string CallsText::step(int indent) {

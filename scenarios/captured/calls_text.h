@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "scenarios/captured/groups.h"
 
@@ -23,7 +24,7 @@ struct Named {
 
 class CallsText {
  public:
-  CallsText(const Party& party, Named& named) : party_{party}, record_{*party.record}, named_{named} {}
+  CallsText(const Party& party, Named& named);
 
   /// Lines of what is captured into graphs before the region; empty without any.
   std::string graphs(int indent);
@@ -32,6 +33,8 @@ class CallsText {
 
  private:
   void line(const std::string& text);
+  void nccl_line(const std::string& text);
+  void group(const Call& call);
   void host_work(std::int64_t until);
   void write(const Call& call);
   void launch(const Call& call);
@@ -51,7 +54,11 @@ class CallsText {
   const Record& record_;
   Named& named_;
   std::string margin_, text_;
+  std::string grouped_;  ///< NCCL's calls of the group that is open
+  int groups_open_ = 0;
   std::int64_t at_ = 0;
+  /// Blocks of all launches of a kernel in an operation.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> blocks_;
   std::set<std::uint32_t> closed_;  ///< operations whose closed call is written
 };
 

@@ -70,7 +70,7 @@ Groups groups_of(const CapturedStep& step) {
     }
     std::map<std::map<std::uint32_t, std::string>, std::vector<std::int64_t>> alike;
     for (const auto& [rank, mine] : names) alike[mine].push_back(rank);
-    for (auto& [mine, ranks] : alike) groups.parties.push_back({&one.record, ranks, mine});
+    for (auto& [mine, ranks] : alike) groups.parties.push_back({&one.record, ranks, one.stands_for.size() > 1, mine});
   }
   return groups;
 }

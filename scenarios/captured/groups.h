@@ -14,6 +14,7 @@ namespace foretrace::captured {
 struct Party {
   const Record* record{};
   std::vector<std::int64_t> ranks;
+  bool stands_for_others = false;  ///< its record does, than the captured rank
   std::map<std::uint32_t, std::string> comm_names;  ///< of the record's communicators
 };
 

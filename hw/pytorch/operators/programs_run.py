@@ -9,6 +9,7 @@ import gc
 import gzip
 import json
 import os
+import pathlib
 import re
 import statistics
 import sys
@@ -18,9 +19,10 @@ import time
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from programs import PROGRAMS
-from reference_loop import reference_loop
-from trace import Trace
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scenarios" / "pytorch"))
+from foretrace.reference_loop import host_speed  # noqa: E402
+from programs import PROGRAMS  # noqa: E402
+from trace import Trace  # noqa: E402
 
 
 def times(run, steps=6):
@@ -83,7 +85,7 @@ def main():
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
     with gzip.open(options.output, "wt", compresslevel=6) as out, tempfile.TemporaryDirectory() as folder:
-        out.write(json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "host": reference_loop()}) + "\n")
+        out.write(json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "host": host_speed()}) + "\n")
         for name in PROGRAMS:
             if not re.search(options.only, name) or time.monotonic() > end:
                 continue

@@ -135,6 +135,27 @@ TEST_F(Records, RepeatACommunicatorOverTheRanksThatTheyStandFor) {
   EXPECT_THAT(made.text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: part, recv_buffer: own, size: 32B, type: bfloat16, op: sum}"));
 }
 
+TEST_F(Records, HaveGroupsWhoseCallsBeginTogetherBehindWhatElseIsCalledInThem) {
+  const std::string inside =
+      R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[0,1]}
+{"k":"group","end":false,"t":65000}
+{"k":"coll","f":"send","n":16,"d":"bf16","peer":1,"c":0,"t":65000,"s":0}
+{"k":"record","e":3,"t":65000,"s":0}
+{"k":"coll","f":"recv","n":16,"d":"bf16","peer":1,"c":0,"t":65000,"s":0}
+{"k":"group","end":true,"t":65000}
+)";
+  std::string body = kBody;
+  body.insert(body.find("{\"k\":\"end\""), inside);
+  const Record record = read_record(write("five.calls.jsonl", head(2) + body));
+  Record other = record;
+  other.rank = 1;
+  const std::string text = expand({{{record, {0}}, {other, {1}}}, 2}).text;
+  const auto event = text.find("event_record: {event: e3}"), group = text.find("nccl_group:");
+  EXPECT_LT(event, group);
+  EXPECT_THAT(text.substr(group), HasSubstr("- nccl_send: {id: coll, comm: world, peer: 1"));
+  EXPECT_THROW(expand({{{record, {0, 1}}}, 2}), UsageError) << "one peer cannot be everybody's";
+}
+
 TEST_F(Records, ThatAreDamagedAreRefusedWithTheirLine) {
   EXPECT_THAT(refusal(""), HasSubstr("the file is empty"));
   EXPECT_THAT(refusal("{}\n"), HasSubstr(":1: error: no record of 'foretrace capture'"));
