@@ -24,12 +24,19 @@ run_tests() {
   fi
 }
 
+default_compiler() {
+  configure release -B build/default -DFORETRACE_HW=OFF -DFORETRACE_BUILD_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DFORETRACE_HOT_FLAGS=-O0
+  cmake --build build/default --target foretrace >&2
+}
+
 step "packages" install_packages "${PACKAGES[@]}" "${TEST_PACKAGES[@]}"
 step "configure dev (ASan, UBSan)" configure dev -DFORETRACE_ALL_TESTS=$all \
   -DFORETRACE_HW="$([ "$all" = ON ] && echo AUTO || echo OFF)" \
   -DFORETRACE_PROGRAM_TESTED_ELSEWHERE="$([ "$all" = ON ] && echo OFF || echo ON)"
 step "build dev" build dev
 step "test dev" run_tests dev
+# ./run.sh builds by it, the tests above and below by clang.
+step "build foretrace by the default compiler" default_compiler
 step "configure $optimised" configure $optimised -DFORETRACE_ALL_TESTS=$all
 step "build $optimised" build $optimised
 step "test $optimised" run_tests $optimised

@@ -151,7 +151,7 @@ void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
               options.machine_is_named ? "" : ", the default: --machine names another");
   }
   if (step.capture) {
-    print_out("\n{}", sim::describe(sim::captured_usage(step.program, timeline), step.capture->expansion));
+    print_out("\n{}", sim::describe(sim::captured_usage(step.program, timeline), step.capture->expansion, machine));
   }
   if (!step.training) return;
   const training::TrainingStep& read = step.training->step;
@@ -269,6 +269,8 @@ int run_simulate(const SimulateOptions& options) {
   if (capture) {
     program.nodes_follow = capture->nodes_follow;
     print_error("{}", render(capture->notes(), text));
+    const std::string reason = sim::why_it_does_not_fit(capture->expansion, machine);
+    if (!reason.empty()) throw UsageError{fmt::format("{}: {}", options.file, reason)};
   }
   if (training) program.nodes_follow = training->nodes_follow;
   if (training) program.environment_spots = training->environment_spots;

@@ -55,7 +55,20 @@ std::string gb_text(std::int64_t bytes) {
   return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9);
 }
 
+/// Bytes; 0: the machine does not say.
+std::int64_t gpu_memory(const Machine& machine) {
+  if (!machine.has(Param::GpuMemory)) return 0;
+  return static_cast<std::int64_t>(machine.get(Param::GpuMemory).value);
+}
+
 }  // namespace
+
+std::string why_it_does_not_fit(const captured::Expansion& expansion, const Machine& machine) {
+  const std::int64_t capacity = gpu_memory(machine);
+  if (capacity == 0 || expansion.memory.allocated_peak <= capacity) return {};
+  return fmt::format("does not fit: {} of memory are allocated at the peak, a GPU of {} has {}",
+                     gb_text(expansion.memory.allocated_peak), machine.name, gb_text(capacity));
+}
 
 CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
   const std::vector<OpInfo> ops = index_ops(program);
@@ -95,7 +108,8 @@ CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
   return usage;
 }
 
-std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion) {
+std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion,
+                     const Machine& machine) {
   const double captured = std::accumulate(usage.captured_ns.begin(), usage.captured_ns.end(), 0.0);
   const double all = std::max(1.0, captured + usage.products_ns + usage.communication_ns + usage.other_ns);
   const auto share = [all](double ns) { return fmt::format("{:.0f} %", 100 * ns / all); };
@@ -108,8 +122,14 @@ std::string describe(const CapturedUsage& usage, const captured::Expansion& expa
   text += fmt::format("  {} measured at this size, {} the same kernel at other sizes, {} kernels of its family, {} by bytes and flops alone\n",
                       share(usage.captured_ns[0]), share(usage.captured_ns[1]), share(usage.captured_ns[2]), share(usage.captured_ns[3]));
   if (expansion.memory.allocated_peak > 0) {
-    text += fmt::format("memory of a GPU at the peak: {} allocated, {} reserved, as PyTorch's allocator does\n",
-                        gb_text(expansion.memory.allocated_peak), gb_text(expansion.memory.reserved_peak));
+    const std::int64_t capacity = gpu_memory(machine);
+    text += fmt::format(
+        "memory of a GPU at the peak: {} allocated, {} reserved, as PyTorch's allocator does{}\n",
+        gb_text(expansion.memory.allocated_peak), gb_text(expansion.memory.reserved_peak),
+        capacity > 0 ? ", of " + gb_text(capacity) : "");
+    if (capacity > 0 && expansion.memory.reserved_peak > capacity) {
+      text += "the allocator would have to give blocks back and ask again, which costs much time\n";
+    }
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/kernels/kernel_table.h"
+#include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/captured/expand.h"
 #include "scenarios/program/program.h"
@@ -23,6 +24,10 @@ struct CapturedUsage {
 CapturedUsage captured_usage(const Program& program, const Timeline& timeline);
 
 /// Lines below the table of regions: what the GPU does, memory, on what the time rests.
-std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion);
+std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion,
+                     const Machine& machine);
+
+/// A sentence; empty where the step fits into a GPU's memory, or the machine says no size.
+std::string why_it_does_not_fit(const captured::Expansion& expansion, const Machine& machine);
 
 }  // namespace foretrace::sim
