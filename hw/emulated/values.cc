@@ -33,6 +33,7 @@ struct Reads {
   size_t next = 0, misfits = 0, ruled = 0;
   bool trust = false;  // what lies in memory is what a kernel would have put there
   int64_t poked = -1;  // what the next scalar is, if not negative
+  const void* moved = nullptr;  // where a copy on the GPU put the last value that a rule decided
 };
 
 Reads& reads() {
@@ -104,7 +105,11 @@ void carry(void* to, const void* from, size_t bytes, bool down) {
   Reads& r = reads();
   const std::lock_guard lock(r.mutex);
   const char* how = "data";
+  const bool small = bytes <= kScalar && !r.trust;
+  const bool by_kernel = small && written_by_kernel(r, from);
+  const bool moved = small && down && from == r.moved;
   if (!down) overwritten(r, to);
+  if (!down && r.moved == to) r.moved = nullptr;
   if (down && r.mode == Reads::kReplay && r.next < r.kept.size() &&
       r.kept[r.next].size() == bytes) {
     std::memcpy(to, r.kept[r.next++].data(), bytes);
@@ -112,10 +117,11 @@ void carry(void* to, const void* from, size_t bytes, bool down) {
   } else if (down && bytes <= kScalar && r.poked >= 0) {
     std::memcpy(to, &r.poked, bytes);
     r.poked = -1;
-  } else if (down && bytes <= kScalar && !r.trust && written_by_kernel(r, from)) {
+  } else if (by_kernel || moved) {
     const uint64_t value = by_rule(r.kernel, bytes);
-    std::memcpy(to, &value, bytes);
-    ++r.ruled;
+    std::memcpy(to, moved ? from : static_cast<const void*>(&value), bytes);
+    if (!down) r.moved = to;
+    r.ruled += down;
     how = "rule";
   } else if (bytes <= kCarried) {
     std::memmove(to, from, bytes);

@@ -121,7 +121,7 @@ double CallsText::share_of(const Call& call) const {
 void CallsText::launch(const Call& call) {
   Work work;
   const Signature* made_by = signature(call);
-  if (made_by != nullptr) work = work_of(*made_by);
+  if (made_by != nullptr) work = work_of(*made_by, call.grid * call.block);
   work.shape.name = kernel_word(record_.names[call.name]);
   work.shape.grid = call.grid;
   work.shape.block = call.block;

@@ -70,12 +70,43 @@ std::int64_t gathered_bytes(const Signature& signature) {
   return 2 * index.elements() * row * width + index.elements() * 8;
 }
 
-std::int64_t moved_bytes(const Signature& signature) {
+/// Elements of one thread of PyTorch's kernel for aten::index, whose indices no profiler shows:
+/// the second number of index_elementwise_kernel<128, 4>.
+constexpr std::int64_t kIndexedByThread = 4;
+
+/// Arguments that are read, and what has the size of queries, keys and values behind them.
+std::int64_t attention_bytes(const Signature& signature, std::int64_t read) {
+  const auto& tensors = signature.tensors;
+  const bool backward = has(signature.name, "backward");
+  const std::size_t first = backward ? 1 : 0, count = backward ? 3 : 1;
+  for (std::size_t i = first; i < std::min(first + count, tensors.size()); ++i) {
+    read += tensors[i].elements() * bytes_of_type(tensors[i].type);
+  }
+  return read;
+}
+
+bool broadcasts(const std::vector<Tensor>& tensors) {
+  const Sizes all = broadcast(tensors);
+  return std::ranges::all_of(tensors, [&](const Tensor& one) {
+    const std::size_t ahead = all.size() - one.shape.size();
+    for (std::size_t i = 0; i < one.shape.size(); ++i) {
+      if (one.shape[i] != 1 && one.shape[i] != all[ahead + i]) return false;
+    }
+    return true;
+  });
+}
+
+std::int64_t moved_bytes(const Signature& signature, std::uint64_t threads) {
   const std::string_view name = signature.name;
   if (signature.tensors.empty()) return 0;
   std::int64_t read = 0;
   for (const Tensor& one : signature.tensors) read += bytes_of(one);
   if (name == "aten::copy_") return read;
+  if (has(name, "_attention_")) return attention_bytes(signature, read);
+  if (name == "aten::index" && signature.tensors.size() == 1) {
+    return 2 * static_cast<std::int64_t>(threads) * kIndexedByThread * bytes_of_type(signature.tensors.front().type);
+  }
+  if (name == "aten::_index_put_impl_") return 2 * bytes_of(signature.tensors.back());
   if (is_one_of(name, {"aten::embedding", "aten::index_select", "aten::index", "aten::gather"})) {
     return gathered_bytes(signature);
   }
@@ -87,6 +118,7 @@ std::int64_t moved_bytes(const Signature& signature) {
   if (name == "aten::cat") return 2 * read;
   const Tensor& first = signature.tensors.front();
   if (name.ends_with('_')) return read + bytes_of(first);
+  if (!broadcasts(signature.tensors)) return read + bytes_of(first);
   return read + product_of(broadcast(signature.tensors)) * bytes_of_type(first.type);
 }
 
@@ -174,10 +206,10 @@ Work convolution(const Signature& signature, bool backward) {
 
 }  // namespace
 
-Work work_of(const Signature& signature) {
+Work work_of(const Signature& signature, std::uint64_t threads) {
   Work work;
   if (has(signature.name, "_attention_")) work = attention(signature);
-  work.bytes = moved_bytes(signature);
+  work.bytes = moved_bytes(signature, threads);
   if (work.flops > 0) return work;
   const Tensor* tensor = largest(signature);
   if (tensor == nullptr) return work;
@@ -200,9 +232,9 @@ Work closed_work_of(const Signature& signature) {
   Work work;
   if (has(name, "attention")) work = attention(signature);
   if (has(name, "convolution")) work = convolution(signature, backward);
-  work.bytes = moved_bytes(signature);
+  work.bytes = moved_bytes(signature, 0);
   if (work.shape.name.empty()) {
-    work.shape = work_of(signature).shape;
+    work.shape = work_of(signature, 0).shape;
     const std::string type = signature.tensors.empty() ? "none" : signature.tensors.front().type;
     work.shape.name = fmt::format("{}.{}", short_name(name), type);
   }

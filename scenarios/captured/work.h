@@ -18,8 +18,9 @@ struct Work {
 };
 
 /// Bytes of all arguments (an element of stride 0 once) and of the result: as large as the
-/// arguments broadcast, as what is written in place, or as rows that are gathered.
-Work work_of(const Signature& signature);
+/// arguments broadcast, as what is written in place, as rows that are gathered, as attention's
+/// queries. `threads` of the launch: what they take where an operation's indices are not shown.
+Work work_of(const Signature& signature, std::uint64_t threads);
 
 /// Of a call into cuDNN or another closed library by this operation: its word is the operation's
 /// name, its type and what chooses its kernels: heads and causality, or taps, strides and groups.

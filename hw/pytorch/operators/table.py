@@ -61,7 +61,7 @@ def rows_of(launches):
                 found.append((word, round(size * blocks / total), 0, blocks, math.prod(launches[at][3]), 0, 0, 0, range(at, at + 1)))
             i = end
             continue
-        work = work_of(Signature(operator, width))
+        work = work_of(Signature(operator, width), blocks * min(1024, math.prod(block)))
         found.append((word, work[0], work[1], blocks, min(1024, math.prod(block)), *work[2:], range(i, i + 1)))
         i += 1
     return found

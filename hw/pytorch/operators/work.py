@@ -11,6 +11,7 @@ TYPES = {"c10::BFloat16": "bf16", "float": "f32", "double": "f64", "c10::Half": 
 BYTES = {"bf16": 2, "f16": 2, "f64": 8, "i64": 8, "bool": 1, "u8": 1, "i8": 1, "i16": 2}
 GATHERS = ("aten::embedding", "aten::index_select", "aten::index", "aten::gather")
 REDUCES = ("aten::sum", "aten::mean", "aten::amax", "aten::argmax", "aten::max", "aten::var", "aten::linalg_vector_norm", "aten::any", "aten::all")
+INDEXED_BY_THREAD = 4  # the second number of index_elementwise_kernel<128, 4>, whose indices no profiler shows
 SILENT = ("(anonymous namespace)::", "at::native::", "c10::", "void ")
 
 
@@ -91,13 +92,29 @@ def joined(shape, strides):
     return run
 
 
-def moved_bytes(signature):
+def broadcasts(tensors):
+    longest = max(len(shape) for _, shape, _ in tensors)
+    whole = [1] * longest
+    for _, shape, _ in tensors:
+        whole = [max(a, b) for a, b in zip(whole, [1] * (longest - len(shape)) + shape)]
+    return all(n in (1, whole[longest - len(shape) + i]) for _, shape, _ in tensors for i, n in enumerate(shape))
+
+
+def moved_bytes(signature, threads=0):
     name, tensors = signature.name, signature.tensors
     if not tensors:
         return 0
     read = sum(different(shape, strides) * size_of(kind) for kind, shape, strides in tensors)
     if name == "aten::copy_":
         return read
+    if "_attention_" in name:
+        first, count = (1, 3) if "backward" in name else (0, 1)
+        return read + sum(math.prod(shape) * size_of(kind) for kind, shape, _ in tensors[first:first + count])
+    if name == "aten::index" and len(tensors) == 1:
+        return 2 * threads * INDEXED_BY_THREAD * size_of(tensors[0][0])
+    if name == "aten::_index_put_impl_":
+        kind, shape, strides = tensors[-1]
+        return 2 * different(shape, strides) * size_of(kind)
     if name in GATHERS:
         (kind, table, _), (_, index, _) = tensors[0], tensors[-1]
         if name == "aten::gather":
@@ -110,6 +127,8 @@ def moved_bytes(signature):
         return 2 * read
     kind, shape, strides = tensors[0]
     if name.endswith("_"):
+        return read + different(shape, strides) * size_of(kind)
+    if not broadcasts(tensors):
         return read + different(shape, strides) * size_of(kind)
     result = []
     for _, other, _ in tensors:
@@ -158,9 +177,9 @@ def convolution(signature):
     return (4 if backward else 2) * places * w[0] * w[1] * taps, w[1], x[0] * math.prod(x[2:]), w[0], word
 
 
-def work_of(signature):
-    """(bytes, flops, inner, joined, channels)"""
-    size = moved_bytes(signature)
+def work_of(signature, threads=0):
+    """(bytes, flops, inner, joined, channels); `threads` of the launch: what they take where an operation's indices are not shown."""
+    size = moved_bytes(signature, threads)
     if "_attention_" in signature.name:
         found = attention(signature)
         if found and found[0] > 0:

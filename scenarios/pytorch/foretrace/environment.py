@@ -17,7 +17,7 @@ class CaptureError(Exception):
 
 def _roots():
     """Folders that may hold hw/emulated/: of a checkout, and of an installed program."""
-    yield from (HERE.parents[2], HERE.parents[1])
+    yield from reversed(list(HERE.parents)[1:3])
     program = shutil.which("foretrace")
     if program:
         yield pathlib.Path(program).resolve().parents[1] / "share" / "foretrace"
@@ -31,7 +31,8 @@ def _library_folders():
     if program:
         folders.append(pathlib.Path(program).resolve().parents[1] / "lib" / "foretrace")
     folders += [parent / "lib" / "foretrace" for parent in list(HERE.parents)[3:5]]
-    return folders + sorted(HERE.parents[2].glob("build/*/hw"), key=lambda p: p.stat().st_mtime, reverse=True)
+    checkout = list(HERE.parents)[2:3]
+    return folders + sorted((f for top in checkout for f in top.glob("build/*/hw")), key=lambda p: p.stat().st_mtime, reverse=True)
 
 
 def libraries():

@@ -26,7 +26,7 @@ def _packages():
     return found
 
 
-def header(assumptions, command):
+def header(assumptions, command, loops):
     device_file = os.environ["FORETRACE_DEVICE"]
     device = read_device(device_file)
     torch, cuda = torch_versions()
@@ -35,7 +35,7 @@ def header(assumptions, command):
     return {"foretrace_calls": 1, "torch": torch, "cuda": cuda, "depth": "emulated", **number,
             "device": {"name": device["name"], "key": os.path.basename(device_file).removesuffix(".yaml"), "sms": device["sms"],
                        "capability": [device["major"], device["minor"]], "memory": int(os.environ.get("FORETRACE_MEMORY", device["memory"]))},
-            "command": command, "host": host_speed(), "packages": _packages(), "assumptions": assumptions}
+            "command": command, "host": host_speed(loops), "packages": _packages(), "assumptions": assumptions}
 
 
 def write_record(path, recorder, world, command, region, guessed=None, not_drawn=0):
@@ -57,7 +57,7 @@ def write_record(path, recorder, world, command, region, guessed=None, not_drawn
     declared = record.declarations(emulation, before + everything)
     _name_communicators(declared, calls, emulation, step, world)
     writer = record.Writer(emulation, declared)
-    writer.add(**header(assumptions, command))
+    writer.add(**header(assumptions, command, [p.loops for p in recorder.plain() if p.loops]))
     for i, name in enumerate(threads.names):
         writer.add(k="thread", i=i, n=name, role="main" if name == "main" else "autograd" if "autograd" in name else "other")
     for c in record.graph_bodies(emulation, before, calls):

@@ -4,6 +4,7 @@ import time
 
 from . import call_timer
 from .recorder import CaptureDone
+from .reference_loop import host_speed, one_round
 
 WARM = 3  # steps before: first calls, the optimizer's state, DDP's buckets
 
@@ -16,6 +17,7 @@ class Measurement:
         self.warm, self.synchronised, self.free, self.trace = warm, synchronised, free, trace
         self.index = 0
         self.step_ms, self.host_ms, self.free_ms, self.first_ms = [], [], None, []
+        self.loops = []  # the reference loops behind each synchronised step
         self.memory, self.profile_ms = {}, None
         self.profiler = None
         self.trace_file = None
@@ -73,6 +75,7 @@ class Measurement:
         if phase == "synchronised":
             self.host_ms.append((issued - self.t) / 1e6)
             self.step_ms.append((now - self.t) / 1e6)
+            self.loops.append(one_round())
         elif phase == "warm":
             self.first_ms.append((now - self.t) / 1e6)
         elif last_free:
@@ -119,9 +122,10 @@ class Measurement:
         self.memory["retries"] = s["num_alloc_retries"]
 
     def result(self):
-        """Main numbers; times in ms."""
+        """Main numbers; times in ms, the reference loops in ns."""
         return {"step_ms": _rounded(self.step_ms), "host_ms": _rounded(self.host_ms), "free_running_ms": self.free_ms and round(self.free_ms, 4),
-                "first_ms": _rounded(self.first_ms), "profiled_ms": self.profile_ms and round(self.profile_ms, 4), "memory": self.memory}
+                "first_ms": _rounded(self.first_ms), "profiled_ms": self.profile_ms and round(self.profile_ms, 4), "memory": self.memory,
+                "host": host_speed(self.loops) if self.loops else None}
 
 
 def _rounded(values):

@@ -6,6 +6,7 @@ from typing import Optional
 from . import operations
 from .emulation import Emulation
 from .modules import ModulePaths
+from .reference_loop import one_round
 
 
 class CaptureDone(BaseException):
@@ -20,6 +21,7 @@ class Instance:
     last: int = 0
     ns: int = 0  # the host's time
     cpu_ns: int = 0  # of it on a processor
+    loops: Optional[dict] = None  # the reference loops behind it
     counts: dict = field(default_factory=dict)
     marks: list = field(default_factory=list)  # (number of calls, t, name, begins) of regions within
     operations: Optional[list] = None
@@ -67,6 +69,8 @@ class Recorder:
                 self._modules.__exit__()
                 self._profiler = self._modules = None
                 _memory_after(instance.memory)
+            elif instance.index > 0:
+                instance.loops = one_round()
             self.instances.append(instance)
             if instance.index >= self.last:
                 self.done = True

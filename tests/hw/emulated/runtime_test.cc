@@ -111,6 +111,13 @@ TEST(EmulatedRuntime, AnswersByRuleWhatAKernelWouldHaveComputed) {
   };
   EXPECT_TRUE(launch("and_kernel_cuda"));
   EXPECT_FALSE(launch("or_kernel_cuda"));
+  EXPECT_TRUE(launch("compare_eq"));
+  // all() of one element is a copy on the GPU
+  void* const moved = static_cast<char*>(gpu) + 512;
+  call<int>("cudaMemcpy", moved, static_cast<const void*>(gpu), size_t{1}, 3);
+  bool read = false;
+  call<int>("cudaMemcpy", static_cast<void*>(&read), static_cast<const void*>(moved), size_t{1}, 2);
+  EXPECT_TRUE(read);
   const size_t first = record_count();
   const bool no = false;
   call<int>("cudaMemcpy", gpu, static_cast<const void*>(&no), size_t{1},

@@ -68,7 +68,7 @@ TEST(KernelWord, IsTheFamilyAndAHashOfTheNameWithoutItsParameters) {
 
 TEST(Work, CountsArgumentsOnceAndTheResultAsLargeAsTheyBroadcast) {
   const Signature add{"aten::add", {{"bf16", {64, 1024}, {}, false}, {"bf16", {1024}, {}, false}}, false, {}};
-  const Work work = work_of(add);
+  const Work work = work_of(add, 0);
   EXPECT_EQ(work.bytes, 2 * (64 * 1024 + 1024 + 64 * 1024));
   EXPECT_EQ(work.shape.inner, 1024U);
   EXPECT_EQ(work.shape.joined, 1024U);  // of the row
@@ -77,7 +77,24 @@ TEST(Work, CountsArgumentsOnceAndTheResultAsLargeAsTheyBroadcast) {
 
 TEST(Work, AnElementOfStrideZeroLiesInMemoryOnce) {
   const Signature copy{"aten::copy_", {{"f32", {8, 16}, {}, false}, {"f32", {8, 16}, {1, 0}, false}}, false, {}};
-  EXPECT_EQ(work_of(copy).bytes, 4 * (8 * 16 + 8));
+  EXPECT_EQ(work_of(copy, 0).bytes, 4 * (8 * 16 + 8));
+}
+
+TEST(Work, OfAttentionWithABiasIsItsArgumentsAndAResultLikeItsQueries) {
+  const Tensor q{"f32", {1, 2048, 32, 64}, {}, false};
+  const Tensor bias{"f32", {1, 32, 2048, 2048}, {4194304, 0, 2048, 1}, false};
+  const Signature attention{"aten::_efficient_attention_forward", {q, q, q, bias}, false, {}};
+  EXPECT_EQ(work_of(attention, 0).bytes, 4 * (4 * 2048 * 32 * 64 + 2048 * 2048));
+}
+
+TEST(Work, OfIndicesThatNoProfilerShowsIsWhatTheLaunchTakes) {
+  const Signature index{"aten::index", {{"bf16", {2, 2048, 34, 64}, {}, false}}, false, {"", "null"}};
+  EXPECT_EQ(work_of(index, 512 * 128).bytes, 2 * 512 * 128 * 4 * 2);
+}
+
+TEST(Work, OfArgumentsThatDoNotBroadcastIsThemAndAResultLikeTheFirst) {
+  const Signature rows{"aten::take_rows", {{"f32", {64, 16}, {}, false}, {"i64", {24}, {}, false}}, false, {}};
+  EXPECT_EQ(work_of(rows, 0).bytes, 2 * 4 * 64 * 16 + 8 * 24);
 }
 
 TEST(Work, OfAConvolutionIsTwoFlopsATapAndAChannel) {
