@@ -129,7 +129,12 @@ void CallsText::launch(const Call& call) {
     work.bytes = std::llround(static_cast<double>(work.bytes) * share_of(call));
     work.shape.inner = work.shape.joined = work.shape.channels = 0;
   }
-  line(fmt::format("library_kernel: {{id: {}, kernel: captured, size: {}B, name: {}{}{}}}", label(call), std::max<std::int64_t>(work.bytes, 1),
+  kernel(call, work);
+}
+
+void CallsText::kernel(const Call& call, const Work& work) {
+  const std::string flops = work.flops > 0 ? fmt::format("flops: {}, ", work.flops) : "";
+  line(fmt::format("library_kernel: {{id: {}, kernel: captured, {}size: {}B, name: {}{}{}}}", label(call), flops, std::max<std::int64_t>(work.bytes, 1),
                    work.shape.name, numbers_of(work.shape), on(call)));
 }
 
@@ -140,9 +145,7 @@ void CallsText::closed(const Call& call) {
     return;
   }
   if (!closed_.insert(*call.operation).second) return;  // its first call stands for all of it
-  const Work work = closed_work_of(*made_by);
-  line(fmt::format("library_kernel: {{id: {}, kernel: captured, flops: {}, size: {}B, name: {}{}{}}}", label(call), work.flops,
-                   std::max<std::int64_t>(work.bytes, 1), work.shape.name, numbers_of(work.shape), on(call)));
+  kernel(call, closed_work_of(*made_by));
 }
 
 /// The language has no product in TF32: a captured kernel, whose table has some.

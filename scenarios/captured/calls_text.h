@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "scenarios/captured/groups.h"
+#include "scenarios/captured/work.h"
 
 namespace foretrace::captured {
 
@@ -41,6 +42,7 @@ class CallsText {
   void gemm(const Call& call);
   void tf32_product(const Call& call);
   void closed(const Call& call);
+  void kernel(const Call& call, const Work& work);
   void copy(const Call& call);
   void collective(const Call& call);
   void synchronize(const Call& call);

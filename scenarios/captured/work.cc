@@ -148,6 +148,9 @@ std::string short_name(std::string_view name) {
   return word;
 }
 
+/// Queries and keys of a tile: the smallest of the kernels' (fmha_cutlassF_f32_aligned_64x64).
+constexpr std::int64_t kAttentionTile = 64;
+
 /// Heads and tokens of attention's queries: cuDNN's are (batch, heads, tokens, width), those of the
 /// other ways (batch, tokens, heads, width).
 Work attention(const Signature& signature) {
@@ -159,7 +162,14 @@ Work attention(const Signature& signature) {
   const Sizes& q = tensors[at].shape;
   const Sizes& k = tensors[at + 1].shape;
   const std::size_t tokens = has(signature.name, "cudnn") ? 2 : 1, heads = 3 - tokens;
-  work.flops = (backward ? 10 : 4) * q[0] * q[heads] * q[tokens] * k[tokens] * q[3];
+  // Kernels take whole tiles; a causal mask leaves out those above the diagonal.
+  // _efficient_attention_*: custom_mask_type, 0 without a mask.
+  const auto tiles = [](std::int64_t of) { return (of + kAttentionTile - 1) / kAttentionTile; };
+  const std::int64_t rows = tiles(q[tokens]), columns = tiles(k[tokens]);
+  const Sizes mask = numbers(signature, backward ? 14 : 9);
+  const bool half = has(signature.name, "efficient") && !mask.empty() && mask.front() != 0 && rows == columns;
+  const std::int64_t worked = half ? rows * (rows + 1) / 2 : rows * columns;
+  work.flops = (backward ? 10 : 4) * q[0] * q[heads] * worked * kAttentionTile * kAttentionTile * q[3];
   work.shape.inner = static_cast<std::uint64_t>(q[3]);
   work.shape.joined = static_cast<std::uint64_t>(q[tokens]);
   work.shape.channels = static_cast<std::uint64_t>(q[0] * q[heads]);

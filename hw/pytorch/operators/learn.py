@@ -23,11 +23,12 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 import cases
 import cases_big
+import cases_more
 import cases_rows
 from trace import Trace
 
 FAMILIES = (cases.pointwise, cases.mixed_and_broadcast, cases.views, cases_rows.reductions, cases_rows.norms, cases_rows.losses_and_rows,
-            cases_big.products, cases_big.attention, cases_big.convolutions, cases_big.optimizers)
+            cases_big.products, cases_big.attention, cases_big.convolutions, cases_big.optimizers, *cases_more.FAMILIES)
 REPEATS, GROUP = 3, 24
 
 

@@ -11,6 +11,7 @@ TYPES = {"c10::BFloat16": "bf16", "float": "f32", "double": "f64", "c10::Half": 
 BYTES = {"bf16": 2, "f16": 2, "f64": 8, "i64": 8, "bool": 1, "u8": 1, "i8": 1, "i16": 2}
 GATHERS = ("aten::embedding", "aten::index_select", "aten::index", "aten::gather")
 REDUCES = ("aten::sum", "aten::mean", "aten::amax", "aten::argmax", "aten::max", "aten::var", "aten::linalg_vector_norm", "aten::any", "aten::all")
+ATTENTION_TILE = 64  # queries and keys of a tile: the smallest of the kernels' (fmha_cutlassF_f32_aligned_64x64)
 INDEXED_BY_THREAD = 4  # the second number of index_elementwise_kernel<128, 4>, whose indices no profiler shows
 SILENT = ("(anonymous namespace)::", "at::native::", "c10::", "void ")
 
@@ -151,7 +152,11 @@ def attention(signature):
     k = tensors[at + 1][1]
     tokens = 2 if "cudnn" in signature.name else 1
     heads = 3 - tokens
-    flops = (10 if backward else 4) * q[0] * q[heads] * q[tokens] * k[tokens] * q[3]
+    rows, columns = (-(-one[tokens] // ATTENTION_TILE) for one in (q, k))
+    mask = signature.numbers(14 if backward else 9)  # of _efficient_attention_*: custom_mask_type
+    half = "efficient" in signature.name and mask and mask[0] and rows == columns
+    worked = rows * (rows + 1) // 2 if half else rows * columns
+    flops = (10 if backward else 4) * q[0] * q[heads] * worked * ATTENTION_TILE ** 2 * q[3]
     causal = "_causal" if signature.is_true(14 if backward else 10) else ""
     return flops, q[3], q[tokens], q[0] * q[heads], f"{short_name(signature.name)}.{kind}_{q[3]}{causal}"
 
