@@ -28,7 +28,7 @@ struct BlindRound {
   Series series = Series::Random;
   int number{};
   std::string machine;
-  std::filesystem::path directory;  ///< of the round, with programs/KIND/PROGRAM.yaml
+  std::filesystem::path directory;  ///< of the round; its programs below it, or in DIRECTORY.tar.gz
   std::vector<BlindRegion> regions;
   /// The same, each start predicted for the host's speed that was measured beside it
   /// (known-host-MACHINE.csv); empty where it was not.

@@ -63,12 +63,15 @@ ErrorFigures figures_of(const std::vector<BlindRegion>& regions) {
 }
 ErrorFigures figures_of_round(const BlindRound& round) { return figures_of(round.regions); }
 
-/// Random ones lie in a folder of their kind, those by others anywhere.
+/// Random ones lie in a folder of their kind, those by others anywhere; those of a recorded round in
+/// its archive.
 fs::path program_of(const BlindRound& round, const BlindRegion& region) {
+  const fs::path archive = round.directory.string() + ".tar.gz";
   const fs::path programs = round.directory / "programs";
   const std::string name = region.program + ".yaml";
   fs::path file = programs / region.kind / name;
-  if (fs::exists(file) || !fs::is_directory(programs)) return file;
+  if (fs::exists(file)) return file;
+  if (!fs::is_directory(programs)) return fs::exists(archive) ? archive : file;
   for (const auto& entry : fs::recursive_directory_iterator{programs}) {
     if (entry.path().filename() == name) return entry.path();
   }

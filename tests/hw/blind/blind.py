@@ -8,9 +8,13 @@
   blind.py known-host reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
   blind.py spreads  reports/blind/round-1 OUT/measured.csv --machine h200-nvswitch-8
   blind.py prices   reports/blind/round-1 --machine h200-nvswitch-8 --class allocation host.malloc
+  blind.py pack     reports/blind/round-1              (into reports/blind/round-1.tar.gz)
+  blind.py unpack   reports/blind/round-1 DIRECTORY
+  blind.py index    reports/blind                      (its README.md)
 """
 
 import argparse
+import contextlib
 import json
 import pathlib
 import sys
@@ -18,10 +22,12 @@ import sys
 import evaluate
 import generate
 from families import ON_SEVERAL, TABLE
+import index
 import known_host
 import measure
 import predict
 import prices
+import rounds
 import spreads
 
 
@@ -38,35 +44,64 @@ def run_generate(args):
 
 
 def run_predict(args):
-    failed = predict.predict(args.round, args.foretrace, args.machine, args.gpus)
+    with rounds.opened(args.round) as inside:
+        failed = predict.predict(inside, args.foretrace, args.machine, args.gpus, into=args.round)
     for program, why in failed.items():
         print(f"{program}: {why}", file=sys.stderr)
     return 1 if failed else 0
 
 
 def run_measure(args):
-    return 1 if measure.measure(args.round, args.out, args.starts) else 0
+    with rounds.opened(args.round) as inside:
+        return 1 if measure.measure(inside, args.out, args.starts) else 0
 
 
 def run_evaluate(args):
-    print(evaluate.evaluate(args.round, args.measured, args.machine), end="")
+    with rounds.opened(args.round) as inside:
+        measured = rounds.found(args.measured, args.round, inside)
+        print(evaluate.evaluate(inside, measured, args.machine, into=args.round), end="")
     return 0
 
 
 def run_spreads(args):
-    rounds = [(args.round, args.measured), *args.also]
-    print(spreads.spreads(rounds, args.foretrace, args.machine, args.gpus), end="")
+    with contextlib.ExitStack() as stack:
+        every = []
+        for round_, measured in [(args.round, args.measured), *args.also]:
+            inside = stack.enter_context(rounds.opened(round_))
+            every.append((inside, rounds.found(measured, round_, inside)))
+        print(spreads.spreads(every, args.foretrace, args.machine, args.gpus), end="")
     return 0
 
 
 def run_known_host(args):
-    print(known_host.known_host(args.round, args.measured, args.machine, args.foretrace), end="")
+    with rounds.opened(args.round) as inside:
+        measured = rounds.found(args.measured, args.round, inside)
+        print(known_host.known_host(inside, measured, args.machine, args.foretrace, into=args.round), end="")
     return 0
 
 
 def run_prices(args):
-    print(prices.prices([args.round, *args.also], args.foretrace, args.machine,
-                        args.evaluated or args.machine, args.classes, args.parameters), end="")
+    with contextlib.ExitStack() as stack:
+        every = [stack.enter_context(rounds.opened(round_)) for round_ in [args.round, *args.also]]
+        print(prices.prices(every, args.foretrace, args.machine, args.evaluated or args.machine,
+                            args.classes, args.parameters), end="")
+    return 0
+
+
+def run_pack(args):
+    archive = rounds.pack(args.round)
+    print(archive)
+    return run_index(argparse.Namespace(directory=archive.parent))
+
+
+def run_unpack(args):
+    into = args.into or args.round
+    print(f"{into}: {rounds.unpack(args.round, into)} files")
+    return 0
+
+
+def run_index(args):
+    (args.directory / "README.md").write_text(index.page(args.directory), encoding="utf-8")
     return 0
 
 
@@ -108,6 +143,12 @@ def main():
     sub.add_argument("--machine", default="h200-nvswitch-8")
     sub.add_argument("--foretrace", default="foretrace", help="the program to predict with")
     sub.add_argument("--gpus", type=int, default=8, help="programs of at most so many GPUs")
+    command("pack", run_pack, "move its files into one archive, and renew the index")
+    sub = command("unpack", run_unpack, "write the files of its archive into a folder")
+    sub.add_argument("into", nargs="?", type=pathlib.Path, help="default: the round's directory, which git ignores")
+    sub = commands.add_parser("index", help="renew DIRECTORY/README.md: every archive, and the trend")
+    sub.add_argument("directory", type=pathlib.Path)
+    sub.set_defaults(run=run_index)
     sub = command("prices", run_prices, "factors on parameters that fit one-GPU programs of rounds")
     sub.add_argument("parameters", nargs="+", help="as in a machine file, e.g. host.malloc")
     sub.add_argument("--also", action="append", default=[], type=pathlib.Path, metavar="ROUND",

@@ -101,12 +101,13 @@ def written(rows):
              "spread": f"{row['spread']:.4f}"} for row in rows]
 
 
-def evaluate(directory, measured, machine):
-    """Writes DIRECTORY/evaluation-MACHINE.csv and .md; returns the summary."""
+def evaluate(directory, measured, machine, into=None):
+    """Writes INTO/evaluation-MACHINE.csv and .md, INTO being DIRECTORY unless said; returns the summary."""
+    into = into or directory
     gpus = {row["program"]: row["gpus"] for row in read_rows(directory / "programs.csv")}
     predicted = read_rows(directory / f"predicted-{machine}.csv")
     rows, missing = join(predicted, read_rows(measured), gpus)
     text = summary(rows, missing)
-    write_rows(directory / f"evaluation-{machine}.csv", COLUMNS, written(rows))
-    (directory / f"evaluation-{machine}.md").write_text(text)
+    write_rows(into / f"evaluation-{machine}.csv", COLUMNS, written(rows))
+    (into / f"evaluation-{machine}.md").write_text(text)
     return text

@@ -8,6 +8,7 @@ as one call stands for all that the host does."""
 
 import concurrent.futures
 import os
+import pathlib
 import statistics
 import sys
 
@@ -52,15 +53,16 @@ def predict_known(foretrace, file, machine, launches):
     return middle([made[f"{factor_of(plain, us):.3f}"] for us in launches])
 
 
-def known_host(directory, measured, machine, foretrace):
-    """Writes DIRECTORY/known-host-MACHINE.csv and .md; returns the summary. Programs without a
-    launch are left out."""
+def known_host(directory, measured, machine, foretrace, into=None):
+    """Writes INTO/known-host-MACHINE.csv and .md, INTO being DIRECTORY unless said; returns the summary. Programs
+    without a launch are left out."""
+    into = into or directory
     programs = {row["program"]: row for row in read_rows(directory / "programs.csv")}
     measured = read_rows(measured)
     launches = launches_of(measured)
     if not launches:
         sys.exit(f"{directory}: no launch_us in what was measured: an older harness did")
-    model, rows = commit(directory), []
+    model, rows = commit(pathlib.Path(__file__).parent), []
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         runs = {name: pool.submit(predict_known, foretrace, directory / programs[name]["file"],
                                   machine, list(starts.values()))
@@ -71,6 +73,6 @@ def known_host(directory, measured, machine, foretrace):
     rows, missing = evaluate.join(rows, [row for row in measured if row["program"] in launches],
                                   {name: row["gpus"] for name, row in programs.items()})
     text = evaluate.summary(rows, missing)
-    write_rows(directory / f"known-host-{machine}.csv", evaluate.COLUMNS, evaluate.written(rows))
-    (directory / f"known-host-{machine}.md").write_text(text)
+    write_rows(into / f"known-host-{machine}.csv", evaluate.COLUMNS, evaluate.written(rows))
+    (into / f"known-host-{machine}.md").write_text(text)
     return text

@@ -18,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 
+import rounds
+
 
 def regions_of(foretrace, file, machine, scratch):
     rows = pathlib.Path(scratch) / f"{file.stem}.jsonl"
@@ -57,8 +59,8 @@ def main():
             of = measured[row["program"]]
             of[row["region"]] = max(of.get(row["region"], 0), float(row["measured_us"]))
     pairs = []
-    with tempfile.TemporaryDirectory() as scratch:
-        for file in sorted((directory / "programs").rglob("*.yaml")):
+    with tempfile.TemporaryDirectory() as scratch, rounds.opened(directory) as inside:
+        for file in sorted((inside / "programs").rglob("*.yaml")):
             truth = measured.get(file.stem, {})
             regions = [r for r in regions_of(foretrace, file, machine, scratch) if r["name"] in truth and r["us"] > 0]
             all_of = list(itertools.combinations(regions, 2))

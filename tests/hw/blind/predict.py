@@ -34,8 +34,8 @@ def rows_of(program, class_, timeline, model):
     return sorted(rows, key=lambda row: (row["region"], row["instance"], row["process"]))
 
 
-def predict(directory, foretrace, machine, most_gpus=8):
-    """Writes DIRECTORY/predicted-MACHINE.csv; returns {program: why it has no prediction}."""
+def predict(directory, foretrace, machine, most_gpus=8, into=None):
+    """Writes INTO/predicted-MACHINE.csv, INTO being DIRECTORY unless said; returns {program: why it has no prediction}."""
     programs = [row for row in read_rows(directory / "programs.csv")
                 if int(row["gpus"]) <= most_gpus]
     model, rows, failed = commit(pathlib.Path(__file__).parent), [], {}
@@ -48,5 +48,5 @@ def predict(directory, foretrace, machine, most_gpus=8):
         except RuntimeError as error:
             failed[row["program"]] = str(error)
     name = pathlib.Path(machine).stem
-    write_rows(directory / f"predicted-{name}.csv", COLUMNS, rows)
+    write_rows((into or directory) / f"predicted-{name}.csv", COLUMNS, rows)
     return failed

@@ -14,6 +14,12 @@ if [ $# -lt 2 ]; then
   exit 2
 fi
 round=$1 out=$2 here=$(dirname "$0")
+if [ -e "$round.tar.gz" ]; then  # recorded: its programs are in an archive
+  unpacked=$(mktemp -d)
+  trap 'rm -rf "$unpacked"' EXIT
+  tar -xzf "$round.tar.gz" -C "$unpacked"
+  round=$unpacked/$(basename "$round")
+fi
 harness=${FORETRACE_HW:-foretrace-hw} launch=${MPIEXEC:-mpirun --bind-to none}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mkdir -p "$out"

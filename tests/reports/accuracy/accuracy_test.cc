@@ -160,6 +160,11 @@ TEST_F(BlindRounds, OfProgramsByOthersHaveTheirFiguresAndNoPartInRandomOnes) {
   EXPECT_THAT(accuracy_markdown(accuracy_page(rounds, {}, "m", root_)),
               HasSubstr("[a](written-1/programs/one_gpu/a.yaml)"))
       << "wherever it lies";
+  fs::remove_all(root_ / "written-1/programs");
+  std::ofstream{root_ / "written-1.tar.gz"};
+  EXPECT_THAT(accuracy_markdown(accuracy_page(rounds, {}, "m", root_)),
+              HasSubstr("[a](written-1.tar.gz)"))
+      << "once it is recorded";
 }
 
 TEST_F(BlindRounds, SayWhatIsLeftWhereTheHostsSpeedIsKnown) {
