@@ -20,6 +20,7 @@ import argparse
 import collections
 import gzip
 import json
+import lzma
 import pathlib
 import re
 import statistics
@@ -31,7 +32,7 @@ import kineto
 from result import write_text_whole
 from spans import nanoseconds
 
-BROKEN = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError)
+BROKEN = (OSError, EOFError, tarfile.TarError, zlib.error, lzma.LZMAError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 def members(arguments, ranks):
@@ -109,17 +110,18 @@ def shares_of(works):
     return found
 
 
-def read_trace(packed, is_packed=True):
-    text = gzip.decompress(packed) if is_packed else packed
+def read_trace(data):
+    """Of a Kineto trace's bytes, gzip'ed or not."""
+    text = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     return json.loads(text.decode("utf-8", errors="replace"), strict=False)
 
 
 def traces_in(archive):
-    """By step the packed traces by rank."""
+    """By step the traces' bytes by rank, as the archive has them."""
     found = collections.defaultdict(dict)
     with tarfile.open(archive) as files:
         for member in files:
-            name = re.fullmatch(r"(.*)\.rank(\d+)\.json\.gz", member.name)
+            name = re.fullmatch(r"(.*)\.rank(\d+)\.json(?:\.gz)?", member.name)
             if name and member.isfile():
                 found[name[1]][name[2]] = files.extractfile(member).read()
     return found
@@ -175,7 +177,7 @@ def main():
     works = []
     for file in parsed.files:
         try:
-            works.append(work_of(read_trace(pathlib.Path(file).read_bytes(), file.endswith(".gz")), len(parsed.files)))
+            works.append(work_of(read_trace(pathlib.Path(file).read_bytes()), len(parsed.files)))
             if not works[-1]:
                 raise ValueError("no kernel, copy or set, so that nothing is known of the others' waiting")
         except BROKEN as problem:

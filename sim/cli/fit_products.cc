@@ -204,7 +204,7 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
   CLI::App* command = &add_subcommand(
       app, "fit-products",
       "Parameters of matrix products from a table that foretrace-hw products wrote",
-      "foretrace fit-products reports/measured/products/h200.csv --machine h200-nvswitch-8");
+      "foretrace fit-products reports/measured/products/h200.csv.gz --machine h200-nvswitch-8");
   const auto options = std::make_shared<ProductOptions>();
   CLI::Option* tables =
       command->add_option("tables", options->tables, "products.csv; several of one kind of GPU");

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 
-#include "reports/capture/unpack.h"
 #include "scenarios/text/csv.h"
 #include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/text/packed_file.h"
 #include "sim/fit_products/kernel_plan.h"
 
 namespace foretrace::fit_products {
@@ -139,18 +137,7 @@ Row quick_row_of(const CsvLine& line) {
 }
 
 std::string text_of(const std::filesystem::path& file) {
-  constexpr std::size_t kMost = std::size_t{256} << 20;
-  std::string bytes = read_text_file(file, kMost);
-  if (!capture::is_gzip(bytes)) return bytes;
-  capture::Unpacked unpacked{bytes, file.string(), kMost};
-  std::string text;
-  std::array<char, 1 << 16> piece{};
-  while (true) {
-    unpacked.understood();
-    const std::streamsize size = unpacked.sgetn(piece.data(), std::ssize(piece));
-    if (size == 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(size));
-  }
+  return read_packed_text_file(file, std::size_t{256} << 20);
 }
 
 /// The first line may say which GPU and which library.

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "scenarios/text/errors.h"
+#include "scenarios/text/packed_file.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/words.h"
 #include "sim/engine/children.h"
@@ -155,7 +156,7 @@ MeasuredStep measured_step(const MeasuredJson& line) {
 }  // namespace
 
 std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file) {
-  std::istringstream in{read_text_file(file)};
+  std::istringstream in{read_packed_text_file(file, kLargestText)};
   std::vector<MeasuredStep> steps;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {

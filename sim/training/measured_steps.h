@@ -29,7 +29,7 @@ struct MeasuredStep {
   training::TrainingStep step;
 };
 
-/// The lines of a results.jsonl. Throws UsageError naming the line that is wrong.
+/// The lines of a results.jsonl, gzip'ed or not. Throws UsageError naming the line that is wrong.
 std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file);
 
 /// One for each step, in forked children; empty for those that are not expanded. Call before any

@@ -153,7 +153,7 @@ TEST_F(Options, OfFormatMakeEveryAnswerJson) {
            {"accuracy --blind-only", "accuracy"},
            {"fit reports/measured/calibrate_copies -m h200-nvswitch-8 --judge", "fit"},
            {"explain-kernel gemm 512x512x512", "explain-kernel"},
-           {"training-table reports/measured/pytorch_steps/h200_x2/results.jsonl --only gpt2",
+           {"training-table reports/measured/pytorch_steps/h200_x2/results.jsonl.gz --only gpt2",
             "training-table"}}) {
     const Ran ran = run(command + " --format json");
     EXPECT_EQ(ran.exit_code, 0) << command << ran.err;

@@ -225,12 +225,12 @@ void add_training_table_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TrainingTableOptions>();
   CLI::App& command = add_subcommand(
       app, "training-table", "Predict training steps that PyTorch was measured in, and compare",
-      "foretrace training-table reports/measured/pytorch_steps/h200_x2/results.jsonl --machine "
+      "foretrace training-table reports/measured/pytorch_steps/h200_x2/results.jsonl.gz --machine "
       "h200-nvswitch-8");
   command
       .add_option("file", options->file,
-                  "results.jsonl of hw/pytorch/train.py, or a table of published steps "
-                  "(reports/published/training.csv)")
+                  "results.jsonl of hw/pytorch/train.py, gzip'ed or not, or a table of published "
+                  "steps (reports/published/training.csv)")
       ->required();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);

@@ -93,15 +93,15 @@ class Shares(unittest.TestCase):
 
 class RealSteps(unittest.TestCase):
     def test_the_committed_lines_are_those_of_the_committed_traces(self):
-        lines = (STEPS / "results.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        lines = gzip.decompress((STEPS / "results.jsonl.gz").read_bytes()).decode().splitlines(keepends=True)
         traced = [line for line in lines if '"shares"' in line]
         self.assertEqual([json.loads(line)["id"] for line in traced],
                          ["ddp_gpt2_124m_s1024_b8_amp", "fsdp_8b_4_layers_s4096_b1", "tp_8b_4_layers_s4096_b1_sequence",
                           "fsdp_gpt2_350m_s1024_b8"])
-        self.assertEqual(list(shares.with_shares(traced, STEPS / "traces.tar")), traced)
+        self.assertEqual(list(shares.with_shares(traced, STEPS / "traces.tar.xz")), traced)
 
     def test_both_ranks_communicate_alike_whoever_is_late(self):
-        lines = (STEPS / "results.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = gzip.decompress((STEPS / "results.jsonl.gz").read_bytes()).decode().splitlines()
         line = next(json.loads(one) for one in lines if '"tp_8b_4_layers_s4096_b1_sequence"' in one)
         ranks = [line["ranks"][rank]["trace"] for rank in "01"]
         exposed = [one["exposed_communication_us"] for one in ranks]

@@ -50,7 +50,7 @@ def step_file(directory, name="it", processes=1, style="gpt", more=""):
 
 
 def real_line(id):
-    for line in (MEASURED / "results.jsonl").read_text(encoding="utf-8").splitlines():
+    for line in gzip.decompress((MEASURED / "results.jsonl.gz").read_bytes()).decode().splitlines():
         if json.loads(line)["id"] == id:
             return json.loads(line)
     raise KeyError(id)
@@ -58,8 +58,8 @@ def real_line(id):
 
 def real_trace(id, rank=0):
     """Its profiler's mark of the step stands for the annotation that train.py makes now."""
-    with tarfile.open(MEASURED / "traces.tar") as archive:
-        trace = json.loads(gzip.decompress(archive.extractfile(f"{id}.rank{rank}.json.gz").read()), strict=False)
+    with tarfile.open(MEASURED / "traces.tar.xz") as archive:
+        trace = json.loads(archive.extractfile(f"{id}.rank{rank}.json").read(), strict=False)
     mark = next(one for one in trace["traceEvents"] if one.get("cat") == "user_annotation"
                 and one["name"].startswith("ProfilerStep"))
     trace["traceEvents"].append(mark | {"name": "foretrace 0 0"})

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 
 #include "scenarios/text/data_directory.h"
@@ -15,10 +16,12 @@
 namespace foretrace::fit_products {
 namespace {
 
+std::filesystem::path tables() { return data_directory() / "reports/measured/products"; }
+
 class H200Products : public ::testing::Test {
  protected:
   std::vector<Error> errors(bool judges) const {
-    std::vector<Row> rows = read_table(data_directory() / "reports/measured/products/h200.csv");
+    std::vector<Row> rows = read_table(tables() / "h200.csv.gz");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
     return errors_of(load_machine("h200-nvswitch-8"), products::recorded_tastes(), rows);
   }
@@ -57,7 +60,7 @@ TEST_F(H200Products, GetTheRecordedTileInMostCases) {
   const products::Speeds speeds = read_speeds(read, products::Family::Half);
   std::size_t right = 0;
   std::size_t all = 0;
-  for (const Row& row : read_table(data_directory() / "reports/measured/products/h200.csv")) {
+  for (const Row& row : read_table(tables() / "h200.csv.gz")) {
     if (row.judges || !row.plan || !half_from_25_us(row)) continue;
     if (family_of(row.shape) != products::Family::Half) continue;
     const products::Plan plan = likely_choices(row.shape, speeds).front().plan;
@@ -70,7 +73,7 @@ TEST_F(H200Products, GetTheRecordedTileInMostCases) {
 
 TEST(OddProducts, AreNearWhatWasMeasured) {
   for (const bool judges : {false, true}) {
-    std::vector<Row> rows = read_table(data_directory() / "reports/measured/products/odd_h200.csv");
+    std::vector<Row> rows = read_table(tables() / "odd_h200.csv.gz");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
     const Summary all =
         summary(errors_of(load_machine("h200-nvswitch-8"), products::recorded_tastes(), rows),
@@ -82,7 +85,7 @@ TEST(OddProducts, AreNearWhatWasMeasured) {
 }
 
 TEST(OddProducts, HaveTheKernelThatTheTableNames) {
-  for (const Row& row : read_table(data_directory() / "reports/measured/products/odd_h200.csv")) {
+  for (const Row& row : read_table(tables() / "odd_h200.csv.gz")) {
     if (row.shape.m != 21 || row.shape.n != 1600) continue;
     ASSERT_TRUE(row.plan);
     EXPECT_EQ(family_of(row.shape), products::Family::BrainOdd);
@@ -97,8 +100,7 @@ TEST(OddProducts, HaveTheKernelThatTheTableNames) {
 
 TEST(Float32Products, AreNearWhatWasMeasured) {
   for (const bool judges : {false, true}) {
-    std::vector<Row> rows =
-        read_table(data_directory() / "reports/measured/products/plain_h200.csv");
+    std::vector<Row> rows = read_table(tables() / "plain_h200.csv.gz");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
     const Machine machine = load_machine("h200-nvswitch-8");
     const Summary all =
@@ -114,7 +116,7 @@ TEST(Float32Products, AreNearWhatWasMeasured) {
 
 TEST(Float32Products, HaveTheTileThatTheGridSays) {
   // "tilesize256x128" has 256 columns: 2819 x 2560 ran as 10 x 23 blocks.
-  for (const Row& row : read_table(data_directory() / "reports/measured/products/more_h200.csv")) {
+  for (const Row& row : read_table(tables() / "more_h200.csv.gz")) {
     if (row.shape.m != 2819 || row.shape.n != 2560) continue;
     ASSERT_TRUE(row.plan);
     EXPECT_EQ(row.plan->tile_m, 128);

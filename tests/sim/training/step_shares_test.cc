@@ -184,7 +184,7 @@ TEST(StepShares, AreTheSameWhereOneOfEachKindIsSimulated) {
 TEST(MeasuredSteps, HaveSharesWhereTheTracesOfAllRanksWereJoined) {
   std::size_t joined = 0;
   for (const sim::MeasuredStep& step : sim::read_measured_steps(
-           data_directory() / "reports/measured/pytorch_steps/h200_x2/results.jsonl")) {
+           data_directory() / "reports/measured/pytorch_steps/h200_x2/results.jsonl.gz")) {
     if (!step.shares) continue;
     ++joined;
     const StepShares& of = *step.shares;
