@@ -1,10 +1,12 @@
 // The commands in our documents work as they stand: every `$ ` line of a console block is run, in
-// the order of the file, in one scratch directory. A yaml block whose first line is "# NAME.yaml:"
-// is the file of that name.
+// the order of the file, in one scratch directory. Lines below a command are lines of its output, but
+// for numbers, which move with the model. A yaml block whose first line is "# NAME.yaml:" is the file
+// of that name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "scenarios/text/data_directory.h"
@@ -15,18 +17,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> console_commands(const std::string& markdown) {
-  std::vector<std::string> commands;
+struct ShownCommand {
+  std::string command;
+  std::vector<std::string> output;
+};
+
+std::vector<ShownCommand> console_commands(const std::string& markdown) {
+  std::vector<ShownCommand> commands;
   bool inside = false;
   std::istringstream lines{markdown};
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind("```", 0) == 0) {
       inside = line == "```console";
     } else if (inside && line.rfind("$ ", 0) == 0) {
-      commands.push_back(line.substr(2));
+      commands.push_back({line.substr(2), {}});
+    } else if (inside && !commands.empty() && !line.empty()) {
+      commands.back().output.push_back(line);
     }
   }
   return commands;
+}
+
+/// Numbers, units of time and the widths of columns aside.
+std::string without_numbers(const std::string& line) {
+  static const std::regex number{R"([0-9][0-9.,]*( (ps|ns|us|ms|s)\b)?)"};
+  static const std::regex spaces{" +"};
+  return std::regex_replace(std::regex_replace(line, number, "#"), spaces, " ");
+}
+
+std::set<std::string> lines_without_numbers(const std::string& text) {
+  std::set<std::string> found;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) found.insert(without_numbers(line));
+  return found;
 }
 
 void write_shown_files(const std::string& markdown, const Scratch& scratch) {
@@ -44,10 +67,11 @@ void write_shown_files(const std::string& markdown, const Scratch& scratch) {
 
 class Document : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(
-    All, Document, testing::Values("README.md", "scenarios/README.md", "reports/gallery/README.md"),
+    All, Document, testing::Values("README.md", "scenarios/README.md", "sim/cli/README.md",
+                                   "reports/gallery/README.md"),
     [](const auto& tested) {
-      const std::string name = tested.param;
-      return name[0] == 'R' ? "Root" : name[0] == 's' ? "Scenarios" : "Gallery";
+      const std::string folder = fs::path{tested.param}.parent_path().string();
+      return folder.empty() ? "root" : std::regex_replace(folder, std::regex{"/"}, "_");
     });
 
 TEST_P(Document, HasCommandsThatRunAsTheyStand) {
@@ -55,9 +79,13 @@ TEST_P(Document, HasCommandsThatRunAsTheyStand) {
   EXPECT_GE(commands.size(), 3U);
   const Scratch scratch;
   write_shown_files(read_file(data_directory() / GetParam()), scratch);
-  for (const std::string& command : commands) {
+  for (const auto& [command, output] : commands) {
     const Ran ran = scratch.run(command);
     EXPECT_EQ(ran.exit_code, 0) << command << "\n" << ran.out << ran.err;
+    const std::set<std::string> said = lines_without_numbers(ran.out);
+    for (const std::string& line : output) {
+      EXPECT_TRUE(said.contains(without_numbers(line))) << command << " does not say\n" << line;
+    }
   }
 }
 
@@ -113,7 +141,9 @@ TEST(Documents, DeclareNoWriterThatExportDoesNotOffer) {
 TEST(Documents, NameOnlyFilesThatExist) {
   const fs::path root = data_directory();
   for (const char* document :
-       {"README.md", "CONTRIBUTING.md", "scenarios/README.md", "reports/gallery/README.md"}) {
+       {"README.md", "CONTRIBUTING.md", "scenarios/README.md", "scenarios/errors.md", "scenarios/rules.md",
+        "scenarios/training_steps.md", "scenarios/torch_distributed.md", "scenarios/host_and_tasks.md",
+        "sim/cli/README.md", "reports/gallery/README.md"}) {
     const std::string text = read_file(root / document);
     int links = 0;
     // Markdown links: ](target)

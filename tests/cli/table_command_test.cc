@@ -111,9 +111,9 @@ TEST_F(TableCommand, NamesADirectoryThatIsNotThere) {
 // says.
 TEST(Documents, ShowTheTablesOfNow) {
   const Scratch scratch;
-  for (const char* table : {"scenarios/conformance --by rule", "scenarios --by tag"}) {
-    const Ran ran =
-        scratch.run(std::string{"foretrace table "} + table + " --check scenarios/README.md");
+  for (const char* table : {"scenarios/conformance --by rule --check scenarios/rules.md",
+                            "scenarios --by tag --check scenarios/errors.md"}) {
+    const Ran ran = scratch.run(std::string{"foretrace table "} + table);
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
   }
 }
