@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "reports/calls/join_calls.h"
 #include "reports/spans/span_join.h"
 #include "reports/timeline/origin.h"
 #include "scenarios/text/errors.h"
@@ -66,6 +67,11 @@ Comparison compare_alike(const Timeline& first, const Timeline& second, double t
   result.operations = compare_operations(first, second);
   result.overlaps = compare_overlaps(first, second);
   result.memory = compare_memory(first, second);
+  if (second.origin.is_joined_by_calls) {
+    result.families = families_of(first, second);
+    result.first_busy_ns = busy_ns(first);
+    result.second_busy_ns = busy_ns(second);
+  }
   result.ops = known_ops(first, second);
   set_titles(result.regions, result.ops);
   result.not_joined_first = count_not_joined(first);
@@ -148,6 +154,10 @@ bool Comparison::within() const {
 bool Comparison::is_captured() const { return std::ranges::any_of(ops, &OpRow::captured); }
 
 Comparison compare(const Timeline& first, const Timeline& second, double tolerance) {
+  if (is_measured_step(second) && !is_measured_step(first)) {
+    const JoinedStep joined = join_calls(first, second);
+    return compare_alike(joined.predicted, joined.measured, tolerance);
+  }
   refuse_different_programs(first.origin, second.origin);
   if (program_ops(first) != program_ops(second)) {
     throw UsageError{fmt::format("{}: two timelines of one program hash list {} and {} operations",
@@ -156,6 +166,7 @@ Comparison compare(const Timeline& first, const Timeline& second, double toleran
   if (program_ops(first) == first.ops.size() && program_ops(second) == second.ops.size()) {
     return compare_alike(first, second, tolerance);
   }
+  if (second.origin.is_joined_by_calls) return compare_alike(first, second, tolerance);
   Timeline a = first, b = second;
   join_captured(a, b);
   return compare_alike(a, b, tolerance);

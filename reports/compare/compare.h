@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/calls/families.h"
 #include "reports/timeline/timeline.h"
 
 namespace foretrace {
@@ -102,6 +103,8 @@ struct Comparison {
   std::vector<OperationRow> operations;
   std::vector<OverlapRow> overlaps;                     ///< the largest difference in time first
   std::vector<MemoryRow> memory;                        ///< of devices of which either side says it
+  std::vector<FamilyRow> families;                      ///< of a step that was joined call by call
+  double first_busy_ns{}, second_busy_ns{};             ///< the same: a GPU's busy time in it
   std::vector<OpRow> ops;                               ///< by OpId: of the side that says more
   std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
 

@@ -159,6 +159,17 @@ nlohmann::ordered_json to_json(const Comparison& c) {
                                 {"second_share", row.second_share},
                                 {"differs", row.differs}});
   }
+  for (const FamilyRow& row : c.families) {
+    Json one{{"family", row.family},         {"first", row.first},
+             {"second", row.second},         {"joined", row.joined},
+             {"first_ns", row.first_ns},     {"second_ns", row.second_ns},
+             {"only_first", row.only_first}, {"only_second", row.only_second}};
+    put(one, "error", row.error);
+    json["families"].push_back(std::move(one));
+  }
+  if (!c.families.empty()) {
+    json["busy"] = {{"first_ns", c.first_busy_ns}, {"second_ns", c.second_busy_ns}};
+  }
   for (const MemoryRow& row : c.memory) {
     Json one{{"process", row.process}, {"device", row.device}};
     if (row.first) one["first_bytes"] = *row.first;

@@ -53,8 +53,10 @@ Run load_run(const fs::path& named) {
   return run;
 }
 
-TimelinePair load_pair(const fs::path& path) {
-  Run run = load_run(path);
+TimelinePair load_pair(const fs::path& path) { return pair_of(load_run(path)); }
+
+TimelinePair pair_of(Run run) {
+  const fs::path path = run.path;
   if (!run.predicted || !run.measured) {
     const bool lacks_prediction = !run.predicted;
     throw UsageError{fmt::format(
@@ -67,8 +69,10 @@ TimelinePair load_pair(const fs::path& path) {
 }
 
 TimelinePair load_pair(const fs::path& a, const fs::path& b) {
-  Run one = load_run(a);
-  Run other = load_run(b);
+  return pair_of(load_run(a), load_run(b));
+}
+
+TimelinePair pair_of(Run one, Run other) {
   TimelinePair pair{std::move(one.predicted ? *one.predicted : *one.measured),
                     std::move(other.measured ? *other.measured : *other.predicted)};
   if (pair.first.timeline.origin.measured && !pair.second.timeline.origin.measured) {

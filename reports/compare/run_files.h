@@ -32,6 +32,9 @@ struct TimelinePair {
 
 /// RUN/: its prediction and its measurement.
 TimelinePair load_pair(const std::filesystem::path& run);
+/// The same of what was read.
+TimelinePair pair_of(Run run);
+TimelinePair pair_of(Run a, Run b);
 /// A/ B/: A's prediction (else its measurement) against B's measurement (else its prediction); a
 /// measurement never stands before a prediction.
 TimelinePair load_pair(const std::filesystem::path& a, const std::filesystem::path& b);

@@ -98,6 +98,30 @@ std::string operations_section(const Comparison& c) {
       joined == 0 ? "" : text + operations_text(c), c.operations.size() - joined);
 }
 
+/// Of a measured step: what its operations took on the GPU, those that take most.
+std::string families_section(const Comparison& c) {
+  constexpr std::size_t kMost = 30;
+  TextTable table;
+  table.column("operation", Left);
+  table.column("n " + c.first_name, Right);
+  table.column("n " + c.second_name, Right);
+  table.column("joined", Right);
+  table.column(c.first_name, Right);
+  table.column(c.second_name, Right);
+  table.column("error", Right);
+  for (const FamilyRow& row : shown_families(c, kMost)) {
+    table.row({row.family, format_count(row.first), format_count(row.second),
+               format_count(row.joined), format_time(row.first_ns), format_time(row.second_ns),
+               format_or_dash(row.error, format_signed_percent)});
+  }
+  std::string text = fmt::format(
+      "\nOperations of one step, joined call by call: times on the GPU, summed over it and over "
+      "processes\n\n{}\n{}\n",
+      table.markdown(), busy_words(c));
+  for (const std::string& line : alone_words(c)) text += line + "\n";
+  return text;
+}
+
 std::string memory_text(const Comparison& c) {
   if (c.memory.empty()) return {};
   TextTable table;
@@ -223,7 +247,8 @@ std::string compare_text(const Comparison& c) {
        {stand_in_words(c), host_speed_words(c.first_origin, c.second_origin)}) {
     if (!words.empty()) text += "\n" + words + "\n";
   }
-  text += memory_text(c) + operations_section(c);
+  text += memory_text(c);
+  text += c.families.empty() ? operations_section(c) : families_section(c);
   return text + overlaps_text(c) + "\n" + verdict(c);
 }
 

@@ -7,6 +7,7 @@
 
 #include "reports/compare/rates.h"
 #include "reports/table/text_table.h"
+#include "reports/timeline/statistics.h"
 
 namespace foretrace {
 namespace {
@@ -151,6 +152,57 @@ std::string stand_in_words(const Comparison& comparison) {
       "PyTorch's, and foretrace-hw ran kernels of its own for the one and nothing for the other. "
       "hw/pytorch/measure.py runs PyTorch's kernels.",
       count, count == 1 ? "" : "s");
+}
+
+std::string busy_words(const Comparison& c) {
+  const std::string error =
+      c.second_busy_ns > 0
+          ? format_signed_percent(relative_difference(c.first_busy_ns, c.second_busy_ns))
+          : "-";
+  return fmt::format("a GPU is busy {} of the step {}, {} {} ({})", format_time(c.first_busy_ns),
+                     c.first_name, format_time(c.second_busy_ns), c.second_name, error);
+}
+
+std::vector<FamilyRow> shown_families(const Comparison& comparison, std::size_t most) {
+  std::vector<FamilyRow> shown;
+  FamilyRow rest, all;
+  rest.family = "other operations";
+  all.family = "all operations";
+  const auto add = [](FamilyRow& sum, const FamilyRow& row) {
+    sum.first += row.first;
+    sum.second += row.second;
+    sum.joined += row.joined;
+    sum.first_ns += row.first_ns;
+    sum.second_ns += row.second_ns;
+    if (sum.second_ns > 0) sum.error = relative_difference(sum.first_ns, sum.second_ns);
+  };
+  for (const FamilyRow& row : comparison.families) {
+    if (shown.size() < most) {
+      shown.push_back(row);
+    } else {
+      add(rest, row);
+    }
+    add(all, row);
+  }
+  if (rest.first + rest.second > 0) shown.push_back(std::move(rest));
+  shown.push_back(std::move(all));
+  return shown;
+}
+
+std::vector<std::string> alone_words(const Comparison& comparison) {
+  std::string first, second;
+  for (const FamilyRow& row : comparison.families) {
+    for (const auto& [side, names] :
+         {std::pair{&first, &row.only_first}, {&second, &row.only_second}}) {
+      for (const std::string& name : *names) {
+        *side += fmt::format("{}{}: {}", side->empty() ? "" : "; ", row.family, name);
+      }
+    }
+  }
+  std::vector<std::string> lines;
+  if (!first.empty()) lines.push_back(fmt::format("only {}: {}", comparison.first_name, first));
+  if (!second.empty()) lines.push_back(fmt::format("only {}: {}", comparison.second_name, second));
+  return lines;
 }
 
 std::string error_words(const Comparison& comparison) {

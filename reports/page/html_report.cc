@@ -202,8 +202,13 @@ std::string region_words(const Comparison& c) {
          "tracing changed.";
 }
 
-std::string operation_words(const Comparison& c, bool two) {
+std::string operation_words(const ReportRun& run, bool two) {
+  const Comparison& c = run.comparison;
   std::string words = "Median durations over all executions";
+  if (run.left_out > 0) {
+    words = fmt::format("Those whose differences add up to most; {} more are not shown. {}",
+                        format_count(run.left_out), words);
+  }
   if (c.first_origin.measured || two)
     words += " in the traced repetition, which lengthens host calls";
   if (!two) return words + ".";
@@ -224,6 +229,34 @@ MustacheData sweep_rows(const ReportRun& run, const std::string& id) {
     rows << row;
   }
   return rows;
+}
+
+/// Of a measured step, joined call by call: all of its operations, summed.
+void set_families(MustacheData& data, const Comparison& c) {
+  constexpr std::size_t kMost = 60;
+  data.set("has_families", !c.families.empty());
+  if (c.families.empty()) return;
+  MustacheData rows{MustacheData::type::list};
+  for (const FamilyRow& one : shown_families(c, kMost)) {
+    MustacheData row;
+    row.set("family", one.family);
+    row.set("n_first", format_count(one.first));
+    row.set("n_second", format_count(one.second));
+    row.set("joined", format_count(one.joined));
+    row.set("first", format_time(one.first_ns));
+    row.set("second", format_time(one.second_ns));
+    row.set("error", format_or_dash(one.error, format_signed_percent));
+    rows << row;
+  }
+  MustacheData alone{MustacheData::type::list};
+  for (const std::string& words : alone_words(c)) {
+    MustacheData row;
+    row.set("words", words);
+    alone << row;
+  }
+  data.set("families", rows);
+  data.set("busy", busy_words(c));
+  data.set("alone", alone);
 }
 
 /// The picture and the words below its heading.
@@ -288,8 +321,9 @@ MustacheData run_data(const ReportRun& shown, const std::string& id, const Detai
   data.set("has_sweeps", !sweeps.is_empty_list());
   data.set("sweeps", sweeps);
   data.set("region_words", two ? region_words(c) : "");
+  set_families(data, c);
   data.set("operations", operation_rows(run, id));
-  data.set("operation_words", operation_words(c, two));
+  data.set("operation_words", operation_words(run, two));
   data.set("has_source", !run.source.empty());
   data.set("open_source", use == SvgUse::InReport);
   data.set("source", source_rows(run, id));

@@ -25,6 +25,7 @@ struct ReportRun {
   std::string where;                     ///< the directory or file that it was read from
   std::vector<ReportCause> causes = {};  ///< what gains most first
   std::string causes_headline = {};
+  std::size_t left_out = 0;  ///< operations whose rows the page has not
 };
 
 /// Listed in place of its run.

@@ -31,6 +31,8 @@ std::string variant_of(const Program& program, const OpKind& kind) {
       [&](const auto& op) -> std::string {
         if constexpr (requires { op.src_offset; }) {
           return copy_variant(some_member(program, op.src), some_member(program, op.dst));
+        } else if constexpr (requires { op.captured; }) {
+          return op.captured.name;
         } else if constexpr (requires { op.type; }) {
           return data_type_name(op.type);
         } else {

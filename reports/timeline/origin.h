@@ -13,6 +13,10 @@ namespace foretrace {
 /// The hash of what was captured and is of no scenario: by names alone two of them are compared.
 inline constexpr const char* kCapturedHash = "capture";
 
+/// The hash of a measured step of a user's script, which is of no program: `compare` joins it call by
+/// call (reports/calls). scenarios/pytorch/foretrace/timeline.py writes it.
+inline constexpr const char* kMeasuredStepHash = "pytorch-step";
+
 /// How results name a scenario file: one of the repository from there ("scenarios/streams/x.yaml"),
 /// wherever the repository is and the command runs; any other as it was typed.
 std::string scenario_path(const std::string& file);

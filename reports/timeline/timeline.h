@@ -156,6 +156,8 @@ struct Origin {
   std::map<std::string, std::string> versions;  ///< cuda, nccl, driver, simgrid, ...
   std::int64_t clock_error_bound_ns = 0;        ///< between lanes of different devices or processes
   std::vector<ProcessStart> starts;             ///< measured: those that are known
+  /// Measured, in memory only: its spans were paired with a prediction's, call by call.
+  bool is_joined_by_calls = false;
   std::optional<std::int64_t> launch_ns{};      ///< predicted: what the call of a launch takes
 };
 

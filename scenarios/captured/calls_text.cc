@@ -19,19 +19,6 @@ std::string stream_name(const Call& call) {
   return call.stream == 0 ? "default(0)" : fmt::format("s{}", call.stream);
 }
 
-/// "aten::_foreach_add_" is "foreach_add_": a label.
-std::string word(std::string_view name) {
-  if (const auto colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
-  std::string made;
-  for (const char c : name) {
-    const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-    if (fits) made += c;
-  }
-  while (made.starts_with('_')) made.erase(0, 1);
-  if (made.empty() || std::isdigit(static_cast<unsigned char>(made.front())) != 0) made.insert(0, "call_");
-  return made;
-}
-
 std::string_view product_type(const std::string& type) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kTypes{{
       {"bf16", "bfloat16"}, {"f16", "float16"}, {"f32", "float32"}, {"f64", "float64"}}};
@@ -95,7 +82,7 @@ const Signature* CallsText::signature(const Call& call) const {
 
 std::string CallsText::label(const Call& call) const {
   const Signature* made_by = signature(call);
-  return made_by != nullptr ? word(made_by->name) : call.kind;
+  return made_by != nullptr ? operation_word(made_by->name) : call.kind;
 }
 
 std::string CallsText::on(const Call& call) {

@@ -67,6 +67,18 @@ std::string kernel_word(std::string_view demangled) {
   return fmt::format("{}.{:016x}", family, fnv1a(whole));
 }
 
+std::string operation_word(std::string_view name) {
+  if (const auto colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
+  std::string made;
+  for (const char c : name) {
+    const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    if (fits) made += c;
+  }
+  while (made.starts_with('_')) made.erase(0, 1);
+  if (made.empty() || std::isdigit(static_cast<unsigned char>(made.front())) != 0) made.insert(0, "call_");
+  return made;
+}
+
 std::string_view family_of(std::string_view word) { return word.substr(0, word.find('.')); }
 
 }  // namespace foretrace::captured

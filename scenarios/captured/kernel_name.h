@@ -14,6 +14,9 @@ namespace foretrace::captured {
 /// namespaces at::native, c10 and the anonymous one.
 std::string kernel_word(std::string_view demangled);
 
+/// Of an operation's name, as a label: "aten::_foreach_add_" is "foreach_add_".
+std::string operation_word(std::string_view name);
+
 /// "reduce_kernel"
 std::string_view family_of(std::string_view word);
 

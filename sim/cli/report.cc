@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <sstream>
 
+#include "reports/calls/join_calls.h"
 #include "reports/compare/run_files.h"
 #include "reports/page/html_report.h"
 #include "reports/page/lanes_svg.h"
@@ -15,6 +19,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/judge/predicted_run.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan/explained.h"
 
@@ -31,6 +36,10 @@ struct ReportOptions {
   std::string tolerance = "10%";
   bool explain = false;
   ExplainedWith explained_with;
+
+  std::string machine_of_scenarios() const {
+    return explained_with.machine.empty() ? kDefaultMachine : explained_with.machine;
+  }
 };
 
 /// One or two timelines of one program.
@@ -53,13 +62,20 @@ std::vector<Shown> pair_up(std::vector<Run> runs) {
     std::optional<LoadedTimeline> partner;
     for (Run& other : runs) {
       if (partner || other.predicted || !other.measured) continue;
-      if (other.measured->timeline.origin.program_hash ==
-          run.predicted->timeline.origin.program_hash) {
+      const Timeline& measured = other.measured->timeline;
+      if (is_measured_step(measured) ||
+          measured.origin.program_hash == run.predicted->timeline.origin.program_hash) {
         partner.swap(other.measured);
       }
     }
     shown.push_back({std::move(*run.predicted), std::move(partner)});
     run.predicted.reset();
+  }
+  for (Shown& one : shown) {
+    if (!one.second || !is_measured_step(one.second->timeline)) continue;
+    JoinedStep joined = join_calls(one.first.timeline, one.second->timeline);
+    one.first.timeline = std::move(joined.predicted);
+    one.second->timeline = std::move(joined.measured);
   }
   for (Run& run : runs) {
     if (run.measured) shown.push_back({std::move(*run.measured), std::nullopt});
@@ -116,6 +132,19 @@ ReportRun report_run(const Shown& shown, double tolerance) {
   return run;
 }
 
+/// Of a step of thousands of calls the page has the rows that tell most; all of them are in the
+/// sums.
+void leave_out_operations(ReportRun& run) {
+  constexpr std::size_t kMost = 400;
+  auto& rows = run.comparison.operations;
+  if (run.comparison.families.empty() || rows.size() <= kMost) return;
+  std::ranges::stable_sort(rows, std::ranges::greater{}, [](const OperationRow& row) {
+    return row.part == 0 ? -1.0 : std::abs(row.total_difference_ns);
+  });
+  run.left_out = rows.size() - kMost;
+  rows.resize(kMost);
+}
+
 void add_causes(ReportRun& run, const Shown& shown, const ExplainedWith& with) {
   const explain::Explanation why = explained(shown.first, shown.first, with);
   run.causes_headline = explain::headline_of(why);
@@ -144,11 +173,12 @@ fs::path report_file(const ReportOptions& options) {
 }
 
 /// The runs that can be read. One alone must be; of several, the others are listed in the page.
-std::vector<Run> load_runs(const std::vector<fs::path>& paths, std::vector<UnreadRun>& unread) {
+std::vector<Run> load_runs(const std::vector<fs::path>& paths, const std::string& machine,
+                           std::vector<UnreadRun>& unread) {
   std::vector<Run> loaded;
   for (const fs::path& path : paths) {
     try {
-      loaded.push_back(load_run(path));
+      loaded.push_back(run_of(path, machine));
     } catch (const UsageError& error) {
       if (paths.size() == 1) throw;
       print_error("{}\n", error.what());
@@ -162,11 +192,13 @@ std::vector<Run> load_runs(const std::vector<fs::path>& paths, std::vector<Unrea
 int run_report(const ReportOptions& options) {
   const double tolerance = parse_percent(options.tolerance, "--tolerance");
   std::vector<UnreadRun> unread;
-  const std::vector<Shown> shown = pair_up(load_runs(options.runs, unread));
+  const std::vector<Shown> shown =
+      pair_up(load_runs(options.runs, options.machine_of_scenarios(), unread));
   std::vector<ReportRun> runs;
   for (const Shown& one : shown) {
     try {
       ReportRun run = report_run(one, tolerance);
+      leave_out_operations(run);
       if (options.explain) add_causes(run, one, options.explained_with);
       runs.push_back(std::move(run));
     } catch (const UsageError& error) {
@@ -232,7 +264,8 @@ void add_report_command(CLI::App& app, int& exit_code) {
                    "Simulate each run without one cause after the other, as foretrace explain "
                    "does, and say what each costs");
   command.add_option("-m,--machine", options->explained_with.machine,
-                     "Machine model for --explain; default: that of the run's prediction");
+                     "Machine model for --explain, and to simulate a capture on; default: that of "
+                     "the run's prediction, for a capture the default of simulate");
   command.callback([options, &exit_code] { exit_code = run_report(*options); });
 }
 

@@ -301,6 +301,7 @@ int run_simulate(const SimulateOptions& options) {
     print_error("{}: note: {}\n", options.file, note);
   }
   Timeline timeline = simulated(program, machine, options, expanded != nullptr ? *expanded : text);
+  if (capture) timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (usage) sim::set_step_bands(timeline, machine, *usage);

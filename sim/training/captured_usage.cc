@@ -70,6 +70,15 @@ std::string why_it_does_not_fit(const captured::Expansion& expansion, const Mach
                      gb_text(expansion.memory.allocated_peak), machine.name, gb_text(capacity));
 }
 
+std::vector<MemoryPeak> memory_peaks(const captured::Expansion& expansion, const Program& program) {
+  std::vector<MemoryPeak> peaks;
+  if (expansion.memory.allocated_peak == 0) return peaks;
+  for (std::uint32_t process = 0; process < program.processes; ++process) {
+    peaks.push_back({process, 0, expansion.memory.allocated_peak, expansion.memory.reserved_peak});
+  }
+  return peaks;
+}
+
 CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
   const std::vector<OpInfo> ops = index_ops(program);
   const Window window = last_window(timeline);

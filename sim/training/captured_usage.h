@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "models/kernels/kernel_table.h"
 #include "models/machine/machine.h"
@@ -29,5 +30,8 @@ std::string describe(const CapturedUsage& usage, const captured::Expansion& expa
 
 /// A sentence; empty where the step fits into a GPU's memory, or the machine says no size.
 std::string why_it_does_not_fit(const captured::Expansion& expansion, const Machine& machine);
+
+/// What each process's allocator holds at its peak.
+std::vector<MemoryPeak> memory_peaks(const captured::Expansion& expansion, const Program& program);
 
 }  // namespace foretrace::sim

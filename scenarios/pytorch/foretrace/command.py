@@ -37,7 +37,7 @@ def parse(words=None):
     m.add_argument("-o", "--output", required=True, metavar="OUT")
     m.add_argument("--gpus", type=int, default=1, metavar="N", help="processes, each with a GPU (1)")
     m.add_argument("--step", type=int, default=3, metavar="N", help="untimed steps before (3)")
-    m.add_argument("--steps", type=int, default=10, metavar="N", help="timed steps (10)")
+    m.add_argument("--steps", type=int, default=20, metavar="N", help="timed steps, which follow each other by fours (20)")
     m.add_argument("--region", metavar="NAME")
     m.add_argument("--timeout", type=float, default=600, metavar="S")
     m.add_argument("-m", "--module", action="store_true")

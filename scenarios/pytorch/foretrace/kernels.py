@@ -5,7 +5,8 @@
 {"k":"launch","n":0,"g3":[..],"b3":[..],"sm":0,"s":7,"t":ns,"d":ns,"ct":ns,"cd":ns,"op":3,"th":0}
 {"k":"copy","dir":"h2d","n":bytes,...}  {"k":"memset","n":bytes,...}   {"k":"call","f":"cudaStreamSynchronize","ct":ns,"cd":ns}
 
-t, d: begin and length on the GPU; ct, cd: of the host's call; all from the begin of the step; th: the host's threads in the order in which they are met."""
+t, d: begin and length on the GPU; ct, cd: of the host's call; all from the begin of the step; th: the host's threads in the order in which they are met;
+oi: which of the step's operations it was; f: of a graph's kernels, which share one call."""
 
 import gzip
 import json
@@ -54,10 +55,12 @@ def rows(events):
         if thread:
             host["th"] = thread
         if op:
-            host["op"] = number(op_names, "op", op)
+            host["op"], host["oi"] = number(op_names, "op", op[0]), op[1]
+        if "GraphLaunch" in call["name"]:
+            host["f"] = call["name"]
         work = on_gpu.pop(call["args"].get("correlation"), [])
         if not work and not call["name"].startswith(SILENT):
-            lines.append({"k": "call", "f": call["name"], **host})
+            lines.append({"k": "call", **host, "f": call["name"]})
         for e in work:
             lines.append({**_work(e, number, names), "s": e["args"].get("stream", e["tid"]), "t": _ns(e["ts"] - begin), "d": _ns(e["dur"]), **host})
             busy.append((e["ts"], e["ts"] + e["dur"], e["cat"]))
@@ -81,24 +84,24 @@ def _work(e, number, names):
 
 
 def _innermost(events, calls):
-    """For each call the name of the operation around it, on its thread."""
+    """For each call the name and the number of the operation around it, on its thread."""
     by_thread = {}
-    for e in events:
+    for i, e in enumerate(events):
         if e.get("cat") in ("cpu_op", "user_annotation") and e.get("name") != STEP:
-            by_thread.setdefault(e["tid"], []).append(e)
+            by_thread.setdefault(e["tid"], []).append((e, i))
     found = [None] * len(calls)
     for thread, ops in by_thread.items():
-        ops.sort(key=lambda e: (e["ts"], -e["dur"]))
+        ops.sort(key=lambda one: (one[0]["ts"], -one[0]["dur"]))
         stack, next_op = [], 0
         for i, call in enumerate(calls):
             if call["tid"] != thread:
                 continue
-            while next_op < len(ops) and ops[next_op]["ts"] <= call["ts"]:
+            while next_op < len(ops) and ops[next_op][0]["ts"] <= call["ts"]:
                 stack.append(ops[next_op])
                 next_op += 1
-            while stack and stack[-1]["ts"] + stack[-1]["dur"] < call["ts"]:
+            while stack and stack[-1][0]["ts"] + stack[-1][0]["dur"] < call["ts"]:
                 stack.pop()
-            found[i] = stack[-1]["name"] if stack else None
+            found[i] = (stack[-1][0]["name"], stack[-1][1]) if stack else None
     return found
 
 
@@ -109,6 +112,11 @@ def union(intervals):
         total += max(b - max(a, until), 0)
         until = max(until, b)
     return total
+
+
+def read(path):
+    with gzip.open(path, "rt") as file:
+        return [json.loads(line) for line in file]
 
 
 def write(path, lines):

@@ -10,11 +10,13 @@ WARM = 3  # steps before: first calls, the optimizer's state, DDP's buckets
 
 
 class Measurement:
-    """Listens to Steps. `synchronised` steps end with a wait for the GPU; `free` ones follow each other, with one wait behind them; then one to warm the
-    profiler up and one that is profiled, which ends the program."""
+    """Listens to Steps. `synchronised` steps end with a wait for the GPU; `turns` times `free` ones follow each other, with one wait behind them; then one to
+    warm the profiler up and one that is profiled, which ends the program."""
 
-    def __init__(self, warm=WARM, synchronised=4, free=4, trace=True):
+    def __init__(self, warm=WARM, synchronised=4, free=4, trace=True, turns=1):
         self.warm, self.synchronised, self.free, self.trace = warm, synchronised, free, trace
+        self.followed = free * turns  # steps without a wait of ours in between, but between turns
+        self.turns_ms = []
         self.index = 0
         self.step_ms, self.host_ms, self.free_ms, self.first_ms = [], [], None, []
         self.loops = []  # the reference loops behind each synchronised step
@@ -31,16 +33,20 @@ class Measurement:
             return "warm"
         if i < self.synchronised:
             return "synchronised"
-        if i < self.synchronised + self.free:
+        if i < self.synchronised + self.followed:
             return "free"
-        return "profiled" if i == self.synchronised + self.free + 1 else "before profile"
+        return "profiled" if i == self.synchronised + self.followed + 1 else "before profile"
+
+    def _place_in_turn(self):
+        """0 .. free - 1; other phases have none."""
+        return (self.index - self.warm - self.synchronised) % self.free if self._phase() == "free" else None
 
     def begin(self, _name):
         import torch
         if self.done:
             return
         phase, self.inside = self._phase(), True
-        first_free = self.index == self.warm + self.synchronised
+        first_free = self._place_in_turn() == 0
         if phase == "synchronised" and self.index == self.warm:
             torch.cuda.synchronize()
             self._memory_begins()
@@ -68,7 +74,7 @@ class Measurement:
             self.timer.stop()
             if self.index == self.warm + self.synchronised - 1:
                 self.calls = self.timer.calls()
-        last_free = self.index == self.warm + self.synchronised + self.free - 1
+        last_free = self._place_in_turn() == self.free - 1
         if phase in ("synchronised", "warm", "profiled") or last_free:
             torch.cuda.synchronize()
         now = time.perf_counter_ns()
@@ -79,8 +85,9 @@ class Measurement:
         elif phase == "warm":
             self.first_ms.append((now - self.t) / 1e6)
         elif last_free:
-            self.free_ms = (now - self.free_begin) / 1e6 / self.free
-            if not self.trace:
+            self.turns_ms.append((now - self.free_begin) / 1e6)
+            self.free_ms = sum(self.turns_ms) / len(self.turns_ms) / self.free
+            if not self.trace and len(self.turns_ms) * self.free == self.followed:
                 self.memory_ends()
                 self._finish()
         elif phase == "profiled":
@@ -124,6 +131,7 @@ class Measurement:
     def result(self):
         """Main numbers; times in ms, the reference loops in ns."""
         return {"step_ms": _rounded(self.step_ms), "host_ms": _rounded(self.host_ms), "free_running_ms": self.free_ms and round(self.free_ms, 4),
+                "turns_ms": _rounded(self.turns_ms), "steps_of_turn": self.free,
                 "first_ms": _rounded(self.first_ms), "profiled_ms": self.profile_ms and round(self.profile_ms, 4), "memory": self.memory,
                 "host": host_speed(self.loops) if self.loops else None}
 

@@ -16,6 +16,8 @@ import traceback
 from .environment import timer_library
 from .recorder import CaptureDone
 
+STEPS_OF_TURN, TURNS = 4, 5
+
 
 def machine():
     """What a result is worth without: GPU, versions, the host's speed."""
@@ -98,6 +100,7 @@ def worker():
     import torch
 
     from . import kernels
+    from .measurement import Measurement
     torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     with open(f"{jobs['log']}.rank{rank}", "a") as log:
         log.write(json.dumps({"machine": machine()}) + "\n")
@@ -107,7 +110,8 @@ def worker():
             log.flush()
             os.environ["MASTER_PORT"] = str(job["port"])
             began = time.time()
-            result, lines = run_one(job["script"], job.get("arguments", []), job.get("region"), job.get("module", False))
+            measurement = Measurement(**job.get("measurement", {}))
+            result, lines = run_one(job["script"], job.get("arguments", []), job.get("region"), job.get("module", False), measurement)
             if lines:
                 kernels.write(os.path.join(jobs["output"], f"{job['name']}.rank{rank}.kernels.jsonl.gz"), lines)
             if "calls_of_host" in result:
@@ -201,18 +205,30 @@ def _watch(processes, log, gpus, timeout, end):
 def measure_script(arguments):
     """The command `measure`: one script, `arguments.gpus` processes."""
     output = pathlib.Path(arguments.output)
-    job = {"name": output.name or "step", "script": os.path.abspath(arguments.script) if not arguments.module else arguments.script, "arguments": arguments.arguments,
-           "region": arguments.region, "module": arguments.module}
+    name = output.resolve().name
+    job = {"name": name, "script": os.path.abspath(arguments.script) if not arguments.module else arguments.script, "arguments": arguments.arguments,
+           "region": arguments.region, "module": arguments.module, "measurement": {"warm": arguments.step, "turns": max(1, arguments.steps // STEPS_OF_TURN)}}
     results, host = run_scripts([job], output, arguments.gpus, arguments.timeout)
-    ranks = results.get(job["name"], [])
+    ranks = results.get(name, [])
     (output / "measured.json").write_text(json.dumps({"machine": host, "ranks": ranks}, indent=1) + "\n")
-    if not ranks or any(r["outcome"] != "measured" for r in ranks):
-        print(f"foretrace: {ranks[0].get('error') if ranks else 'no result'}; what the program printed: {output}/output.rank0.txt", file=sys.stderr)
+    if ranks:
+        write_timeline(output, name, host, ranks, arguments.region)
+    if len(ranks) < arguments.gpus or any(r["outcome"] != "measured" for r in ranks):
+        failed = next((r for r in ranks if r["outcome"] != "measured"), {"error": "no result"})
+        print(f"foretrace: {failed.get('error')}; what the program printed: {output}/output.rank{failed.get('rank', 0)}.txt", file=sys.stderr)
         return 1
     r = ranks[0]
-    print(f"step {_median(r['step_ms']):.2f} ms ({r['free_running_ms']:.2f} ms free-running), host {_median(r['host_ms']):.2f} ms, GPU busy {r['gpu_busy_ms']:.2f} ms, "
-          f"peak {r['memory']['allocated'][1]:,} B; written: {output}/measured.json")
+    print(f"step {r['free_running_ms']:.2f} ms ({_median(r['step_ms']):.2f} ms with a wait behind each), host {_median(r['host_ms']):.2f} ms, "
+          f"GPU busy {r['gpu_busy_ms']:.2f} ms, peak {r['memory']['allocated'][1]:,} B; written: {output}/measured.timeline.json")
     return 0
+
+
+def write_timeline(folder, name, machine, ranks, region):
+    """FOLDER/measured.timeline.json of what the ranks measured, with the kernels that they wrote into the folder."""
+    from . import kernels, timeline
+    files = {r["rank"]: pathlib.Path(folder) / f"{name}.rank{r['rank']}.kernels.jsonl.gz" for r in ranks}
+    lines = {rank: kernels.read(file) for rank, file in files.items() if file.exists()}
+    timeline.write(pathlib.Path(folder) / "measured.timeline.json", timeline.document(name, machine, ranks, lines, region or "step"))
 
 
 def _median(values):
@@ -231,7 +247,7 @@ def measure_here(out, _world_size, _step):
     if session._active is not None:  # python3 -m foretrace measures already
         yield
         return
-    measurement = Measurement()
+    measurement = Measurement(turns=TURNS)
     steps = Steps(measurement)
     session._active = steps
     steps.watch_optimizers()
@@ -250,8 +266,10 @@ def measure_here(out, _world_size, _step):
         lines, sums = kernels.rows(kernels.read_trace(measurement.profiler))
         kernels.write(folder / f"{folder.name}.rank{rank}.kernels.jsonl.gz", lines)
         result.update(sums)
-    if torch.cuda.is_available():
-        (folder / f"measured{rank or ''}.json").write_text(json.dumps({"machine": machine(), "ranks": [dict(result, rank=rank)]}, indent=1) + "\n")
+    ranks = [dict(result, rank=rank)]
+    (folder / f"measured{rank or ''}.json").write_text(json.dumps({"machine": machine(), "ranks": ranks}, indent=1) + "\n")
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:  # of several processes `python3 -m foretrace measure` joins them
+        write_timeline(folder, folder.name, machine(), ranks, steps.region)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "reports/compare/run_files.h"
 #include "scenarios/command_line/command.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/judge/predicted_run.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -15,6 +16,7 @@ namespace {
 struct CompareOptions {
   std::vector<std::filesystem::path> paths;
   std::string tolerance = "10%";
+  std::string machine = kDefaultMachine;
   bool all = false;
   bool strict = false;
   OutputOptions output;
@@ -54,9 +56,10 @@ bool is_good(const Comparison& comparison, const CompareOptions& options) {
 }
 
 int compare_one(const CompareOptions& options, double tolerance) {
-  const TimelinePair pair = options.paths.size() == 1
-                                ? load_pair(options.paths[0])
-                                : load_pair(options.paths[0], options.paths[1]);
+  std::vector<Run> runs;
+  for (const auto& path : options.paths) runs.push_back(run_of(path, options.machine));
+  const TimelinePair pair = runs.size() == 1 ? pair_of(std::move(runs[0]))
+                                             : pair_of(std::move(runs[0]), std::move(runs[1]));
   const Comparison comparison = compare_pair(pair, tolerance);
   emit(options.output, render(comparison, options.output.format));
   return is_good(comparison, options) ? kDone : kBadAnswer;
@@ -91,21 +94,24 @@ int run_compare(const CompareOptions& options) {
 
 void add_compare_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App& command =
-      add_subcommand(app, "compare", "How far predicted is from measured; exit 1 when too far",
-                     "foretrace compare run/ --tolerance 10%\n"
-                     "  foretrace compare predicted_run/ measured_run/\n"
-                     "  foretrace compare --all runs/ reports/measured/");
+  CLI::App& command = add_subcommand(
+      app, "compare", "How far predicted is from measured; exit 1 when too far",
+      "foretrace compare run/ --tolerance 10%\n"
+      "  foretrace compare predicted_run/ measured_run/\n"
+      "  foretrace compare scenarios/examples/prefetch_two_streams.yaml measured_run/\n"
+      "  foretrace compare --all runs/ reports/measured/");
   command
       .add_option("paths", options->paths,
                   "One run directory with both timelines; two (directories or timeline files) to "
-                  "hold the first against the second; three or more as with --all")
+                  "hold the first against the second; three or more as with --all. A scenario, or "
+                  "a capture's directory, is simulated")
       ->required()
       ->option_text("RUN/ | A/ B/");
   command
       .add_option("--tolerance", options->tolerance,
                   "Regions may be off by this; always by 1.5 us or half the spread (default 10%)")
       ->option_text("PERCENT");
+  add_machine_option(command, options->machine);
   command.add_flag("--all", options->all,
                    "Pair every prediction below the directories with every measurement of the "
                    "same program; one line per region, then the accuracy over all");

@@ -1,0 +1,82 @@
+// foretrace compare and report with a scenario in its prediction's place, and with a measured step.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kCapturedCalls =
+    R"x({"foretrace_calls":1,"torch":"2.11","depth":"emulated","rank":0,"world_size":1,"host":{"torch_loop_ns":20000000},"assumptions":[]}
+{"k":"begin","region":"step","instance":2,"t":0}
+{"k":"sig","i":0,"n":"aten::mm","in":[{"d":"bf16","s":[4096,4096]},{"d":"bf16","s":[4096,4096]}]}
+{"k":"op","i":0,"q":0,"ph":"forward"}
+{"k":"gemm","f":"cublasGemmEx","m":4096,"n":4096,"kk":4096,"batch":1,"ta":false,"tb":false,"a":"bf16","compute":"f32","beta":0,"t":60000,"s":0,"op":0}
+{"k":"end","region":"step","instance":2,"t":70000,"memory":{"allocated":[1,300,2],"reserved":[1,400,2]},"steps_cpu_ns":[70000,70000]}
+)x";
+constexpr const char* kCapturedStep =
+    "schema_version: 1\nname: step\nprocesses: 1\ncaptured_step:\n  calls: rank0.calls.jsonl\n";
+constexpr const char* kMeasuredStep =
+    R"x({"schema_version":1,"kind":"timeline","origin":"measured","scenario":{"name":"step","file":"","program_hash":"pytorch-step"},
+"machine":"1 x NVIDIA H100","producer":"foretrace measure 0.1.0","versions":{},"clock_error_bound_ns":0,"outcome":{"kind":"completed","explanation":[]},
+"ops":[{"id":0,"kind":"region","line":0,"label":"step"},
+{"id":1,"kind":"library_kernel","line":0,"label":"nvjet_tst","variant":"aten::mm","loops":[1],"captured":true}],
+"lanes":[{"id":0,"kind":"host_thread","name":"main","node":0,"process":0},{"id":1,"kind":"stream","name":"default(0)","node":0,"process":0,"device":0}],
+"regions":[{"name":"step","op":0,"instance":0,"process":0,"per":4,"samples_ns":[900000],"low_factor":1.0,"high_factor":1.0}],
+"details":[{"low_factor":1.0,"high_factor":1.0,"parameters":"fit"},{"kernel":"nvjet_tst","low_factor":1.0,"high_factor":1.0,"parameters":"fit"}],
+"span_columns":["op","instance","lane","begin_ns","end_ns","part","detail"],"spans":[[1,0,0,0,5000,0,0],[1,0,1,6000,206000,1,1]],
+"flow_kinds":[],"flow_columns":["kind","from_span","to_span"],"flows":[],
+"memory_peak_columns":["process","device","allocated","reserved"],"memory_peaks":[[0,0,300,400]]}
+)x";
+
+class CompareStep : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(scratch_.path() / "out");
+    scratch_.write("out/step.yaml", kCapturedStep);
+    scratch_.write("out/rank0.calls.jsonl", kCapturedCalls);
+    scratch_.write("out/measured.timeline.json", kMeasuredStep);
+  }
+  Scratch scratch_;
+};
+
+TEST_F(CompareStep, ACapturedStepIsSimulatedAndJoinedWithTheMeasuredOne) {
+  const Ran result = scratch_.run(
+      "foretrace compare out/step.yaml out/measured.timeline.json -m h100-nvswitch-8 --tolerance "
+      "90%");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("predicted on h100-nvswitch-8"));
+  EXPECT_THAT(result.out, HasSubstr("| mm             |           1 |          1 |      1 |"));
+  EXPECT_THAT(result.out, HasSubstr("+0.0 %")) << "memory";
+}
+
+TEST_F(CompareStep, TheFolderAloneSaysBoth) {
+  const Ran result =
+      scratch_.run("foretrace compare out -m h100-nvswitch-8 --tolerance 90% --format json");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\"family\": \"mm\""));
+}
+
+TEST_F(CompareStep, TheReportDrawsBoth) {
+  const Ran result = scratch_.run("foretrace report out -m h100-nvswitch-8 --explain");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(scratch_.path() / "out" / "report.html"),
+              HasSubstr("Operations of the step"));
+}
+
+TEST_F(CompareStep, AScenarioThatTheMachineCannotRunIsRefused) {
+  scratch_.write(
+      "out/step.yaml",
+      "schema_version: 1\nname: step\nprocesses: 2\ncaptured_step:\n  calls: rank0.calls.jsonl\n");
+  const Ran result = scratch_.run("foretrace compare out -m h100-nvswitch-8");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("capture again with --world-size 2"));
+}
+
+}  // namespace
+}  // namespace foretrace::test
