@@ -66,12 +66,12 @@ void name_execution(Execution& one, const OpRow& op, const SpanDetail& detail) {
 }  // namespace
 
 std::map<std::uint32_t, std::vector<Execution>> executions_of(const Timeline& timeline) {
-  struct Found {
+  struct FoundExecution {
     std::uint32_t process, op;
     std::uint64_t instance;
-    auto operator<=>(const Found&) const = default;
+    auto operator<=>(const FoundExecution&) const = default;
   };
-  std::map<Found, Execution> all;
+  std::map<FoundExecution, Execution> all;
   for (const Span& span : timeline.spans) {
     const Lane& lane = timeline.lanes[span.lane];
     if (span.part == 0 || lane.kind != LaneKind::Stream) continue;

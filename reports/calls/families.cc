@@ -53,8 +53,8 @@ bool is_work(const Timeline& timeline, const Span& span) {
 std::vector<FamilyRow> families_of(const Timeline& first, const Timeline& second) {
   std::map<std::string, FamilyRow> rows;
   std::map<std::string, Alone> alone;
-  using Key = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;
-  std::map<Key, int> sides;  // 1: first, 2: second, 3: both
+  using WorkKey = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t>;
+  std::map<WorkKey, int> sides;  // 1: first, 2: second, 3: both
   for (const auto& [timeline, side] : {std::pair{&first, 1}, std::pair{&second, 2}}) {
     for (const Span& span : timeline->spans) {
       if (is_work(*timeline, span))

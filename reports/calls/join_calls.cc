@@ -72,12 +72,12 @@ Timeline one_step(const Timeline& predicted, const Steps& steps) {
   return one;
 }
 
-using Key = std::pair<std::uint32_t, std::uint64_t>;           // an operation's execution
-using Partners = std::map<std::uint32_t, std::map<Key, Key>>;  // by process: measured to predicted
+using CallKey = std::pair<std::uint32_t, std::uint64_t>;           // an operation's execution
+using CallPartners = std::map<std::uint32_t, std::map<CallKey, CallKey>>;  // by process: measured to predicted
 
 /// Pairs the n-th of one name with the n-th of that name. What has found a partner leaves.
 void pair_by(std::vector<Execution>& first, std::vector<Execution>& second,
-             std::string Execution::*name, std::map<Key, Key>& partners) {
+             std::string Execution::*name, std::map<CallKey, CallKey>& partners) {
   std::map<std::string, std::vector<std::size_t>> waiting;
   for (std::size_t i = first.size(); i-- > 0;) {
     if (!(first[i].*name).empty()) waiting[first[i].*name].push_back(i);
@@ -99,8 +99,8 @@ void pair_by(std::vector<Execution>& first, std::vector<Execution>& second,
   first = std::move(left);
 }
 
-Partners partners_of(const Timeline& predicted, const Timeline& measured) {
-  Partners partners;
+CallPartners call_partners(const Timeline& predicted, const Timeline& measured) {
+  CallPartners partners;
   auto ours = executions_of(predicted);
   for (auto& [process, theirs] : executions_of(measured)) {
     std::vector<Execution> left = theirs;
@@ -128,7 +128,7 @@ JoinedStep join_calls(const Timeline& predicted, const Timeline& measured) {
   }
   JoinedStep joined{one_step(predicted, *steps), measured};
   Timeline& second = joined.measured;
-  const Partners partners = partners_of(joined.predicted, measured);
+  const CallPartners partners = call_partners(joined.predicted, measured);
   std::vector<OpRow> rows = joined.predicted.ops;
   std::map<std::uint32_t, std::uint32_t> alone;  // rows of what has no partner
   for (Span& span : second.spans) {
