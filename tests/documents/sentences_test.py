@@ -1,6 +1,7 @@
 """python3 sentences_test.py ROOT: our pages are read once, from left to right, by people who know CUDA and not us."""
 
 import pathlib
+import re
 import sys
 import unittest
 
@@ -44,6 +45,11 @@ class Pages(unittest.TestCase):
 
     def test_the_readme_is_short(self):
         self.assertLessEqual(len((ROOT / "README.md").read_text(encoding="utf-8").split()), MOST_WORDS_OF_README)
+
+    def test_the_sites_pages_are_there(self):
+        named = re.findall(r": (\S+\.md)$", (ROOT / "cmake/mkdocs.yml.in").read_text(encoding="utf-8"), re.MULTILINE)
+        self.assertGreater(len(named), 20)
+        self.assertEqual([name for name in named if not (ROOT / name).is_file()], [])
 
 
 class Sentences(unittest.TestCase):
