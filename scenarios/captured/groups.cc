@@ -21,10 +21,11 @@ Ranks ranks_of(const Record& record, const Communicator& comm) {
   return ranks;
 }
 
-/// All groups of the world that have the captured one's form, in the order of their first ranks.
+/// All groups of the world that have the captured one's form: that one, then the others in the order
+/// of their first ranks.
 std::vector<Ranks> tiles(const Record& record, const Ranks& captured, std::int64_t world) {
-  std::vector<Ranks> found;
-  std::set<std::int64_t> taken;
+  std::vector<Ranks> found{captured};
+  std::set<std::int64_t> taken{captured.begin(), captured.end()};
   for (std::int64_t rank = 0; rank < world; ++rank) {
     if (taken.contains(rank)) continue;
     Ranks group;
@@ -55,7 +56,8 @@ Groups groups_of(const CapturedStep& step) {
     for (const auto& [id, comm] : one.record.comms) {
       const Ranks captured = ranks_of(one.record, comm);
       const int twin = seen[captured]++;  // several communicators of the same ranks
-      for (const Ranks& group : tiles(one.record, captured, step.world)) {
+      const bool is_alone = one.stands_for.size() == 1;
+      for (const Ranks& group : is_alone ? std::vector<Ranks>{captured} : tiles(one.record, captured, step.world)) {
         std::string name = comm.size == step.world ? "world" : fmt::format("ranks_{}", fmt::join(group, "_"));
         if (group.size() > 8) name = comm.size == step.world ? "world" : fmt::format("ranks_{}_by_{}_of_{}", group.front(), group[1] - group[0], group.size());
         if (twin > 0) name += fmt::format("_again{}", twin);

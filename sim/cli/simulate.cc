@@ -239,13 +239,25 @@ void print_answer(const SimulateOptions& options, const Timeline& timeline,
 
 /// `text` is what the program was read from.
 Timeline simulated(const Program& program, const Machine& machine, const SimulateOptions& options,
-                   const std::string& text) {
+                   const std::string& text, bool one_of_each) {
   try {
     return simulate(program, machine, options.fidelity,
-                    options.one_of_each ? Simulated::OneOfEach : Simulated::All);
+                    one_of_each ? Simulated::OneOfEach : Simulated::All);
   } catch (const TooLarge& error) {
     throw UsageError{render(error.problems(), text)};
   }
+}
+
+/// A capture's record stands for many ranks alike: beyond a node one of them says as much.
+bool simulates_one_of_each(const SimulateOptions& options, const Program& program,
+                           const Machine& machine, bool is_capture) {
+  constexpr std::uint32_t kAllOf = 8;
+  if (options.one_of_each) return true;
+  if (!is_capture || program.processes <= kAllOf) return false;
+  if (program.fabric || machine.fabric || !faults_of(program, machine).empty()) return false;
+  print_error("{}: note: of ranks that one record stands for one is simulated, as with --one-of-each\n",
+              program.file);
+  return true;
 }
 
 int run_simulate(const SimulateOptions& options) {
@@ -300,7 +312,8 @@ int run_simulate(const SimulateOptions& options) {
   for (const std::string& note : captured_notes(program, machine, !options.with.empty())) {
     print_error("{}: note: {}\n", options.file, note);
   }
-  Timeline timeline = simulated(program, machine, options, expanded != nullptr ? *expanded : text);
+  Timeline timeline = simulated(program, machine, options, expanded != nullptr ? *expanded : text,
+                                simulates_one_of_each(options, program, machine, capture.has_value()));
   if (capture) timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);

@@ -44,6 +44,7 @@ def compute_values(options, script, arguments):
 def main():
     options, script, arguments = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:]
     from .environment import CaptureError
+    from .messages import MISSING, MissingMessage
     from .recorder import CaptureDone
     from .session import Capture
     if options.get("values") == "compute":
@@ -59,6 +60,9 @@ def main():
         run_script(script, arguments, options["module"])
     except CaptureDone:
         pass
+    except MissingMessage as error:
+        print(f"foretrace: {error}", file=sys.stderr, flush=True)
+        os._exit(MISSING)
     except SystemExit as end:
         if end.code not in (None, 0):
             raise

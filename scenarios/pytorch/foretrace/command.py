@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+from . import messages
 from .environment import CaptureError, emulated_environment
 from .report import print_summary
 from .scenario import write_scenario
@@ -95,10 +96,31 @@ def capture_rank(arguments, environment, rank):
                 compute()
                 os.unlink(numbers)
                 done = run()
+        if done.returncode == messages.MISSING:
+            raise messages.MissingMessage(f"rank {rank} receives Python objects of a rank that is not captured: --ranks with all that send")
         if not os.path.exists(numbers):
             raise CaptureError(f"rank {rank}: the program ended with {done.returncode} and no record; what it printed stands above")
         with open(numbers) as file:
             return json.load(file)
+
+
+def capture_ranks(arguments, environment):
+    """{rank: what `write_record` returned}. A rank that waits for objects of another one is captured again when that has sent more."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(environment, **{messages.FOLDER: folder})
+        numbers, waiting = {}, list(arguments.ranks)
+        while waiting:
+            sent, still = len(os.listdir(folder)), []
+            for rank in waiting:
+                try:
+                    numbers[rank] = capture_rank(arguments, environment, rank)
+                except messages.MissingMessage as error:
+                    still.append(rank)
+                    missing = error
+            if still and len(os.listdir(folder)) == sent:
+                raise missing
+            waiting = still
+        return numbers
 
 
 def main(words=None):
@@ -110,7 +132,7 @@ def main(words=None):
         environment = emulated_environment(arguments.gpu, min(arguments.world_size, arguments.gpus_per_node), arguments.memory)
         if not arguments.module and not os.path.exists(arguments.script):
             raise CaptureError(f"there is no script {arguments.script}")
-        numbers = {rank: capture_rank(arguments, environment, rank) for rank in arguments.ranks}
+        numbers = capture_ranks(arguments, environment)
         name = pathlib.Path(os.path.abspath(arguments.output)).name
         print_summary(write_scenario(arguments.output, name, arguments.world_size, arguments.ranks), numbers)
     except CaptureError as error:

@@ -191,7 +191,7 @@ def thread_of_operations(calls, operations, threads):
                 votes.setdefault(thread, {}).setdefault(c.thread, 0)
                 votes[thread][c.thread] += 1
     found = {thread: threads.numbers[max(n, key=n.get)] for thread, n in votes.items()}
-    order = sorted(by_thread)  # a thread whose operations make no call: the main one is the profiler's first
+    order = sorted({op.thread for op in operations})  # of some all operations lie in one that began before the profiler; a thread whose operations make no call: the main one is the profiler's first
     for thread in order:
         found.setdefault(thread, 0 if thread == order[0] else 1)
     return found

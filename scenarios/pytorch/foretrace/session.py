@@ -39,10 +39,12 @@ class Capture:
     def start(self, profile=True):
         global _active
         from .initial_values import InitialValues
+        from .messages import Messages
         self.recorder.profiles = profile
         self.initial = InitialValues(lambda: not self.recorder.instances)
         self.initial.install()
         self.world.install()
+        Messages(self.rank).install()
         self.steps.watch_optimizers()
         _active = self.steps
 

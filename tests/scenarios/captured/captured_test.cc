@@ -152,6 +152,17 @@ TEST_F(Records, RepeatACommunicatorOverTheRanksThatTheyStandFor) {
   EXPECT_THAT(made.text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: part, recv_buffer: own, size: 32B, type: bfloat16, op: sum}"));
 }
 
+TEST_F(Records, ThatStandForOneRankKeepTheirGroupsAsTheyAre) {
+  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[1,2]})" "\n";
+  const std::string call = R"({"k":"coll","f":"all_reduce","n":16,"d":"bf16","op3":"sum","c":0,"t":65000,"s":0})" "\n";
+  std::string body = kBody;
+  body.insert(body.find("{\"k\":\"end\""), comm + call);
+  const Record record = read_record(write("six.calls.jsonl", head(4) + body));
+  const std::string text = expand({{{record, {1}}}, 4}).text;
+  EXPECT_THAT(text, HasSubstr("ranks_1_2: {members: [[1, 0], [2, 0]], init: rank}"));
+  EXPECT_THAT(text, Not(HasSubstr("ranks_0_1")));
+}
+
 TEST_F(Records, HaveGroupsWhoseCallsBeginTogetherBehindWhatElseIsCalledInThem) {
   const std::string inside =
       R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[0,1]}

@@ -102,6 +102,11 @@ class Join(unittest.TestCase):
                            ("main", "pt_autograd_0"))
         self.assertEqual([(line.get("th", 0), line["op"]) for line in lines if line["k"] == "launch"], [(0, 0), (1, 1), (1, 1)])
 
+    def test_a_thread_whose_first_operation_began_before_the_profiler_has_a_number(self):
+        inner = Operation(110, 150, 2, "aten::addmm", [], "backward", None, 1)
+        lines = self.lines([call(0, 1, clock=120)], [Operation(100, 200, 1, "aten::linear", [], "forward", None, 0), inner])
+        self.assertEqual([line.get("th", 0) for line in lines if line["k"] == "op"], [0, 1])
+
     def test_regions_within_the_step_stand_between_their_calls(self):
         lines = self.lines([call(0, 1, clock=1), call(0, 5, clock=2)], [], marks=[(1, 4, "data", True), (2, 6, "data", False)])
         self.assertEqual([line["k"] for line in lines if line["k"] in ("launch", "begin", "end")], ["launch", "begin", "launch", "end"])

@@ -101,6 +101,36 @@ class Programs(unittest.TestCase):
         self.assertEqual(run.code, 0, run.text)
         self.assertEqual([(c["ranks"], c["rank"]) for c in run.all("comm")], [([2, 3], 1)])
 
+    def test_ranks_of_a_pipeline_tell_each_other_their_shapes(self):
+        run = Captured("""
+            import os, torch, torch.distributed as dist
+            from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+            dist.init_process_group("nccl")
+            rank = dist.get_rank()
+            torch.cuda.set_device(rank)
+            stage = torch.nn.Linear(32, 32).cuda()
+            schedule = ScheduleGPipe(PipelineStage(stage, rank, 2, torch.device("cuda", rank)), 2, loss_fn=lambda y, t: (y - t).square().mean())
+            optimizer = torch.optim.SGD(stage.parameters())
+            x = torch.randn(8, 32, device="cuda")
+            for _ in range(9):
+                schedule.step(x) if rank == 0 else schedule.step(target=x)
+                optimizer.step()
+                optimizer.zero_grad()
+        """, "--world-size", "2", "--ranks", "0,1", rank=1)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual([c["f"] for c in run.all("coll")].count("recv"), 2)
+
+    def test_a_rank_that_waits_for_one_that_is_not_captured_is_told(self):
+        script = """
+            import torch, torch.distributed as dist
+            dist.init_process_group("nccl")
+            torch.cuda.set_device(1)
+            dist.recv_object_list([None], src=0)
+        """
+        run = Captured(script, "--world-size", "2", "--ranks", "1", rank=1)
+        self.assertEqual(run.code, 2)
+        self.assertIn("--ranks 0,1", run.text)
+
     def test_a_program_without_an_optimizer_needs_a_region_and_is_told(self):
         run = Captured("import torch\nfor _ in range(9): torch.ones(4, device='cuda') + 1\n")
         self.assertEqual(run.code, 2)
