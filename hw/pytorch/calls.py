@@ -13,6 +13,7 @@ from program import ProgramError
 
 NOT_RUN = {"framework_call": "PyTorch's own calls are the framework's work here",
            "enable_peer_access": "PyTorch enables it at the first copy between two GPUs"}
+STAND_INS = {"captured": "additions that move as many bytes ran, not the captured kernels: python3 -m foretrace measure runs the script itself"}
 
 
 CACHED = 32768  # float32 of each core: PyTorch gives no thread less, and its cache holds two such blocks
@@ -34,6 +35,7 @@ class Calls:
         self.objects, self.barriers, self.thread = objects, barriers, thread
         self.communication = Communication(self)
         self.shapes, self.current, self.not_run, self.made = {}, None, {}, {}
+        self.stand_ins = {}  # kind of library_kernel: how many a pass
         self.elapsed = {}
 
     def function(self, call):
@@ -41,6 +43,8 @@ class Calls:
         if call.kind in NOT_RUN:
             self.not_run[call.kind] = self.not_run.get(call.kind, 0) + 1
             return None
+        if call.kind == "library_kernel" and call.kernel in STAND_INS:
+            self.stand_ins[call.kernel] = self.stand_ins.get(call.kernel, 0) + 1
         key = (call.id, *(tuple(one) if isinstance(one, list) else one for one in call.values.values()))
         if call.kind == "event_elapsed_time":
             key += (call.instance,)

@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 import spans
-from calls import NOT_RUN, Calls, OperationFailed
+from calls import NOT_RUN, STAND_INS, Calls, OperationFailed
 from host_thread import HostThread
 from meeting import Barriers
 from objects import Objects
@@ -187,7 +187,11 @@ def run_program(program, arguments, ranks, target, watchdog):
         end("failed", [str(error)])
         os._exit(1)  # the context may be lost, and others may wait for it
     if ranks.rank == 0:
-        noted |= {f"not_run_{kind}": f"{count} a pass: {NOT_RUN[kind]}" for kind, count in not_run(run).items()}
+        noted |= {f"not_run_{kind}": f"{count} a pass: {NOT_RUN[kind]}" for kind, count in counted(run, "not_run").items()}
+        stood = {f"stand_in_{kind}": f"{count} a pass: {STAND_INS[kind]}" for kind, count in counted(run, "stand_ins").items()}
+        for kind, words in stood.items():
+            print(f"{program.name}: note: {kind}: {words}", file=sys.stderr)
+        noted |= stood
         strangers = sum(one["strangers"] for one in traces)
         if strangers:
             noted["device_records_of_no_operation"] = str(strangers)
@@ -200,9 +204,10 @@ def run_program(program, arguments, ranks, target, watchdog):
     return 0
 
 
-def not_run(run):
+def counted(run, which):
+    """Of this process's threads: how often a pass, by kind."""
     counts = {}
     for thread in run.threads:
-        for kind, count in thread.calls.not_run.items():
+        for kind, count in getattr(thread.calls, which).items():
             counts[kind] = counts.get(kind, 0) + count
     return counts

@@ -51,16 +51,23 @@ Timeline empty_result(const Program& program, const ParameterValues& parameters)
   return timeline;
 }
 
-/// How often a pass comes to a framework_call, in all processes.
-std::uint64_t framework_calls(const Program& program) {
+/// How often a pass comes to an operation for which `holds`, in all processes.
+std::uint64_t times_a_pass(const Program& program, bool (*holds)(const OpKind&)) {
   std::uint64_t count = 0;
   for (const HostThread& thread : program.threads) {
     for_each_op(thread.ops, [&](const Op& op, Around around) {
-      if (!std::holds_alternative<FrameworkCall>(op.kind)) return;
-      count += executions(around) * thread.processes.size();
+      if (holds(op.kind)) count += executions(around) * thread.processes.size();
     });
   }
   return count;
+}
+
+bool is_framework_call(const OpKind& kind) { return std::holds_alternative<FrameworkCall>(kind); }
+
+/// The harness has no kernel of that name.
+bool is_captured_kernel(const OpKind& kind) {
+  const auto* kernel = std::get_if<LibraryKernel>(&kind);
+  return kernel != nullptr && kernel->kernel == KernelKind::Captured;
 }
 
 /// What the result says of the clocks of several hosts. Called by all processes.
@@ -259,9 +266,17 @@ void Measurement::note_machine() {
   // In every process: any of them may have to write the result.
   files_.set_machine(fmt::format("{} x {}", program_.processes * program_.devices, gpus),
                      software_versions());
-  if (const std::uint64_t calls = framework_calls(program_); calls > 0) {
+  if (const std::uint64_t calls = times_a_pass(program_, is_framework_call); calls > 0) {
     files_.set_version("not_run_framework_call",
                        fmt::format("{} a pass: there is no framework here", calls));
+  }
+  if (const std::uint64_t calls = times_a_pass(program_, is_captured_kernel); calls > 0) {
+    const std::string words = fmt::format(
+        "{} a pass: kernels that move as many bytes ran, not the captured ones: python3 -m foretrace "
+        "measure runs the script itself",
+        calls);
+    files_.set_version("stand_in_captured", words);
+    if (processes_.rank() == 0) print_error("{}: note: stand_in_captured: {}\n", program_.file, words);
   }
   if (!processes_.one_host()) files_.set_version("hosts", std::to_string(processes_.hosts()));
   files_.set_version("clock_error_bound",

@@ -99,10 +99,12 @@ std::string to_string(Judgement judgement) {
 }
 
 bool Comparison::is_stand_in(const RegionRow& row) const {
-  if (!judges_a_model() || !second_origin.producer.starts_with(kHarnessProducer)) return false;
+  const bool is_harness = second_origin.producer.starts_with(kHarnessProducer);
+  const bool stood_in = is_harness || second_origin.versions.contains(kStandInCaptured);
+  if (!judges_a_model() || !stood_in) return false;
   const std::size_t end = std::min(ops.size(), std::size_t{row.op} + 1 + ops.at(row.op).inside);
   for (std::size_t op = std::size_t{row.op} + 1; op < end; ++op) {
-    if (ops[op].kind == "library_kernel" || ops[op].kind == "framework_call") return true;
+    if (ops[op].kind == "library_kernel" || (is_harness && ops[op].kind == "framework_call")) return true;
   }
   return false;
 }

@@ -13,6 +13,9 @@
 
 namespace foretrace {
 
+/// Of a measurement's versions: captured kernels were stood in for, as its sentence says.
+inline constexpr const char* kStandInCaptured = "stand_in_captured";
+
 /// Smallest difference that counts: what a host call's jitter alone makes of a region.
 inline constexpr double kNoiseFloorNs = 1500;
 

@@ -147,6 +147,10 @@ std::string stand_in_words(const Comparison& comparison) {
   const auto count = std::ranges::count_if(
       comparison.regions, [&](const RegionRow& row) { return comparison.is_stand_in(row); });
   if (count == 0) return {};
+  const auto captured = comparison.second_origin.versions.find(kStandInCaptured);
+  if (captured != comparison.second_origin.versions.end()) {
+    return fmt::format("{} region{} of standing stand-in: {}.", count, count == 1 ? "" : "s", captured->second);
+  }
   return fmt::format(
       "{} region{} of standing stand-in: library_kernel and framework_call are predicted as "
       "PyTorch's, and foretrace-hw ran kernels of its own for the one and nothing for the other. "

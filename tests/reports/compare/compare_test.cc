@@ -297,6 +297,19 @@ TEST(Compare, MarksRegionsOfWhichTheHarnessRanStandIns) {
   EXPECT_EQ(around_one("framework_call", "foretrace-hw 0.1.0").standing(), "stand-in");
 }
 
+TEST(Compare, MarksRegionsWhoseCapturedKernelsWereStoodIn) {
+  OneRegion one(100, {100});
+  one.measured.timeline.origin.producer = "foretrace hw/pytorch 1";
+  one.measured.timeline.origin.versions[kStandInCaptured] = "7 a pass: not the captured kernels";
+  for (TimelineBuilder* side : {&one.predicted, &one.measured}) {
+    side->timeline.ops.at(0).inside = 1;
+    side->op("library_kernel", 2);
+  }
+  const Comparison c = compare(one.predicted.timeline, one.measured.timeline, kTenPercent);
+  EXPECT_EQ(c.standing(), "stand-in");
+  EXPECT_THAT(compare_text(c), HasSubstr("1 region of standing stand-in: 7 a pass: not the captured kernels."));
+}
+
 TEST(Compare, MarksNoRegionThatPyTorchRanOrThatHasNoLibraryKernel) {
   const Comparison pytorch = around_one("library_kernel", "foretrace hw/pytorch 1");
   EXPECT_EQ(pytorch.standing(), "prediction");
