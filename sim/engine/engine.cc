@@ -109,6 +109,7 @@ void Engine::Impl::launch(const PendingFlow& flow) {
 
 void Engine::Impl::arrived(Handler& who, std::uint64_t what, double now) {
   --active_;
+  if (failure_) return;  // whoever it was for may be gone
   queue_.advance_to(to_time_point(now));
   queue_.at(queue_.now(), who, what);
 }
@@ -123,10 +124,12 @@ void Engine::Impl::fire_events(TimePoint engine_now) {
   } catch (...) {  // SimGrid is not exception-safe: run() throws it again
     failure_ = std::current_exception();
     queue_.clear();
+    pending_.clear();
   }
 }
 
 double Engine::Impl::seconds_to_update(double now) {
+  if (failure_) return -1.0;
   const TimePoint engine_now = to_time_point(now);
   TimePoint then{};
   if (first_stop_) {
@@ -143,6 +146,7 @@ double Engine::Impl::seconds_to_update(double now) {
 
 void Engine::Impl::update(double now) {
   if (std::exchange(first_stop_, std::nullopt)) return;  // run() has fired what was due
+  if (failure_) return;
   const TimePoint engine_now = to_time_point(now);
   if (!pending_.empty() && queue_.now() <= engine_now) {
     for (const PendingFlow& flow : std::exchange(pending_, {})) launch(flow);

@@ -94,6 +94,11 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: many_rows COUNT SEED [DIRECTORY]\n");
     return 2;
   }
-  return foretrace::test::run_all(std::strtoull(argv[1], nullptr, 10),
-                                  std::strtoull(argv[2], nullptr, 10), argc > 3 ? argv[3] : ".");
+  try {
+    return foretrace::test::run_all(std::strtoull(argv[1], nullptr, 10),
+                                    std::strtoull(argv[2], nullptr, 10), argc > 3 ? argv[3] : ".");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 2;
+  }
 }

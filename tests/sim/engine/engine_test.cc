@@ -126,5 +126,23 @@ TEST(Engine, ThrowsWhatAnEventThrew) {
   EXPECT_THROW(engine.run(), std::runtime_error);
 }
 
+// What it was on the way to may be gone with what has thrown.
+TEST(Engine, FiresNothingOnceAnEventThrew) {
+  Engine engine;
+  const PathId path = engine.path({engine.add_link("link", 1.0_GBps)});
+  Log log{engine};
+  log.then = [&](std::uint64_t what) {
+    if (what == 0) engine.start_flow(path, Bytes{10'000}, log, 2);
+    if (what != 1) return;
+    engine.start_flow(path, Bytes{10'000}, log, 3);
+    throw std::runtime_error{"from an event"};
+  };
+  for (const std::uint64_t what : {0U, 1U, 4U}) {
+    engine.queue().at(TimePoint{1_us * (what + 1)}, log, what);
+  }
+  EXPECT_THROW(engine.run(), std::runtime_error);
+  EXPECT_EQ(log.at.size(), 2U) << "neither the flows' ends nor the last event";
+}
+
 }  // namespace
 }  // namespace foretrace::sim
