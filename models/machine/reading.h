@@ -9,11 +9,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bitset>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/machine/machine.h"
@@ -64,7 +65,7 @@ class Reading {
 
  private:
   const Machine* machine_;
-  std::optional<Param> nudged_;
+  Param nudged_ = static_cast<Param>(kParamCount);  ///< that value: none
   double factor_ = 1;
   ParamSet used_;
 };
@@ -79,26 +80,43 @@ struct Share {
 /// A parameter decides a result when a tenth of it, or more, is its doing.
 inline constexpr double kDecidingShare = 0.1;
 
-/// The shares of what `seconds_of(Reading&)` returns, the largest first; those below a thousandth
-/// are left out. One call for each parameter that it reads, and one more.
+/// The shares of each of several times that `seconds_of(Reading&)` returns together, the largest
+/// first; those below a thousandth are left out. One call for each parameter that it reads, and one
+/// more.
 template <std::invocable<Reading&> SecondsOf>
-std::vector<Share> shares_of(const Machine& machine, const SecondsOf& seconds_of) {
+std::vector<std::vector<Share>> shares_of_each(const Machine& machine,
+                                               const SecondsOf& seconds_of) {
   constexpr double kNudge = 1.001;  // small beside any spread, large beside a picosecond
   constexpr double kLeast = 1e-3;
   Reading plain{machine};
-  const double seconds = seconds_of(plain);
-  std::vector<Share> shares;
-  if (!(seconds > 0)) return shares;
+  const auto seconds = seconds_of(plain);
+  std::vector<std::vector<Share>> shares(seconds.size());
+  if (std::ranges::none_of(seconds, [](double one) { return one > 0; })) return shares;
   for (std::size_t i = 0; i < kParamCount; ++i) {
     if (!plain.used().test(i)) continue;
     const auto param = static_cast<Param>(i);
     Reading nudged{machine, param, kNudge};
-    const double share = std::log(seconds_of(nudged) / seconds) / std::log(kNudge);
-    if (std::abs(share) >= kLeast) shares.push_back({param, share});
+    const auto moved = seconds_of(nudged);
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      if (!(seconds[k] > 0)) continue;
+      const double share = std::log(moved[k] / seconds[k]) / std::log(kNudge);
+      if (std::abs(share) >= kLeast) shares[k].push_back({param, share});
+    }
   }
-  std::ranges::sort(
-      shares, [](const Share& a, const Share& b) { return std::abs(a.share) > std::abs(b.share); });
+  for (std::vector<Share>& of_one : shares) {
+    std::ranges::sort(of_one, [](const Share& a, const Share& b) {
+      return std::abs(a.share) > std::abs(b.share);
+    });
+  }
   return shares;
+}
+
+/// The same of the one time that `seconds_of(Reading&)` returns.
+template <std::invocable<Reading&> SecondsOf>
+std::vector<Share> shares_of(const Machine& machine, const SecondsOf& seconds_of) {
+  return std::move(shares_of_each(machine, [&](Reading& read) {
+                     return std::array<double, 1>{seconds_of(read)};
+                   }).front());
 }
 
 }  // namespace foretrace

@@ -168,15 +168,20 @@ void HostThread::set_details(NcclKernel& kernel, bool both_ways) {
   const std::uint32_t detail = recorder_.detail(choice);
   const NcclComm& comm = world_.communicator(kernel.handle.communicator);
   const std::uint32_t rank = comm.rank_of({process_.index, kernel.handle.device});
+  std::vector<std::vector<Share>> of_group;  // once for all of its calls
   std::size_t place = 0;
   for (std::size_t i = 0; i < kernel.entries.size(); ++i) {
     const NcclCall& entry = *kernel.entries[i];
-    const NcclTimed timed{rank, both_ways, kernel.together, place};
-    kernel.launch->set_detail(
-        i, recorder_.banded_by(*entry.execution.op, detail, decided_by(kernel, entry),
-                               [&] { return comm.shares(entry, timed); }));
     const auto* collective = std::get_if<NcclCollective>(&entry.execution.op->kind);
-    if (collective != nullptr && !nccl::is_send_recv(collective->kind)) ++place;
+    const bool has_place = collective != nullptr && !nccl::is_send_recv(collective->kind);
+    const auto shares = [&] {
+      if (!has_place || kernel.together.size() < 2) return comm.shares(entry, {rank, both_ways});
+      if (of_group.empty()) of_group = comm.group_shares(kernel.together);
+      return of_group[place];
+    };
+    kernel.launch->set_detail(i, recorder_.banded_by(*entry.execution.op, detail,
+                                                     decided_by(kernel, entry), shares));
+    if (has_place) ++place;
   }
 }
 

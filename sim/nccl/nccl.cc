@@ -93,7 +93,7 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
     const auto from = static_cast<std::uint32_t>(std::max<std::int64_t>(0, root));
     const nccl::Call call{op.kind, size, op.type, op.op, direct, from};
     nccl::Cost cost =
-        alone ? nccl::collective_cost(machine_, tuning_, call) : costs_of(together)[place];
+        alone ? nccl::collective_cost(machine_, tuning_, call) : cost_of(together, place);
     if (cost.hop && running_.size() != ranks()) {  // who knows when the others end?
       cost.latency += cost.hops(ranks());
       cost.hop.reset();
@@ -143,13 +143,14 @@ std::shared_ptr<Transfer> NcclComm::join_collective(std::uint32_t rank, const Nc
   return transfer;
 }
 
-/// A group's calls are joined one by one, and loops repeat their groups.
-const std::vector<nccl::Cost>& NcclComm::costs_of(const std::vector<nccl::Call>& together) {
-  if (together != last_together_) {
+/// A group's calls are joined one by one, the first one first, and loops repeat their groups.
+const nccl::Cost& NcclComm::cost_of(const std::vector<nccl::Call>& together, std::size_t place) {
+  const bool begins = place == 0 || together.size() != last_together_.size();
+  if (begins && together != last_together_) {
     last_together_ = together;
     last_costs_ = nccl::group_cost(machine_, tuning_, together);
   }
-  return last_costs_;
+  return last_costs_[place];
 }
 
 nccl::CollectiveTime NcclComm::time_alone(Reading& read, const NcclCall& call, std::uint32_t rank,
@@ -176,18 +177,30 @@ bool NcclComm::writes_directly(const NcclCall& call, std::uint32_t rank) const {
 }
 
 std::vector<Share> NcclComm::shares(const NcclCall& call, const NcclTimed& timed) const {
-  const auto* const collective = std::get_if<NcclCollective>(&call.execution.op->kind);
-  const bool grouped =
-      collective != nullptr && timed.together.size() > 1 && !nccl::is_send_recv(collective->kind);
   const auto alone = [&](Reading& read) {
     return time_alone(read, call, timed.rank, timed.both_ways);
   };
   Reading read{machine_};
   if (alone(read).model == nccl::Model::Price) return {};  // no parameter's doing
-  return shares_of(machine_, [&](Reading& nudged) {
-    if (!grouped) return alone(nudged).terms.seconds;
-    return nccl::group_time(nudged, tuning_, timed.together)[timed.place].seconds;
+  return shares_of(machine_, [&](Reading& nudged) { return alone(nudged).terms.seconds; });
+}
+
+std::vector<std::vector<Share>> NcclComm::group_shares(
+    const std::vector<nccl::Call>& together) const {
+  std::vector<std::vector<Share>> shares = shares_of_each(machine_, [&](Reading& nudged) {
+    std::vector<double> seconds;
+    for (const nccl::GroupedTime& time : nccl::group_time(nudged, tuning_, together)) {
+      seconds.push_back(time.seconds);
+    }
+    return seconds;
   });
+  Reading read{machine_};
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    const bool is_price =
+        nccl::collective_time(read, tuning_, together[i]).model == nccl::Model::Price;
+    if (is_price) shares[i].clear();  // no parameter's doing
+  }
+  return shares;
 }
 
 Duration NcclComm::host_time(std::uint32_t rank, const OpKind& op, Variables variables,

@@ -254,12 +254,10 @@ struct Connection {
   std::string needs() const;
 };
 
-/// Of one of several calls that a kernel runs, what its time depends on beside itself.
+/// What a call's time depends on beside itself.
 struct NcclTimed {
   std::uint32_t rank;
   bool both_ways;
-  const std::vector<nccl::Call>& together;
-  std::size_t place;  ///< among `together`
 };
 
 /// A communicator at run time.
@@ -316,8 +314,10 @@ class NcclComm {
   /// At chunk fidelity, of an operation that is alone in its group: what all its ranks pass on.
   ChunkSize chunk_size_of(const OpKind& op, Variables variables) const;
 
-  /// How much each parameter is of the call's time on the GPUs.
+  /// How much each parameter is of the call's time on the GPUs, where its kernel runs no other one.
   std::vector<Share> shares(const NcclCall& call, const NcclTimed& timed) const;
+  /// The same of each of the calls that one kernel runs together.
+  std::vector<std::vector<Share>> group_shares(const std::vector<nccl::Call>& together) const;
 
   NcclLaunch::Order& last(std::uint32_t rank) { return last_[rank]; }
 
@@ -335,7 +335,7 @@ class NcclComm {
  private:
   nccl::CollectiveTime time_alone(Reading& read, const NcclCall& call, std::uint32_t rank,
                                   bool both_ways) const;
-  const std::vector<nccl::Cost>& costs_of(const std::vector<nccl::Call>& together);
+  const nccl::Cost& cost_of(const std::vector<nccl::Call>& together, std::size_t place);
   std::uint64_t room(const nccl::Choice& choice) const;
   void add_hop(Transfer& transfer, Bytes size, std::size_t from, std::size_t to, bool in_ring);
   void run_as_star(Transfer& transfer, const NcclCollective& op, Bytes size, std::int64_t root);

@@ -41,6 +41,25 @@ TEST(Shares, SayHowMuchOfATimeEachParameterIs) {
   EXPECT_NEAR(shares[1].share, 0.2, 1e-3);
 }
 
+// The calls of a group share what it takes: a thousand of them take as many calls as one.
+TEST(Shares, OfManyTimesAreThoseOfEachAndTakeAsManyCallsAsOne) {
+  std::size_t calls = 0;
+  const auto shares = shares_of_each(two_parameters(), [&](Reading& read) {
+    ++calls;
+    std::vector<double> seconds(1000, 0.0);
+    seconds[1] = copy_seconds(read, {400'000});
+    seconds[999] = copy_seconds(read, {1'000'000'000});
+    return seconds;
+  });
+  EXPECT_EQ(calls, 3U) << "as it is, and with each of two parameters moved";
+  ASSERT_EQ(shares.size(), 1000U);
+  EXPECT_TRUE(shares[0].empty()) << "no time, no shares";
+  ASSERT_EQ(shares[1].size(), 2U);
+  EXPECT_NEAR(shares[1][0].share, -0.8, 1e-3);
+  ASSERT_EQ(shares[999].size(), 1U);
+  EXPECT_EQ(shares[999][0].param, Param::H2dBandwidth);
+}
+
 TEST(Shares, LeaveOutWhatHardlyMatters) {
   const std::vector<Share> shares = shares_of(
       two_parameters(), [](Reading& read) { return copy_seconds(read, {1'000'000'000}); });
