@@ -1,6 +1,7 @@
 #include "scenarios/check/order_graph.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace foretrace {
 
@@ -94,6 +95,8 @@ std::uint32_t OrderGraph::add_entry(std::uint32_t call, std::uint32_t stream,
   open.to_meet = open.entry.parts.size();
   for (const auto& [transfer, rank] : open.entry.parts) transfer->parties.push_back({node, rank});
   ++open_entries_;
+  // The newest first: what ends before it is known with it.
+  std::ranges::sort(after, std::greater{});
   for (const std::uint32_t before : after) follow(node, before);
   if (open.pending == 0) ready_.push_back(node);
   settle();
@@ -166,13 +169,21 @@ std::vector<std::uint32_t> OrderGraph::lasts_before(std::uint32_t call, std::uin
   const OrderLane& mine = lane_of(call);
   const auto lanes = stream_lanes_.find({mine.process, stream});
   if (lanes == stream_lanes_.end()) return found;
+  // Of whatever threads they are, the entries of a stream follow each other.
+  const bool in_one_row = mode_ == OrderMode::Likely &&
+                          program_.streams[stream].kind != StreamKind::PerThreadDefault;
   for (const std::uint32_t lane : lanes->second) {
     if (own_only && result_.lanes[lane].thread != mine.thread) continue;
     const auto separators = separators_.find(lane);
     if (work_only && separators == separators_.end()) continue;
     const auto& nodes = work_only ? separators->second : result_.lanes[lane].nodes;
     const std::uint32_t last = last_known(nodes, call, clock);
-    if (last != kNone) found.push_back(last);
+    if (last == kNone) continue;
+    if (in_one_row && !found.empty()) {
+      found.front() = std::max(found.front(), last);  // which follows the others
+    } else {
+      found.push_back(last);
+    }
   }
   return found;
 }
@@ -299,6 +310,7 @@ void OrderGraph::end(std::uint32_t node) {
 }
 
 void OrderGraph::join_end_of(std::uint32_t node, OrderClock& into) const {
+  joined_entries_ += result_.before[node].size();
   join(into, result_.before[node]);
   if (const auto met = met_.find(node); met != met_.end()) join(into, met->second);
   const OrderNode& ended = result_.nodes[node];

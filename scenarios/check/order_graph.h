@@ -114,7 +114,9 @@ class OrderGraph {
     return result_.lanes[result_.nodes[node].lane];
   }
   /// Grows with the memory that all this takes.
-  std::uint64_t clock_entries() const { return clock_entries_; }
+  std::uint64_t clock_entries() const { return clock_entries_ + result_.edges.size(); }
+  /// Grows with the time that it takes.
+  std::uint64_t joined_entries() const { return joined_entries_; }
   const OrderFacts& facts() const { return facts_; }
   void note_recorder(std::uint32_t event, std::uint32_t record);
   bool all_ended() const { return open_entries_ == 0; }
@@ -182,6 +184,7 @@ class OrderGraph {
   bool is_late_ = false;
   std::uint64_t open_entries_ = 0;
   std::uint64_t clock_entries_ = 0;
+  mutable std::uint64_t joined_entries_ = 0;
 };
 
 }  // namespace foretrace

@@ -13,6 +13,8 @@ namespace {
 
 /// 64 MiB of clocks: where hundreds of ranks with many streams are cut, whatever the limit says.
 constexpr std::uint64_t kMostClockEntries = std::uint64_t{16} << 20;
+/// A third of a second: where thousands of threads use one stream.
+constexpr std::uint64_t kMostJoinedEntries = std::uint64_t{1} << 28;
 
 }  // namespace
 
@@ -93,7 +95,8 @@ bool OrderWalk::step(Thread& thread) {
     return true;
   }
   if (!next_operation(thread)) return false;
-  if (++executed_ > options_.most_operations || graph_.clock_entries() > kMostClockEntries) {
+  if (++executed_ > options_.most_operations || graph_.clock_entries() > kMostClockEntries ||
+      graph_.joined_entries() > kMostJoinedEntries) {
     is_cut_ = true;
     return false;
   }

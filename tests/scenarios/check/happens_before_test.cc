@@ -255,6 +255,39 @@ TEST(HappensBefore, SeesThatNobodySignals) {
   EXPECT_FALSE(order.result().is_finished);
 }
 
+/// Threads that each call one kernel on one stream, each after `first`.
+std::string crowd(std::size_t threads, const std::string& first) {
+  std::string text = kStreams + "threads:\n";
+  for (std::size_t i = 0; i < threads; ++i) {
+    text += "  t" + std::to_string(i) + ":\n" + first + spin("k" + std::to_string(i), "a");
+  }
+  return text;
+}
+
+// A stream's entries follow each other: each has one edge, not one to each that came before.
+TEST(HappensBefore, GivesACrowdOfThreadsOnOneStreamAsManyEdgesAsKernels) {
+  const Order order{crowd(300, ""), OrderMode::Likely};
+  EXPECT_TRUE(order.has("k0", "k299"));
+  EXPECT_LE(order.result().edges.size(), 2 * 300U);
+}
+
+TEST(HappensBefore, GivesACrowdBehindAnEventThatIsOpenAsManyEdgesAsKernels) {
+  std::string text = crowd(300, "    - host_barrier: {}\n");
+  text += "  last:\n    - spin: {stream: b, duration: 1ms}\n    - event_record: {stream: b, event: e}\n"
+          "    - stream_wait_event: {stream: a, event: e}\n    - host_barrier: {}\n";
+  const Order order{text, OrderMode::Likely};
+  EXPECT_TRUE(order.has("k0", "k299"));
+  EXPECT_LE(order.result().edges.size(), 4 * 301U);
+}
+
+// Unordered kernels of many threads, then as many that follow them all, and again: the third
+// round would join half a million clocks of 700 entries.
+TEST(HappensBefore, CutsCrowdsThatFollowCrowds) {
+  const std::string round = spin("a", "a") + "    - host_barrier: {}\n";
+  const Order order{crowd(700, round + round)};
+  EXPECT_FALSE(order.result().is_complete);
+}
+
 TEST(HappensBefore, UnrollsLoopsUpToTheLimit) {
   const std::string loop =
       "    - repeat: {times: 1000000, ops: [{spin: {stream: a, duration: 1us}}]}\n";
