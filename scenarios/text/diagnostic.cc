@@ -74,8 +74,12 @@ std::string_view word_of(Severity severity) {
 
 std::string render(const Diagnostic& diagnostic, std::string_view source_line) {
   const SourceSpot& at = diagnostic.at;
-  std::string text = at.line > 0 ? fmt::format("{}:{}:{}: ", at.file, at.line, at.column)
-                                 : fmt::format("{}: ", at.file);
+  std::string text;  // nothing of what is about no file
+  if (at.line > 0) {
+    text = fmt::format("{}:{}:{}: ", at.file, at.line, at.column);
+  } else if (!at.file.empty()) {
+    text = fmt::format("{}: ", at.file);
+  }
   text += fmt::format("{}: {}\n", word_of(diagnostic.severity), diagnostic.message);
   if (!source_line.empty() && at.line > 0 && at.column > 0) {
     const auto excerpt = excerpt_around(source_line, static_cast<std::size_t>(at.column));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "reports/table/text_table.h"
+#include "scenarios/values/time_text.h"
 
 namespace foretrace {
 namespace {
@@ -53,6 +54,15 @@ std::vector<PredictedRegion> predicted_regions(const Timeline& timeline) {
     region.high_ns = ns * one->high_factor;
   }
   return regions;
+}
+
+std::string without_regions_text(const Timeline& timeline) {
+  if (timeline.outcome.kind != Outcome::Kind::Completed || timeline.spans.empty()) return {};
+  const auto begin = std::ranges::min(timeline.spans, {}, &Span::begin_ns).begin_ns;
+  const auto end = std::ranges::max(timeline.spans, {}, &Span::end_ns).end_ns;
+  return fmt::format(
+      "no region; from the first call to the end of the last work: {}, first uses included\n",
+      format_time(static_cast<double>(end - begin)));
 }
 
 std::string regions_text(const std::vector<PredictedRegion>& regions) {

@@ -28,6 +28,9 @@ struct PredictedRegion {
 /// In the order of the file, then of the instances.
 std::vector<PredictedRegion> predicted_regions(const Timeline& timeline);
 
+/// What stands in place of the table where a program that ended marks no region.
+std::string without_regions_text(const Timeline& timeline);
+
 /// A table; empty where there is no region.
 std::string regions_text(const std::vector<PredictedRegion>& regions);
 std::string regions_csv(const std::vector<PredictedRegion>& regions);

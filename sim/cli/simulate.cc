@@ -145,9 +145,10 @@ struct SimulatedStep {
 
 void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
                        const SimulatedStep& step, const Machine& machine) {
-  const std::string regions = regions_text(predicted_regions(timeline));
-  if (!regions.empty()) {
-    print_out("{}\non {}{}\n", regions, machine.name,
+  std::string answer = regions_text(predicted_regions(timeline));
+  if (answer.empty() && !step.capture) answer = without_regions_text(timeline);
+  if (!answer.empty()) {
+    print_out("{}\non {}{}\n", answer, machine.name,
               options.machine_is_named ? "" : ", the default: --machine names another");
   }
   if (step.capture) {

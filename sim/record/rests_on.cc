@@ -48,13 +48,17 @@ Rest rest_of(const Timeline& timeline, const Machine& machine, bool on_gpus) {
     const SpanDetail& detail = timeline.details[i];
     if (ns[i] <= 0) continue;
     if (is_price(detail)) rest.priced += ns[i];
+    std::map<std::string, double> assumed;
     double share = 0;
     for (const auto& [parameter, part] : detail.decided_by) {
       if (!is_assumed(machine, parameter)) continue;
       share += std::abs(part);
-      rest.by_parameter[parameter] += ns[i] * std::abs(part);
+      assumed[parameter] += std::abs(part);
     }
-    rest.assumed += ns[i] * std::min(share, 1.0);
+    // One makes a time longer that another makes shorter: together never more than all of it.
+    const double scale = ns[i] / std::max(share, 1.0);
+    for (const auto& [parameter, part] : assumed) rest.by_parameter[parameter] += scale * part;
+    rest.assumed += scale * share;
   }
   return rest;
 }

@@ -113,6 +113,29 @@ TEST(SimulateCommand, WarnsOfATypeThatTheGpuHasNoArithmeticFor) {
   EXPECT_THAT(now.err, Not(HasSubstr("bfloat16")));
 }
 
+TEST(SimulateCommand, SaysHowLongAProgramWithoutARegionTakes) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nstreams: {s: {}}\n"
+                "threads: {main: [{spin: {stream: s, duration: 2ms}}, {stream_synchronize: {stream: s}}]}\n");
+  const Ran ran = scratch.run("foretrace simulate x.yaml");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("no region; from the first call to the end of the last work: 2.0"));
+  EXPECT_THAT(ran.out, HasSubstr("\non h200-nvswitch-8, the default"));
+}
+
+// A warning about a machine stands behind no file's name, and no part is more than the whole.
+TEST(SimulateCommand, SaysWhatAnH100HasAndWhatIsAssumedOfIt) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                "schema_version: 1\nname: x\nprocesses: 16\nstreams: {s: {}}\n"
+                "threads: {main: [{spin: {stream: s, duration: 2ms}}, {stream_synchronize: {stream: s}}]}\n");
+  const Ran own = scratch.run("foretrace simulate x.yaml --machine h100-nvswitch-8");
+  EXPECT_THAT(own.err, Not(HasSubstr("gpu.sm_count"))) << "it has 132, by its own white paper";
+  const Ran wide = scratch.run("foretrace simulate x.yaml --machine h200-nvswitch-8");
+  EXPECT_THAT(wide.err, StartsWith("warning: 2 nodes")) << wide.err;
+}
+
 TEST(NcclTestsCommand, TakesAnEmptyDirectoryOfMachinesForNone) {
   const Scratch scratch;
   const Ran ran = scratch.run("FORETRACE_MACHINES= foretrace list machines");
