@@ -16,6 +16,7 @@ from generate import read_rows, write_rows
 COLUMNS = ["program", "region", "instance", "process", "start", "median_us", "min_us", "max_us",
            "samples", "launch_us"]
 FAILED = ["program", "start", "exit_code", "reason"]
+LOOK_S = 0.2  # how often it looks whether the time is used up
 MEASURING = re.compile(r"^\[\d+/\d+\] (\S+): measuring", re.MULTILINE)
 
 
@@ -75,15 +76,14 @@ class Round:
         """One process start, and another one behind each program that fails."""
         again = [row for row in group if self.failures(row["program"]) < 2]
         while again:
-            left = self.end - time.monotonic()
-            if left <= 1:
+            if self.left() <= 1:
                 self.fail(again, start, "", "not tried: the time was used up")
                 return
             files = [str(self.directory / row["file"]) for row in again]
             command = [*self.launcher, "-n", again[0]["processes"], self.harness, "measure", *files,
                        "-o", str(runs), "--repetitions", str(self.repetitions), "--traced", "0",
                        "--no-check", "--timeout", "10s", "--start-label", f"start {start}"]
-            code, text = self.run(command, left)
+            code, text = self.run(command)
             if code == 0:
                 return
             names = [row["program"] for row in again]
@@ -96,15 +96,22 @@ class Round:
             # What it measured before has its results; without a beginning, nothing has.
             again = again[at + 1:] if begun else again[:at] + again[at + 1:]
 
-    def run(self, command, left):
+    def left(self):
+        """Seconds."""
+        return self.end - time.monotonic()
+
+    def run(self, command):
         """Exit code and text of a command; it is ended when the time is used up."""
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               stdin=subprocess.DEVNULL, errors="replace") as process:
-            try:
-                text, _ = process.communicate(timeout=left)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                text = process.communicate()[0] + "\nended: the time was used up"
+            text = None
+            while text is None:
+                try:
+                    text = process.communicate(timeout=LOOK_S)[0]
+                except subprocess.TimeoutExpired:
+                    if self.left() <= 0:
+                        process.terminate()
+                        text = process.communicate()[0] + "\nended: the time was used up"
         self.log.write(text)
         return process.returncode, text
 

@@ -37,8 +37,7 @@ TEST(Watchdog, CallsOnceWhenArmedAndStuck) {
   std::atomic<int> calls{0};
   Watchdog watchdog{50ms, [] { return std::uint64_t{7}; }, [&] { ++calls; }};
   watchdog.arm();
-  for (int i = 0; i < 500 && calls == 0; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_EQ(calls, 1);
+  while (calls == 0) std::this_thread::sleep_for(10ms);  // at last ctest's own limit
   std::this_thread::sleep_for(300ms);
   EXPECT_EQ(calls, 1);
 }
@@ -55,9 +54,8 @@ TEST(Watchdog, LeavesARunAloneThatMoves) {
   std::atomic<std::uint64_t> progress{0};
   Watchdog watchdog{1ms, [&] { return ++progress; }, [&] { ++calls; }};
   watchdog.arm();
-  std::this_thread::sleep_for(500ms);
+  while (progress < 10) std::this_thread::sleep_for(10ms);
   EXPECT_EQ(calls, 0);
-  EXPECT_GT(progress, 1U);
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ with open(os.path.join(out, "parts.rank0.jsonl"), "a", encoding="utf-8") as file
             here, workers.HERE = workers.HERE, out
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    workers.run_batch(batch, out, workers.time.time() + 60, [])
+                    workers.run_batch(batch, out, workers.time.time() + 3600, [])
             finally:
                 workers.HERE = here
             parts = workers.Parts(out)
