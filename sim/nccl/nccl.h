@@ -202,7 +202,8 @@ class Transfer final : Handler, ChunkNetwork::Owner, public std::enable_shared_f
     std::uint32_t rank;
     NcclLaunch* launch = nullptr;
     bool begun = false;
-    bool done = false;  ///< its part of the data has been moved
+    bool done = false;     ///< its part of the data has been moved
+    bool is_lost = false;  ///< it came when another had called something else: never done
   };
 
   /// What one rank writes into the buffers of another.

@@ -90,7 +90,10 @@ void Transfer::began(std::size_t party) {
   parties_[party].begun = true;
   if (--missing_ == 0) joined_ = engine_.now();
   reads(party);
-  if (!mismatch_.empty()) return;
+  if (!mismatch_.empty()) {
+    parties_[party].is_lost = true;  // whatever is on its way
+    return;
+  }
   if (network_ != nullptr) {
     const auto begin = [this](std::size_t one) {
       network_->begin(chunks_,
@@ -140,7 +143,7 @@ void Transfer::fire(std::uint64_t what) {
   if (what == kArrived) --flows_;
   if (flows_ > 0) return;
   if (!std::exchange(has_arrived_, true)) {
-    for (Party& party : parties_) party.done = party.begun;
+    for (Party& party : parties_) party.done = party.begun && !party.is_lost;
   }
   if (what >= kReadLate) parties_[what - kReadLate].done = true;
   if (chain_.empty()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/engine/children.h"
 #include "tests/sim/unit_machine.h"
 
 namespace foretrace::test {
@@ -305,6 +306,32 @@ threads:
 )");
   ASSERT_EQ(t.outcome.kind, Outcome::Kind::Deadlock);
   EXPECT_THAT(t.outcome.explanation, testing::Contains(testing::HasSubstr("in a group of 2")));
+}
+
+// A send leaves while its receiver is on the way; wherever it is when that comes and asks for more,
+// the receiver never ends.
+TEST(Hang, OfAReceiverOfAnotherSizeWheneverItComes) {
+  std::vector<Job> jobs;
+  for (int us = 0; us < 60; us += 2) {
+    jobs.emplace_back([us]() -> std::vector<double> {
+      const Timeline t = predict(kTwoRanks + R"(
+threads:
+  sender:
+    process: 0
+    ops:
+      - nccl_send: {comm: world, stream: s, buffer: x, size: 200000B, type: int8, peer: 1}
+      - stream_synchronize: {stream: s}
+  receiver:
+    process: 1
+    ops:
+      - host_compute: {duration: )" + std::to_string(us) + R"(us}
+      - nccl_recv: {comm: world, stream: s, buffer: x, size: 204800B, type: int8, peer: 0}
+      - stream_synchronize: {stream: s}
+)");
+      return {t.outcome.kind == Outcome::Kind::Deadlock ? 1.0 : 0.0};
+    });
+  }
+  for (const std::vector<double>& hangs : run_in_children(jobs)) EXPECT_EQ(hangs.front(), 1);
 }
 
 TEST(Hang, NamesTheProcessTheLineAndTheMissingRank) {
