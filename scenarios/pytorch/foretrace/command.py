@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from . import messages
-from .environment import CaptureError, emulated_environment
+from .environment import CaptureError, emulated_environment, fake_environment
 from .report import print_summary
 from .scenario import write_scenario
 
@@ -30,6 +30,8 @@ def parse(words=None):
     c.add_argument("--more", type=int, default=2, metavar="N", help="steps after it for the host's time, if the program has them (2)")
     c.add_argument("--values", choices=("auto", "rule", "compute"), default="auto",
                    help="what the host reads of the GPU: by rules, or computed on the CPU in a run before, which takes a few times as long (auto: where rules will not do)")
+    c.add_argument("--depth", choices=("auto", "emulated", "fake"), default="auto",
+                   help="emulated: the emulated GPU, exact; fake: fake tensors, any PyTorch and system, one rank (auto: emulated where it can run)")
     c.add_argument("--region", metavar="NAME", help="the foretrace.region that is a step (the first one that begins)")
     c.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module, as of python3 -m")
     c.add_argument("script", metavar="-- SCRIPT")
@@ -104,6 +106,34 @@ def capture_rank(arguments, environment, rank):
             return json.load(file)
 
 
+def environment_of(arguments):
+    """The environment of a capture, and its depth."""
+    if arguments.depth != "fake":
+        try:
+            return emulated_environment(arguments.gpu, min(arguments.world_size, arguments.gpus_per_node), arguments.memory), "emulated"
+        except CaptureError as error:
+            if arguments.depth == "emulated":
+                raise
+            print(f"foretrace: {error}; captured with fake tensors", file=sys.stderr, flush=True)
+    return fake_environment(arguments.gpu), "fake"
+
+
+def capture_fake_tensors(arguments, environment):
+    """What `write_record` returns, of a script whose GPU tensors are fake ones."""
+    if arguments.world_size > 1:
+        raise CaptureError("fake tensors capture one rank of one: several need PyTorch's CUDA build on Linux and the emulated GPU")
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = os.path.join(folder, "numbers.json")
+        options = {"out": arguments.output, "step": arguments.step, "region": arguments.region, "module": arguments.module, "numbers": numbers}
+        package = str(pathlib.Path(__file__).resolve().parents[1])
+        environment["PYTHONPATH"] = os.pathsep.join([package] + ([environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []))
+        done = subprocess.run([sys.executable, "-m", "foretrace.fake_recorder", json.dumps(options), arguments.script, *arguments.arguments], env=environment, check=False)
+        if not os.path.exists(numbers):
+            raise CaptureError(f"the program ended with {done.returncode} and no record; what it printed stands above")
+        with open(numbers) as file:
+            return json.load(file)
+
+
 def capture_ranks(arguments, environment):
     """{rank: what `write_record` returned}. A rank that waits for objects of another one is captured again when that has sent more."""
     with tempfile.TemporaryDirectory() as folder:
@@ -129,10 +159,10 @@ def main(words=None):
         if arguments.command == "measure":
             from .measuring import measure_script
             return measure_script(arguments)
-        environment = emulated_environment(arguments.gpu, min(arguments.world_size, arguments.gpus_per_node), arguments.memory)
+        environment, depth = environment_of(arguments)
         if not arguments.module and not os.path.exists(arguments.script):
             raise CaptureError(f"there is no script {arguments.script}")
-        numbers = capture_ranks(arguments, environment)
+        numbers = capture_ranks(arguments, environment) if depth == "emulated" else {0: capture_fake_tensors(arguments, environment)}
         name = pathlib.Path(os.path.abspath(arguments.output)).name
         print_summary(write_scenario(arguments.output, name, arguments.world_size, arguments.ranks), numbers)
     except CaptureError as error:

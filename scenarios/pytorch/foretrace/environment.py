@@ -122,3 +122,13 @@ def emulated_environment(gpu, devices, memory=None, base=None):
     for name in ("CUDA_VISIBLE_DEVICES", "CUDA_LAUNCH_BLOCKING"):
         environment.pop(name, None)
     return environment
+
+
+def fake_environment(gpu, base=None):
+    """The environment of a process whose GPU is made of fake tensors: no GPU of this machine is seen."""
+    files = device_files()
+    if gpu not in files:
+        raise CaptureError(f"--gpu {gpu}: there are {', '.join(files)}")
+    environment = dict(os.environ if base is None else base)
+    environment.update(FORETRACE_DEVICE=str(files[gpu]), CUDA_VISIBLE_DEVICES="")
+    return environment
