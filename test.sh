@@ -25,7 +25,7 @@ run_tests() {
 }
 
 default_compiler() {
-  configure release -B build/default -DFORETRACE_HW=OFF -DFORETRACE_BUILD_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DFORETRACE_HOT_FLAGS=-O0
+  configure release -B build/default -DFORETRACE_HW=OFF -DFORETRACE_BUILD_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
   cmake --build build/default --target foretrace >&2
 }
 
