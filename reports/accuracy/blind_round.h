@@ -38,6 +38,12 @@ struct BlindRound {
   std::string name() const {
     return series == Series::Random ? std::to_string(number) : directory.filename().string();
   }
+  /// Where its figures on the machine stand: DIRECTORY/evaluation.md#MACHINE; once more with the
+  /// host's speed known, #MACHINE-host-known.
+  std::filesystem::path page() const { return directory / ("evaluation.md#" + machine); }
+  std::filesystem::path page_of_known_host() const {
+    return directory / ("evaluation.md#" + machine + "-host-known");
+  }
 };
 
 /// By series, number, then machine. Throws UsageError naming file and line of what it cannot read,

@@ -55,8 +55,7 @@ std::map<RowKey, RowOfReadme> newest_rows(std::span<const BlindRound> rounds) {
 /// What was learned from it, where somebody wrote that down.
 fs::path notes_of(const BlindRound& round) {
   fs::path notes = round.directory / "NOTES.md";
-  return fs::exists(notes) ? notes
-                           : round.directory / fmt::format("evaluation-{}.md", round.machine);
+  return fs::exists(notes) ? notes : round.page();
 }
 
 }  // namespace

@@ -112,9 +112,8 @@ Section rounds_over_time(std::span<const BlindRound> rounds, const fs::path& fro
       figure_columns("round, machine"),
       {}};
   for (const BlindRound& round : rounds) {
-    const fs::path file = round.directory / fmt::format("evaluation-{}.md", round.machine);
-    section.rows.push_back(figure_row(
-        {.text = fmt::format("{}, {}", round.name(), round.machine), .link = link_to(file, from)},
+    section.rows.push_back(figure_row({.text = fmt::format("{}, {}", round.name(), round.machine),
+                                       .link = link_to(round.page(), from)},
         figures_of_round(round)));
   }
   return section;
@@ -132,9 +131,8 @@ Section with_known_hosts(std::span<const BlindRound> rounds, const fs::path& fro
       {}};
   for (const BlindRound& round : rounds) {
     if (round.known_host.empty()) continue;
-    const fs::path file = round.directory / fmt::format("known-host-{}.md", round.machine);
-    section.rows.push_back(figure_row(
-        {.text = fmt::format("{}, {}", round.name(), round.machine), .link = link_to(file, from)},
+    section.rows.push_back(figure_row({.text = fmt::format("{}, {}", round.name(), round.machine),
+                                       .link = link_to(round.page_of_known_host(), from)},
         figures_of(round.known_host)));
   }
   return section;
@@ -159,10 +157,9 @@ Section by_number_of_gpus(std::span<const BlindRound> rounds, const fs::path& fr
                   {}};
   for (const auto& [key, round] : newest) {
     const std::string& gpus = std::get<2>(key);
-    const fs::path file = round->directory / fmt::format("evaluation-{}.md", round->machine);
     section.rows.push_back(figure_row(
         {.text = fmt::format("{}, {}, {}", count_of_gpus(gpus), round->machine, round->name()),
-         .link = link_to(file, from)},
+         .link = link_to(round->page(), from)},
         figures_where(round->regions, [&gpus](const auto& r) { return r.gpus == gpus; })));
   }
   return section;

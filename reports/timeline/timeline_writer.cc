@@ -35,11 +35,12 @@ double finite(double value) {  // nlohmann would write null
 /// "[1,2,3]". Not through fmt: into a string that is a call for each character.
 template <std::integral... Numbers>
 void append_row(std::string& out, Numbers... numbers) {
-  std::array<char, sizeof...(Numbers) * 21 + 1> row;  // 20 digits and what stands before
+  constexpr std::size_t kLongest = 20;  // digits and a sign
+  std::array<char, sizeof...(Numbers) * (1 + kLongest) + 1> row;
   char* at = row.data();
   const auto add = [&](auto number) {
     *at = at == row.data() ? '[' : ',';
-    at = std::to_chars(at + 1, row.data() + row.size(), number).ptr;
+    at = std::to_chars(at + 1, at + 1 + kLongest, number).ptr;
   };
   (add(numbers), ...);
   *at++ = ']';

@@ -89,7 +89,7 @@ int read_priority(Reader& reader, const YamlNode& node) {
         node,
         fmt::format("priority {} is not in CUDA's range, {} to 0: CUDA takes {}", given,
                     kMostUrgent, taken),
-        fmt::format("lower is more urgent, and streams beyond the range are as those at its end: "
+        fmt::format("a lower one goes first, and streams beyond the range are as those at its end: "
                     "say {}",
                     taken));
   }

@@ -69,7 +69,7 @@ TEST_F(CheckCommand, WarnsOfAPriorityThatCudaClampsAndSimulateToo) {
       "x.yaml:3:25: warning: priority -9 is not in CUDA's range, -5 to 0: CUDA takes -5\n"
       "  streams: {s: {priority: -9}}\n"
       "                          ^\n"
-      "  hint: lower is more urgent, and streams beyond the range are as those at its end: say "
+      "  hint: a lower one goes first, and streams beyond the range are as those at its end: say "
       "-5\n";
   for (const Ran& ran : {check(text), simulate(text)}) {
     EXPECT_EQ(ran.exit_code, 0);

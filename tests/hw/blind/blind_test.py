@@ -244,6 +244,13 @@ class Evaluation(unittest.TestCase):
         self.assertAlmostEqual(row["error"], -0.2)
         self.assertAlmostEqual(row["spread"], 0.3)
 
+    @in_folder
+    def test_the_page_has_a_part_for_each_machine_and_the_newest_of_each(self, folder):
+        page = folder / "evaluation.md"
+        for title, text in (("h200-1", "old\n"), ("h100", "one\n\n| two |\n"), ("h200-1", "new\n")):
+            evaluate.write_part(page, title, text)
+        self.assertEqual(page.read_text(), "# Evaluation\n\n## h100\n\none\n\n| two |\n\n## h200-1\n\nnew\n")
+
     def test_a_region_counts_once_on_its_slowest_process(self):
         rows, missing = self.rows()
         self.assertEqual([row["counts"] for row in rows], [1, 0, 1])

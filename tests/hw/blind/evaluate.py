@@ -101,13 +101,21 @@ def written(rows):
              "spread": f"{row['spread']:.4f}"} for row in rows]
 
 
+def write_part(page, title, text):
+    """Puts the part `title` into a page of such parts, in their order, in place of what it said before."""
+    before = page.read_text(encoding="utf-8").split("\n## ")[1:] if page.exists() else []
+    parts = dict(part.split("\n\n", 1) for part in before) | {title: text}
+    page.write_text("# Evaluation\n" + "".join(f"\n## {name}\n\n{parts[name].strip()}\n" for name in sorted(parts)),
+                    encoding="utf-8")
+
+
 def evaluate(directory, measured, machine, into=None):
-    """Writes INTO/evaluation-MACHINE.csv and .md, INTO being DIRECTORY unless said; returns the summary."""
+    """Writes INTO/evaluation-MACHINE.csv, and the part of INTO/evaluation.md that is the machine's, INTO being DIRECTORY unless said; returns the summary."""
     into = into or directory
     gpus = {row["program"]: row["gpus"] for row in read_rows(directory / "programs.csv")}
     predicted = read_rows(directory / f"predicted-{machine}.csv")
     rows, missing = join(predicted, read_rows(measured), gpus)
     text = summary(rows, missing)
     write_rows(into / f"evaluation-{machine}.csv", COLUMNS, written(rows))
-    (into / f"evaluation-{machine}.md").write_text(text)
+    write_part(into / "evaluation.md", machine, text)
     return text

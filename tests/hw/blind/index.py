@@ -57,7 +57,7 @@ def trend_rows(directory, name):
                  "in_band": int(row["in_band"])} for row in read_rows(file)]
         values = evaluate.figures(rows)
         machine = file.stem.removeprefix("evaluation-")
-        yield (f"| [{name}]({name}/NOTES.md) | [{machine}]({name}/{file.stem}.md) | {values['regions']} | "
+        yield (f"| [{name}]({name}/NOTES.md) | [{machine}]({name}/evaluation.md#{machine}) | {values['regions']} | "
                f"{100 * values['median']:.1f} % | {100 * values['90th']:.1f} % | {100 * values['in band']:.0f} % |\n")
 
 

@@ -54,7 +54,7 @@ def predict_known(foretrace, file, machine, launches):
 
 
 def known_host(directory, measured, machine, foretrace, into=None):
-    """Writes INTO/known-host-MACHINE.csv and .md, INTO being DIRECTORY unless said; returns the summary. Programs
+    """Writes INTO/known-host-MACHINE.csv, and its part of INTO/evaluation.md, INTO being DIRECTORY unless said; returns the summary. Programs
     without a launch are left out."""
     into = into or directory
     programs = {row["program"]: row for row in read_rows(directory / "programs.csv")}
@@ -74,5 +74,5 @@ def known_host(directory, measured, machine, foretrace, into=None):
                                   {name: row["gpus"] for name, row in programs.items()})
     text = evaluate.summary(rows, missing)
     write_rows(into / f"known-host-{machine}.csv", evaluate.COLUMNS, evaluate.written(rows))
-    (into / f"known-host-{machine}.md").write_text(text)
+    evaluate.write_part(into / "evaluation.md", f"{machine}, host known", text)
     return text

@@ -107,10 +107,10 @@ TEST_F(BlindRounds, AreATableByNumberOfGpusAndByWhosePrograms) {
       "| Programs | GPUs | Measured on | Times | Half of the errors below | Nine of ten below | "
       "In the predicted range |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-      "| random, [round 2](round-2/evaluation-m-8.md) | 1 | M, OTHER | 2 | 15.0 % | 19 % | 100 % "
+      "| random, [round 2](round-2/evaluation.md#m-8) | 1 | M, OTHER | 2 | 15.0 % | 19 % | 100 % "
       "|\n"
-      "| random, [round 2](round-2/evaluation-m-8.md) | 2 | M | 1 | 30.0 % | 30 % | 0 % |\n"
-      "| random, [eight-gpus-1](eight-gpus-1/evaluation-m-8.md) | 8 | M | 1 | 40.0 % | 40 % | 0 % "
+      "| random, [round 2](round-2/evaluation.md#m-8) | 2 | M | 1 | 30.0 % | 30 % | 0 % |\n"
+      "| random, [eight-gpus-1](eight-gpus-1/evaluation.md#m-8) | 8 | M | 1 | 40.0 % | 40 % | 0 % "
       "|\n"
       "| by others, who had the documents only, [written-3](written-3/NOTES.md) | 2 | M | "
       "1 | 3.0 % | 3 % | 100 % |\n");
@@ -138,8 +138,8 @@ TEST_F(BlindRounds, OfMoreGpusComeLastEachWithTablesOfItsOwnAndGiveNoHeadline) {
   EXPECT_EQ(rounds[2].name(), "eight-gpus-2");
   const std::string text = accuracy_markdown(accuracy_page(rounds, {}, "m", root_));
   EXPECT_THAT(text, HasSubstr("median error 10.0 %"));
-  EXPECT_THAT(text, HasSubstr("| [four-gpus-7, m](four-gpus-7/evaluation-m.md) | 1 | 30.0 % |"));
-  EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation-m.md) | 1 | 10.0 % |"));
+  EXPECT_THAT(text, HasSubstr("| [four-gpus-7, m](four-gpus-7/evaluation.md#m) | 1 | 30.0 % |"));
+  EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation.md#m) | 1 | 10.0 % |"));
   EXPECT_LT(text.find("| [2 GPUs, m, 1]"), text.find("| [4 GPUs, m, four-gpus-7]"));
   EXPECT_LT(text.find("| [4 GPUs, m, four-gpus-7]"), text.find("| [8 GPUs, m, eight-gpus-2]"));
   EXPECT_THAT(text, HasSubstr("## Round eight-gpus-2 on m, by kind of program"));
@@ -152,8 +152,8 @@ TEST_F(BlindRounds, OfProgramsByOthersHaveTheirFiguresAndNoPartInRandomOnes) {
   const auto rounds = load_blind_rounds(root_);
   const std::string text = accuracy_markdown(accuracy_page(rounds, {}, "m", root_));
   EXPECT_THAT(text, HasSubstr("median error 10.0 %"));
-  EXPECT_THAT(text, HasSubstr("| [written-1, m](written-1/evaluation-m.md) | 1 | 40.0 % |"));
-  EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation-m.md) | 1 | 10.0 % |"));
+  EXPECT_THAT(text, HasSubstr("| [written-1, m](written-1/evaluation.md#m) | 1 | 40.0 % |"));
+  EXPECT_THAT(text, HasSubstr("| [2 GPUs, m, 1](round-1/evaluation.md#m) | 1 | 10.0 % |"));
   EXPECT_THAT(text, HasSubstr("[a](written-1/programs/written/a.yaml)"));
   fs::create_directories(root_ / "written-1/programs/one_gpu");
   std::ofstream{root_ / "written-1/programs/one_gpu/a.yaml"};
@@ -177,7 +177,7 @@ TEST_F(BlindRounds, SayWhatIsLeftWhereTheHostsSpeedIsKnown) {
   const auto rounds = load_blind_rounds(root_);
   ASSERT_EQ(rounds.size(), 2U) << "it is no evaluation of its own";
   EXPECT_THAT(accuracy_markdown(accuracy_page(rounds, {}, "m", root_)),
-              HasSubstr("| [4, other](round-4/known-host-other.md) | 1 | 10.0 % |"));
+              HasSubstr("| [4, other](round-4/evaluation.md#other-host-known) | 1 | 10.0 % |"));
 }
 
 TEST_F(BlindRounds, StandFirstOnThePageThenPredictionsThenFits) {
