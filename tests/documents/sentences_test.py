@@ -14,15 +14,16 @@ MOST_WORDS_OF_README = 900
 JARGON = {"has one speed": "costs the same", "younger than the model": "newer than the model", "room_at_last": "free SMs at the end",
           "what was far off": "large errors before", "sooner": "earlier", "urgent": "high-priority", "taste": "heuristic"}
 # Records of what was measured, and generated pages; corpora of readers' tests.
+NO_PAGES = ("tests/fuzz/corpus/", "build", "out/", "node_modules/")
 LEFT_OUT = ("reports/blind/", "reports/measured/", "reports/published/", "models/evidence/",
-            "models/machines/", "models/kernels/", "models/cost/products/", "scenarios/reference", "tests/fuzz/corpus/", "build", "out/",
-            "node_modules/", "CHANGELOG.md")
+            "models/machines/", "models/kernels/", "models/cost/products/", "scenarios/reference",
+            "CHANGELOG.md")
 
 
-def pages():
+def pages(left_out=LEFT_OUT):
     for path in sorted(ROOT.rglob("*.md")):
         name = path.relative_to(ROOT).as_posix()
-        if not name.startswith(LEFT_OUT):
+        if not name.startswith((*NO_PAGES, *left_out)):
             yield name, path.read_text(encoding="utf-8")
 
 
@@ -45,6 +46,18 @@ class Pages(unittest.TestCase):
 
     def test_the_readme_is_short(self):
         self.assertLessEqual(len((ROOT / "README.md").read_text(encoding="utf-8").split()), MOST_WORDS_OF_README)
+
+    def test_a_link_leads_to_a_file_of_ours(self):
+        checked, broken = 0, []
+        for name, text in pages(()):
+            text = re.sub(r"`[^`\n]*`", "", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+            for target in re.findall(r"\]\(([^)\s#]+)[^)\s]*\)", text):
+                if "://" not in target:
+                    checked += 1
+                    if not (ROOT / name).parent.joinpath(target).exists():
+                        broken.append(f"{name}: {target}")
+        self.assertGreater(checked, 500)
+        self.assertEqual(broken, [], "\n" + "\n".join(broken))
 
     def test_the_sites_pages_are_there(self):
         named = re.findall(r": (\S+\.md)$", (ROOT / "cmake/mkdocs.yml.in").read_text(encoding="utf-8"), re.MULTILINE)

@@ -52,12 +52,13 @@ def entries(text):
 
 
 def trend_rows(directory, name):
+    notes = "NOTES.md" if (directory / name / "NOTES.md").exists() else "evaluation.md"
     for file in sorted((directory / name).glob("evaluation-*.csv")):
         rows = [{**row, "counts": int(row["counts"]), "error": float(row["error"]), "spread": float(row["spread"]),
                  "in_band": int(row["in_band"])} for row in read_rows(file)]
         values = evaluate.figures(rows)
         machine = file.stem.removeprefix("evaluation-")
-        yield (f"| [{name}]({name}/NOTES.md) | [{machine}]({name}/evaluation.md#{machine}) | {values['regions']} | "
+        yield (f"| [{name}]({name}/{notes}) | [{machine}]({name}/evaluation.md#{machine}) | {values['regions']} | "
                f"{100 * values['median']:.1f} % | {100 * values['90th']:.1f} % | {100 * values['in band']:.0f} % |\n")
 
 
