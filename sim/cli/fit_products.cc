@@ -5,11 +5,13 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "models/cost/products/choice.h"
 #include "models/machine/machine.h"
+#include "reports/table/text_table.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/text/print.h"
@@ -36,7 +38,9 @@ struct ProductOptions {
   bool float32 = false;
   bool older_half = false;
   bool straddle = false;
+  OutputFormat format = OutputFormat::Text;
 
+  bool is_text() const { return format == OutputFormat::Text; }
   fit_products::Part part() const {
     using enum fit_products::Part;
     if (float32) return Float32;
@@ -50,6 +54,51 @@ std::vector<fit_products::Row> part_of(const std::vector<fit_products::Row>& row
   std::ranges::copy_if(rows, std::back_inserter(result),
                        [&](const fit_products::Row& row) { return row.judges == judges; });
   return result;
+}
+
+using nlohmann::ordered_json;
+
+/// The rows of all lists, with the list's name first.
+std::string lists_csv(const ordered_json& lists) {
+  std::vector<std::string> columns;
+  for (const ordered_json& list : lists) {
+    for (const ordered_json& row : list) {
+      for (const auto& [key, value] : row.items()) {
+        if (std::ranges::find(columns, key) == columns.end()) columns.push_back(key);
+      }
+    }
+  }
+  std::string text = "list";
+  for (const std::string& column : columns) text += "," + csv_cell(column);
+  text += "\n";
+  for (const auto& [name, list] : lists.items()) {
+    for (const ordered_json& row : list) {
+      text += csv_cell(name);
+      for (const std::string& column : columns) {
+        const ordered_json value = row.value(column, ordered_json{});
+        text += "," + csv_cell(value.is_string() ? value.get<std::string>()
+                               : value.is_null() ? ""
+                                                 : value.dump());
+      }
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+/// `lists`: by name, each of rows with the same keys.
+void print_data(const ProductOptions& options, const std::string& machine,
+                const ordered_json& lists) {
+  if (options.format == OutputFormat::Csv) {
+    print_text(lists_csv(lists));
+    return;
+  }
+  ordered_json all{{"kind", "foretrace fit-products"},
+           {"schema_version", 1},
+           {"producer", "foretrace " FORETRACE_VERSION}};
+  if (!machine.empty()) all["machine"] = machine;
+  all.update(lists);
+  print_text(all.dump(1) + "\n");
 }
 
 using LearnedFiles = std::map<std::filesystem::path, std::string>;
@@ -95,19 +144,32 @@ int learn_from_choices(const ProductOptions& options) {
     });
   }
   products::Tastes tastes;
-  print_out("{:12} {:>6} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "family", "tiles", "learned", "judged",
-            "left out", "right", "time off");
+  ordered_json rows = ordered_json::array();
+  if (options.is_text()) {
+    print_out("{:12} {:>6} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "family", "tiles", "learned",
+              "judged", "left out", "right", "time off");
+  }
   for (auto& [family, future] : all) {
     fit_products::Learned learned = future.get();
-    print_out("{:12} {:6} {:8} {:8} {:9} {:5.1f} % {:7.1f} %\n", fit_products::name_of(family),
-              learned.taste.tiles.size(), learned.learned_from, learned.judged, learned.left_out,
-              learned.right * 100, learned.off * 100);
+    rows.push_back({{"family", fit_products::name_of(family)},
+                    {"tiles", learned.taste.tiles.size()},
+                    {"learned", learned.learned_from},
+                    {"judged", learned.judged},
+                    {"left_out", learned.left_out},
+                    {"right", learned.right},
+                    {"time_off", learned.off}});
+    if (options.is_text()) {
+      print_out("{:12} {:6} {:8} {:8} {:9} {:5.1f} % {:7.1f} %\n", fit_products::name_of(family),
+                learned.taste.tiles.size(), learned.learned_from, learned.judged, learned.left_out,
+                learned.right * 100, learned.off * 100);
+    }
     if (learned.learned_from == 0) {
       throw UsageError{fmt::format("{}: too few products of {} to learn from; nothing is written",
                                    options.choices, fit_products::name_of(family))};
     }
     tastes[family] = std::move(learned.taste);
   }
+  if (!options.is_text()) print_data(options, machine.name, {{"families", rows}});
   if (!options.taste_to.empty()) {
     write_all(taste_files(tastes, options.taste_to, "--choices: what cuBLAS 13.1 likes"));
   }
@@ -138,12 +200,24 @@ int learn_losses(const ProductOptions& options) {
   check_directory(options.losses_to);
   const auto timed = timed_rows(options.losses);
   LearnedFiles files;
-  print_out("{:12} {:>8} {:>8}  {:>16} {:>16}\n", "kernels", "learned", "judged", "before",
-            "after");
+  ordered_json rows = ordered_json::array();
+  if (options.is_text()) {
+    print_out("{:12} {:>8} {:>8}  {:>16} {:>16}\n", "kernels", "learned", "judged", "before",
+              "after");
+  }
   for (const auto& learned : fit_products::learn_losses(timed)) {
-    print_out("{:12} {:8} {:8}  {:5.1f} %, {:5.1f} % {:5.1f} %, {:5.1f} %\n", learned.name,
-              learned.learned_from, learned.judged, learned.before * 100, learned.before_90 * 100,
-              learned.after * 100, learned.after_90 * 100);
+    rows.push_back({{"kernels", learned.name},
+                    {"learned", learned.learned_from},
+                    {"judged", learned.judged},
+                    {"before", learned.before},
+                    {"before_90", learned.before_90},
+                    {"after", learned.after},
+                    {"after_90", learned.after_90}});
+    if (options.is_text()) {
+      print_out("{:12} {:8} {:8}  {:5.1f} %, {:5.1f} % {:5.1f} %, {:5.1f} %\n", learned.name,
+                learned.learned_from, learned.judged, learned.before * 100, learned.before_90 * 100,
+                learned.after * 100, learned.after_90 * 100);
+    }
     if (learned.learned_from == 0) {
       throw UsageError{fmt::format("--losses: no product of {} to learn from; nothing is written",
                                    learned.name)};
@@ -151,6 +225,7 @@ int learn_losses(const ProductOptions& options) {
     files[std::filesystem::path{options.losses_to} / (learned.name + ".cc")] =
         fit_products::losses_file(learned.name, learned.networks);
   }
+  if (!options.is_text()) print_data(options, "", {{"losses", rows}});
   if (!options.losses_to.empty()) write_all(files);
   return 0;
 }
@@ -176,10 +251,18 @@ int fit_from_table(const ProductOptions& options) {
   }
   const Machine machine = load_machine(options.machine);
   if (options.judge) {
+    const auto errors = [&](bool judges) {
+      return fit_products::errors_of(machine, products::recorded_tastes(), part_of(rows, judges));
+    };
+    if (!options.is_text()) {
+      print_data(options, machine.name,
+                 {{"learned_from", fit_products::errors_json(errors(false))},
+                  {"held_out", fit_products::errors_json(errors(true))}});
+      return 0;
+    }
     for (const bool judges : {false, true}) {
       print_out("{} rows, as the machine file has it\n{}", judges ? "held out" : "learned from",
-                fit_products::errors_text(fit_products::errors_of(
-                    machine, products::recorded_tastes(), part_of(rows, judges))));
+                fit_products::errors_text(errors(judges)));
     }
     return 0;
   }
@@ -188,10 +271,19 @@ int fit_from_table(const ProductOptions& options) {
     return fit_products::fit(machine, products::recorded_tastes(), part, options.part(),
                              options.with_tiles);
   };
-  print_out("# five folds, each predicted from the other four\n{}",
-            fit_products::errors_text(fit_products::cross_validated(learned, fit)));
+  const auto folds = fit_products::cross_validated(learned, fit);
+  if (options.is_text()) {
+    print_out("# five folds, each predicted from the other four\n{}",
+              fit_products::errors_text(folds));
+  }
   const fit_products::Fit result = fit(learned);
-  print_out("# for the machine file\n{}", fit_products::parameters_text(result));
+  if (!options.is_text()) {
+    print_data(options, machine.name,
+               {{"cross_validated", fit_products::errors_json(folds)},
+                {"parameters", fit_products::parameters_json(result)}});
+  } else {
+    print_out("# for the machine file\n{}", fit_products::parameters_text(result));
+  }
   if (!options.taste_to.empty()) {
     write_all(taste_files(result.tastes, options.taste_to, "--tiles, and --choices before it"));
   }
@@ -235,6 +327,7 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
   CLI::Option* judge =
       command->add_flag("--judge", options->judge,
                         "fit nothing: errors of the machine file as it is, held-out rows apart");
+  add_format_option(*command, options->format, "tables, and lines of a machine file");
   losses_to->needs(losses);
   for (CLI::Option* other :
        {tables, choices, machine, taste_to, tiles, float32, older, straddle, judge}) {

@@ -148,6 +148,7 @@ void leave_out_operations(ReportRun& run) {
 void add_causes(ReportRun& run, const Shown& shown, const ExplainedWith& with) {
   const explain::Explanation why = explained(shown.first, shown.first, with);
   run.causes_headline = explain::headline_of(why);
+  if (!why.rests_on_text.empty()) run.causes_headline += ". " + why.rests_on_text;
   for (const explain::Gain& gain : why.gains) {
     run.causes.push_back({std::string{name_of(gain.cause)}, std::string{change_of(gain.cause)},
                           gain.seconds, gain.gain});

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "reports/spans/span_class.h"
 #include "reports/uses/intervals.h"
 #include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
@@ -18,6 +19,38 @@ struct Execution {
 };
 /// Of one region in one process, by its instance.
 using Executions = std::map<std::uint64_t, Execution>;
+
+/// What device spans do, by process and device.
+class DeviceWork {
+ public:
+  void add(const Timeline& timeline, const Span& span) {
+    const Lane& lane = timeline.lanes[span.lane];
+    const SpanClass what = class_of(timeline.ops[span.op], lane);
+    if (what == SpanClass::Order) return;
+    Device& device = devices_[{lane.process, lane.device}];
+    if (what == SpanClass::Kernel) device.lanes.insert(span.lane);
+    (what == SpanClass::Kernel ? device.kernels : device.others)
+        .emplace_back(span.begin_ns, span.end_ns);
+    all_.emplace_back(span.begin_ns, span.end_ns);
+  }
+  std::int64_t any() const { return length(joined(all_)); }
+  std::int64_t alone() const {
+    std::int64_t most = 0;
+    for (const auto& [place, device] : devices_) {
+      if (device.lanes.size() > 1) continue;
+      most = std::max(most, length(without(joined(device.kernels), joined(device.others))));
+    }
+    return most;
+  }
+
+ private:
+  struct Device {
+    Times kernels, others;
+    std::set<std::uint32_t> lanes;  ///< of kernels
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Device> devices_;
+  Times all_;
+};
 
 class Reader {
  public:
@@ -51,7 +84,9 @@ class Reader {
     for (const auto& [key, executions] : executions_) {
       Times times;
       for (const auto& [instance, one] : executions) times.emplace_back(one.begin, one.end);
-      covered[key] = length(joined(std::move(times)));
+      const DeviceWork& device = device_work_[key];
+      covered[key] = {length(joined(std::move(times))), host_ns_[key], device.any(),
+                      device.alone()};
     }
     return covered;
   }
@@ -78,6 +113,8 @@ class Reader {
             executions_[{region, lane_of(span).process}][outer_instance(span, region)];
         one.begin = std::min(one.begin, span.begin_ns);
         one.end = std::max(one.end, span.end_ns);
+        if (class_of(timeline_.ops[span.op], lane_of(span)) != SpanClass::HostWork) continue;
+        host_ns_[{region, lane_of(span).process}] += span.end_ns - span.begin_ns;
       }
     }
   }
@@ -93,7 +130,9 @@ class Reader {
         const auto found = executions_.find({region, lane_of(span).process});
         if (found == executions_.end()) continue;
         const auto one = found->second.find(outer_instance(span, region));
-        if (one != found->second.end()) one->second.end = std::max(one->second.end, span.end_ns);
+        if (one == found->second.end()) continue;
+        one->second.end = std::max(one->second.end, span.end_ns);
+        device_work_[found->first].add(timeline_, span);
       }
     }
   }
@@ -107,6 +146,7 @@ class Reader {
       if (behind == begun.begin()) continue;
       Execution& last = **(behind - 1);
       last.end = std::max(last.end, span.end_ns);
+      device_work_[key].add(timeline_, span);
     }
   }
 
@@ -115,12 +155,33 @@ class Reader {
   std::set<std::uint32_t> called_;                      ///< ops with a call of their own
   std::map<std::pair<std::uint32_t, std::uint32_t>, Executions> executions_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Execution*>> by_begin_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> host_ns_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, DeviceWork> device_work_;
 };
 
 }  // namespace
 
 CoveredTimes covered_times(const Program& program, const Timeline& timeline) {
   return Reader{program, timeline}.read();
+}
+
+Covered covered_by_all(const Timeline& timeline) {
+  Covered all;
+  std::map<std::uint32_t, std::int64_t> host;  // by lane
+  DeviceWork device;
+  for (const Span& span : timeline.spans) {
+    all.ns = std::max(all.ns, span.end_ns);
+    const Lane& lane = timeline.lanes[span.lane];
+    if (lane.device != kNoDevice) {
+      device.add(timeline, span);
+    } else if (class_of(timeline.ops[span.op], lane) == SpanClass::HostWork) {
+      host[span.lane] += span.end_ns - span.begin_ns;
+    }
+  }
+  for (const auto& [of, ns] : host) all.host_ns = std::max(all.host_ns, ns);
+  all.device_ns = device.any();
+  all.alone_ns = device.alone();
+  return all;
 }
 
 }  // namespace foretrace::explain

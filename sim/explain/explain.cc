@@ -1,7 +1,5 @@
 #include "sim/explain/explain.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,8 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "reports/spans/span_class.h"
-#include "reports/table/text_table.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/text/errors.h"
 #include "sim/engine/children.h"
@@ -19,8 +15,6 @@
 
 namespace foretrace::explain {
 namespace {
-
-constexpr double kSmallest = 0.005;  // share of the time; less is rounding
 
 /// A region, or an event_elapsed_time with an id.
 struct TimedOp {
@@ -72,9 +66,21 @@ struct Longest {
   double process = 0;
   double executions = 0;
   double op = 0;
-  double covered = 0;  ///< s, of any process: with the work that they start (covered_time.h)
+  // Of the process that has most (covered_time.h), in s:
+  double covered = 0;  ///< with the work that they start
+  double host = 0;
+  double device = 0;
+  double alone = 0;
 };
-constexpr std::size_t kNumbers = 5;
+constexpr std::size_t kNumbers = 8;
+
+/// Where nothing is covered the time stands for it.
+void set_covered(Longest& one, const Covered& covered) {
+  one.covered = static_cast<double>(covered.ns) * 1e-9;
+  one.host = static_cast<double>(covered.host_ns) * 1e-9;
+  one.device = static_cast<double>(covered.device_ns) * 1e-9;
+  one.alone = static_cast<double>(covered.alone_ns) * 1e-9;
+}
 
 /// By time, and the whole run at last: as numbers, for a child to send.
 std::vector<double> numbers_of(const Program& program, const Timeline& timeline,
@@ -88,36 +94,38 @@ std::vector<double> numbers_of(const Program& program, const Timeline& timeline,
     here.op = region.op;
     ++here.executions;
     const auto with_work = covered.find({region.op, region.process});
-    here.covered = with_work == covered.end() ? here.seconds
-                                              : static_cast<double>(with_work->second) * 1e-9;
+    here.covered = here.seconds;
+    if (with_work != covered.end()) set_covered(here, with_work->second);
   }
   std::vector<double> numbers;
   const auto append = [&](const Longest& one) {
     numbers.insert(numbers.end(),
-                   {one.seconds, one.process, one.executions, one.op, one.covered});
+                   {one.seconds, one.process, one.executions, one.op, one.covered, one.host,
+                    one.device, one.alone});
   };
   for (const auto& of_process : by_time) {
-    Longest longest;
-    double most_covered = 0;
+    Longest longest, most;
+    double alone = 0;
     for (const auto& [process, one] : of_process) {
       if (one.seconds > longest.seconds) longest = one;
-      most_covered = std::max(most_covered, one.covered);
+      if (one.covered > most.covered) most = one;
+      alone = std::max(alone, one.alone);
     }
-    longest.covered = most_covered;
-    append(longest);
+    append({longest.seconds, longest.process, longest.executions, longest.op, most.covered,
+            most.host, most.device, alone});
   }
   Longest whole;
   for (const Span& span : timeline.spans) {
     whole.seconds = std::max(whole.seconds, static_cast<double>(span.end_ns) * 1e-9);
   }
-  whole.covered = whole.seconds;
+  set_covered(whole, covered_by_all(timeline));
   append(whole);
   return numbers;
 }
 
 Longest longest_at(const std::vector<double>& numbers, std::size_t time) {
   const auto at = numbers.begin() + static_cast<std::ptrdiff_t>(kNumbers * time);
-  return {at[0], at[1], at[2], at[3], at[4]};
+  return {at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]};
 }
 
 /// What the run is judged by: the time whose executions take longest together; without one that
@@ -159,39 +167,20 @@ std::vector<double> numbers_without(std::span<const Cause> causes, Program progr
   }
 }
 
-/// "region 'step' in line 12 (the longest; process 1, 10 executions)".
-std::string what_is_explained(const Explanation& explanation) {
-  if (explanation.region.empty()) return "the whole run";
-  const std::string thread =
-      explanation.thread.empty() ? "" : fmt::format(", host thread '{}'", explanation.thread);
-  return fmt::format("region '{}' in line {} (the longest; process {}{}, {} execution{}){}",
-                     explanation.region, explanation.line, explanation.process, thread,
-                     explanation.executions, explanation.executions == 1 ? "" : "s",
-                     explanation.outlasted ? " with the work that it starts" : "");
-}
-
-std::string share(double part, double whole) {
-  return whole <= 0 ? "-" : fmt::format("{:.1f} %", 100 * part / whole);
-}
-
-std::string gpu_name(const GpuTime& gpu) {
-  return fmt::format("process {}, device {}", gpu.process, gpu.device);
-}
-
 }  // namespace
 
-std::string headline_of(const Explanation& explanation) {
-  if (!explanation.ends) {
-    return "the run never ends, so nothing explains its time; foretrace check says who waits";
+Gain gain_of(Cause cause, double seconds, double without, double least, const std::string& bound) {
+  constexpr double kRounding = 1e-6;
+  if (seconds <= 0) return {cause, without, 0};
+  if (without > seconds) {
+    const bool is_said = without > (1 + kRounding) * seconds;
+    return {cause, seconds, 0, is_said ? without : 0,
+            is_said ? "the run as it is: what no longer takes turns shares the GPU" : ""};
   }
-  const std::string run =
-      fmt::format("{}: {}", what_is_explained(explanation), format_time(explanation.seconds * 1e9));
-  if (explanation.gains.empty() || explanation.gains.front().gain < kSmallest) {
-    return run + ", and none of the causes costs time; the work itself does";
+  if (without < (1 - kRounding) * least) {
+    return {cause, least, std::max(0.0, 1 - least / seconds), without, bound};
   }
-  const Gain& first = explanation.gains.front();
-  return fmt::format("{}, first of all by {}: without it {} ({} less)", run, name_of(first.cause),
-                     format_time(first.seconds * 1e9), format_percent(first.gain));
+  return {cause, without, 1 - without / seconds};
 }
 
 Explanation explain(const Program& program, const Machine& machine, Simulated simulated) {
@@ -199,19 +188,26 @@ Explanation explain(const Program& program, const Machine& machine, Simulated si
   std::vector<Job> jobs{[&] {
     const Timeline timeline = simulate(program, machine, Fidelity::Flow, simulated);
     const bool ends = timeline.outcome.kind == Outcome::Kind::Completed;
-    return ends ? numbers_of(program, timeline, times) : std::vector<double>{};
+    if (!ends) return std::vector<double>{};
+    std::vector<double> numbers = numbers_of(program, timeline, times);
+    const std::vector<double> rests = foretrace::numbers_of(rests_of(timeline, machine));
+    numbers.insert(numbers.end(), rests.begin(), rests.end());
+    return numbers;
   }};
   for (const Cause& cause : kCauses) {
     jobs.emplace_back(
         [&] { return numbers_without({&cause, 1}, program, machine, times, simulated); });
   }
   jobs.emplace_back([&] { return numbers_without(kCauses, program, machine, times, simulated); });
-  const auto numbers = run_in_children(jobs);
+  auto numbers = run_in_children(jobs);
   if (numbers[0].empty()) {
     Explanation never;
     never.ends = false;
     return never;
   }
+  const std::size_t of_times = kNumbers * (times.count + 1);
+  const RestsOn rests = rests_from(std::span{numbers[0]}.subspan(of_times));
+  numbers[0].resize(of_times);
   const std::size_t judged = judged_by(numbers[0]);
   const Longest longest = longest_at(numbers[0], judged);
   constexpr double kSame = 1.005;
@@ -222,131 +218,30 @@ Explanation explain(const Program& program, const Machine& machine, Simulated si
                           .process = static_cast<std::uint32_t>(longest.process),
                           .executions = static_cast<std::size_t>(longest.executions),
                           .gains = {},
-                          .rest_seconds = 0};
+                          .host_seconds = longest.host,
+                          .gpu_seconds = longest.device,
+                          .rests_on = rests,
+                          .rests_on_text = rests_text(rests, machine),
+                          .rests_on_json = rests_json(rests, machine).dump()};
   if (judged < times.count) tell_place(times, static_cast<std::uint32_t>(longest.op), explanation);
   for (std::size_t i = 0; i < kCauses.size(); ++i) {
     if (numbers[i + 1].empty()) continue;
     const Longest then = longest_at(numbers[i + 1], judged);
     if (then.seconds <= 0) continue;  // it is not run then
-    const double without = then.covered;
+    // A straggler's kernels themselves become shorter.
+    const double least = kCauses[i] == Cause::Straggler ? 0 : longest.alone;
     explanation.gains.push_back(
-        {kCauses[i], without, explanation.seconds > 0 ? 1 - without / explanation.seconds : 0});
+        gain_of(kCauses[i], explanation.seconds, then.covered, least,
+                "in so much of it one kernel runs, and nothing beside it"));
   }
   std::ranges::stable_sort(explanation.gains, std::greater{}, &Gain::gain);
   if (const auto& rest = numbers[kCauses.size() + 1]; !rest.empty()) {
-    explanation.rest_seconds = longest_at(rest, judged).covered;
+    const Longest then = longest_at(rest, judged);
+    explanation.rest_seconds = std::min(then.covered, explanation.seconds);
+    explanation.rest_host_seconds = then.host;
+    explanation.rest_gpu_seconds = then.device;
   }
   return explanation;
-}
-
-namespace {
-
-/// The largest share of a GPU's time in which it computes nothing.
-double most_idle(const Timeline& timeline) {
-  double most = 0;
-  for (const GpuTime& gpu : gpu_times(timeline)) {
-    const auto kernels = static_cast<double>(gpu.by_use[static_cast<std::size_t>(Use::Kernel)]);
-    if (gpu.ns > 0) most = std::max(most, 1 - kernels / static_cast<double>(gpu.ns));
-  }
-  return most;
-}
-
-/// Where communication costs more than the time in which only it runs.
-std::string about_slower_kernels(const Timeline& timeline, const Explanation& explanation) {
-  constexpr double kMore = 0.01;
-  const double idle = most_idle(timeline);
-  for (const Gain& gain : explanation.gains) {
-    if (gain.cause != Cause::Communication || gain.gain <= idle + kMore) continue;
-    return fmt::format(
-        "communication costs more than the {} in which a GPU computes nothing: kernels are slower "
-        "beside NCCL's, which take SMs and memory from them\n",
-        format_percent(idle));
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string text_of(const Timeline& timeline, const Explanation& explanation) {
-  using enum TextTable::Align;
-  TextTable causes;
-  causes.column("cause", Left);
-  causes.column("simulated with", Left);
-  causes.column("run", Right);
-  causes.column("less time", Right);
-  for (const Gain& gain : explanation.gains) {
-    causes.row({std::string{name_of(gain.cause)}, std::string{change_of(gain.cause)},
-                format_time(gain.seconds * 1e9), format_percent(gain.gain)});
-  }
-  TextTable gpus;
-  gpus.column("GPU", Left);
-  for (std::size_t i = 0; i < kUses; ++i) {
-    gpus.column(std::string{name_of(static_cast<Use>(i))}, Right);
-  }
-  for (const GpuTime& gpu : gpu_times(timeline)) {
-    std::vector<std::string> cells{gpu_name(gpu)};
-    for (const std::int64_t ns : gpu.by_use) {
-      cells.push_back(share(static_cast<double>(ns), static_cast<double>(gpu.ns)));
-    }
-    gpus.row(std::move(cells));
-  }
-  const CriticalPath path = critical_path(timeline);
-  std::string on_path;
-  for (std::size_t i = 0; i < path.by_class.size(); ++i) {
-    if (path.by_class[i] == 0) continue;
-    on_path +=
-        fmt::format("{} {}, ", name_of(static_cast<SpanClass>(i)),
-                    share(static_cast<double>(path.by_class[i]), static_cast<double>(path.ns)));
-  }
-  std::string rest;
-  if (explanation.rest_seconds > 0 && explanation.seconds > 0) {
-    rest = fmt::format("without all of these at once: {}, {} less: the work itself\n",
-                       format_time(explanation.rest_seconds * 1e9),
-                       format_percent(1 - explanation.rest_seconds / explanation.seconds));
-  }
-  rest += about_slower_kernels(timeline, explanation);
-  return fmt::format("{}\n\n{}{}\n{}\ncritical path: {}waiting {}\n", headline_of(explanation),
-                     causes.empty() ? "" : causes.markdown(), rest,
-                     gpus.empty() ? "" : gpus.markdown(),
-                     on_path,
-                     share(static_cast<double>(path.nothing_ns), static_cast<double>(path.ns)));
-}
-
-std::string json_of(const Timeline& timeline, const Explanation& explanation) {
-  using Json = nlohmann::ordered_json;
-  Json json{{"schema_version", 1},
-            {"kind", "explanation"},
-            {"scenario", timeline.origin.scenario},
-            {"ends", explanation.ends},
-            {"region", explanation.region},
-            {"line", explanation.line},
-            {"thread", explanation.thread},
-            {"process", explanation.process},
-            {"executions", explanation.executions},
-            {"seconds", explanation.seconds},
-            {"seconds_without_all", explanation.rest_seconds},
-            {"causes", Json::array()},
-            {"gpus", Json::array()}};
-  for (const Gain& gain : explanation.gains) {
-    json["causes"].push_back({{"cause", name_of(gain.cause)},
-                              {"with", change_of(gain.cause)},
-                              {"seconds", gain.seconds},
-                              {"gain", gain.gain}});
-  }
-  for (const GpuTime& gpu : gpu_times(timeline)) {
-    Json row{{"process", gpu.process}, {"device", gpu.device}, {"ns", gpu.ns}};
-    for (std::size_t i = 0; i < kUses; ++i) {
-      row[std::string{name_of(static_cast<Use>(i))}] = gpu.by_use[i];
-    }
-    json["gpus"].push_back(std::move(row));
-  }
-  const CriticalPath path = critical_path(timeline);
-  Json on_path{{"ns", path.ns}, {"waiting", path.nothing_ns}};
-  for (std::size_t i = 0; i < path.by_class.size(); ++i) {
-    on_path[std::string{name_of(static_cast<SpanClass>(i))}] = path.by_class[i];
-  }
-  json["critical_path"] = std::move(on_path);
-  return json.dump(2) + "\n";
 }
 
 }  // namespace foretrace::explain

@@ -11,6 +11,7 @@
 #include "reports/uses/uses.h"
 #include "scenarios/program/program.h"
 #include "sim/explain/repair.h"
+#include "sim/record/rests_on.h"
 #include "sim/simulate.h"
 
 namespace foretrace::explain {
@@ -18,7 +19,11 @@ namespace foretrace::explain {
 struct Gain {
   Cause cause{};
   double seconds = 0;  ///< of the run without it
-  double gain = 0;     ///< share of the run's time that is saved
+  double gain = 0;     ///< share of the run's time that is saved; never negative
+  /// What was simulated, where it contradicts a bound: a run that is longer without a cause, or
+  /// shorter than its kernels by themselves. `seconds` is that bound then. Else 0.
+  double simulated = 0;
+  std::string bound = {};  ///< which one, in words
 };
 
 struct Explanation {
@@ -33,7 +38,28 @@ struct Explanation {
   std::size_t executions = 0;  ///< there
   std::vector<Gain> gains;  ///< what gains most first; causes that cannot be taken away are absent
   double rest_seconds = 0;  ///< without all causes at once: the work itself; 0: not known
+  double rest_host_seconds = 0;  ///< then: its host thread works between its calls
+  double rest_gpu_seconds = 0;   ///< then: something runs on a GPU
+  double host_seconds = 0;       ///< the same of the run as it is
+  double gpu_seconds = 0;
+  RestsOn rests_on{};       ///< of the run as it is
+  std::string rests_on_text;  ///< rests_text() of that
+  std::string rests_on_json;  ///< rests_json(), an object
+
+  /// The GPU idles for what the host does between its calls: that bounds the run.
+  bool waits_for_host_work() const {
+    return host_seconds > gpu_seconds && 2 * host_seconds > seconds;
+  }
+  /// The same of what is left without all causes.
+  bool rest_waits_for_host_work() const {
+    return rest_host_seconds > rest_gpu_seconds && 2 * rest_host_seconds > rest_seconds;
+  }
 };
+
+/// What `without` seconds in place of `seconds` gain; at least `least` seconds are needed, which
+/// `bound` names.
+Gain gain_of(Cause cause, double seconds, double without, double least = 0,
+             const std::string& bound = {});
 
 /// Simulates the program as it is, without each cause and without all of them, in forked children.
 /// What a region starts counts with it, else it would be shorter than its kernels without a wait.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace foretrace::fit_products {
@@ -25,13 +26,11 @@ double percentile(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-std::string line(const std::vector<Error>& errors, const std::string& name,
-                 const std::function<bool(const Row&)>& wanted) {
-  const Summary all = summary(errors, wanted);
-  if (all.rows == 0) return "";
-  return fmt::format("{:32} {:5} {:7.1f} % {:7.1f} % {:+7.1f} %\n", name, all.rows,
-                     all.median * 100, all.percentile_90 * 100, all.bias * 100);
-}
+/// Of the errors of some rows, in words which.
+struct ErrorLine {
+  std::string of;
+  Summary summary;
+};
 
 /// As the machine's files write a value of this unit.
 std::string value_text(Param param, double value) {
@@ -90,11 +89,16 @@ Summary summary(const std::vector<Error>& errors, const std::function<bool(const
   return {rows, percentile(sizes, 0.5), percentile(sizes, 0.9), percentile(signed_errors, 0.5)};
 }
 
-std::string errors_text(const std::vector<Error>& errors) {
+namespace {
+
+std::vector<ErrorLine> error_lines(const std::vector<Error>& errors) {
   constexpr double kShort = 25e-6;
   constexpr double kLong = 200e-6;
-  std::string text = fmt::format("{:32} {:>5} {:>9} {:>9} {:>9}\n", "burst and sustained together",
-                                 "rows", "median", "90 %", "bias");
+  std::vector<ErrorLine> lines;
+  const auto add = [&](const std::string& of, const std::function<bool(const Row&)>& wanted) {
+    const Summary all = summary(errors, wanted);
+    if (all.rows > 0) lines.push_back({of, all});
+  };
   std::set<std::string> types;
   std::set<std::string> purposes;
   for (const Error& error : errors) {
@@ -103,30 +107,54 @@ std::string errors_text(const std::vector<Error>& errors) {
   }
   for (const std::string& type : types) {
     const auto of_type = [&](const Row& row) { return row.type == type; };
-    text += line(errors, type + ", below 25 us",
+    add(type + ", below 25 us",
                  [&](const Row& row) { return of_type(row) && row.sustained < kShort; });
-    text += line(errors, type + ", 25 us and longer",
+    add(type + ", 25 us and longer",
                  [&](const Row& row) { return of_type(row) && row.sustained >= kShort; });
-    text += line(errors, type + ", 200 us and longer",
+    add(type + ", 200 us and longer",
                  [&](const Row& row) { return of_type(row) && row.sustained >= kLong; });
   }
   for (const std::string& purpose : purposes) {
-    text += line(errors, "bfloat16 " + purpose + ", from 25 us", [&](const Row& row) {
+    add("bfloat16 " + purpose + ", from 25 us", [&](const Row& row) {
       return row.type == "bfloat16" && row.purpose == purpose && row.sustained >= kShort;
     });
   }
   for (const bool zeros : {true, false}) {
-    text += line(errors, fmt::format("bfloat16 {}, from 25 us", zeros ? "zeros" : "random data"),
+    add(fmt::format("bfloat16 {}, from 25 us", zeros ? "zeros" : "random data"),
                  [&](const Row& row) {
                    return row.type == "bfloat16" && row.sustained >= kShort &&
                           (row.contents == products::Contents::Zeros) == zeros;
                  });
   }
-  text += line(errors, "bfloat16 odd, from 25 us", [&](const Row& row) {
+  add("bfloat16 odd, from 25 us", [&](const Row& row) {
     return row.type == "bfloat16" && row.sustained >= kShort &&
            family_of(row.shape) != products::Family::Half;
   });
+  return lines;
+}
+
+}  // namespace
+
+std::string errors_text(const std::vector<Error>& errors) {
+  std::string text = fmt::format("{:32} {:>5} {:>9} {:>9} {:>9}\n", "burst and sustained together",
+                                 "rows", "median", "90 %", "bias");
+  for (const auto& [of, all] : error_lines(errors)) {
+    text += fmt::format("{:32} {:5} {:7.1f} % {:7.1f} % {:+7.1f} %\n", of, all.rows,
+                        all.median * 100, all.percentile_90 * 100, all.bias * 100);
+  }
   return text;
+}
+
+nlohmann::ordered_json errors_json(const std::vector<Error>& errors) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const auto& [of, all] : error_lines(errors)) {
+    rows.push_back({{"of", of},
+                    {"rows", all.rows},
+                    {"median", all.median},
+                    {"percentile_90", all.percentile_90},
+                    {"bias", all.bias}});
+  }
+  return rows;
 }
 
 std::string parameters_text(const Fit& fit) {
@@ -137,6 +165,16 @@ std::string parameters_text(const Fit& fit) {
                         value_text(param, value.value), value.spread * 100);
   }
   return text;
+}
+
+nlohmann::ordered_json parameters_json(const Fit& fit) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const Param param : fit.fitted) {
+    const ParamValue& value = fit.machine.get(param);
+    rows.push_back(
+        {{"parameter", info(param).key}, {"value", value.value}, {"spread", value.spread}});
+  }
+  return rows;
 }
 
 }  // namespace foretrace::fit_products

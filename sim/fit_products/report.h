@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,11 @@ Summary summary(const std::vector<Error>& errors, const std::function<bool(const
 
 /// By type and length, by purpose, by family.
 std::string errors_text(const std::vector<Error>& errors);
+/// The same: rows of {"of", "rows", "median", "percentile_90", "bias"}, errors as fractions.
+nlohmann::ordered_json errors_json(const std::vector<Error>& errors);
 /// Lines of a machine file.
 std::string parameters_text(const Fit& fit);
+/// Rows of {"parameter", "value" in SI base units, "spread" as a fraction}.
+nlohmann::ordered_json parameters_json(const Fit& fit);
 
 }  // namespace foretrace::fit_products

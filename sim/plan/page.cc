@@ -78,6 +78,11 @@ std::string page_of(const Question& question, const std::vector<Answer>& answers
                 .words = "foretrace plan ... --write-scenario ROW FILE writes one.",
                 .columns = {{.text = "row"}, {.text = "scenario", .is_number = false}},
                 .rows = {}};
+  Section rests{.heading = "On what they rest",
+                .words = "Where more than a fifth of the GPUs' time is of numbers that nobody "
+                         "measured.",
+                .columns = {{.text = "row"}, {.text = "what", .is_number = false}},
+                .rows = {}};
   const std::vector<Column> columns = columns_of(question);
   for (const Column& column : columns) {
     table.columns.push_back({.text = column.name, .is_number = column.is_number});
@@ -100,6 +105,9 @@ std::string page_of(const Question& question, const std::vector<Answer>& answers
       add("without " + std::string{name_of(cause.cause)}, std::string{change_of(cause.cause)},
           cause.gain);
     }
+    for (const std::string& note : rests_of(answer, row)) {
+      rests.rows.push_back({{.text = std::to_string(number)}, {.text = note, .is_number = false}});
+    }
     files.rows.push_back({{.text = std::to_string(number)},
                           {.text = scenario_text(question, row.layout), .is_number = false}});
   });
@@ -112,6 +120,7 @@ std::string page_of(const Question& question, const std::vector<Answer>& answers
                    .sections = {table}};
   if (!curves.svg.empty()) page.sections.push_back(curves);
   page.sections.push_back(remedies);
+  if (!rests.rows.empty()) page.sections.push_back(rests);
   page.sections.push_back(files);
   return html_of(page);
 }

@@ -1,6 +1,7 @@
 #include "sim/plan/predict.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -83,20 +84,25 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
   prediction.exposed = mean.exposed();
   prediction.idle = mean.idle;
   prediction.bubble = mean.bubble;
+  prediction.rests_on = rests_of(timeline, machine);
   return prediction;
 }
 
 std::vector<double> numbers_of(const Prediction& p) {
-  return {p.seconds,  p.low,  p.high,   p.computing,
-          p.exposed,  p.idle, p.bubble, static_cast<double>(p.simulated_passes),
-          p.next_pass};
+  std::vector<double> numbers{p.seconds,  p.low,  p.high,   p.computing,
+                              p.exposed,  p.idle, p.bubble, static_cast<double>(p.simulated_passes),
+                              p.next_pass};
+  const std::vector<double> rests = foretrace::numbers_of(p.rests_on);
+  numbers.insert(numbers.end(), rests.begin(), rests.end());
+  return numbers;
 }
 
 std::optional<Prediction> prediction_from(const std::vector<double>& numbers) {
+  constexpr std::size_t kOwn = 9;
   if (numbers.empty()) return std::nullopt;
   return Prediction{numbers[0], numbers[1], numbers[2], numbers[3],
                     numbers[4], numbers[5], numbers[6], static_cast<std::int64_t>(numbers[7]),
-                    numbers[8]};
+                    numbers[8], rests_from(std::span{numbers}.subspan(kOwn))};
 }
 
 }  // namespace foretrace::plan

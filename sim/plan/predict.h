@@ -8,6 +8,7 @@
 #include "scenarios/program/program.h"
 #include "sim/explain/repair.h"
 #include "sim/plan/layout.h"
+#include "sim/record/rests_on.h"
 
 namespace foretrace::plan {
 
@@ -19,6 +20,7 @@ struct Prediction {
   double bubble = 0;                  ///< only sends and receives run
   std::int64_t simulated_passes = 0;  ///< fewer than the layout has: the rest is like the last
   double next_pass = 0;  ///< seconds that a further micro-batch would add; 0: not known
+  RestsOn rests_on{};       ///< of what was simulated
 };
 
 /// Device memory of a process, without a machine.

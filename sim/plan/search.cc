@@ -85,6 +85,7 @@ class Search {
       : question_{question}, progress_{progress} {
     answer_.gpus = gpus;
     answer_.machine = question.machine.name;
+    answer_.model = question.machine;
     answer_.what_ifs = question.what_ifs;
   }
 
@@ -309,7 +310,7 @@ class Search {
       const explain::Cause cause = causes[i];
       const auto then = prediction_from(numbers[i]);
       if (!then) continue;
-      row.causes.push_back({cause, then->seconds, *gain_of(row, numbers[i])});
+      row.causes.push_back(explain::gain_of(cause, row.settled.seconds, then->seconds));
     }
     std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
   }

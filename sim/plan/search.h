@@ -37,6 +37,7 @@ struct Row {
 struct Answer {
   std::int64_t gpus = 0;
   std::string machine;                ///< its name, with what was changed
+  Machine model;                      ///< that machine
   std::vector<std::string> what_ifs;  ///< of the machine
   std::size_t valid = 0;              ///< layouts that the reader accepts
   std::size_t fitting = 0;            ///< of them, into the GPUs' memory

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
 
 #include "reports/table/text_table.h"
 #include "sim/training/usage.h"
@@ -59,6 +61,8 @@ Json values_of(const Question& question, const Answer& answer, const Row& row, s
   values["waits_for_gain"] = waits ? row.causes.front().gain : 0;
   values["gpu_hours_per_1e12_tokens"] = row.gpu_hours;
   if (row.cost) values["cost_per_1e12_tokens"] = *row.cost;
+  values["assumed"] = p.rests_on.assumed;
+  values["priced"] = p.rests_on.priced;
   return values;
 }
 
@@ -129,6 +133,16 @@ std::string waits_of(const Row& row) {
   return text.empty() ? "it waits for nothing that explain can take away" : text;
 }
 
+std::vector<std::string> rests_of(const Answer& answer, const Row& row) {
+  std::vector<std::string> lines;
+  std::istringstream text{rests_text(row.prediction.rests_on, answer.model)};
+  for (std::string line; std::getline(text, line);) {
+    constexpr std::string_view kNote = "note: ";
+    lines.push_back(line.starts_with(kNote) ? line.substr(kNote.size()) : line);
+  }
+  return lines;
+}
+
 std::string headline_of(const Question& question, const std::vector<Answer>& answers) {
   std::string text;
   for (const Answer& answer : answers) {
@@ -177,7 +191,9 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
       "whose doubling saves most, or the two that must be faster together. Memory: what simulate "
       "says of the row's scenario; a pipeline's last stage keeps no logits (return_outputs: false). "
       "Without: explain's causes taken away (calls of the host and links "
-      "that take no time, nobody waits for another stage). GPU-hours{}: for 10^12 tokens.",
+      "that take no time, nobody waits for another stage). GPU-hours{}: for 10^12 tokens. "
+      "What rests on assumed parameters, or is NCCL's own price, is said where it is more than a "
+      "fifth of the GPUs' time.",
       peak.key, peak.flops * 1e-12,
       peak.key == info(Param::GpuHalfFlops).key ? ", the datasheet's dense peak" : "",
       question.cost_per_gpu_hour ? ", cost" : "");
@@ -194,6 +210,9 @@ std::string text_of(const Question& question, const std::vector<Answer>& answers
     table.row(cells_of(question, answer, row, number));
     remedies +=
         fmt::format("row {}: {}\nrow {}: {}\n", number, remedy_of(row), number, waits_of(row));
+    for (const std::string& line : rests_of(answer, row)) {
+      remedies += fmt::format("row {}: {}\n", number, line);
+    }
     if (row.prediction.simulated_passes < row.layout.passes) {
       cut += fmt::format("row {}: {} of {} micro-batches simulated, each further one as the last\n",
                          number, row.prediction.simulated_passes, row.layout.passes);
@@ -235,6 +254,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                         {"gain", cause.gain}});
     }
     values["causes"] = std::move(causes);
+    values["rests_on"] = rests_json(row.prediction.rests_on, answer.model);
     values["scenario"] = scenario_text(question, row.layout);
     rows.push_back(std::move(values));
   });

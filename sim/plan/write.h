@@ -33,6 +33,9 @@ std::vector<std::string> cells_of(const Question& question, const Answer& answer
 std::string remedy_of(const Row& row);
 /// "without communication: 19 % less time; without ..."
 std::string waits_of(const Row& row);
+/// "21 % of the GPUs' time rests on assumed parameters: ..." (record/rests_on.h), a line for each
+/// note; empty where there is nothing to say.
+std::vector<std::string> rests_of(const Answer& answer, const Row& row);
 
 /// Rows are numbered from 1 over all answers.
 template <class Visit>

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace foretrace {
@@ -65,42 +68,85 @@ Rest rest_of(const Timeline& timeline, const Machine& machine, bool on_gpus) {
 
 std::string percent(double part) { return fmt::format("{:.0f} %", 100 * part); }
 
-std::string parameters_text(const Rest& rest, const Machine& machine) {
+const char* whose(const RestsOn& rests) {
+  return rests.on_gpus ? "the GPUs' time" : "the host's time";
+}
+
+std::string parameters_text(const RestsOn& rests, const Machine& machine) {
   constexpr std::size_t kNamed = 3;
-  std::vector<std::pair<double, std::string>> largest;
-  for (const auto& [parameter, ns] : rest.by_parameter) largest.emplace_back(ns, parameter);
-  std::ranges::sort(largest, std::greater{});
   std::vector<std::string> named;
-  for (const auto& [ns, parameter] : largest) {
+  for (const auto& [param, share] : rests.parameters) {
     if (named.size() == kNamed) {
-      named.emplace_back(fmt::format("{} more", largest.size() - kNamed));
+      named.emplace_back(fmt::format("{} more", rests.parameters.size() - kNamed));
       break;
     }
-    named.push_back(fmt::format("{} {} ({})", parameter, percent(std::min(1.0, ns / rest.all)),
-                                machine.get(*param_named(parameter)).from));
+    named.push_back(
+        fmt::format("{} {} ({})", info(param).key, percent(share), machine.get(param).from));
   }
   return fmt::format("{}", fmt::join(named, ", "));
 }
 
 }  // namespace
 
-std::string rests_on(const Timeline& predicted, const Machine& machine) {
+RestsOn rests_of(const Timeline& predicted, const Machine& machine) {
+  RestsOn rests;
   Rest rest = rest_of(predicted, machine, true);
-  const bool on_gpus = rest.all > 0;
-  if (!on_gpus) rest = rest_of(predicted, machine, false);
-  if (rest.all <= 0) return {};
-  const char* const whose = on_gpus ? "the GPUs' time" : "the host's time";
-  std::string text;
-  if (rest.assumed > kWorthSaying * rest.all) {
-    text += fmt::format("note: {} of {} rests on assumed parameters: {}\n",
-                        percent(rest.assumed / rest.all), whose, parameters_text(rest, machine));
+  rests.on_gpus = rest.all > 0;
+  if (!rests.on_gpus) rest = rest_of(predicted, machine, false);
+  if (rest.all <= 0) return rests;
+  rests.assumed = std::min(1.0, rest.assumed / rest.all);
+  rests.priced = std::min(1.0, rest.priced / rest.all);
+  for (const auto& [parameter, ns] : rest.by_parameter) {
+    rests.parameters.push_back({*param_named(parameter), std::min(1.0, ns / rest.all)});
   }
-  if (rest.priced > kWorthSaying * rest.all) {
+  std::ranges::stable_sort(rests.parameters, std::greater{}, &AssumedPart::share);
+  return rests;
+}
+
+std::string rests_text(const RestsOn& rests, const Machine& machine) {
+  std::string text;
+  if (rests.assumed > kWorthSaying) {
+    text += fmt::format("note: {} of {} rests on assumed parameters: {}\n", percent(rests.assumed),
+                        whose(rests), parameters_text(rests, machine));
+  }
+  if (rests.priced > kWorthSaying) {
     text += fmt::format(
         "note: {} of {} is NCCL's own price of an operation: machine '{}' has no times of it\n",
-        percent(rest.priced / rest.all), whose, machine.name);
+        percent(rests.priced), whose(rests), machine.name);
   }
   return text;
+}
+
+nlohmann::ordered_json rests_json(const RestsOn& rests, const Machine& machine) {
+  auto parameters = nlohmann::ordered_json::array();
+  for (const auto& [param, share] : rests.parameters) {
+    parameters.push_back(
+        {{"parameter", info(param).key}, {"share", share}, {"from", machine.get(param).from}});
+  }
+  return {{"of", whose(rests)},
+          {"assumed", rests.assumed},
+          {"priced", rests.priced},
+          {"parameters", std::move(parameters)}};
+}
+
+std::string rests_on(const Timeline& predicted, const Machine& machine) {
+  return rests_text(rests_of(predicted, machine), machine);
+}
+
+std::vector<double> numbers_of(const RestsOn& rests) {
+  std::vector<double> numbers{rests.on_gpus ? 1.0 : 0.0, rests.assumed, rests.priced};
+  for (const auto& [param, share] : rests.parameters) {
+    numbers.insert(numbers.end(), {static_cast<double>(param), share});
+  }
+  return numbers;
+}
+
+RestsOn rests_from(std::span<const double> numbers) {
+  RestsOn rests{numbers[0] != 0, numbers[1], numbers[2], {}};
+  for (std::size_t i = 3; i + 1 < numbers.size(); i += 2) {
+    rests.parameters.push_back({static_cast<Param>(static_cast<int>(numbers[i])), numbers[i + 1]});
+  }
+  return rests;
 }
 
 }  // namespace foretrace

@@ -69,6 +69,22 @@ TEST_F(CompareStep, TheReportDrawsBoth) {
               HasSubstr("Operations of the step"));
 }
 
+TEST_F(CompareStep, ExplainNamesTheHostsOwnWorkBetweenCalls) {
+  std::string calls = kCapturedCalls;
+  const std::string large = "\"m\":4096,\"n\":4096,\"kk\":4096";
+  calls.replace(calls.find(large), large.size(), "\"m\":256,\"n\":256,\"kk\":256");
+  scratch_.write("out/rank0.calls.jsonl", calls);
+  const Ran simulated =
+      scratch_.run("foretrace simulate out/step.yaml -m h100-nvswitch-8 -o run");
+  ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
+  const Ran explained = scratch_.run("foretrace explain run");
+  EXPECT_EQ(explained.exit_code, 0) << explained.err;
+  EXPECT_THAT(explained.out,
+              HasSubstr("launch-bound host, most of it the host's own work between calls ("));
+  EXPECT_THAT(scratch_.run("foretrace explain run --format json").out,
+              HasSubstr("\"waits_for\": \"the host's own work between calls\""));
+}
+
 TEST_F(CompareStep, AScenarioThatTheMachineCannotRunIsRefused) {
   scratch_.write(
       "out/step.yaml",

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -13,6 +16,32 @@ using testing::HasSubstr;
 constexpr const char* kHead =
     "# GPU\nm,n,k,type,c_type,transa,transb,batch,beta,kernels,kernel,grid_x,grid_y,grid_z,threads,"
     "cluster_x,cluster_y,blocks_per_sm\n";
+
+// As foretrace-hw products wrote them (reports/measured/products).
+constexpr const char* kTable =
+    "m,n,k,type,c_type,transa,transb,batch,beta,contents,operands,family,part,note,gpu,sms,cubl"
+    "as,rest_ms,timed_by,products_per_timing,burst_us,burst_timings,sustained_us,sustained_timi"
+    "ngs,sustained_from_ms,load_ms,burst_tflops,sustained_tflops,burst_sm_clock_mhz,burst_power"
+    "_w,sustained_sm_clock_mhz,sustained_power_w,sustained_clock_limits_mask,kernels,kernel_nam"
+    "es,kernel,grid_x,grid_y,grid_z,block_x,block_y,block_z,cluster_x,cluster_y,cluster_z,dynam"
+    "ic_shared_bytes,static_shared_bytes,registers_per_thread,blocks_per_sm,lt_status,lt_algori"
+    "thm,lt_tile,lt_stages,lt_cluster_shape,lt_inner_shape,lt_split_k,lt_reduction_scheme,lt_sw"
+    "izzle,lt_custom_option,lt_waves,lt_workspace_bytes\n"
+    "3072,4096,4096,bfloat16,bfloat16,T,N,1,0,zeros,same,training,fit,llama3_8b qkv 1/2 forward"
+    ",NVIDIA H200,132,13.1.0,25,stream,5,120.2175,47,129.2000,46,125.2,154.9,857.4,797.8,1980.0"
+    ",136.1,1845.0,430.4,0x0,1,nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT,nvjet_sm90_tst_25"
+    "6x128_64x4_1x2_h_bz_coopA_TNT,2,66,1,384,1,1,2,1,1,213188,0,168,1,CUBLAS_STATUS_SUCCESS,66"
+    ",24,35,5,0,1,0,0,7,2.9091,4\n"
+    "3072,4096,4096,bfloat16,bfloat16,T,N,1,0,random,same,training,fit,llama3_8b qkv 1/2 forwar"
+    "d,NVIDIA H200,132,13.1.0,25,stream,5,124.5567,45,141.1392,42,124.5,154.2,827.6,730.3,1845."
+    "0,430.4,1680.0,734.9,0x4,1,nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT,nvjet_sm90_tst_2"
+    "56x128_64x4_1x2_h_bz_coopA_TNT,2,66,1,384,1,1,2,1,1,213188,0,168,1,CUBLAS_STATUS_SUCCESS,6"
+    "6,24,35,5,0,1,0,0,7,2.9091,4\n"
+    "4096,7168,4096,bfloat16,bfloat16,N,T,1,0,zeros,same,training,judge,llama3_8b ffn up 1/2 by"
+    " the weight,NVIDIA H200,132,13.1.0,25,stream,2,286.1919,50,298.0881,50,165.3,195.2,840.4,8"
+    "06.9,1680.0,734.9,1830.0,435.1,0x4,1,nvjet_sm90_tst_128x256_64x4_2x1_v_bz_coopA_NTN,nvjet_"
+    "sm90_tst_128x256_64x4_2x1_v_bz_coopA_NTN,2,66,1,384,1,1,2,1,1,213188,0,168,1,CUBLAS_STATUS"
+    "_SUCCESS,66,23,35,3,0,1,0,0,4,6.7879,4\n";
 
 Ran choices(const Scratch& scratch, const std::string& row, const std::string& more = "") {
   scratch.write("list.csv", std::string{kHead} + row + "\n");
@@ -66,6 +95,21 @@ TEST(FitProductsCommand, RefusesOptionsThatDoNotGoTogether) {
     EXPECT_NE(ran.err, "") << arguments;
     EXPECT_EQ(ran.out, "") << arguments;
   }
+}
+
+TEST(FitProductsCommand, WritesItsErrorsAsJsonAndCsv) {
+  const Scratch scratch;
+  scratch.write("t.csv", kTable);
+  const std::string judge = "foretrace fit-products t.csv --judge --machine h200-nvswitch-8 ";
+  const Ran json = scratch.run(judge + "--format json");
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const auto answer = nlohmann::json::parse(json.out);
+  EXPECT_EQ(answer["machine"], "h200-nvswitch-8");
+  const std::size_t rows = answer["learned_from"].size() + answer["held_out"].size();
+  ASSERT_GT(rows, 0u) << json.out;
+  const Ran csv = scratch.run(judge + "--format csv");
+  EXPECT_THAT(csv.out, testing::StartsWith("list,of,rows,median,percentile_90,bias\n"));
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), static_cast<std::ptrdiff_t>(rows) + 1);
 }
 
 TEST(FitProductsCommand, RefusesAGpuWithoutAWholeMultiprocessor) {

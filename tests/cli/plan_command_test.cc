@@ -131,6 +131,29 @@ TEST(PlanCommand, NamesTwoThatBindTogether) {
   EXPECT_GT(row["remedy_gain"].get<double>(), alone + 0.05);
 }
 
+TEST(PlanCommand, SaysOnWhatItRestsAsSimulateAndExplainDo) {
+  const Scratch scratch;
+  const std::string machine = " --machine b200-nvswitch-8 ";  // later options win
+  scratch.write("config.json", kTwoLayers);
+  const Ran plan = scratch.run("foretrace plan config.json --global-batch 32 --sequence 512 --gpus 8" +
+                               kFew + machine + "-o p.json --write-scenario 1 best.yaml");
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  const Ran simulate = scratch.run("foretrace simulate best.yaml --one-of-each -o run" + machine);
+  ASSERT_EQ(simulate.exit_code, 0) << simulate.err;
+  const std::string start = "of the GPUs' time rests on assumed parameters: ";
+  const auto at = simulate.err.find(start);
+  ASSERT_NE(at, std::string::npos) << simulate.err;
+  const auto begin = simulate.err.rfind("note: ", at) + 6;
+  const std::string line = simulate.err.substr(begin, simulate.err.find('\n', at) - begin);
+  EXPECT_THAT(plan.out, HasSubstr("row 1: " + line));
+  EXPECT_THAT(scratch.run("foretrace explain run").out, HasSubstr(line));
+  EXPECT_THAT(read_file(scratch.path() / "p.html"), HasSubstr("On what they rest"));
+  const auto row = nlohmann::json::parse(read_file(scratch.path() / "p.json"))["rows"][0];
+  EXPECT_GT(row["rests_on"]["assumed"], 0.2);
+  EXPECT_EQ(row["rests_on"]["assumed"], row["assumed"]);
+  EXPECT_FALSE(row["rests_on"]["parameters"].empty());
+}
+
 TEST(PlanCommand, SaysWhatIsWrong) {
   const Scratch scratch;
   EXPECT_THAT(plan_two_layers(scratch, "--gpus 7 --keep tensor=2").err,

@@ -98,6 +98,37 @@ TEST(Explanation, TakesARegionOfSeveralProcessesAsOne) {
   EXPECT_NEAR(explanation.seconds, 2e-3, 1e-4);
 }
 
+TEST(Explanation, NamesTheHostsOwnWorkWhereTheGpuIdlesForIt) {
+  const std::string loop =
+      "    - repeat:\n        times: 20\n        ops:\n          - region: {name: step, ops: [spin: "
+      "{duration: 20us}, host_compute: {duration: {HOST}us}, device_synchronize: {}]}\n";
+  const auto explained = [&](const std::string& host) {
+    std::string text = loop;
+    text.replace(text.find("{HOST}"), 6, host);
+    return explain(read(kHead + text), load_machine("h200-nvswitch-8"));
+  };
+  const Explanation idle = explained("300");
+  EXPECT_TRUE(idle.waits_for_host_work());
+  EXPECT_NEAR(idle.host_seconds, 20 * 300e-6, 1e-6);
+  EXPECT_NEAR(idle.gpu_seconds, 20 * 20e-6, 20e-6) << "and what a kernel takes to end";
+  EXPECT_THAT(headline_of(idle), testing::HasSubstr("the host's own work between calls (6"));
+  EXPECT_TRUE(idle.rest_waits_for_host_work());
+  EXPECT_FALSE(explained("10").waits_for_host_work());
+}
+
+TEST(Explanation, SaysWhatARunThatGetsLongerContradicts) {
+  const Gain longer = gain_of(Cause::Synchronization, 1e-3, 1.1e-3);
+  EXPECT_EQ(longer.gain, 0);
+  EXPECT_EQ(longer.seconds, 1e-3);
+  EXPECT_EQ(longer.simulated, 1.1e-3);
+  EXPECT_THAT(longer.bound, testing::HasSubstr("the run as it is"));
+  const Gain cut = gain_of(Cause::Communication, 1e-3, 0.5e-3, 0.8e-3, "kernels");
+  EXPECT_NEAR(cut.gain, 0.2, 1e-12);
+  EXPECT_EQ(cut.seconds, 0.8e-3);
+  EXPECT_EQ(cut.bound, "kernels");
+  EXPECT_EQ(gain_of(Cause::Host, 1e-3, 0.9e-3, 0.8e-3, "kernels").bound, "");
+}
+
 TEST(GpuTimes, AddUpToTheRun) {
   const Timeline timeline = simulate(shipped("straggler"), load_machine("h200-nvswitch-8"));
   const auto gpus = gpu_times(timeline);
