@@ -74,5 +74,7 @@ std::string headline_of(const Explanation& explanation);
 /// For people: the causes by what they cost, what each GPU does, the critical path.
 std::string text_of(const Timeline& timeline, const Explanation& explanation);
 std::string json_of(const Timeline& timeline, const Explanation& explanation);
+/// A row for each cause, and one for all of them at once; seconds, and gains as fractions.
+std::string csv_of(const Explanation& explanation);
 
 }  // namespace foretrace::explain

@@ -161,6 +161,29 @@ std::string text_of(const Timeline& timeline, const Explanation& explanation) {
                      explanation.rests_on_text);
 }
 
+std::string csv_of(const Explanation& explanation) {
+  TextTable table;
+  using enum TextTable::Align;
+  for (const char* const name :
+       {"cause", "with", "seconds", "gain", "simulated_seconds", "bound"}) {
+    table.column(name, Left);
+  }
+  const auto row = [&](const std::string& cause, const std::string& with, const Gain& gain) {
+    table.row({cause, with, fmt::format("{:.9f}", gain.seconds), fmt::format("{:.6f}", gain.gain),
+               gain.simulated > 0 ? fmt::format("{:.9f}", gain.simulated) : "", gain.bound});
+  };
+  row("", "the run as it is", {.seconds = explanation.seconds});
+  for (const Gain& gain : explanation.gains) {
+    row(std::string{name_of(gain.cause)}, std::string{change_of(gain.cause)}, gain);
+  }
+  if (explanation.rest_seconds > 0 && explanation.seconds > 0) {
+    row("all", rest_name(explanation),
+        {.seconds = explanation.rest_seconds,
+         .gain = 1 - explanation.rest_seconds / explanation.seconds});
+  }
+  return table.csv();
+}
+
 std::string json_of(const Timeline& timeline, const Explanation& explanation) {
   using Json = nlohmann::ordered_json;
   Json json{{"schema_version", 1},

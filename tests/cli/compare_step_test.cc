@@ -83,6 +83,9 @@ TEST_F(CompareStep, ExplainNamesTheHostsOwnWorkBetweenCalls) {
               HasSubstr("launch-bound host, most of it the host's own work between calls ("));
   EXPECT_THAT(scratch_.run("foretrace explain run --format json").out,
               HasSubstr("\"waits_for\": \"the host's own work between calls\""));
+  const Ran csv = scratch_.run("foretrace explain run --format csv");
+  EXPECT_THAT(csv.out, testing::StartsWith("cause,with,seconds,gain,simulated_seconds,bound\n"));
+  EXPECT_THAT(csv.out, HasSubstr("\nlaunch-bound host,calls of the host take no time,0.0000"));
 }
 
 TEST_F(CompareStep, AScenarioThatTheMachineCannotRunIsRefused) {

@@ -23,9 +23,10 @@ int run_explain(const ExplainOptions& options) {
   const LoadedTimeline& loaded = run.measured ? *run.measured : *run.predicted;
   const explain::Explanation explanation =
       explained(loaded, run.predicted ? *run.predicted : loaded, options.with);
-  emit(options.output, options.output.format == OutputFormat::Json
-                           ? json_of(loaded.timeline, explanation)
-                           : text_of(loaded.timeline, explanation));
+  const OutputFormat format = options.output.format;
+  emit(options.output, format == OutputFormat::Json  ? json_of(loaded.timeline, explanation)
+                       : format == OutputFormat::Csv ? csv_of(explanation)
+                                                     : text_of(loaded.timeline, explanation));
   return explanation.ends ? kDone : kBadAnswer;
 }
 
