@@ -62,7 +62,8 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
         engine, DeviceLimits{machine.count(Param::SmCount), machine.rate(Param::HbmBandwidth),
                              machine.count(Param::CopyEngines), links.nccl_memory,
                              clock_times(machine, program.warmup > 0),
-                             1 / share_of(MachineFault::Part::Gpu, gpu), jitter_of(gpu), gpu}));
+                             1 / share_of(MachineFault::Part::Gpu, gpu), jitter_of(gpu), gpu,
+                             machine.without()}));
   }
   barriers_.resize(program.barriers.size());
   const auto used = group_streams(program);

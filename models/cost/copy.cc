@@ -48,17 +48,6 @@ double share_in_core(Reading& read, Bytes size) {
   return both <= cache ? 1 : cache / both;
 }
 
-/// 16 GB/s up to 8 MiB, 6.2 from 128 MiB on, and on a line of the logarithm in between: copies of
-/// 64 KiB to 32 MiB again and again, and over two and four buffers in turn
-/// (tests/hw/causes/host_copies.yaml on an H200's host of 300 MiB of cache).
-double share_left_in_cache(std::uint64_t touched) {
-  constexpr double kAll = 8 << 20;
-  constexpr double kNone = 128 << 20;
-  if (touched == 0) return 1;
-  return std::clamp(std::log(kNone / static_cast<double>(touched)) / std::log(kNone / kAll), 0.0,
-                    1.0);
-}
-
 Param copy_call(Route route) {
   switch (route) {
     case Route::PageableToDevice:
@@ -118,8 +107,7 @@ Duration copy_call_time(Reading& read, const Call& call, const Copy& copy) {
   if (copy.route == Route::HostToHost) {  // the driver's own memcpy
     const double memory = read.rate(HostCopyBandwidth);
     if (!copy.from_cache || !read.has(HostCopyCached)) return time + at_rate(copy.size, memory);
-    const double more = std::max(0.0, read.rate(HostCopyCached) - memory);
-    return time + at_rate(copy.size, memory + more * share_left_in_cache(copy.touched));
+    return time + at_rate(copy.size, std::max(memory, read.rate(HostCopyCached)));
   }
   if (copy.staged.count > 0) {
     // Memory to stage in is one more thing to ask for: 110 to 270 KiB take 1 to 2 us more than
@@ -144,7 +132,8 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       // Of the stream, not of the link: 3.4, 4.9 and 5.3 us for 32, 49 and 64 KiB (pageable_copies
       // of blind rounds 20 and 30 with spans on an H200).
       if (travels_with_the_call(read, copy)) {
-        return {latency * 2 / 3, copy.size, pageable_upload_rate(read, copy)};
+        const Duration part = read.takes(Term::UploadInCall) ? latency * 2 / 3 : latency;
+        return {part, copy.size, pageable_upload_rate(read, copy)};
       }
       if (copy.staged.count == 0) return {latency, copy.size, pageable_upload_rate(read, copy)};
       if (copy.staged == copy.size) return {latency, copy.size, H2dBandwidth};
@@ -159,7 +148,8 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       // to 23 without peer access).
       constexpr Bytes kFirst{160 << 10};
       const Duration latency = read.time(P2pStagedLatency);
-      if (copy.size >= kFirst || !read.has(P2pStagedFirst)) {
+      const bool overlaps = !read.has(P2pStagedFirst) || !read.takes(Term::FirstStaged);
+      if (copy.size >= kFirst || overlaps) {
         return {latency, copy.size, P2pStagedBandwidth};
       }
       const Duration first = std::min(latency, read.time(P2pStagedFirst));

@@ -25,7 +25,6 @@ struct Copy {
   bool from_cache = false;    ///< the host memory that it reads is in the last-level cache
   bool from_core = false;     ///< and the copy before read it, too: the core's own cache has it
   bool to_fresh = false;      ///< into pageable memory whose pages were never touched
-  std::uint64_t touched = 0;  ///< by the host, since it last did what it copies to the host now
   Bytes staged{};             ///< the driver has this much in its own memory before the copy begins
 };
 
@@ -49,9 +48,6 @@ bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
 /// goes.
 double share_in_core(Reading& read, Bytes size);
 
-/// Of memory that the host copies to the host, how much the caches still hold when it has touched
-/// so many bytes since.
-double share_left_in_cache(std::uint64_t touched);
 
 /// Of an upload from pageable memory, the end that the copy engine moves once the host has staged
 /// all: the driver stages piece by piece, and each piece goes on while the host stages the next.

@@ -6,7 +6,6 @@
 #include "models/cost/kernel.h"
 #include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
-#include "models/cost/products/registers.h"
 
 namespace foretrace::cost {
 namespace {
@@ -123,19 +122,18 @@ double data_waits(products::Family family, const products::Shape& shape,
   return plan.padded && part <= kAtOnce ? kOnce : kFloat32;
 }
 
-/// More urgent beside kernels that use all of the memory's bandwidth. nvjet's kernels, which load
-/// many steps ahead, wait half as long for their data as for their place: 17 to 19 us each, not the
-/// 14 of tests/hw/causes/urgent_products.yaml, in five of six programs of blind rounds 6 to 33 on
-/// H200s, and as much on H100s. Older kernels of few blocks find a place as soon, and wait longer.
-void set_urgency(KernelCost& cost, products::Family family, const products::Shape& shape,
-                 const products::Plan& plan, std::int64_t waves) {
-  constexpr double kOfNvjet = 0.5;
+/// More urgent beside kernels that use all of the memory's bandwidth. nvjet's kernels wait as long
+/// for their data as for their place. Older kernels of few blocks find a place as soon, and wait
+/// longer.
+void set_urgency(Reading& read, KernelCost& cost, products::Family family,
+                 const products::Shape& shape, const products::Plan& plan, std::int64_t waves) {
   if (family == products::Family::Half) {
-    cost.data_waits = kOfNvjet;
+    cost.data_waits = 1;
     return;
   }
   cost.fills_an_sm = waves > 1;
-  if (!cost.fills_an_sm) cost.data_waits = data_waits(family, shape, plan);
+  if (cost.fills_an_sm) return;
+  cost.data_waits = read.takes(Term::DataWaits) ? data_waits(family, shape, plan) : 1;
 }
 
 /// Of a product that takes `rested` seconds in a row of such. On a stream what passes between two
@@ -144,7 +142,7 @@ void set_urgency(KernelCost& cost, products::Family family, const products::Shap
 Duration own_time(Reading& read, const Product& product, double rested) {
   constexpr Duration kBehindOthers = std::chrono::nanoseconds{500};
   const Duration time = seconds_to_duration(rested);
-  if (product.in_graph) return time + kBehindOthers;
+  if (product.in_graph) return read.takes(Term::BehindOthers) ? time + kBehindOthers : time;
   const Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
   return std::max(Duration{0}, time - between);
 }
@@ -166,7 +164,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.alone = own_time(read, product, rested);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.blocks)));
   set_blocks(cost, times, rested);
-  if (family == products::Family::Half && cost.blocks > 0) {
+  if (family == products::Family::Half && cost.blocks > 0 && read.takes(Term::PairedTiles)) {
     cost.blocks = static_cast<std::uint32_t>(paired_tiles(shape, choices.front().plan, speeds.sms));
   }
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
@@ -176,7 +174,8 @@ KernelCost by_choice(Reading& read, const Product& product) {
   // A product of 84 tiles took 3 us alone and 7.5 us in three turns on the 32 SMs that a larger one
   // left (urgent_beside_busy_100 of blind round 16). With more waves it is in their time.
   constexpr Duration kPrologue = std::chrono::nanoseconds{2000};
-  if (cost.keeps_its_sms && times.waves == 1) cost.again = kPrologue;
+  const bool late = cost.keeps_its_sms && times.waves == 1;
+  if (late && read.takes(Term::Prologue)) cost.again = kPrologue;
   double in_parts = 0;
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
@@ -184,13 +183,8 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.call_share += choice.chance * products::call_share(shape, choice.plan, waves);
     if (choice.plan.has_second_kernel()) in_parts += choice.chance;
   }
-  const auto registers =
-      products::registers_of(family, choices.front().plan, times.tiles, speeds.sms);
-  cost.registers = static_cast<std::uint32_t>(registers.of_block);
-  cost.staggers = cost.registers > 0;
-  cost.room = static_cast<std::uint32_t>(registers.room);
-  cost.room_at_last = static_cast<std::uint32_t>(registers.room_at_last);
-  cost.grid = static_cast<std::uint64_t>(times.tiles);
+  if (!read.takes(Term::CallShare)) cost.call_share = 1;
+  cost.staggers = family != products::Family::Half && choices.front().plan.resident > 0;
   const bool is_in_parts = in_parts > 0.5;
   const auto likely = std::ranges::find_if(choices, [&](const products::Choice& choice) {
     return choice.plan.has_second_kernel() == is_in_parts;
@@ -202,7 +196,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.then = std::min(cost.alone, seconds_to_duration(sum));
     cost.alone -= cost.then;
   }
-  set_urgency(cost, family, shape, plan, times.waves);
+  set_urgency(read, cost, family, shape, plan, times.waves);
   cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
   cost.averages_clock = product.contents == products::Contents::Normal;
   cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;

@@ -16,35 +16,7 @@ bool queues_work(Param param) {
          param == HostMemcpyDevice || param == HostMemset;
 }
 
-/// What cuBLAS does before it launches it does in a capture, too: 41 products of a graph took 7 to
-/// 9 us each beyond what CUDA's captured calls do, on two hosts (record_graph of written-3).
-Duration captured_gemm_time(Reading& read, const Call& call) {
-  if (call.param != HostLaunchGemm || !read.has(HostLaunchKernel)) return Duration{0};
-  return std::max(Duration{0}, read.time(HostLaunchGemm) - read.time(HostLaunchKernel));
-}
-
-/// Of the most that the machine knows.
-Duration cold_time(Reading& read, const Call& call) {
-  using enum Param;
-  const Param most = call.param == HostLaunchGemm ? HostColdGemm : HostColdCall;
-  if (call.cold == 0 || !read.has(most)) return Duration{0};
-  return of(read.time(most), static_cast<double>(call.cold) / kColdest);
-}
-
 }  // namespace
-
-std::uint8_t coldness(Duration since, Bytes touched) {
-  constexpr double kSeconds = 50e-3;
-  constexpr double kBytes = 64 << 20;
-  const double share = to_seconds(since) / kSeconds + static_cast<double>(touched.count) / kBytes;
-  return static_cast<std::uint8_t>(std::lround(kColdest * std::clamp(share, 0.0, 1.0)));
-}
-
-bool gets_cold(Param param) {
-  using enum Param;
-  return queues_work(param) || param == HostEventRecord || param == HostEventRecordUntimed ||
-         param == HostGraphLaunch;
-}
 
 Duration contention(Reading& read, Duration cost, std::uint32_t others) {
   if (others == 0 || !read.has(Param::HostContention)) return Duration{0};
@@ -56,7 +28,7 @@ Duration contention(Reading& read, Duration cost, std::uint32_t others) {
 Duration call_time(Reading& read, const Call& call) {
   Duration time{0};
   if (call.is_captured) {
-    time = capture_time(read, 1) + captured_gemm_time(read, call);
+    time = capture_time(read, 1);
   } else {
     time = call.is_inner ? read.time(call.param) : read.call_time(call.param);
     // From Python too it is CUDA's part that is longer or shorter.
@@ -64,7 +36,7 @@ Duration call_time(Reading& read, const Call& call) {
     if (call.kernels > 1) time += read.time(Param::HostLaunchKernel) * (call.kernels - 1);
     const bool gemm = call.param == Param::HostLaunchGemm;
     const Param first = gemm ? Param::HostFirstGemm : Param::HostFirstCall;
-    time += std::max(call.is_first ? read.time(first) : Duration{0}, cold_time(read, call));
+    if (call.is_first) time += read.time(first);
     if (call.finds_later_work && read.has(Param::HostQueryLater)) {
       time += read.time(Param::HostQueryLater);
     }
@@ -86,7 +58,7 @@ std::optional<Duration> launch_time(const Machine& machine, std::uint32_t proces
 Duration memset_time(Reading& read, const Call& call, Bytes size) {
   constexpr double kShare = 0.33;
   const Duration time = call_time(read, call);
-  if (call.is_captured || size > kSmallMemset) return time;
+  if (call.is_captured || size > kSmallMemset || !read.takes(Term::SmallMemset)) return time;
   return Duration{std::llround(static_cast<double>(time.count()) * kShare)};
 }
 

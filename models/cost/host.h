@@ -15,7 +15,6 @@ struct Call {
   bool is_captured = false;      ///< noted in a CUDA graph instead
   bool is_inner = false;         ///< made inside a call of torch.distributed, not from Python
   bool is_first = false;         ///< of its kind in the pass
-  std::uint8_t cold = 0;         ///< of kColdest: how much of it has left the caches since the last
   bool switches_device = false;  ///< for another device than the call before
   bool finds_later_work = false;  ///< asks for an event that has completed, beside later work
   std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
@@ -24,15 +23,6 @@ struct Call {
   double share = 1;               ///< of what such a call usually takes
   friend auto operator<=>(const Call&, const Call&) = default;
 };
-
-/// How much of a call's code and data has left the caches of a thread that last made such a call so
-/// long ago, and whose process has gone through so many bytes of host memory since: 0 to kColdest.
-/// All of it after 50 ms, or 64 MiB: tests/hw/causes/cold_calls.yaml on an H200's host, behind 20
-/// us to 10 ms of work and of waiting (as much each), and 1 and 64 MiB that the host copied.
-inline constexpr std::uint8_t kColdest = 20;
-std::uint8_t coldness(Duration since, Bytes touched);
-/// Whether that was measured for such calls: those that queue work.
-bool gets_cold(Param param);
 
 /// From a call to its return, when it does not wait for anything. The first call of its kind has to
 /// fetch its code and data into the caches; threads that call the driver at once hold each other

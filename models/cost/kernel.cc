@@ -10,58 +10,23 @@
 namespace foretrace::cost {
 namespace {
 
-/// Of a block of 256 threads that goes through so many arrays: what nvcc 13 gives the harness'
-/// kernels for sm_90, 24 a thread to fill, 32 to read and write or to add up, 48 for two sources.
-/// Small kernels of two arrays waited beside products that leave 6,144 of an SM's, and did not
-/// beside those that leave 8,192 (tests/hw/causes/windows.py, an H200).
-std::uint32_t pass_registers(std::span<const Pass> passes, bool adds_up) {
-  constexpr std::uint32_t kThreads = 256;
-  if (passes.size() > 2) return 48 * kThreads;
-  return (passes.size() == 1 && !adds_up ? 24 : 32) * kThreads;
-}
-
 /// What the memory's traffic decides, on all SMs: `cached` is the rate of what the level-2 cache
 /// holds, `memory` that of the rest, for which the kernel takes longer to start, too.
 struct Rates {
   Param cached, memory;
 };
 
-/// The part of kernel.memory_base that a kernel pays that misses so many bytes. Spans of
-/// 04_resnet50_sgd_unfused and 22_llama13b_prefill_int8 of written-4 on an H200 show nothing of it
-/// for 2 KiB, 0.4 us for 1 MiB, 0.5 to 0.9 us for 3 to 24 MB. All of it, 2 us, is what arrays take
-/// longer that follow each other at the memory's rate (chains.yaml); training's updates of 8 MB and
-/// more lie between.
-double base_share(double missing) {
-  constexpr double kWhole = 8e6;
-  return std::min(1.0, missing / kWhole);
-}
-
-/// The part that a kernel pays at least that must read from memory, be it little: 0.4 us, by 6 KB
-/// in 28_adam_many_small_tensors of written-1 (1.31 us instead of 0.90, in a graph 1.44 instead of
-/// 0.95), and by 2 KiB in 04_resnet50_sgd_unfused of written-4, 0.2 us, on H200s. A sum, which
-/// takes three times as long, shows nothing of it.
-constexpr double kLeastBase = 0.2;
-
-/// It waits for the first `reads` of `passes` and writes the others.
-KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes, Rates rates,
-                        std::size_t reads) {
+KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes, Rates rates) {
   double bytes = 0;
   double missing = 0;
-  double read_bytes = 0;
-  double read_missing = 0;
-  for (std::size_t i = 0; i < passes.size(); ++i) {
-    const double misses = missing_bytes(read, passes[i]);
-    bytes += passes[i].bytes;
-    missing += misses;
-    if (i >= reads) continue;
-    read_bytes += passes[i].bytes;
-    read_missing += misses;
+  for (const Pass& pass : passes) {
+    bytes += pass.bytes;
+    missing += missing_bytes(read, pass);
   }
   double seconds = read.seconds(base);
   if (missing < bytes) seconds += (bytes - missing) / read.rate(rates.cached);
   if (missing > 0) {
-    const double least = read_missing > 0 ? kLeastBase * read_missing / read_bytes : 0;
-    const double share = std::max(base_share(missing) * missing / bytes, least);
+    const double share = missing / bytes;
     seconds += missing / read.rate(rates.memory) + read.seconds(Param::MemoryBase) * share;
   }
   KernelCost cost;
@@ -69,14 +34,13 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
   cost.data_waits = 1;
-  cost.registers = pass_registers(passes, base == Param::ReductionBase);
   if (const double moving = seconds - read.seconds(base);
       moving > 0 && read.has(Param::SmBandwidth)) {
     const double enough = std::ceil(bytes / moving / read.rate(Param::SmBandwidth));
     cost.enough_sms =
         static_cast<std::uint32_t>(std::clamp(enough, 1.0, static_cast<double>(cost.sms)));
   }
-  if (missing <= bytes / 2) {
+  if (missing <= bytes / 2 && read.takes(Term::LastBlocks)) {
     // Those of two streams that the level-2 cache feeds take less than one behind the other, up to
     // 1 us each (normalisation, beside_a_reduction, of the blind rounds; chosen on even ones).
     constexpr Duration kLastBlocksOfCached = std::chrono::microseconds{1};
@@ -89,7 +53,7 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
     // Small kernels of another stream run one or two between memory-bound ones of 37 to 184 us
     // (urgent_beside_busy_105 of blind rounds 11 and 12).
     constexpr Duration kLastBlocks = std::chrono::microseconds{3};
-    cost.last_blocks = std::min(cost.drain, kLastBlocks);
+    if (read.takes(Term::LastBlocks)) cost.last_blocks = std::min(cost.drain, kLastBlocks);
     if (read.has(Param::SaturatedSm)) {
       cost.drain_of_all = std::min(cost.alone, read.time(Param::SaturatedSm));
     }
@@ -155,6 +119,7 @@ namespace {
 /// its size. The fourth power follows sums and updates of 24 to 96 MiB within 8 %
 /// (tests/hw/causes/memory_kernels.yaml).
 Pass driven_out_in_turn(Reading& read, const Pass& pass, double room, double at_once) {
+  if (!read.takes(Term::InTurn)) return pass;
   const double size = read.value(Param::L2Size);
   const double in_turn = size * std::pow(pass.distance * room / size, 4);
   return {pass.bytes, std::max(pass.distance * at_once, in_turn), pass.reread, pass.fresh};
@@ -163,13 +128,7 @@ Pass driven_out_in_turn(Reading& read, const Pass& pass, double room, double at_
 }  // namespace
 
 double missing_bytes(Reading& read, const Pass& pass) {
-  // Sums of arrays in turn on an H200 and an H100 miss what these say within a few percent from the
-  // cache's size to eight times as much (tests/hw/causes/chains.yaml). Not all of it is theirs.
-  constexpr double kBlur = 0.1;
-  const double turns = pass.distance / read.value(Param::L2Size);
-  const double gone =
-      (share_driven_out(turns * (1 - kBlur)) + share_driven_out(turns * (1 + kBlur))) / 2;
-  return pass.bytes * gone;
+  return pass.bytes * share_driven_out(pass.distance / read.value(Param::L2Size));
 }
 
 int cached_eighths(Reading& read, std::span<const Pass> passes) {
@@ -197,6 +156,7 @@ double small_array_share(double bytes) {
 }
 
 Duration small_array_time(Reading& read, double bytes, Duration alone) {
+  if (!read.takes(Term::SmallArray)) return Duration{0};
   constexpr double kHidden = 0.3;  // of each second that the data move
   const double base = read.seconds(Param::KernelBase);
   const double more = base * small_array_share(bytes);
@@ -212,7 +172,8 @@ constexpr double kBlockBytes = kThreadsOfABlock * 64;
 /// GPU has at once, so that the loads of the last ones begin late. Arrays in place that are all in
 /// the level-2 cache show it from 17.3 MB on: 16.8 MB 7.0 us, 21.7 to 36.7 MB 0.8 to 1.3 us more
 /// than by rate (memory_kernels of blind rounds, H200s and H100s). Memory hides it.
-Duration waits_for_places(Reading& read, std::span<const Pass> passes) {
+Duration late_blocks(Reading& read, std::span<const Pass> passes) {
+  if (!read.takes(Term::LateBlocks)) return Duration{0};
   constexpr double kThreadsOfAnSm = 2048;
   constexpr double kLate = 1e-6;
   constexpr double kHides = 0.25;  // of the arrays in memory
@@ -243,40 +204,15 @@ KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
       in_turn.push_back(driven_out_in_turn(read, pass, kRoomOfOne, 1));
     passes = in_turn;
   }
-  KernelCost cost = memory_bound(read, KernelBase, passes, rates, passes.size() - 1);
+  KernelCost cost = memory_bound(read, KernelBase, passes, rates);
   cost.alone += small_array_time(read, passes.back().bytes, cost.alone);
-  cost.alone += waits_for_places(read, passes);
+  cost.alone += late_blocks(read, passes);
   // A small kernel has fewer blocks than there are SMs.
   const double blocks = std::ceil(passes.back().bytes / kBlockBytes);
   cost.sms = static_cast<std::uint32_t>(std::clamp(blocks, 1.0, static_cast<double>(cost.sms)));
   cost.enough_sms = std::min(cost.enough_sms, cost.sms);
   return cost;
 }
-
-namespace {
-
-/// What a sum takes longer whose threads have loads left for their loop of one vector of 16 bytes
-/// at a time, each of which waits for the one before; else the kernel loads four at once, in blocks
-/// of 16 KiB (hw/cuda/reduction.cu). Spans of blind round 36 on an H200: 320 KiB, 5.0 and 10.6 MB
-/// in whole blocks take what their bytes do, 2.4 to 10.6 MB that are none 0.1 to 0.4 us more; 28.9
-/// and 33.6 MB, three such loads, took 0.8 to 1.2 us more in rounds 29 and 32. Memory hides it.
-Duration single_loads(Reading& read, const Pass& pass) {
-  constexpr double kBytes = 16, kAtOnce = 4, kBlocksOfAnSm = 8;
-  constexpr double kEach = 0.25e-6;
-  const double vectors = std::floor(pass.bytes / kBytes);
-  const double most = read.value(Param::SmCount) * kBlocksOfAnSm;
-  const double blocks =
-      std::clamp(std::floor(vectors / (kThreadsOfABlock * kAtOnce)), 1.0, std::max(1.0, most));
-  const double turns = vectors / (blocks * kThreadsOfABlock);
-  // Some threads have one load more than others.
-  double left =
-      std::max(std::fmod(std::floor(turns), kAtOnce), std::fmod(std::ceil(turns), kAtOnce));
-  if (turns < kAtOnce - 1) left = std::max(0.0, left - 1);  // the first is in kernel.reduction_base
-  const double missing = pass.bytes > 0 ? missing_bytes(read, pass) / pass.bytes : 0;
-  return seconds_to_duration(kEach * left * (1 - missing));
-}
-
-}  // namespace
 
 KernelCost reduction_cost(Reading& read, const Pass& pass) {
   using enum Param;
@@ -286,19 +222,18 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
   // find nearly all of 40 MiB on an H200, and hardly anything of 56 MiB (memory_kernels.yaml).
   constexpr double kRoom = 0.75, kRoomInTurn = 0.8;
   const Pass reads = driven_out_in_turn(read, pass, kRoomInTurn, kRoom);
-  KernelCost cost = memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth}, 0);
+  KernelCost cost = memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth});
   // What kernels have only read before is nearer than what one has just written: without
   // spans, 1.15 us behind each other, 2.7 to 3.0 us for 1 to 512 KiB in whole blocks, up to 1
   // KiB 2.3 to 2.6 (one_tiny_kernel of blind rounds 1 to 36, H200s), the others 3.0 to 3.5. The
   // time that the data move hides it.
   constexpr double kNearer = 0.1, kNearerOfFew = 0.15, kHides = 2, kFew = 1024;
-  if (pass.reread) {
+  if (pass.reread && read.takes(Term::Reread)) {
     const double base = read.seconds(ReductionBase);
     const double moving = to_seconds(cost.alone) - base;
     const double nearer = pass.bytes <= kFew ? kNearerOfFew : kNearer;
     cost.alone -= seconds_to_duration(std::max(0.0, nearer * base - kHides * moving));
   }
-  cost.alone += single_loads(read, reads);
   return cost;
 }
 
@@ -324,14 +259,7 @@ KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
     }
     return {kFrontEnd + waits, 1, 0};
   }
-  // The level-2 cache takes what is written whether it had it or not; memory has it later. 54
-  // memsets of 1 to 7.8 MiB over 100 MB took what the cache takes (04_resnet50_sgd_unfused of
-  // written-4), and so did 24 of 10 MB in a graph (28_adam_many_small_tensors of written-1).
-  constexpr double kMostAtOnce = 10e6, kOfTheCache = 0.33;
-  const double at_once = std::min(kMostAtOnce, kOfTheCache * read.value(L2Size));
-  Pass taken = pass;
-  if (pass.bytes <= at_once) taken.distance = 0;
-  KernelCost cost = memory_bound(read, KernelBase, {&taken, 1}, {FillCached, MemsetBandwidth}, 0);
+  KernelCost cost = memory_bound(read, KernelBase, {&pass, 1}, {FillCached, MemsetBandwidth});
   cost.takes_no_sm = true;
   return cost;
 }
@@ -349,7 +277,7 @@ std::uint32_t device_copy_kernels(Bytes size) {
 KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to) {
   using enum Param;
   const Pass passes[] = {from, to};
-  KernelCost cost = memory_bound(read, D2dLatency, passes, {UnaryCached, D2dBandwidth}, 1);
+  KernelCost cost = memory_bound(read, D2dLatency, passes, {UnaryCached, D2dBandwidth});
   cost.takes_no_sm = true;
   if (device_copy_kernels({static_cast<std::uint64_t>(to.bytes)}) > 1) {
     cost.alone += read.time(KernelBase);

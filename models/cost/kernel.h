@@ -31,10 +31,6 @@ struct KernelCost {
   Duration sooner_time{};
   Duration again{};      ///< what blocks take beyond it that begin after the kernel has begun
   double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
-  /// Registers: of one of its blocks (0: they want all of an SM), what its blocks leave of an SM's,
-  /// and what those of its last wave do. Who finds room there does not wait.
-  std::uint32_t registers = 0, room = 0, room_at_last = 0;
-  std::uint64_t grid = 0;  ///< its blocks, of which several count as one of `blocks`; 0: unknown
   Duration then{};         ///< of the second one, which waits for SMs of its own
   Duration drain{};        ///< what a more urgent kernel waits for the end of a block
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
@@ -53,7 +49,7 @@ struct KernelCost {
   bool averages_clock = false;
   bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
   bool fills_an_sm = false;
-  bool staggers = false;     ///< its blocks, of equal work, end at different times
+  bool staggers = false;     ///< a block for each tile, several on an SM at once
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver
   bool takes_no_sm = false;  ///< of those that kernels hold which leave room
 };

@@ -40,15 +40,10 @@ Duration switch_time(Reading& read, const Neighbours& neighbours) {
 }
 
 /// What a NCCL kernel and others wait longer for each other's events than kernels do among
-/// themselves; an event that is handed on through streams without work is not a kernel's. Of events
-/// without a time stamp only the legacy default stream's are such (as torch.distributed's): between
-/// other streams 3.5 to 4 us are there and back again, 6.5 with it (exchange_plain_* of
-/// tests/hw/causes/nccl_hand_over.yaml against spans of collectives_sync).
+/// themselves; an event that is handed on through streams without work is not a kernel's.
 Duration hand_over_time(Reading& read, const Neighbours& neighbours) {
   const auto [next, waited_for] = std::pair{neighbours.next, neighbours.waited_for};
   const auto known = [&](Param param) { return read.has(param) ? read.time(param) : Duration{0}; };
-  const bool soon = neighbours.before == Before::PlainEvent && !neighbours.legacy;
-  if (soon) return next == Entry::Nccl ? known(Param::NcclEventLatency) : Duration{0};
   const bool from_kernel = waited_for == Before::Kernel && read.has(Param::NcclEventLatencyKernel);
   if (next == Entry::Nccl) {
     return known(from_kernel ? Param::NcclEventLatencyKernel : Param::NcclEventLatency);
@@ -61,7 +56,7 @@ Duration hand_over_time(Reading& read, const Neighbours& neighbours) {
 
 Duration gap(Reading& read, const Neighbours& neighbours) {
   const auto [before, next, in_graph, event_between, other_engine, upload, copied, in_stream,
-              waited_for, legacy] = neighbours;
+              waited_for] = neighbours;
   if (before == Before::Nothing) return Duration{0};
   if (before == Before::HostFunction) {
     const bool follows = next == Entry::HostFunction;  // the driver's thread runs both
@@ -80,7 +75,7 @@ Duration gap(Reading& read, const Neighbours& neighbours) {
   const bool was_held_up = before == Before::Event || before == Before::PlainEvent;
   // An event handed on takes as long as one that a kernel waits for: 7.5 us for two, the second in
   // front of a NCCL kernel (tests/hw/causes/nccl_beside.yaml, exchange_2MiB_first_none).
-  const bool hands_on = next == Entry::Record && was_held_up;
+  const bool hands_on = next == Entry::Record && was_held_up && read.takes(Term::HandsOn);
   const bool no_time = next == Entry::NoTime || (next == Entry::Record && !hands_on);
   if (next == Entry::HostFunction || no_time) return Duration{0};
   if (before == Before::EventAfterCopy) return read.time(Param::EventLatencyCopy);

@@ -42,7 +42,6 @@ struct Neighbours {
   /// Where an event has held the stream up: what the event's own stream had just done. A wait there
   /// is no work.
   Before waited_for = Before::Nothing;
-  bool legacy = false;  ///< this stream or the event's is the legacy default one
 };
 
 /// What the hardware needs between the two: from the one's end to the other's begin, when that was

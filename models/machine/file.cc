@@ -231,7 +231,7 @@ class MachineReader {
     if (const YamlNode* source = map.required("source")) take_source(*source, value);
     if (const YamlNode* from = map.optional("from")) {
       problems_.error(*from, "a parameter names its source and says no more",
-                      "sources: {ID: {class: assumed, text: \"...\"}} at the top, source: ID here");
+                      "sources: {ID: {class: assumed, text: \"...\"}} at the end, source: ID here");
     }
     if (const YamlNode* range = map.optional("range")) value.range = range->text;
     if (const YamlNode* spread = map.optional("spread")) {
@@ -276,7 +276,7 @@ class MachineReader {
       return;
     }
     problems_.error(node, fmt::format("no source '{}' stands under sources:", node.text),
-                    known.empty() ? "sources: {ID: {class: assumed, text: \"...\"}} at the top"
+                    known.empty() ? "sources: {ID: {class: assumed, text: \"...\"}} at the end"
                                   : suggest(node.text, known));
   }
 

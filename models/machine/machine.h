@@ -13,6 +13,7 @@
 
 #include "models/machine/node_facts.h"
 #include "models/machine/source.h"
+#include "models/machine/terms.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/fabric/fabric.h"
 #include "scenarios/program/program.h"
@@ -77,6 +78,11 @@ class Machine {
     factors_[static_cast<std::size_t>(what)] *= factor;
   }
 
+  /// Whether predictions take this term: all of them, unless it was left out.
+  bool takes(Term term) const { return !without_.test(static_cast<std::size_t>(term)); }
+  void leave_out(const TermSet& terms) { without_ |= terms; }
+  const TermSet& without() const { return without_; }
+
   void set(Param param, ParamValue value) {
     times_[index(param)] = seconds_to_duration(value.value);
     values_[index(param)] = std::move(value);
@@ -117,6 +123,7 @@ class Machine {
   static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
   std::array<std::optional<ParamValue>, kParamCount> values_;
   std::array<double, 4> factors_{1, 1, 1, 1};  ///< by ScalesWith
+  TermSet without_;
   // Each call of a program asks for some of them.
   std::array<std::optional<Duration>, kParamCount> times_;
   std::array<std::optional<Duration>, kParamCount> calls_;

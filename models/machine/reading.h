@@ -33,6 +33,7 @@ class Reading {
   /// Whether the machine file has it. A parameter that is asked for and not there is no part of the
   /// result.
   bool has(Param param) const { return machine_->has(param); }
+  bool takes(Term term) const { return machine_->takes(term); }
   /// In SI base units. Throws UsageError naming the parameter and the machine when it is missing.
   double value(Param param) {
     used_.set(static_cast<std::size_t>(param));

@@ -116,11 +116,11 @@ std::string machine_text(const Machine& machine) {
     if (machine.has(param))
       named.emplace_back(param, id_in(sources, source_of(machine.get(param))));
   }
-  out << YAML::Key << "sources" << YAML::Value << YAML::BeginMap;
-  for (const auto& source : sources) emit(out, *source);
-  out << YAML::EndMap;
   out << YAML::Key << "parameters" << YAML::Value << YAML::BeginMap;
   for (const auto& [param, source] : named) emit(out, info(param), machine.get(param), source);
+  out << YAML::EndMap;
+  out << YAML::Key << "sources" << YAML::Value << YAML::BeginMap;
+  for (const auto& source : sources) emit(out, *source);
   out << YAML::EndMap << YAML::EndMap;
   return std::string{out.c_str()} + "\n";
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +18,8 @@
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/explain_memory_kernel.h"
+#include "sim/cli/kernel_terms.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -35,7 +38,9 @@ struct Options {
   std::string sizes;
   std::string type = "float32";
   std::string machine = kDefaultMachine;
-  std::vector<std::string> with;
+  std::vector<std::string> with, without;
+  std::uint32_t arrays = 2;
+  bool cold = false;
   std::string transposes = "NN";
   std::int64_t batch = 1;
   bool accumulates = false;
@@ -167,6 +172,7 @@ struct Explained {
   Speeds speeds;
   std::vector<Choice> choices;  ///< likeliest first
   std::vector<ClockRow> rows;
+  std::vector<TermShare> terms;
 };
 
 std::string parts_text(const Explained& all) {
@@ -208,7 +214,7 @@ std::string text_of(const Explained& all) {
                         row.sustained ? "sustained" : "rested", us(row.seconds), row.clock * 100,
                         row.flop_rate * 1e-12);
   }
-  return text;
+  return text + term_text(all.terms);
 }
 
 std::string csv_of(const Explained& all) {
@@ -226,7 +232,10 @@ std::string csv_of(const Explained& all) {
 
 std::string json_of(const Explained& all) {
   using Json = nlohmann::ordered_json;
-  Json choices = Json::array(), times = Json::array();
+  Json choices = Json::array(), times = Json::array(), terms = Json::array();
+  for (const TermShare& share : all.terms) {
+    terms.push_back({{"term", info(share.term).id}, {"seconds", share.seconds}});
+  }
   for (const Choice& choice : all.choices) {
     const Times parts = time_of(all.shape, choice.plan, all.speeds);
     choices.push_back({{"chance", choice.chance},
@@ -260,16 +269,52 @@ std::string json_of(const Explained& all) {
                   {"kernel", kernel_name(all.family)},
                   {"sms", all.speeds.sms},
                   {"choices", choices},
-                  {"times", times}};
+                  {"times", times},
+                  {"terms", terms}};
   return json.dump(2) + "\n";
 }
 
-int run(const Options& options) {
-  if (options.kernel != "gemm") {
-    throw UsageError{fmt::format("unknown kernel '{}'\n  hint: gemm", options.kernel)};
+/// The product as a kernel of a stream, whose contents are random.
+KernelTime kernel_time(const Options& options, const Shape& shape) {
+  cost::Product product{.type = DataType::Float32,
+                        .m = shape.m,
+                        .n = shape.n,
+                        .k = shape.k,
+                        .transposes_a = shape.transposes_a,
+                        .transposes_b = shape.transposes_b,
+                        .batch = shape.batch,
+                        .accumulates = shape.accumulates};
+  if (shape.arithmetic == Arithmetic::Half) product.type = DataType::Float16;
+  if (shape.brain) product.type = DataType::BFloat16;
+  if (shape.arithmetic == Arithmetic::Float64) product.type = DataType::Float64;
+  if (options.cold) product.cached_eighths = 0;
+  return [product](Reading& read) { return cost::gemm_cost(read, product); };
+}
+
+int run_memory_kernel(const Options& options) {
+  std::vector<std::string> known = memory_kernel_names();
+  if (std::ranges::find(known, options.kernel) == known.end()) {
+    known.emplace_back("gemm");
+    throw UsageError{fmt::format("unknown kernel '{}'\n  hint: {}", options.kernel,
+                                 fmt::join(known, ", "))};
   }
+  if (options.output.format == OutputFormat::Csv) {
+    throw UsageError{"explain-kernel: csv is a product's rows; text and json are of all kernels"};
+  }
+  Machine machine = changed_machine(options.machine, options.with);
+  leave_out_terms(machine, options.without);
+  const bool json = options.output.format == OutputFormat::Json;
+  emit(options.output,
+       explain_memory_kernel(
+           machine, {options.kernel, options.sizes, options.arrays, options.cold}, json));
+  return 0;
+}
+
+int run(const Options& options) {
+  if (options.kernel != "gemm") return run_memory_kernel(options);
   const Shape shape = read_shape(options);
-  const Machine machine = changed_machine(options.machine, options.with);
+  Machine machine = changed_machine(options.machine, options.with);
+  leave_out_terms(machine, options.without);
   const Family family = family_of(shape);
   if (!has_speeds(machine, family)) {
     throw UsageError{fmt::format(
@@ -279,8 +324,11 @@ int run(const Options& options) {
   }
   Reading read{machine};
   const Speeds speeds = read_speeds(read, family);
-  Explained all{options, machine, shape, family, speeds, likely_choices(shape, speeds), {}};
+  Explained all{options, machine, shape, family, speeds, likely_choices(shape, speeds), {}, {}};
   all.rows = clock_rows(read, shape, all.choices, speeds);
+  if (shape.arithmetic != Arithmetic::Tf32) {
+    all.terms = term_shares(machine, kernel_time(options, shape));
+  }
   emit(options.output, options.output.format == OutputFormat::Json  ? json_of(all)
                        : options.output.format == OutputFormat::Csv ? csv_of(all)
                                                                     : text_of(all));
@@ -291,11 +339,13 @@ int run(const Options& options) {
 
 void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   CLI::App* command = &add_subcommand(
-      app, "explain-kernel", "What cuBLAS would choose for a product, and what its time is made of",
+      app, "explain-kernel", "What a kernel's time is made of, by parameters and terms; what cuBLAS would choose",
       "foretrace explain-kernel gemm 4096x4096x1024 --machine h200-nvswitch-8");
   const auto options = std::make_shared<Options>();
-  command->add_option("kernel", options->kernel, "gemm")->required();
-  command->add_option("sizes", options->sizes, "m, n and k: 4096x4096x1024")->required();
+  command->add_option("kernel", options->kernel, "gemm, elementwise, reduction, memset, copy")
+      ->required();
+  command->add_option("sizes", options->sizes, "gemm: m, n and k, 4096x4096x1024; else an array's size, 4MiB")
+      ->required();
   CLI::Option* const type = command
                                 ->add_option("-d,--datatype", options->type,
                                              "float32 (TF32 off), tf32, float16, bfloat16, float64")
@@ -303,6 +353,11 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   add_other_name(*command, "--type", type, options->type);
   add_machine_option(*command, options->machine);
   add_with_option(*command, options->with);
+  add_without_option(*command, options->without);
+  command->add_option("--arrays", options->arrays, "elementwise: the last is written, others read")
+      ->check(CLI::Range(1, 3).description(""))
+      ->capture_default_str();
+  command->add_flag("--cold", options->cold, "The level-2 cache has nothing of its data");
   command->add_option("--transposes", options->transposes, "of a and b, column-major")
       ->check(CLI::IsMember({"NN", "TN", "NT", "TT"}))
       ->capture_default_str();

@@ -125,6 +125,19 @@ std::vector<std::string> model_lines() {
   return lines;
 }
 
+/// `for_people`: with what each explains, and what it gains.
+std::vector<std::string> term_lines(bool for_people) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < kTermCount; ++i) {
+    const TermInfo& term = info(static_cast<Term>(i));
+    lines.emplace_back(term.id);
+    if (!for_people) continue;
+    lines.back() += fmt::format(" ({}): {}; models/evidence/{}; moves {}", stage_name(term.stage),
+                                term.explains, term.evidence, term.gain);
+  }
+  return lines;
+}
+
 /// `for_people`: with how much is fitted, published, a datasheet's or assumed.
 std::vector<std::string> names(const std::string& what, bool for_people) {
   if (what == "scenarios") return scenario_files();
@@ -132,6 +145,7 @@ std::vector<std::string> names(const std::string& what, bool for_people) {
   if (what == "machines") return for_people ? machine_lines() : machine_names();
   if (what == "models") return for_people ? model_lines() : training::shipped_models();
   if (what == "parameters") return parameter_keys(for_people);
+  if (what == "terms") return term_lines(for_people);
   return op_names();
 }
 
@@ -140,14 +154,14 @@ std::vector<std::string> names(const std::string& what, bool for_people) {
 void add_list_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
   CLI::App& command = add_subcommand(
-      app, "list", "What there is: scenarios, machines, models, ops, parameters, and where",
+      app, "list", "What there is: scenarios, machines, models, ops, parameters, terms, and where",
       "foretrace list machines");
   command
       .add_option("what", options->what,
-                  "scenarios, machines, models, ops, parameters, or data: the directory that they "
+                  "scenarios, machines, models, ops, parameters, terms, or data: the directory that they "
                   "are in")
       ->required()
-      ->check(CLI::IsMember({"scenarios", "machines", "models", "ops", "parameters", "data"}));
+      ->check(CLI::IsMember({"scenarios", "machines", "models", "ops", "parameters", "terms", "data"}));
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -187,6 +187,25 @@ void print_what_ifs(std::span<const Changed> changed) {
 
 }  // namespace
 
+void add_without_option(CLI::App& command, std::vector<std::string>& terms) {
+  command
+      .add_option("--without", terms,
+                  "Leave terms of the model out, to see what they explain: term=cold_operands; "
+                  "foretrace list terms has all; may be repeated")
+      ->type_name("term=ID[,ID]")
+      ->allow_extra_args(false);
+}
+
+void leave_out_terms(Machine& machine, const std::vector<std::string>& terms) {
+  for (const std::string& text : terms) machine.leave_out(terms_of(text));
+  if (!terms.empty()) machine.name += fmt::format(" without {}", fmt::join(terms, ", "));
+  for (std::size_t i = 0; i < kTermCount && !terms.empty(); ++i) {
+    const auto term = static_cast<Term>(i);
+    if (machine.takes(term)) continue;
+    print_error("note: without {}: {}\n", info(term).id, info(term).explains);
+  }
+}
+
 Machine changed_machine(const std::string& name, const std::vector<std::string>& what_ifs) {
   Machine machine = load_machine(name);
   print_what_ifs(apply_what_ifs(machine, what_ifs));

@@ -56,6 +56,11 @@ void add_set_option(CLI::App& command, ParameterValues& values);
 /// Adds --with NAME=VALUE, which changes the machine: models/what_if/what_if.h.
 void add_with_option(CLI::App& command, std::vector<std::string>& what_ifs);
 
+/// Adds --without term=ID, which leaves terms of the model out (models/terms.def).
+void add_without_option(CLI::App& command, std::vector<std::string>& terms);
+/// Leaves out what --without says, which the machine's name says then and a note on stderr.
+void leave_out_terms(Machine& machine, const std::vector<std::string>& terms);
+
 /// The machine with what --with changes, which a note on stderr lists.
 Machine changed_machine(const std::string& name, const std::vector<std::string>& what_ifs);
 

@@ -45,7 +45,7 @@ constexpr const char* kTraceFile = "trace.pftrace";
 struct SimulateOptions {
   std::string file;
   std::string machine = kDefaultMachine;
-  std::vector<std::string> with;
+  std::vector<std::string> with, without;
   std::string run;
   std::string frontend = "cuda";
   Fidelity fidelity = Fidelity::Flow;
@@ -269,8 +269,9 @@ int run_simulate(const SimulateOptions& options) {
     throw UsageError{"--few-passes: this scenario has no 'training_step'"};
   }
   if (training) print_error("{}", render(training->warnings, text));
-  const Machine machine = through_frontend(changed_machine(options.machine, options.with),
-                                           parse_frontend(options.frontend));
+  Machine machine = through_frontend(changed_machine(options.machine, options.with),
+                                     parse_frontend(options.frontend));
+  leave_out_terms(machine, options.without);
   if (training && options.one_of_each) take_nodes(*training, options, machine);
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
   const std::optional<ExpandedCapture> capture =
@@ -346,6 +347,7 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   command.add_option("file", options->file, "Scenario file")->required();
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_without_option(command, options->without);
   command
       .add_option("--frontend", options->frontend,
                   "cuda or pytorch: whose host time the program's calls take")

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/cost/products/registers.h"
 #include "sim/device/device.h"
 
 namespace foretrace::sim {
@@ -22,46 +21,9 @@ std::uint32_t Device::held_sms() const {
 /// need SMs beside each other: what blocks leave here and there is none, unless they make way for a
 /// more urgent kernel.
 std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
-  // Behind a float32 product that leaves 16 of 132 SMs for a quarter of its time, small nvjet
-  // kernels waited for its end, and for that of spins that leave 8; with 22 they did not
-  // (tests/hw/causes/behind_products.yaml, beside_spins.yaml).
-  // What follows at once takes the place of the one before; 15 us later it waits for the end again
-  // (urgent_beside_busy_104 of blind round 11).
-  constexpr double kScattered = 0.15;
-  constexpr Duration kAtOnce = std::chrono::microseconds{5};
-  const bool takes_over = left_together_ > 0 && engine_.now() <= left_at_ + kAtOnce;
-  if (kernel.cost.keeps_its_sms && !kernel.began && !takes_over &&
-      free_sms < kScattered * limits_.sms && std::ranges::any_of(jobs_, [&](const Job& job) {
-        const bool makes_way =
-            job.kernel->priority > kernel.priority && job.kernel->blocks_left > 0;
-        return job.kernel->cost.blocks > 0 && !job.kernel->cost.keeps_its_sms && !makes_way;
-      })) {
-    return 0;
-  }
   if (kernel.cost.pair_loss == 0) return free_sms;
   const auto lost = static_cast<std::uint32_t>(std::lround(held_sms() * kernel.cost.pair_loss));
   return free_sms - std::min(free_sms, lost);
-}
-
-/// Registers that the job leaves on each of its SMs for a block of this kernel. As long as blocks
-/// of a kernel wait for their turn, only those of a more urgent one come before them.
-std::uint32_t Device::room_beside(const Job& job, const Kernel& kernel) const {
-  const Kernel& other = *job.kernel;
-  if (&other == &kernel || job.beside) return 0;
-  const bool all_given = other.blocks_left == 0 && job.waves == 1;
-  if (all_given) return other.cost.room_at_last + (job.sooner ? other.cost.registers : 0);
-  return other.priority > kernel.priority ? other.cost.room : 0;
-}
-
-/// A kernel of a few small blocks begins at once where all of them find registers beside others'.
-/// One at a time: several would have to slow down each other, which nobody measured.
-bool Device::fits_beside(const Kernel& kernel, std::uint32_t free_sms) const {
-  const std::uint64_t each = kernel.cost.registers;
-  if (each == 0 || kernel.began || kernel.cost.grid == 0) return false;
-  if (std::ranges::any_of(jobs_, &Job::beside)) return false;
-  std::uint64_t beside = 0;
-  for (const Job& job : jobs_) beside += room_beside(job, kernel) / each * job.sms;
-  return beside > 0 && kernel.cost.grid <= beside + products::kSmRegisters / each * free_sms;
 }
 
 /// How a product's blocks will stay on their SMs, of which it gets so many at first.
@@ -72,6 +34,7 @@ void Device::begin_to_stay(Kernel& kernel, std::uint32_t sms) const {
   if (!kernel.stays) return;
   kernel.blocks_left = std::min(limits_.sms, tiles);
   if (!several || sms >= limits_.sms || held_sms() == 0) return;
+  if (!limits_.takes(Term::OwnTiles)) return;
   kernel.own_tiles = true;
   // 256 tiles lost 7 % of the clock where they lose 12 % alone (18_pipeline_1f1b): a GPU that waits
   // for late blocks computes less.
@@ -115,14 +78,6 @@ std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
 /// Blocks go to free SMs; alone on the whole GPU, all full waves at once.
 std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
   const std::uint32_t sms = std::min(usable(kernel, free_sms), kernel.blocks_left);
-  if (sms < kernel.blocks_left && fits_beside(kernel, free_sms)) {
-    slow_down(kernel);
-    const std::uint32_t waves = (kernel.cost.blocks + limits_.sms - 1) / limits_.sms;
-    kernel.cost.alone *= kBesideOthers;
-    start_job(kernel, std::min(kernel.cost.blocks, limits_.sms), waves).beside = true;
-    kernel.blocks_left = 0;
-    return 0;
-  }
   if (sms == 0) return 0;
   if (!kernel.began && kernel.running == 0) {
     begin_to_stay(kernel, sms);
@@ -135,7 +90,7 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
   if (kernel.blocks_left > last) {
     given = std::min(sms, kernel.blocks_left - last);
     const std::uint32_t waves = given == limits_.sms ? (kernel.blocks_left - last) / given : 1;
-    start_apart(kernel, given, waves);
+    start_job(kernel, given, waves);
     kernel.blocks_left -= given * waves;
   }
   if (sms > given) start_last(kernel, sms - given);
@@ -148,34 +103,23 @@ bool Device::in_last_blocks(const Job& job) const {
   return last > Duration{0} && job.speed > 0 && left(job) <= last;
 }
 
-/// A kernel without blocks runs on whatever SMs are left over. Beside blocks that compute without
-/// pause its own few instructions wait for their turn: 5 to 8 us for what takes 1 us alone
-/// (tests/hw/causes/windows.py, float32).
+/// A kernel without blocks runs on whatever SMs are left over.
 std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
-  constexpr Duration kIssueWait = std::chrono::nanoseconds{1000};
   std::uint32_t room = free_sms;
-  const std::uint32_t enough =
-      kernel.cost.enough_sms > 0 ? kernel.cost.enough_sms : kernel.cost.sms;
   for (const Job& job : jobs_) {
     const bool beside = kernel.cost.takes_no_sm && job.kernel->cost.leaves_room;
-    const bool between = kernel.cost.registers > 0 && free_sms < enough &&
-                         room_beside(job, kernel) >= kernel.cost.registers;
-    if (beside || between) room += job.sms;
+    if (beside) room += job.sms;
   }
   const std::uint32_t sms = std::min(room, kernel.cost.sms);
   const auto job = std::ranges::find(jobs_, &kernel, &Job::kernel);
-  const bool shares = sms > free_sms && !kernel.cost.takes_no_sm;
   if (job != jobs_.end()) {
     if (in_last_blocks(*job)) return 0;
     job->sms = sms;
-    job->shares = shares;
   } else if (sms > 0) {
     slow_down(kernel);
-    if (shares) kernel.cost.alone += kIssueWait;
     jobs_.push_back({.kernel = &kernel,
                      .sms = sms,
                      .waves = 1,
-                     .shares = shares,
                      .alone = kernel.cost.alone,
                      .since = engine_.now()});
     ++kernel.running;
@@ -190,9 +134,9 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
 Duration Device::wait_for_places(Kernel& kernel) const {
   constexpr Duration kAtOnce = std::chrono::microseconds{2};
   constexpr double kInARow = 0.5;
-  if (kernel.held) return Duration{0};
+  if (kernel.held || !limits_.takes(Term::WaitForPlaces)) return Duration{0};
   const bool follows = kernel.owner == waited_ && engine_.now() <= waited_until_ + kAtOnce;
-  const bool in_a_row = follows && kernel.cost.blocks == 0;
+  const bool in_a_row = follows && kernel.cost.blocks == 0 && limits_.takes(Term::InARow);
   const double waits = kernel.cost.data_waits * (in_a_row ? kInARow : 1);
   Duration places{0};
   Duration data{0};

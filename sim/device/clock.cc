@@ -6,9 +6,6 @@
 namespace foretrace::sim {
 
 ClockTimes clock_times(const Machine& machine, bool warm) {
-  // Half-precision products of the even blind rounds 16 to 32, on one GPU, of which a steady load
-  // would take 3 % and more: 58 regions on H200s want 0.15 to 0.25 of it, 42 on H100s 0.15.
-  constexpr double kBefore = 0.25;
   // Training steps that the GPU bounds end at 0.3 to 0.55 of it. 126 regions of written-1 to -7
   // that it moves by 3 % want 0.33 (one H200), 0.38 (two) and 0.42 (H100s) in the median.
   constexpr double kMixed = 0.4;
@@ -18,8 +15,7 @@ ClockTimes clock_times(const Machine& machine, bool warm) {
   const bool known = machine.has(Param::ProductsClockSlope);
   return {.load = time(Param::ProductsLoadTime),
           .rest = time(Param::ProductsRestTime),
-          .before = warm ? kBefore : 0,
-          .mixed = warm ? kMixed : 0,
+          .mixed = warm && machine.takes(Term::MixedClock) ? kMixed : 0,
           .idle = known ? -machine.get(Param::ProductsClockSlope).value *
                               machine.get(Param::ProductsFreeRandom).value
                         : 0};
@@ -36,7 +32,7 @@ double Clock::lost(TimePoint now) const {
 void Clock::towards(TimePoint now, double lost, bool averages) {
   if (lost == towards_ && averages == averages_) return;
   const bool first_load = is_rested_ && lost > 0;
-  const double before = averages ? times_.mixed : times_.before;
+  const double before = averages ? times_.mixed : 0;
   lost_ = first_load ? std::max(lost_, before * lost) : this->lost(now);
   if (first_load) is_rested_ = false;
   since_ = now;

@@ -17,16 +17,15 @@ inline Duration stretched(Duration time, double times) {
 struct ClockTimes {
   Duration load{};  ///< down
   Duration rest{};  ///< up again
-  /// Of what the first load would take in the end: so much is lost when it begins. `mixed`: where
-  /// it averages, other kernels that take less have run before as well.
-  double before = 0, mixed = 0;
+  /// Of what the first load would take in the end: where it averages, so much is lost when it
+  /// begins, since other kernels that take less have run before as well.
+  double mixed = 0;
   /// Where power is averaged: what a GPU without work goes towards, below 0.
   double idle = 0;
 };
 
 /// As the machine has them; one that knows nothing of lost clocks has kernels that lose none.
-/// `warm`: passes of the same program ran before. They have left a quarter of their load: passes of
-/// a few milliseconds, between which buffers are filled anew, are no steady load.
+/// `warm`: passes of the same program ran before.
 ClockTimes clock_times(const Machine& machine, bool warm);
 
 class Clock {

@@ -70,30 +70,19 @@ void Device::place(const Kernel& kernel) {
   share();
 }
 
-/// The kernel that follows in the same call comes a little later: until then whoever waits gets the
-/// SMs, be it less urgent. Between spins of 18 to 125 us the sum of a product's parts waited for
-/// the next wave's end (spans of urgent_beside_busy_103 of blind rounds 20 and 23 on an H200).
+/// The kernel that follows in the same call.
 void Device::go_on(Kernel& kernel) {
-  constexpr Duration kBetween = std::chrono::nanoseconds{1200};
   const auto at = std::ranges::find(kernels_, &kernel, [](const auto& each) { return each.get(); });
   Kernel next = kernel;
-  const Duration then = std::exchange(next.cost.then, Duration{0});
-  const Duration between = std::min(then / 2, kBetween);
-  next.cost.alone = then - between;
+  next.cost.alone = std::exchange(next.cost.then, Duration{0});
   next.cost.blocks = 0;
   spare_.push_back(std::move(*at));
   kernels_.erase(at);
-  waiting_.push_back({next, ++next_version_});
-  engine_.queue().at(engine_.now() + between, *this, next_version_);
-  share();
+  place(next);
 }
 
 void Device::end(Kernel& kernel) {
   KernelOwner* owner = kernel.owner;
-  if (kernel.stays) {
-    left_together_ = kernel.cost.sms;
-    left_at_ = engine_.now();
-  }
   if (kernel.waited) {
     waited_ = owner;
     waited_until_ = engine_.now();
@@ -122,8 +111,6 @@ void Device::fire(std::uint64_t version) {
   const auto at = std::ranges::find(jobs_, version, &Job::version);
   if (at == jobs_.end()) return;  // its speed changed since: a later event ends it
   Kernel& kernel = *at->kernel;
-  kernel.pace = at->pace;
-  kernel.lead = at->lead;
   const std::uint32_t takes_more = std::min(at->sms, kernel.tiles_of_nobody);
   jobs_.erase(at);
   --kernel.running;
@@ -143,7 +130,7 @@ void Device::fire(std::uint64_t version) {
 void Device::share() {
   std::uint32_t free_sms = limits_.sms;
   for (const Job& job : jobs_) {
-    if (job.kernel->cost.blocks > 0 && !job.beside) free_sms -= job.sms;
+    if (job.kernel->cost.blocks > 0) free_sms -= job.sms;
   }
   free_sms -= held_sms();
   std::uint32_t in_use = 0;  // by last blocks, which leave some room
@@ -169,7 +156,6 @@ void Device::share() {
     const bool begins = kernel->held ? kernel->held_sms == kernel->cost.sms : kernel->running > 0;
     if (begins && !std::exchange(kernel->began, true)) begun.push_back(kernel->owner);
   }
-  left_together_ = std::min(left_together_, free_sms);
   if (!begun.empty()) set_clock();
   share_memory_bandwidth();
   look_again_at_last_blocks();

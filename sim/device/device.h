@@ -48,6 +48,9 @@ struct DeviceLimits {
   double slowness = 1;  ///< of every kernel: 2 takes twice as long
   double jitter = 0;    ///< at most so much of a kernel's time more, uniformly, by `seed`
   std::uint64_t seed = 0;
+  TermSet without{};  ///< terms that are left out
+
+  bool takes(Term term) const { return !without.test(static_cast<std::size_t>(term)); }
 };
 
 class Device final : Handler {
@@ -99,19 +102,12 @@ class Device final : Handler {
     bool own_tiles = false;         ///< some of them begin late, and compute their own tiles then
     std::uint32_t tiles_of_nobody = 0;  ///< beyond those, which those that are done take
     std::uint32_t running = 0;          ///< jobs
-    double pace = 1;                    ///< of the SMs that ended its blocks last
-    Duration lead{};                    ///< that they had then
   };
   /// What runs: some waves of a kernel's blocks on some SMs, or all of a kernel without blocks.
   struct Job {
     Kernel* kernel;
     std::uint32_t sms;
     std::uint32_t waves;
-    bool beside = false;   ///< other kernels' blocks: it takes no SM from anybody
-    bool sooner = false;   ///< a last wave's, on SMs with a block less than the others
-    bool shares = false;   ///< SMs with others' blocks, as long as there are too few
-    double pace = 1;       ///< of its waves' time
-    Duration lead{};       ///< that its SMs have when it ends, before those that take all the time
     Duration alone;        ///< what it takes at speed 1
     double remaining = 1;  ///< part of the work still to do
     double speed = 0;
@@ -136,8 +132,6 @@ class Device final : Handler {
   };
 
   static constexpr std::uint64_t kLookAgain = 0;  ///< no version
-  static constexpr int kBesideOthers =
-      2;  ///< so much slower is what shares SMs with others' blocks
   void fire(std::uint64_t version) override;
   void add(Kernel& kernel);
   void place(const Kernel& kernel);
@@ -147,12 +141,7 @@ class Device final : Handler {
   std::uint32_t usable(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t held_sms() const;
   Job& start_job(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
-  void start_apart(Kernel& kernel, std::uint32_t sms, std::uint32_t waves);
-  Duration waits_at_last(const Kernel& kernel, std::uint32_t sms) const;
-  static void wait_for_others(Job& job, Duration waits);
   void start_last(Kernel& kernel, std::uint32_t sms);
-  std::uint32_t room_beside(const Job& job, const Kernel& kernel) const;
-  bool fits_beside(const Kernel& kernel, std::uint32_t free_sms) const;
   std::uint32_t give_to_stay(Kernel& kernel, std::uint32_t free_sms);
   void begin_to_stay(Kernel& kernel, std::uint32_t sms) const;
   std::uint32_t give_own_tiles(Kernel& kernel, std::uint32_t free_sms);
@@ -182,8 +171,6 @@ class Device final : Handler {
   std::vector<std::unique_ptr<Kernel>> spare_;    ///< for the next ones
   std::vector<Job> jobs_;
   std::vector<Waiting> waiting_;
-  std::uint32_t left_together_ = 0;  ///< SMs that a kernel of clusters has left and nobody took
-  TimePoint left_at_{};
   KernelOwner* waited_ = nullptr;  ///< whose last kernel waited for its places, and its end
   TimePoint waited_until_{};
   std::uint64_t next_version_ = 0;

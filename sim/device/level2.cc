@@ -20,14 +20,13 @@ bool has_place(const auto& memory, const UsedMemory& place) {
 }  // namespace
 
 /// Since a place of an array was used by the kernel `then`, which went through all of its arrays at
-/// once as the new one does. Of what only one of the two uses half has passed on average.
+/// once as the new one does.
 double Level2::bytes_since(std::uint64_t then, std::span<const UsedMemory> own) const {
-  constexpr double kHalf = 0.5;
   double bytes = 0;
-  for (const UsedMemory& mine : own) bytes += mine.bytes * (mine.kernel < then ? kHalf : 1);
+  for (const UsedMemory& mine : own) bytes += mine.bytes;
   for (auto place = recent_.rbegin(); place != recent_.rend() && place->kernel >= then; ++place) {
     if (has_place(own, *place)) continue;
-    bytes += place->bytes * (place->kernel == then ? kHalf : 1);
+    bytes += place->bytes;
   }
   return bytes;
 }

@@ -15,8 +15,7 @@ double Device::speed_of(const Job& job) const {
   const std::uint32_t all = std::max(1U, cost.sms);
   const std::uint32_t enough = cost.enough_sms > 0 ? cost.enough_sms : all;
   const double beside_nccl = static_cast<double>(limits_.sms - held_sms()) / all;
-  const double speed = std::min({1.0, static_cast<double>(job.sms) / enough, beside_nccl});
-  return job.shares ? speed / kBesideOthers : speed;
+  return std::min({1.0, static_cast<double>(job.sms) / enough, beside_nccl});
 }
 
 /// Bytes per second of device memory at full speed on the SMs it has.

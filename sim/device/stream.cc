@@ -101,7 +101,6 @@ void StreamQueue::follow(const StreamQueue& other) {
   if (of_its_own) previous_ = other.previous_;
   if (other.previous_ == cost::Before::Copy) previous_copy_ = other.previous_copy_;
   waited_for_ = other.previous_;
-  waited_at_legacy_ = true;
   ready_ = engine_.now();
 }
 
@@ -185,10 +184,7 @@ Duration StreamQueue::gap_before(const Work& work) const {
                               .in_graph = graph_ != nullptr,
                               .event_between = event_between_};
   const bool held_up = previous_ == cost::Before::Event || previous_ == cost::Before::PlainEvent;
-  if (held_up) {
-    neighbours.waited_for = waited_for_;
-    neighbours.legacy = waited_at_legacy_;
-  }
+  if (held_up) neighbours.waited_for = waited_for_;
   const auto add = [&](const PreviousCopy& copy) {
     neighbours.upload |= copy.engine == CopyEngineKind::HostToDevice;
     neighbours.copied = std::max(neighbours.copied, copy.size);
@@ -234,7 +230,6 @@ void StreamQueue::begin(const Work& work) {
     if (ticket.when > ready_ && ticket.when >= work.available) {  // it held the stream up
       previous_ = ticket.timed ? cost::Before::Event : cost::Before::PlainEvent;
       waited_for_ = ticket.after;
-      waited_at_legacy_ = is_legacy() || (ticket.stream != nullptr && ticket.stream->is_legacy());
       if (ticket.after_copy) {
         const bool elsewhere = ticket.stream != nullptr && &ticket.stream->device_ != &device_;
         previous_ = ticket.after_peer_copy && elsewhere ? cost::Before::EventAfterPeerCopy

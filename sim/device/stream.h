@@ -152,7 +152,6 @@ class StreamQueue final : Handler,
   bool advancing_ = false;
   cost::Before previous_ = cost::Before::Nothing;
   cost::Before waited_for_ = cost::Before::Nothing;  ///< by the event that held it up last
-  bool waited_at_legacy_ = false;  ///< this stream or the event's is the legacy default one
   PreviousCopy previous_copy_;
   const StreamQueue* follows_ = nullptr;  ///< held up by it, by the legacy default stream's order
   bool event_between_ = false;  ///< a record or satisfied wait since the previous kernel or copy

@@ -68,12 +68,9 @@ void HostThread::copy_on_host(BufferId src, BufferId dst, Bytes size) {
     return;
   }
   cost::Copy copy{cost::Route::HostToHost, size};
-  const HostRead& last = process_.host_reads[src.value];
-  if (last.reads > 0) copy.touched = process_.host_bytes_touched - last.at;
   copy.from_cache = reads(src, size) != FoundIn::Memory;
   wrote(dst, size);
   cost::Call call = begin_call(cost::copy_call(copy.route));
-  call.cold = 0;  // nothing is queued
   const Priced priced =
       price([&](Reading& read) { return cost::copy_call_time(read, call, copy); }, call.is_first);
   until = engine_.now() + priced.time;

@@ -62,7 +62,6 @@ void HostThread::run(const GraphLaunch& op) {
       Duration unused{0};
       for (NcclKernel& kernel : nccl_prepare(*calls, chain_of, unused)) {
         kernel.launch->set_cold(cold_time(kernel.handle.device));
-        drive_out(kernel);
         work->entries.emplace_back(kernel.stream, NcclWork{kernel.launch});
         communicators.push_back(kernel.handle);
       }

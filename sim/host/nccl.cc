@@ -197,37 +197,10 @@ Duration HostThread::cold_time(std::uint32_t device) {
   constexpr UsedMemory kOfNccl{.buffer = std::numeric_limits<std::uint32_t>::max(), .bytes = 1};
   const Passes passes = go_through(device, {&kOfNccl, 1});
   if (!machine_.has(Param::NcclColdKernel) || !machine_.has(Param::L2Size)) return Duration{0};
+  if (!machine_.takes(Term::ColdNccl)) return Duration{0};
   Reading read{machine_};
   const double share = cost::missing_bytes(read, passes.front());
   return seconds_to_duration(share * read.seconds(Param::NcclColdKernel));
-}
-
-/// What is sent and received goes through the level-2 cache, too, and so do the steps of the
-/// channels' buffers in between, of which the next call writes others. Kernels that use the
-/// program's buffers do not find more of them by it. Of collectives no round shows anything.
-void HostThread::drive_out(const NcclKernel& kernel) {
-  constexpr std::uint32_t kAside = 0x80000000U;
-  const std::uint32_t device = kernel.handle.device;
-  const std::uint64_t turn = nccl_turns_[device]++ % StepWindow<Transfer>::kSteps;
-  boost::container::small_vector<UsedMemory, 8> memory;
-  const auto pass = [&](const NcclCall& call, const BufferRef& buffer, const BytesExpr& size) {
-    const auto bytes = static_cast<double>(size.eval(call.variables).count);
-    memory.push_back({buffer.resolve(call.variables).value | kAside, 0, bytes, true});
-    return bytes;
-  };
-  double steps = 0;
-  for (const NcclCall* call : kernel.entries) {
-    const OpKind& kind = call->execution.op->kind;
-    if (const auto* send = std::get_if<NcclSend>(&kind)) {
-      pass(*call, send->buffer, send->size);
-    } else if (const auto* recv = std::get_if<NcclRecv>(&kind)) {
-      steps += pass(*call, recv->buffer, recv->size);
-    }
-  }
-  if (memory.empty()) return;
-  memory.push_back({std::numeric_limits<std::uint32_t>::max() - 1, turn, steps, true});
-  go_through(device, {memory.data(), memory.size()});
-  cold_time(device);  // what it is itself comes last
 }
 
 void HostThread::nccl_capture() {
@@ -249,7 +222,6 @@ void HostThread::nccl_launch(const NcclKernel& kernel, Duration later) {
   Reading read{machine_};
   const Duration visible = later + cost::launch_latency(read, cost::Entry::Nccl);
   kernel.launch->set_cold(cold_time(kernel.handle.device));
-  drive_out(kernel);
   kernel.stream->push({kernel.execution, engine_.now() + visible, 0, 1, NcclWork{kernel.launch}});
   comm.last(rank) = {kernel.stream, kernel.stream->issued()};
 }

@@ -26,7 +26,7 @@ HostThread::HostThread(Engine& engine, World& world, Recorder& recorder, const M
   launches_block_ = blocks_launches(program.environment);
   process_.users.push_back(this);
   process_.in_call_until.emplace_back();
-  last_calls_.resize(kParamCount);
+  made_.resize(kParamCount);
   variables_.push_back(process);
   frames_.push_back({&declared.ops, 0, nullptr, 1, 0, {}});
 }
@@ -204,26 +204,16 @@ cost::Call HostThread::begin_call(Param param) {
   if (capture_ != nullptr) {
     call.is_captured = true;
     // cuBLAS looks for its kernel all the same.
-    if (param == Param::HostLaunchGemm) {
-      last_calls_[static_cast<std::size_t>(param)] = {true, engine_.now(),
-                                                      process_.host_bytes_touched};
-    }
+    if (param == Param::HostLaunchGemm) made_[static_cast<std::size_t>(param)] = true;
     return call;
   }
   // What torch.distributed does inside a call is not called from Python; the call itself is.
   call.is_inner = current_.op->lowered && param != Param::NcclHostCollective;
   const auto kind = static_cast<std::size_t>(param);
-  LastCall& last = last_calls_[kind];
-  call.is_first = !last.was_made;
+  call.is_first = !made_[kind];
+  made_[kind] = true;
   // PyTorch's calls were measured in two processes at once.
-  if (!call.is_inner && !machine_.is_replaced(param)) {
-    call.processes = program_.processes - 1;
-    if (cost::gets_cold(param)) {  // the first one: since the pass began
-      call.cold =
-          cost::coldness(engine_.now() - last.at, {process_.host_bytes_touched - last.touched});
-    }
-  }
-  last = {true, engine_.now(), process_.host_bytes_touched};
+  if (!call.is_inner && !machine_.is_replaced(param)) call.processes = program_.processes - 1;
   auto& until = process_.in_call_until;
   if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;
   const TimePoint now = engine_.now();

@@ -53,12 +53,6 @@ class HostThread final : Handler, Waiter, ContextUser {
     TimePoint began;         ///< regions
   };
 
-  struct LastCall {
-    bool was_made = false;
-    TimePoint at{};
-    std::uint64_t touched = 0;  ///< bytes of host memory that the process had gone through
-  };
-
   void fire(std::uint64_t what) override;
   void wake() override;
   void context_lost() override;
@@ -227,7 +221,6 @@ class HostThread final : Handler, Waiter, ContextUser {
                                        Duration& call);
   void go_through_again(const CapturedUse& use, Work::What& what);
   Duration cold_time(std::uint32_t device);
-  void drive_out(const NcclKernel& kernel);
   Work::What captured_work(const Work::What& what, std::map<const Ticket*, TicketRef>& tickets);
   void nccl_call();
   Priced known_call(Param param);
@@ -317,7 +310,7 @@ class HostThread final : Handler, Waiter, ContextUser {
   bool retry_ = false;                ///< the call was held up (queue full): run it again
   enum class NcclStage : std::uint8_t { None, Pairs, Collectives, Launch };
   NcclStage nccl_stage_ = NcclStage::None;  ///< of the calls of nccl_calls_: what comes next
-  std::vector<LastCall> last_calls_;  ///< by Param: of each kind, in this pass
+  std::vector<bool> made_;  ///< by Param: calls of each kind, in this pass
   std::size_t slot_;                  ///< this thread's in Process::in_call_until
   std::uint32_t device_ = 0;          ///< the thread's current device
   std::string waits_for_;
@@ -337,7 +330,6 @@ class HostThread final : Handler, Waiter, ContextUser {
   Duration mapping_{0};                                ///< of registered buffers, for them
   std::vector<cost::Call> nccl_host_calls_;            ///< of the launch under way
   bool has_connected_ = false;                         ///< for it
-  std::map<std::uint32_t, std::uint64_t> nccl_turns_;  ///< NCCL kernels so far, by device
 };
 
 }  // namespace foretrace::sim

@@ -124,5 +124,46 @@ TEST(FitProductsCommand, RefusesAGpuWithoutAWholeMultiprocessor) {
       2);
 }
 
+TEST(ExplainKernel, OfEveryKindSaysItsTermsAndTheirEvidence) {
+  const Scratch scratch;
+  const Ran small = scratch.run("foretrace explain-kernel elementwise 100KiB");
+  EXPECT_EQ(small.exit_code, 0) << small.err;
+  EXPECT_THAT(small.out, HasSubstr("small_array"));
+  EXPECT_THAT(small.out, HasSubstr("models/evidence/memory.md"));
+  EXPECT_THAT(small.out, HasSubstr("kernel.base"));
+  const Ran product = scratch.run("foretrace explain-kernel gemm 512x512x512 -d bfloat16");
+  EXPECT_THAT(product.out, HasSubstr("residual"));
+  for (const char* const kind : {"reduction", "memset", "copy"}) {
+    EXPECT_EQ(scratch.run(std::string{"foretrace explain-kernel "} + kind + " 4MiB --cold").exit_code,
+              0)
+        << kind;
+  }
+}
+
+TEST(ExplainKernel, WithoutATermSaysSoAndIsThatMuchShorter) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(
+      "foretrace explain-kernel elementwise 100KiB --without term=small_array");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("note: without small_array"));
+  EXPECT_THAT(ran.out, HasSubstr("without term=small_array"));
+  EXPECT_THAT(ran.out, HasSubstr("no term beyond the core moves it"));
+}
+
+TEST(ExplainKernel, RefusesWhatIsNoKernelNoSizeAndNoTerm) {
+  const Scratch scratch;
+  for (const char* const wrong :
+       {"explain-kernel convolution 4MiB", "explain-kernel reduction 64x64",
+        "explain-kernel memset 0B", "explain-kernel elementwise 4MiB --arrays 4",
+        "explain-kernel elementwise 4MiB --format csv",
+        "explain-kernel gemm 64x64x64 --without term=small_aray",
+        "simulate scenarios/examples/prefetch_two_streams.yaml --without small_array",
+        "accuracy --terms nowhere"}) {
+    const Ran ran = scratch.run(std::string{"foretrace "} + wrong);
+    EXPECT_EQ(ran.exit_code, 2) << wrong;
+    EXPECT_NE(ran.err, "") << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace foretrace::test

@@ -55,8 +55,6 @@ double unit_value(Param param) {
     case Param::HostPoolTrimBandwidth:
       return 1e15;
     case Param::HostFirstGemm:
-    case Param::HostColdCall:
-    case Param::HostColdGemm:
     case Param::NcclNvls:
     case Param::HostContention:
     case Param::HostFuncBackoff:

@@ -9,7 +9,6 @@
 
 #include "models/cost/products/candidates.h"
 #include "models/cost/products/losses.h"
-#include "models/cost/products/vector.h"
 
 namespace foretrace::products {
 
@@ -64,68 +63,16 @@ std::optional<Plan> small_split(const Shape& shape) {
   return std::nullopt;
 }
 
-/// What float32 products of two to seven rows get without transposes, where the network says tiles
-/// of 32 rows and is 30 to 70 % too fast: kernels for tall results, 128 x 32, whose other rows are
-/// wasted, with k in up to 17 parts (55 where few columns have a long k): most such products in
-/// choices_h100.csv.gz, layers_h100.csv.gz and the timed tables. Of 14 very wide ones nine have 64
-/// rows and 64 columns or more, and four larger tiles still. The network has not learned from them:
-/// such plans are not among the fastest candidates.
-std::optional<Plan> few_rows(const Shape& shape) {
-  constexpr std::int64_t kFew = 8, kFewer = 6;
-  constexpr std::int64_t kNarrow = 128, kHalfWide = 700, kHalfWideByFour = 770;  // columns
-  constexpr std::int64_t kWide = 4500;
-  constexpr std::int64_t kMostOfB = 4'000'000;  // elements
-  constexpr std::int64_t kVeryWide = 6500, kWideByFour = 10'000, kWidest = 20'000;
-  constexpr std::int64_t kDeep = 1024, kDeepest = 32'000;
-  if (shape.m >= kFew || shape.n <= kNarrow || shape.k > kDeepest) return std::nullopt;
-  const bool by_four = shape.m == 3 || shape.m == 4;
-  const std::int64_t half_wide = by_four ? kHalfWideByFour : kHalfWide;
-  if (shape.n <= kWide && (shape.n <= half_wide || shape.n * shape.k <= kMostOfB)) {
-    constexpr std::int64_t kColumns = 32, kPart = 64, kMost = 17, kMostOfFew = 55;
-    constexpr std::int64_t kFewTiles = 24, kLong = 2000;
-    const std::int64_t tiles = parts(shape.n, kColumns);
-    const std::int64_t most = shape.k >= kLong && tiles <= kFewTiles ? kMostOfFew : kMost;
-    const std::int64_t split = std::clamp<std::int64_t>(parts(shape.k, kPart), 2, most);
-    return Plan{.tile_m = 128, .tile_n = kColumns, .split = split, .resident = 6, .padded = true};
-  }
-  // Rows of whole 16 bytes, which kernels of 32 rows load faster, were seen with it later.
-  const std::int64_t very_wide = shape.m == 4 || shape.m == 5 ? kWideByFour : kVeryWide;
-  if (shape.m < kFewer && shape.n >= very_wide && shape.k > kDeep) {
-    const bool widest = shape.n >= kWidest;
-    return Plan{.tile_m = 64,
-                .tile_n = widest ? 128 : 64,
-                .split = 2,
-                .inside = true,
-                .resident = widest ? 2 : 4};
-  }
-  return std::nullopt;
-}
-
 /// The plan of a product that is known without asking the network.
 std::optional<Plan> known_plan(const Shape& shape, const Taste& taste) {
   if (shape.transposes_a || shape.transposes_b || shape.batch > 1) return std::nullopt;
-  if (is_tall(shape)) {
-    return Plan{.tile_m = 64, .tile_n = 32, .cooperative = true, .resident = 8};
-  }
   std::optional<Plan> plan = small_split(shape);
-  if (!plan && family_of(shape) == Family::Float32) plan = few_rows(shape);
   if (!plan) return plan;
   plan->cooperative = true;
   const Tile* const tile = tile_of(taste, *plan);
   if (tile == nullptr) return std::nullopt;
   plan->slow = tile->slow;
   return plan;
-}
-
-/// What the library is asked about a product by a vector in half precision. Its kernels for this
-/// GPU have tiles of 8 columns at least, and it chooses alike for one column and for eight (of 90
-/// such products in layers_h100.csv.gz the tile is the recorded one for 88 %, for 76 % where the
-/// network is asked about one column, of which it has seen 150 in 150,000).
-Shape shape_like(const Shape& shape) {
-  constexpr std::int64_t kColumns = 8;
-  Shape like = shape;
-  if (family_of(shape) == Family::Half && shape.n == 1) like.n = kColumns;
-  return like;
 }
 
 /// The plans in the order of their chances, without what the machine makes of them.
@@ -135,8 +82,9 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Taste
   std::vector<Choice> choices;
   if (is_known(shape, tastes)) {
     const Taste& taste = tastes.at(family_of(shape));
-    if (const auto plan = known_plan(shape, taste)) return {{*plan, 1}};
-    for (const Candidate& one : candidates_of(shape_like(shape), taste, speeds.sms)) {
+    const auto plan = speeds.takes(Term::SmallSplit) ? known_plan(shape, taste) : std::nullopt;
+    if (plan) return {{*plan, 1}};
+    for (const Candidate& one : candidates_of(shape, taste, speeds.sms)) {
       const double liked = taste.tiles[one.tile].liked + taste.network.value(one.traits);
       choices.push_back({one.plan, liked});
     }
@@ -162,7 +110,7 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Taste
 /// The same of a recorded taste, remembered: every layer of every process asks for the same shapes.
 const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) {
   using Question = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arithmetic,
-                              bool, bool, bool, bool, std::uint32_t, double>;
+                              bool, bool, bool, bool, std::uint32_t, double, bool>;
   constexpr std::size_t kMost = 10'000;
   thread_local std::map<Question, std::vector<Choice>> known;
   const Question question{shape.m,
@@ -175,7 +123,8 @@ const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) 
                           shape.accumulates,
                           shape.brain,
                           shape.result_bytes,
-                          speeds.sms};
+                          speeds.sms,
+                          speeds.takes(Term::SmallSplit)};
   const auto found = known.find(question);
   if (found != known.end()) return found->second;
   if (known.size() >= kMost) known.clear();
@@ -192,7 +141,7 @@ std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds, con
   asked.fresh = false;
   std::vector<Choice> choices =
       recorded ? remembered(asked, speeds) : ranked(asked, speeds, tastes);
-  if (!known) return choices;
+  if (!known || !speeds.takes(Term::Residual)) return choices;
   for (Choice& choice : choices) choice.plan.takes = takes(shape, choice.plan, speeds);
   return choices;
 }

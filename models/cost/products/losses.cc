@@ -39,7 +39,7 @@ double takes(const Shape& shape, const Plan& plan, const Speeds& speeds) {
   constexpr double kMost = 0.47;     // log(1.6)
   constexpr double kLearned = 3e-3;  // s, the longest products of the lists
   const auto& networks = recorded_losses(family_of(shape));
-  if (networks.empty() || is_tall(shape)) return 1;
+  if (networks.empty()) return 1;
   const double loss =
       std::clamp(loss_of(loss_traits(shape, plan, speeds), networks), -kMost, kMost);
   const double seconds = time_of(shape, plan, speeds).total;

@@ -90,7 +90,8 @@ Speeds read_speeds(Reading& read, Family family) {
       .split_turn = read.has(ProductsSplitTurn) ? read.seconds(ProductsSplitTurn) : 0,
       .peak = read.rate(params.peak),
       .fresh = fresh_of(read, family),
-      .residents = read.has(params.residents) ? read.value(params.residents) : 0};
+      .residents = read.has(params.residents) ? read.value(params.residents) : 0,
+      .without = read.machine().without()};
 }
 
 }  // namespace foretrace::products

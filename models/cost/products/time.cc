@@ -32,7 +32,8 @@ double cached_share(double bytes, double cache_size) {
 double loads(std::int64_t leading, double element, const Plan& plan, const Speeds& speeds) {
   constexpr double kSector = 32;
   constexpr double kSmall = 64 * 64;
-  if (std::fmod(static_cast<double>(leading) * element, kSector) == 0) return 1;
+  const bool whole = std::fmod(static_cast<double>(leading) * element, kSector) == 0;
+  if (whole) return 1;
   const auto area = static_cast<double>(plan.tile_m * plan.tile_n);
   return 1 + speeds.straddle * 2 * kSmall / (area + kSmall);
 }
@@ -50,6 +51,7 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
   constexpr double kLong = 40e-6;
   constexpr std::int64_t kFew = 192;
   if (!shape.fresh || std::min(shape.m, shape.n) <= kFew) return 0;
+  if (!speeds.takes(Term::FreshOperands)) return 0;
   if (plan.resident == 0) return speeds.fresh;
   const double ratio = seconds / kLong;
   const double squared = ratio * ratio;
@@ -167,26 +169,10 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   const double bytes = least_bytes(shape);
   const double fits = cached_share(bytes, speeds.cache_size);
   times.memory = bytes / (fits * speeds.cache + (1 - fits) * speeds.memory);
-  // Older kernels for tensor cores load a few steps ahead, too few for memory's latency: of what
-  // the cache cannot hold this share is not hidden. Layers of 60 to 400 MB of weights by 9 to 61
-  // rows (tokens_* of blind rounds 3 to 14) took 1.13 times what was predicted without it, layers
-  // that the cache holds 0.98 times, those by 3 to 7 rows 0.96 and those by 500 rows 0.97 times.
-  constexpr double kNotHidden = 0.4;
-  constexpr double kFewRows = 8, kManyRows = 64;
-  const auto narrow = static_cast<double>(std::min(shape.m, shape.n));
-  double not_hidden = 0;
-  if (plan.resident > 0 && shape.arithmetic == Arithmetic::Half && narrow > kFewRows) {
-    const double share = kNotHidden * std::min(1.0, kManyRows / narrow);
-    not_hidden = share * (1 - fits) * bytes / speeds.memory;
-    times.operands += not_hidden;
-  }
   const bool by_vector = family_of(shape) == Family::Vector;
   if (by_vector) {
     times.arithmetic = times.operands = times.results = 0;
     times.memory = vector_time(shape, speeds, fits);
-  } else if (is_tall(shape)) {
-    times.arithmetic = times.operands = times.results = 0;
-    times.memory = tall_time(shape, times.memory);
   } else if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
   } else if (plan.has_second_kernel()) {
@@ -201,9 +187,9 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
     *one *= plan.takes;
   }
   const double sms = times.arithmetic + times.operands + times.results;
-  if (shape.cached < 1) {
+  if (shape.cached < 1 && speeds.takes(Term::ColdOperands)) {
     const double of_cache =
-        overlapped(sms - not_hidden * plan.takes, bytes / speeds.cache * plan.takes);
+        overlapped(sms, bytes / speeds.cache * plan.takes);
     times.cold = cold_time(shape, plan, speeds, fits, of_cache);
   }
   times.total = times.start + times.split + overlapped(sms, times.memory) + times.cold;

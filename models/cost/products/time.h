@@ -57,6 +57,9 @@ struct Speeds {
   double peak = 1;              ///< flop/s that the arithmetic units can do
   double fresh = 0;             ///< s, what operands cost that were written last
   double residents = 0;         ///< an SM with l of R resident blocks does (l/R)^this of its rate
+  TermSet without{};            ///< terms that are left out
+
+  bool takes(Term term) const { return !without.test(static_cast<std::size_t>(term)); }
 };
 Speeds read_speeds(Reading& read, Family family);
 /// Whether the machine has what read_speeds() reads.

@@ -45,21 +45,4 @@ double vector_time(const Shape& shape, const Speeds& speeds, double fits) {
   return std::max(seconds, stepping_time(shape));
 }
 
-// cuBLAS' gemmSN, which it takes for all 16 such products that it was asked about; with fewer rows
-// it does where k is short, and with six to eight columns a is read twice.
-bool is_tall(const Shape& shape) {
-  constexpr std::int64_t kMostColumns = 5, kRows = 10'000;
-  return family_of(shape) == Family::Float32 && !shape.transposes_a && !shape.transposes_b &&
-         shape.batch == 1 && shape.n <= kMostColumns && shape.m >= kRows;
-}
-
-// A block has 64 rows and goes through all of k: 20 ns a step, or as long as the step's column of a
-// takes to come. From six products of 24 to 550 us in quick_h200.csv.gz.
-double tall_time(const Shape& shape, double loads) {
-  constexpr double kStep = 20e-9;  // s
-  const double steps = kStep * static_cast<double>(shape.k);
-  constexpr double kPower = 5;  // as the other engines that wait for each other
-  return std::pow(std::pow(steps, kPower) + std::pow(loads, kPower), 1 / kPower);
-}
-
 }  // namespace foretrace::products

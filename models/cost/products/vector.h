@@ -14,9 +14,4 @@ inline constexpr double kVectorStart = 1.9e-6;
 /// along its row in steps, for them. From 168 such rows of reports/measured/products on both GPUs.
 double vector_time(const Shape& shape, const Speeds& speeds, double fits);
 
-/// Of a float32 product of two to five columns and many rows, whose kernel goes through a once.
-bool is_tall(const Shape& shape);
-/// `loads`: s, its operands and results through the memory or the cache.
-double tall_time(const Shape& shape, double loads);
-
 }  // namespace foretrace::products

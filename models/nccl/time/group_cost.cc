@@ -12,12 +12,6 @@
 namespace foretrace::nccl {
 namespace {
 
-/// What a channel takes to begin with another call's part, in seconds, and how much shows of its
-/// steps beside the data of other channels: mixed groups of odd blind rounds 1 to 35 and
-/// sums_1MiB_* of tests/hw/causes/nccl_groups.yaml, two H200s; even rounds and H100s agree.
-constexpr double kFurtherPart = 1e-6;
-constexpr double kShownSteps = 0.6;
-
 /// One call with its place among the kernel's channels.
 struct Placed {
   CollectiveKind kind;
@@ -91,18 +85,14 @@ class GroupTime {
 
   /// Every part has steps of its own, those of a chain apart; what the channels drift apart by
   /// grows with all of their data. A channel with less than its share of the bytes is on the wire
-  /// for less of its time. While it does anything else, the others have the wire: of what its
-  /// further parts take beside their data a share shows, the rest only where the channel's own pace
-  /// is what is slow.
+  /// for less of its time.
   double channel_seconds(std::uint32_t channel, double wire, double kernel_channels) const {
     double fixed = 0;
     double ll = 0;
     double steps = 0;
-    double least_steps = 0;
     double drift = 0;
     double limit = 0;
     double own_wire = 0;
-    std::size_t parts = 0;
     struct Alike {
       const Placed* example = nullptr;
       Bytes bytes;
@@ -111,7 +101,6 @@ class GroupTime {
     for (const Placed& call : calls_) {
       const Bytes bytes = call.share(channel);
       if (bytes.count == 0) continue;
-      if (parts++ > 0) ll += kFurtherPart;
       const Terms part = on_one_channel(call, bytes).terms;
       const double own = own_seconds(call, bytes, part);
       fixed = std::max(fixed, part.fixed_seconds);
@@ -120,7 +109,6 @@ class GroupTime {
         continue;
       }
       steps += own;
-      least_steps = alike.empty() ? own : std::min(least_steps, own);
       own_wire += wire_seconds(call, bytes);
       Alike& same = alike[{call.kind, call.plan.protocol}];
       same.example = &call;
@@ -132,11 +120,8 @@ class GroupTime {
       drift += all.drift_seconds;
       limit += all.limit_seconds;
     }
-    const double shown = kShownSteps * (steps - least_steps);
-    const double hidden = steps - least_steps - shown + ll;
     const double shared = std::min(wire, own_wire * kernel_channels);
-    return fixed + least_steps + shown + shared +
-           beyond_wire_seconds(read_, shared, drift, limit + hidden);
+    return fixed + steps + shared + beyond_wire_seconds(read_, shared, drift, limit + ll);
   }
 
   Reading& read_;

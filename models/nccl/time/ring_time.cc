@@ -160,8 +160,10 @@ std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice&
   }
   terms.channel_seconds =
       beyond_wire_seconds(read, terms.wire_seconds, terms.drift_seconds, terms.limit_seconds);
-  terms.channel_seconds +=
-      unaligned_seconds(kind, choice.protocol, all_bytes / ranks, terms.wire_seconds);
+  if (read.takes(Term::Unaligned)) {
+    terms.channel_seconds +=
+        unaligned_seconds(kind, choice.protocol, all_bytes / ranks, terms.wire_seconds);
+  }
   terms.seconds += terms.wire_seconds + terms.channel_seconds;
   terms.seconds += chain ? terms.chain_seconds() : terms.steps * terms.step_seconds;
   return terms;

@@ -20,6 +20,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/marked_document.h"
 #include "sim/cli/judge/predict_all.h"
+#include "sim/cli/judge/term_rent.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -31,7 +32,8 @@ struct AccuracyOptions {
   fs::path blind = "reports/blind";
   fs::path measured = "reports/measured";
   std::string machine = kDefaultMachine;
-  std::vector<std::string> with;
+  std::vector<std::string> with, without;
+  fs::path terms;  ///< empty: no table of them
   fs::path output;
   std::string format;  ///< empty: as `output` ends
   MarkedDocument document;
@@ -89,7 +91,9 @@ void add_regions(const Program& program, const Timeline& predicted, const Timeli
 std::vector<ShippedRegion> shipped_regions(const AccuracyOptions& options) {
   const MeasuredScenarios measured = load_measured_scenarios(options.measured);
   const auto& programs = measured.programs;
-  const auto predictions = predict_all(programs, changed_machine(options.machine, options.with));
+  Machine machine = changed_machine(options.machine, options.with);
+  leave_out_terms(machine, options.without);
+  const auto predictions = predict_all(programs, machine);
   std::vector<ShippedRegion> regions;
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (!predictions[i]) continue;
@@ -174,9 +178,16 @@ std::string format_of(const AccuracyOptions& options) {
 int run_accuracy(AccuracyOptions& options) {
   options.format = format_of(options);
   if (options.document.is_given()) return write_or_check(options.document, blind_table(options));
-  if (options.blind_only && !options.with.empty()) {
+  if (!options.terms.empty()) {
+    if (options.format == "html") throw UsageError{"--terms: a table as Markdown or JSON"};
+    const TermRents rents = term_rents(options.blind, options.terms);
+    const bool json = options.format == "json";
+    emit({.file = options.output}, json ? term_rent_json(rents) : term_rent_markdown(rents));
+    return kDone;
+  }
+  if (options.blind_only && !(options.with.empty() && options.without.empty())) {
     throw UsageError{
-        "--with changes the predictions of shipped scenarios, which --blind-only leaves out\n"
+        "--with and --without change the predictions of shipped scenarios, which --blind-only leaves out\n"
         "  hint: blind rounds stay as they were recorded"};
   }
   const auto rounds = load_blind_rounds(options.blind);
@@ -205,6 +216,17 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
   command.add_flag("--blind-only", options->blind_only, "Predict no shipped scenarios: at once");
   CLI::Option* const machine = add_machine_option(command, options->machine);
   add_with_option(command, options->with);
+  add_without_option(command, options->without);
+  CLI::Option* const terms =
+      command
+          .add_option("--terms", options->terms,
+                      "Instead: what each term of the model gains on the blind rounds in DIR, as "
+                      "tests/hw/blind/blind.py unpack writes them")
+          ->check(CLI::ExistingDirectory.description(""))
+          ->option_text("DIR");
+  for (const char* const other : {"--machine", "--with", "--without", "--blind-only"}) {
+    terms->excludes(command.get_option(other));
+  }
   command
       .add_option("-o,--output", options->output,
                   "FILE.html is a page, FILE.json has every region, FILE.md is Markdown; default: "

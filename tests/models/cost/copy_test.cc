@@ -190,24 +190,5 @@ TEST(CopyCallTime, BetweenHostBuffersIsTheDriversOwnMemcpy) {
   EXPECT_EQ(answer(knows, copy_call_time, call, cached), 54_us);
 }
 
-TEST(CopyCallTime, BetweenHostBuffersGoesToMemoryAsTheCachesForget) {
-  constexpr std::uint64_t kMiB = 1 << 20;
-  EXPECT_EQ(share_left_in_cache(0), 1);
-  EXPECT_EQ(share_left_in_cache(8 * kMiB), 1);
-  EXPECT_DOUBLE_EQ(share_left_in_cache(32 * kMiB), 0.5) << "halfway to 128 MiB by the logarithm";
-  EXPECT_EQ(share_left_in_cache(256 * kMiB), 0);
-  Machine machine = copy_machine();  // 4 us and 10 GB/s from memory
-  machine.set(HostCopyCached, {20e9, 0, ParameterClass::Assumed, "", ""});
-  const Call call{.param = copy_call(Route::HostToHost)};
-  const auto time = [&](std::uint64_t touched) {
-    return answer(
-        machine, copy_call_time, call,
-        Copy{
-            .route = Route::HostToHost, .size = kMegabyte, .from_cache = true, .touched = touched});
-  };
-  EXPECT_NEAR(to_seconds(time(32 * kMiB)), 4e-6 + 1e6 / 15e9, 1e-9);
-  EXPECT_EQ(time(256 * kMiB), 104_us);
-}
-
 }  // namespace
 }  // namespace foretrace::cost

@@ -16,8 +16,6 @@ const Machine& host_machine() {
                                               {HostLaunchGemm, 8e-6},
                                               {HostFirstCall, 1e-6},
                                               {HostFirstGemm, 20e-6},
-                                              {HostColdCall, 10e-6},
-                                              {HostColdGemm, 40e-6},
                                               {HostContention, 0.5},
                                               {HostBesideProcess, 0.12},
                                               {HostSetDevice, 0.25e-6},
@@ -33,19 +31,6 @@ TEST(CallTime, IsThatOfItsKindAndMoreTheFirstTimeInAPass) {
   EXPECT_EQ(answer(host_machine(), call_time, Call{.param = HostLaunchGemm, .is_first = true}),
             28_us)
       << "cuBLAS has a heuristic of its own to fetch";
-}
-
-TEST(CallTime, IsLongerTheMoreOfItHasLeftTheCaches) {
-  EXPECT_EQ(coldness(20_us, Bytes{0}), 0);
-  EXPECT_EQ(coldness(10000_us, Bytes{0}), kColdest / 5);
-  EXPECT_EQ(coldness(0_us, Bytes{32 << 20}), kColdest / 2) << "which the process went through";
-  EXPECT_EQ(coldness(1000000_us, Bytes{1U << 30}), kColdest);
-  const Call half{.param = HostLaunchKernel, .cold = kColdest / 2};
-  EXPECT_EQ(answer(host_machine(), call_time, half), 9_us);
-  const Call all{.param = HostLaunchGemm, .cold = kColdest};
-  EXPECT_EQ(answer(host_machine(), call_time, all), 48_us);
-  EXPECT_TRUE(gets_cold(HostEventRecord));
-  EXPECT_FALSE(gets_cold(HostMalloc)) << "not measured";
 }
 
 TEST(CallTime, OfAProductInPartsHasTheSumsLaunchToo) {
@@ -126,7 +111,7 @@ TEST(CallTime, InACaptureIsThatOfTakingANote) {
   const Call call{.param = HostLaunchKernel, .is_captured = true, .is_first = true, .others = 3};
   EXPECT_EQ(answer(host_machine(), call_time, call), 2_us);
   const Call product{.param = HostLaunchGemm, .is_captured = true, .is_first = true};
-  EXPECT_EQ(answer(host_machine(), call_time, product), 6_us) << "cuBLAS chooses its kernel there";
+  EXPECT_EQ(answer(host_machine(), call_time, product), 2_us) << "cuBLAS' choice is not seen";
   EXPECT_EQ(answer(host_machine(), capture_time, std::size_t{3}), 6_us);
 }
 

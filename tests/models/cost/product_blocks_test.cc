@@ -1,7 +1,7 @@
-// What a product's blocks hold of a GPU: SMs in pairs, registers.
+// What a product's blocks hold of a GPU: SMs in pairs.
 #include <gtest/gtest.h>
 
-#include "models/cost/products/registers.h"
+#include "models/cost/products/time.h"
 
 namespace foretrace::products {
 namespace {
@@ -22,21 +22,6 @@ TEST(TilesOfNvjet, ComeInPairsWhereThatMakesNoWaveMore) {
   EXPECT_EQ(paired_tiles({.m = 128, .n = 128, .k = 64, .batch = 7},
                          {.tile_m = 128, .tile_n = 128, .split = 2}, 132),
             14);
-}
-
-TEST(ProductRegisters, AreLeftBesideBlocksAndInALastWaveThatIsNotFull) {
-  const Plan wide{.tile_m = 256, .tile_n = 128, .resident = 1};
-  const Registers large = registers_of(Family::HalfOdd, wide, 16, 4);
-  EXPECT_EQ(large.of_block, 59'392) << "256 threads of 232";
-  EXPECT_EQ(large.room, 6144);
-  EXPECT_EQ(large.room_at_last, 6144) << "16 tiles are four whole waves";
-  const Plan square{.tile_m = 64, .tile_n = 64, .resident = 4};
-  const Registers four = registers_of(Family::Float32, square, 24, 4);
-  EXPECT_EQ(four.of_block, 16'384);
-  EXPECT_EQ(four.room, 0);
-  EXPECT_EQ(four.room_at_last, 32'768) << "24 tiles: 16, and two on each SM";
-  EXPECT_EQ(registers_of(Family::Half, {.tile_m = 128, .tile_n = 256}, 9, 4).of_block, 0)
-      << "nvjet";
 }
 
 }  // namespace

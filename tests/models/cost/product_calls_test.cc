@@ -33,47 +33,6 @@ TEST_F(ProductsOfAnH200, SplitAShortKOfFewTilesInFloat32) {
   EXPECT_EQ(parts(184, 256, 128), 1);
 }
 
-TEST_F(ProductsOfAnH200, TakeTallTilesForAFewRowsInFloat32) {
-  const auto choice = [&](Shape shape) {
-    shape.arithmetic = Arithmetic::Float32;
-    return first_choice(shape);
-  };
-  const Plan tall = choice({.m = 7, .n = 2304, .k = 768});
-  EXPECT_EQ(tall.tile_m, 128);
-  EXPECT_EQ(tall.tile_n, 32);
-  EXPECT_EQ(tall.split, 12) << "of 64 each";
-  EXPECT_EQ(choice({.m = 2, .n = 384, .k = 18752}).split, 55) << "few columns, a long k";
-  EXPECT_EQ(choice({.m = 4, .n = 1600, .k = 2400}).tile_m, 128);
-  EXPECT_EQ(choice({.m = 3, .n = 2304, .k = 5616}).tile_m, 32) << "38.7 us, 143 with 128 rows";
-  EXPECT_EQ(choice({.m = 5, .n = 17216, .k = 1159}).tile_m, 64);
-  EXPECT_EQ(choice({.m = 4, .n = 23488, .k = 14696}).tile_n, 128);
-  EXPECT_EQ(choice({.m = 4, .n = 8192, .k = 4096}).tile_m, 32) << "rows of whole 16 bytes";
-  EXPECT_EQ(choice({.m = 7, .n = 3316, .k = 16640}).tile_m, 32) << "many columns, a long k";
-  EXPECT_EQ(choice({.m = 8, .n = 2304, .k = 768}).tile_m, 32) << "eight rows";
-  EXPECT_EQ(choice({.m = 7, .n = 2304, .k = 768, .transposes_a = true}).tile_m, 32);
-  EXPECT_NE(choice({.m = 3, .n = 100, .k = 1024}).tile_m, 128) << "few columns";
-}
-
-TEST_F(ProductsOfAnH200, TakesForOneColumnTheTileForEight) {
-  const Speeds speeds = read_speeds(read_, Family::Half);
-  // All 28 products by a column without transposes in choices_h100.csv.gz have tiles of 8 columns.
-  for (const std::int64_t rows : {1024, 2048, 4096, 11008}) {
-    for (const Choice& choice : likely_choices({.m = rows, .n = 1, .k = 2048}, speeds)) {
-      if (choice.chance > 0.1) EXPECT_EQ(choice.plan.tile_n, 8) << rows;
-    }
-  }
-}
-
-TEST_F(ProductsOfAnH200, OfManyRowsAndFewColumnsTakeWhatTheirStepsOrTheMatrixTake) {
-  const auto us = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    return static_cast<double>(cost_of(DataType::Float32, m, n, k).alone.count()) / 1e6;
-  };
-  // 18,560 x 5,248 x 4 bytes at 4,050 GB/s are 96 us, 5,248 steps 105 us: both together 116 us.
-  EXPECT_NEAR(us(18560, 4, 5248), 120, 3) << "125.8 us measured";
-  EXPECT_NEAR(us(10240, 4, 2000), 44, 3) << "2,000 steps";
-  EXPECT_GT(us(18560, 6, 5248), 150) << "six columns: tiles";
-}
-
 TEST_F(ProductsOfAnH200, SumAKOf64ApartInBfloat16WithAnOddLeadingDimension) {
   EXPECT_EQ(first_choice({.m = 239, .n = 160, .k = 64, .brain = true}).split, 2);
   EXPECT_EQ(first_choice({.m = 239, .n = 1600, .k = 64, .brain = true}).split, 1);
@@ -89,7 +48,7 @@ TEST_F(ProductsOfAnH200, WaitForDataAsOftenAsTheyLoad) {
       << "4 steps of 32, and no more than 4 times";
   EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 128, 128, 779).data_waits, 3.3);
   EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 256, 128, 119).data_waits, 1.5);
-  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 128, 128, 64).data_waits, 0.5) << "nvjet";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 128, 128, 64).data_waits, 1) << "nvjet";
 }
 
 TEST(CallsOfProducts, ClearACounterForMoreThanTwoTilesOnAnSm) {

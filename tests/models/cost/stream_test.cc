@@ -117,18 +117,13 @@ TEST(Gap, BetweenNcclAndKernelsIsLongerByAnEvent) {
   EXPECT_EQ(behind(Before::Event, Entry::Nccl), 4_us + 1_us) << "handed on: no kernel's";
 }
 
-TEST(Gap, BetweenNcclAndKernelsIsNoLongerByAnEventWithoutATimeStampOfStreamsThatAreCreated) {
-  const auto behind = [](Before waited_for, Entry next, bool legacy) {
+TEST(Gap, BetweenNcclAndKernelsIsAsMuchLongerByAnEventWithoutATimeStamp) {
+  const auto behind = [](Before waited_for, Entry next) {
     return answer(stream_machine(), gap,
-                  Neighbours{.before = Before::PlainEvent,
-                             .next = next,
-                             .waited_for = waited_for,
-                             .legacy = legacy});
+                  Neighbours{.before = Before::PlainEvent, .next = next, .waited_for = waited_for});
   };
-  EXPECT_EQ(behind(Before::Kernel, Entry::Nccl, false), 3500_ns + 1_us);
-  EXPECT_EQ(behind(Before::Nccl, Entry::Kernel, false), 3500_ns);
-  EXPECT_EQ(behind(Before::Kernel, Entry::Nccl, true), 3500_ns + 3_us);
-  EXPECT_EQ(behind(Before::Nccl, Entry::Kernel, true), 3500_ns + 2_us);
+  EXPECT_EQ(behind(Before::Kernel, Entry::Nccl), 3500_ns + 3_us);
+  EXPECT_EQ(behind(Before::Nccl, Entry::Kernel), 3500_ns + 2_us);
 }
 
 TEST(Gap, InAGraphIsLongerBesideACopy) {

@@ -83,27 +83,11 @@ TEST_F(BlocksOfKernels, InTurnMakeWayForAMoreUrgentKernelAfterTheirWave) {
   EXPECT_EQ(small.began, 10);
 }
 
-TEST_F(BlocksOfKernels, OfClustersNeedMoreThanAFewScatteredSms) {
-  starts.at(0_us, large, product(19, false));  // leaves an SM in its second wave
-  starts.at(1_us, small, product(1, true));
-  starts.at(1_us, next, product(1, false));
-  engine.run();
-  EXPECT_EQ(next.began, 10);
-  EXPECT_EQ(small.began, 20) << "one of ten SMs is beside no other";
-}
-
 TEST_F(BlocksOfKernels, OfClustersRunOnTwoOfTenSms) {
   starts.at(0_us, large, product(18, false));
   starts.at(1_us, small, product(1, true));
   engine.run();
   EXPECT_EQ(small.began, 10);
-}
-
-TEST_F(BlocksOfKernels, OfUrgentClustersWaitForOnesThatHaveAllBegun) {
-  starts.at(0_us, large, product(9, false));
-  starts.at(1_us, small, product(1, true), -5);
-  engine.run();
-  EXPECT_EQ(small.began, 10) << "nobody has to make way";
 }
 
 TEST_F(BlocksOfKernels, OfClustersTakeThePlaceOfTheOneBefore) {
@@ -159,57 +143,6 @@ TEST_F(BlocksOfKernels, LeaveRoomForKernelsOfTheDriver) {
   engine.run();
   EXPECT_EQ(small.began, 1);
   EXPECT_EQ(small.ended, 11);
-}
-
-TEST_F(BlocksOfKernels, LeaveRegistersForAnUrgentKernelUntilTheLastHaveBegun) {
-  cost::KernelCost with_registers_left = product(20, false);
-  with_registers_left.room = with_registers_left.room_at_last = 8192;
-  with_registers_left.last_time = 10_us;
-  cost::KernelCost few = memory_bound();
-  few.registers = 6144;
-  Owner again{engine};
-  starts.at(0_us, large, with_registers_left);
-  starts.at(1_us, small, few, -5);
-  starts.at(100_us, again, with_registers_left);
-  starts.at(101_us, next, few);
-  engine.run();
-  EXPECT_EQ(small.began, 1);
-  EXPECT_EQ(small.ended, 16.5) << "1 us more, and half as fast until it has SMs of its own";
-  EXPECT_EQ(next.began, 110) << "equal ones wait until all blocks have their SM";
-}
-
-/// A product of so many small blocks that count as one.
-cost::KernelCost small_blocks(std::uint64_t grid) {
-  cost::KernelCost cost = product(1, false);
-  cost.registers = 5120;
-  cost.grid = grid;
-  return cost;
-}
-
-TEST_F(BlocksOfKernels, LetOneKernelInAtATime) {
-  cost::KernelCost busy = product(10, false);
-  busy.room_at_last = 32'768;
-  const cost::KernelCost fits = small_blocks(10);
-  starts.at(0_us, large, busy);
-  starts.at(1_us, small, fits);
-  starts.at(1_us, next, fits);
-  engine.run();
-  EXPECT_EQ(small.began, 1);
-  EXPECT_EQ(next.began, 10);
-}
-
-TEST_F(BlocksOfKernels, OfALastWaveThatIsNotFullLetASmallProductIn) {
-  cost::KernelCost busy = product(20, false);
-  busy.room_at_last = 16'384;
-  busy.last_time = 10_us;
-  starts.at(0_us, large, busy);
-  starts.at(1_us, small, small_blocks(30));  // three on each SM
-  starts.at(1_us, next, small_blocks(31));
-  engine.run();
-  EXPECT_EQ(small.began, 10);
-  EXPECT_EQ(small.ended, 30);
-  EXPECT_EQ(large.ended, 20) << "as long as without them";
-  EXPECT_EQ(next.began, 20);
 }
 
 TEST_F(BlocksOfKernels, ThatAreTheLastOfAMemoryBoundKernelLeaveRoomForAnother) {
@@ -287,14 +220,14 @@ TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {
   EXPECT_EQ(small.ended, 45) << "its sum follows its parts, at 40";
 }
 
-TEST_F(BlocksOfKernels, OfASecondKernelFindTheirSmsTaken) {
+TEST_F(BlocksOfKernels, OfASecondKernelFollowAtOnce) {
   cost::KernelCost two = product(1, false);
   two.then = 5_us;
   starts.at(0_us, large, product(30, false));
   starts.at(1_us, small, two, -5);
   engine.run();
   EXPECT_EQ(small.began, 10) << "behind a wave";
-  EXPECT_EQ(small.ended, 33.8) << "the next wave is there before its sum";
+  EXPECT_EQ(small.ended, 25) << "before the next wave";
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "tests/sim/unit_machine.h"
+#include "sim/engine/engine.h"
 
 namespace foretrace::test {
 namespace {
@@ -24,24 +24,8 @@ TEST(Clock, FallsSlowlyAndComesBackFaster) {
   EXPECT_NEAR(clock.lost(at(1000ms)), 0, 1e-12);
 }
 
-TEST(Clock, BeginsWhereThePassesBeforeHaveLeftIt) {
-  Clock clock{{.load = 100ms, .rest = 20ms, .before = 0.75}};
-  EXPECT_EQ(clock.lost(at(5ms)), 0) << "nothing has run that takes from it";
-  clock.towards(at(10ms), 0.2);
-  EXPECT_NEAR(clock.lost(at(10ms)), 0.15, 1e-9);
-  clock.towards(at(11ms), 0);
-  clock.towards(at(1000ms), 0.2);
-  EXPECT_NEAR(clock.lost(at(1000ms)), 0, 1e-9) << "the second load finds what the first one left";
-}
-
-TEST(Clock, FindsAQuarterOfTheLoadWhereWarmUpPassesRan) {
-  const Machine machine = unit_machine();
-  EXPECT_EQ(sim::clock_times(machine, true).before, 0.25);
-  EXPECT_EQ(sim::clock_times(machine, false).before, 0) << "the first pass of all is rested";
-}
-
 TEST(Clock, BeginsLowerDownBesideKernelsThatTakeLess) {
-  Clock clock{{.load = 100ms, .rest = 20ms, .before = 0.75, .mixed = 0.5}};
+  Clock clock{{.load = 100ms, .rest = 20ms, .mixed = 0.5}};
   clock.towards(at(0ms), -0.1, true);
   clock.towards(at(1ms), 0.4, true);
   EXPECT_NEAR(clock.lost(at(1ms)), 0.2, 1e-9);
