@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "reports/capture/trace_events.h"
-#include "reports/capture/unpack.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/text/unpack.h"
 #include "scenarios/text/words.h"
 
 namespace foretrace::capture {
@@ -19,6 +19,7 @@ namespace {
 
 using TraceJson = nlohmann::json;
 
+constexpr std::size_t kLongestWord = std::size_t{32} << 20;   // bytes of one text in a trace
 constexpr std::size_t kLargestTrace = std::size_t{2} << 30;  // bytes, unpacked too
 constexpr std::size_t kLongestText = 400;                    // of a name that is kept
 
@@ -303,7 +304,7 @@ class Tokens {
 
 Process parse_kineto(std::string_view bytes, const std::string& name, Names& names) {
   if (is_gzip(bytes)) {
-    Unpacked unpacked{bytes, name, kLargestTrace};
+    Unpacked unpacked{bytes, name, kLargestTrace, kLongestWord};
     Tokens tokens{name, names, &unpacked};
     std::istream in{&unpacked};
     in.exceptions(std::ios::badbit);  // what the buffer throws comes through

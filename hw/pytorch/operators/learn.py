@@ -25,7 +25,7 @@ import cases
 import cases_big
 import cases_more
 import cases_rows
-from trace import Trace
+from operator_trace import Trace
 
 FAMILIES = (cases.pointwise, cases.mixed_and_broadcast, cases.views, cases_rows.reductions, cases_rows.norms, cases_rows.losses_and_rows,
             cases_big.products, cases_big.attention, cases_big.convolutions, cases_big.optimizers, *cases_more.FAMILIES)

@@ -22,7 +22,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scenarios" / "pytorch"))
 from foretrace.reference_loop import host_speed  # noqa: E402
 from programs import PROGRAMS  # noqa: E402
-from trace import Trace  # noqa: E402
+from operator_trace import Trace  # noqa: E402
 
 
 def times(run, steps=6):

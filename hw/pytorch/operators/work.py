@@ -44,7 +44,7 @@ def kernel_word(name):
 
 
 class Signature:
-    """Of [name, shapes, types, strides or null, scalars or null] (trace.py). `width`: bytes of an element of lists, whose types a
+    """Of [name, shapes, types, strides or null, scalars or null] (operator_trace.py). `width`: bytes of an element of lists, whose types a
     profiler does not show."""
 
     def __init__(self, row, width=4):

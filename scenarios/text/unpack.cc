@@ -1,4 +1,4 @@
-#include "reports/capture/unpack.h"
+#include "scenarios/text/unpack.h"
 
 #include <fmt/format.h>
 
@@ -7,19 +7,24 @@
 
 #include "scenarios/text/errors.h"
 
-namespace foretrace::capture {
+namespace foretrace {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{1} << 18;
-constexpr std::size_t kLongestWord = std::size_t{32} << 20;
+constexpr std::size_t kUnpackedChunk = std::size_t{1} << 18;
 constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for gzip
 
 }  // namespace
 
 bool is_gzip(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
 
-Unpacked::Unpacked(std::string_view packed, std::string name, std::size_t most)
-    : name_{std::move(name)}, left_{most}, buffer_(kChunk), packed_{packed} {
+Unpacked::Unpacked(std::string_view packed, std::string name, std::size_t most,
+                   std::size_t longest_word)
+    : name_{std::move(name)},
+      most_{most},
+      left_{most},
+      longest_word_{longest_word},
+      buffer_(kUnpackedChunk),
+      packed_{packed} {
   if (inflateInit2(&stream_, kGzipWindow) != Z_OK) fail("zlib has no memory");
 }
 
@@ -63,12 +68,14 @@ Unpacked::int_type Unpacked::underflow() {
     }
   }
   const std::size_t got = buffer_.size() - stream_.avail_out;
-  if (got > left_) fail("more unpacked data than a trace may have");
+  if (got > left_) fail(fmt::format("more than {} MiB when unpacked", most_ >> 20));
   left_ -= got;
   gathered_ += got;
-  if (gathered_ > kLongestWord) fail("a text of more than 32 MiB");
+  if (gathered_ > longest_word_) {
+    fail(fmt::format("a text of more than {} MiB", longest_word_ >> 20));
+  }
   setg(buffer_.data(), buffer_.data(), buffer_.data() + got);
   return got == 0 ? traits_type::eof() : traits_type::to_int_type(buffer_.front());
 }
 
-}  // namespace foretrace::capture
+}  // namespace foretrace
