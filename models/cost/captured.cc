@@ -17,7 +17,7 @@ KernelCost captured_cost(Reading& read, const kernels::Asked& asked) {
   const kernels::Estimate estimate = table.estimate(asked);
   const double peak = asked.flops > 0 ? peak_of(read, table) : table.peak();
   double seconds =
-      estimate.factor * table.plain_seconds(asked, read.rate(Param::HbmBandwidth), peak);
+      table.seconds(asked, estimate, read.rate(Param::HbmBandwidth), peak);
   if (read.has(Param::LibraryCapturedScale)) seconds *= read.value(Param::LibraryCapturedScale);
   KernelCost cost;
   cost.alone = seconds_to_duration(seconds);

@@ -104,6 +104,10 @@ Param framework_param(FrameworkWork work) {
       return Param::EagerStep;
     case FrameworkWork::Captured:
       return Param::EagerCaptured;
+    case FrameworkWork::CapturedProduct:
+      return Param::EagerCapturedProduct;
+    case FrameworkWork::CapturedLibrary:
+      return Param::EagerCapturedLibrary;
   }
   return Param::EagerForward;
 }
@@ -190,7 +194,8 @@ KernelCost library_cost(Reading& read, const LibraryWork& work) {
 }
 
 Duration framework_time(Reading& read, const FrameworkCalls& calls) {
-  const Duration mean = read.time(framework_param(calls.work)) * calls.count;
+  Duration mean = read.time(framework_param(calls.work)) * calls.count;
+  if (calls.queries != 0) mean += read.time(Param::EagerCapturedQuery) * calls.queries;
   return seconds_to_duration(to_seconds(mean) * slowest_of(read, calls.processes));
 }
 

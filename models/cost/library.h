@@ -22,10 +22,11 @@ struct LibraryWork {
 /// loads in flight follow it in part.
 KernelCost library_cost(Reading& read, const LibraryWork& work);
 
-/// So many calls of one kind, in a run of so many processes.
+/// So many calls of one kind, with calls of CUDA that only ask, in a run of so many processes.
 struct FrameworkCalls {
   FrameworkWork work{};
   std::uint32_t count = 1;
+  std::uint32_t queries = 0;
   std::uint32_t processes = 1;
   friend auto operator<=>(const FrameworkCalls&, const FrameworkCalls&) = default;
 };

@@ -20,6 +20,8 @@ constexpr std::array<const char*, 7> kColumns{"bytes", "flops",  "grid",    "blo
                                               "inner", "joined", "channels"};
 /// Where each column's feature differs by less, it is the measured one.
 constexpr double kSame = 1e-9;
+/// Below it no clock tells a time; keeps a plain time above 0.
+constexpr double kLeastSeconds = 1e-9;
 
 double log2_of(double value) { return std::log2(std::max(1.0, value)); }
 
@@ -59,6 +61,10 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
       const auto parts = split(line.substr(3), ' ');
       if (parts.size() != 2) refuse("'#: NAME NUMBER' is needed");
       numbers_[std::string{parts[0]}] = value(parts[1]);
+    } else if (line.starts_with("#k ")) {
+      const auto parts = split(line.substr(3), ' ');
+      if (parts.size() != 5) refuse("'#k KERNEL BASE BYTES FLOPS THREADS' is needed");
+      terms_[std::string{parts[0]}] = {value(parts[1]), value(parts[2]), value(parts[3]), value(parts[4])};
     } else if (!line.empty() && !line.starts_with('#') && !std::exchange(has_head, true)) {
       continue;  // the columns' names
     } else if (!line.empty() && !line.starts_with('#')) {
@@ -72,18 +78,22 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
       read.emplace_back(parts[0], std::pair{std::move(asked), seconds});
     }
   }
-  for (const char* needed : {"hbm", "peak", "base_us", "memory", "compute", "nearest", "soft", "joined_most"}) {
+  for (const char* needed : {"hbm", "peak", "base_us", "memory", "compute", "nearest", "soft", "joined_most", "thread_bytes"}) {
     if (!numbers_.contains(needed)) refuse(fmt::format("'#: {}' is missing", needed));
   }
   for (std::size_t i = 0; i < kFeatures; ++i) {
     const auto found = numbers_.find(fmt::format("weight_{}", kColumns[i]));
     weights_[i] = std::sqrt(found == numbers_.end() ? 1.0 : found->second);
   }
-  for (const auto& [name, row] : read) {
+  for (const auto& one : read) {
+    const auto& name = one.first;
+    const auto& row = one.second;
     kernels_[name].push_back(rows_.size());
     families_[std::string{captured::family_of(name)}].push_back(rows_.size());
-    const double plain = plain_seconds(row.first, memory_rate(), peak());
-    rows_.push_back({features(row.first), std::log(row.second / plain)});
+    const auto factor_of = [&](const Terms& terms) {
+      return std::log(row.second / plain_seconds(row.first, terms, memory_rate(), peak()));
+    };
+    rows_.push_back({features(row.first), factor_of(terms_of(name)), factor_of(shared_terms())});
   }
 }
 
@@ -102,15 +112,28 @@ KernelTable::Features KernelTable::features(const Asked& asked) const {
   return made;
 }
 
-double KernelTable::plain_seconds(const Asked& asked, double memory_rate, double peak) const {
-  return number("base_us") * 1e-6 + asked.bytes / (number("memory") * memory_rate) +
-         asked.flops / (number("compute") * peak);
+Terms KernelTable::shared_terms() const { return {1, 1 / number("memory"), 1 / number("compute"), 0}; }
+
+Terms KernelTable::terms_of(const std::string& name) const {
+  const auto found = terms_.find(name);
+  return found == terms_.end() ? shared_terms() : found->second;
+}
+
+double KernelTable::plain_seconds(const Asked& asked, const Terms& terms, double memory_rate, double peak) const {
+  const double threads = static_cast<double>(asked.shape.grid) * asked.shape.block;
+  const double moved = terms.bytes * asked.bytes + terms.threads * threads * number("thread_bytes");
+  return std::max(kLeastSeconds, terms.base * number("base_us") * 1e-6 + moved / memory_rate + terms.flops * asked.flops / peak);
+}
+
+double KernelTable::seconds(const Asked& asked, const Estimate& estimate, double memory_rate, double peak) const {
+  return estimate.factor * plain_seconds(asked, estimate.terms, memory_rate, peak);
 }
 
 /// The mean of the nearest ones' logarithms, those nearer counting more.
 Estimate KernelTable::nearest(const std::vector<std::size_t>& rows, const Asked& asked,
                               Basis basis) const {
   const Features here = features(asked);
+  const bool is_family = basis == Basis::Family;
   std::vector<std::pair<double, double>> by_distance;
   by_distance.reserve(rows.size());
   for (const std::size_t row : rows) {
@@ -119,7 +142,7 @@ Estimate KernelTable::nearest(const std::vector<std::size_t>& rows, const Asked&
       const double apart = here[i] - rows_[row].at[i];
       distance += apart * apart;
     }
-    by_distance.emplace_back(distance, rows_[row].log_factor);
+    by_distance.emplace_back(distance, is_family ? rows_[row].log_of_every_kernel : rows_[row].log_factor);
   }
   const auto count = std::min<std::size_t>(by_distance.size(), static_cast<std::size_t>(number("nearest")));
   std::ranges::partial_sort(by_distance, by_distance.begin() + static_cast<std::ptrdiff_t>(count));
@@ -131,7 +154,7 @@ Estimate KernelTable::nearest(const std::vector<std::size_t>& rows, const Asked&
     weights += weight;
   }
   const bool is_there = basis == Basis::Kernel && by_distance.front().first < kSame;
-  return {std::exp(sum / weights), is_there ? Basis::Measured : basis};
+  return {std::exp(sum / weights), is_there ? Basis::Measured : basis, is_family ? shared_terms() : terms_of(asked.shape.name)};
 }
 
 Estimate KernelTable::estimate(const Asked& asked) const {
@@ -140,7 +163,7 @@ Estimate KernelTable::estimate(const Asked& asked) const {
   }
   const auto family = families_.find(captured::family_of(asked.shape.name));
   if (family != families_.end()) return nearest(family->second, asked, Basis::Family);
-  return {};
+  return {1, Basis::Plain, shared_terms()};
 }
 
 const KernelTable& shipped_kernels() {

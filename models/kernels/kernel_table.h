@@ -31,9 +31,16 @@ enum class Basis : std::uint8_t {
 };
 inline constexpr std::size_t kBases = 4;
 
+/// What a kernel's plain time is made of: multiples of the table's fixed part, of bytes over the
+/// bandwidth, of flops over the peak, and of what its threads would move at `thread_bytes` each.
+struct Terms {
+  double base = 0, bytes = 0, flops = 0, threads = 0;
+};
+
 struct Estimate {
-  double factor = 1;  ///< of plain_seconds()
+  double factor = 1;  ///< of the plain time
   Basis basis = Basis::Plain;
+  Terms terms;
 };
 
 class KernelTable {
@@ -42,9 +49,8 @@ class KernelTable {
   explicit KernelTable(const std::filesystem::path& file);
 
   Estimate estimate(const Asked& asked) const;
-  /// A fixed part, and bytes and flops over the shares of these rates (bytes/s, flop/s) that
-  /// kernels reach. With the rates of the measured GPU that is what factors are factors of.
-  double plain_seconds(const Asked& asked, double memory_rate, double peak) const;
+  /// With these rates (bytes/s, flop/s); those of the measured GPU give what was measured.
+  double seconds(const Asked& asked, const Estimate& estimate, double memory_rate, double peak) const;
   double memory_rate() const { return number("hbm"); }  ///< of the measured GPU, bytes/s
   double reached() const { return number("memory"); }   ///< share of the bandwidth
   double peak() const { return number("peak"); }        ///< of the measured GPU, flop/s
@@ -55,15 +61,20 @@ class KernelTable {
   using Features = std::array<double, kFeatures>;
   struct Row {
     Features at{};
-    double log_factor = 0;
+    double log_factor = 0;          ///< of its kernel's plain time
+    double log_of_every_kernel = 0;  ///< of the plain time that all kernels share
   };
 
   double number(const std::string& key) const { return numbers_.at(key); }
   Features features(const Asked& asked) const;
+  Terms terms_of(const std::string& name) const;
+  Terms shared_terms() const;
+  double plain_seconds(const Asked& asked, const Terms& terms, double memory_rate, double peak) const;
   Estimate nearest(const std::vector<std::size_t>& rows, const Asked& asked, Basis basis) const;
 
   std::map<std::string, double, std::less<>> numbers_;
   Features weights_{};
+  std::map<std::string, Terms, std::less<>> terms_;
   std::vector<Row> rows_;
   std::map<std::string, std::vector<std::size_t>, std::less<>> kernels_, families_;
 };

@@ -34,6 +34,12 @@ std::string_view collective_type(const std::string& type) {
   return bytes == 8 ? "int64" : bytes == 4 ? "int32" : bytes == 2 ? "bfloat16" : "int8";
 }
 
+/// Calls that PyTorch asks CUDA for its device before.
+bool asks(const Call& call) {
+  const std::string& kind = call.kind;
+  return kind == "launch" || kind == "gemm" || kind == "lib" || kind == "copy" || kind == "memset";
+}
+
 std::string numbers_of(const CapturedShape& shape) {
   std::string text;
   if (shape.grid > 0) text += fmt::format(", grid: {}, block: {}", shape.grid, shape.block);
@@ -71,7 +77,9 @@ void CallsText::host_work(std::int64_t until) {
   const double own = static_cast<double>(until - at_) * record_.own_share;
   const auto count = std::llround(own / loop * 1e6);
   if (count < 1) return;
-  line(fmt::format("framework_call: {{work: captured, count: {}}}", count));
+  const auto queries = std::llround(std::floor(queries_));
+  queries_ -= static_cast<double>(queries);
+  line(fmt::format("framework_call: {{work: captured, count: {}{}}}", count, queries > 0 ? fmt::format(", queries: {}", queries) : ""));
   at_ = until;
 }
 
@@ -96,6 +104,7 @@ CallsText::CallsText(const Party& party, Named& named)
     : party_{party}, record_{*party.record}, named_{named} {
   for (const Call& call : record_.calls) {
     if (call.kind == "launch" && call.operation) blocks_[{*call.operation, call.name}] += call.grid;
+    if (asks(call)) ++asking_;
   }
 }
 
@@ -131,6 +140,7 @@ void CallsText::closed(const Call& call) {
     ++named_.left_out["calls of closed libraries outside of operations"];
     return;
   }
+  line("framework_call: {work: captured_library}");
   if (!closed_.insert(*call.operation).second) return;  // its first call stands for all of it
   kernel(call, closed_work_of(*made_by));
 }
@@ -155,6 +165,7 @@ void CallsText::gemm(const Call& call) {
     ++named_.left_out[fmt::format("products of {}", call.type)];
     return;
   }
+  line("framework_call: {work: captured_product}");
   if (call.compute == "tf32") return tf32_product(call);
   const std::int64_t width = bytes_of_type(call.type);
   const std::int64_t largest = std::max({call.m * call.k, call.k * call.n, call.m * call.n}) * call.batch * width;
@@ -271,6 +282,7 @@ std::string CallsText::step(int indent) {
     if (call.at < 0 || call.in_graph) {
       if (call.kind != "graph_launch" || call.at < 0) continue;
     }
+    if (asks(call)) queries_ += static_cast<double>(record_.queries) / static_cast<double>(asking_);
     host_work(call.at);
     write(call);
   }

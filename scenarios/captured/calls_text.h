@@ -61,6 +61,8 @@ class CallsText {
   std::int64_t at_ = 0;
   /// Blocks of all launches of a kernel in an operation.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> blocks_;
+  std::uint64_t asking_ = 0;  ///< calls before which CUDA is asked
+  double queries_ = 0;        ///< asked since the last line of host work
   std::set<std::uint32_t> closed_;  ///< operations whose closed call is written
 };
 

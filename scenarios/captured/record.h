@@ -100,6 +100,7 @@ struct Record {
   /// The host's own time in the recorded step over what the calls' `at` say: these are by the clock
   /// on the wall, and count what others did on this machine.
   double own_share = 1;
+  std::uint64_t queries = 0;  ///< calls of CUDA without a record of their own: cudaGetDevice, ...
 };
 
 /// Plain or gzip'ed JSON lines. Throws UsageError naming file and line.

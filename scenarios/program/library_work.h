@@ -69,10 +69,12 @@ enum class FrameworkWork : std::uint8_t {
   Optimizer,          ///< a call of the optimizer
   Parameter,          ///< the optimizer's work for each parameter
   Step,               ///< what a step has once
-  Captured            ///< what a capture's host did between two calls: millionths of its reference loop
+  Captured,           ///< what a capture's host did between two calls: millionths of its reference loop
+  CapturedProduct,    ///< a captured call of cuBLAS, beside its launch
+  CapturedLibrary     ///< a captured call of cuDNN or another closed library, beside its launch
 };
 /// "forward"
 const char* framework_work_name(FrameworkWork work);
-inline constexpr std::size_t kFrameworkWorks = static_cast<std::size_t>(FrameworkWork::Captured) + 1;
+inline constexpr std::size_t kFrameworkWorks = static_cast<std::size_t>(FrameworkWork::CapturedLibrary) + 1;
 
 }  // namespace foretrace

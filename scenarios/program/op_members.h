@@ -51,6 +51,7 @@ void for_each_member(const OpKind& kind, Out&& out) {
                  [&](const FrameworkCall& o) {
                    out.value("work", o.work);
                    out.value("count", o.count);
+                   if (o.queries != 0) out.value("queries", o.queries);
                  },
                  [&](const Spin& o) {
                    stream(o);

@@ -74,6 +74,8 @@ constexpr std::array<const char*, kFrameworkWorks> kFrameworkWorkNames{
     "parameter",
     "step",
     "captured",
+    "captured_product",
+    "captured_library",
 };
 
 }  // namespace

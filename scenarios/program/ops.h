@@ -63,6 +63,7 @@ struct ReadFile {
 struct FrameworkCall {
   FrameworkWork work = FrameworkWork::Forward;
   std::uint32_t count = 1;
+  std::uint32_t queries = 0;  ///< calls of CUDA within it that ask or tell: cudaGetDevice and the like
 };
 /// Returns when every (process, host thread) whose operations name this barrier has arrived.
 struct HostBarrier {

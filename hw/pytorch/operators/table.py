@@ -25,6 +25,8 @@ OURS = re.compile(r"at::native|at::cuda|PyTorchMemEffAttention|pytorch_flash")
 BASE_US, MEMORY, COMPUTE = 1.5, 0.8, 0.6
 WEIGHTS = {"bytes": 1.0, "flops": 1.0, "grid": 1.0, "block": 1.0, "inner": 0.25, "joined": 0.25, "channels": 0.25}
 NEAREST, SOFT, JOINED_MOST = 5, 0.01, 4096
+TERMS_LEAST = 12  # rows of a kernel that has terms of its own
+THREAD_BYTES = 16  # a thread's largest access
 CHUNK = 65536  # elements that a block of multi_tensor_apply takes: kChunkSize in aten/src/ATen/native/cuda/ForeachFunctors.cuh
 
 
@@ -102,19 +104,67 @@ def log2(value):
     return math.log2(max(1, value))
 
 
+SHARED_TERMS = (1, 1 / MEMORY, 1 / COMPUTE, 0)
+
+
+def least_squares(rows):
+    """Terms >= 0 for which the sums of each row are nearest to 1; None if there are none. Few columns: every set of them is tried."""
+    best = None
+    for chosen in range(1, 1 << len(rows[0])):
+        columns = [i for i in range(len(rows[0])) if chosen >> i & 1]
+        squares = [[sum(row[i] * row[j] for row in rows) for j in columns] + [sum(row[i] for row in rows)] for i in columns]
+        solved = eliminate(squares)
+        if solved is None or min(solved) < 0:
+            continue
+        found = [0.0] * len(rows[0])
+        for i, value in zip(columns, solved):
+            found[i] = value
+        off = sum((sum(a * b for a, b in zip(found, row)) - 1) ** 2 for row in rows)
+        if best is None or off < best[0] * (1 - 1e-9):
+            best = off, found
+    return best and best[1]
+
+
+def eliminate(rows):
+    """The solution of linear equations, [coefficients..., right side] each; None where they do not decide."""
+    count = len(rows)
+    for i in range(count):
+        pivot = max(range(i, count), key=lambda r, i=i: abs(rows[r][i]))
+        if abs(rows[pivot][i]) < 1e-12:
+            return None
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        for r in range(count):
+            if r != i:
+                factor = rows[r][i] / rows[i][i]
+                rows[r] = [a - factor * b for a, b in zip(rows[r], rows[i])]
+    return [row[-1] / row[i] for i, row in enumerate(rows)]
+
+
 class Table:
     """What models/kernels/kernel_table.cc does, for judging here."""
 
     def __init__(self, rows, hbm, peak):
         self.hbm, self.peak = hbm, peak
         self.kernels, self.families = collections.defaultdict(list), collections.defaultdict(list)
+        by_kernel = collections.defaultdict(list)
         for work, us in rows.items():
-            row = (self.features(work), math.log(us / self.plain(work)))
-            self.kernels[work[0]].append(row)
-            self.families[work[0].split(".")[0]].append(row)
+            by_kernel[work[0]].append((work, us))
+        self.terms = {}
+        for name, many in by_kernel.items():
+            found = least_squares([[part / us for part in self.parts(work)] for work, us in many]) if len(many) >= TERMS_LEAST else None
+            if found:
+                self.terms[name] = found
+            for work, us in many:
+                self.kernels[name].append((self.features(work), math.log(us / self.plain(work))))
+                self.families[name.split(".")[0]].append((self.features(work), math.log(us / self.plain(work, SHARED_TERMS))))
 
-    def plain(self, work):
-        return BASE_US + work[1] / (MEMORY * self.hbm) * 1e6 + work[2] / (COMPUTE * self.peak) * 1e6
+    def parts(self, work):
+        """Microseconds that the terms are multiples of: fixed, bytes, flops, threads."""
+        return [BASE_US, work[1] / self.hbm * 1e6, work[2] / self.peak * 1e6, work[3] * work[4] * THREAD_BYTES / self.hbm * 1e6]
+
+    def plain(self, work, terms=None):
+        terms = terms or self.terms.get(work[0], SHARED_TERMS)
+        return max(1e-3, sum(a * b for a, b in zip(terms, self.parts(work))))
 
     @staticmethod
     def features(work):
@@ -123,13 +173,15 @@ class Table:
         return [math.sqrt(weight) * log2(value) for weight, value in zip(WEIGHTS.values(), values)]
 
     def time(self, work):
-        rows = self.kernels.get(work[0]) or self.families.get(work[0].split(".")[0])
+        rows, terms = self.kernels.get(work[0]), None
+        if not rows:
+            rows, terms = self.families.get(work[0].split(".")[0]), SHARED_TERMS
         if not rows:
             return self.plain(work)
         here = self.features(work)
         near = sorted((sum((a - b) ** 2 for a, b in zip(here, there)), ratio) for there, ratio in rows)[:NEAREST]
         weights = [1 / (distance + SOFT) ** 2 for distance, _ in near]
-        return self.plain(work) * math.exp(sum(w * ratio for w, (_, ratio) in zip(weights, near)) / sum(weights))
+        return self.plain(work, terms) * math.exp(sum(w * ratio for w, (_, ratio) in zip(weights, near)) / sum(weights))
 
 
 def judge(options, cases, programs):
@@ -156,6 +208,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("operators")
     parser.add_argument("programs")
+    parser.add_argument("--cases", action="append", default=[], help="more of learn.py's files")
     parser.add_argument("--hbm", type=quantity, required=True, help="the machine file's gpu.hbm_bandwidth of that GPU")
     parser.add_argument("--peak", type=quantity, required=True, help="its dense bf16 peak")
     parser.add_argument("--warm", type=float, default=0.75, help="what of a case's time counts warm, as a power; the rest cold")
@@ -163,7 +216,8 @@ def main():
     parser.add_argument("-o", "--output")
     parser.add_argument("--judge", action="store_true")
     options = parser.parse_args()
-    cases, programs = medians(case_rows(options.operators, options.warm)), program_rows(options.programs)
+    cases = medians(row for path in (options.operators, *options.cases) for row in case_rows(path, options.warm))
+    programs = program_rows(options.programs)
     if options.judge:
         judge(options, cases, programs)
     if not options.output:
@@ -179,8 +233,10 @@ def main():
         file.write(f"# Kernels of PyTorch {head['torch']} on {head['gpu']}: {len(cases)} cases' and {len(rows) - len(cases)} programs' launches.\n"
                    "# Made by hw/pytorch/operators/table.py; models/kernels/README.md says what the columns are.\n")
         for key, value in {"hbm": options.hbm, "peak": options.peak, "base_us": BASE_US, "memory": MEMORY, "compute": COMPUTE, "nearest": NEAREST,
-                           "soft": SOFT, "joined_most": JOINED_MOST, **{f"weight_{k}": w for k, w in WEIGHTS.items()}}.items():
+                           "soft": SOFT, "joined_most": JOINED_MOST, "thread_bytes": THREAD_BYTES, **{f"weight_{k}": w for k, w in WEIGHTS.items()}}.items():
             file.write(f"#: {key} {value:.6g}\n")
+        for name, terms in sorted(Table(rows, options.hbm, options.peak).terms.items()):
+            file.write(f"#k {name} {' '.join(f'{term:.6g}' for term in terms)}\n")
         out = csv.writer(file, lineterminator="\n")
         out.writerow(["kernel", *WEIGHTS, "us"])
         for work in sorted(rows):

@@ -14,7 +14,7 @@ namespace foretrace::kernels {
 namespace {
 
 constexpr const char* kNumbers =
-    "#: hbm 1e12\n#: peak 1e15\n#: base_us 1\n#: memory 1\n#: compute 0.5\n#: nearest 2\n#: soft 0.01\n#: joined_most 4096\n"
+    "#: hbm 1e12\n#: peak 1e15\n#: base_us 1\n#: memory 1\n#: compute 0.5\n#: nearest 2\n#: soft 0.01\n#: joined_most 4096\n#: thread_bytes 16\n"
     "kernel,bytes,flops,grid,block,inner,joined,channels,us\n";
 
 std::filesystem::path table(const std::string& rows) {
@@ -32,7 +32,7 @@ TEST(KernelTable, GivesAMeasuredKernelItsTime) {
   const Estimate estimate = one.estimate(asked("copy.1", 1e6));
   EXPECT_EQ(estimate.basis, Basis::Measured);
   // 1 us and 1 MB at 1 TB/s are 2 us; the other row, 4 in squared distance away, counts 1 in 160,000
-  EXPECT_NEAR(estimate.factor * one.plain_seconds(asked("copy.1", 1e6), 1e12, 1e15), 4e-6, 1e-9);
+  EXPECT_NEAR(one.seconds(asked("copy.1", 1e6), estimate, 1e12, 1e15), 4e-6, 1e-9);
 }
 
 TEST(KernelTable, TakesBetweenTwoSizesTheMeanOfTheirFactors) {
@@ -52,11 +52,24 @@ TEST(KernelTable, FallsBackToTheFamilyAndToThePlainTime) {
 
 TEST(KernelTable, CountsFlopsAtTheShareOfThePeakThatIsReached) {
   const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\n")};
-  EXPECT_NEAR(one.plain_seconds(asked("product.1", 0, 1e12), 1e12, 1e15), 1e-6 + 2e-3, 1e-9);
+  const Asked product = asked("product.1", 0, 1e12);
+  EXPECT_NEAR(one.seconds(product, one.estimate(product), 1e12, 1e15), 1e-6 + 2e-3, 1e-9);
+}
+
+TEST(KernelTable, HasTermsOfItsOwnForAKernelWhoseThreadsDecide) {
+  const KernelTable one{table("#k norm.1 2 0 0 3\nnorm.1,1000000,0,8,128,64,64,1,4\n")};
+  // 2 us, and 8 blocks of 128 threads of 16 bytes, three times, at 1 TB/s: the bytes do not count
+  const double plain = 2e-6 + 3.0 * 8 * 128 * 16 / 1e12;
+  EXPECT_NEAR(one.estimate(asked("norm.1", 9e6)).factor, 4e-6 / plain, 1e-6);
+  EXPECT_NEAR(one.seconds(asked("norm.1", 9e6), one.estimate(asked("norm.1", 9e6)), 0.5e12, 1e15),
+              4e-6 / plain * (2e-6 + (plain - 2e-6) * 2), 1e-12);
+  // its family's rule is that of all kernels
+  EXPECT_NEAR(one.estimate(asked("norm.2", 1e6)).factor, 2, 1e-6);
 }
 
 TEST(KernelTable, RefusesWhatIsNoTable) {
   EXPECT_THROW(KernelTable{table("copy.1,1,2\n")}, UsageError);
+  EXPECT_THROW(KernelTable{table("#k copy.1 1 2\n")}, UsageError);
   EXPECT_THROW(KernelTable{table("copy.1,x,0,8,128,64,64,1,4\n")}, UsageError);
   EXPECT_THROW(KernelTable{table("copy.1,1,0,8,128,64,64,1,0\n")}, UsageError);
 }
