@@ -1,4 +1,4 @@
-// What NCCL's kernels find in the level-2 cache, and what they leave of others there.
+// What NCCL's kernels find in the level-2 cache.
 #include <gtest/gtest.h>
 
 #include "tests/sim/unit_machine.h"
@@ -27,26 +27,6 @@ threads:
 )",
                              machine);
   EXPECT_NEAR(device_us(t, "cold") - device_us(t, "again"), 5, 0.001);
-}
-
-TEST(SendRecv, DrivesOtherKernelsMemoryOutOfTheCache) {
-  Machine machine = unit_machine();
-  machine.set(Param::L2Size, {1e6, 0, ParameterClass::Assumed, "", ""});
-  machine.set(Param::UnaryCached, {10e9, 0, ParameterClass::Assumed, "", ""});  // memory: 1 GB/s
-  const Timeline t = predict(kTwoProcesses + R"(
-buffers:
-  x: {memory: device, size: 8MB, count: 2}
-  f: {memory: device, size: 100000B}
-threads:
-  main:
-    - memset_async: {stream: s, dst: f}
-    - nccl_group: {ops: [{nccl_send: {comm: world, stream: s, type: float32, peer: 1 - process, buffer: x(0), size: 4KB}}, {nccl_recv: {comm: world, stream: s, type: float32, peer: 1 - process, buffer: x(1), size: 4KB}}]}
-    - elementwise: {id: found, stream: s, src: f, dst: f}
-    - nccl_group: {ops: [{nccl_send: {comm: world, stream: s, type: float32, peer: 1 - process, buffer: x(0)}}, {nccl_recv: {comm: world, stream: s, type: float32, peer: 1 - process, buffer: x(1)}}]}
-    - elementwise: {id: gone, stream: s, src: f, dst: f}
-)",
-                             machine);
-  EXPECT_GT(device_us(t, "gone"), 5 * device_us(t, "found"));
 }
 
 }  // namespace
