@@ -18,7 +18,7 @@ using test::TimelineBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr double kTolerance = 0.10;
+constexpr double kJoined = 0.10;
 constexpr const char* kMul = "void at::native::mul_kernel<float>(int)";
 constexpr const char* kAdd = "void at::native::add_kernel<float>(int)";
 
@@ -97,7 +97,7 @@ TEST(JoinCalls, PairsKernelsByNameAndALibrarysByTheOperationThatCalledIt) {
   measured.kernel("mul", kMul, 8);
   measured.kernel("add", kAdd, 12);
   measured.kernel("add", kAdd, 12);  // one more than was captured
-  const auto c = compare(predicted_run().timeline, measured.b.timeline, kTolerance);
+  const auto c = compare(predicted_run().timeline, measured.b.timeline, kJoined);
   EXPECT_THAT(names_of(c.families), ElementsAre("add", "copy d2h", "mm", "mul"));
   EXPECT_DOUBLE_EQ(row_of(c, "mul").error.value(), 0.25);
   EXPECT_EQ(row_of(c, "mm").joined, 1U);
@@ -125,7 +125,7 @@ TEST(JoinCalls, TextNamesWhatIsOnOneSideOnly) {
   MeasuredRun measured;
   measured.kernel("relu", "void at::native::relu_kernel<float>(int)", 3);
   const std::string text =
-      compare_text(compare(predicted_run().timeline, measured.b.timeline, kTolerance));
+      compare_text(compare(predicted_run().timeline, measured.b.timeline, kJoined));
   EXPECT_THAT(text, HasSubstr("only measured: relu: relu_kernel"));
   EXPECT_THAT(text, HasSubstr("only predicted:"));
   EXPECT_THAT(text, HasSubstr("| all operations |"));
@@ -136,7 +136,7 @@ TEST(JoinCalls, RefusesAPredictionWithoutTheRegion) {
   TimelineBuilder other{false};
   other.region(other.op("region", 1, "epoch"), "epoch", {1});
   try {
-    compare(other.timeline, measured.b.timeline, kTolerance);
+    compare(other.timeline, measured.b.timeline, kJoined);
     FAIL() << "was compared";
   } catch (const UsageError& error) {
     EXPECT_THAT(error.what(), HasSubstr("no region of that name"));
