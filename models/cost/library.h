@@ -26,8 +26,8 @@ KernelCost library_cost(Reading& read, const LibraryWork& work);
 struct FrameworkCalls {
   FrameworkWork work{};
   std::uint32_t count = 1;
-  std::uint32_t queries = 0;
   std::uint32_t processes = 1;
+  std::uint32_t queries = 0;
   friend auto operator<=>(const FrameworkCalls&, const FrameworkCalls&) = default;
 };
 /// In the slowest of the processes.

@@ -272,8 +272,9 @@ class RecordReader {
     }
     auto cpu = json.value("steps_cpu_ns", std::vector<std::int64_t>{});
     if (!cpu.empty() && made.at > 0) {
-      std::ranges::nth_element(cpu, cpu.begin() + static_cast<std::ptrdiff_t>(cpu.size() / 2));
-      const auto median = static_cast<double>(cpu[cpu.size() / 2]);
+      const std::size_t middle = (cpu.size() - 1) / 2;
+      std::ranges::nth_element(cpu, cpu.begin() + static_cast<std::ptrdiff_t>(middle));
+      const auto median = static_cast<double>(cpu[middle]);
       record_.own_share = std::clamp(median / static_cast<double>(made.at), 0.0, 1.0);
     }
     for (const auto& [name, count] : json.value("counts", std::map<std::string, std::uint64_t>{})) {
