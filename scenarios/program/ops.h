@@ -3,6 +3,7 @@
 // What an operation means is written here, once; both executors implement exactly this. "Returns"
 // is about the host thread, "begins" and "ends" about the device. Sizes and durations may depend
 // on loop indices and on the process (Expr), everything else is fixed when the scenario is read.
+// One file, over 400 lines: the set is closed by the variant at its end, and is read as a whole.
 #pragma once
 
 #include <concepts>

@@ -1,7 +1,6 @@
 #include "sim/nccl/nccl.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,39 +9,6 @@
 #include "sim/device/stream.h"
 
 namespace foretrace::sim {
-void NcclLaunch::add(std::shared_ptr<Transfer> transfer, std::uint32_t rank,
-                     const Execution& execution, const nccl::Choice& choice) {
-  const std::size_t party = transfer->enlist(rank, *this);
-  parts_.push_back({std::move(transfer), party, execution.op});
-  const auto* collective = std::get_if<NcclCollective>(&execution.op->kind);
-  if (collective != nullptr && !nccl::is_send_recv(collective->kind)) {
-    std::swap(parts_[collectives_++], parts_.back());
-  }
-  operations_.push_back({execution});
-  channels_ = std::max(channels_, choice.channels);
-  ++open_;
-}
-
-void NcclLaunch::began() { begin(0, collectives_ > 0 ? collectives_ : parts_.size()); }
-
-void NcclLaunch::begin(std::size_t first, std::size_t end) {
-  for (std::size_t i = first; i < end; ++i) parts_[i].transfer->began(parts_[i].party);
-}
-
-TimePoint NcclLaunch::joined() const {
-  TimePoint last{};
-  for (const Part& part : parts_) last = std::max(last, part.transfer->joined());
-  return last;
-}
-
-void NcclLaunch::transfer_over() {
-  const bool collectives_are_over = parts_.size() - --open_ == collectives_;
-  if (open_ == 0) {
-    stream_.nccl_kernel_finished();
-  } else if (collectives_are_over) {
-    begin(collectives_, parts_.size());
-  }
-}
 
 NcclComm::NcclComm(Engine& engine, const Machine& machine, const Communicator& declared,
                    const nccl::Tuning& tuning, bool warm, std::vector<std::uint32_t> running)
@@ -380,61 +346,6 @@ void NcclComm::take_ways(ChunkProgram& program, bool own_nics,
     link.way =
         fabric_->way(rank_of(program.stages[link.from].rank), rank_of(link.to_rank), own_nics);
   }
-}
-
-std::string Connection::needs() const {
-  if (pairs == nullptr) {
-    return fmt::format("{} needs rank{} {}, which never came", what, missing.size() == 1 ? "" : "s",
-                       fmt::join(missing, ", "));
-  }
-  const auto first = [](const NcclConnections::Missing& one) {
-    return fmt::format("the first transfer from rank {} to rank {} needs rank {}", one.pair.from,
-                       one.pair.to, one.rank);
-  };
-  const NcclConnections::Missing next = pairs->missing(setup);
-  const auto last = pairs->first_missing(setup);
-  if (!next.has_come || !last) return first(next) + ", which never came";
-  return fmt::format("{}, which connects with all that it sends to and receives from at once: {}, "
-                     "which never came",
-                     first(next), first(*last));
-}
-
-Connection* NcclComm::arrive(Connection& connection, std::uint32_t rank, Duration cost) {
-  const auto at = std::ranges::find(connection.missing, rank);
-  if (at == connection.missing.end()) {
-    return connection.made() && connection.ready <= engine_.now() ? nullptr : &connection;
-  }
-  connection.missing.erase(at);
-  if (connection.made()) {
-    connection.ready = engine_.now() + cost;
-    for (Waiter* waiter : std::exchange(connection.waiters, {})) waiter->wake();
-  }
-  return &connection;
-}
-
-Connection* NcclComm::connect_collectives(std::uint32_t rank) {
-  if (warm_) return nullptr;
-  return arrive(collectives_connection_, rank, machine_.time(Param::NcclConnect));
-}
-
-Connection* NcclComm::connect_pairs(std::uint32_t rank,
-                                    const std::vector<NcclConnections::Pair>& pairs) {
-  if (warm_) return nullptr;
-  const std::optional<std::uint32_t> setup = pairs_.connect(rank, pairs);
-  if (!setup) return nullptr;
-  pair_connections_.push_back({.pairs = &pairs_, .setup = *setup});
-  const bool has_own = machine_.has(Param::NcclConnectPeer);
-  const Duration cost = machine_.time(has_own ? Param::NcclConnectPeer : Param::NcclConnect);
-  for (const std::uint32_t done : pairs_.take_done()) {
-    Connection& made = pair_connections_[done];
-    made.ready = engine_.now() + cost;
-    for (Waiter* waiter : std::exchange(made.waiters, {})) waiter->wake();
-  }
-  return &pair_connections_.back();
-}
-
-Connection* NcclComm::initialize(std::uint32_t rank) {
-  return arrive(initialization_, rank, machine_.time(Param::NcclInit));
 }
 
 }  // namespace foretrace::sim

@@ -29,7 +29,7 @@ def compute_values(options, script, arguments):
     session.start(profile=False)
     emulation = session.recorder.emulation
     emulation.keep_reads()
-    shadows = Shadows(emulation.library)
+    shadows = Shadows(emulation.loaded)
     try:
         with shadows:
             run_script(script, arguments, options["module"])
@@ -39,6 +39,15 @@ def compute_values(options, script, arguments):
         pickle.dump({"kept": emulation.kept_reads(), "guessed": shadows.guessed}, file)
     sys.stdout.flush()
     os._exit(0)
+
+
+def hand_over(options, numbers):
+    """Hands over what was recorded and ends the process."""
+    with open(options["numbers"], "w") as file:
+        json.dump(numbers, file)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads of PyTorch and NCCL need no farewell
 
 
 def main():
@@ -71,11 +80,7 @@ def main():
     except CaptureError as error:
         print(f"foretrace: {error}", file=sys.stderr)
         os._exit(2)
-    with open(options["numbers"], "w") as file:
-        json.dump(numbers, file)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # threads of PyTorch and NCCL need no farewell
+    hand_over(options, numbers)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,15 @@ def rank_environment(base, rank, world_size, per_node):
                 MASTER_PORT=base.get("MASTER_PORT", "29500"), TORCHELASTIC_RUN_ID="none")
 
 
+def why_compute(numbers, returncode):
+    """Why a run by rules alone will not do; None where it will. A program that failed may have read a count of 0 (nonzero) that is none."""
+    if os.path.exists(numbers):
+        with open(numbers) as file:
+            unsure = json.load(file)["unsure"]
+        return f"the host read {unsure} values that no rule knows" if unsure else None
+    return "the program failed" if returncode == 1 else None
+
+
 def capture_rank(arguments, environment, rank):
     """Runs the script as this rank; what `write_record` returned."""
     with tempfile.TemporaryDirectory() as folder:
@@ -90,13 +99,12 @@ def capture_rank(arguments, environment, rank):
         if arguments.values == "compute":
             compute()
         done = run()
-        if arguments.values == "auto" and os.path.exists(numbers):
-            with open(numbers) as file:
-                unsure = json.load(file)["unsure"]
-            if unsure:
-                print(f"foretrace: the host read {unsure} values that no rule knows: they are computed in a run before", file=sys.stderr, flush=True)
+        if arguments.values == "auto":
+            why = why_compute(numbers, done.returncode)
+            if why:
+                print(f"foretrace: {why}: what the host reads is computed in a run before", file=sys.stderr, flush=True)
                 compute()
-                os.unlink(numbers)
+                pathlib.Path(numbers).unlink(missing_ok=True)
                 done = run()
         if done.returncode == messages.MISSING:
             raise messages.MissingMessage(f"rank {rank} receives Python objects of a rank that is not captured: --ranks with all that send")

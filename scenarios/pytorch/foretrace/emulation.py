@@ -25,7 +25,7 @@ class Call(NamedTuple):
 
 class Emulation:
     def __init__(self):
-        self.library = ctypes.CDLL(None)
+        self.loaded = ctypes.CDLL(None)
         for name, result, arguments in (
                 ("foretrace_record_count", ctypes.c_size_t, []), ("foretrace_records", None, [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]),
                 ("foretrace_text", ctypes.c_char_p, [ctypes.c_uint32]), ("foretrace_kernel_name", ctypes.c_char_p, [ctypes.c_uint32]),
@@ -37,7 +37,7 @@ class Emulation:
                 ("foretrace_keep", None, [ctypes.c_char_p, ctypes.c_size_t]), ("foretrace_trust", None, [ctypes.c_int]),
                 ("foretrace_poke", None, [ctypes.c_longlong]), ("foretrace_ruled_reads", ctypes.c_size_t, []),
                 ("foretrace_split", None, [ctypes.c_int, ctypes.c_int])):
-            function = getattr(self.library, name)
+            function = getattr(self.loaded, name)
             function.restype, function.argtypes = result, arguments
         self._texts, self._names = {}, {}
 
@@ -46,79 +46,79 @@ class Emulation:
         return hasattr(ctypes.CDLL(None), "foretrace_record_count")
 
     def count(self):
-        return self.library.foretrace_record_count()
+        return self.loaded.foretrace_record_count()
 
     def calls(self, begin, end):
         buffer = ctypes.create_string_buffer(_LAYOUT.size * max(end - begin, 0))
-        self.library.foretrace_records(begin, end, buffer)
+        self.loaded.foretrace_records(begin, end, buffer)
         return [Call(*values) for values in _LAYOUT.iter_unpack(buffer.raw)]
 
     def text(self, index):
         """Keys and values of a call's JSON, without braces."""
         if index not in self._texts:
-            self._texts[index] = self.library.foretrace_text(index).decode(errors="replace")
+            self._texts[index] = self.loaded.foretrace_text(index).decode(errors="replace")
         return self._texts[index]
 
     def kernel_name(self, index):
         if index not in self._names:
-            self._names[index] = self.library.foretrace_kernel_name(index).decode(errors="replace")
+            self._names[index] = self.loaded.foretrace_kernel_name(index).decode(errors="replace")
         return self._names[index]
 
     def demangled(self, name):
-        return self.library.foretrace_demangled(name.encode()).decode(errors="replace")
+        return self.loaded.foretrace_demangled(name.encode()).decode(errors="replace")
 
     def thread_name(self, index):
-        return self.library.foretrace_thread_name(index).decode(errors="replace")
+        return self.loaded.foretrace_thread_name(index).decode(errors="replace")
 
     def counts(self):
         """Calls that have no record of their own, since the last time this was asked."""
-        return json.loads(self.library.foretrace_counts())
+        return json.loads(self.loaded.foretrace_counts())
 
     def set_origin(self):
-        self.library.foretrace_set_origin()
+        self.loaded.foretrace_set_origin()
 
     def now(self):
         """ns since the origin, without the library's and the recorder's time."""
-        return self.library.foretrace_now()
+        return self.loaded.foretrace_now()
 
     def cpu_now(self):
         """The same of the processor's time that the program's threads took."""
-        return self.library.foretrace_cpu_now()
+        return self.loaded.foretrace_cpu_now()
 
     def keep_reads(self):
         """From now on what the host reads of the GPU is kept."""
-        self.library.foretrace_reads(1)
+        self.loaded.foretrace_reads(1)
 
     def kept_reads(self):
         kept = []
-        for i in range(self.library.foretrace_kept_count()):
-            buffer = ctypes.create_string_buffer(self.library.foretrace_kept(i, None) or 1)
-            n = self.library.foretrace_kept(i, buffer)
+        for i in range(self.loaded.foretrace_kept_count()):
+            buffer = ctypes.create_string_buffer(self.loaded.foretrace_kept(i, None) or 1)
+            n = self.loaded.foretrace_kept(i, buffer)
             kept.append(buffer.raw[:n])
         return kept
 
     def give_reads(self, kept):
         """The host reads these, in order; a read of another size falls back to the rules and counts as a misfit."""
-        self.library.foretrace_reads(1)
+        self.loaded.foretrace_reads(1)
         for value in kept:
-            self.library.foretrace_keep(value, len(value))
-        self.library.foretrace_reads(2)
+            self.loaded.foretrace_keep(value, len(value))
+        self.loaded.foretrace_reads(2)
 
     def misfits(self):
-        return self.library.foretrace_misfits()
+        return self.loaded.foretrace_misfits()
 
     def recorder_time(self):
-        return _Excluded(self.library)
+        return _Excluded(self.loaded)
 
 
 class _Excluded:
     """with emulation.recorder_time(): what happens inside is no host work of the program."""
 
     def __init__(self, library):
-        self.library = library
+        self.loaded = library
 
     def __enter__(self):
         self.begin = time.monotonic_ns()
 
     def __exit__(self, *_):
-        self.library.foretrace_exclude(time.monotonic_ns() - self.begin)
+        self.loaded.foretrace_exclude(time.monotonic_ns() - self.begin)

@@ -292,17 +292,14 @@ def capture_fake(options, script, arguments):
 
 
 def main():
+    from .child import hand_over
     options, script, arguments = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3:]
     try:
         numbers = capture_fake(options, script, arguments)
     except CaptureError as error:
         print(f"foretrace: {error}", file=sys.stderr)
         os._exit(2)
-    with open(options["numbers"], "w") as file:
-        json.dump(numbers, file)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+    hand_over(options, numbers)
 
 
 if __name__ == "__main__":

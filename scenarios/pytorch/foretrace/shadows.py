@@ -21,7 +21,7 @@ SIZED_BY_DATA = {"aten::nonzero", "aten::masked_select", "aten::_unique2", "aten
 class Shadows(TorchDispatchMode):
     def __init__(self, library):
         super().__init__()
-        self.library = library
+        self.loaded = library
         self.guessed = {}  # what was drawn or halved, and how often
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -37,11 +37,11 @@ class Shadows(TorchDispatchMode):
         if (name in SIZED_BY_DATA or by_mask) and tensors and tensors[0].is_cuda:
             return self._sized_by_data(func, name, args, kwargs, known)
         to_host = known and tensors and any(t.is_cuda for t in tensors)
-        self.library.foretrace_trust(1 if to_host else 0)
+        self.loaded.foretrace_trust(1 if to_host else 0)
         try:
             out = func(*args, **kwargs)
         finally:
-            self.library.foretrace_trust(0)
+            self.loaded.foretrace_trust(0)
         self._follow(func, name, args, kwargs, out, tensors, known)
         return out
 
@@ -119,11 +119,11 @@ class Shadows(TorchDispatchMode):
                 first.shape[0] if first is not None else mask.numel() // 2
         if twin is None:
             self._note(f"{name} of {list(mask.shape)}: half of the elements")
-        self.library.foretrace_poke(n)
+        self.loaded.foretrace_poke(n)
         try:
             out = func(*args, **kwargs)
         finally:
-            self.library.foretrace_poke(-1)
+            self.loaded.foretrace_poke(-1)
         if value is not None:
             self._give(out, value)
         return out

@@ -82,11 +82,11 @@ class World:
             name = named.get("group_name", rest[2] if len(rest) > 2 else "")
             self.groups[str(name)] = ranks
             if group_rank is not None and group_rank >= 0:  # we are in it
-                self.emulation.library.foretrace_split(group_size, group_rank)
+                self.emulation.loaded.foretrace_split(group_size, group_rank)
             try:
                 return helper(group_size, group_rank, global_ranks_in_group, *rest, **named)
             finally:
-                self.emulation.library.foretrace_split(0, 0)
+                self.emulation.loaded.foretrace_split(0, 0)
 
         c10d._new_process_group_helper = remembered
 

@@ -41,36 +41,36 @@ def call(text, t, clock=0, thread=0, cpu=None, stream=0, graph=NONE):
 
 class HostTimes(unittest.TestCase):
     def setUp(self):
-        self.library = Library([LAUNCH, MALLOC, '"k":"record","e":6', SYNC])
+        self.loaded = Library([LAUNCH, MALLOC, '"k":"record","e":6', SYNC])
 
     def test_a_gap_is_the_mean_of_the_plain_steps_time_on_a_processor(self):
         profiled = ([call(0, 1000), call(0, 5000)], 9000, 9000)
         plain = [([call(0, 100, cpu=50), call(0, 900, cpu=250)], 1000, 300), ([call(0, 100, cpu=70), call(0, 300, cpu=290)], 400, 310)]
-        times, end, steps_alike = record.host_times(self.library, profiled, plain)
+        times, end, steps_alike = record.host_times(self.loaded, profiled, plain)
         self.assertEqual((times, end, steps_alike), ([60, 270], 305, 2))
 
     def test_a_wait_in_every_step_is_time(self):
         wait = 2 * record.WAITS_NS
         profiled = ([call(0, 10)], 20, 20)
         plain = [([call(0, wait + n, cpu=5)], wait + n + 10, 15) for n in (0, 400)]
-        times, end, _ = record.host_times(self.library, profiled, plain)
+        times, end, _ = record.host_times(self.loaded, profiled, plain)
         self.assertEqual((times, end), ([wait], wait + 10))
 
     def test_allocations_may_differ_between_steps_and_lie_where_the_profiled_step_has_them(self):
         profiled = ([call(0, 100), call(1, 150), call(0, 200)], 200, 200)
         plain = [([call(0, 10), call(0, 30)], 30, 30)]
-        times, end, steps_alike = record.host_times(self.library, profiled, plain)
+        times, end, steps_alike = record.host_times(self.loaded, profiled, plain)
         self.assertEqual((times, end, steps_alike), ([10, 20, 30], 30, 1))
 
     def test_of_steps_that_did_other_work_only_the_length_counts(self):
         profiled = ([call(0, 100)], 200, 200)
-        times, end, steps_alike = record.host_times(self.library, profiled, [([call(0, 1), call(0, 2)], 90, 50)])
+        times, end, steps_alike = record.host_times(self.loaded, profiled, [([call(0, 1), call(0, 2)], 90, 50)])
         self.assertEqual((times, end, steps_alike), ([25], 50, 0))
 
     def test_a_step_with_work_of_its_own_is_left_out(self):
         profiled = ([call(0, 100)], 200, 200)
         plain = [([call(0, 10)], 20, 20), ([call(0, 10)], 20, 20), ([call(0, 500)], 900, 900)]
-        self.assertEqual(record.host_times(self.library, profiled, plain), ([10], 20, 2))
+        self.assertEqual(record.host_times(self.loaded, profiled, plain), ([10], 20, 2))
 
 
 class Join(unittest.TestCase):
