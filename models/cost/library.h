@@ -4,6 +4,7 @@
 #pragma once
 
 #include "models/cost/kernel.h"
+#include "scenarios/program/captured_shape.h"
 #include "scenarios/program/ops.h"
 
 namespace foretrace::cost {

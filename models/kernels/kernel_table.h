@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/program/captured_shape.h"
 #include "scenarios/program/library_work.h"
 
 namespace foretrace::kernels {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "scenarios/captured/record.h"
+#include "scenarios/program/captured_shape.h"
 #include "scenarios/program/library_work.h"
 
 namespace foretrace::captured {

@@ -1,10 +1,8 @@
 // What PyTorch's libraries do on a device (LibraryKernel) and on the host (FrameworkCall), by kind.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace foretrace {
 
@@ -38,17 +36,6 @@ enum class KernelKind : std::uint8_t {
 /// "attention_forward"
 const char* kernel_kind_name(KernelKind kind);
 inline constexpr std::size_t kKernelKinds = static_cast<std::size_t>(KernelKind::Captured) + 1;
-
-/// What a captured kernel was launched with, and how its operation's tensors lie. 0: not known.
-struct CapturedShape {
-  std::string name;            ///< as scenarios/captured/kernel_name.h writes it
-  std::uint64_t grid = 0;      ///< blocks
-  std::uint32_t block = 0;     ///< threads of each
-  std::uint64_t inner = 0;     ///< last dimension of the operation's largest tensor, in elements
-  std::uint64_t joined = 0;    ///< shortest contiguous run of elements in one of its tensors
-  std::uint64_t channels = 0;  ///< second dimension of its largest tensor
-  friend auto operator<=>(const CapturedShape&, const CapturedShape&) = default;
-};
 
 /// What a FrameworkCall is: the framework's own work on the host around the calls into CUDA.
 enum class FrameworkWork : std::uint8_t {

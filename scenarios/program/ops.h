@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "scenarios/program/captured_shape.h"
 #include "scenarios/program/ids.h"
 #include "scenarios/program/library_work.h"
 
