@@ -16,8 +16,7 @@ KernelCost captured_cost(Reading& read, const kernels::Asked& asked) {
   const kernels::KernelTable& table = kernels::shipped_kernels();
   const kernels::Estimate estimate = table.estimate(asked);
   const double peak = asked.flops > 0 ? peak_of(read, table) : table.peak();
-  double seconds =
-      table.seconds(asked, estimate, read.rate(Param::HbmBandwidth), peak);
+  double seconds = table.seconds(asked, estimate, read.rate(Param::HbmBandwidth), peak);
   if (read.has(Param::LibraryCapturedScale)) seconds *= read.value(Param::LibraryCapturedScale);
   KernelCost cost;
   cost.alone = seconds_to_duration(seconds);
@@ -25,7 +24,7 @@ KernelCost captured_cost(Reading& read, const kernels::Asked& asked) {
   // Arguments that are not read, or written twice, are no traffic.
   cost.hbm_bytes_per_second = std::min(asked.bytes / std::max(1e-12, to_seconds(cost.alone)),
                                        table.reached() * read.rate(Param::HbmBandwidth));
-  cost.averages_clock = true;
+  cost.clock.averages = true;
   return cost;
 }
 

@@ -64,8 +64,8 @@ KernelCost by_tiles(Reading& read, const Product& product) {
   cost.sms = static_cast<std::uint32_t>(std::clamp(tiles_of_best, 1.0, sms));
   constexpr double kMostBlocks = 1e6;  // beyond, single blocks do not matter
   if (tiles_of_best <= kMostBlocks) {
-    cost.blocks = static_cast<std::uint32_t>(tiles_of_best);
-    cost.block_time = seconds_to_duration(best / waves_of_best);
+    cost.waves.blocks = static_cast<std::uint32_t>(tiles_of_best);
+    cost.waves.block_time = seconds_to_duration(best / waves_of_best);
   }
   const double passes = product.accumulates ? 2 : 1;
   const double elements = batch * (rows * depth + depth * columns + passes * rows * columns);
@@ -92,15 +92,15 @@ products::Shape shape_of(const Product& product) {
 void set_blocks(KernelCost& cost, const products::Times& times, double seconds) {
   constexpr std::int64_t kMostBlocks = 1'000'000;  // beyond, single blocks do not matter
   if (times.blocks > kMostBlocks) return;
-  cost.blocks = static_cast<std::uint32_t>(times.blocks);
+  cost.waves.blocks = static_cast<std::uint32_t>(times.blocks);
   const double in_waves = std::max(0.0, seconds - times.start - times.split);
   const auto waves = static_cast<double>(times.waves);
   const double last = times.last.share > 0 ? in_waves * times.last.share : in_waves / waves;
-  cost.block_time = seconds_to_duration(waves > 1 ? (in_waves - last) / (waves - 1) : last);
+  cost.waves.block_time = seconds_to_duration(waves > 1 ? (in_waves - last) / (waves - 1) : last);
   if (times.last.share == 0) return;
-  cost.last_time = seconds_to_duration(last);
-  cost.sooner = static_cast<std::uint32_t>(times.last.fewer);
-  cost.sooner_time = seconds_to_duration(last * times.last.fewer_share);
+  cost.waves.last_time = seconds_to_duration(last);
+  cost.waves.early_sms = static_cast<std::uint32_t>(times.last.fewer);
+  cost.waves.early_time = seconds_to_duration(last * times.last.fewer_share);
 }
 
 /// How often a small product of an older kernel waits for data beside kernels that use all of the
@@ -128,12 +128,12 @@ double data_waits(products::Family family, const products::Shape& shape,
 void set_urgency(Reading& read, KernelCost& cost, products::Family family,
                  const products::Shape& shape, const products::Plan& plan, std::int64_t waves) {
   if (family == products::Family::Half) {
-    cost.data_waits = 1;
+    cost.room.data_waits = 1;
     return;
   }
-  cost.fills_an_sm = waves > 1;
-  if (cost.fills_an_sm) return;
-  cost.data_waits = read.takes(Term::DataWaits) ? data_waits(family, shape, plan) : 1;
+  cost.room.fills_an_sm = waves > 1;
+  if (cost.room.fills_an_sm) return;
+  cost.room.data_waits = read.takes(Term::DataWaits) ? data_waits(family, shape, plan) : 1;
 }
 
 /// Of a product that takes `rested` seconds in a row of such. On a stream what passes between two
@@ -164,18 +164,19 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.alone = own_time(read, product, rested);
   cost.sms = static_cast<std::uint32_t>(std::min(speeds.sms, static_cast<double>(times.blocks)));
   set_blocks(cost, times, rested);
-  if (family == products::Family::Half && cost.blocks > 0 && read.takes(Term::PairedTiles)) {
-    cost.blocks = static_cast<std::uint32_t>(paired_tiles(shape, choices.front().plan, speeds.sms));
+  if (family == products::Family::Half && cost.waves.blocks > 0 && read.takes(Term::PairedTiles)) {
+    cost.waves.blocks =
+        static_cast<std::uint32_t>(paired_tiles(shape, choices.front().plan, speeds.sms));
   }
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
   // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
   // have a block for each tile, and between two of them a more urgent kernel gets its place.
-  cost.keeps_its_sms = family == products::Family::Half;
+  cost.waves.keeps_its_sms = family == products::Family::Half;
   // A product of 84 tiles took 3 us alone and 7.5 us in three turns on the 32 SMs that a larger one
   // left (urgent_beside_busy_100 of blind round 16). With more waves it is in their time.
   constexpr Duration kPrologue = std::chrono::nanoseconds{2000};
-  const bool late = cost.keeps_its_sms && times.waves == 1;
-  if (late && read.takes(Term::Prologue)) cost.again = kPrologue;
+  const bool late = cost.waves.keeps_its_sms && times.waves == 1;
+  if (late && read.takes(Term::Prologue)) cost.waves.again = kPrologue;
   double in_parts = 0;
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
@@ -184,7 +185,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
     if (choice.plan.has_second_kernel()) in_parts += choice.chance;
   }
   if (!read.takes(Term::CallShare)) cost.call_share = 1;
-  cost.staggers = family != products::Family::Half && choices.front().plan.resident > 0;
+  cost.waves.staggers = family != products::Family::Half && choices.front().plan.resident > 0;
   const bool is_in_parts = in_parts > 0.5;
   const auto likely = std::ranges::find_if(choices, [&](const products::Choice& choice) {
     return choice.plan.has_second_kernel() == is_in_parts;
@@ -197,9 +198,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.alone -= cost.then;
   }
   set_urgency(read, cost, family, shape, plan, times.waves);
-  cost.lost_clock = lost_clock(read, shape, rested, speeds, product.contents);
-  cost.averages_clock = product.contents == products::Contents::Normal;
-  cost.clock_share = (at(1 - kLoss) / rested - 1) / kLoss;
+  cost.clock.lost = lost_clock(read, shape, rested, speeds, product.contents);
+  cost.clock.averages = product.contents == products::Contents::Normal;
+  cost.clock.share = (at(1 - kLoss) / rested - 1) / kLoss;
   return cost;
 }
 
@@ -210,7 +211,7 @@ KernelCost gemm_cost(Reading& read, const Product& product) {
   KernelCost cost = known ? by_choice(read, product) : by_tiles(read, product);
   const bool half = product.type == DataType::Float16 || product.type == DataType::BFloat16;
   if (half && read.has(Param::GemmHalfPairLoss)) {
-    cost.pair_loss = read.value(Param::GemmHalfPairLoss);
+    cost.room.pair_loss = read.value(Param::GemmHalfPairLoss);
   }
   return cost;
 }

@@ -33,7 +33,7 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   cost.alone = seconds_to_duration(seconds);
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = missing / std::max(1e-12, to_seconds(cost.alone));
-  cost.data_waits = 1;
+  cost.room.data_waits = 1;
   if (const double moving = seconds - read.seconds(base);
       moving > 0 && read.has(Param::SmBandwidth)) {
     const double enough = std::ceil(bytes / moving / read.rate(Param::SmBandwidth));
@@ -45,17 +45,18 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
     // 1 us each (normalisation, beside_a_reduction, of the blind rounds; chosen on even ones).
     constexpr Duration kLastBlocksOfCached = std::chrono::microseconds{1};
     constexpr std::int64_t kPart = 4;
-    cost.last_blocks = std::min(cost.alone / kPart, kLastBlocksOfCached);
+    cost.room.last_blocks = std::min(cost.alone / kPart, kLastBlocksOfCached);
   }
   if (missing > bytes / 2 && read.has(Param::SaturatedBlock)) {
-    cost.drain = std::min(cost.alone, read.time(Param::SaturatedBlock));
-    cost.drain_of_all = cost.drain;
+    cost.room.drain = std::min(cost.alone, read.time(Param::SaturatedBlock));
+    cost.room.drain_of_all = cost.room.drain;
     // Small kernels of another stream run one or two between memory-bound ones of 37 to 184 us
     // (urgent_beside_busy_105 of blind rounds 11 and 12).
     constexpr Duration kLastBlocks = std::chrono::microseconds{3};
-    if (read.takes(Term::LastBlocks)) cost.last_blocks = std::min(cost.drain, kLastBlocks);
+    if (read.takes(Term::LastBlocks))
+      cost.room.last_blocks = std::min(cost.room.drain, kLastBlocks);
     if (read.has(Param::SaturatedSm)) {
-      cost.drain_of_all = std::min(cost.alone, read.time(Param::SaturatedSm));
+      cost.room.drain_of_all = std::min(cost.alone, read.time(Param::SaturatedSm));
     }
   }
   return cost;
@@ -85,9 +86,12 @@ KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration) {
   Duration spins = kLongestTime;
   if (duration <= kLongestTime / waves) spins = duration * waves;
   const Duration alone = spins + read.time(Param::SpinOverhead);
-  KernelCost cost{
-      .alone = alone, .sms = std::min(blocks, sms), .blocks = blocks, .block_time = duration};
-  cost.leaves_room = true;  // one warp
+  KernelCost cost;
+  cost.alone = alone;
+  cost.sms = std::min(blocks, sms);
+  cost.waves.blocks = blocks;
+  cost.waves.block_time = duration;
+  cost.room.leaves_room = true;  // one warp
   return cost;
 }
 
@@ -241,6 +245,16 @@ bool is_small_memset(double bytes) {
   return bytes > 0 && bytes <= static_cast<double>(kSmallMemset.count);
 }
 
+namespace {
+
+KernelCost on_one_sm(Duration alone) {
+  KernelCost cost;
+  cost.alone = alone;
+  return cost;
+}
+
+}  // namespace
+
 KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
   using enum Param;
   if (is_small_memset(pass.bytes)) {
@@ -248,7 +262,7 @@ KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
     // of nine programs (one_tiny_kernel of blind rounds 16 to 32, H200s and H100s).
     constexpr Duration kInARow = std::chrono::nanoseconds{250};
     constexpr Duration kFrontEnd = std::chrono::nanoseconds{600};
-    if (place == MemsetIn::Stream) return {kInARow, 1, 0};
+    if (place == MemsetIn::Stream) return on_one_sm(kInARow);
     // Only kernels of a graph follow each other sooner than on a stream. This one begins 1.2 us
     // behind a kernel, and so does a kernel behind it (spans of 02_llama7b_graph_decode of
     // written-3 and 09_multigrid_v_cycles of written-4, 4 B to 4 KiB, on an H200; six captured
@@ -257,15 +271,15 @@ KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
     if (place == MemsetIn::Graph && read.has(KernelGap) && read.has(GraphGap)) {
       waits = 2 * std::max(Duration{0}, read.time(KernelGap) - read.time(GraphGap));
     }
-    return {kFrontEnd + waits, 1, 0};
+    return on_one_sm(kFrontEnd + waits);
   }
   KernelCost cost = memory_bound(read, KernelBase, {&pass, 1}, {FillCached, MemsetBandwidth});
-  cost.takes_no_sm = true;
+  cost.room.takes_no_sm = true;
   return cost;
 }
 
 KernelCost host_memset_cost(Reading& read, Bytes size) {
-  return {read.time(Param::KernelBase) + at_rate(size, read.rate(Param::D2hBandwidth)), 1, 0};
+  return on_one_sm(read.time(Param::KernelBase) + at_rate(size, read.rate(Param::D2hBandwidth)));
 }
 
 std::uint32_t device_copy_kernels(Bytes size) {
@@ -278,7 +292,7 @@ KernelCost device_copy_cost(Reading& read, const Pass& from, const Pass& to) {
   using enum Param;
   const Pass passes[] = {from, to};
   KernelCost cost = memory_bound(read, D2dLatency, passes, {UnaryCached, D2dBandwidth});
-  cost.takes_no_sm = true;
+  cost.room.takes_no_sm = true;
   if (device_copy_kernels({static_cast<std::uint64_t>(to.bytes)}) > 1) {
     cost.alone += read.time(KernelBase);
     if (read.has(KernelGap)) cost.alone += read.time(KernelGap);

@@ -10,29 +10,25 @@
 
 namespace foretrace::cost {
 
-/// A kernel as the device sees it. With `blocks`, each occupies one SM for `block_time` and cannot
-/// be interrupted; without, its blocks are so many and so short that it takes and gives back SMs at
-/// any moment.
-struct KernelCost {
-  Duration alone;         ///< on an idle GPU
-  std::uint32_t sms = 1;  ///< SMs it fills
-  /// From so many SMs on it is as fast as on all, since the memory holds it up; fewer make it
-  /// slower in proportion. 0: all that it fills.
-  std::uint32_t enough_sms = 0;
-  std::uint32_t blocks = 0;
-  std::uint32_t kernels = 1;        ///< that one call launches
-  double call_share = 1;            ///< what the call costs the host, beside the usual one
-  double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
+/// A kernel whose blocks occupy an SM each and cannot be interrupted.
+struct Waves {
+  std::uint32_t blocks =
+      0;  ///< 0: so many and so short that it takes and gives back SMs at any moment
   Duration block_time{};
   /// Where the last wave is unlike the others, or leaves other room: its time (else 0), on how many
-  /// of its SMs it ends sooner, and its time there.
+  /// of its SMs it ends early, and its time there.
   Duration last_time{};
-  std::uint32_t sooner = 0;
-  Duration sooner_time{};
-  Duration again{};      ///< what blocks take beyond it that begin after the kernel has begun
+  std::uint32_t early_sms = 0;
+  Duration early_time{};
+  Duration again{};            ///< what blocks take beyond it that begin after the kernel has begun
+  bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
+  bool staggers = false;       ///< a block for each tile, several on an SM at once
+};
+
+/// What a kernel leaves to others, and how it gets a place beside them.
+struct Room {
   double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
-  Duration then{};         ///< of the second one, which waits for SMs of its own
-  Duration drain{};        ///< what a more urgent kernel waits for the end of a block
+  Duration drain{};      ///< what a more urgent kernel waits for the end of a block
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
   /// follow each other on every SM, and seldom does all of one become free.
   Duration drain_of_all{};
@@ -41,17 +37,34 @@ struct KernelCost {
   /// More urgent beside such a kernel, it waits for its place, and so many times as long for its
   /// data.
   double data_waits = 0;
-  /// The part of the rested clock that a GPU loses which runs such kernels for long, and how much
-  /// longer this one takes for each part that is lost (1: as much).
-  double lost_clock = 0, clock_share = 0;
-  /// The clock goes as slowly towards `lost_clock` when it rises as when it falls, and that may be
-  /// below 0: power beneath the limit, which makes room for what comes after.
-  bool averages_clock = false;
-  bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
   bool fills_an_sm = false;
-  bool staggers = false;     ///< a block for each tile, several on an SM at once
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver
   bool takes_no_sm = false;  ///< of those that kernels hold which leave room
+};
+
+/// What running such kernels for long does to the GPU's clock.
+struct ClockLoss {
+  double lost = 0;   ///< the part of the rested clock that the GPU loses
+  double share = 0;  ///< how much longer this kernel takes for each part that is lost; 1: as much
+  /// The clock goes as slowly towards `lost` when it rises as when it falls, and that may be below
+  /// 0: power beneath the limit, which makes room for what comes after.
+  bool averages = false;
+};
+
+/// A kernel as the device sees it.
+struct KernelCost {
+  Duration alone;         ///< on an idle GPU
+  std::uint32_t sms = 1;  ///< SMs it fills
+  /// From so many SMs on it is as fast as on all, since the memory holds it up; fewer make it
+  /// slower in proportion. 0: all that it fills.
+  std::uint32_t enough_sms = 0;
+  std::uint32_t kernels = 1;        ///< that one call launches
+  double call_share = 1;            ///< what the call costs the host, beside the usual one
+  double hbm_bytes_per_second = 0;  ///< device memory traffic while it runs alone
+  Duration then{};                  ///< of the second one, which waits for SMs of its own
+  Waves waves;
+  Room room;
+  ClockLoss clock;
 };
 
 /// `spin`'s blocks of one SM each, in waves of at most all SMs, for `duration`, less where a

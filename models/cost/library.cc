@@ -152,8 +152,8 @@ KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   KernelCost cost;
   cost.alone = read.time(forward ? LibraryAttentionForwardBase : LibraryAttentionBackwardBase) +
                seconds_to_duration(work.flops / rate);
-  cost.clock_share = 1;
-  cost.lost_clock = lost_by_power(read, LibraryAttentionPower);
+  cost.clock.share = 1;
+  cost.clock.lost = lost_by_power(read, LibraryAttentionPower);
   return cost;
 }
 
@@ -161,9 +161,9 @@ KernelCost memory_cost(Reading& read, const LibraryWork& work) {
   const MemoryParams params = memory_params(work.kernel);
   KernelCost cost;
   cost.alone = read.time(params.base) + seconds_to_duration(work.bytes / read.rate(params.rate));
-  cost.lost_clock = lost_by_power(read, Param::LibraryMemoryPower);
+  cost.clock.lost = lost_by_power(read, Param::LibraryMemoryPower);
   if (read.has(Param::LibraryMemoryClock)) {
-    cost.clock_share = read.value(Param::LibraryMemoryClock);
+    cost.clock.share = read.value(Param::LibraryMemoryClock);
   }
   return cost;
 }
@@ -189,7 +189,7 @@ KernelCost library_cost(Reading& read, const LibraryWork& work) {
   KernelCost cost = attends ? attention_cost(read, work) : memory_cost(read, work);
   cost.sms = read.count(Param::SmCount);
   cost.hbm_bytes_per_second = work.bytes / std::max(1e-12, to_seconds(cost.alone));
-  cost.averages_clock = true;
+  cost.clock.averages = true;
   return cost;
 }
 

@@ -21,16 +21,17 @@ std::uint32_t Device::held_sms() const {
 /// need SMs beside each other: what blocks leave here and there is none, unless they make way for a
 /// more urgent kernel.
 std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
-  if (kernel.cost.pair_loss == 0) return free_sms;
-  const auto lost = static_cast<std::uint32_t>(std::lround(held_sms() * kernel.cost.pair_loss));
+  if (kernel.cost.room.pair_loss == 0) return free_sms;
+  const auto lost =
+      static_cast<std::uint32_t>(std::lround(held_sms() * kernel.cost.room.pair_loss));
   return free_sms - std::min(free_sms, lost);
 }
 
 /// How a product's blocks will stay on their SMs, of which it gets so many at first.
 void Device::begin_to_stay(Kernel& kernel, std::uint32_t sms) const {
-  const std::uint32_t tiles = kernel.cost.blocks;
+  const std::uint32_t tiles = kernel.cost.waves.blocks;
   const bool several = tiles > limits_.sms;
-  kernel.stays = kernel.cost.keeps_its_sms && (held_sms() == 0 || several);
+  kernel.stays = kernel.cost.waves.keeps_its_sms && (held_sms() == 0 || several);
   if (!kernel.stays) return;
   kernel.blocks_left = std::min(limits_.sms, tiles);
   if (!several || sms >= limits_.sms || held_sms() == 0) return;
@@ -39,7 +40,7 @@ void Device::begin_to_stay(Kernel& kernel, std::uint32_t sms) const {
   // 256 tiles lost 7 % of the clock where they lose 12 % alone (18_pipeline_1f1b): a GPU that waits
   // for late blocks computes less.
   const std::uint32_t waves = (tiles + limits_.sms - 1) / limits_.sms;
-  kernel.cost.clock_share *= static_cast<double>(waves) / (waves + kOwnTiles);
+  kernel.cost.clock.share *= static_cast<double>(waves) / (waves + kOwnTiles);
   kernel.tiles_of_nobody = tiles - std::min(tiles, kOwnTiles * limits_.sms);
 }
 
@@ -50,7 +51,7 @@ void Device::begin_to_stay(Kernel& kernel, std::uint32_t sms) const {
 /// 35_stragglers of written-7, two H200s).
 std::uint32_t Device::give_own_tiles(Kernel& kernel, std::uint32_t free_sms) {
   const std::uint32_t blocks = limits_.sms;
-  const std::uint32_t with_two = kernel.cost.blocks - kernel.tiles_of_nobody - blocks;
+  const std::uint32_t with_two = kernel.cost.waves.blocks - kernel.tiles_of_nobody - blocks;
   const std::uint32_t begun = blocks - kernel.blocks_left;
   const std::uint32_t given = std::min(free_sms, kernel.blocks_left);
   const std::uint32_t longer = std::min(given, with_two - std::min(with_two, begun));
@@ -64,13 +65,13 @@ std::uint32_t Device::give_own_tiles(Kernel& kernel, std::uint32_t free_sms) {
 /// the SM before.
 std::uint32_t Device::give_to_stay(Kernel& kernel, std::uint32_t free_sms) {
   if (kernel.own_tiles) return give_own_tiles(kernel, free_sms);
-  const std::uint32_t blocks = std::min(limits_.sms, kernel.cost.blocks);
-  const std::uint32_t with_one_more = kernel.cost.blocks % blocks;
+  const std::uint32_t blocks = std::min(limits_.sms, kernel.cost.waves.blocks);
+  const std::uint32_t with_one_more = kernel.cost.waves.blocks % blocks;
   std::uint32_t given = std::min(free_sms, kernel.blocks_left);
   const std::uint32_t begun = blocks - kernel.blocks_left;
   const std::uint32_t longer = std::min(given, with_one_more - std::min(with_one_more, begun));
-  if (longer > 0) start_job(kernel, longer, kernel.cost.blocks / blocks + 1);
-  if (given > longer) start_job(kernel, given - longer, kernel.cost.blocks / blocks);
+  if (longer > 0) start_job(kernel, longer, kernel.cost.waves.blocks / blocks + 1);
+  if (given > longer) start_job(kernel, given - longer, kernel.cost.waves.blocks / blocks);
   kernel.blocks_left -= given;
   return given;
 }
@@ -84,8 +85,8 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
     slow_down(kernel);
   }
   if (kernel.stays) return give_to_stay(kernel, sms);
-  const bool last_is_apart = kernel.cost.last_time > Duration{0};
-  const std::uint32_t last = last_is_apart ? (kernel.cost.blocks - 1) % limits_.sms + 1 : 0;
+  const bool last_is_apart = kernel.cost.waves.last_time > Duration{0};
+  const std::uint32_t last = last_is_apart ? (kernel.cost.waves.blocks - 1) % limits_.sms + 1 : 0;
   std::uint32_t given = 0;
   if (kernel.blocks_left > last) {
     given = std::min(sms, kernel.blocks_left - last);
@@ -99,7 +100,7 @@ std::uint32_t Device::give_blocks(Kernel& kernel, std::uint32_t free_sms) {
 
 /// All blocks of a memory-bound kernel have begun: what it has runs on, and others may begin.
 bool Device::in_last_blocks(const Job& job) const {
-  const Duration last = job.kernel->cost.last_blocks;
+  const Duration last = job.kernel->cost.room.last_blocks;
   return last > Duration{0} && job.speed > 0 && left(job) <= last;
 }
 
@@ -107,7 +108,7 @@ bool Device::in_last_blocks(const Job& job) const {
 std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   std::uint32_t room = free_sms;
   for (const Job& job : jobs_) {
-    const bool beside = kernel.cost.takes_no_sm && job.kernel->cost.leaves_room;
+    const bool beside = kernel.cost.room.takes_no_sm && job.kernel->cost.room.leaves_room;
     if (beside) room += job.sms;
   }
   const std::uint32_t sms = std::min(room, kernel.cost.sms);
@@ -136,14 +137,14 @@ Duration Device::wait_for_places(Kernel& kernel) const {
   constexpr double kInARow = 0.5;
   if (kernel.held || !limits_.takes(Term::WaitForPlaces)) return Duration{0};
   const bool follows = kernel.owner == waited_ && engine_.now() <= waited_until_ + kAtOnce;
-  const bool in_a_row = follows && kernel.cost.blocks == 0 && limits_.takes(Term::InARow);
-  const double waits = kernel.cost.data_waits * (in_a_row ? kInARow : 1);
+  const bool in_a_row = follows && kernel.cost.waves.blocks == 0 && limits_.takes(Term::InARow);
+  const double waits = kernel.cost.room.data_waits * (in_a_row ? kInARow : 1);
   Duration places{0};
   Duration data{0};
   for (const Job& job : jobs_) {
     if (job.kernel->priority <= kernel.priority || job.speed <= 0) continue;
     const cost::KernelCost& busy = job.kernel->cost;
-    const Duration block = kernel.cost.fills_an_sm ? busy.drain_of_all : busy.drain;
+    const Duration block = kernel.cost.room.fills_an_sm ? busy.room.drain_of_all : busy.room.drain;
     const Duration rest = left(job);
     const Duration place = std::min(block, rest);
     places = std::max(places, place);

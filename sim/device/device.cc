@@ -14,12 +14,12 @@ void Device::start(KernelOwner& owner, const cost::KernelCost& cost, int priorit
                 .cost = cost,
                 .priority = priority,
                 .in_graph = in_graph,
-                .blocks_left = cost.blocks};
+                .blocks_left = cost.waves.blocks};
   if (const double times = slowness(); times != 1) {
     kernel.cost.alone = stretched(cost.alone, times);
-    kernel.cost.block_time = stretched(cost.block_time, times);
-    kernel.cost.last_time = stretched(cost.last_time, times);
-    kernel.cost.sooner_time = stretched(cost.sooner_time, times);
+    kernel.cost.waves.block_time = stretched(cost.waves.block_time, times);
+    kernel.cost.waves.last_time = stretched(cost.waves.last_time, times);
+    kernel.cost.waves.early_time = stretched(cost.waves.early_time, times);
     kernel.cost.then = stretched(cost.then, times);
     kernel.cost.hbm_bytes_per_second /= times;
   }
@@ -37,7 +37,8 @@ double Device::slowness() {
 }
 
 void Device::occupy(KernelOwner& owner, std::uint32_t sms, int priority) {
-  const cost::KernelCost cost{Duration{0}, std::min(sms, limits_.sms), 0};
+  cost::KernelCost cost;
+  cost.sms = std::min(sms, limits_.sms);
   Kernel kernel{.owner = &owner, .cost = cost, .priority = priority, .held = true};
   add(kernel);
 }
@@ -75,7 +76,7 @@ void Device::go_on(Kernel& kernel) {
   const auto at = std::ranges::find(kernels_, &kernel, [](const auto& each) { return each.get(); });
   Kernel next = kernel;
   next.cost.alone = std::exchange(next.cost.then, Duration{0});
-  next.cost.blocks = 0;
+  next.cost.waves.blocks = 0;
   spare_.push_back(std::move(*at));
   kernels_.erase(at);
   place(next);
@@ -130,7 +131,7 @@ void Device::fire(std::uint64_t version) {
 void Device::share() {
   std::uint32_t free_sms = limits_.sms;
   for (const Job& job : jobs_) {
-    if (job.kernel->cost.blocks > 0) free_sms -= job.sms;
+    if (job.kernel->cost.waves.blocks > 0) free_sms -= job.sms;
   }
   free_sms -= held_sms();
   std::uint32_t in_use = 0;  // by last blocks, which leave some room
@@ -140,18 +141,18 @@ void Device::share() {
   boost::container::small_vector<KernelOwner*, 8> begun;
   bool clusters_wait = false;  // for SMs beside each other: products behind them do not take those
   for (const auto& kernel : kernels_) {
-    if (clusters_wait && kernel->cost.staggers && !kernel->began) continue;
+    if (clusters_wait && kernel->cost.waves.staggers && !kernel->began) continue;
     const std::uint32_t whole_sms = free_sms - std::min(in_use, free_sms);
     std::uint32_t given = 0;
     if (kernel->held) {
       given = std::min(whole_sms, kernel->cost.sms - kernel->held_sms);
       kernel->held_sms += given;
-    } else if (kernel->cost.blocks > 0) {
+    } else if (kernel->cost.waves.blocks > 0) {
       given = give_blocks(*kernel, whole_sms);
     } else {
       given = give_share(*kernel, free_sms);
     }
-    clusters_wait |= kernel->cost.keeps_its_sms && !kernel->began && given == 0;
+    clusters_wait |= kernel->cost.waves.keeps_its_sms && !kernel->began && given == 0;
     free_sms -= std::min(given, free_sms);
     const bool begins = kernel->held ? kernel->held_sms == kernel->cost.sms : kernel->running > 0;
     if (begins && !std::exchange(kernel->began, true)) begun.push_back(kernel->owner);
@@ -168,9 +169,9 @@ void Device::look_again_at_last_blocks() {
       std::ranges::any_of(kernels_, [](const auto& kernel) { return !kernel->began; });
   if (!somebody_waits) return;
   for (const Job& job : jobs_) {
-    if (job.kernel->cost.last_blocks == Duration{0} || job.speed <= 0 || in_last_blocks(job))
+    if (job.kernel->cost.room.last_blocks == Duration{0} || job.speed <= 0 || in_last_blocks(job))
       continue;
-    const TimePoint then = engine_.now() + left(job) - job.kernel->cost.last_blocks;
+    const TimePoint then = engine_.now() + left(job) - job.kernel->cost.room.last_blocks;
     if (then == looks_again_) continue;
     looks_again_ = then;
     engine_.queue().at(then, *this, kLookAgain);
@@ -182,12 +183,12 @@ void Device::set_clock() {
   const cost::KernelCost* most = nullptr;
   for (const auto& kernel : kernels_) {
     if (!kernel->began || kernel->held) continue;
-    if (most == nullptr || kernel->cost.lost_clock > most->lost_clock) most = &kernel->cost;
+    if (most == nullptr || kernel->cost.clock.lost > most->clock.lost) most = &kernel->cost;
   }
   if (most == nullptr) {
     clock_.rest(engine_.now());
   } else {
-    clock_.towards(engine_.now(), most->lost_clock, most->averages_clock);
+    clock_.towards(engine_.now(), most->clock.lost, most->clock.averages);
   }
 }
 

@@ -11,7 +11,7 @@ namespace foretrace::sim {
 /// As far as SMs decide. Those that NCCL holds use as much of the memory as any other.
 double Device::speed_of(const Job& job) const {
   const cost::KernelCost& cost = job.kernel->cost;
-  if (cost.blocks > 0) return 1;
+  if (cost.waves.blocks > 0) return 1;
   const std::uint32_t all = std::max(1U, cost.sms);
   const std::uint32_t enough = cost.enough_sms > 0 ? cost.enough_sms : all;
   const double beside_nccl = static_cast<double>(limits_.sms - held_sms()) / all;
@@ -21,7 +21,7 @@ double Device::speed_of(const Job& job) const {
 /// Bytes per second of device memory at full speed on the SMs it has.
 double Device::demand(const Job& job) const {
   const cost::KernelCost& cost = job.kernel->cost;
-  if (cost.blocks == 0) return cost.hbm_bytes_per_second * speed_of(job);
+  if (cost.waves.blocks == 0) return cost.hbm_bytes_per_second * speed_of(job);
   return cost.hbm_bytes_per_second * job.sms / std::max(1U, cost.sms);
 }
 

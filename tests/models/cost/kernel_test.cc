@@ -199,7 +199,7 @@ TEST(ElementwiseCost, LetsOthersBeginBesideTheLastBlocksOfWhatTheCacheFeeds) {
                                       {Param::SaturatedBlock, 10e-6}});
   const auto us = [&](double bytes, double distance) {
     const std::vector<Pass> passes(2, Pass{bytes, distance});
-    return to_us(answer(machine, elementwise_cost, std::span<const Pass>{passes}).last_blocks);
+    return to_us(answer(machine, elementwise_cost, std::span<const Pass>{passes}).room.last_blocks);
   };
   EXPECT_NEAR(us(0.4e6, 0.8e6), 0.45, 1e-6) << "a quarter of 1.8 us";
   EXPECT_EQ(us(2e6, 4e6), 1) << "of 5 us";

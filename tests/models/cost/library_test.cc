@@ -16,7 +16,7 @@ TEST(LibraryCost, IsAFixedPartAndBytesOverTheKindsRate) {
   const KernelCost cost =
       answer(machine, library_cost, LibraryWork{.kernel = KernelKind::Softmax, .bytes = 3e6});
   EXPECT_EQ(cost.alone, 5_us);
-  EXPECT_EQ(cost.clock_share, 0) << "the machine says nothing of the clock";
+  EXPECT_EQ(cost.clock.share, 0) << "the machine says nothing of the clock";
   EXPECT_DOUBLE_EQ(cost.hbm_bytes_per_second, 3e6 / 5e-6);
 }
 
@@ -55,7 +55,7 @@ TEST(LibraryCost, FollowsTheClockAsFarAsTheMachineSays) {
                                       {Param::LibraryPointwiseRate, 1e12},
                                       {Param::LibraryMemoryClock, 0.5}});
   const LibraryWork work{.kernel = KernelKind::Pointwise, .bytes = 1e6};
-  EXPECT_EQ(answer(machine, library_cost, work).clock_share, 0.5);
+  EXPECT_EQ(answer(machine, library_cost, work).clock.share, 0.5);
 }
 
 TEST(LibraryCost, LosesClockByItsPowerBeyondWhatIsFree) {
@@ -67,8 +67,8 @@ TEST(LibraryCost, LosesClockByItsPowerBeyondWhatIsFree) {
                                       {Param::ProductsFreeRandom, 0.6}});
   const KernelCost cost =
       answer(machine, library_cost, LibraryWork{.kernel = KernelKind::Pointwise, .bytes = 1e6});
-  EXPECT_DOUBLE_EQ(cost.lost_clock, 0.5 * (0.4 - 0.6)) << "below the limit: room for others";
-  EXPECT_TRUE(cost.averages_clock);
+  EXPECT_DOUBLE_EQ(cost.clock.lost, 0.5 * (0.4 - 0.6)) << "below the limit: room for others";
+  EXPECT_TRUE(cost.clock.averages);
 }
 
 TEST(FrameworkTime, IsTheKindsTimeForEachCall) {

@@ -41,14 +41,14 @@ TEST_F(ProductsOfAnH200, SumAKOf64ApartInBfloat16WithAnOddLeadingDimension) {
 }
 
 TEST_F(ProductsOfAnH200, WaitForDataAsOftenAsTheyLoad) {
-  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 96, 216, 64).data_waits, 1.1)
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 96, 216, 64).room.data_waits, 1.1)
       << "32 of k are loaded at once";
-  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 184, 256, 128).data_waits, 3);
-  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 297, 128, 97).data_waits, 4)
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 184, 256, 128).room.data_waits, 3);
+  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 297, 128, 97).room.data_waits, 4)
       << "4 steps of 32, and no more than 4 times";
-  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 128, 128, 779).data_waits, 3.3);
-  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 256, 128, 119).data_waits, 1.5);
-  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 128, 128, 64).data_waits, 1) << "nvjet";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 128, 128, 779).room.data_waits, 3.3);
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 256, 128, 119).room.data_waits, 1.5);
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 128, 128, 64).room.data_waits, 1) << "nvjet";
 }
 
 TEST(CallsOfProducts, ClearACounterForMoreThanTwoTilesOnAnSm) {

@@ -7,9 +7,9 @@ namespace {
 /// 23 of 10 us and a last wave of 8 us, on seven SMs of 5 us.
 cost::KernelCost product_with_a_short_last_wave() {
   cost::KernelCost cost = product(30, false);
-  cost.last_time = 8_us;
-  cost.sooner = 7;
-  cost.sooner_time = 5_us;
+  cost.waves.last_time = 8_us;
+  cost.waves.early_sms = 7;
+  cost.waves.early_time = 5_us;
   cost.alone = 28_us;
   return cost;
 }
@@ -104,7 +104,7 @@ cost::KernelCost memory_bound() {
   cost.alone = 10_us;
   cost.sms = 10;
   cost.enough_sms = 4;
-  cost.data_waits = 1;
+  cost.room.data_waits = 1;
   return cost;
 }
 
@@ -135,9 +135,9 @@ TEST_F(BlocksOfKernels, OfNcclTakeTheirShareOfTheMemoryOnce) {
 
 TEST_F(BlocksOfKernels, LeaveRoomForKernelsOfTheDriver) {
   cost::KernelCost spin = product(10, false);
-  spin.leaves_room = true;
+  spin.room.leaves_room = true;
   cost::KernelCost memset = memory_bound();
-  memset.takes_no_sm = true;
+  memset.room.takes_no_sm = true;
   starts.at(0_us, large, spin);
   starts.at(1_us, small, memset);
   engine.run();
@@ -147,7 +147,7 @@ TEST_F(BlocksOfKernels, LeaveRoomForKernelsOfTheDriver) {
 
 TEST_F(BlocksOfKernels, ThatAreTheLastOfAMemoryBoundKernelLeaveRoomForAnother) {
   cost::KernelCost first = memory_bound();
-  first.last_blocks = 3_us;
+  first.room.last_blocks = 3_us;
   cost::KernelCost second = memory_bound();
   second.alone = 1_us;
   starts.at(0_us, large, first);
@@ -162,11 +162,11 @@ TEST_F(BlocksOfKernels, ThatAreTheLastOfAMemoryBoundKernelLeaveRoomForAnother) {
 TEST_F(BlocksOfKernels, AreWaitedForWithoutHoldingAnSm) {
   cost::KernelCost busy = memory_bound();
   busy.alone = 100_us;
-  busy.drain = 5_us;
-  busy.drain_of_all = 40_us;
+  busy.room.drain = 5_us;
+  busy.room.drain_of_all = 40_us;
   cost::KernelCost urgent = product(1, false);
   cost::KernelCost whole = product(1, false);
-  whole.fills_an_sm = true;
+  whole.room.fills_an_sm = true;
   starts.at(0_us, large, busy);
   starts.at(1_us, small, urgent, -5);
   starts.at(1_us, next, whole, -5);
@@ -181,7 +181,7 @@ struct UrgentKernel : BlocksOfKernels {
   double ends_beside(Duration busy_for, const cost::KernelCost& urgent) {
     cost::KernelCost busy = memory_bound();
     busy.alone = busy_for;
-    busy.drain = 5_us;
+    busy.room.drain = 5_us;
     starts.at(0_us, large, busy);
     starts.at(1_us, small, urgent, -5);
     engine.run();
@@ -191,7 +191,7 @@ struct UrgentKernel : BlocksOfKernels {
 
 TEST_F(UrgentKernel, WaitsForItsDataToo) {
   cost::KernelCost urgent = product(1, false);
-  urgent.data_waits = 3;
+  urgent.room.data_waits = 3;
   EXPECT_EQ(ends_beside(100_us, urgent), 31) << "5 us for its place, 10, and three times 5";
 }
 
@@ -210,7 +210,7 @@ TEST_F(UrgentKernel, WaitsForNoDataOnceTheOtherHasEnded) {
 TEST_F(BlocksOfKernels, OfASecondKernelWaitForTheirOwnTurn) {
   cost::KernelCost two = product(1, false);
   two.then = 5_us;
-  two.staggers = true;  // as every product in parts
+  two.waves.staggers = true;  // as every product in parts
   starts.at(0_us, large, product(30, true));
   starts.at(1_us, small, two);
   starts.at(2_us, next, product(10, true));

@@ -22,11 +22,11 @@ struct Owner final : KernelOwner {
 /// `blocks` tiles of 10 us each.
 inline cost::KernelCost product(std::uint32_t blocks, bool stays) {
   cost::KernelCost cost;
-  cost.block_time = 10_us;
+  cost.waves.block_time = 10_us;
   cost.alone = 10_us * ((blocks + 9) / 10);
   cost.sms = std::min(blocks, 10U);
-  cost.blocks = blocks;
-  cost.keeps_its_sms = stays;
+  cost.waves.blocks = blocks;
+  cost.waves.keeps_its_sms = stays;
   return cost;
 }
 

@@ -7,14 +7,14 @@ namespace {
 /// An older product: `blocks` tiles of 10 us each.
 cost::KernelCost older_product(std::uint32_t blocks) {
   cost::KernelCost cost = product(blocks, false);
-  cost.staggers = true;
+  cost.waves.staggers = true;
   return cost;
 }
 
 /// One block of 1 us.
 cost::KernelCost tiny() {
   cost::KernelCost cost = product(1, false);
-  cost.alone = cost.block_time = 1_us;
+  cost.alone = cost.waves.block_time = 1_us;
   return cost;
 }
 
