@@ -60,8 +60,8 @@ void HostThread::run(const GraphLaunch& op) {
     const GraphExec::Entry& entry = graph.entries()[i];
     if (const auto* calls = std::get_if<std::vector<NcclCall>>(&entry.what)) {
       Duration unused{0};
-      for (NcclKernel& kernel : nccl_prepare(*calls, chain_of, unused)) {
-        kernel.launch->set_cold(cold_time(kernel.handle.device));
+      for (NcclKernel& kernel : nccl_.prepare(*calls, chain_of, unused)) {
+        kernel.launch->set_cold(nccl_.cold_time(kernel.handle.device));
         work->entries.emplace_back(kernel.stream, NcclWork{kernel.launch});
         communicators.push_back(kernel.handle);
       }

@@ -6,22 +6,6 @@
 
 namespace foretrace::sim {
 
-HostThread::Passes HostThread::go_through(std::uint32_t device,
-                                          std::span<const UsedMemory> memory) {
-  Level2 alone{0};
-  Level2* level2 = &process_.level2[device];
-  if (capture_ != nullptr) {  // it runs later, and again and again
-    level2 = &alone;
-    alone.use(memory);
-  }
-  const LastUses last = level2->use(memory);
-  Passes passes;
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read, last[i].wrote});
-  }
-  return passes;
-}
-
 /// Of a kernel's arrays, what lies on other GPUs: reads and writes pass each other.
 double HostThread::bytes_elsewhere(std::uint32_t device, std::span<const UsedMemory> memory) const {
   double read = 0, written = 0;
@@ -149,8 +133,7 @@ void HostThread::run(const LibraryKernel& op) {
                                .bytes = static_cast<double>(op.bytes.eval(variables_).count),
                                .width = static_cast<double>(op.width.eval(variables_)),
                                .captured = op.captured};
-  const bool in_a_framework =
-      op.kernel == KernelKind::Captured && machine_.has(Param::EagerLaunch);
+  const bool in_a_framework = op.kernel == KernelKind::Captured && machine_.has(Param::EagerLaunch);
   const Param call_of = in_a_framework ? Param::EagerLaunch : Param::HostLaunchKernel;
   launch(queue, begin_call(call_of), [&](Duration call) {
     push(queue, call, cost::Entry::Kernel, kernel_work_of(work, cost::library_cost));

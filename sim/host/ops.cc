@@ -205,15 +205,14 @@ void HostThread::synchronize(Priced call, cost::Wait wait, std::uint32_t device,
 
 // ---- memory --------------------------------------------------------------------------------
 
-HostThread::Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
+Priced HostThread::sized_call(Param call, Param rate, const BufferRef& memory) {
   const Bytes size = buffer(memory).size;
   const cost::Call made = begin_call(call);
   return price([&](Reading& read) { return cost::sized_call_time(read, made, rate, size); },
                made.is_first);
 }
 
-HostThread::Priced HostThread::memory_call(SizedCall by_cuda, SizedCall by_nccl,
-                                           const BufferRef& memory) {
+Priced HostThread::memory_call(SizedCall by_cuda, SizedCall by_nccl, const BufferRef& memory) {
   const bool is_nccls = buffer(memory).by_nccl && machine_.has(by_nccl.call);
   const SizedCall made = is_nccls ? by_nccl : by_cuda;
   return sized_call(made.call, made.rate, memory);

@@ -1,0 +1,149 @@
+#include "sim/host/caller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scenarios/program/environment.h"
+#include "scenarios/program/op_facts.h"
+
+namespace foretrace::sim {
+
+Caller::Caller(Engine& engine, World& world, Recorder& recorder, const Machine& machine,
+               const Program& program, const foretrace::HostThread& declared, std::uint32_t process)
+    : engine_{engine},
+      world_{world},
+      recorder_{recorder},
+      machine_{machine},
+      program_{program},
+      declared_{declared},
+      process_{world.process(process)},
+      lane_{recorder.add_lane({LaneKind::HostThread, node_of_process(program, process), process,
+                               kNoDevice, declared.name})},
+      launches_block_{blocks_launches(program.environment)},
+      slot_{process_.in_call_until.size()} {
+  process_.in_call_until.emplace_back();
+  made_.resize(kParamCount);
+  variables_.push_back(process);
+}
+
+void Caller::take(Priced call) {
+  const TimePoint end = engine_.now() + call.time;
+  recorder_.span(lane_, current_, 0, called_, end, call.detail);
+  engine_.queue().at(end, *this, kNext);
+}
+
+void Caller::block(Priced call, Duration wake_time, std::string waits_for) {
+  if (pending_wakes_ == 0) {
+    take(call);
+    return;
+  }
+  earliest_return_ = engine_.now() + call.time;
+  wake_time_ = wake_time;
+  waits_for_ = std::move(waits_for);
+}
+
+void Caller::wake() {
+  if (--pending_wakes_ > 0) return;
+  TimePoint end = std::max(earliest_return_, engine_.now() + wake_time_);
+  for (const Connection* connection : connections_) end = std::max(end, connection->ready);
+  engine_.queue().at(end, *this, kReturn);
+}
+
+void Caller::wait_for_stream(StreamQueue& stream) {
+  stream.seen_to(stream.issued());
+  if (stream.pending() == 0) return;
+  stream.wait_for_count(stream.issued(), *this);
+  ++pending_wakes_;
+  waits_for_stream_ = &stream;
+}
+
+/// A stream holds so many entries; the call that would add another waits for room.
+bool Caller::queue_full(StreamQueue& stream) {
+  const std::uint64_t depth = machine_.count(Param::LaunchQueueDepth);
+  if (capture_ != nullptr || stream.pending() < depth) return false;
+  wait_for_entry(stream, stream.issued() - depth + 1, "room in the full launch queue");
+  return true;
+}
+
+/// Then the call is made again.
+void Caller::wait_for_entry(StreamQueue& stream, std::uint64_t count, std::string_view what) {
+  stream.wait_for_count(count, *this);
+  pending_wakes_ = 1;
+  waits_for_stream_ = &stream;
+  retry_ = true;
+  block({}, Duration{0}, fmt::format("{} of stream {}", what, stream.declared().name));
+}
+
+cost::Call Caller::begin_call(Param param) {
+  cost::Call call{.param = param};
+  if (capture_ != nullptr) {
+    call.is_captured = true;
+    // cuBLAS looks for its kernel all the same.
+    if (param == Param::HostLaunchGemm) made_[static_cast<std::size_t>(param)] = true;
+    return call;
+  }
+  // What torch.distributed does inside a call is not called from Python; the call itself is.
+  call.is_inner = current_.op->lowered && param != Param::NcclHostCollective;
+  const auto kind = static_cast<std::size_t>(param);
+  call.is_first = !made_[kind];
+  made_[kind] = true;
+  // PyTorch's calls were measured in two processes at once.
+  if (!call.is_inner && !machine_.is_replaced(param)) call.processes = program_.processes - 1;
+  auto& until = process_.in_call_until;
+  if (until.size() < 2 || !machine_.has(Param::HostContention)) return call;
+  const TimePoint now = engine_.now();
+  for (std::size_t i = 0; i < until.size(); ++i) {
+    call.others += i != slot_ && until[i].until > now && until[i].device == device_;
+  }
+  until[slot_] = {now + world_.costs().of(call), device_};
+  return call;
+}
+
+cost::Call Caller::begin_call(Param param, std::uint32_t device) {
+  const bool switches = switches_to(device);
+  cost::Call call = begin_call(param);
+  call.switches_device = switches;
+  return call;
+}
+
+bool Caller::switches_to(std::uint32_t device) { return std::exchange(device_, device) != device; }
+
+StreamQueue& Caller::stream_at(const StreamRef& ref, Variables variables) {
+  const StreamId id = ref.resolve(variables);
+  if (program_.streams[id.value].kind == StreamKind::PerThreadDefault) {
+    return world_.per_thread_stream(process_, lane_, id);
+  }
+  return *process_.streams[id.value];
+}
+
+const Buffer& Caller::buffer(const BufferRef& ref) const {
+  return program_.buffers[ref.resolve(variables_).value];
+}
+
+/// Everybody whose connection is not complete waits for the others on the host.
+void Caller::wait_for_connection(Connection* connection) {
+  if (connection == nullptr) return;  // made before
+  connections_.push_back(connection);
+  if (connection->made()) return;
+  ++pending_wakes_;
+  connection->waiters.push_back(this);
+}
+
+Caller::Passes Caller::go_through(std::uint32_t device, std::span<const UsedMemory> memory) {
+  Level2 alone{0};
+  Level2* level2 = &process_.level2[device];
+  if (capture_ != nullptr) {  // it runs later, and again and again
+    level2 = &alone;
+    alone.use(memory);
+  }
+  const LastUses last = level2->use(memory);
+  Passes passes;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    passes.push_back({memory[i].bytes, last[i].distance, last[i].only_read, last[i].wrote});
+  }
+  return passes;
+}
+
+}  // namespace foretrace::sim
