@@ -2,6 +2,7 @@
 
     python3 generate.py --seed 1 --count 40 -o DIRECTORY/            one GPU
     python3 generate.py --seed 1 --count 20 --gpus 2 -o DIRECTORY/   DDP, FSDP2, tensor parallel
+    python3 generate.py --seed 3 --count 8 --infer -o DIRECTORY/     forward only, prefill, decoding with a cache
 
 Each script is complete and runs by itself (torchrun starts those of several GPUs), under `python3 -m foretrace capture` and under `measure`. The same seed gives the same
 scripts. DIRECTORY/programs.json lists them: name, file, family, kind, gpus, settings."""
@@ -67,6 +68,17 @@ def draw_decode(rng, _gpus):
                 new_tokens=rng.choice([4, 8]), precision="bf16")
 
 
+def draw_forward(rng, gpus):
+    """A model that is asked, not trained: a forward pass without gradients."""
+    d = rng.choice([draw_causal, draw_encoder, draw_image])(rng, gpus)
+    d.update(infer=True, precision=rng.choice(["bf16", "autocast"]) if d["kind"] != "image" else "autocast", lora=False, checkpointing=False, accumulate=1)
+    return d
+
+
+def draw_prefill(rng, gpus):
+    return dict(draw_decode(rng, gpus), prompt=rng.choice([512, 1024, 2048]), new_tokens=0)
+
+
 def training(rng, gpus):
     """Settings that any training loop has."""
     return dict(
@@ -77,11 +89,12 @@ def training(rng, gpus):
         zero_grad=rng.choice(["after", "before"]), parallel="none" if gpus == 1 else rng.choice(["ddp", "ddp", "fsdp", "fsdp", "tp"]))
 
 
+INFERENCE = [(draw_forward, 3), (draw_prefill, 2), (draw_decode, 3)]
 KINDS = [(draw_causal, 20), (draw_encoder, 6), (draw_seq2seq, 3), (draw_image, 10), (draw_decode, 3)]
 
 
-def draw(rng, gpus):
-    kinds = KINDS if gpus == 1 else [(draw_causal, 14), (draw_encoder, 3), (draw_image, 4)]
+def draw(rng, gpus, infer=False):
+    kinds = INFERENCE if infer else KINDS if gpus == 1 else [(draw_causal, 14), (draw_encoder, 3), (draw_image, 4)]
     d = rng.choices([k for k, _ in kinds], [w for _, w in kinds])[0](rng, gpus)
     d["gpus"] = gpus
     if d.get("parallel") == "tp" and not (d["kind"] == "causal" and d["family"] in pieces.TENSOR_PARALLEL):
@@ -97,15 +110,16 @@ def draw(rng, gpus):
     return d
 
 
-def programs(seed, count, gpus, compiled=False):
-    rng = random.Random(f"programs {seed} {gpus}" + (" compiled" if compiled else ""))
+def programs(seed, count, gpus, compiled=False, infer=False):
+    rng = random.Random(f"programs {seed} {gpus}" + (" compiled" if compiled else "") + (" infer" if infer else ""))
     drawn = []
     while len(drawn) < count:
-        d = draw(rng, gpus)
+        d = draw(rng, gpus, infer)
         if pieces.too_much(d) or (compiled and (d["kind"] == "decode" or d.get("checkpointing"))):
             continue
         d["compile"] = compiled
-        d["name"] = f"{seed:02d}_{gpus}gpu_{len(drawn):02d}_{d['family'].replace('.', '_')}_{d['kind']}{'_compiled' if compiled else ''}"
+        kind = "forward" if d.get("infer") else "prefill" if d.get("new_tokens") == 0 else d["kind"]
+        d["name"] = f"{seed:02d}_{gpus}gpu_{len(drawn):02d}_{d['family'].replace('.', '_')}_{kind}{'_compiled' if compiled else ''}"
         drawn.append(d)
     return drawn
 
@@ -116,11 +130,12 @@ def main():
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--compile", action="store_true", help="models go through torch.compile")
+    parser.add_argument("--infer", action="store_true", help="forward only, prefill and decoding")
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
     folder = pathlib.Path(arguments.output)
     folder.mkdir(parents=True, exist_ok=True)
-    listed = programs(arguments.seed, arguments.count, arguments.gpus, arguments.compile)
+    listed = programs(arguments.seed, arguments.count, arguments.gpus, arguments.compile, arguments.infer)
     for d in listed:
         d["file"] = d["name"] + ".py"
         (folder / d["file"]).write_text(pieces.script(d))

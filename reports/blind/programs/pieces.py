@@ -1,6 +1,7 @@
 """The text of a script: imports, model, data, optimizer, loop, in the order and the styles that people write them."""
 
 TENSOR_PARALLEL = ("llama", "qwen2", "qwen3", "mistral", "olmo2")
+UNUSED_PARAMETERS = ("dinov2",)  # its mask token; DistributedDataParallel stops at the second step where it is not told
 PARAMETERS_MOST, SECONDS_MOST = 2.2e9, 0.30
 
 
@@ -31,7 +32,10 @@ def keywords(values):
 
 def script(d):
     lines = [f'"""{d["name"]}: {d["family"]}, {d["kind"]}, {d["precision"]}"""', *imports(d), "", *setup(d), *model(d), *parallel(d), *(["model = torch.compile(model)"] if d.get("compile") else [])]
-    lines += decode_loop(d) if d["kind"] == "decode" else [*optimizer(d), *data(d), *loop(d)]
+    if d.get("infer"):
+        lines += [*data(d), *forward_loop(d)]
+    else:
+        lines += decode_loop(d) if d["kind"] == "decode" else [*optimizer(d), *data(d), *loop(d)]
     if d["gpus"] > 1:
         lines += ["dist.destroy_process_group()"]
     return "\n".join(lines) + "\n"
@@ -52,7 +56,9 @@ def imports(d):
     if d.get("optimizer") == "adafactor":
         lines.append("from transformers.optimization import Adafactor")
     if d["kind"] == "decode":
-        lines += ["from transformers import DynamicCache", "", "import foretrace"]
+        lines.append("from transformers import DynamicCache")
+    if d["kind"] == "decode" or d.get("infer"):
+        lines += ["", "import foretrace"]
     return lines
 
 
@@ -75,7 +81,7 @@ def model(d):
         lines = [f"model = {make}.to(device)"]
         if d["channels_last"]:
             lines.append("model = model.to(memory_format=torch.channels_last)")
-        return lines + ["model.train()"]
+        return lines + ["model.eval()" if d.get("infer") else "model.train()"]
     dtype = "torch.bfloat16" if d["precision"] == "bf16" else "torch.float32"
     lines = [f"config = {d['config']}({keywords(d['shape'])})"]
     if d["kind"] in ("causal", "decode"):
@@ -86,7 +92,7 @@ def model(d):
         lines += ["with torch.device(device):", f"    model = {d['model']}(config)"]
         if d["precision"] == "bf16":
             lines.append("model = model.to(torch.bfloat16)")
-    lines.append("model.eval()" if d["kind"] == "decode" else "model.train()")
+    lines.append("model.eval()" if d["kind"] == "decode" or d.get("infer") else "model.train()")
     if d["kind"] == "causal":
         lines.append("model.config.use_cache = False")
     if d.get("checkpointing"):
@@ -98,7 +104,8 @@ def model(d):
 
 def parallel(d):
     if d.get("parallel") == "ddp":
-        return ["model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])"]
+        unused = ", find_unused_parameters=True" if d["family"] in UNUSED_PARAMETERS else ""
+        return [f"model = torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank]{unused})"]
     if d.get("parallel") == "fsdp":
         return ["from torch.distributed.fsdp import fully_shard, MixedPrecisionPolicy",
                 "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)",
@@ -216,9 +223,22 @@ def loop(d):
     return lines
 
 
+def forward_loop(d):
+    lines = ["for _ in range(100):", '    with foretrace.region("step"), torch.no_grad():']
+    depth = "        "
+    if d["data"] != "on the gpu":
+        lines.append(depth + ("batch = next_batch()" if d["data"] == "pinned" else "batch = next(stream)"))
+    if d["precision"] == "autocast":
+        lines.append(depth + 'with torch.autocast("cuda", dtype=torch.bfloat16):')
+        depth += "    "
+    return lines + [depth + line for line in forward(d)]
+
+
 def decode_loop(d):
-    return [f"prompt = torch.randint(1000, ({d['batch']}, {d['prompt']}), device=device)", "for _ in range(100):", '    with foretrace.region("step"), torch.no_grad():',
-            "        cache = DynamicCache(config=model.config)",
-            "        token = model(input_ids=prompt, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1:].argmax(-1)",
-            f"        for _ in range({d['new_tokens']}):",
-            "            token = model(input_ids=token, past_key_values=cache, use_cache=True).logits[:, -1:].argmax(-1)"]
+    lines = [f"prompt = torch.randint(1000, ({d['batch']}, {d['prompt']}), device=device)", "for _ in range(100):", '    with foretrace.region("step"), torch.no_grad():',
+             "        cache = DynamicCache(config=model.config)",
+             "        token = model(input_ids=prompt, past_key_values=cache, use_cache=True, logits_to_keep=1).logits[:, -1:].argmax(-1)"]
+    if d["new_tokens"]:
+        lines += [f"        for _ in range({d['new_tokens']}):",
+                  "            token = model(input_ids=token, past_key_values=cache, use_cache=True).logits[:, -1:].argmax(-1)"]
+    return lines
