@@ -10,11 +10,14 @@ from cases import HALF, SINGLE, _bound, tensor
 
 DEPTHWISE = ((64, 32, 112, 3, 1), (64, 96, 112, 3, 2), (64, 144, 56, 3, 1), (64, 144, 56, 5, 2), (64, 240, 28, 5, 1), (64, 480, 14, 3, 1), (64, 672, 14, 5, 1), (64, 1152, 7, 5, 1),
              (64, 1152, 7, 3, 1), (64, 256, 28, 3, 2), (64, 512, 14, 3, 1), (64, 960, 14, 3, 1), (64, 1536, 7, 3, 1), (32, 96, 56, 7, 1), (32, 768, 7, 7, 1))
-GROUPED = ((64, 224, 28, 56, 3), (64, 448, 28, 56, 3), (64, 896, 14, 112, 3), (64, 2016, 7, 168, 3), (64, 256, 56, 32, 3), (64, 512, 28, 32, 3), (64, 1024, 14, 32, 3))
+GROUPED = (  # channels, size, channels of a group, stride: regnets and resnexts
+    (224, 28, 56, 1), (448, 28, 56, 1), (896, 14, 112, 1), (2016, 7, 168, 1), (256, 56, 32, 1), (512, 28, 32, 1), (1024, 14, 32, 1), (128, 56, 4, 1), (256, 28, 8, 1), (512, 14, 16, 1),
+    (72, 56, 24, 1), (216, 28, 24, 1), (576, 14, 24, 1), (1512, 7, 24, 1), (224, 56, 56, 1), (896, 14, 56, 1), (2016, 7, 56, 1), (72, 112, 24, 2), (216, 56, 24, 2), (576, 28, 24, 2),
+    (224, 112, 56, 2), (448, 56, 56, 2), (896, 28, 56, 2), (2016, 14, 56, 2), (256, 56, 8, 2), (512, 28, 16, 2))
 
 
 def convolutions():
-    every = [(n, c, s, c, k, stride) for n, c, s, k, stride in DEPTHWISE] + [(n, c, s, c // width, k, 1) for n, c, s, width, k in GROUPED]
+    every = [(n, c, s, c, k, stride) for n, c, s, k, stride in DEPTHWISE] + [(64, c, s, c // width, 3, stride) for c, s, width, stride in GROUPED]
     for (n, c, s, groups, k, stride), (kind, dtype), form, batch in itertools.product(
             every, (("bf16", HALF), ("f32", SINGLE)), (torch.contiguous_format, torch.channels_last), (8, 32, 128)):
         if batch * c * s * s > 1 << 28:
@@ -66,6 +69,64 @@ def attention():
         yield f"more/attention/{kind}/{what}/{b}x{h}x{s}x{d}", attend
 
 
+def attention_across():
+    """Queries and keys of different numbers: decoding with a cache, an encoder's output."""
+    shapes = ((1, 16, 1, 128, 64), (4, 16, 1, 512, 64), (8, 32, 1, 1024, 128), (1, 32, 1, 4096, 128), (8, 12, 1, 256, 64), (2, 32, 1, 2048, 80), (16, 16, 1, 1024, 64), (4, 8, 1, 640, 256),
+              (16, 8, 256, 64, 64), (8, 12, 128, 512, 64), (4, 16, 64, 1024, 64), (8, 16, 512, 128, 64), (2, 8, 4096, 77, 40), (8, 16, 256, 256, 96))
+    for (b, h, s, keys, d), what, (kind, dtype) in itertools.product(shapes, ("full", "mask", "dropout"), (("f32", SINGLE), ("bf16", HALF))):
+        def attend(device, b=b, h=h, s=s, keys=keys, d=d, what=what, t=dtype):
+            q = tensor(device, b, s, h, d, dtype=t).transpose(1, 2).requires_grad_()
+            k, v = (tensor(device, b, keys, h, d, dtype=t).transpose(1, 2).requires_grad_() for _ in range(2))
+            bias = torch.zeros((b, 1, s, keys), device=device, dtype=t) if what == "mask" else None
+            g = tensor(device, b, s, h, d, dtype=t).transpose(1, 2)
+
+            def run():
+                with torch.set_grad_enabled(s > 1):
+                    y = F.scaled_dot_product_attention(q, k, v, bias, dropout_p=0.1 if what == "dropout" else 0.0)
+                if s > 1:
+                    torch.autograd.grad(y, [q, k, v], g)
+            return run
+        yield f"more/attention_across/{kind}/{what}/{b}x{h}x{s}x{keys}x{d}", attend
+
+
+def dropouts():
+    """Dropout with its backward, on rows and on scores; paths that are dropped whole."""
+    for shape, (kind, dtype) in itertools.product(
+            ((512, 768), (2048, 768), (4096, 1024), (8192, 768), (8192, 4096), (16384, 2048), (8, 12, 128, 128), (4, 12, 512, 512), (16, 16, 256, 256), (2, 16, 1024, 1024), (4, 8, 1024, 1024), (32, 1000)),
+            (("bf16", HALF), ("f32", SINGLE))):
+        def drop(device, shape=shape, t=dtype):
+            x, g = tensor(device, *shape, dtype=t, grad=True), tensor(device, *shape, dtype=t)
+            return lambda: torch.autograd.grad(F.dropout(x, 0.1), [x], g)
+
+        def path(device, shape=shape, t=dtype):
+            x, g = tensor(device, *shape, dtype=t, grad=True), tensor(device, *shape, dtype=t)
+
+            def run():
+                keep = x.new_empty((shape[0],) + (1,) * (len(shape) - 1)).bernoulli_(0.9).div_(0.9)
+                torch.autograd.grad(x * keep, [x], g)
+            return run
+        at = "x".join(map(str, shape))
+        yield f"more/dropout/{kind}/{at}", drop
+        yield f"more/drop_path/{kind}/{at}", path
+
+
+def joins():
+    """torch.cat along each dimension: a class token, channels, states, lists of many; its backward is copies of parts."""
+    lists = (((8, 1, 768), (8, 196, 768), 1), ((64, 1, 768), (64, 196, 768), 1), ((32, 1, 1024), (32, 256, 1024), 1), ((4, 512, 64), (4, 512, 64), 2), ((2, 2048, 1024), (2, 2048, 1024), 2),
+             ((64, 58, 28, 28), (64, 58, 28, 28), 1), ((32, 116, 14, 14), (32, 116, 14, 14), 1), ((32, 232, 7, 7), (32, 232, 7, 7), 1), ((32, 256, 28, 28), (32, 32, 28, 28), 1),
+             ((8, 512, 14, 14), (8, 32, 14, 14), 1), ((1, 128), (1, 1), 1), ((8, 640), (8, 1), 1), ((1024,), (1024,), 0), ((1 << 20,), (1 << 20,), 0))
+    for (one, other, axis), (kind, dtype), form in itertools.product(lists, (("bf16", HALF), ("f32", SINGLE)), ("packed", "nhwc")):
+        if form == "nhwc" and len(one) != 4:
+            continue
+        for count in (1, 4):
+            def join(device, one=one, other=other, axis=axis, t=dtype, form=form, count=count):
+                every = [tensor(device, *shape, dtype=t) for shape in (one, *[other] * count)]
+                if form == "nhwc":
+                    every = [a.to(memory_format=torch.channels_last) for a in every]
+                return _bound(lambda *parts: torch.cat(parts, axis), *every)
+            yield f"more/cat/{kind}/{form}/{'x'.join(map(str, one))}_{'x'.join(map(str, other))}_{axis}_{count}", join
+
+
 def rotary():
     """Heads of which a part is turned, as gpt_neox and phi do, at the sizes of training and of decoding."""
     for (b, h, s, d), part, (kind, dtype) in itertools.product(
@@ -109,4 +170,4 @@ def mixed():
                     call, tensor(device, b, h, s, s, dtype=one), tensor(device, *shape, dtype=other))
 
 
-FAMILIES = (convolutions, batch_norms, attention, rotary, gradients, mixed)
+FAMILIES = (convolutions, batch_norms, attention, attention_across, dropouts, joins, rotary, gradients, mixed)

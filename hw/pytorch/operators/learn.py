@@ -8,8 +8,10 @@ in random order until the time is up. One JSON line a case: its launches with op
 """
 
 import argparse
+import concurrent.futures
 import gzip
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -30,6 +32,7 @@ from operator_trace import Trace
 FAMILIES = (cases.pointwise, cases.mixed_and_broadcast, cases.views, cases_rows.reductions, cases_rows.norms, cases_rows.losses_and_rows,
             cases_big.products, cases_big.attention, cases_big.convolutions, cases_big.optimizers, *cases_more.FAMILIES)
 REPEATS, GROUP = 3, 24
+READERS, KEPT = 6, 32 << 30  # processes that read traces; bytes that the allocator may keep between groups
 
 
 def chosen(options):
@@ -43,8 +46,8 @@ def chosen(options):
     return [case for _, case in sorted(every, key=lambda one: one[0])]
 
 
-def profile_group(group, device, flush, folder):
-    """{name: launches} of the cases that ran."""
+def profile_group(group, device, flush, path):
+    """Runs the cases; their trace lies at path."""
     runs = {}
     for name, make in group:
         try:
@@ -65,15 +68,20 @@ def profile_group(group, device, flush, folder):
                     with record_function(f"case:{name}|{kind}"):
                         run()
                     torch.cuda.synchronize()
-    path = os.path.join(folder, "trace.json")
     profiler.export_chrome_trace(path)
+
+
+def lines_of(path):
+    """A line for each case of a trace, which goes away. In another process: the GPU need not wait for it."""
     trace = Trace(path)
+    os.unlink(path)
     found = {}
     launches = trace.launches()
     for window, (_, _, label) in enumerate(trace.windows):
         name, kind = label.split("|")
         found.setdefault(name, {}).setdefault(kind, []).append(launches.get(window, []))
-    return found
+    made = [row(name, kinds) for name, kinds in found.items()]
+    return [json.dumps(one, separators=(",", ":")) for one in made if one]
 
 
 def row(name, kinds):
@@ -100,17 +108,21 @@ def main():
     device = torch.device("cuda")
     flush = torch.empty(128 << 20, dtype=torch.uint8, device=device)
     todo = chosen(options)
-    done = 0
-    with gzip.open(options.output, "wt", compresslevel=6) as out, tempfile.TemporaryDirectory() as folder:
+    done, read = 0, []
+    with (gzip.open(options.output, "wt", compresslevel=6) as out, tempfile.TemporaryDirectory() as folder,
+          concurrent.futures.ProcessPoolExecutor(READERS, multiprocessing.get_context("spawn")) as readers):
         out.write(json.dumps({"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "cases": len(todo)}) + "\n")
         while todo and time.monotonic() < end:
             group, todo = todo[:GROUP], todo[GROUP:]
-            for name, kinds in profile_group(group, device, flush, folder).items():
-                made = row(name, kinds)
-                if made:
-                    out.write(json.dumps(made, separators=(",", ":")) + "\n")
-                    done += 1
-            torch.cuda.empty_cache()
+            path = os.path.join(folder, f"{len(todo)}.json")
+            profile_group(group, device, flush, path)
+            read.append(readers.submit(lines_of, path))
+            if torch.cuda.memory_reserved() > KEPT:
+                torch.cuda.empty_cache()
+        for group in read:
+            for line in group.result():
+                out.write(line + "\n")
+                done += 1
     print(f"{done} cases, {len(todo)} left", file=sys.stderr)
 
 
