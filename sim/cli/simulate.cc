@@ -14,6 +14,7 @@
 
 #include "models/machine/frontend.h"
 #include "models/machine/machine.h"
+#include "models/what_if/known_host.h"
 #include "reports/export/perfetto_writer.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
@@ -51,6 +52,7 @@ struct SimulateOptions {
   Fidelity fidelity = Fidelity::Flow;
   bool one_of_each = false;
   bool few_passes = false;
+  std::string host;
   std::optional<std::uint32_t> nodes;
   std::string placement;
   ParameterValues parameters;
@@ -141,6 +143,7 @@ struct SimulatedStep {
   std::int64_t left = 0;  ///< micro-batches that were not simulated
   const std::optional<ExpandedCapture>& capture;
   const Program& program;
+  const std::optional<KnownHost>& host;
 };
 
 void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
@@ -152,7 +155,8 @@ void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
               options.machine_is_named ? "" : ", the default: --machine names another");
   }
   if (step.capture) {
-    print_out("\n{}", sim::describe(sim::captured_usage(step.program, timeline), step.capture->expansion, machine));
+    print_out("\n{}{}", sim::describe(sim::captured_usage(step.program, timeline), step.capture->expansion, machine),
+              step.host ? describe(*step.host, machine) : describe_typical_host(machine));
   }
   if (!step.training) return;
   const training::TrainingStep& read = step.training->step;
@@ -197,7 +201,11 @@ nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machi
 nlohmann::ordered_json capture_json(const SimulatedStep& step, const Timeline& timeline) {
   const sim::CapturedUsage usage = sim::captured_usage(step.program, timeline);
   const captured::Memory& memory = step.capture->expansion.memory;
+  const nlohmann::ordered_json host =
+      step.host ? nlohmann::ordered_json{{"file", step.host->file}, {"loop_seconds", step.host->loop_seconds}, {"factor", step.host->factor}}
+                : nlohmann::ordered_json(nullptr);
   return {{"seconds", usage.step_ns * 1e-9},
+          {"host", host},
           {"busy_seconds", usage.busy_ns * 1e-9},
           {"products_seconds", usage.products_ns * 1e-9},
           {"communication_seconds", usage.communication_ns * 1e-9},
@@ -276,6 +284,9 @@ int run_simulate(const SimulateOptions& options) {
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
   const std::optional<ExpandedCapture> capture =
       training ? std::nullopt : read_captured(text, options.file, options.parameters);
+  if (!options.host.empty() && !capture) throw UsageError{"--host: this scenario has no 'captured_step'"};
+  const std::optional<KnownHost> host =
+      options.host.empty() ? std::nullopt : std::optional{take_host(machine, options.host)};
   const std::string* expanded = training ? &training->text : capture ? &capture->text : nullptr;
   LoadedToRun loaded = expanded != nullptr ? LoadedToRun{read_expanded(*expanded, options.file)}
                                            : load_to_run(options.file, options.parameters);
@@ -326,7 +337,7 @@ int run_simulate(const SimulateOptions& options) {
         *usage, timeline, program,
         static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
   }
-  print_answer(options, timeline, {training, usage, left, capture, program}, machine);
+  print_answer(options, timeline, {training, usage, left, capture, program, host}, machine);
   print_error("{}", short_regions(program, timeline));
   print_error("{}", rests_on(timeline, machine));
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
@@ -348,6 +359,10 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   add_machine_option(command, options->machine);
   add_with_option(command, options->with);
   add_without_option(command, options->without);
+  command
+      .add_option("--host", options->host,
+                  "Of a captured program: the host that it runs on, as python3 -m foretrace host wrote it there")
+      ->option_text("FILE");
   command
       .add_option("--frontend", options->frontend,
                   "cuda or pytorch: whose host time the program's calls take")

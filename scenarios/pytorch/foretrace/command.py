@@ -1,4 +1,4 @@
-"""python3 -m foretrace capture|measure"""
+"""python3 -m foretrace capture|measure|host"""
 
 import argparse
 import json
@@ -10,6 +10,7 @@ import tempfile
 
 from . import messages
 from .environment import CaptureError, emulated_environment, fake_environment
+from .reference_loop import write_host
 from .report import print_summary
 from .scenario import write_scenario
 
@@ -17,7 +18,7 @@ GPUS_PER_NODE = 8
 
 
 def parse(words=None):
-    parser = argparse.ArgumentParser(prog="python3 -m foretrace", description="Captures a PyTorch program without a GPU, or measures it on real ones.")
+    parser = argparse.ArgumentParser(prog="python3 -m foretrace", description="Captures a PyTorch program without a GPU, or measures it on real ones, or their host.")
     commands = parser.add_subparsers(dest="command", required=True)
     c = commands.add_parser("capture", help="write down what a step asks of the GPU, on an emulated one")
     c.add_argument("-o", "--output", required=True, metavar="OUT", help="folder of step.yaml and the records")
@@ -46,6 +47,8 @@ def parse(words=None):
     m.add_argument("-m", "--module", action="store_true")
     m.add_argument("script", metavar="-- SCRIPT")
     m.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS")
+    h = commands.add_parser("host", help="write down how fast this host is, for simulate --host")
+    h.add_argument("-o", "--output", default="host.yaml", metavar="FILE", help="(host.yaml)")
     arguments = parser.parse_args(words)
     if arguments.command == "capture":
         if arguments.world_size < 1 or (arguments.step is not None and arguments.step < 1) or arguments.more < 0:
@@ -167,6 +170,8 @@ def main(words=None):
         if arguments.command == "measure":
             from .measuring import measure_script
             return measure_script(arguments)
+        if arguments.command == "host":
+            return write_host(arguments.output)
         environment, depth = environment_of(arguments)
         if not arguments.module and not os.path.exists(arguments.script):
             raise CaptureError(f"there is no script {arguments.script}")

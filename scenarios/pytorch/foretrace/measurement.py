@@ -4,7 +4,7 @@ import time
 
 from . import call_timer
 from .recorder import CaptureDone
-from .reference_loop import host_speed, one_round
+from .reference_loop import LOOPS, host_speed, one_round
 
 WARM = 3  # steps before: first calls, the optimizer's state, DDP's buckets
 
@@ -19,7 +19,7 @@ class Measurement:
         self.turns_ms = []
         self.index = 0
         self.step_ms, self.host_ms, self.free_ms, self.first_ms = [], [], None, []
-        self.loops = []  # the reference loops behind each synchronised step
+        self.loops = []  # the reference loops behind each synchronised step and each turn
         self.memory, self.profile_ms = {}, None
         self.profiler = None
         self.trace_file = None
@@ -87,6 +87,7 @@ class Measurement:
         elif last_free:
             self.turns_ms.append((now - self.free_begin) / 1e6)
             self.free_ms = sum(self.turns_ms) / len(self.turns_ms) / self.free
+            self.loops.append(one_round())
             if not self.trace and len(self.turns_ms) * self.free == self.followed:
                 self.memory_ends()
                 self._finish()
@@ -133,7 +134,8 @@ class Measurement:
         return {"step_ms": _rounded(self.step_ms), "host_ms": _rounded(self.host_ms), "free_running_ms": self.free_ms and round(self.free_ms, 4),
                 "turns_ms": _rounded(self.turns_ms), "steps_of_turn": self.free,
                 "first_ms": _rounded(self.first_ms), "profiled_ms": self.profile_ms and round(self.profile_ms, 4), "memory": self.memory,
-                "host": host_speed(self.loops) if self.loops else None}
+                "host": host_speed(self.loops) if self.loops else None,
+                "loops_ms": [[round(one[name] / 1e6, 3) for name in LOOPS] for one in self.loops]}
 
 
 def _rounded(values):

@@ -15,6 +15,7 @@ import traceback
 
 from .environment import timer_library
 from .recorder import CaptureDone
+from .reference_loop import host_text
 
 STEPS_OF_TURN, TURNS = 4, 5
 
@@ -211,6 +212,8 @@ def measure_script(arguments):
     results, host = run_scripts([job], output, arguments.gpus, arguments.timeout)
     ranks = results.get(name, [])
     (output / "measured.json").write_text(json.dumps({"machine": host, "ranks": ranks}, indent=1) + "\n")
+    if ranks and ranks[0].get("host"):
+        (output / "host.yaml").write_text(host_text(ranks[0]["host"]))  # for simulate --host
     if ranks:
         write_timeline(output, name, host, ranks, arguments.region)
     if len(ranks) < arguments.gpus or any(r["outcome"] != "measured" for r in ranks):

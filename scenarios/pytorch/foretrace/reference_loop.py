@@ -1,7 +1,9 @@
 """Two fixed loops: how fast this host runs Python and PyTorch's dispatcher. `capture` and `measure` run them between a program's steps and write both
 down, so that one host's time can be scaled to another's: what slows the steps down (a neighbour, a lower clock) slows the loops beside them too."""
 
+import json
 import statistics
+import sys
 import time
 
 ROUNDS = 5
@@ -55,3 +57,27 @@ def host_speed(rounds=None):
     choose = statistics.median if rounds else min
     rounds = rounds or [one_round() for _ in range(ROUNDS)]
     return {name: round(choose(one[name] for one in rounds)) for name in LOOPS}
+
+
+def host_text(speed):
+    """What `foretrace simulate --host` reads."""
+    import platform
+    lines = ["foretrace_host: 1", f"name: {json.dumps(platform.node() or 'a host')}", *(f"{name[:-3]}: {ns / 1e6:.3f}ms" for name, ns in speed.items())]
+    return "\n".join(lines) + "\n"
+
+
+def write_host(path):
+    """The command `host`."""
+    try:
+        text = host_text(host_speed())
+    except ImportError:
+        print("foretrace: host needs PyTorch, whose calls it times", file=sys.stderr)
+        return 2
+    try:
+        with open(path, "w") as file:
+            file.write(text)
+    except OSError as error:
+        print(f"foretrace: {path}: {error.strerror}", file=sys.stderr)
+        return 2
+    print(text + f"written to {path}: foretrace simulate STEP.yaml --host {path}")
+    return 0

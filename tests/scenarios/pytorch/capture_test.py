@@ -10,10 +10,21 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
-from foretrace import record, scenario, steps  # noqa: E402
+from foretrace import record, reference_loop, scenario, steps  # noqa: E402
 from foretrace.command import parse, rank_environment  # noqa: E402
 from foretrace.emulation import NONE, Call  # noqa: E402
 from foretrace.operations import Operation, arguments, tensor  # noqa: E402
+
+
+class Host(unittest.TestCase):
+    def test_a_hosts_file_has_the_loops_in_milliseconds(self):
+        text = reference_loop.host_text({"python_loop_ns": 25_500_000, "torch_loop_ns": 17_200_400})
+        self.assertTrue(text.startswith("foretrace_host: 1\n"))
+        self.assertIn("python_loop: 25.500ms\ntorch_loop: 17.200ms\n", text)
+
+    def test_the_command_writes_to_a_file_of_its_own(self):
+        self.assertEqual(parse(["host"]).output, "host.yaml")
+        self.assertEqual(parse(["host", "-o", "there.yaml"]).output, "there.yaml")
 
 
 class Library:

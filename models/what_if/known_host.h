@@ -1,0 +1,31 @@
+// The host of a captured program, where it is known: `python3 -m foretrace host` has measured its
+// reference loops.
+#pragma once
+
+#include <string>
+
+#include "models/machine/machine.h"
+
+namespace foretrace {
+
+struct KnownHost {
+  std::string file;
+  double loop_seconds = 0;  ///< PyTorch's reference loop there
+  double factor = 1;        ///< a captured program's host takes so many times what the machine says
+};
+
+/// Reads such a file and changes `machine` by it: what a captured program's host takes, and how far
+/// that may be off
+/// (`blind.captured_host_known`). Hosts differ by less than their loops do: by the power
+/// `host.loop_power`, which programs showed whose loops were measured beside them. Throws
+/// UsageError.
+KnownHost take_host(Machine& machine, const std::string& path);
+
+/// "host: as its reference loop in FILE, 17.2 ms (the machine's: 24 ms): its work takes 0.87 times
+/// as long"
+std::string describe(const KnownHost& host, const Machine& machine);
+
+/// The same where none is known.
+std::string describe_typical_host(const Machine& machine);
+
+}  // namespace foretrace
