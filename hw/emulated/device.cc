@@ -7,7 +7,6 @@
 #include <string_view>
 
 namespace foretrace::emulated {
-namespace {
 
 std::string contents(const char* path) {
   const int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -19,8 +18,6 @@ std::string contents(const char* path) {
   close(file);
   return text;
 }
-
-}  // namespace
 
 void refuse(const std::string& why) {
   const std::string line = "foretrace: " + why + "\n";

@@ -29,6 +29,9 @@ int& current_device();
 // The CUDA that the program was built with, as CUDA writes it (13000): FORETRACE_CUDA.
 int cuda_version();
 
+// All of a file of the emulated GPU's; ends the process where it cannot be read.
+std::string contents(const char* path);
+
 // Says why on stderr and ends the process with exit code 2.
 [[noreturn]] void refuse(const std::string& why);
 

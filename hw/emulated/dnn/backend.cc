@@ -1,5 +1,5 @@
-// cuDNN's backend API: one engine that can do every graph, without workspace and knobs. Each
-// execution is one record.
+// cuDNN's backend API: one engine that can do every graph, without knobs. Each execution is one
+// record.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +7,7 @@
 
 #include "hw/emulated/dnn/descriptor.h"
 #include "hw/emulated/dnn/handle.h"
+#include "hw/emulated/dnn/workspace.h"
 #include "hw/emulated/exported.h"
 #include "hw/emulated/handles.h"
 #include "hw/emulated/record.h"
@@ -19,7 +20,8 @@ enum : int { kDescriptor = 15, kInteger64 = 3, kInteger32 = 23 };  // cudnnBacke
 enum : int {
   kResults = 202,
   kKnobs = 302,
-  kConfigurationOfPlan = 401
+  kConfigurationOfPlan = 401,
+  kWorkspaceOfPlan = 402
 };  // cudnnBackendAttributeName_t
 
 std::mutex& descriptor_mutex() {
@@ -82,8 +84,11 @@ FORETRACE_EXPORTED int cudnnBackendGetAttribute(void* descriptor, int name, int 
     n = 1;
     if (room > 0 && values && d.heuristics)
       (*static_cast<Descriptor**>(values))->heuristics = d.heuristics;
-  } else if (type == kInteger64 ||
-             type == kInteger32) {  // index of an engine, workspace, shared memory: 0
+  } else if (name == kWorkspaceOfPlan && d.type == kPlan && type == kInteger64) {
+    n = 1;
+    const int64_t workspace = workspace_of(d);
+    if (room > 0 && values) std::memcpy(values, &workspace, sizeof workspace);
+  } else if (type == kInteger64 || type == kInteger32) {  // index of an engine, shared memory: 0
     n = 1;
     if (room > 0 && values) std::memset(values, 0, type == kInteger64 ? 8 : 4);
   }

@@ -121,7 +121,7 @@ int word(const Descriptor& of, int attribute, int otherwise) {
   return value;
 }
 
-std::string operations_json(const Descriptor& plan) {
+const Descriptor* graph_of(const Descriptor& plan) {
   const Descriptor* graph = nullptr;
   for (const Descriptor* const configuration : descriptors(plan, kPlanConfiguration)) {
     if (configuration->heuristics)
@@ -130,9 +130,17 @@ std::string operations_json(const Descriptor& plan) {
     for (const Descriptor* const engine : descriptors(*configuration, kConfigurationEngine))
       for (const Descriptor* const g : descriptors(*engine, kEngineGraph)) graph = g;
   }
+  return graph;
+}
+
+std::vector<const Descriptor*> operations_of(const Descriptor& graph) {
+  return descriptors(graph, kGraphOperations);
+}
+
+std::string operations_json(const Descriptor& plan) {
   std::string json;
-  if (graph)
-    for (const Descriptor* const operation : descriptors(*graph, kGraphOperations))
+  if (const Descriptor* const graph = graph_of(plan))
+    for (const Descriptor* const operation : operations_of(*graph))
       json += (json.empty() ? "" : ",") + operation_json(*operation);
   return "[" + json + "]";
 }

@@ -37,6 +37,9 @@ std::vector<int64_t> integers(const Descriptor& of, int attribute);
 // An enumeration or a boolean; `otherwise` if it was not set.
 int word(const Descriptor& of, int attribute, int otherwise);
 
+// The graph that a plan does; null if it has none.
+const Descriptor* graph_of(const Descriptor& plan);
+std::vector<const Descriptor*> operations_of(const Descriptor& graph);
 // The operations of a plan's graph as an array of JSON:
 // [{"op":"conv_fwd","x":{"d":"f16","s":[..],"st":[..]},...}].
 std::string operations_json(const Descriptor& plan);

@@ -115,6 +115,9 @@ def emulated_environment(gpu, devices, memory=None, base=None):
     environment.update(
         LD_PRELOAD=":".join(libraries() + ([before] if before else [])), FORETRACE_DEVICE=str(files[gpu]), FORETRACE_DEVICES=str(devices),
         FORETRACE_CUDA=str(cuda_number(cuda)))
+    convolutions = files[gpu].parent / "convolutions.csv"
+    if convolutions.exists():
+        environment["FORETRACE_CONVOLUTIONS"] = str(convolutions)
     environment.update(_triton())
     environment.setdefault("KINETO_LOG_LEVEL", "5")  # there is no CUPTI, which is no news
     if memory:
