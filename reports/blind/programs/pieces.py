@@ -163,7 +163,7 @@ def data(d):
         return ["batch = {"] + [f'    "{k}": {v.format(", device=device")},' for k, v in made.items()] + ["}"]
     if d["data"] == "pinned":
         return ["def next_batch():", "    return {"] + [f'        "{k}": {v.format("")}.pin_memory().to(device, non_blocking=True),' for k, v in made.items()] + ["    }"]
-    several = {k: v.replace(f"({d['batch']}", f"({d['batch'] * 4}", 1) for k, v in made.items()}
+    several = {k: v.replace(f"({d['batch']},", f"({d['batch'] * 4},", 1) for k, v in made.items()}
     keys = ", ".join(several)
     values = ", ".join(v.format("") for v in several.values())
     return ["from torch.utils.data import DataLoader, TensorDataset", f"dataset = TensorDataset({values})",

@@ -7,6 +7,7 @@ recorded, which has no such mode: a mode makes PyTorch do some things otherwise.
 import ctypes
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
@@ -26,6 +27,8 @@ class Shadows(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if any(issubclass(t, FakeTensor) for t in types):
+            return func(*args, **kwargs)  # DTensor asks for shapes
         if any(t is not torch.Tensor and not issubclass(t, torch.nn.Parameter) for t in types):
             return NotImplemented  # a DTensor and the like comes again with its local tensors
         if not isinstance(func, torch._ops.OpOverload):

@@ -27,6 +27,17 @@ class Generator(unittest.TestCase):
                 with self.subTest(d["name"]):
                     compile(pieces.script(d), d["name"], "exec")
 
+    def test_tensors_of_a_data_set_are_equally_long(self):
+        d = dict(kind="causal", batch=1, seq=2048, mask=True, data="loader")
+        made = "\n".join(pieces.data(d))
+        self.assertIn("TensorDataset(torch.randint(1000, (4, 2048)), torch.ones(4, 2048, dtype=torch.long))", made)
+
+    def test_programs_that_infer_have_no_optimizer(self):
+        for d in generate.programs(7, 30, 1, infer=True):
+            script = pieces.script(d)
+            compile(script, d["name"], "exec")
+            self.assertNotIn("optimizer", script)
+
     def test_several_gpus_have_each_kind_of_parallelism(self):
         kinds = {d["parallel"] for seed in range(1, 4) for d in generate.programs(seed, 20, 2)}
         self.assertEqual(kinds, {"ddp", "fsdp", "tp"})

@@ -159,6 +159,14 @@ class Programs(unittest.TestCase):
         self.assertEqual(run.code, 0, run.text)
         self.assertEqual(run.all("gemm")[0]["n"], 10, run.text)
 
+    def test_sharded_parameters_are_no_hindrance_to_computing_values(self):
+        setup = "import torch.distributed as dist; from torch.distributed.fsdp import fully_shard; dist.init_process_group('nccl'); fully_shard(model); "
+        ask = "    few = x[torch.arange(64, device='cuda') % 2 == 0]\n"
+        script = TRAIN.replace("    optimizer =", "    " + setup + "\n    optimizer =", 1).replace("        model(x)", "    " + ask + "        model(few)")
+        run = Captured(script, "--world-size", "2")
+        self.assertEqual(run.code, 0, run.text)
+        self.assertIn(32, {size for product in run.all("gemm") for size in (product["m"], product["n"])}, run.text)
+
     def test_the_context_manager_starts_the_script_again(self):
         lines = textwrap.dedent(TRAIN).strip().splitlines()
         script = "import os, torch, foretrace\nwith foretrace.capture(os.environ['OUT']):\n" + "\n".join("    " + line for line in lines[1:])
