@@ -141,6 +141,12 @@ bool is_true(const Signature& signature, std::size_t argument) {
 }
 
 
+bool is_positive(const Signature& signature, std::size_t argument) {
+  if (argument >= signature.plain.size()) return false;
+  const auto json = nlohmann::json::parse(signature.plain[argument], nullptr, false);
+  return json.is_number() && json.get<double>() > 0;
+}
+
 std::string short_name(std::string_view name) {
   if (const auto colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
   std::string word{name};
@@ -173,8 +179,13 @@ Work attention(const Signature& signature) {
   work.shape.inner = static_cast<std::uint64_t>(q[3]);
   work.shape.joined = static_cast<std::uint64_t>(q[tokens]);
   work.shape.channels = static_cast<std::uint64_t>(q[0] * q[heads]);
+  // _cudnn_attention_*: is_causal, dropout_p, and a bias behind what else has four dimensions (the sums of exponentials have one column).
   const bool causal = is_true(signature, backward ? 14 : 10);
-  work.shape.name = fmt::format("{}.{}_{}{}", short_name(signature.name), tensors[at].type, q[3], causal ? "_causal" : "");
+  const bool drops = is_positive(signature, backward ? 13 : 9) && has(signature.name, "cudnn");
+  const bool masked = std::any_of(tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), at + (backward ? 5 : 3))), tensors.end(),
+                                  [&](const Tensor& one) { return one.shape.size() == 4 && one.shape[3] == k[tokens]; });
+  work.shape.name = fmt::format("{}.{}_{}{}{}{}", short_name(signature.name), tensors[at].type, q[3], causal ? "_causal" : "", masked ? "_masked" : "",
+                                drops ? "_dropout" : "");
   return work;
 }
 

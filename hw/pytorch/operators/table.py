@@ -93,6 +93,13 @@ def program_rows(path):
     return found
 
 
+def table_rows(path):
+    """[(work, us)] of a table's file."""
+    with open(path) as file:
+        for one in csv.reader(line for line in file if not line.startswith(("#", "kernel,"))):
+            yield (one[0], *map(int, one[1:8])), float(one[8])
+
+
 def medians(rows):
     every = collections.defaultdict(list)
     for work, us in rows:
@@ -206,8 +213,10 @@ def quantity(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("operators")
-    parser.add_argument("programs")
+    parser.add_argument("operators", nargs="?")
+    parser.add_argument("programs", nargs="?")
+    parser.add_argument("--base", help="a table that is made better: its rows, where nothing here was measured anew")
+    parser.add_argument("--without", default="$.", help="kernels whose rows in it do not count any more, a regular expression")
     parser.add_argument("--cases", action="append", default=[], help="more of learn.py's files")
     parser.add_argument("--hbm", type=quantity, required=True, help="the machine file's gpu.hbm_bandwidth of that GPU")
     parser.add_argument("--peak", type=quantity, required=True, help="its dense bf16 peak")
@@ -216,21 +225,20 @@ def main():
     parser.add_argument("-o", "--output")
     parser.add_argument("--judge", action="store_true")
     options = parser.parse_args()
-    cases = medians(row for path in (options.operators, *options.cases) for row in case_rows(path, options.warm))
-    programs = program_rows(options.programs)
+    cases = medians(row for path in (*filter(None, [options.operators]), *options.cases) for row in case_rows(path, options.warm))
+    programs = program_rows(options.programs) if options.programs else {}
     if options.judge:
         judge(options, cases, programs)
     if not options.output:
         return
-    head = read(options.programs)[0]
-    rows = dict(cases)
+    head = read(options.programs or options.cases[0])[0]
+    rows = {work: us for work, us in table_rows(options.base) if not re.search(options.without, work[0])} if options.base else {}
+    rows.update(cases)
     rows.update(medians(row for many in programs.values() for row in many))
     for path in options.also:
-        with open(path) as file:
-            for one in csv.reader(line for line in file if not line.startswith(("#", "kernel,"))):
-                rows[(one[0], *map(int, one[1:8]))] = float(one[8])
+        rows.update(table_rows(path))
     with open(options.output, "w", newline="") as file:
-        file.write(f"# Kernels of PyTorch {head['torch']} on {head['gpu']}: {len(cases)} cases' and {len(rows) - len(cases)} programs' launches.\n"
+        file.write(f"# Kernels of PyTorch {head['torch']} on {head['gpu']}: {len(rows)} launches of cases and programs.\n"
                    "# Made by hw/pytorch/operators/table.py; models/kernels/README.md says what the columns are.\n")
         for key, value in {"hbm": options.hbm, "peak": options.peak, "base_us": BASE_US, "memory": MEMORY, "compute": COMPUTE, "nearest": NEAREST,
                            "soft": SOFT, "joined_most": JOINED_MOST, "thread_bytes": THREAD_BYTES, **{f"weight_{k}": w for k, w in WEIGHTS.items()}}.items():

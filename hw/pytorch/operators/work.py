@@ -68,6 +68,9 @@ class Signature:
             return []
         return value if isinstance(value, list) else [value]
 
+    def is_positive(self, argument):
+        return any(isinstance(value, (int, float)) and value > 0 for value in self.numbers(argument))
+
     def is_true(self, argument):
         return argument < len(self.plain) and self.plain[argument] in ("True", "true", "1")
 
@@ -157,8 +160,11 @@ def attention(signature):
     half = "efficient" in signature.name and mask and mask[0] and rows == columns
     worked = rows * (rows + 1) // 2 if half else rows * columns
     flops = (10 if backward else 4) * q[0] * q[heads] * worked * ATTENTION_TILE ** 2 * q[3]
+    # _cudnn_attention_*: is_causal, dropout_p, and a bias behind what else has four dimensions (the sums of exponentials have one column)
     causal = "_causal" if signature.is_true(14 if backward else 10) else ""
-    return flops, q[3], q[tokens], q[0] * q[heads], f"{short_name(signature.name)}.{kind}_{q[3]}{causal}"
+    masked = "_masked" if any(len(shape) == 4 and shape[3] == k[tokens] for _, shape, _ in tensors[at + (5 if backward else 3):]) else ""
+    drops = "_dropout" if "cudnn" in signature.name and signature.is_positive(13 if backward else 9) else ""
+    return flops, q[3], q[tokens], q[0] * q[heads], f"{short_name(signature.name)}.{kind}_{q[3]}{causal}{masked}{drops}"
 
 
 def convolution(signature):

@@ -87,6 +87,19 @@ TEST(Work, OfAttentionWithABiasIsItsArgumentsAndAResultLikeItsQueries) {
   EXPECT_EQ(work_of(attention, 0).bytes, 4 * (4 * 2048 * 32 * 64 + 2048 * 2048));
 }
 
+TEST(Work, OfAttentionWithAMaskOrDropoutHasAWordOfItsOwn) {
+  const Tensor q{"bf16", {2, 8, 512, 64}, {}, false};
+  const Tensor bias{"bf16", {2, 1, 512, 512}, {}, false};
+  const auto word = [&](bool masked, const char* drop) {
+    Signature forward{"aten::_cudnn_attention_forward", {q, q, q}, false, {"", "", "", "", "", "", "512", "512", "true", drop, "false"}};
+    if (masked) forward.tensors.push_back(bias);
+    return closed_work_of(forward).shape.name;
+  };
+  EXPECT_EQ(word(false, "0.0"), "cudnn_attention_forward.bf16_64");
+  EXPECT_EQ(word(true, "0.0"), "cudnn_attention_forward.bf16_64_masked");
+  EXPECT_EQ(word(false, "0.1"), "cudnn_attention_forward.bf16_64_dropout");
+}
+
 TEST(Work, OfIndicesThatNoProfilerShowsIsWhatTheLaunchTakes) {
   const Signature index{"aten::index", {{"bf16", {2, 2048, 34, 64}, {}, false}}, false, {"", "null"}};
   EXPECT_EQ(work_of(index, 512 * 128).bytes, 2 * 512 * 128 * 4 * 2);

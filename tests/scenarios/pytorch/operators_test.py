@@ -28,6 +28,24 @@ class Work(unittest.TestCase):
         word, _, flops, *_ = closed_work_of(Signature(row))
         self.assertEqual((word, flops), ("cudnn_convolution.bf16_nchw_t9_s2_dense", 2 * 2 * 28 * 28 * 128 * 64 * 9))
 
+    def test_attention_with_a_mask_or_dropout_has_words_of_its_own(self):
+        heads = [[2, 8, 512, 64]] * 3
+        kinds = ["c10::BFloat16"] * 3
+
+        def word(bias, drop):
+            row = ["aten::_cudnn_attention_forward", heads + [[2, 1, 512, 512] if bias else []], kinds + ["c10::BFloat16" if bias else ""], None,
+                   ["", "", "", "", "", "", "512", "512", "True", drop, "False"]]
+            return closed_work_of(Signature(row))[0]
+        self.assertEqual(word(False, "0."), "cudnn_attention_forward.bf16_64")
+        self.assertEqual(word(True, "0."), "cudnn_attention_forward.bf16_64_masked")
+        self.assertEqual(word(False, "0.1"), "cudnn_attention_forward.bf16_64_dropout")
+
+    def test_the_sums_behind_attention_are_no_mask(self):
+        heads = [[2, 8, 512, 64]] * 5
+        back = ["aten::_cudnn_attention_backward", heads + [[2, 8, 512, 1], [], []], ["c10::BFloat16"] * 5 + ["float", "long int", "long int"], None,
+                [""] * 11 + ["512", "512", "0.1", "True"]]
+        self.assertEqual(closed_work_of(Signature(back))[0], "cudnn_attention_backward.bf16_64_causal_dropout")
+
 
 if __name__ == "__main__":
     unittest.main()
