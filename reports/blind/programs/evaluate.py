@@ -29,6 +29,11 @@ def line(name, errors, inside=None):
             f"{100 * statistics.median(errors):+.4g} % | {band} |")
 
 
+def peak_of(memory, kind, i):
+    """Bytes at the peak of all steps so far, without what scripts before left in the process."""
+    return max(memory[kind][1], memory.get("peak_before", [0, 0])[i]) - memory.get("left_over", [0, 0])[i]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("predicted")
@@ -59,8 +64,8 @@ def main():
         sums["in"].append(inside)
         sums[f"in {bound}"].append(inside)
         sums["busy"].append(float(said["busy_ms"]) / busy - 1)
-        sums["allocated"].append(float(said["allocated"]) / real["memory"]["allocated"][1] - 1)
-        sums["reserved"].append(float(said["reserved"]) / real["memory"]["reserved"][1] - 1)
+        for i, kind in enumerate(("allocated", "reserved")):
+            sums[kind].append(float(said[kind]) / peak_of(real["memory"], kind, i) - 1)
         rows.append(f"| {name} | {bound} | {step:.1f} | {float(said['step_ms']):.1f} | {100 * error:+.0f} % | {'yes' if inside else 'no'} | {busy:.1f} | "
                     f"{100 * sums['busy'][-1]:+.1f} % | {100 * sums['allocated'][-1]:+.3f} % | {100 * sums['reserved'][-1]:+.2f} % |")
     text = ["| | programs | median | nine of ten | bias | in the band |", "| --- | ---: | ---: | ---: | ---: | ---: |",

@@ -42,6 +42,7 @@ def run_one(script, arguments, region=None, module=False, measurement=None):
     from .measurement import Measurement
     from .steps import Steps
     measurement = measurement or Measurement()
+    left_over = [torch.cuda.memory_allocated(), torch.cuda.memory_reserved()]  # of scripts before, which some keep in circles that nobody breaks
     steps = Steps(measurement, region)
     session._active = steps
     steps.watch_optimizers()
@@ -67,6 +68,7 @@ def run_one(script, arguments, region=None, module=False, measurement=None):
     if result["outcome"] == "measured" and not measurement.done:
         result = {"outcome": "failed", "error": f"the program ended after {measurement.index} steps"}
     result.update(measurement.result())
+    result["memory"]["left_over"] = left_over
     if result["outcome"] == "measured" and measurement.calls:
         result["calls_of_host"] = measurement.calls
     if result["outcome"] == "measured" and measurement.profiler:

@@ -133,7 +133,7 @@ def document(name, machine, results, lines, region="step"):
     regions = [row for row in regions if row["samples_ns"]]
     failed = [f"rank {r['rank']}: {r.get('error', r['outcome'])}" for r in results if r["outcome"] != "measured"]
     versions = {k: str(machine[k]) for k in ("torch", "nccl", "cudnn", "python") if machine.get(k)}
-    peaks = [[r["rank"], 0, r["memory"]["allocated"][1], r["memory"]["reserved"][1]] for r in results
+    peaks = [[r["rank"], 0, *_peaks(r["memory"])] for r in results
              if r["outcome"] == "measured" and len(r.get("memory", {}).get("allocated", [])) == 3]
     made = {"schema_version": 1, "kind": "timeline", "origin": "measured", "scenario": {"name": name, "file": "", "program_hash": STEP_HASH},
             "machine": f"{len(results)} x {machine.get('gpu', 'GPU')}", "producer": PRODUCER, "versions": versions, "clock_error_bound_ns": 0,
@@ -143,6 +143,12 @@ def document(name, machine, results, lines, region="step"):
     if peaks:
         made |= {"memory_peak_columns": ["process", "device", "allocated", "reserved"], "memory_peaks": peaks}
     return made
+
+
+def _peaks(memory):
+    """Allocated and reserved at the peak of all steps so far, as a capture says them: the first steps may need more than later ones."""
+    before, left = memory.get("peak_before", [0, 0]), memory.get("left_over", [0, 0])
+    return [max(memory[kind][1], before[i]) - left[i] for i, kind in enumerate(("allocated", "reserved"))]
 
 
 def write(path, made):
