@@ -19,6 +19,7 @@ target_compile_options(foretrace_options INTERFACE
 install(DIRECTORY models/machines models/kernels DESTINATION ${data_dir}/models COMPONENT program)
 install(DIRECTORY scenarios/ DESTINATION ${data_dir}/scenarios COMPONENT program
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json" PATTERN "*.md")
+install(DIRECTORY scenarios/styles DESTINATION ${data_dir}/scenarios COMPONENT program FILES_MATCHING PATTERN "*.json.gz")
 install(DIRECTORY reports/measured/prefetch_two_streams reports/measured/calibrate_copies
         reports/measured/pytorch_steps DESTINATION ${data_dir}/reports/measured COMPONENT program)
 install(DIRECTORY hw/pytorch DESTINATION ${data_dir}/hw COMPONENT program

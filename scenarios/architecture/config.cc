@@ -67,7 +67,7 @@ Architecture read_config(Reader& reader, const YamlNode& at, const std::string& 
   Architecture model = read_traits(values, *type, replaced);
   read_layers(values, *type, model);
   warn_of_rest(values);
-  model.name = part.kind;
+  model.name = model.type = part.kind;
   return model;
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kMostDimensions = 64;
 
 class RecordReader {
  public:
-  explicit RecordReader(const std::filesystem::path& file) { record_.file = file.string(); }
+  explicit RecordReader(const std::string& file) { record_.file = file; }
 
   Record read(std::string_view text) {
     while (!text.empty()) {
@@ -311,8 +311,10 @@ std::int64_t bytes_of_type(const std::string& type) {
   return found == sizes.end() ? 4 : found->second;
 }
 
+Record parse_record(std::string_view text, const std::string& file) { return RecordReader{file}.read(text); }
+
 Record read_record(const std::filesystem::path& file) {
-  return RecordReader{file}.read(read_packed_text_file(file, kLargestRecord));
+  return parse_record(read_packed_text_file(file, kLargestRecord), file.string());
 }
 
 }  // namespace foretrace::captured

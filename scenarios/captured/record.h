@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/text/diagnostic.h"
@@ -102,6 +103,9 @@ struct Record {
   double own_share = 1;
   std::uint64_t queries = 0;  ///< calls of CUDA without a record of their own: cudaGetDevice, ...
 };
+
+/// JSON lines; `file` is the name in messages. Throws UsageError naming it and the line.
+Record parse_record(std::string_view text, const std::string& file);
 
 /// Plain or gzip'ed JSON lines. Throws UsageError naming file and line.
 Record read_record(const std::filesystem::path& file);

@@ -15,6 +15,7 @@
 #include "scenarios/read/head.h"
 #include "scenarios/read/op_fields.h"
 #include "scenarios/read/reader.h"
+#include "scenarios/styles/read.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
@@ -74,19 +75,31 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
           {reader.program.file, node->line, node->column}};
 }
 
-bool has_training_step(const YamlNode& root) { return has_key(root, "training_step"); }
-bool has_captured_step(const YamlNode& root) { return has_key(root, "captured_step"); }
+/// Other people's code is read as a capture of it.
+bool has_code(const YamlNode& root) {
+  const auto step = std::ranges::find(root.entries, "training_step", [](const YamlEntry& e) { return e.key.text; });
+  return step != root.entries.end() && has_key(step->value, "code");
+}
+bool has_training_step(const YamlNode& root) { return has_key(root, "training_step") && !has_code(root); }
+bool has_captured_step(const YamlNode& root) { return has_key(root, "captured_step") || has_code(root); }
 
 /// The expansion of a file's `captured_step`, with the file's own head. Empty after an error.
 std::optional<ExpandedCapture> expand_captured_step(Reader& reader, const YamlNode& root,
                                                     const ParameterValues& parameters) {
-  MapReader map{root, "a scenario with a captured step", reader.problems};
-  read_head(reader, map, parameters);
   captured::CapturedStep step;
-  const YamlNode* node = map.required("captured_step");
-  if (node != nullptr) step = captured::read_captured_step(reader, *node);
-  map.finish();
-  warn_of_unused_parameters(reader);
+  const YamlNode* node = nullptr;
+  if (has_code(root)) {
+    const Described described = describe_training_step(reader, root, parameters);
+    node = described.node;
+    if (node != nullptr) step = styles::captured_step(reader, described.step, *node);
+  } else {
+    MapReader map{root, "a scenario with a captured step", reader.problems};
+    read_head(reader, map, parameters);
+    node = map.required("captured_step");
+    if (node != nullptr) step = captured::read_captured_step(reader, *node);
+    map.finish();
+    warn_of_unused_parameters(reader);
+  }
   if (reader.problems.error_count() > 0) return std::nullopt;
   ExpandedCapture made;
   made.expansion = captured::expand(step);

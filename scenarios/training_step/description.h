@@ -25,6 +25,8 @@ enum class OptimizerKernel : std::uint8_t { Fused, Foreach };
 
 struct TrainingStep {
   Architecture model;
+  std::string code;    ///< whose (styles/); empty: foretrace's own
+  bool clips = false;  ///< gradients, before the optimizer
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 1;  ///< sequences of one process in one pass
   std::int64_t passes = 1;       ///< micro-batches of a process in a step

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "scenarios/styles/style.h"
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/text_file.h"
@@ -74,6 +75,7 @@ Architecture architecture_in_place(Reader& reader, MapReader& map) {
     if (model.positions == 0) model.positions = 1;  // as long as the sequence
   }
   model.name = like_gpt ? "gpt" : "llama";
+  model.type = like_gpt ? "gpt2" : "llama";
   return model;
 }
 
@@ -240,6 +242,23 @@ const YamlNode& model_of(MapReader& map) {
   return model == nullptr ? map.node() : *model;
 }
 
+/// Whose calls; without it ours.
+void read_code(Reader& reader, MapReader& map, TrainingStep& step) {
+  Fields fields{reader, map};
+  fields.flag("clip_gradients", step.clips);
+  const YamlNode* const code = map.optional("code");
+  if (code == nullptr) {
+    if (step.clips) {
+      reader.problems.error(*map.optional("clip_gradients"), "clipping is expanded in other people's code only",
+                            "'code: huggingface' beside it");
+    }
+    return;
+  }
+  const std::vector<std::string> known = styles::codes();
+  step.code = read_word(reader, *code, "whose code");
+  if (std::ranges::find(known, step.code) == known.end()) report_unknown_word(reader, *code, "code", step.code, known);
+}
+
 /// Learned positions for each token of a sequence.
 void grow_positions(Reader& reader, MapReader& map, TrainingStep& step) {
   Architecture& model = step.model;
@@ -327,6 +346,7 @@ TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   fields.flag("return_outputs", step.return_outputs);
   fields.flag("dropout", step.dropout);
   fields.number("steps", step.steps);
+  read_code(reader, map, step);
   map.finish();
   grow_positions(reader, map, step);
   warn_of_model(reader, map, step);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "scenarios/architecture/counts.h"
+#include "scenarios/styles/style.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/values/time_text.h"
 
@@ -166,6 +167,7 @@ std::string describe(const training::TrainingStep& step, const training::Expansi
                      const Machine& machine, const std::optional<StepUsage>& usage) {
   std::string text =
       fmt::format("model {}: {}\n", step.model.name, training::understood(step.model));
+  if (step.is_eager()) text += styles::own_code_note();
   if (usage) {
     const StepShares mean = mean_of(usage->of_process);
     const double each = expansion.flops / static_cast<double>(step.processes()) / usage->seconds;
