@@ -270,12 +270,11 @@ class RecordReader {
         record_.memory->reserved_peak = std::max(record_.memory->reserved_peak, before[1]);
       }
     }
-    auto cpu = json.value("steps_cpu_ns", std::vector<std::int64_t>{});
+    const auto cpu = json.value("steps_cpu_ns", std::vector<std::int64_t>{});
     if (!cpu.empty() && made.at > 0) {
-      const std::size_t middle = (cpu.size() - 1) / 2;
-      std::ranges::nth_element(cpu, cpu.begin() + static_cast<std::ptrdiff_t>(middle));
-      const auto median = static_cast<double>(cpu[middle]);
-      record_.own_share = std::clamp(median / static_cast<double>(made.at), 0.0, 1.0);
+      // Whatever else ran on the capturing machine only adds.
+      const auto least = static_cast<double>(*std::ranges::min_element(cpu));
+      record_.own_share = std::clamp(least / static_cast<double>(made.at), 0.0, 1.0);
     }
     for (const auto& [name, count] : json.value("counts", std::map<std::string, std::uint64_t>{})) {
       if (name.starts_with("cuda")) record_.queries += count;

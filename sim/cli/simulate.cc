@@ -327,7 +327,10 @@ int run_simulate(const SimulateOptions& options) {
   }
   Timeline timeline = simulated(program, machine, options, expanded != nullptr ? *expanded : text,
                                 simulates_one_of_each(options, program, machine, capture.has_value()));
-  if (capture) timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
+  if (capture) {
+    timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
+    sim::widen_bands(timeline, machine, sim::captured_usage(program, timeline), program);
+  }
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (usage) sim::set_step_bands(timeline, machine, *usage);

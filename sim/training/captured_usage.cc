@@ -117,6 +117,18 @@ CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
   return usage;
 }
 
+void widen_bands(Timeline& timeline, const Machine& machine, const CapturedUsage& usage, const Program& program) {
+  const auto spread = [&](Param param) { return machine.has(param) ? machine.get(param).value : 0.0; };
+  const auto of = [&](kernels::Basis basis) { return usage.captured_ns[static_cast<std::size_t>(basis)]; };
+  const double unknown = of(kernels::Basis::Family) + of(kernels::Basis::Plain);
+  const double kernels = spread(Param::BlindCapturedUnknown) * unknown / std::max(1.0, usage.step_ns);
+  const double ranks = program.processes > 1 ? spread(Param::BlindCapturedRanks) : 0;
+  for (RegionSamples& region : timeline.regions) {
+    region.high_factor = 1 + std::hypot(region.high_factor - 1, kernels, ranks);
+    region.low_factor = 1 / region.high_factor;
+  }
+}
+
 std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion,
                      const Machine& machine) {
   const double captured = std::accumulate(usage.captured_ns.begin(), usage.captured_ns.end(), 0.0);

@@ -43,7 +43,10 @@ void predict(const fs::path& file, const std::string& machine_name, const fs::pa
     throw UsageError{render(problems, "")};
   }
   Timeline timeline = simulate(program, machine);
-  if (capture) timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
+  if (capture) {
+    timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
+    sim::widen_bands(timeline, machine, sim::captured_usage(program, timeline), program);
+  }
   print_error("{}", rests_on(timeline, machine));
   write_timeline(timeline, result);
 }
