@@ -55,10 +55,12 @@ std::string gb_text(std::int64_t bytes) {
   return fmt::format("{:.2f} GB", static_cast<double>(bytes) * 1e-9);
 }
 
-/// Bytes; 0: the machine does not say.
+/// Bytes for the program: without the CUDA context. 0: the machine does not say.
 std::int64_t gpu_memory(const Machine& machine) {
   if (!machine.has(Param::GpuMemory)) return 0;
-  return static_cast<std::int64_t>(machine.get(Param::GpuMemory).value);
+  const double context =
+      machine.has(Param::GpuMemoryContext) ? machine.get(Param::GpuMemoryContext).value : 0;
+  return static_cast<std::int64_t>(machine.get(Param::GpuMemory).value - context);
 }
 
 }  // namespace
@@ -66,8 +68,9 @@ std::int64_t gpu_memory(const Machine& machine) {
 std::string why_it_does_not_fit(const captured::Expansion& expansion, const Machine& machine) {
   const std::int64_t capacity = gpu_memory(machine);
   if (capacity == 0 || expansion.memory.allocated_peak <= capacity) return {};
-  return fmt::format("does not fit: {} of memory are allocated at the peak, a GPU of {} has {}",
-                     gb_text(expansion.memory.allocated_peak), machine.name, gb_text(capacity));
+  return fmt::format(
+      "does not fit: {} of memory are allocated at the peak, a GPU of {} has {} for a program",
+      gb_text(expansion.memory.allocated_peak), machine.name, gb_text(capacity));
 }
 
 std::vector<MemoryPeak> memory_peaks(const captured::Expansion& expansion, const Program& program) {
@@ -86,8 +89,8 @@ CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans;
   std::map<std::uint32_t, kernels::Basis> bases;  // by operation
   for (const Span& span : timeline.spans) {
-    const bool is_ours = span.part > 0 && span.begin_ns >= window.begin && span.end_ns <= window.end &&
-                         timeline.lanes[span.lane].process == 0;
+    const bool is_ours = span.part > 0 && span.begin_ns >= window.begin &&
+                         span.end_ns <= window.end && timeline.lanes[span.lane].process == 0;
     if (!is_ours) continue;
     spans.emplace_back(span.begin_ns, span.end_ns);
     const auto ns = static_cast<double>(span.end_ns - span.begin_ns);
@@ -96,7 +99,8 @@ CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
     if (kernel != nullptr && kernel->kernel == KernelKind::Captured) {
       auto known = bases.find(span.op);
       if (known == bases.end()) {
-        const kernels::Asked asked{kernel->captured, static_cast<double>(kernel->bytes.eval({}).count),
+        const kernels::Asked asked{kernel->captured,
+                                   static_cast<double>(kernel->bytes.eval({}).count),
                                    static_cast<double>(kernel->flops.eval({}))};
         known = bases.emplace(span.op, kernels::shipped_kernels().estimate(asked).basis).first;
       }
@@ -117,11 +121,17 @@ CapturedUsage captured_usage(const Program& program, const Timeline& timeline) {
   return usage;
 }
 
-void widen_bands(Timeline& timeline, const Machine& machine, const CapturedUsage& usage, const Program& program) {
-  const auto spread = [&](Param param) { return machine.has(param) ? machine.get(param).value : 0.0; };
-  const auto of = [&](kernels::Basis basis) { return usage.captured_ns[static_cast<std::size_t>(basis)]; };
+void widen_bands(Timeline& timeline, const Machine& machine, const CapturedUsage& usage,
+                 const Program& program) {
+  const auto spread = [&](Param param) {
+    return machine.has(param) ? machine.get(param).value : 0.0;
+  };
+  const auto of = [&](kernels::Basis basis) {
+    return usage.captured_ns[static_cast<std::size_t>(basis)];
+  };
   const double unknown = of(kernels::Basis::Family) + of(kernels::Basis::Plain);
-  const double kernels = spread(Param::BlindCapturedUnknown) * unknown / std::max(1.0, usage.step_ns);
+  const double kernels =
+      spread(Param::BlindCapturedUnknown) * unknown / std::max(1.0, usage.step_ns);
   const double ranks = program.processes > 1 ? spread(Param::BlindCapturedRanks) : 0;
   for (RegionSamples& region : timeline.regions) {
     region.high_factor = 1 + std::hypot(region.high_factor - 1, kernels, ranks);
@@ -132,16 +142,23 @@ void widen_bands(Timeline& timeline, const Machine& machine, const CapturedUsage
 std::string describe(const CapturedUsage& usage, const captured::Expansion& expansion,
                      const Machine& machine) {
   const double captured = std::accumulate(usage.captured_ns.begin(), usage.captured_ns.end(), 0.0);
-  const double all = std::max(1.0, captured + usage.products_ns + usage.communication_ns + usage.other_ns);
+  const double all =
+      std::max(1.0, captured + usage.products_ns + usage.communication_ns + usage.other_ns);
   const auto share = [all](double ns) { return fmt::format("{:.0f} %", 100 * ns / all); };
-  std::string text = fmt::format(
-      "the GPU is busy {} of {} a step ({:.0f} %)", format_time(usage.busy_ns),
-      format_time(usage.step_ns), 100 * usage.busy_ns / std::max(1.0, usage.step_ns));
-  text += usage.busy_ns < 0.9 * usage.step_ns ? ", else it waits for the host or for other ranks\n" : "\n";
-  text += fmt::format("of its time: products {}, communication {}, copies and fills {}, other kernels {}:\n",
-                      share(usage.products_ns), share(usage.communication_ns), share(usage.other_ns), share(captured));
-  text += fmt::format("  {} measured at this size, {} the same kernel at other sizes, {} kernels of its family, {} by bytes and flops alone\n",
-                      share(usage.captured_ns[0]), share(usage.captured_ns[1]), share(usage.captured_ns[2]), share(usage.captured_ns[3]));
+  std::string text =
+      fmt::format("the GPU is busy {} of {} a step ({:.0f} %)", format_time(usage.busy_ns),
+                  format_time(usage.step_ns), 100 * usage.busy_ns / std::max(1.0, usage.step_ns));
+  text += usage.busy_ns < 0.9 * usage.step_ns ? ", else it waits for the host or for other ranks\n"
+                                              : "\n";
+  text += fmt::format(
+      "of its time: products {}, communication {}, copies and fills {}, other kernels {}:\n",
+      share(usage.products_ns), share(usage.communication_ns), share(usage.other_ns),
+      share(captured));
+  text += fmt::format(
+      "  {} measured at this size, {} the same kernel at other sizes, {} kernels of its family, {} "
+      "by bytes and flops alone\n",
+      share(usage.captured_ns[0]), share(usage.captured_ns[1]), share(usage.captured_ns[2]),
+      share(usage.captured_ns[3]));
   if (expansion.memory.allocated_peak > 0) {
     const std::int64_t capacity = gpu_memory(machine);
     text += fmt::format(
@@ -149,7 +166,10 @@ std::string describe(const CapturedUsage& usage, const captured::Expansion& expa
         gb_text(expansion.memory.allocated_peak), gb_text(expansion.memory.reserved_peak),
         capacity > 0 ? ", of " + gb_text(capacity) : "");
     if (capacity > 0 && expansion.memory.reserved_peak > capacity) {
-      text += "the allocator would have to give blocks back and ask again, which costs much time\n";
+      text +=
+          "on the boundary: the allocator has to give blocks back and ask again, which costs much "
+          "time and mostly does not "
+          "do; foretrace capture --memory with this GPU's bytes says whether the program fits\n";
     }
   }
   return text;

@@ -21,9 +21,10 @@ struct CapturedUsage {
   std::array<double, kernels::kBases> captured_ns{};  ///< of captured kernels, by kernels::Basis
 };
 
-/// Widens the band of a captured step by what its parameters do not say: kernels that no table knows, by their share of the
-/// step, and several ranks.
-void widen_bands(Timeline& timeline, const Machine& machine, const CapturedUsage& usage, const Program& program);
+/// Widens the band of a captured step by what its parameters do not say: kernels that no table
+/// knows, by their share of the step, and several ranks.
+void widen_bands(Timeline& timeline, const Machine& machine, const CapturedUsage& usage,
+                 const Program& program);
 
 /// The program is one that captured::expand() wrote.
 CapturedUsage captured_usage(const Program& program, const Timeline& timeline);

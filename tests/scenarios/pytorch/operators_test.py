@@ -5,6 +5,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch" / "operators"))
+import public_rows  # noqa: E402
 from work import Signature, closed_work_of, kernel_word, work_of  # noqa: E402
 
 
@@ -45,6 +46,23 @@ class Work(unittest.TestCase):
         back = ["aten::_cudnn_attention_backward", heads + [[2, 8, 512, 1], [], []], ["c10::BFloat16"] * 5 + ["float", "long int", "long int"], None,
                 [""] * 11 + ["512", "512", "0.1", "True"]]
         self.assertEqual(closed_work_of(Signature(back))[0], "cudnn_attention_backward.bf16_64_causal_dropout")
+
+
+class PublicRows(unittest.TestCase):
+    def row(self, **more):
+        return {"window": "0", "distribution": "balanced", **{k: str(v) for k, v in more.items()}}
+
+    def test_attention_is_what_its_heads_compute_and_move(self):
+        made = public_rows.operation(self.row(family="attention_decode", batch=2, heads=8, kv_heads=2, head_dim=64, seq=511))
+        self.assertIn("flops: 2097152", made)  # 4 x 2 x 8 heads x 512 keys x 64
+        self.assertIn("size: 528384B", made)  # queries and results of 8 heads, keys and values of 2
+
+    def test_a_linear_layer_is_a_product_whose_weights_are_transposed(self):
+        self.assertIn("m: 4096, n: 7, k: 1024, transpose_a: true", public_rows.operation(self.row(family="gemm", m=7, n=4096, k=1024)))
+
+    def test_windows_and_uneven_experts_are_left_out(self):
+        self.assertIsNone(public_rows.operation(self.row(family="attention_prefill", window=128)))
+        self.assertIsNone(public_rows.operation(self.row(family="moe", distribution="power_law_1.2")))
 
 
 if __name__ == "__main__":
