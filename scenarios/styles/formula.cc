@@ -29,6 +29,11 @@ Formulas::Fraction Formulas::product(const Json& powers) const {
 }
 
 Json Formulas::value(const Json& formula) const {
+  if (formula.contains("multiple_of")) {
+    const auto [above, below] = product(formula.at("by"));
+    return formula.at(
+        above % (below * formula.at("multiple_of").get<std::int64_t>()) == 0 ? "is" : "else");
+  }
   if (formula.contains("steps")) {
     const auto [above, below] = product(formula.at("by"));
     for (const Json& step : formula.at("steps")) {

@@ -97,7 +97,7 @@ std::string Style::beyond(const Asked& asked) const {
 
 std::string Style::learned_from() const {
   const Json& learned = family_.at("learned");
-  return fmt::format("torch {}, transformers {}", learned.at("torch").get<std::string>(),
+  return fmt::format("torch {} and transformers {}", learned.at("torch").get<std::string>(),
                      learned.at("packages").value("transformers", "?"));
 }
 
@@ -110,16 +110,20 @@ std::string Style::record_text(const Asked& asked) const {
   const Json& variant =
       family_.at("variants").at(asked.precision + (asked.recomputes ? "/recompute" : ""));
   const Json& learned = family_.at("learned");
-  const Json header{{"foretrace_calls", 1},
-                    {"torch", learned.at("torch")},
-                    {"cuda", learned.at("cuda")},
-                    {"depth", "style"},
-                    {"rank", 0},
-                    {"world_size", 1},
-                    {"device", learned.at("device")},
-                    {"packages", learned.at("packages")},
-                    {"host", {{"torch_loop_ns", kLoopNs}, {"python_loop_ns", kLoopNs}}},
-                    {"assumptions", Json::array()}};
+  const Json header{
+      {"foretrace_calls", 1},
+      {"torch", learned.at("torch")},
+      {"cuda", learned.at("cuda")},
+      {"depth", "style"},
+      {"rank", 0},
+      {"world_size", 1},
+      {"device", learned.at("device")},
+      {"packages", learned.at("packages")},
+      {"host", {{"torch_loop_ns", kLoopNs}, {"python_loop_ns", kLoopNs}}},
+      {"assumptions",
+       Json::array({fmt::format("calls as {} make them, learned from captures; memory is said to "
+                                "be reserved as it is allocated: PyTorch's allocator keeps more",
+                                learned_from())})}};
   RecordWriter writer{header.dump() + "\n", kLoopNs};
   writer.line({{"k", "begin"}, {"region", "step"}, {"instance", 0}, {"t", 0}});
   writer.part(repeated(variant.at("calls"), more), family_.at("names"), formulas, asked.layers, {});

@@ -6,6 +6,7 @@
     power2: true                                  the next power of two
     times: 32                                     a multiple: behind the rounding
     most: 256                                     an upper limit; "most_by": {"H": 1} divides it, rounded up
+    {"by": {"B": 1, "S": 1}, "multiple_of": 256, "is": a, "else": b}
     {"by": {"V": 1}, "steps": [[1024, a], [null, b]]}      a up to 1024, then b: what has no formula"""
 
 import itertools
@@ -27,6 +28,8 @@ def product(powers, sizes):
 def value(formula, sizes):
     if not isinstance(formula, dict):
         return formula
+    if "multiple_of" in formula:
+        return formula["is" if product(formula["by"], sizes) % formula["multiple_of"] == 0 else "else"]
     if "steps" in formula:
         at = product(formula["by"], sizes)
         return next(v for end, v in formula["steps"] if end is None or at <= end)
@@ -187,6 +190,20 @@ class Formulas:
                 return {"p": self.powers[i], "c": 1024, "d": d, "close": True} if d else None
         return None
 
+    def _multiple(self, values, points):
+        """Two values of which one is where a product of symbols is a multiple of a power of two."""
+        kinds = [v for k, v in enumerate(values) if v not in values[:k]]
+        if len(kinds) != 2:
+            return None
+        for i in self.small:
+            xs = self.at(i, points)
+            for shift in range(3, 12):
+                whole = [x % (1 << shift) == 0 for x in xs]
+                for a, b in (kinds, kinds[::-1]):
+                    if [a if w else b for w in whole] == values:
+                        return {"by": self.powers[i], "multiple_of": 1 << shift, "is": a, "else": b}
+        return None
+
     def steps(self, values, points):
         """Values that change where a product of symbols grows: of the product that needs the fewest steps."""
         best = None
@@ -204,8 +221,9 @@ class Formulas:
             else:
                 if best is None or len(runs) < len(best[1]):
                     best = (i, runs)
-        if best is None:
-            return None
+        whole = self._multiple(values, points) if best is None or len(best[1]) > 2 else None
+        if best is None or whole:
+            return whole
         i, runs = best
         ends = [round(2 ** ((a[1] + b[0]) / 2)) for a, b in zip(runs, runs[1:])] + [None]
         return {"by": self.powers[i], "steps": [[end, run[2]] for end, run in zip(ends, runs)]}

@@ -31,7 +31,9 @@ TEST(StyleFormula, IsAProductOfSizesRoundedUp) {
                                           {"p": {"B": 1, "S": 1}, "d": 16, "power2": true, "most": 512},
                                           {"p": {"B": 1, "S": 1}, "d": 1, "most": 270336, "most_by": {"H": 1}},
                                           {"by": {"S": 1}, "steps": [[999, "few"], [null, "many"]]},
-                                          {"p": {"H": 1, "S": -1}, "c": 1000}])"),
+                                          {"p": {"H": 1, "S": -1}, "c": 1000},
+                                          {"p": {"H": 1}, "d": 300, "times": 32},
+                                          {"by": {"B": 1, "S": 1}, "multiple_of": 256, "is": "whole", "else": "not"}])"),
                           sizes};
   EXPECT_EQ(formulas.number("=0"), 4);  // 2000 / 512
   EXPECT_EQ(formulas.number("=1"), 1001);
@@ -41,6 +43,8 @@ TEST(StyleFormula, IsAProductOfSizesRoundedUp) {
   EXPECT_EQ(formulas.filled(Json{{"n", "=5"}, {"s", {"=1", 3}}}),
             (Json{{"n", "many"}, {"s", {1001, 3}}}));
   EXPECT_EQ(formulas.number("=6"), 4096);
+  EXPECT_EQ(formulas.number("=7"), 448);  // 14 times 32
+  EXPECT_EQ(formulas.filled("=8"), "not");
 }
 
 TEST(StyleLists, ALaunchIsFullByTensorsOrByBlocks) {
