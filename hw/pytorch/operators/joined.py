@@ -42,8 +42,9 @@ def captured_launches(foretrace, scenario):
 
 
 def measured_launches(file):
-    """[(what it is joined by, microseconds)]; launches in a row of one closed operation are one, a product's partial sums are the product's."""
-    names, operators, found, before = {}, {}, [], None
+    """[(what it is joined by, microseconds)]. What a closed library did in one operation, or a product with its partial sums, is one: the union of the
+    times of the operation's kernels, wherever others ran between them."""
+    names, operators, found, whole = {}, {}, [], {}
     for line in file:
         one = json.loads(line)
         if one["k"] == "name":
@@ -52,26 +53,25 @@ def measured_launches(file):
             operators[one["i"]] = one["n"]
         elif one["k"] == "launch":
             name, operator = names[one["n"]], operators.get(one.get("op"), "")
-            us = one["d"] / 1e3
-            if CLOSED.match(operator) and not OURS.search(name):
-                key = operator.split("::")[-1].lstrip("_")
-                if before == key:
-                    found[-1][1] += us
-                else:
-                    found.append([key, us])
-                before = key
+            span = (one["t"], one["t"] + one["d"])
+            closed = CLOSED.match(operator)
+            if OURS.search(name) or not (closed or PRODUCTS.match(operator)):
+                found.append((kernel_word(name), [span]))
                 continue
-            before = None
-            if PRODUCTS.match(operator) and not OURS.search(name):
-                if "splitKreduce" in name and found:
-                    found[-1][1] += us
-                else:
-                    found.append(["product", us])
-                continue
-            found.append([kernel_word(name), us])
-        else:
-            before = None
-    return found
+            key = operator.split("::")[-1].lstrip("_") if closed else "product"
+            if (key, one["oi"]) not in whole:
+                whole[key, one["oi"]] = []
+                found.append((key, whole[key, one["oi"]]))
+            whole[key, one["oi"]].append(span)
+    return [(key, union(spans) / 1e3) for key, spans in found]
+
+
+def union(spans):
+    total, last = 0, 0
+    for begin, end in sorted(spans):
+        total += max(0, end - max(begin, last))
+        last = max(last, end)
+    return total
 
 
 def join(captured, measured):
@@ -81,10 +81,6 @@ def join(captured, measured):
         ours[key].append(work)
     for key, us in measured:
         theirs[key].append(us)
-    for key, works in ours.items():  # other kernels stand between parts of one closed operation
-        parts, left = divmod(len(theirs[key]), len(works))
-        if "." not in key and parts > 1 and not left:
-            theirs[key] = [sum(theirs[key][i * parts:(i + 1) * parts]) for i in range(len(works))]
     differ = {key: (len(ours[key]), len(theirs[key])) for key in ours if len(ours[key]) != len(theirs[key])}
     return [pair for key in ours if key not in differ for pair in zip(ours[key], theirs[key])], differ
 

@@ -1,10 +1,12 @@
 """What hw/pytorch/operators says of a launch is what scenarios/captured says of it (tests/scenarios/captured)."""
 
+import json
 import pathlib
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch" / "operators"))
+import joined  # noqa: E402
 import public_rows  # noqa: E402
 from work import Signature, closed_work_of, kernel_word, work_of  # noqa: E402
 
@@ -46,6 +48,18 @@ class Work(unittest.TestCase):
         back = ["aten::_cudnn_attention_backward", heads + [[2, 8, 512, 1], [], []], ["c10::BFloat16"] * 5 + ["float", "long int", "long int"], None,
                 [""] * 11 + ["512", "512", "0.1", "True"]]
         self.assertEqual(closed_work_of(Signature(back))[0], "cudnn_attention_backward.bf16_64_causal_dropout")
+
+
+class Joined(unittest.TestCase):
+    def test_a_closed_operations_kernels_are_one_time_wherever_others_ran_between(self):
+        lines = [{"k": "name", "i": 0, "n": "sm90_xmma_dgrad"}, {"k": "name", "i": 1, "n": "void at::native::fill<float>(int)"}, {"k": "name", "i": 2, "n": "gemm"},
+                 {"k": "op", "i": 0, "n": "aten::convolution_backward"}, {"k": "op", "i": 1, "n": "aten::mm"}, {"k": "op", "i": 2, "n": "aten::fill_"},
+                 {"k": "launch", "n": 0, "t": 0, "d": 10_000, "op": 0, "oi": 5}, {"k": "launch", "n": 1, "t": 10_000, "d": 1_000, "op": 2, "oi": 6},
+                 {"k": "launch", "n": 0, "t": 8_000, "d": 12_000, "op": 0, "oi": 5}, {"k": "launch", "n": 2, "t": 20_000, "d": 3_000, "op": 1, "oi": 7},
+                 {"k": "launch", "n": 0, "t": 30_000, "d": 4_000, "op": 0, "oi": 8}]
+        found = joined.measured_launches(map(json.dumps, lines))
+        self.assertEqual([key.split(".")[0] for key, _ in found], ["convolution_backward", "fill", "product", "convolution_backward"])
+        self.assertEqual([us for _, us in found], [20, 1, 3, 4])
 
 
 class PublicRows(unittest.TestCase):
