@@ -10,13 +10,20 @@ double peak_of(Reading& read, const kernels::KernelTable& table) {
   return read.has(Param::ProductsHalfPeak) ? read.rate(Param::ProductsHalfPeak) : table.peak();
 }
 
+/// Bytes a second: what fits into the level-2 cache is no faster where memory alone is.
+double memory_rate(Reading& read, const kernels::KernelTable& table, double bytes) {
+  const double memory = read.rate(Param::HbmBandwidth);
+  const bool is_cached = read.has(Param::L2Size) && bytes <= read.value(Param::L2Size);
+  return is_cached ? std::min(memory, table.memory_rate()) : memory;
+}
+
 }  // namespace
 
 KernelCost captured_cost(Reading& read, const kernels::Asked& asked) {
   const kernels::KernelTable& table = kernels::shipped_kernels();
   const kernels::Estimate estimate = table.estimate(asked);
   const double peak = asked.flops > 0 ? peak_of(read, table) : table.peak();
-  double seconds = table.seconds(asked, estimate, read.rate(Param::HbmBandwidth), peak);
+  double seconds = table.seconds(asked, estimate, memory_rate(read, table, asked.bytes), peak);
   if (read.has(Param::LibraryCapturedScale)) seconds *= read.value(Param::LibraryCapturedScale);
   KernelCost cost;
   cost.alone = seconds_to_duration(seconds);

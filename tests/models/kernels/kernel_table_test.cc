@@ -8,6 +8,9 @@
 #include <fstream>
 #include <string>
 
+#include "models/cost/captured.h"
+#include "models/machine/machine.h"
+#include "models/machine/reading.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::kernels {
@@ -79,6 +82,16 @@ TEST(KernelTable, ThatIsShippedHasThousandsOfRowsAndKnowsThem) {
   EXPECT_GT(shipped.size(), 5000U);
   const Asked fill{{"vectorized_elementwise_kernel.76555a334ea34cfb", 513024, 128, 128256, 525336576, 128256}, 4202692608.0, 0};
   EXPECT_NE(shipped.estimate(fill).basis, Basis::Plain);
+}
+
+TEST(CapturedCost, WhatFitsIntoTheLevel2CacheIsNoFasterWithMoreMemoryBandwidth) {
+  const Machine h100 = load_machine("h100-nvswitch-8"), h200 = load_machine("h200-nvswitch-8");
+  const auto seconds = [](const Machine& machine, double bytes) {
+    Reading read{machine};
+    return to_seconds(cost::captured_cost(read, {{.name = "nobody_knows_it.0"}, bytes, 0}).alone);
+  };
+  EXPECT_NEAR(seconds(h200, 20e6) / seconds(h100, 20e6), 1, 0.01);
+  EXPECT_NEAR(seconds(h200, 2e9) / seconds(h100, 2e9), 3.35 / 4.8, 0.05);
 }
 
 }  // namespace
