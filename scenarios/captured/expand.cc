@@ -77,6 +77,7 @@ Expansion expand(const CapturedStep& step) {
     if (!one.record.memory) continue;
     made.memory.allocated_peak = std::max(made.memory.allocated_peak, one.record.memory->allocated_peak);
     made.memory.reserved_peak = std::max(made.memory.reserved_peak, one.record.memory->reserved_peak);
+    made.memory.first_peak = std::max(made.memory.first_peak, one.record.memory->first_peak);
   }
   for (const auto& [what, times] : named.left_out) {
     made.notes.push_back(fmt::format("not simulated: {} ({} in a step)", what, times));

@@ -263,10 +263,10 @@ class RecordReader {
       const auto peak = [&](const char* key) {
         return memory.contains(key) ? memory.at(key).at(1).get<std::int64_t>() : 0;
       };
-      record_.memory = Memory{peak("allocated"), peak("reserved")};
+      record_.memory = Memory{peak("allocated"), peak("reserved"), 0};
       if (memory.contains("peak_before")) {
         const auto before = memory.at("peak_before").get<std::array<std::int64_t, 2>>();
-        record_.memory->allocated_peak = std::max(record_.memory->allocated_peak, before[0]);
+        record_.memory->first_peak = before[0];
         record_.memory->reserved_peak = std::max(record_.memory->reserved_peak, before[1]);
       }
     }

@@ -80,7 +80,8 @@ struct Communicator {
 };
 
 struct Memory {
-  std::int64_t allocated_peak = 0, reserved_peak = 0;
+  std::int64_t allocated_peak = 0, reserved_peak = 0;  ///< of the step
+  std::int64_t first_peak = 0;  ///< allocated in the steps before it, the first ones included
 };
 
 struct Record {

@@ -67,10 +67,11 @@ std::int64_t gpu_memory(const Machine& machine) {
 
 std::string why_it_does_not_fit(const captured::Expansion& expansion, const Machine& machine) {
   const std::int64_t capacity = gpu_memory(machine);
-  if (capacity == 0 || expansion.memory.allocated_peak <= capacity) return {};
+  const std::int64_t peak = std::max(expansion.memory.allocated_peak, expansion.memory.first_peak);
+  if (capacity == 0 || peak <= capacity) return {};
   return fmt::format(
       "does not fit: {} of memory are allocated at the peak, a GPU of {} has {} for a program",
-      gb_text(expansion.memory.allocated_peak), machine.name, gb_text(capacity));
+      gb_text(peak), machine.name, gb_text(capacity));
 }
 
 std::vector<MemoryPeak> memory_peaks(const captured::Expansion& expansion, const Program& program) {
@@ -165,6 +166,10 @@ std::string describe(const CapturedUsage& usage, const captured::Expansion& expa
         "memory of a GPU at the peak: {} allocated, {} reserved, as PyTorch's allocator does{}\n",
         gb_text(expansion.memory.allocated_peak), gb_text(expansion.memory.reserved_peak),
         capacity > 0 ? ", of " + gb_text(capacity) : "");
+    if (expansion.memory.first_peak > expansion.memory.allocated_peak) {
+      text += fmt::format("  the first steps, and what makes the model, allocate up to {}\n",
+                          gb_text(expansion.memory.first_peak));
+    }
     if (capacity > 0 && expansion.memory.reserved_peak > capacity) {
       text +=
           "on the boundary: the allocator has to give blocks back and ask again, which costs much "

@@ -29,9 +29,13 @@ def line(name, errors, inside=None):
             f"{100 * statistics.median(errors):+.4g} % | {band} |")
 
 
+def share(values, key, digits):
+    return f"{100 * values[key]:+.{digits}f} %" if key in values else ""
+
+
 def peak_of(memory, kind, i):
-    """Bytes at the peak of all steps so far, without what scripts before left in the process."""
-    return max(memory[kind][1], memory.get("peak_before", [0, 0])[i]) - memory.get("left_over", [0, 0])[i]
+    """Bytes at a step's peak, without what scripts before left in the process."""
+    return memory[kind][1] - memory.get("left_over", [0, 0])[i]
 
 
 def main():
@@ -64,10 +68,11 @@ def main():
         sums["in"].append(inside)
         sums[f"in {bound}"].append(inside)
         sums["busy"].append(float(said["busy_ms"]) / busy - 1)
-        for i, kind in enumerate(("allocated", "reserved")):
-            sums[kind].append(float(said[kind]) / peak_of(real["memory"], kind, i) - 1)
+        memory = {kind: float(said[kind]) / peak_of(real["memory"], kind, i) - 1 for i, kind in enumerate(("allocated", "reserved")) if kind in real["memory"]}
+        for kind, off in memory.items():
+            sums[kind].append(off)
         rows.append(f"| {name} | {bound} | {step:.1f} | {float(said['step_ms']):.1f} | {100 * error:+.0f} % | {'yes' if inside else 'no'} | {busy:.1f} | "
-                    f"{100 * sums['busy'][-1]:+.1f} % | {100 * sums['allocated'][-1]:+.3f} % | {100 * sums['reserved'][-1]:+.2f} % |")
+                    f"{100 * sums['busy'][-1]:+.1f} % | {share(memory, 'allocated', 3)} | {share(memory, 'reserved', 2)} |")
     text = ["| | programs | median | nine of ten | bias | in the band |", "| --- | ---: | ---: | ---: | ---: | ---: |",
             line("step time", sums["all"], sums["in"]), line("bound by the GPU", sums["gpu"], sums["in gpu"]), line("bound by the host", sums["host"], sums["in host"]),
             line("GPU busy", sums["busy"]), line("memory allocated, peak", sums["allocated"]), line("memory reserved, peak", sums["reserved"]), "",

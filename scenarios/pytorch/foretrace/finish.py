@@ -13,6 +13,8 @@ from .reference_loop import host_speed
 
 PACKAGES = ("transformers", "torchvision", "timm", "peft", "accelerate", "lightning", "torch_geometric", "diffusers", "triton")
 
+UNSTEADY = 1.5  # on a quiet machine steps differ by a third
+
 
 def _packages():
     from importlib import metadata
@@ -38,6 +40,15 @@ def header(assumptions, command, loops):
             "command": command, "host": host_speed(loops), "packages": _packages(), "assumptions": assumptions}
 
 
+def unsteady(lengths):
+    """What is to be said of steps of such lengths in ns, where they differ more than a program's own do: "" else. One of them may be odd."""
+    ordered = sorted(lengths)[:-1]
+    if len(ordered) < 2 or ordered[-1] < UNSTEADY * ordered[0]:
+        return ""
+    return (f"the host's work is not sure: steps took {ordered[0] / 1e6:.1f} to {ordered[-1] / 1e6:.1f} ms here, so something else kept this machine busy; "
+            "capture again on a quiet one")
+
+
 def write_record(path, recorder, world, command, region, guessed=None, not_drawn=0):
     """The file of the profiled step. Returns a dictionary of its main numbers."""
     emulation = recorder.emulation
@@ -51,6 +62,9 @@ def write_record(path, recorder, world, command, region, guessed=None, not_drawn
     times, end, alike = record.host_times(emulation, (calls, step.ns, step.cpu_ns), plain)
     assumptions = _assumptions(emulation, calls, threads, plain, alike)
     assumptions += _computed(emulation, guessed)
+    if noise := unsteady([p.ns for p in recorder.plain()]):
+        assumptions.append(noise)
+        print(f"foretrace: {noise}", file=sys.stderr, flush=True)
     if not_drawn:
         assumptions.append(f"initial values of {not_drawn} large tensors on the CPU were not drawn")
     before = emulation.calls(0, step.first)

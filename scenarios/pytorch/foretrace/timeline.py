@@ -146,9 +146,8 @@ def document(name, machine, results, lines, region="step"):
 
 
 def _peaks(memory):
-    """Allocated and reserved at the peak of all steps so far, as a capture says them: the first steps may need more than later ones."""
-    before, left = memory.get("peak_before", [0, 0]), memory.get("left_over", [0, 0])
-    return [max(memory[kind][1], before[i]) - left[i] for i, kind in enumerate(("allocated", "reserved"))]
+    """Allocated and reserved at a step's peak, without what scripts before left in the process."""
+    return [memory[kind][1] - left for kind, left in zip(("allocated", "reserved"), memory.get("left_over", [0, 0]))]
 
 
 def write(path, made):

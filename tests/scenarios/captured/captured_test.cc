@@ -32,7 +32,7 @@ constexpr const char* kBody =
 {"k":"launch","n":7,"g3":[64,1,1],"b3":[128,1,1],"sm":0,"t":50000,"s":0,"op":0}
 {"k":"gemm","f":"cublasGemmEx","m":512,"n":64,"kk":1024,"batch":1,"ta":true,"tb":false,"a":"bf16","compute":"f32","beta":0,"t":60000,"s":0}
 {"k":"gemm","f":"cublasSgemm","m":512,"n":64,"kk":1024,"batch":1,"ta":true,"tb":false,"a":"f32","compute":"tf32","beta":0,"t":60000,"s":0}
-{"k":"end","region":"step","instance":2,"t":70000,"memory":{"allocated":[1,300,2],"reserved":[1,400,2]},"steps_cpu_ns":[40000,41000,35000]}
+{"k":"end","region":"step","instance":2,"t":70000,"memory":{"allocated":[1,300,2],"reserved":[1,400,2],"peak_before":[350,360]},"steps_cpu_ns":[40000,41000,35000]}
 )x";
 
 class Records : public ::testing::Test {
@@ -132,6 +132,7 @@ TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
   EXPECT_THAT(made.notes, ElementsAre("one value was guessed"));
   EXPECT_EQ(made.memory.allocated_peak, 300);
   EXPECT_EQ(made.memory.reserved_peak, 400);
+  EXPECT_EQ(made.memory.first_peak, 350);
 }
 
 TEST_F(Records, AreReadBySimulateAsAnyScenario) {

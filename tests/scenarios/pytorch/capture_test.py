@@ -54,6 +54,12 @@ class HostTimes(unittest.TestCase):
     def setUp(self):
         self.loaded = Library([LAUNCH, MALLOC, '"k":"record","e":6', SYNC])
 
+    def test_steps_that_differ_say_that_the_machine_was_busy(self):
+        from foretrace.finish import unsteady
+        self.assertEqual(unsteady([37.6e6, 13.5e6, 14.3e6, 11.7e6, 13.2e6, 15.5e6]), "")
+        self.assertEqual(unsteady([20e6, 90e6]), "")
+        self.assertIn("33.2 to 158.5 ms", unsteady([151.2e6, 143.6e6, 158.5e6, 33.2e6, 181.8e6, 57.5e6]))
+
     def test_a_gap_is_the_mean_of_the_plain_steps_time_on_a_processor(self):
         profiled = ([call(0, 1000), call(0, 5000)], 9000, 9000)
         plain = [([call(0, 100, cpu=50), call(0, 900, cpu=250)], 1000, 300), ([call(0, 100, cpu=70), call(0, 300, cpu=290)], 400, 310)]
