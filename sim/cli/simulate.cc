@@ -29,6 +29,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/predicted_regions.h"
+#include "sim/cli/simulated_run.h"
 #include "sim/environment_check.h"
 #include "sim/machine_check.h"
 #include "sim/record/rests_on.h"
@@ -58,6 +59,7 @@ struct SimulateOptions {
   ParameterValues parameters;
   OutputFormat format = OutputFormat::Text;
   bool machine_is_named = false;
+  bool answers = true;  ///< on stdout
 };
 
 /// One line about all regions that are too short to be measured well; empty when none is.
@@ -340,7 +342,8 @@ int run_simulate(const SimulateOptions& options) {
         *usage, timeline, program,
         static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
   }
-  print_answer(options, timeline, {training, usage, left, capture, program, host}, machine);
+  if (options.answers)
+    print_answer(options, timeline, {training, usage, left, capture, program, host}, machine);
   print_error("{}", short_regions(program, timeline));
   print_error("{}", rests_on(timeline, machine));
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
@@ -348,6 +351,16 @@ int run_simulate(const SimulateOptions& options) {
 }
 
 }  // namespace
+
+void simulate_into(const std::filesystem::path& file, const std::string& machine,
+                   const std::filesystem::path& directory) {
+  SimulateOptions options;
+  options.file = file.string();
+  options.machine = machine;
+  options.run = directory.string();
+  options.answers = false;
+  run_simulate(options);
+}
 
 void add_simulate_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<SimulateOptions>();

@@ -72,5 +72,16 @@ TEST_F(CapturedAnswer, WhatIsReservedBeyondItIsOnTheBoundary) {
               Not(HasSubstr("on the boundary")));
 }
 
+TEST_F(CapturedAnswer, HasTheSameWarningsInAReport) {
+  std::string record = calls("void a::new_kernel<float>(int)", 1, 300, 400);
+  record.replace(record.find("\"assumptions\":[]"), 16,
+                 "\"assumptions\":[\"one value was guessed\"]");
+  const Ran simulated = simulate(record, 1, "");
+  EXPECT_THAT(simulated.err, HasSubstr("one value was guessed"));
+  const Ran reported = scratch_.run("foretrace report step.yaml -m h100-nvswitch-8 -o page.html");
+  EXPECT_EQ(reported.exit_code, 0) << reported.err;
+  EXPECT_THAT(reported.err, HasSubstr(simulated.err));
+}
+
 }  // namespace
 }  // namespace foretrace::test
