@@ -92,8 +92,14 @@ std::uint32_t OrderGraph::add_entry(std::uint32_t call, std::uint32_t stream,
   }
   Open& open = open_[node];
   open.entry = std::move(entry);
-  open.to_meet = open.entry.parts.size();
-  for (const auto& [transfer, rank] : open.entry.parts) transfer->parties.push_back({node, rank});
+  open.kernels_left = open.entry.kernels.size();
+  for (std::uint32_t k = 0; k < open.entry.kernels.size(); ++k) {
+    const OrderKernel& kernel = open.entry.kernels[k];
+    open.kernels.push_back({kernel.after.size(), kernel.parts.size()});
+    for (const auto& [transfer, rank] : kernel.parts) {
+      transfer->parties.push_back({.entry = node, .rank = rank, .kernel = k});
+    }
+  }
   ++open_entries_;
   // The newest first: what ends before it is known with it.
   std::ranges::sort(after, std::greater{});
@@ -170,8 +176,8 @@ std::vector<std::uint32_t> OrderGraph::lasts_before(std::uint32_t call, std::uin
   const auto lanes = stream_lanes_.find({mine.process, stream});
   if (lanes == stream_lanes_.end()) return found;
   // Of whatever threads they are, the entries of a stream follow each other.
-  const bool in_one_row = mode_ == OrderMode::Likely &&
-                          program_.streams[stream].kind != StreamKind::PerThreadDefault;
+  const bool in_one_row =
+      mode_ == OrderMode::Likely && program_.streams[stream].kind != StreamKind::PerThreadDefault;
   for (const std::uint32_t lane : lanes->second) {
     if (own_only && result_.lanes[lane].thread != mine.thread) continue;
     const auto separators = separators_.find(lane);
@@ -221,10 +227,10 @@ void OrderGraph::begin(std::uint32_t node) {
     }
     if (waits_inside(node, open)) return;
   }
-  if (open.to_meet == 0) {
+  if (open.kernels_left == 0) {
     end(node);
   } else {
-    meet(node, open);
+    begin_kernels(node, open);
   }
 }
 
@@ -253,15 +259,28 @@ bool OrderGraph::waits_inside(std::uint32_t node, Open& open) {
   return open.pending > 0;
 }
 
-void OrderGraph::meet(std::uint32_t node, Open& open) {
-  const auto parts = std::move(open.entry.parts);
+/// Those that follow no other; each end lets the next begin.
+void OrderGraph::begin_kernels(std::uint32_t node, const Open& open) {
+  for (std::uint32_t k = 0; k < open.kernels.size(); ++k) {
+    if (open.kernels[k].to_end == 0) beginning_.emplace_back(node, k);
+  }
+  while (!beginning_.empty()) {
+    const auto [entry, kernel] = beginning_.back();
+    beginning_.pop_back();
+    meet(entry, kernel);
+  }
+}
+
+void OrderGraph::meet(std::uint32_t node, std::uint32_t kernel) {
+  Open& open = open_.at(node);
+  const auto parts = std::move(open.entry.kernels[kernel].parts);
   for (const auto& [transfer, rank] : parts) open.meets.push_back(transfer);
   for (const auto& [transfer, rank] : parts) {
     join(transfer->clock, result_.before[node]);
     if (rank == transfer->source) join(transfer->source_clock, result_.before[node]);
     --transfer->missing;
     const auto mine = std::ranges::find_if(transfer->parties, [&](const auto& party) {
-      return party.entry == node && !party.has_begun;
+      return party.entry == node && party.kernel == kernel && !party.has_begun;
     });
     mine->has_begun = true;
     if (transfer->is_broken || (transfer->missing > 0 && !transfer->is_held)) continue;
@@ -269,8 +288,23 @@ void OrderGraph::meet(std::uint32_t node, Open& open) {
       if (party.has_met || !has_met(*transfer, party)) continue;
       party.has_met = true;
       hear(*transfer, party);
-      if (--open_.at(party.entry).to_meet == 0) end(party.entry);
+      if (--open_.at(party.entry).kernels[party.kernel].to_meet == 0) {
+        end_kernel(party.entry, party.kernel);
+      }
     }
+  }
+}
+
+void OrderGraph::end_kernel(std::uint32_t node, std::uint32_t kernel) {
+  Open& open = open_.at(node);
+  if (--open.kernels_left == 0) {
+    end(node);
+    return;
+  }
+  for (std::uint32_t k = 0; k < open.kernels.size(); ++k) {
+    const auto& after = open.entry.kernels[k].after;
+    if (std::ranges::count(after, kernel) == 0) continue;
+    if (--open.kernels[k].to_end == 0) beginning_.emplace_back(node, k);
   }
 }
 

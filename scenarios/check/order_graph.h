@@ -27,13 +27,14 @@ struct OrderTransfer {
   bool is_broken = false;  ///< a rank called something else in this place: never ends
   /// The one rank that all data is from, or goes to. Neither: every rank hears from every other.
   std::optional<std::uint32_t> source, sink;
-  OrderClock clock;         ///< what has ended when all have begun
-  OrderClock source_clock;  ///< what has ended when the source has begun
-  bool is_held = false;     ///< NCCL's buffers hold what is sent: who only sends goes on
-  std::uint32_t ranks = 0;  ///< of the communicator, which all take part; 0: of a pair
+  OrderClock clock;            ///< what has ended when all have begun
+  OrderClock source_clock;     ///< what has ended when the source has begun
+  bool is_held = false;        ///< NCCL's buffers hold what is sent: who only sends goes on
+  std::uint32_t ranks = 0;     ///< of the communicator, which all take part; 0: of a pair
   std::uint32_t from{}, to{};  ///< the pair's
   struct Party {
     std::uint32_t entry, rank;
+    std::uint32_t kernel;  ///< of the entry
     bool has_begun = false, has_met = false;
   };
   std::vector<Party> parties;
@@ -41,6 +42,11 @@ struct OrderTransfer {
 struct OrderPart {
   std::shared_ptr<OrderTransfer> transfer;
   std::uint32_t rank{};
+};
+/// One of NCCL's kernels: all of its parts begin at once.
+struct OrderKernel {
+  std::vector<OrderPart> parts{};
+  std::vector<std::uint32_t> after{};  ///< kernels of the same graph that end before it begins
 };
 
 /// Who gives a signal or records an event over a whole run: with only one, an order is certain.
@@ -68,7 +74,7 @@ struct OrderEntry {
   std::vector<std::uint32_t> after{};           ///< beyond what the stream itself demands
   std::vector<std::uint32_t> after_inside{};    ///< a graph's kernels are, the graph itself is not
   std::vector<std::uint32_t> takes{}, gives{};  ///< semaphores
-  std::vector<OrderPart> parts{};               ///< NCCL's kernels
+  std::vector<OrderKernel> kernels{};           ///< NCCL's; of a graph there may be several
 };
 
 class OrderGraph {
@@ -134,7 +140,12 @@ class OrderGraph {
     OrderEntry entry;
     std::size_t taken = 0;  ///< of entry.takes
     bool has_begun = false;
-    std::size_t to_meet = 0;
+    struct Kernel {
+      std::size_t to_end = 0;   ///< kernels before it
+      std::size_t to_meet = 0;  ///< of its parts
+    };
+    std::vector<Kernel> kernels{};
+    std::size_t kernels_left = 0;
     std::vector<std::shared_ptr<OrderTransfer>> meets{};  ///< since it has begun
   };
   struct Semaphore {
@@ -157,7 +168,9 @@ class OrderGraph {
   void end(std::uint32_t node);
   bool takes_all(std::uint32_t node, Open& open);
   bool waits_inside(std::uint32_t node, Open& open);
-  void meet(std::uint32_t node, Open& open);
+  void begin_kernels(std::uint32_t node, const Open& open);
+  void meet(std::uint32_t node, std::uint32_t kernel);
+  void end_kernel(std::uint32_t node, std::uint32_t kernel);
   static bool has_met(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   std::string missing_in(const OrderTransfer& transfer) const;
@@ -180,6 +193,7 @@ class OrderGraph {
       met_;  ///< of NCCL's entries: what else their end implies
   std::map<std::uint32_t, Semaphore> semaphores_;
   std::vector<std::uint32_t> ready_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> beginning_;  ///< entries and their kernels
   std::deque<std::uint32_t> late_;
   bool is_late_ = false;
   std::uint64_t open_entries_ = 0;

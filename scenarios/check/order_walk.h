@@ -39,6 +39,7 @@ class OrderWalk {
   struct NcclCall {
     ExecutedOp executed;
     std::vector<std::int64_t> variables;
+    std::size_t issued = 0;  ///< in a capture: calls of one group are issued together
   };
   struct CommState;
   /// One rank's kernel of a call or a group.
@@ -94,10 +95,10 @@ class OrderWalk {
     std::vector<NcclCall> nccl;  ///< of the open group or capture, or the one call
     int group_depth = 0;
     NcclStage nccl_stage = NcclStage::None;
-    std::size_t connected = 0;                                      ///< of `nccl`
+    std::size_t connected = 0;                                       ///< of `nccl`
     std::vector<std::pair<const CommState*, std::uint32_t>> setups;  ///< of pairs; waited for
-    std::vector<const CommState*> comms;                            ///< whose ranks it waits for
-    std::deque<NcclLaunch> launches;                                ///< that are to come
+    std::vector<const CommState*> comms;                             ///< whose ranks it waits for
+    std::deque<NcclLaunch> launches;                                 ///< that are to come
     std::optional<Captured> capture;
     std::vector<const Op*> regions;  ///< around the call, outermost first
     std::map<const Op*, RegionWork> region_work;
@@ -117,7 +118,7 @@ class OrderWalk {
     std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> pairs;
     std::vector<std::vector<std::uint32_t>> launches;  ///< by rank
     Meeting made;
-    std::vector<bool> has_arrived;  ///< by rank
+    std::vector<bool> has_arrived;    ///< by rank
     std::vector<bool> has_connected;  ///< by rank, for collectives
     std::size_t connected = 0;        ///< of them
     NcclConnections connections;      ///< of pairs

@@ -99,8 +99,10 @@ void OrderWalk::connect_collectives(Thread& thread) {
 /// One kernel for each communicator and device, on the stream of the first call. What is captured
 /// has only connected.
 void OrderWalk::make_launches(Thread& thread) {
+  const std::size_t before = thread.connected;
   thread.connected = thread.capture ? thread.nccl.size() : 0;
   if (thread.capture) {
+    for (std::size_t i = before; i < thread.nccl.size(); ++i) thread.nccl[i].issued = before;
     thread.nccl_stage = NcclStage::None;
     return;
   }
@@ -116,7 +118,8 @@ void OrderWalk::make_launches(Thread& thread) {
       at = thread.launches.end() - 1;
     }
     at->entry.work.push_back(call.executed);
-    at->entry.parts.push_back(join_transfer(call, comm, rank));
+    if (at->entry.kernels.empty()) at->entry.kernels.emplace_back();
+    at->entry.kernels.front().parts.push_back(join_transfer(call, comm, rank));
   }
 }
 

@@ -1,5 +1,7 @@
 // What host threads queue on streams: kernels, copies, records and waits, graphs.
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "scenarios/check/order_walk.h"
@@ -189,13 +191,33 @@ void OrderWalk::run(Thread& thread, const GraphLaunch& op) {
   entry.gives = graph.gives;
   if (const auto last = last_before(thread, graph.launches)) entry.after.push_back(*last);
   std::vector<std::pair<CommState*, std::uint32_t>> ranks;
+  std::map<std::tuple<std::size_t, const CommState*, std::uint32_t>, std::uint32_t> kernels;
+  std::map<std::uint32_t, std::uint32_t> last_on_stream;
+  std::map<std::pair<const CommState*, std::uint32_t>, std::uint32_t> last_of_rank;
   for (const NcclCall& call : graph.nccl) {
     const CommHandle& handle = handle_of(call);
     CommState& comm = comms_[handle.communicator];
     const std::uint32_t rank = rank_of(handle, thread.process);
     ranks.emplace_back(&comm, rank);
     entry.work.push_back(call.executed);
-    entry.parts.push_back(join_transfer(call, comm, rank));
+    const auto number = static_cast<std::uint32_t>(entry.kernels.size());
+    const auto [at, is_new] = kernels.try_emplace({call.issued, &comm, rank}, number);
+    if (is_new) {
+      OrderKernel& kernel = entry.kernels.emplace_back();
+      // One behind the other in a stream, and on a communicator's rank.
+      const std::uint32_t stream =
+          op_facts(call.executed.op->kind).stream->resolve(call.variables).value;
+      const auto follow = [&](auto& last, const auto& key) {
+        const auto [before, is_first] = last.try_emplace(key, number);
+        if (!is_first && std::ranges::count(kernel.after, before->second) == 0) {
+          kernel.after.push_back(before->second);
+        }
+        before->second = number;
+      };
+      follow(last_on_stream, stream);
+      follow(last_of_rank, std::pair<const CommState*, std::uint32_t>{&comm, rank});
+    }
+    entry.kernels[at->second].parts.push_back(join_transfer(call, comm, rank));
     if (const auto last = last_before(thread, comm.launches[rank])) {
       entry.after_inside.push_back(*last);
     }

@@ -273,8 +273,9 @@ TEST(HappensBefore, GivesACrowdOfThreadsOnOneStreamAsManyEdgesAsKernels) {
 
 TEST(HappensBefore, GivesACrowdBehindAnEventThatIsOpenAsManyEdgesAsKernels) {
   std::string text = crowd(300, "    - host_barrier: {}\n");
-  text += "  last:\n    - spin: {stream: b, duration: 1ms}\n    - event_record: {stream: b, event: e}\n"
-          "    - stream_wait_event: {stream: a, event: e}\n    - host_barrier: {}\n";
+  text +=
+      "  last:\n    - spin: {stream: b, duration: 1ms}\n    - event_record: {stream: b, event: e}\n"
+      "    - stream_wait_event: {stream: a, event: e}\n    - host_barrier: {}\n";
   const Order order{text, OrderMode::Likely};
   EXPECT_TRUE(order.has("k0", "k299"));
   EXPECT_LE(order.result().edges.size(), 4 * 301U);
@@ -295,6 +296,30 @@ TEST(HappensBefore, UnrollsLoopsUpToTheLimit) {
   EXPECT_FALSE(order.result().is_complete);
   EXPECT_FALSE(order.result().is_finished);
   EXPECT_EQ(order.result().nodes.size(), 2 * 20'000U) << "the call and the kernel";
+}
+
+TEST(HappensBefore, FollowsNcclsKernelsInsideOfAGraphOneByOne) {
+  const auto finishes = [](const std::string& in_graph, const std::string& plain) {
+    const Order order{
+        "processes: 2\nstreams: {s: {flags: non_blocking}, t: {flags: non_blocking}}\ngraphs: {g: "
+        "{}}\n"
+        "buffers: {x: {memory: device, size: 4KiB}}\n"
+        "communicators: {a: {members: all_devices}, b: {members: all_devices}}\nthreads:\n"
+        "  r0: {process: 0, ops: [{graph_capture: {graph: g, stream: s, ops: [" +
+        in_graph + "]}}, {graph_launch: {graph: g, stream: s}}]}\n  r1: {process: 1, ops: [" +
+        plain + "]}\n"};
+    return order.result().is_finished;
+  };
+  const auto reduce = [](const std::string& comm, const std::string& stream) {
+    return "{nccl_all_reduce: {comm: " + comm + ", stream: " + stream +
+           ", buffer: x, type: float32}}";
+  };
+  const std::string a = reduce("a", "s"), b = reduce("b", "s");
+  EXPECT_TRUE(finishes(a + ", " + b, a + ", " + b));
+  EXPECT_FALSE(finishes(a + ", " + b, b + ", " + a)) << "each holds back what the other waits for";
+  EXPECT_TRUE(finishes(a + ", " + b, reduce("b", "t") + ", " + a))
+      << "streams do not wait for each other";
+  EXPECT_FALSE(finishes("{nccl_group: {ops: [" + a + ", " + b + "]}}", b + ", " + a));
 }
 
 }  // namespace
