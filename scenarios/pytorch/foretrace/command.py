@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 from . import messages
-from .environment import CaptureError, emulated_environment, fake_environment
+from .environment import CaptureError, emulated_environment, fake_environment, rank_environment
 from .reference_loop import write_host
 from .report import print_summary
 from .scenario import write_scenario
@@ -60,14 +60,6 @@ def parse(words=None):
         if arguments.ranks[0] < 0 or arguments.ranks[-1] >= arguments.world_size:
             parser.error(f"--ranks: between 0 and {arguments.world_size - 1}")
     return arguments
-
-
-def rank_environment(base, rank, world_size, per_node):
-    """What torchrun would set for this rank."""
-    local = min(world_size, per_node)
-    return dict(base, RANK=str(rank), LOCAL_RANK=str(rank % local), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(local),
-                GROUP_RANK=str(rank // local), ROLE_RANK=str(rank), ROLE_WORLD_SIZE=str(world_size), MASTER_ADDR=base.get("MASTER_ADDR", "127.0.0.1"),
-                MASTER_PORT=base.get("MASTER_PORT", "29500"), TORCHELASTIC_RUN_ID="none")
 
 
 def why_compute(numbers, returncode):

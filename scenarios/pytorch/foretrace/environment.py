@@ -102,6 +102,15 @@ def _triton():
     return {"TRITON_LIBCUDA_PATH": str(link.parent), "TRITON_CACHE_DIR": str(kept / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(kept / "inductor")}
 
 
+def rank_environment(base, rank, world_size, per_node):
+    """What torchrun would set for this rank: of several processes of a node each has one thread for the CPU's operations, if nobody said how many."""
+    local = min(world_size, per_node)
+    threads = {} if local == 1 or "OMP_NUM_THREADS" in base else {"OMP_NUM_THREADS": "1"}
+    return dict(base, RANK=str(rank), LOCAL_RANK=str(rank % local), WORLD_SIZE=str(world_size), LOCAL_WORLD_SIZE=str(local),
+                GROUP_RANK=str(rank // local), ROLE_RANK=str(rank), ROLE_WORLD_SIZE=str(world_size), MASTER_ADDR=base.get("MASTER_ADDR", "127.0.0.1"),
+                MASTER_PORT=base.get("MASTER_PORT", "29500"), TORCHELASTIC_RUN_ID="none", **threads)
+
+
 def emulated_environment(gpu, devices, memory=None, base=None):
     """The environment of a process that sees `devices` GPUs of kind `gpu`. `memory`: bytes of each, if not the GPU's own."""
     files = device_files()

@@ -119,6 +119,8 @@ def _assumptions(emulation, calls, threads, plain, alike):
         said.append("the program had no second step without the profiler: the host's times are those of the profiled step, which are too long")
     for name in sorted(set(threads.left_out.values())):
         said.append(f"calls of thread {name!r} are left out")
+    if any('"op":"conv_' in emulation.text(c.text) for c in calls):
+        said.append("workspaces of cuDNN's convolutions are those that were measured on an H100 (float32 as TF32), none of layers that were not: memory may be more")
     for c in calls:
         if record.kind(emulation.text(c.text)) == "unsupported":
             said.append("a call was refused: " + emulation.text(c.text))

@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 
-from .environment import timer_library
+from .environment import rank_environment, timer_library
 from .recorder import CaptureDone
 from .reference_loop import host_text
 
@@ -162,8 +162,8 @@ def _start(scripts, output, log, gpus):
     package = str(pathlib.Path(__file__).resolve().parents[1])
     processes = []
     for rank in range(gpus):
-        environment = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(gpus), LOCAL_WORLD_SIZE=str(gpus), MASTER_ADDR="127.0.0.1",
-                           MASTER_PORT="29599", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+        environment = dict(rank_environment(os.environ, rank, gpus, gpus), MASTER_ADDR="127.0.0.1", MASTER_PORT="29599", HF_HUB_OFFLINE="1",
+                           TOKENIZERS_PARALLELISM="false")
         environment["PYTHONPATH"] = os.pathsep.join([package] + ([os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []))
         timer = timer_library()
         if timer:

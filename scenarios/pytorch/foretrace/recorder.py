@@ -48,7 +48,7 @@ class Recorder:
                 return
             instance = self.current = Instance(len(self.instances))
             if self.profiles and instance.index in self.profiled:
-                instance.memory = _memory_before()
+                instance.memory = _memory_before([i.memory for i in self.instances if i.memory])
                 self._modules = ModulePaths()
                 self._modules.__enter__()
                 self._profiler = operations.start()
@@ -101,21 +101,29 @@ def _statistics():
     return torch.cuda.memory_stats()
 
 
-def _memory_before():
+KINDS = {"allocated": "allocated_bytes.all", "reserved": "reserved_bytes.all", "active": "active_bytes.all"}
+
+
+def peaks_before(statistics, earlier):
+    """[allocated, reserved] at the peak of all steps so far. `earlier`: memory of the steps profiled before, each of which began with a reset of the peaks."""
+    return [max([statistics[KINDS[kind] + ".peak"], *(m["peak_before"][i] for m in earlier), *(m[kind][1] for m in earlier if len(m[kind]) > 1)])
+            for i, kind in enumerate(("allocated", "reserved"))]
+
+
+def _memory_before(earlier):
     import torch
     s = _statistics()
     if not s:
         return {}
-    keys = {"allocated": "allocated_bytes.all", "reserved": "reserved_bytes.all", "active": "active_bytes.all"}
-    memory = {key: [s[name + ".current"]] for key, name in keys.items()}
-    memory["peak_before"] = [s["allocated_bytes.all.peak"], s["reserved_bytes.all.peak"]]
+    memory = {kind: [s[name + ".current"]] for kind, name in KINDS.items()}
+    memory["peak_before"] = peaks_before(s, earlier)
     torch.cuda.reset_peak_memory_stats()
     return memory
 
 
 def _memory_after(memory):
     s = _statistics()
-    for key, name in (("allocated", "allocated_bytes.all"), ("reserved", "reserved_bytes.all"), ("active", "active_bytes.all")):
+    for key, name in KINDS.items():
         if s and key in memory:
             memory[key] += [s[name + ".peak"], s[name + ".current"]]
     if s:

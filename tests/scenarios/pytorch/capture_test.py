@@ -11,9 +11,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
 from foretrace import record, reference_loop, scenario, steps  # noqa: E402
-from foretrace.command import parse, rank_environment  # noqa: E402
+from foretrace.command import parse  # noqa: E402
+from foretrace.environment import rank_environment  # noqa: E402
 from foretrace.emulation import NONE, Call  # noqa: E402
 from foretrace.operations import Operation, arguments, tensor  # noqa: E402
+from foretrace.recorder import peaks_before  # noqa: E402
 
 
 class Host(unittest.TestCase):
@@ -240,6 +242,16 @@ class Command(unittest.TestCase):
     def test_a_rank_sees_what_torchrun_would_set(self):
         environment = rank_environment({}, 9, 16, 8)
         self.assertEqual([environment[k] for k in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")], ["9", "1", "16", "8", "1"])
+        self.assertEqual(environment["OMP_NUM_THREADS"], "1")
+        self.assertEqual(rank_environment({"OMP_NUM_THREADS": "4"}, 0, 2, 8)["OMP_NUM_THREADS"], "4")
+        self.assertNotIn("OMP_NUM_THREADS", rank_environment({}, 0, 1, 8))
+
+    def test_the_first_steps_peak_outlives_a_reset_of_the_allocators_peaks(self):
+        now = {"allocated_bytes.all.peak": 70, "reserved_bytes.all.peak": 120}
+        earlier = {"peak_before": [100, 110], "allocated": [50, 80, 50], "reserved": [110, 115, 110]}
+        self.assertEqual(peaks_before(now, []), [70, 120])
+        self.assertEqual(peaks_before(now, [earlier]), [100, 120])
+        self.assertEqual(peaks_before(now, [dict(earlier, allocated=[50, 130, 50])]), [130, 120])
 
 
 if __name__ == "__main__":
