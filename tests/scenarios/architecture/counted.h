@@ -108,6 +108,9 @@ inline const std::vector<Counted> kCounted{
     {"phimoe", R"("num_hidden_layers": 2, "attention_bias": true, "lm_head_bias": true)", 2863361344},
     {"qwen2", R"()", 12049846272},
     {"qwen2", R"("use_sliding_window": true)", 12049846272},
+    {"qwen2_5_vl_text", R"()", 72706203648},    // these three: the text model, and a head where that is not tied
+    {"qwen2_vl_text", R"()", 72706203648},
+    {"qwen3_vl_moe_text", R"()", 13173956608},
     {"qwen2_moe", R"()", 14315784192},
     {"qwen2_moe", R"("num_hidden_layers": 6, "decoder_sparse_step": 2)", 2488184832},
     {"qwen2_moe", R"("num_hidden_layers": 6, "mlp_only_layers": [0, 3])", 3007354880},
