@@ -34,7 +34,8 @@ struct Latent {
 /// Sizes in elements.
 struct Architecture {
   std::string name;
-  std::string type;  ///< transformers' model_type: "llama"
+  std::string type;        ///< transformers' model_type: "llama"
+  std::string activation;  ///< as its configuration names it; empty: the type's own
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0, vocab = 0;
   std::int64_t positions = 0;                ///< learned positions; 0: rotary ones
   bool is_placeless = false;                 ///< neither: ALiBi

@@ -10,7 +10,7 @@ namespace {
 
 const Keys kLayers = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
 const Keys kExperts = {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
-                        "ffn_config.moe_num_experts"};
+                       "ffn_config.moe_num_experts"};
 
 std::string trait_word(const Json& type, const char* trait, const char* otherwise) {
   const auto found = type.find(trait);
@@ -111,6 +111,7 @@ void read_positions(ConfigValues& values, const Json& type, Architecture& model)
 void read_activation(ConfigValues& values, Architecture& model) {
   const std::string name =
       values.word({"hidden_act", "hidden_activation", "activation_function", "activation"});
+  model.activation = name;
   constexpr std::array kOneKernel{"silu", "swish",  "gelu", "gelu_pytorch_tanh", "relu", "sigmoid",
                                   "tanh", "swiglu", ""};
   if (std::ranges::find(kOneKernel, name) != kOneKernel.end()) return;

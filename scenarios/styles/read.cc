@@ -31,7 +31,8 @@ nlohmann::json traits_of(const Architecture& model) {
   const char* qk = model.qk_norm == training::QkNorm::None   ? "none"
                    : model.qk_norm == training::QkNorm::Head ? "head"
                                                              : "other";
-  return {{"gated", model.gated},
+  return {{"activation", model.activation},
+          {"gated", model.gated},
           {"rms_norm", model.rms_norm},
           {"norms", model.norms},
           {"embedding_norm", model.embedding_norm},
@@ -122,7 +123,9 @@ class StyleReader {
   void traits(const Style& style) {
     nlohmann::json wanted = traits_of(Architecture{});
     wanted.update(style.traits());
-    const nlohmann::json has = traits_of(step_.model);
+    nlohmann::json has = traits_of(step_.model);
+    // One that nobody names is the type's own.
+    if (has.at("activation") == "") has["activation"] = wanted.at("activation");
     for (const auto& [trait, value] : wanted.items()) {
       if (has.at(trait) == value) continue;
       refuse("model",

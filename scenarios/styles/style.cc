@@ -17,8 +17,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kLargest = std::size_t{64} << 20;
-constexpr double kLoopNs = 1e9;  // times are shares of the capture's reference loop
-constexpr std::int64_t kBlock = 512;
+constexpr double kLoopNs = 1e9;       // times are shares of the capture's reference loop
+constexpr std::int64_t kBlock = 512;  // kMinBlockSize of PyTorch's caching allocator, bytes
 constexpr std::string_view kEnding = ".json.gz";
 
 std::filesystem::path directory() { return data_directory() / "scenarios/styles"; }
@@ -121,9 +121,7 @@ std::string Style::record_text(const Asked& asked) const {
       {"packages", learned.at("packages")},
       {"host", {{"torch_loop_ns", kLoopNs}, {"python_loop_ns", kLoopNs}}},
       {"assumptions",
-       Json::array({fmt::format("calls as {} make them, learned from captures; memory is said to "
-                                "be reserved as it is allocated: PyTorch's allocator keeps more",
-                                learned_from())})}};
+       Json::array({fmt::format("calls as {} make them, learned from captures", learned_from())})}};
   RecordWriter writer{header.dump() + "\n", kLoopNs};
   writer.line({{"k", "begin"}, {"region", "step"}, {"instance", 0}, {"t", 0}});
   writer.part(repeated(variant.at("calls"), more), family_.at("names"), formulas, asked.layers, {});
@@ -138,7 +136,7 @@ std::string Style::record_text(const Asked& asked) const {
   for (const Shape& shape : parameters) {
     std::int64_t elements = 1;
     for (const std::int64_t size : shape) elements *= size;
-    constexpr std::int64_t kChunk = 65536;
+    constexpr std::int64_t kChunk = 65536;  // kChunkSize of PyTorch's ForeachFunctors.cuh
     chunks = std::max(chunks, (elements + kChunk - 1) / kChunk);
     bytes += rounded(elements * (asked.precision == "autocast" ? 4 : 2));
   }
@@ -169,7 +167,7 @@ std::string Style::record_text(const Asked& asked) const {
                {"region", "step"},
                {"instance", 0},
                {"t", writer.at()},
-               {"memory", {{"allocated", {0, memory.top, 0}}, {"reserved", {0, memory.top, 0}}}},
+               {"memory", {{"allocated", {0, memory.top, 0}}}},
                {"counts",
                 {{"cudaGetDevice", std::llround(variant.at("asked").get<double>() *
                                                 static_cast<double>(writer.asking()))}}}});

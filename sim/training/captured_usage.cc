@@ -78,7 +78,8 @@ std::vector<MemoryPeak> memory_peaks(const captured::Expansion& expansion, const
   std::vector<MemoryPeak> peaks;
   if (expansion.memory.allocated_peak == 0) return peaks;
   for (std::uint32_t process = 0; process < program.processes; ++process) {
-    peaks.push_back({process, 0, expansion.memory.allocated_peak, expansion.memory.reserved_peak});
+    peaks.push_back({process, 0, expansion.memory.allocated_peak,
+                     std::max(expansion.memory.allocated_peak, expansion.memory.reserved_peak)});
   }
   return peaks;
 }
@@ -162,10 +163,12 @@ std::string describe(const CapturedUsage& usage, const captured::Expansion& expa
       share(usage.captured_ns[3]));
   if (expansion.memory.allocated_peak > 0) {
     const std::int64_t capacity = gpu_memory(machine);
-    text += fmt::format(
-        "memory of a GPU at the peak: {} allocated, {} reserved, as PyTorch's allocator does{}\n",
-        gb_text(expansion.memory.allocated_peak), gb_text(expansion.memory.reserved_peak),
-        capacity > 0 ? ", of " + gb_text(capacity) : "");
+    const std::int64_t kept = expansion.memory.reserved_peak;
+    text += fmt::format("memory of a GPU at the peak: {} allocated, {}{}\n",
+                        gb_text(expansion.memory.allocated_peak),
+                        kept > 0 ? gb_text(kept) + " reserved, as PyTorch's allocator does"
+                                 : "what PyTorch's allocator keeps beyond is not known",
+                        capacity > 0 ? ", of " + gb_text(capacity) : "");
     if (expansion.memory.first_peak > expansion.memory.allocated_peak) {
       text += fmt::format("  the first steps, and what makes the model, allocate up to {}\n",
                           gb_text(expansion.memory.first_peak));

@@ -15,9 +15,10 @@ TIED = {"gpt2": True}
 
 
 # What a model of the family is beside its sizes, as scenarios/architecture says it, where that is not a Llama's.
+SILU = {"activation": "silu"}
 GPT = {"gated": False, "rms_norm": False, "qkv_bias": True, "output_bias": True, "mlp_bias": True, "joined_qkv": True}
-TRAITS = {"llama": {}, "mistral": {}, "qwen3": {"qk_norm": "head"}, "gpt2": {**GPT, "tied": True, "rotary": False},
-          "gpt_neox": {**GPT, "rotary_share": 0.25}}
+TRAITS = {"llama": SILU, "mistral": SILU, "qwen3": {**SILU, "qk_norm": "head"}, "gpt2": {**GPT, "activation": "gelu_new", "tied": True, "rotary": False},
+          "gpt_neox": {**GPT, "activation": "gelu", "rotary_share": 0.25}}
 
 
 def config_of(family, sizes):

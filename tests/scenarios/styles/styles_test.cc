@@ -137,6 +137,22 @@ TEST(Style, AnUnknownOneIsRefusedWithThoseThatThereAre) {
   EXPECT_THAT(refusal("  code: hugingface\n"), HasSubstr("did you mean 'huggingface'?"));
 }
 
+TEST(Style, AnActivationThatNoTemplateHasIsRefused) {
+  const auto gpt2 = [](const std::string& activation) {
+    const auto file = std::filesystem::path{::testing::TempDir()} / "gpt2_activation.json";
+    std::ofstream{file} << R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
+                               "activation_function": ")"
+                        << activation << R"("})";
+    const auto read = read_scenario(
+        "schema_version: 1\nname: a\nprocesses: 1\ntraining_step:\n  model: {config: " +
+            file.string() + "}\n  code: huggingface\n  batch: {sequence: 1024}\n",
+        "a.yaml");
+    return read ? std::string{} : read.error().front().message;
+  };
+  EXPECT_THAT(gpt2("relu"), HasSubstr("with 'activation: \"gelu_new\"'; this one has \"relu\""));
+  EXPECT_EQ(gpt2("gelu_new"), "");
+}
+
 TEST(Style, WhatNoTemplateHasIsRefusedByItsName) {
   const std::string tensor = refusal("  code: huggingface\n  parallel: {tensor: 2}\n");
   EXPECT_THAT(tensor, HasSubstr("8:22 'code: huggingface' has no 'tensor' parallelism"));
