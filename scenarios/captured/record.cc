@@ -72,10 +72,12 @@ class RecordReader {
   }
 
   void header(const Json& json) {
-    if (!json.contains("foretrace_calls")) refuse("no record of 'foretrace capture': its first line has 'foretrace_calls'");
+    if (!json.contains("foretrace_calls"))
+      refuse("no record of 'foretrace capture': its first line has 'foretrace_calls'");
     const int version = json.at("foretrace_calls").get<int>();
     if (version != kVersion) {
-      refuse(fmt::format("a record of version {}: this program reads version {}", version, kVersion));
+      refuse(
+          fmt::format("a record of version {}: this program reads version {}", version, kVersion));
     }
     record_.rank = json.value("rank", std::int64_t{0});
     record_.world = json.value("world_size", std::int64_t{1});
@@ -101,7 +103,8 @@ class RecordReader {
     } else if (kind == "sig") {
       place(json, record_.signatures) = signature(json);
     } else if (kind == "stream") {
-      record_.streams[json.at("i").get<std::uint32_t>()] = {json.value("priority", std::int64_t{0})};
+      record_.streams[json.at("i").get<std::uint32_t>()] = {
+          json.value("priority", std::int64_t{0})};
     } else if (kind == "comm") {
       communicator(json);
     } else {
@@ -128,7 +131,8 @@ class RecordReader {
     if (json.contains("ranks") && json.at("ranks").is_array()) {
       comm.ranks = json.at("ranks").get<std::vector<std::int64_t>>();
     }
-    const bool fits = comm.size >= 1 && comm.size <= record_.world && comm.rank >= 0 && comm.rank < comm.size;
+    const bool fits =
+        comm.size >= 1 && comm.size <= record_.world && comm.rank >= 0 && comm.rank < comm.size;
     if (!fits) refuse("a communicator's size and rank do not fit the world's");
     record_.comms[json.at("i").get<std::uint32_t>()] = std::move(comm);
   }
@@ -170,7 +174,8 @@ class RecordReader {
     Operation made;
     made.signature = json.at("q").get<std::uint32_t>();
     if (made.signature >= record_.signatures.size()) refuse("no such signature");
-    if (json.contains("p") && !json.at("p").is_null()) made.parent = json.at("p").get<std::uint32_t>();
+    if (json.contains("p") && !json.at("p").is_null())
+      made.parent = json.at("p").get<std::uint32_t>();
     if (made.parent && *made.parent >= record_.operations.size()) refuse("no such operation");
     made.phase = json.value("ph", "");
     place(json, record_.operations) = std::move(made);
@@ -178,15 +183,18 @@ class RecordReader {
 
   void call(const std::string& kind, const Json& json) {
     static const std::set<std::string, std::less<>> known{
-        "launch", "gemm", "lib", "copy", "memset", "host_read", "record", "wait", "sync", "query", "malloc", "free",
-        "host_alloc", "host_free", "coll", "group", "comm_init", "graph", "graph_launch", "host_func", "call", "begin", "end"};
+        "launch",       "gemm",      "lib",  "copy",  "memset",    "host_read",
+        "record",       "wait",      "sync", "query", "malloc",    "free",
+        "host_alloc",   "host_free", "coll", "group", "comm_init", "graph",
+        "graph_launch", "host_func", "call", "begin", "end"};
     if (!known.contains(kind)) refuse(fmt::format("a call of an unknown kind '{}'", kind));
     Call made;
     made.kind = kind;
     made.line = line_;
     made.at = json.value("t", record_.calls.empty() ? 0 : record_.calls.back().at);
     if (json.contains("op") && kind != "lib") made.operation = json.at("op").get<std::uint32_t>();
-    if (kind == "lib" && json.contains("op") && json.at("op").is_number()) made.operation = json.at("op").get<std::uint32_t>();
+    if (kind == "lib" && json.contains("op") && json.at("op").is_number())
+      made.operation = json.at("op").get<std::uint32_t>();
     if (made.operation && *made.operation >= record_.operations.size()) refuse("no such operation");
     made.stream = json.value("s", 0U);
     made.event = json.value("e", 0U);
@@ -200,19 +208,22 @@ class RecordReader {
 
   static std::uint64_t product(const Json& sizes) {
     std::uint64_t all = 1;
-    for (const Json& one : sizes) all *= std::clamp<std::uint64_t>(one.get<std::uint64_t>(), 1, 0x7fffffff) & 0xffffffff;
+    for (const Json& one : sizes)
+      all *= std::clamp<std::uint64_t>(one.get<std::uint64_t>(), 1, 0x7fffffff) & 0xffffffff;
     return all;
   }
 
   void details(const std::string& kind, const Json& json, Call& made) {
     for (const char* key : {"f", "w", "dir", "what", "region"}) {
-      if (json.contains(key) && json.at(key).is_string()) made.function = json.at(key).get<std::string>();
+      if (json.contains(key) && json.at(key).is_string())
+        made.function = json.at(key).get<std::string>();
     }
     if (kind == "launch") {
       made.name = json.at("n").get<std::uint32_t>();
       if (made.name >= record_.names.size()) refuse("no such kernel name");
       made.grid = product(json.at("g3"));
-      made.block = static_cast<std::uint32_t>(std::min<std::uint64_t>(product(json.at("b3")), 1024));
+      made.block =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(product(json.at("b3")), 1024));
     } else if (kind == "gemm") {
       made.m = json.at("m").get<std::int64_t>();
       made.n = json.at("n").get<std::int64_t>();
@@ -220,10 +231,12 @@ class RecordReader {
       made.batch = json.value("batch", std::int64_t{1});
       made.transposes_a = is_set(json, "ta");
       made.transposes_b = is_set(json, "tb");
-      made.adds = json.contains("beta") && json.at("beta").is_number() && json.at("beta").get<double>() != 0;
+      made.adds = json.contains("beta") && json.at("beta").is_number() &&
+                  json.at("beta").get<double>() != 0;
       made.type = json.value("a", "bf16");
       made.compute = json.value("compute", "");
-      if (std::min({made.m, made.n, made.k, made.batch}) < 1) refuse("a product's sizes are 1 or more");
+      if (std::min({made.m, made.n, made.k, made.batch}) < 1)
+        refuse("a product's sizes are 1 or more");
     } else if (kind == "lib") {
       made.operation_text = json.value("ops", Json::array()).dump();
     } else if (kind == "begin" || kind == "end") {
@@ -244,15 +257,18 @@ class RecordReader {
   }
 
   void transfer(const Json& json, Call& made) const {
-    if (json.contains("n") && json.at("n").is_number()) made.count = json.at("n").get<std::uint64_t>();
+    if (json.contains("n") && json.at("n").is_number())
+      made.count = json.at("n").get<std::uint64_t>();
     made.pinned = is_set(json, "pin");
     made.asynchronous = !json.contains("async") ? false : is_set(json, "async");
     made.type = json.value("d", "");
     made.reduction = json.value("op3", "sum");
     made.comm = json.value("c", 0U);
     if (made.kind == "coll" && !record_.comms.contains(made.comm)) refuse("no such communicator");
-    if (json.contains("root") && json.at("root").is_number()) made.root = json.at("root").get<std::int64_t>();
-    if (json.contains("peer") && json.at("peer").is_number()) made.peer = json.at("peer").get<std::int64_t>();
+    if (json.contains("root") && json.at("root").is_number())
+      made.root = json.at("root").get<std::int64_t>();
+    if (json.contains("peer") && json.at("peer").is_number())
+      made.peer = json.at("peer").get<std::int64_t>();
     if (json.contains("end")) made.ends = is_set(json, "end");
   }
 
@@ -289,7 +305,8 @@ class RecordReader {
 
 std::int64_t Tensor::elements() const {
   std::int64_t all = 1;
-  for (const std::int64_t size : shape) all = size == 0 ? 0 : std::min<std::int64_t>(all * size, std::int64_t{1} << 50);
+  for (const std::int64_t size : shape)
+    all = size == 0 ? 0 : std::min<std::int64_t>(all * size, std::int64_t{1} << 50);
   return all;
 }
 
@@ -304,13 +321,15 @@ std::int64_t Tensor::different_elements() const {
 
 std::int64_t bytes_of_type(const std::string& type) {
   static const std::map<std::string, std::int64_t, std::less<>> sizes{
-      {"bf16", 2}, {"f16", 2}, {"i16", 2}, {"u16", 2}, {"f64", 8}, {"i64", 8}, {"u64", 8}, {"c64", 8}, {"c128", 16},
-      {"bool", 1}, {"i8", 1}, {"u8", 1}, {"f8e4m3", 1}, {"f8e5m2", 1}};
+      {"bf16", 2}, {"f16", 2},   {"i16", 2},  {"u16", 2}, {"f64", 8}, {"i64", 8},    {"u64", 8},
+      {"c64", 8},  {"c128", 16}, {"bool", 1}, {"i8", 1},  {"u8", 1},  {"f8e4m3", 1}, {"f8e5m2", 1}};
   const auto found = sizes.find(type);
   return found == sizes.end() ? 4 : found->second;
 }
 
-Record parse_record(std::string_view text, const std::string& file) { return RecordReader{file}.read(text); }
+Record parse_record(std::string_view text, const std::string& file) {
+  return RecordReader{file}.read(text);
+}
 
 Record read_record(const std::filesystem::path& file) {
   return parse_record(read_packed_text_file(file, kLargestRecord), file.string());

@@ -26,7 +26,7 @@ struct Tensor {
 
 /// An operation as the dispatcher saw it.
 struct Signature {
-  std::string name;  ///< "aten::mm"
+  std::string name;             ///< "aten::mm"
   std::vector<Tensor> tensors;  ///< of its arguments, those of lists included, in order
   bool has_list = false;        ///< one of the arguments is a list of tensors
   /// Arguments that are no tensors, as JSON texts; "null" where not known, "" at a tensor's place.
@@ -80,7 +80,7 @@ struct Communicator {
 };
 
 struct Memory {
-  std::int64_t allocated_peak = 0, reserved_peak = 0;  ///< of the step
+  std::int64_t allocated_peak = 0, reserved_peak = 0;  ///< of the step; reserved 0: not known
   std::int64_t first_peak = 0;  ///< allocated in the steps before it, the first ones included
 };
 

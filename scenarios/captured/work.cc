@@ -23,7 +23,9 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
-bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+bool has(std::string_view name, std::string_view part) {
+  return name.find(part) != std::string_view::npos;
+}
 
 /// The shortest run of neighbours in memory along the last dimensions.
 std::int64_t joined(const Tensor& tensor) {
@@ -104,15 +106,16 @@ std::int64_t moved_bytes(const Signature& signature, std::uint64_t threads) {
   if (name == "aten::copy_") return read;
   if (has(name, "_attention_")) return attention_bytes(signature, read);
   if (name == "aten::index" && signature.tensors.size() == 1) {
-    return 2 * static_cast<std::int64_t>(threads) * kIndexedByThread * bytes_of_type(signature.tensors.front().type);
+    return 2 * static_cast<std::int64_t>(threads) * kIndexedByThread *
+           bytes_of_type(signature.tensors.front().type);
   }
   if (name == "aten::_index_put_impl_") return 2 * bytes_of(signature.tensors.back());
   if (is_one_of(name, {"aten::embedding", "aten::index_select", "aten::index", "aten::gather"})) {
     return gathered_bytes(signature);
   }
   if (name.starts_with("aten::_foreach") || has(name, "fused")) return read;
-  if (is_one_of(name, {"aten::sum", "aten::mean", "aten::amax", "aten::argmax", "aten::max", "aten::var",
-                       "aten::linalg_vector_norm", "aten::any", "aten::all"})) {
+  if (is_one_of(name, {"aten::sum", "aten::mean", "aten::amax", "aten::argmax", "aten::max",
+                       "aten::var", "aten::linalg_vector_norm", "aten::any", "aten::all"})) {
     return read;
   }
   if (name == "aten::cat") return 2 * read;
@@ -140,7 +143,6 @@ bool is_true(const Signature& signature, std::size_t argument) {
          is_one_of(signature.plain[argument], {"true", "\"True\"", "1"});
 }
 
-
 bool is_positive(const Signature& signature, std::size_t argument) {
   if (argument >= signature.plain.size()) return false;
   const auto json = nlohmann::json::parse(signature.plain[argument], nullptr, false);
@@ -148,7 +150,8 @@ bool is_positive(const Signature& signature, std::size_t argument) {
 }
 
 std::string short_name(std::string_view name) {
-  if (const auto colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
+  if (const auto colons = name.rfind("::"); colons != std::string_view::npos)
+    name.remove_prefix(colons + 2);
   std::string word{name};
   while (word.starts_with('_')) word.erase(0, 1);
   return word;
@@ -164,7 +167,8 @@ Work attention(const Signature& signature) {
   const bool backward = has(signature.name, "backward");
   const std::size_t at = backward ? 1 : 0;  // behind the gradient
   Work work;
-  if (tensors.size() < at + 3 || tensors[at].shape.size() != 4 || tensors[at + 1].shape.size() != 4) return work;
+  if (tensors.size() < at + 3 || tensors[at].shape.size() != 4 || tensors[at + 1].shape.size() != 4)
+    return work;
   const Sizes& q = tensors[at].shape;
   const Sizes& k = tensors[at + 1].shape;
   const std::size_t tokens = has(signature.name, "cudnn") ? 2 : 1, heads = 3 - tokens;
@@ -173,32 +177,43 @@ Work attention(const Signature& signature) {
   const auto tiles = [](std::int64_t of) { return (of + kAttentionTile - 1) / kAttentionTile; };
   const std::int64_t rows = tiles(q[tokens]), columns = tiles(k[tokens]);
   const Sizes mask = numbers(signature, backward ? 14 : 9);
-  const bool half = has(signature.name, "efficient") && !mask.empty() && mask.front() != 0 && rows == columns;
+  const bool half =
+      has(signature.name, "efficient") && !mask.empty() && mask.front() != 0 && rows == columns;
   const std::int64_t worked = half ? rows * (rows + 1) / 2 : rows * columns;
-  work.flops = (backward ? 10 : 4) * q[0] * q[heads] * worked * kAttentionTile * kAttentionTile * q[3];
+  work.flops =
+      (backward ? 10 : 4) * q[0] * q[heads] * worked * kAttentionTile * kAttentionTile * q[3];
   work.shape.inner = static_cast<std::uint64_t>(q[3]);
   work.shape.joined = static_cast<std::uint64_t>(q[tokens]);
   work.shape.channels = static_cast<std::uint64_t>(q[0] * q[heads]);
-  // _cudnn_attention_*: is_causal, dropout_p, and a bias behind what else has four dimensions (the sums of exponentials have one column).
+  // _cudnn_attention_*: is_causal, dropout_p, and a bias behind what else has four dimensions (the
+  // sums of exponentials have one column).
   const bool causal = is_true(signature, backward ? 14 : 10);
   const bool drops = is_positive(signature, backward ? 13 : 9) && has(signature.name, "cudnn");
-  const bool masked = std::any_of(tensors.begin() + static_cast<std::ptrdiff_t>(std::min(tensors.size(), at + (backward ? 5 : 3))), tensors.end(),
-                                  [&](const Tensor& one) { return one.shape.size() == 4 && one.shape[3] == k[tokens]; });
-  work.shape.name = fmt::format("{}.{}_{}{}{}{}", short_name(signature.name), tensors[at].type, q[3], causal ? "_causal" : "", masked ? "_masked" : "",
-                                drops ? "_dropout" : "");
+  const bool masked = std::any_of(
+      tensors.begin() +
+          static_cast<std::ptrdiff_t>(std::min(tensors.size(), at + (backward ? 5 : 3))),
+      tensors.end(),
+      [&](const Tensor& one) { return one.shape.size() == 4 && one.shape[3] == k[tokens]; });
+  work.shape.name =
+      fmt::format("{}.{}_{}{}{}{}", short_name(signature.name), tensors[at].type, q[3],
+                  causal ? "_causal" : "", masked ? "_masked" : "", drops ? "_dropout" : "");
   return work;
 }
 
 /// Rows of an image's height or width behind a convolution.
-std::int64_t outputs(std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t padding, std::int64_t dilation) {
-  return std::max<std::int64_t>(1, (size + 2 * padding - dilation * (taps - 1) - 1) / std::max<std::int64_t>(1, stride) + 1);
+std::int64_t outputs(std::int64_t size, std::int64_t taps, std::int64_t stride,
+                     std::int64_t padding, std::int64_t dilation) {
+  return std::max<std::int64_t>(
+      1, (size + 2 * padding - dilation * (taps - 1) - 1) / std::max<std::int64_t>(1, stride) + 1);
 }
 
 Work convolution(const Signature& signature, bool backward) {
   const auto& tensors = signature.tensors;
   const std::size_t at = backward ? 1 : 0;
   Work work;
-  if (tensors.size() < at + 2 || tensors[at].shape.size() < 3 || tensors[at + 1].shape.size() != tensors[at].shape.size()) return work;
+  if (tensors.size() < at + 2 || tensors[at].shape.size() < 3 ||
+      tensors[at + 1].shape.size() != tensors[at].shape.size())
+    return work;
   const Sizes& x = tensors[at].shape;
   const Sizes& w = tensors[at + 1].shape;
   // cudnn_convolution(x, w, padding, stride, dilation, groups, ...);
@@ -211,7 +226,8 @@ Work convolution(const Signature& signature, bool backward) {
   };
   std::int64_t places = x[0], taps = 1;
   for (std::size_t i = 2; i < x.size(); ++i) {
-    places *= outputs(x[i], w[i], of(stride, i - 2, 1), of(padding, i - 2, 0), of(dilation, i - 2, 1));
+    places *=
+        outputs(x[i], w[i], of(stride, i - 2, 1), of(padding, i - 2, 0), of(dilation, i - 2, 1));
     taps *= w[i];
   }
   const std::int64_t groups = std::max<std::int64_t>(1, x[1] / std::max<std::int64_t>(1, w[1]));
@@ -220,8 +236,11 @@ Work convolution(const Signature& signature, bool backward) {
   work.shape.joined = static_cast<std::uint64_t>(x[0] * product_of({x.begin() + 2, x.end()}));
   work.shape.channels = static_cast<std::uint64_t>(w[0]);
   const bool last = tensors[at].strides.size() > 1 && tensors[at].strides[1] == 1;
-  work.shape.name = fmt::format("{}.{}_{}_t{}_s{}_{}", short_name(signature.name), tensors[at].type, last ? "nhwc" : "nchw", taps,
-                                of(stride, 0, 1), groups == 1 ? "dense" : w[1] == 1 ? "depthwise" : "groups");
+  work.shape.name = fmt::format("{}.{}_{}_t{}_s{}_{}", short_name(signature.name), tensors[at].type,
+                                last ? "nhwc" : "nchw", taps, of(stride, 0, 1),
+                                groups == 1 ? "dense"
+                                : w[1] == 1 ? "depthwise"
+                                            : "groups");
   return work;
 }
 

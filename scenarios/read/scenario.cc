@@ -69,19 +69,22 @@ Expanded expand_training_step(Reader& reader, const YamlNode& root,
                     all ? ", or simulate --one-of-each, which has one process of each kind" : ""));
     return {};
   }
-  return {step,
-          std::move(text),
-          std::move(expansion),
-          {reader.program.file, node->line, node->column}};
+  return {
+      step, std::move(text), std::move(expansion), {reader.program.file, node->line, node->column}};
 }
 
 /// Other people's code is read as a capture of it.
 bool has_code(const YamlNode& root) {
-  const auto step = std::ranges::find(root.entries, "training_step", [](const YamlEntry& e) { return e.key.text; });
+  const auto step = std::ranges::find(root.entries, "training_step",
+                                      [](const YamlEntry& e) { return e.key.text; });
   return step != root.entries.end() && has_key(step->value, "code");
 }
-bool has_training_step(const YamlNode& root) { return has_key(root, "training_step") && !has_code(root); }
-bool has_captured_step(const YamlNode& root) { return has_key(root, "captured_step") || has_code(root); }
+bool has_training_step(const YamlNode& root) {
+  return has_key(root, "training_step") && !has_code(root);
+}
+bool has_captured_step(const YamlNode& root) {
+  return has_key(root, "captured_step") || has_code(root);
+}
 
 /// The expansion of a file's `captured_step`, with the file's own head. Empty after an error.
 std::optional<ExpandedCapture> expand_captured_step(Reader& reader, const YamlNode& root,

@@ -249,14 +249,16 @@ void read_code(Reader& reader, MapReader& map, TrainingStep& step) {
   const YamlNode* const code = map.optional("code");
   if (code == nullptr) {
     if (step.clips) {
-      reader.problems.error(*map.optional("clip_gradients"), "clipping is expanded in other people's code only",
+      reader.problems.error(*map.optional("clip_gradients"),
+                            "clipping is expanded in other people's code only",
                             "'code: huggingface' beside it");
     }
     return;
   }
   const std::vector<std::string> known = styles::codes();
   step.code = read_word(reader, *code, "whose code");
-  if (std::ranges::find(known, step.code) == known.end()) report_unknown_word(reader, *code, "code", step.code, known);
+  if (std::ranges::find(known, step.code) == known.end())
+    report_unknown_word(reader, *code, "code", step.code, known);
 }
 
 /// Learned positions for each token of a sequence.

@@ -62,7 +62,8 @@ Run run_of(const fs::path& path, const std::string& machine) {
   const bool is_scenario = path.extension() == ".yaml" || path.extension() == ".yml";
   std::error_code none;  // what cannot be looked into is refused by load_run()
   const bool is_directory = fs::is_directory(path, none);
-  const bool is_capture = is_directory && fs::exists(path / kStepFile) && !fs::exists(path / kPredictedFile);
+  const bool is_capture =
+      is_directory && fs::exists(path / kStepFile) && !fs::exists(path / kPredictedFile);
   if (!is_scenario && !is_capture) return load_run(path);
   const fs::path file = is_scenario ? path : path / kStepFile;
   Run run{.path = path, .predicted = std::nullopt, .measured = std::nullopt};

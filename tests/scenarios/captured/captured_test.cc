@@ -67,7 +67,8 @@ TEST(KernelWord, IsTheFamilyAndAHashOfTheNameWithoutItsParameters) {
 }
 
 TEST(Work, CountsArgumentsOnceAndTheResultAsLargeAsTheyBroadcast) {
-  const Signature add{"aten::add", {{"bf16", {64, 1024}, {}, false}, {"bf16", {1024}, {}, false}}, false, {}};
+  const Signature add{
+      "aten::add", {{"bf16", {64, 1024}, {}, false}, {"bf16", {1024}, {}, false}}, false, {}};
   const Work work = work_of(add, 0);
   EXPECT_EQ(work.bytes, 2 * (64 * 1024 + 1024 + 64 * 1024));
   EXPECT_EQ(work.shape.inner, 1024U);
@@ -76,7 +77,8 @@ TEST(Work, CountsArgumentsOnceAndTheResultAsLargeAsTheyBroadcast) {
 }
 
 TEST(Work, AnElementOfStrideZeroLiesInMemoryOnce) {
-  const Signature copy{"aten::copy_", {{"f32", {8, 16}, {}, false}, {"f32", {8, 16}, {1, 0}, false}}, false, {}};
+  const Signature copy{
+      "aten::copy_", {{"f32", {8, 16}, {}, false}, {"f32", {8, 16}, {1, 0}, false}}, false, {}};
   EXPECT_EQ(work_of(copy, 0).bytes, 4 * (8 * 16 + 8));
 }
 
@@ -91,7 +93,10 @@ TEST(Work, OfAttentionWithAMaskOrDropoutHasAWordOfItsOwn) {
   const Tensor q{"bf16", {2, 8, 512, 64}, {}, false};
   const Tensor bias{"bf16", {2, 1, 512, 512}, {}, false};
   const auto word = [&](bool masked, const char* drop) {
-    Signature forward{"aten::_cudnn_attention_forward", {q, q, q}, false, {"", "", "", "", "", "", "512", "512", "true", drop, "false"}};
+    Signature forward{"aten::_cudnn_attention_forward",
+                      {q, q, q},
+                      false,
+                      {"", "", "", "", "", "", "512", "512", "true", drop, "false"}};
     if (masked) forward.tensors.push_back(bias);
     return closed_work_of(forward).shape.name;
   };
@@ -101,20 +106,23 @@ TEST(Work, OfAttentionWithAMaskOrDropoutHasAWordOfItsOwn) {
 }
 
 TEST(Work, OfIndicesThatNoProfilerShowsIsWhatTheLaunchTakes) {
-  const Signature index{"aten::index", {{"bf16", {2, 2048, 34, 64}, {}, false}}, false, {"", "null"}};
+  const Signature index{
+      "aten::index", {{"bf16", {2, 2048, 34, 64}, {}, false}}, false, {"", "null"}};
   EXPECT_EQ(work_of(index, 512 * 128).bytes, 2 * 512 * 128 * 4 * 2);
 }
 
 TEST(Work, OfArgumentsThatDoNotBroadcastIsThemAndAResultLikeTheFirst) {
-  const Signature rows{"aten::take_rows", {{"f32", {64, 16}, {}, false}, {"i64", {24}, {}, false}}, false, {}};
+  const Signature rows{
+      "aten::take_rows", {{"f32", {64, 16}, {}, false}, {"i64", {24}, {}, false}}, false, {}};
   EXPECT_EQ(work_of(rows, 0).bytes, 2 * 4 * 64 * 16 + 8 * 24);
 }
 
 TEST(Work, OfAConvolutionIsTwoFlopsATapAndAChannel) {
-  const Signature convolution{"aten::cudnn_convolution",
-                              {{"bf16", {2, 64, 56, 56}, {}, false}, {"bf16", {128, 64, 3, 3}, {}, false}},
-                              false,
-                              {"", "", "[1, 1]", "[2, 2]", "[1, 1]", "1"}};
+  const Signature convolution{
+      "aten::cudnn_convolution",
+      {{"bf16", {2, 64, 56, 56}, {}, false}, {"bf16", {128, 64, 3, 3}, {}, false}},
+      false,
+      {"", "", "[1, 1]", "[2, 2]", "[1, 1]", "1"}};
   const Work work = closed_work_of(convolution);
   EXPECT_EQ(work.flops, std::int64_t{2} * 2 * 28 * 28 * 128 * 64 * 9);
   EXPECT_EQ(work.shape.name, "cudnn_convolution.bf16_nchw_t9_s2_dense");
@@ -125,10 +133,15 @@ TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
   const Record record = read_record(path);
   EXPECT_DOUBLE_EQ(record.own_share, 0.5);  // 35 us of CPU in 70 us by the clock
   const Expansion made = expand({{{record, {0}}}, 1});
-  EXPECT_THAT(made.text, HasSubstr("framework_call: {work: captured, count: 25000}"));  // 25 us of 1 ms
-  EXPECT_THAT(made.text, HasSubstr("library_kernel: {id: add, kernel: captured, size: 264192B, name: vectorized_elementwise_kernel."));
-  EXPECT_THAT(made.text, HasSubstr("gemm: {id: gemm, m: 512, n: 64, k: 1024, transpose_a: true, type: bfloat16"));
-  EXPECT_THAT(made.text, HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
+  EXPECT_THAT(made.text,
+              HasSubstr("framework_call: {work: captured, count: 25000}"));  // 25 us of 1 ms
+  EXPECT_THAT(made.text, HasSubstr("library_kernel: {id: add, kernel: captured, size: 264192B, "
+                                   "name: vectorized_elementwise_kernel."));
+  EXPECT_THAT(
+      made.text,
+      HasSubstr("gemm: {id: gemm, m: 512, n: 64, k: 1024, transpose_a: true, type: bfloat16"));
+  EXPECT_THAT(made.text,
+              HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
   EXPECT_THAT(made.notes, ElementsAre("one value was guessed"));
   EXPECT_EQ(made.memory.allocated_peak, 300);
   EXPECT_EQ(made.memory.reserved_peak, 400);
@@ -137,7 +150,8 @@ TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
 
 TEST_F(Records, AreReadBySimulateAsAnyScenario) {
   write("two.calls.jsonl", head(1) + kBody);
-  const std::string scenario = "schema_version: 1\nname: two\nprocesses: 1\ncaptured_step: {calls: two.calls.jsonl}\n";
+  const std::string scenario =
+      "schema_version: 1\nname: two\nprocesses: 1\ncaptured_step: {calls: two.calls.jsonl}\n";
   const auto path = write("two.yaml", scenario);
   const auto read = read_scenario(scenario, path.string());
   ASSERT_TRUE(read.has_value());
@@ -148,27 +162,36 @@ TEST_F(Records, AreReadBySimulateAsAnyScenario) {
 
 TEST_F(Records, OfTooFewRanksAreRefusedWhereTheyStand) {
   write("three.calls.jsonl", head(2) + kBody);
-  const std::string scenario = "schema_version: 1\nname: three\nprocesses: 4\ncaptured_step: {calls: three.calls.jsonl}\n";
+  const std::string scenario =
+      "schema_version: 1\nname: three\nprocesses: 4\ncaptured_step: {calls: three.calls.jsonl}\n";
   const auto read = read_scenario(scenario, write("three.yaml", scenario).string());
   ASSERT_FALSE(read.has_value());
-  EXPECT_THAT(read.error().front().message, HasSubstr("the record is of 2 ranks, the scenario of 4 processes"));
+  EXPECT_THAT(read.error().front().message,
+              HasSubstr("the record is of 2 ranks, the scenario of 4 processes"));
 }
 
 TEST_F(Records, RepeatACommunicatorOverTheRanksThatTheyStandFor) {
-  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[0,2]})" "\n";
-  const std::string call = R"({"k":"coll","f":"all_reduce","n":16,"d":"bf16","op3":"sum","c":0,"t":65000,"s":0})" "\n";
+  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[0,2]})"
+                           "\n";
+  const std::string call =
+      R"({"k":"coll","f":"all_reduce","n":16,"d":"bf16","op3":"sum","c":0,"t":65000,"s":0})"
+      "\n";
   std::string body = kBody;
   body.insert(body.find("{\"k\":\"end\""), comm + call);
   const Record record = read_record(write("four.calls.jsonl", head(4) + body));
   const Expansion made = expand({{{record, {0, 1, 2, 3}}}, 4});
   EXPECT_THAT(made.text, HasSubstr("ranks_0_2: {members: [[0, 0], [2, 0]], init: rank}"));
   EXPECT_THAT(made.text, HasSubstr("ranks_1_3: {members: [[1, 0], [3, 0]], init: rank}"));
-  EXPECT_THAT(made.text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: part, recv_buffer: own, size: 32B, type: bfloat16, op: sum}"));
+  EXPECT_THAT(made.text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: "
+                                   "part, recv_buffer: own, size: 32B, type: bfloat16, op: sum}"));
 }
 
 TEST_F(Records, ThatStandForOneRankKeepTheirGroupsAsTheyAre) {
-  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[1,2]})" "\n";
-  const std::string call = R"({"k":"coll","f":"all_reduce","n":16,"d":"bf16","op3":"sum","c":0,"t":65000,"s":0})" "\n";
+  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"ranks":[1,2]})"
+                           "\n";
+  const std::string call =
+      R"({"k":"coll","f":"all_reduce","n":16,"d":"bf16","op3":"sum","c":0,"t":65000,"s":0})"
+      "\n";
   std::string body = kBody;
   body.insert(body.find("{\"k\":\"end\""), comm + call);
   const Record record = read_record(write("six.calls.jsonl", head(4) + body));
@@ -203,8 +226,10 @@ TEST_F(Records, ThatAreDamagedAreRefusedWithTheirLine) {
   EXPECT_THAT(refusal("{}\n"), HasSubstr(":1: error: no record of 'foretrace capture'"));
   EXPECT_THAT(refusal(head(1)), HasSubstr("no call was recorded"));
   EXPECT_THAT(refusal(head(1) + "{\"k\":\"launch\"\n"), HasSubstr(":2: error: not JSON"));
-  EXPECT_THAT(refusal(head(1) + "{\"k\":\"dance\",\"t\":1}\n"), HasSubstr(":2: error: a call of an unknown kind 'dance'"));
-  EXPECT_THAT(refusal(head(1) + R"({"k":"launch","n":3,"g3":[1,1,1],"b3":[1,1,1],"t":1})"), HasSubstr("no such kernel name"));
+  EXPECT_THAT(refusal(head(1) + "{\"k\":\"dance\",\"t\":1}\n"),
+              HasSubstr(":2: error: a call of an unknown kind 'dance'"));
+  EXPECT_THAT(refusal(head(1) + R"({"k":"launch","n":3,"g3":[1,1,1],"b3":[1,1,1],"t":1})"),
+              HasSubstr("no such kernel name"));
   EXPECT_THAT(refusal(head(1) + std::string(100'000, '[')), HasSubstr("nested too deeply"));
   EXPECT_THAT(refusal(head(0) + kBody), HasSubstr("rank and world_size do not fit"));
 }
