@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +17,6 @@
 #include "reports/export/perfetto_writer.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/architecture/counts.h"
 #include "scenarios/check/check.h"
 #include "scenarios/command_line/command.h"
 #include "scenarios/fabric/read.h"
@@ -28,7 +26,7 @@
 #include "sim/cli/captured.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/cli/predicted_regions.h"
+#include "sim/cli/simulate_answer.h"
 #include "sim/cli/simulated_run.h"
 #include "sim/environment_check.h"
 #include "sim/machine_check.h"
@@ -138,116 +136,6 @@ std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks)
   return left;
 }
 
-/// What is said of a training step beside its regions.
-struct SimulatedStep {
-  const std::optional<ExpandedScenario>& training;  ///< none: the scenario is no step
-  const std::optional<sim::StepUsage>& usage;
-  std::int64_t left = 0;  ///< micro-batches that were not simulated
-  const std::optional<ExpandedCapture>& capture;
-  const Program& program;
-  const std::optional<KnownHost>& host;
-};
-
-void print_text_answer(const SimulateOptions& options, const Timeline& timeline,
-                       const SimulatedStep& step, const Machine& machine) {
-  std::string answer = regions_text(predicted_regions(timeline));
-  if (answer.empty() && !step.capture) answer = without_regions_text(timeline);
-  if (!answer.empty()) {
-    print_out("{}\non {}{}\n", answer, machine.name,
-              options.machine_is_named ? "" : ", the default: --machine names another");
-  }
-  if (step.capture) {
-    print_out("\n{}{}", sim::describe(sim::captured_usage(step.program, timeline), step.capture->expansion, machine),
-              step.host ? describe(*step.host, machine) : describe_typical_host(machine));
-  }
-  if (!step.training) return;
-  const training::TrainingStep& read = step.training->step;
-  if (step.left > 0) {
-    print_out("\nabove {} of {} micro-batches; below the others, each as long as those alike\n",
-              read.passes - step.left, read.passes);
-  }
-  print_out("\n{}", sim::describe(read, step.training->expansion, machine, step.usage));
-}
-
-nlohmann::ordered_json step_json(const SimulatedStep& step, const Machine& machine) {
-  const training::Expansion& expansion = step.training->expansion;
-  nlohmann::ordered_json json;
-  if (step.usage) {
-    const sim::StepShares mean = sim::mean_of(step.usage->of_process);
-    const double seconds = step.usage->seconds;
-    json = {{"seconds", seconds},
-            {"tokens_per_second", static_cast<double>(expansion.tokens) / seconds},
-            {"model_flops_per_gpu_second",
-             expansion.flops / static_cast<double>(step.training->step.processes()) / seconds},
-            {"computing", mean.computing},
-            {"communication", mean.communication},
-            {"waiting", mean.waiting},
-            {"idle", mean.idle},
-            {"limited_by", sim::limit_of(mean)},
-            {"micro_batches_left_out", step.left}};
-  }
-  const training::Architecture& model = step.training->step.model;
-  json["model"] = {{"name", model.name},
-                   {"understood", training::understood(model)},
-                   {"active_parameters", training::active_parameters(model)}};
-  json["parameters"] = expansion.parameters;
-  const sim::MemoryVerdict memory = sim::memory_verdict(expansion.memory, machine);
-  json["memory"] = {{"bytes", memory.bytes}, {"gpu_bytes", memory.capacity}};
-  for (std::size_t i = 0; i < training::kParts; ++i) {
-    const std::string part{training::part_name(static_cast<training::Part>(i))};
-    json["memory"]["parts"][part] = expansion.memory[i];
-  }
-  return json;
-}
-
-nlohmann::ordered_json capture_json(const SimulatedStep& step, const Timeline& timeline) {
-  const sim::CapturedUsage usage = sim::captured_usage(step.program, timeline);
-  const captured::Memory& memory = step.capture->expansion.memory;
-  const nlohmann::ordered_json host =
-      step.host ? nlohmann::ordered_json{{"file", step.host->file}, {"loop_seconds", step.host->loop_seconds}, {"factor", step.host->factor}}
-                : nlohmann::ordered_json(nullptr);
-  return {{"seconds", usage.step_ns * 1e-9},
-          {"host", host},
-          {"busy_seconds", usage.busy_ns * 1e-9},
-          {"products_seconds", usage.products_ns * 1e-9},
-          {"communication_seconds", usage.communication_ns * 1e-9},
-          {"captured_seconds",
-           {{"measured", usage.captured_ns[0] * 1e-9},
-            {"same_kernel", usage.captured_ns[1] * 1e-9},
-            {"family", usage.captured_ns[2] * 1e-9},
-            {"plain", usage.captured_ns[3] * 1e-9}}},
-          {"memory", {{"allocated_peak", memory.allocated_peak}, {"reserved_peak", memory.reserved_peak}}},
-          {"assumptions", step.capture->expansion.notes}};
-}
-
-void print_json_answer(const SimulateOptions& options, const Timeline& timeline,
-                       const SimulatedStep& step, const Machine& machine) {
-  nlohmann::ordered_json json{{"schema_version", 1},
-                              {"kind", "simulation"},
-                              {"scenario", timeline.origin.scenario},
-                              {"file", options.file},
-                              {"machine", machine.name},
-                              {"completed", timeline.outcome.kind == Outcome::Kind::Completed},
-                              {"explanation", timeline.outcome.explanation},
-                              {"regions", regions_json(predicted_regions(timeline))}};
-  if (step.training) json["training_step"] = step_json(step, machine);
-  if (step.capture) json["captured_step"] = capture_json(step, timeline);
-  // Names may hold any bytes.
-  print_out("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-void print_answer(const SimulateOptions& options, const Timeline& timeline,
-                  const SimulatedStep& step, const Machine& machine) {
-  switch (options.format) {
-    case OutputFormat::Text:
-      return print_text_answer(options, timeline, step, machine);
-    case OutputFormat::Csv:
-      return print_text(regions_csv(predicted_regions(timeline)));
-    case OutputFormat::Json:
-      return print_json_answer(options, timeline, step, machine);
-  }
-}
-
 /// `text` is what the program was read from.
 Timeline simulated(const Program& program, const Machine& machine, const SimulateOptions& options,
                    const std::string& text, bool one_of_each) {
@@ -266,8 +154,9 @@ bool simulates_one_of_each(const SimulateOptions& options, const Program& progra
   if (options.one_of_each) return true;
   if (!is_capture || program.processes <= kAllOf) return false;
   if (program.fabric || machine.fabric || !faults_of(program, machine).empty()) return false;
-  print_error("{}: note: of ranks that one record stands for one is simulated, as with --one-of-each\n",
-              program.file);
+  print_error(
+      "{}: note: of ranks that one record stands for one is simulated, as with --one-of-each\n",
+      program.file);
   return true;
 }
 
@@ -276,7 +165,7 @@ int run_simulate(const SimulateOptions& options) {
   const auto ranks = options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All;
   auto training = read_training(text, options.file, options.parameters, ranks);
   if (options.few_passes && !training) {
-    throw UsageError{"--few-passes: this scenario has no 'training_step'"};
+    throw UsageError{"--few-passes: this scenario has no 'training_step' of foretrace's own code"};
   }
   if (training) print_error("{}", render(training->warnings, text));
   Machine machine = through_frontend(changed_machine(options.machine, options.with),
@@ -286,7 +175,8 @@ int run_simulate(const SimulateOptions& options) {
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
   const std::optional<ExpandedCapture> capture =
       training ? std::nullopt : read_captured(text, options.file, options.parameters);
-  if (!options.host.empty() && !capture) throw UsageError{"--host: this scenario has no 'captured_step'"};
+  if (!options.host.empty() && !capture)
+    throw UsageError{"--host: this scenario has no 'captured_step'"};
   const std::optional<KnownHost> host =
       options.host.empty() ? std::nullopt : std::optional{take_host(machine, options.host)};
   const std::string* expanded = training ? &training->text : capture ? &capture->text : nullptr;
@@ -327,8 +217,9 @@ int run_simulate(const SimulateOptions& options) {
   for (const std::string& note : captured_notes(program, machine, !options.with.empty())) {
     print_error("{}: note: {}\n", options.file, note);
   }
-  Timeline timeline = simulated(program, machine, options, expanded != nullptr ? *expanded : text,
-                                simulates_one_of_each(options, program, machine, capture.has_value()));
+  Timeline timeline =
+      simulated(program, machine, options, expanded != nullptr ? *expanded : text,
+                simulates_one_of_each(options, program, machine, capture.has_value()));
   if (capture) {
     timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
     sim::widen_bands(timeline, machine, sim::captured_usage(program, timeline), program);
@@ -342,8 +233,10 @@ int run_simulate(const SimulateOptions& options) {
         *usage, timeline, program,
         static_cast<double>(left) / static_cast<double>(sim::passes_of_turn(training->step)));
   }
-  if (options.answers)
-    print_answer(options, timeline, {training, usage, left, capture, program, host}, machine);
+  if (options.answers) {
+    print_answer({options.file, options.format, options.machine_is_named}, timeline,
+                 {training, usage, left, capture, program, host}, machine);
+  }
   print_error("{}", short_regions(program, timeline));
   print_error("{}", rests_on(timeline, machine));
   for (const std::string& line : timeline.outcome.explanation) print_error("{}\n", line);
@@ -377,7 +270,8 @@ void add_simulate_command(CLI::App& app, int& exit_code) {
   add_without_option(command, options->without);
   command
       .add_option("--host", options->host,
-                  "Of a captured program: the host that it runs on, as python3 -m foretrace host wrote it there")
+                  "Of a captured program: the host that it runs on, as python3 -m foretrace host "
+                  "wrote it there")
       ->option_text("FILE");
   command
       .add_option("--frontend", options->frontend,

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/cli/captured_step.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -11,16 +12,11 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kCapturedCalls =
-    R"x({"foretrace_calls":1,"torch":"2.11","depth":"emulated","rank":0,"world_size":1,"host":{"torch_loop_ns":20000000},"assumptions":[]}
-{"k":"begin","region":"step","instance":2,"t":0}
-{"k":"sig","i":0,"n":"aten::mm","in":[{"d":"bf16","s":[4096,4096]},{"d":"bf16","s":[4096,4096]}]}
+constexpr const char* kProduct =
+    R"x({"k":"sig","i":0,"n":"aten::mm","in":[{"d":"bf16","s":[4096,4096]},{"d":"bf16","s":[4096,4096]}]}
 {"k":"op","i":0,"q":0,"ph":"forward"}
 {"k":"gemm","f":"cublasGemmEx","m":4096,"n":4096,"kk":4096,"batch":1,"ta":false,"tb":false,"a":"bf16","compute":"f32","beta":0,"t":60000,"s":0,"op":0}
-{"k":"end","region":"step","instance":2,"t":70000,"memory":{"allocated":[1,300,2],"reserved":[1,400,2]},"steps_cpu_ns":[70000,70000]}
 )x";
-constexpr const char* kCapturedStep =
-    "schema_version: 1\nname: step\nprocesses: 1\ncaptured_step:\n  calls: rank0.calls.jsonl\n";
 constexpr const char* kMeasuredStep =
     R"x({"schema_version":1,"kind":"timeline","origin":"measured","scenario":{"name":"step","file":"","program_hash":"pytorch-step"},
 "machine":"1 x NVIDIA H100","producer":"foretrace measure 0.1.0","versions":{},"clock_error_bound_ns":0,"outcome":{"kind":"completed","explanation":[]},
@@ -38,8 +34,8 @@ class CompareStep : public testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(scratch_.path() / "out");
-    scratch_.write("out/step.yaml", kCapturedStep);
-    scratch_.write("out/rank0.calls.jsonl", kCapturedCalls);
+    scratch_.write("out/step.yaml", scenario_of());
+    scratch_.write("out/rank0.calls.jsonl", record_of({.calls = kProduct}));
     scratch_.write("out/measured.timeline.json", kMeasuredStep);
   }
   Scratch scratch_;
@@ -70,12 +66,11 @@ TEST_F(CompareStep, TheReportDrawsBoth) {
 }
 
 TEST_F(CompareStep, ExplainNamesTheHostsOwnWorkBetweenCalls) {
-  std::string calls = kCapturedCalls;
+  std::string calls = record_of({.calls = kProduct});
   const std::string large = "\"m\":4096,\"n\":4096,\"kk\":4096";
   calls.replace(calls.find(large), large.size(), "\"m\":256,\"n\":256,\"kk\":256");
   scratch_.write("out/rank0.calls.jsonl", calls);
-  const Ran simulated =
-      scratch_.run("foretrace simulate out/step.yaml -m h100-nvswitch-8 -o run");
+  const Ran simulated = scratch_.run("foretrace simulate out/step.yaml -m h100-nvswitch-8 -o run");
   ASSERT_EQ(simulated.exit_code, 0) << simulated.err;
   const Ran explained = scratch_.run("foretrace explain run");
   EXPECT_EQ(explained.exit_code, 0) << explained.err;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/captured_step.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -12,20 +13,12 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kHostBoundCalls =
-    R"x({"foretrace_calls":1,"torch":"2.11","depth":"emulated","rank":0,"world_size":1,"host":{"torch_loop_ns":20000000},"assumptions":[]}
-{"k":"begin","region":"step","instance":2,"t":0}
-{"k":"memset","n":1024,"t":6000000,"s":0}
-{"k":"end","region":"step","instance":2,"t":7000000,"memory":{"allocated":[1,300,2],"reserved":[1,400,2]},"steps_cpu_ns":[7000000,7000000]}
-)x";
-
 class KnownHostCommand : public testing::Test {
  protected:
   void SetUp() override {
-    scratch_.write("step.yaml",
-                   "schema_version: 1\nname: step\nprocesses: 1\ncaptured_step:\n  calls: "
-                   "rank0.calls.jsonl\n");
-    scratch_.write("rank0.calls.jsonl", kHostBoundCalls);
+    scratch_.write("step.yaml", scenario_of());
+    constexpr const char* kLate = "{\"k\":\"memset\",\"n\":1024,\"t\":6000000,\"s\":0}\n";
+    scratch_.write("rank0.calls.jsonl", record_of({.calls = kLate, .ns = 7'000'000}));
   }
   Ran simulate(const std::string& more) {
     return scratch_.run("foretrace simulate step.yaml -m h100-nvswitch-8 " + more);

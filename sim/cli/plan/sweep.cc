@@ -15,11 +15,13 @@
 #include "models/what_if/what_if.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"
+#include "scenarios/read/scenario.h"
 #include "scenarios/text/is_text.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/environment_check.h"
 #include "sim/sweep/page.h"
 #include "sim/sweep/run.h"
 #include "sim/sweep/table.h"
@@ -93,6 +95,12 @@ void check_is_utf8(const SweepOptions& options) {
   }
 }
 
+/// The settings that no point follows: once, as the first point has them.
+void warn_of_settings(const sweep::Sweep& sweep, const sweep::Point& first) {
+  const auto read = read_scenario(sweep.text, sweep.file, first.parameters(sweep.axes));
+  if (read) print_error("{}", render(unmodelled_settings(read->program), sweep.text));
+}
+
 int run_sweep(const SweepOptions& options) {
   check_is_utf8(options);
   const sweep::Sweep sweep{options.file, self_contained(read_text_file(options.file), options.file),
@@ -107,6 +115,7 @@ int run_sweep(const SweepOptions& options) {
   if (before > 0 && share.rank == 0) {
     print_error("note: {} of {} points were done\n", before, points.size());
   }
+  if (share.rank == 0) warn_of_settings(sweep, points.front());
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
   ProgressLine line{before};
   sweep::run(sweep, points, share, options.jobs.value_or(share.size > 1 ? 1 : cores), ledger,

@@ -1,5 +1,5 @@
 // foretrace explain-kernel for kernels that go once through arrays.
-#include "sim/cli/explain_memory_kernel.h"
+#include "sim/cli/kernels/explain_memory_kernel.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 
 #include "models/machine/value_text.h"
 #include "scenarios/text/errors.h"
-#include "sim/cli/kernel_terms.h"
+#include "sim/cli/kernels/kernel_terms.h"
 
 namespace foretrace {
 namespace {
@@ -74,7 +74,8 @@ std::string explain_memory_kernel(const Machine& machine, const MemoryKernel& ke
   const cost::KernelCost cost = time(read);
   const std::vector<TermShare> shares = term_shares(machine, time);
   const double moved = cost.hbm_bytes_per_second * to_seconds(cost.alone);
-  const auto of = shares_of(machine, [&](Reading& nudged) { return to_seconds(time(nudged).alone); });
+  const auto of =
+      shares_of(machine, [&](Reading& nudged) { return to_seconds(time(nudged).alone); });
   if (json) {
     using Json = nlohmann::ordered_json;
     Json terms = Json::array(), parameters = Json::array();
@@ -84,16 +85,17 @@ std::string explain_memory_kernel(const Machine& machine, const MemoryKernel& ke
     for (const Share& share : of) {
       parameters.push_back({{"parameter", info(share.param).key}, {"share", share.share}});
     }
-    const Json all{{"schema_version", 1},        {"kind", "explain-kernel"},
-                   {"machine", machine.name},    {"kernel", kernel.name},
-                   {"bytes", bytes},             {"seconds", to_seconds(cost.alone)},
-                   {"memory_bytes", moved},      {"sms", cost.sms},
-                   {"parameters", parameters},   {"terms", terms}};
+    const Json all{{"schema_version", 1},      {"kind", "explain-kernel"},
+                   {"machine", machine.name},  {"kernel", kernel.name},
+                   {"bytes", bytes},           {"seconds", to_seconds(cost.alone)},
+                   {"memory_bytes", moved},    {"sms", cost.sms},
+                   {"parameters", parameters}, {"terms", terms}};
     return all.dump(2) + "\n";
   }
-  std::string text = fmt::format("{} of {}{} on {}: {:.2f} us on {} SMs; {:.1f} MB of it from memory\n",
-                                 kernel.name, kernel.size, kernel.cold ? ", cold" : "", machine.name,
-                                 to_seconds(cost.alone) * 1e6, cost.sms, moved * 1e-6);
+  std::string text =
+      fmt::format("{} of {}{} on {}: {:.2f} us on {} SMs; {:.1f} MB of it from memory\n",
+                  kernel.name, kernel.size, kernel.cold ? ", cold" : "", machine.name,
+                  to_seconds(cost.alone) * 1e6, cost.sms, moved * 1e-6);
   text += "\nparameters that decide it\n";
   for (const Share& share : of) {
     text += fmt::format("  {:+6.2f} %  {}\n", share.share, info(share.param).key);

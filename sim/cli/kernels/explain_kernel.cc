@@ -18,8 +18,8 @@
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/print.h"
 #include "sim/cli/commands.h"
-#include "sim/cli/explain_memory_kernel.h"
-#include "sim/cli/kernel_terms.h"
+#include "sim/cli/kernels/explain_memory_kernel.h"
+#include "sim/cli/kernels/kernel_terms.h"
 #include "sim/cli/options.h"
 
 namespace foretrace {
@@ -71,14 +71,10 @@ void read_sizes(const std::string& text, Shape& shape) {
 
 Shape read_shape(const Options& options) {
   static const std::vector<std::pair<std::string, Arithmetic>> kTypes{
-      {"float32", Arithmetic::Float32},
-      {"float16", Arithmetic::Half},
-      {"bfloat16", Arithmetic::Half},
-      {"tf32", Arithmetic::Tf32},
-      {"float64", Arithmetic::Float64},
-      {"float", Arithmetic::Float32},  // as nccl-tests has them
-      {"half", Arithmetic::Half},
-      {"double", Arithmetic::Float64}};
+      {"float32", Arithmetic::Float32}, {"float16", Arithmetic::Half},
+      {"bfloat16", Arithmetic::Half},   {"tf32", Arithmetic::Tf32},
+      {"float64", Arithmetic::Float64}, {"float", Arithmetic::Float32},  // as nccl-tests has them
+      {"half", Arithmetic::Half},       {"double", Arithmetic::Float64}};
   Shape shape;
   read_sizes(options.sizes, shape);
   std::vector<std::string> known;
@@ -139,7 +135,7 @@ std::string choice_line(const Shape& shape, const Choice& choice, const Speeds& 
 struct ClockRow {
   const char* contents;
   bool sustained;
-  double clock;    ///< of the rested one
+  double clock;  ///< of the rested one
   double seconds;
   double flop_rate;
 };
@@ -177,8 +173,8 @@ struct Explained {
 
 std::string parts_text(const Explained& all) {
   const Times times = time_of(all.shape, all.choices.front().plan, all.speeds);
-  std::string text = fmt::format("\nparts of {:.2f} us at the rested clock, of the first of these\n",
-                                 us(times.total));
+  std::string text = fmt::format(
+      "\nparts of {:.2f} us at the rested clock, of the first of these\n", us(times.total));
   if (const double takes = all.choices.front().plan.takes; takes != 1) {
     text += fmt::format("  {:.2f} times what the formula says, as was learned of such kernels\n",
                         takes);
@@ -198,8 +194,8 @@ bool is_odd(Family family) {
 std::string text_of(const Explained& all) {
   const Shape& shape = all.shape;
   std::string text = fmt::format(
-      "{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", all.options.type, shape.m, shape.n, shape.k,
-      all.options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
+      "{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", all.options.type, shape.m, shape.n,
+      shape.k, all.options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
       all.machine.name, kernel_name(all.family), all.speeds.sms);
   if (is_odd(all.family)) {
     text += "  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n";
@@ -295,8 +291,8 @@ int run_memory_kernel(const Options& options) {
   std::vector<std::string> known = memory_kernel_names();
   if (std::ranges::find(known, options.kernel) == known.end()) {
     known.emplace_back("gemm");
-    throw UsageError{fmt::format("unknown kernel '{}'\n  hint: {}", options.kernel,
-                                 fmt::join(known, ", "))};
+    throw UsageError{
+        fmt::format("unknown kernel '{}'\n  hint: {}", options.kernel, fmt::join(known, ", "))};
   }
   if (options.output.format == OutputFormat::Csv) {
     throw UsageError{"explain-kernel: csv is a product's rows; text and json are of all kernels"};
@@ -305,8 +301,8 @@ int run_memory_kernel(const Options& options) {
   leave_out_terms(machine, options.without);
   const bool json = options.output.format == OutputFormat::Json;
   emit(options.output,
-       explain_memory_kernel(
-           machine, {options.kernel, options.sizes, options.arrays, options.cold}, json));
+       explain_memory_kernel(machine, {options.kernel, options.sizes, options.arrays, options.cold},
+                             json));
   return 0;
 }
 
@@ -339,12 +335,15 @@ int run(const Options& options) {
 
 void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   CLI::App* command = &add_subcommand(
-      app, "explain-kernel", "What a kernel's time is made of, by parameters and terms; what cuBLAS would choose",
+      app, "explain-kernel",
+      "What a kernel's time is made of, by parameters and terms; what cuBLAS would choose",
       "foretrace explain-kernel gemm 4096x4096x1024 --machine h200-nvswitch-8");
   const auto options = std::make_shared<Options>();
   command->add_option("kernel", options->kernel, "gemm, elementwise, reduction, memset, copy")
       ->required();
-  command->add_option("sizes", options->sizes, "gemm: m, n and k, 4096x4096x1024; else an array's size, 4MiB")
+  command
+      ->add_option("sizes", options->sizes,
+                   "gemm: m, n and k, 4096x4096x1024; else an array's size, 4MiB")
       ->required();
   CLI::Option* const type = command
                                 ->add_option("-d,--datatype", options->type,

@@ -1,4 +1,4 @@
-#include "sim/cli/kernel_terms.h"
+#include "sim/cli/kernels/kernel_terms.h"
 
 #include <fmt/format.h>
 
