@@ -8,8 +8,10 @@
 
 #include "models/trust/trust.h"
 #include "models/what_if/what_if.h"
+#include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/environment_check.h"
+#include "sim/training/captured_usage.h"
 #include "sim/training/usage.h"
 
 namespace foretrace::sweep {
@@ -23,6 +25,11 @@ Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machin
   if (const auto training = read_training(sweep.text, sweep.file, parameters)) {
     const auto verdict = sim::memory_verdict(training->expansion.memory, machine);
     if (!verdict.fits) throw UsageError{"does not fit into a GPU's memory"};
+  }
+  const auto capture = read_captured(sweep.text, sweep.file, parameters);
+  if (capture) {
+    const std::string reason = sim::why_it_does_not_fit(capture->expansion, machine);
+    if (!reason.empty()) throw UsageError{reason};
   }
   auto read = read_scenario(sweep.text, sweep.file, parameters);
   if (!read) throw UsageError{render(read.error(), sweep.text)};
@@ -42,6 +49,9 @@ Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machin
   if (timeline.outcome.kind != Outcome::Kind::Completed) {
     const auto& why = timeline.outcome.explanation;
     throw UsageError{why.empty() ? "did not end" : why.front()};
+  }
+  if (capture) {
+    sim::widen_bands(timeline, machine, sim::captured_usage(program, timeline), program);
   }
   return timeline;
 }

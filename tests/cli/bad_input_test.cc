@@ -188,6 +188,8 @@ TEST(Settings, ThatThePredictionDoesNotFollowGetAWarning) {
               AllOf(HasSubstr("x.yaml:8:15: warning: NCCL_SHM_DISABLE=1 is not modelled"),
                     Not(HasSubstr("warning: NCCL_PROTO")), Not(HasSubstr("warning: CUDA"))));
   EXPECT_THAT(scratch.run("foretrace check x.yaml").err, IsEmpty()) << "real GPUs follow it";
+  EXPECT_THAT(scratch.run("foretrace sweep x.yaml -o x.jsonl").err,
+              HasSubstr("x.yaml:8:15: warning: NCCL_SHM_DISABLE=1 is not modelled"));
   const Ran tests =
       scratch.run("foretrace nccl-tests all_reduce --processes 4 -b 1M --env NCCL_SHM_DISABLE=1");
   EXPECT_EQ(tests.exit_code, 0);

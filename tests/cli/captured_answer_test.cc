@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/captured_step.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -15,17 +16,18 @@ using testing::Not;
 
 /// A step of one kernel named `kernel`, of `world` ranks, with these peaks of memory.
 std::string calls(const std::string& kernel, int world, std::int64_t allocated,
-                  std::int64_t reserved) {
-  return fmt::format(
-      R"x({{"foretrace_calls":1,"torch":"2.11","depth":"emulated","rank":0,"world_size":{1},"host":{{"torch_loop_ns":20000000}},"assumptions":[]}}
-{{"k":"begin","region":"step","instance":2,"t":0}}
-{{"k":"name","i":0,"n":"{0}"}}
+                  std::int64_t reserved, const std::string& assumptions = {}) {
+  return record_of({.calls = fmt::format(
+                        R"x({{"k":"name","i":0,"n":"{}"}}
 {{"k":"sig","i":0,"n":"aten::add","in":[{{"d":"f32","s":[65536,4096]}},{{"d":"f32","s":[65536,4096]}}]}}
 {{"k":"op","i":0,"q":0,"ph":"forward"}}
 {{"k":"launch","n":0,"g3":[65536,1,1],"b3":[128,1,1],"sm":0,"t":50000,"s":0,"op":0}}
-{{"k":"end","region":"step","instance":2,"t":70000,"memory":{{"allocated":[1,{2},2],"reserved":[1,{3},2]}},"steps_cpu_ns":[70000,70000]}}
 )x",
-      kernel, world, allocated, reserved);
+                        kernel),
+                    .world = world,
+                    .allocated = allocated,
+                    .reserved = reserved,
+                    .assumptions = assumptions});
 }
 
 constexpr const char* kKnown =
@@ -35,9 +37,7 @@ constexpr const char* kKnown =
 class CapturedAnswer : public testing::Test {
  protected:
   Ran simulate(const std::string& record, int world, const std::string& more = "--format json") {
-    scratch_.write("step.yaml", fmt::format("schema_version: 1\nname: step\nprocesses: "
-                                            "{}\ncaptured_step:\n  calls: rank0.calls.jsonl\n",
-                                            world));
+    scratch_.write("step.yaml", scenario_of(world));
     scratch_.write("rank0.calls.jsonl", record);
     return scratch_.run("foretrace simulate step.yaml -m h100-nvswitch-8 " + more);
   }
@@ -72,15 +72,40 @@ TEST_F(CapturedAnswer, WhatIsReservedBeyondItIsOnTheBoundary) {
               Not(HasSubstr("on the boundary")));
 }
 
+TEST_F(CapturedAnswer, HasTheSameBandInASweep) {
+  const auto alone =
+      nlohmann::json::parse(simulate(calls("void a::new_kernel<float>(int)", 1, 300, 400), 1).out)
+          .at("regions")
+          .back();
+  const Ran swept = scratch_.run("foretrace sweep step.yaml --machine h100-nvswitch-8 -o s.jsonl");
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  const std::string rows = read_file(scratch_.path() / "s.jsonl");
+  const auto point = nlohmann::json::parse(rows.substr(rows.find('\n') + 1)).at("regions").back();
+  EXPECT_NEAR(point.at("high_us").get<double>() / point.at("us").get<double>(),
+              alone.at("high_ns").get<double>() / alone.at("predicted_ns").get<double>(), 1e-3);
+}
+
+TEST_F(CapturedAnswer, WhatDoesNotFitIsNoPointOfASweep) {
+  simulate(calls(kKnown, 1, 84'600'000'000, 84'700'000'000), 1);
+  const Ran swept = scratch_.run("foretrace sweep step.yaml --machine h100-nvswitch-8 -o s.jsonl");
+  EXPECT_EQ(swept.exit_code, 2);
+  EXPECT_THAT(swept.err, HasSubstr("does not fit: 84.60 GB of memory are allocated at the peak"));
+}
+
 TEST_F(CapturedAnswer, HasTheSameWarningsInAReport) {
-  std::string record = calls("void a::new_kernel<float>(int)", 1, 300, 400);
-  record.replace(record.find("\"assumptions\":[]"), 16,
-                 "\"assumptions\":[\"one value was guessed\"]");
+  const std::string record =
+      calls("void a::new_kernel<float>(int)", 1, 300, 400, "\"one value was guessed\"");
   const Ran simulated = simulate(record, 1, "");
   EXPECT_THAT(simulated.err, HasSubstr("one value was guessed"));
   const Ran reported = scratch_.run("foretrace report step.yaml -m h100-nvswitch-8 -o page.html");
   EXPECT_EQ(reported.exit_code, 0) << reported.err;
   EXPECT_THAT(reported.err, HasSubstr(simulated.err));
+}
+
+TEST_F(CapturedAnswer, WhatIsNotKnownToBeReservedIsNotSaid) {
+  const std::string out = simulate(calls(kKnown, 1, 300, 0), 1, "").out;
+  EXPECT_THAT(out, HasSubstr("what PyTorch's allocator keeps beyond is not known"));
+  EXPECT_THAT(out, Not(HasSubstr("reserved, as PyTorch's allocator does")));
 }
 
 }  // namespace
