@@ -141,6 +141,7 @@ TEST(Style, AnActivationThatNoTemplateHasIsRefused) {
   const auto gpt2 = [](const std::string& activation) {
     const auto file = std::filesystem::path{::testing::TempDir()} / "gpt2_activation.json";
     std::ofstream{file} << R"({"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12,
+                               "attn_pdrop": 0, "resid_pdrop": 0, "embd_pdrop": 0,
                                "activation_function": ")"
                         << activation << R"("})";
     const auto read = read_scenario(
