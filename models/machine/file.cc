@@ -10,6 +10,7 @@
 
 #include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
+#include "models/machine/parts/composition.h"
 #include "models/machine/scaling.h"
 #include "models/machine/value_text.h"
 #include "scenarios/fabric/read.h"
@@ -118,21 +119,13 @@ class MachineReader {
     }
     set_rates_of_links(base_, machine_);
     widen_tables(base_, machine_);
-    if (const auto link = link_file(base_, machine_)) take_link(*link);
+    if (const auto link = link_file(base_, machine_)) read_over(machine_, "link_rules", *link);
   }
 
-  /// What holds of such a link instead of the base's: a file of models/machines/links.
-  void take_link(const std::string& link) {
-    const std::filesystem::path file = machine_directory() / "links" / (link + ".yaml");
-    const std::string text = read_text_file(file);
-    MachineReader reader{text, file.string(), depth_ + 1};
-    const auto problems = reader.read_over(machine_);
-    if (!problems.empty()) throw UsageError{render(problems, text)};
-  }
-
+ public:
   /// This file's parameters over those of `machine`, without those that it takes away.
-  Diagnostics read_over(Machine& machine) {
-    MapReader map{root_, "a file of links", problems_};
+  Diagnostics put_over(Machine& machine) {
+    MapReader map{root_, "a file of rules", problems_};
     map.required("schema_version");
     if (const YamlNode* without = map.optional("without")) {
       for (const YamlNode& item : without->items) without_.push_back(item.text);
@@ -151,6 +144,7 @@ class MachineReader {
     return problems_.take();
   }
 
+ private:
   bool is_left_out(std::string_view key) const {
     return std::ranges::any_of(without_, [&](const std::string& family) {
       return key == family ||
@@ -308,6 +302,13 @@ Checked<Machine> read_machine(std::string_view text, const std::string& file,
   return MachineReader{text, file, 0}.read(warnings);
 }
 
+void read_over(Machine& machine, const std::string& folder, const std::string& name) {
+  const std::filesystem::path file = machine_directory() / folder / (name + ".yaml");
+  const std::string text = read_text_file(file);
+  const auto problems = MachineReader{text, file.string(), kMostBases}.put_over(machine);
+  if (!problems.empty()) throw UsageError{render(problems, text)};
+}
+
 ParamValue inherited_value(const Machine& base, Param param, bool same_gpu) {
   ParamValue value = base.get(param);
   Source source{.id = fmt::format("as_{}", base.name),
@@ -364,10 +365,15 @@ Machine load_machine(const std::string& name_or_path) {
   if (path.extension() != ".yaml") {
     path = machine_directory() / (name_or_path + ".yaml");
     if (!std::filesystem::exists(path)) {
-      const std::string nearest = suggest(name_or_path, machine_names());
-      throw UsageError{fmt::format(
-          "unknown machine '{}'\n  hint: {}", name_or_path,
-          nearest.empty() ? "'foretrace list machines' prints those that there are" : nearest)};
+      if (auto machine = composed_machine(name_or_path)) return *std::move(machine);
+      std::vector<std::string> names = machine_names();
+      for (const NamedComposition& one : named_compositions()) names.push_back(one.name);
+      const std::string nearest = suggest(name_or_path, names);
+      throw UsageError{fmt::format("unknown machine '{}'\n  hint: {}", name_or_path,
+                                   nearest.empty()
+                                       ? "'foretrace list machines' prints those that there are; "
+                                         "8xB200+ib-ndr names one by its parts"
+                                       : nearest)};
     }
   }
   const std::string text = read_text_file(path);

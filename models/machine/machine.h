@@ -64,6 +64,7 @@ class Machine {
   std::string name;
   std::string summary;
   std::string based_on;  ///< the machine that all parameters not given here are taken from
+  std::vector<std::string> parts;  ///< what it was composed of: "gpus/B200"; empty for a file
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
   std::string gpu_name;
@@ -140,8 +141,13 @@ Checked<Machine> read_machine(std::string_view text, const std::string& file,
 /// The file that read_machine reads back: parameters in the catalogue's order.
 std::string machine_text(const Machine& machine);
 
-/// A name from `foretrace list machines`, or a path ending in .yaml. Warnings of a file go to
-/// stderr, once in a process. Throws UsageError.
+/// The parameters of a file of rules (models/machines/FOLDER/NAME.yaml) over those of `machine`,
+/// without those that the file takes away. Throws UsageError.
+void read_over(Machine& machine, const std::string& folder, const std::string& name);
+
+/// A name from `foretrace list machines`, what a machine is made of (8xB200+ib-ndr:64, see
+/// parts/composition.h), or a path ending in .yaml. Warnings of a file go to stderr, once in a
+/// process. Throws UsageError.
 Machine load_machine(const std::string& name_or_path);
 
 /// The directory of the shipped machine files, and their names.

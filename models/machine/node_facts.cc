@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "scenarios/text/diagnostic.h"
+#include "scenarios/text/errors.h"
 #include "scenarios/text/yaml_reader.h"
 #include "scenarios/values/quantity.h"
 
@@ -80,6 +81,27 @@ NodeFacts read_node_facts(MapReader& node) {
   facts.nics = read_count(node, "nics", 1, 64);
   facts.nic_bandwidth = read_rate(node, "nic_bandwidth");
   facts.nic_path = read_name(node, "nic_path", kNicPaths);
+  facts.capability = read_count(node, "capability", 30, 200);
+  facts.nvlinks = read_count(node, "nvlinks", 0, 256);
+  facts.bridge_links = read_count(node, "bridge_links", 0, 256);
+  return facts;
+}
+
+NodeFacts known_facts(const std::vector<std::pair<std::string, std::string>>& words) {
+  YamlNode map;
+  map.kind = YamlNode::Kind::Map;
+  for (const auto& [key, text] : words) {
+    if (text.empty()) continue;
+    YamlEntry entry;
+    entry.key.kind = entry.value.kind = YamlNode::Kind::Scalar;
+    entry.key.text = key;
+    entry.value.text = text;
+    map.entries.push_back(std::move(entry));
+  }
+  Problems problems{"parts"};
+  MapReader reader{map, "node", problems};
+  NodeFacts facts = read_node_facts(reader);
+  if (problems.error_count() > 0) throw UsageError{render(problems.take(), "")};
   return facts;
 }
 
@@ -94,6 +116,9 @@ std::vector<std::pair<std::string, std::string>> node_facts_text(const NodeFacts
     text.emplace_back("nic_bandwidth", fmt::format("{:.6g} GB/s", *facts.nic_bandwidth * 1e-9));
   }
   if (facts.nic_path) text.emplace_back("nic_path", name_of(kNicPaths, *facts.nic_path));
+  if (facts.capability) text.emplace_back("capability", std::to_string(*facts.capability));
+  if (facts.nvlinks) text.emplace_back("nvlinks", std::to_string(*facts.nvlinks));
+  if (facts.bridge_links) text.emplace_back("bridge_links", std::to_string(*facts.bridge_links));
   return text;
 }
 

@@ -22,7 +22,13 @@ struct NodeFacts {
   std::optional<std::uint32_t> nics;    ///< of the node
   std::optional<double> nic_bandwidth;  ///< bytes/s of one NIC, one direction
   std::optional<nccl::Path> nic_path;   ///< from a GPU to its NIC: PIX below a switch, else PHB
+  /// NCCL's view of a GPU, where its kind does not tell: 90 for compute capability 9.0, NVLinks of
+  /// the module, and those of a card with all its bridges.
+  std::optional<std::uint32_t> capability, nvlinks, bridge_links;
 };
+
+/// The facts link, cpu and nic_path by their words; empty ones are not known.
+NodeFacts known_facts(const std::vector<std::pair<std::string, std::string>>& words);
 
 /// Takes the facts' keys from the map `node`; what is impossible is an error there.
 NodeFacts read_node_facts(MapReader& node);

@@ -13,6 +13,7 @@
 namespace foretrace {
 namespace {
 
+constexpr std::string_view kCarried = "carried over";
 constexpr std::array<std::string_view, 4> kClassWords{"fit", "datasheet", "published", "assumed"};
 
 std::optional<std::uint64_t> exact_bytes_in(std::string_view text) {
@@ -79,7 +80,7 @@ ParameterClass read_class(const YamlNode& node, Problems& problems) {
   const auto* const found = std::ranges::find(kClassWords, node.text);
   if (found != kClassWords.end()) return static_cast<ParameterClass>(found - kClassWords.begin());
   problems.error(node, fmt::format("unknown class '{}'", node.text),
-                 suggest(node.text, {kClassWords.begin(), kClassWords.end()}));
+                 suggest(node.text, {"fit", "datasheet", "published", "assumed", "carried over"}));
   return ParameterClass::Assumed;
 }
 
@@ -87,7 +88,10 @@ Source read_source(const YamlEntry& from, Problems& problems) {
   const YamlNode& node = from.value;
   MapReader map{node, fmt::format("source {}", from.key.text), problems};
   Source source{.id = from.key.text, .text = {}, .learned_from = {}, .command = {}};
-  if (const YamlNode* kind = map.required("class")) source.kind = read_class(*kind, problems);
+  if (const YamlNode* kind = map.required("class")) {
+    source.is_carried = kind->text == kCarried;
+    source.kind = source.is_carried ? ParameterClass::Assumed : read_class(*kind, problems);
+  }
   if (const YamlNode* text = map.required("text")) source.text = text->text;
   if (const YamlNode* list = map.optional("learned_from")) {
     for (const YamlNode& item : list->items) {
@@ -124,6 +128,10 @@ bool learned_from(const Source& source, const RegionFacts& region) {
 
 std::string_view class_name(ParameterClass kind) {
   return kClassWords[static_cast<std::size_t>(kind)];
+}
+
+std::string_view class_word(const Source& source) {
+  return source.is_carried ? kCarried : class_name(source.kind);
 }
 
 std::vector<std::shared_ptr<const Source>> read_sources(const YamlNode& node, Problems& problems) {

@@ -42,6 +42,9 @@ struct Source {
   std::string text;  ///< for people: a datasheet's name, "3 process starts on one machine"
   std::vector<LearnedFrom> learned_from;
   std::string command;  ///< that finds the values again; a fit has one
+  /// Another machine's, by the ratio of facts (scaling.h): how far such values are off was judged on
+  /// GPUs that were left out, and the parameter's spread says it.
+  bool is_carried = false;
   friend bool operator==(const Source&, const Source&) = default;
 };
 
@@ -58,6 +61,9 @@ bool learned_from(const Source& source, const RegionFacts& region);
 
 /// "fit", "datasheet", "published", "assumed".
 std::string_view class_name(ParameterClass kind);
+
+/// The same, or "carried over".
+std::string_view class_word(const Source& source);
 
 /// The map below `sources:` of a machine file; what is wrong with it goes to `problems`.
 std::vector<std::shared_ptr<const Source>> read_sources(const YamlNode& node, Problems& problems);

@@ -58,7 +58,7 @@ void emit(YAML::Emitter& out, const LearnedFrom& entry) {
 
 void emit(YAML::Emitter& out, const Source& source) {
   out << YAML::Key << source.id << YAML::Value << YAML::BeginMap;
-  out << YAML::Key << "class" << YAML::Value << std::string{class_name(source.kind)};
+  out << YAML::Key << "class" << YAML::Value << std::string{class_word(source)};
   out << YAML::Key << "text" << YAML::Value << YAML::DoubleQuoted << source.text;
   if (!source.learned_from.empty()) {
     out << YAML::Key << "learned_from" << YAML::Value << YAML::BeginSeq;

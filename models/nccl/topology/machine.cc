@@ -75,8 +75,17 @@ const GpuKind* find_kind(const std::string& gpu_name) {
   return found == kKinds.end() ? nullptr : &*found;
 }
 
-const GpuKind& kind_of(const Machine& machine) {
-  if (const GpuKind* const kind = find_kind(machine.gpu_name)) return *kind;
+/// Where the machine says what NCCL sees of its GPU, that: else what its kind of GPU is sold with.
+GpuKind kind_of(const Machine& machine) {
+  const GpuKind* const known = find_kind(machine.gpu_name);
+  GpuKind kind = known != nullptr ? *known : GpuKind{"", 0, 0, false, 48, Cpu::Intel, 50};
+  if (const NodeFacts& facts = machine.node; facts.capability) {
+    kind.capability = *facts.capability;
+    kind.nvlinks = facts.nvlinks.value_or(kind.nvlinks);
+    kind.bridge_links = facts.bridge_links.value_or(kind.bridge_links);
+    return kind;
+  }
+  if (known != nullptr) return kind;
   throw UsageError{
       fmt::format("machine {}: NCCL's view of a '{}' is not known\n  hint: known are H100, H200, "
                   "B200, A100, V100, MI300X and others as nvidia-smi names them",
@@ -120,7 +129,7 @@ float socket_gbps(Cpu cpu, float pci_gbps) {
 }  // namespace
 
 LinkFacts link_facts(const Machine& machine) {
-  const GpuKind& kind = kind_of(machine);
+  const GpuKind kind = kind_of(machine);
   const NodeFacts& node = machine.node;
   const bool mesh = kind.mesh_of_four && machine.gpus_per_node <= 4;
   LinkFacts facts;
@@ -167,7 +176,7 @@ Topology topology_of(const Machine& machine, std::uint32_t ranks, std::uint32_t 
                     "--nodes says over how many nodes they are spread",
                     ranks, nodes, nodes == 1 ? "" : "s", machine.name, machine.gpus_per_node)};
   }
-  const GpuKind& kind = kind_of(machine);
+  const GpuKind kind = kind_of(machine);
   Topology topology;
   topology.nodes = nodes;
   topology.gpus_per_node = ranks / nodes;
@@ -204,7 +213,8 @@ std::optional<std::uint32_t> gpu_capability(const std::string& gpu_name) {
 
 bool lacks_nvlink(const Machine& machine) {
   const GpuKind* const kind = find_kind(machine.gpu_name);
-  const bool by_kind = kind != nullptr && kind->nvlinks == 0;
+  const bool by_kind =
+      machine.node.nvlinks ? *machine.node.nvlinks == 0 : kind != nullptr && kind->nvlinks == 0;
   const Link link = machine.node.link.value_or(by_kind ? Link::PciHost : Link::NvSwitch);
   return link == Link::PciHost || link == Link::PciSwitch;
 }
@@ -229,11 +239,16 @@ std::optional<Rings> rings_of(const Machine& machine) {
 
 Tuning tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
                  const Settings& settings) {
-  if (const auto rccl = parse_rccl_version(machine.nccl_version)) {
+  const auto rccl = parse_rccl_version(machine.nccl_version);
+  // Of RCCL the choice is known on a whole node. Elsewhere a machine of parts takes NCCL's rules of
+  // the same release, which RCCL is a copy of.
+  const bool is_whole_node = nodes == 1 && ranks == 8;
+  if (rccl && (is_whole_node || machine.parts.empty())) {
     return tune_rccl(topology_of(machine, ranks, nodes), *rccl, settings);
   }
-  const Version version =
-      machine.nccl_version.empty() ? Version{} : parse_version(machine.nccl_version);
+  const Version version = rccl                           ? *rccl
+                          : machine.nccl_version.empty() ? Version{}
+                                                         : parse_version(machine.nccl_version);
   return tune(topology_of(machine, ranks, nodes), version, settings, rings_of(machine));
 }
 

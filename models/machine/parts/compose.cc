@@ -1,0 +1,202 @@
+// A machine out of its parts. What was fitted for the GPU itself stands; what is of the GPU is
+// carried over from a measured one by the ratio of their facts; the network's times from the
+// machine that has it.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/machine/link_rules.h"
+#include "models/machine/parts/composition.h"
+#include "models/machine/parts/kinds.h"
+#include "models/machine/parts/rules.h"
+#include "models/nccl/topology/machine.h"
+#include "models/trust/blind.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using enum Param;
+
+constexpr std::uint32_t kManyNodes = 1024;  // where nobody says how many there are
+
+/// Whether the file of `machine` gives it itself, and does not have it from its base.
+bool is_own(const Machine& machine, Param param) {
+  if (!machine.has(param)) return false;
+  const ParamValue& value = machine.get(param);
+  if (machine.based_on.empty() || !value.origin) return true;
+  return !value.origin->id.starts_with("as_" + machine.based_on) &&
+         !value.origin->id.starts_with("ratio_of_");
+}
+
+/// NCCL, links and the network: of the machine that has such links, not of the GPU's arithmetic.
+bool is_of_links(Param param) {
+  const std::string_view key = info(param).key;
+  return key.starts_with("nccl.") || key.starts_with("network.") || key.starts_with("nvlink.") ||
+         key.starts_with("blind.tables");
+}
+
+class Composer {
+ public:
+  Composer(const Parts& parts, const std::string& name)
+      : parts_{parts},
+        donor_{load_machine(parts.gpu.word("donor"))},
+        base_{parts.gpu.word("like").empty() ? donor_ : load_machine(parts.gpu.word("like"))},
+        donor_gpu_{of(donor_)},
+        base_gpu_{of(base_)} {
+    machine_.name = name;
+  }
+
+  Machine compose() {
+    describe();
+    for (std::size_t i = 0; i < kParamCount; ++i) take(static_cast<Param>(i));
+    take_network();
+    set_rates_of_links(base_, machine_);
+    widen_tables(base_, machine_);
+    if (const auto link = link_file(base_, machine_)) read_over(machine_, "link_rules", *link);
+    take_kind(parts_.gpu, machine_);
+    state_facts();
+    return std::move(machine_);
+  }
+
+ private:
+  static Part of(const Machine& machine) {
+    if (const auto part = part_of_gpu(machine.gpu_name)) return *part;
+    throw UsageError{
+        fmt::format("machine {}: no file of models/machines/gpus is '{}'\n  hint: a donor's GPU "
+                    "has its facts there",
+                    machine.name, machine.gpu_name)};
+  }
+
+  void describe() {
+    const Composition& made = parts_.composition;
+    machine_.based_on = base_.name;
+    machine_.gpus_per_node = made.gpus;
+    machine_.nodes = made.nodes.value_or(kManyNodes);
+    machine_.gpu_name = parts_.gpu.word("gpu");
+    machine_.nccl_version = base_.nccl_version;
+    machine_.node = node_facts();
+    machine_.parts = {"gpus/" + parts_.gpu.name, "links/" + parts_.link.name,
+                      "hosts/" + parts_.host.name, "networks/" + parts_.network.name};
+    const std::string nodes = made.nodes ? fmt::format("{} nodes of ", *made.nodes) : "nodes of ";
+    machine_.summary =
+        fmt::format("{}{} x {}, {}; {} between nodes", nodes, made.gpus, parts_.gpu.name,
+                    parts_.link.summary.empty() ? parts_.link.name : parts_.link.summary,
+                    parts_.network.summary.empty() ? parts_.network.name : parts_.network.summary);
+  }
+
+  NodeFacts node_facts() const {
+    NodeFacts facts = known_facts({{"link", parts_.link.word("link")},
+                                   {"cpu", parts_.host.word("cpu")},
+                                   {"nic_path", parts_.network.word("path")}});
+    const auto count = [](std::optional<double> value) {
+      return value ? std::optional{static_cast<std::uint32_t>(*value)} : std::nullopt;
+    };
+    if (parts_.composition.gpus == 1) facts.link.reset();  // there is nothing to join
+    facts.sockets = count(parts_.host.value("sockets"));
+    const auto slot = parts_.gpu.value("pcie"), offered = parts_.link.value("pcie");
+    if (slot) facts.pcie = static_cast<std::uint32_t>(std::min(*slot, offered.value_or(*slot)));
+    const double sharing = parts_.network.value("gpus_per_nic").value_or(1);
+    const auto all = parts_.network.value("nics");
+    facts.nics =
+        static_cast<std::uint32_t>(std::max(1.0, all.value_or(parts_.composition.gpus / sharing)));
+    facts.nic_bandwidth = parts_.network.value("nic_bandwidth");
+    if (const auto capability = parts_.gpu.value("capability")) {
+      facts.capability = static_cast<std::uint32_t>(std::lround(*capability * 10));
+      facts.nvlinks = count(parts_.gpu.value("nvlinks")).value_or(0);
+      facts.bridge_links = count(parts_.gpu.value("bridge_links")).value_or(0);
+    }
+    return facts;
+  }
+
+  void take(Param param) {
+    const bool of_links = is_of_links(param);
+    const bool from_base =
+        base_.has(param) && (of_links || fact_of(param).empty() || is_own(base_, param));
+    const Machine& from = from_base ? base_ : donor_;
+    if (!from.has(param) || (of_links && !from_base)) return;
+    const Part& gpu = from_base ? base_gpu_ : donor_gpu_;
+    machine_.set(param, carried_over(from, gpu, param));
+  }
+
+  /// `from`'s value by the facts of both GPUs; its own where they are the same.
+  ParamValue carried_over(const Machine& from, const Part& gpu, Param param) const {
+    if (gpu.name == parts_.gpu.name) return from.get(param);
+    return carried_from(from, param, carried_value(param, from.get(param).value, parts_.gpu, gpu));
+  }
+
+  void take_network() {
+    const std::string ratios = parts_.network.word("ratios");
+    if (ratios.empty() || ratios == base_.name) return;
+    const Machine other = load_machine(ratios);
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (!is_of_network(param) && param != BlindNetwork) continue;
+      machine_.leave_out(param);
+      if (other.has(param)) machine_.set(param, carried_from(other, param, other.get(param).value));
+    }
+  }
+
+  /// What the parts say themselves.
+  void state_facts() {
+    const bool is_same = base_gpu_.name == parts_.gpu.name;
+    const auto state = [&](const Part& part, const char* key, Param param, bool keep_own = true) {
+      if (keep_own && is_same && is_own(base_, param)) return;
+      const auto value = part.value(key);
+      if (value) set_fact(param, *value, *part.facts.at(key).source);
+    };
+    state(parts_.gpu, "sm_count", SmCount);
+    state(parts_.gpu, "memory", GpuMemory);
+    state(parts_.gpu, "memory_bandwidth", HbmBandwidth);
+    state(parts_.gpu, "copy_engines", CopyEngines);
+    state(parts_.gpu, parts_.gpu.value("bf16") ? "bf16" : "fp16", GpuHalfFlops);
+    state(parts_.host, "cores", HostCores, false);
+    state(parts_.host, "memory", HostMemory, false);
+    state(parts_.link, "bandwidth", NvlinkBandwidth, false);
+    const bool has_nvlink = !nccl::lacks_nvlink(machine_);
+    if (has_nvlink && !parts_.link.value("bandwidth")) {
+      state(parts_.gpu, "nvlink_bandwidth", NvlinkBandwidth, false);
+    }
+    state(parts_.link, "multicast", NcclNvls, false);
+  }
+
+  void set_fact(Param param, double number, const Source& said) {
+    auto source = std::make_shared<const Source>(said);
+    ParamValue value{.value = number, .source = said.kind, .from = said.text, .range = {}};
+    value.origin = std::move(source);
+    machine_.set(param, std::move(value));
+  }
+
+  const Parts& parts_;
+  Machine donor_, base_;
+  Part donor_gpu_, base_gpu_;
+  Machine machine_;
+};
+
+}  // namespace
+
+ParamValue carried_from(const Machine& from, Param param, double value) {
+  const std::string_view fact = fact_of(param);
+  const bool is_moved = !fact.empty() && value != from.get(param).value;
+  const ParamValue& there = from.get(param);
+  Source source{
+      .id = is_moved ? fmt::format("{}_by_{}", from.name, fact) : fmt::format("as_{}", from.name),
+      .text = is_moved ? fmt::format("carried over from {} by {}", from.name, fact)
+                       : fmt::format("carried over from {}", from.name),
+      .learned_from = {},
+      .command = {},
+      .is_carried = true};
+  ParamValue carried{.value = value,
+                     .spread = there.spread,
+                     .source = source.kind,
+                     .from = source.text,
+                     .range = {}};
+  carried.origin = std::make_shared<const Source>(std::move(source));
+  return carried;
+}
+
+Machine compose(const Parts& parts, const std::string& name) {
+  return Composer{parts, name}.compose();
+}
+
+}  // namespace foretrace

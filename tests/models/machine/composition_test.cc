@@ -1,0 +1,156 @@
+// Machines by what they are made of: their names, what is wrong with one, and what follows from
+// facts.
+#include "models/machine/parts/composition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "models/machine/parts/kinds.h"
+#include "models/machine/parts/rules.h"
+#include "models/nccl/topology/machine.h"
+#include "scenarios/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string refused_name(const std::string& name) {
+  try {
+    load_machine(name);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Composition, NamesCountGpuHostLinkNetworkAndNodes) {
+  const auto made = parse_composition("8xh100-sxm@epyc-7r13/nvswitch3+efa2:64");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->gpus, 8u);
+  EXPECT_EQ(made->gpu, "H100-SXM") << "in any case";
+  EXPECT_EQ(made->host, "epyc-7r13");
+  EXPECT_EQ(made->link, "nvswitch3");
+  EXPECT_EQ(made->network, "efa2");
+  EXPECT_EQ(made->nodes, 64u);
+  EXPECT_EQ(parse_composition("4xA100")->gpu, "A100-SXM-80") << "another name of it";
+  EXPECT_FALSE(parse_composition("h200-nvswitch-8"));
+}
+
+TEST(Composition, SaysWhatIsWrongWithANameAndWhere) {
+  EXPECT_THAT(refused_name("8xB20+ib-ndr"),
+              AllOf(HasSubstr("unknown GPU 'B20'"), HasSubstr("did you mean 'B200'?"),
+                    HasSubstr("  8xB20+ib-ndr\n    ^\n")));
+  EXPECT_THAT(refused_name("8xB200+ib-ndx:4"), HasSubstr("did you mean 'ib-ndr'?"));
+  EXPECT_THAT(refused_name("8xB200+ib-ndr:0"), HasSubstr("'0' is no number of nodes"));
+  EXPECT_THAT(refused_name("0xB200"), HasSubstr("'0' is no number of GPUs"));
+  EXPECT_THAT(refused_name("8xB200/"), HasSubstr("a link is missing"));
+  EXPECT_THAT(refused_name("8xL40S/nvswitch3"),
+              AllOf(HasSubstr("a NVIDIA L40S has no nvswitch3"), HasSubstr("its links: pcie3")));
+  EXPECT_THAT(refused_name("8xA100/nvlink-mesh"), HasSubstr("joins at most 4 GPUs, not 8"));
+  EXPECT_THAT(refused_name("p5.48xlarg"), HasSubstr("did you mean 'p5.48xlarge'?"));
+}
+
+TEST(Composition, KeepsWhatWasFittedForTheGpuItself) {
+  const Machine file = load_machine("h100-nvswitch-8"), made = load_machine("8xH100-SXM+ib-ndr:16");
+  for (const Param param : {Param::ProductsHalfRate, Param::UnaryBandwidth, Param::GpuMemory,
+                            Param::NcclAllReduceLlBase, Param::NcclNetEfficiency}) {
+    EXPECT_EQ(made.get(param).value, file.get(param).value) << info(param).key;
+    EXPECT_EQ(made.get(param).source, file.get(param).source) << info(param).key;
+  }
+  EXPECT_EQ(made.nodes, 16u);
+  EXPECT_EQ(made.node.nic_bandwidth, 50e9);
+}
+
+TEST(Composition, CarriesRatiosOverByTheFactsOfBothGpus) {
+  const Machine h200 = load_machine("h200-nvswitch-8"), l40s = load_machine("8xL40S");
+  EXPECT_DOUBLE_EQ(l40s.rate(Param::LibrarySoftmaxRate),
+                   864.0 / 4800 * h200.rate(Param::LibrarySoftmaxRate));
+  EXPECT_DOUBLE_EQ(l40s.rate(Param::LibraryAttentionForwardRate128),
+                   362 / 989.4 * h200.rate(Param::LibraryAttentionForwardRate128));
+  EXPECT_DOUBLE_EQ(l40s.get(Param::KernelBase).value,
+                   1980.0 / 2520 * h200.get(Param::KernelBase).value);
+  EXPECT_EQ(l40s.get(Param::HostLaunchKernel).value, h200.get(Param::HostLaunchKernel).value);
+  EXPECT_EQ(l40s.get(Param::SmCount).value, 142);
+  EXPECT_TRUE(l40s.get(Param::LibrarySoftmaxRate).origin->is_carried);
+  EXPECT_THAT(l40s.get(Param::LibrarySoftmaxRate).from,
+              HasSubstr("carried over from h200-nvswitch-8 by memory_bandwidth"));
+}
+
+TEST(Composition, TakesLinksFromTheLinkAndNetworksFromTheNetwork) {
+  EXPECT_EQ(load_machine("8xL40S/pcie4").rate(Param::NvlinkBandwidth), 24e9);
+  EXPECT_EQ(load_machine("72xGB200/nvl72").rate(Param::NvlinkBandwidth), 900e9);
+  EXPECT_EQ(load_machine("8xMI300X").rate(Param::NvlinkBandwidth), 448e9);
+  EXPECT_EQ(load_machine("8xH200").get(Param::NcclNvls).value, 1);
+  EXPECT_EQ(load_machine("8xH200/nvswitch3-no-nvls").get(Param::NcclNvls).value, 0);
+  const Machine efa = load_machine("h100-efa-8"), b200 = load_machine("8xB200+efa4:2");
+  EXPECT_EQ(b200.get(Param::NcclNetEfficiency).value, efa.get(Param::NcclNetEfficiency).value);
+  EXPECT_EQ(*load_machine("8xL40S+tcp-100g").node.nics, 1u);
+  EXPECT_EQ(*load_machine("8xA100+efa1").node.nics, 4u);
+}
+
+TEST(Composition, EveryNamedMachineIsMadeOfPartsThatAreThere) {
+  EXPECT_GT(named_compositions().size(), 20u);
+  for (const NamedComposition& one : named_compositions()) {
+    const Machine machine = load_machine(one.name);
+    EXPECT_EQ(machine.parts.size(), 4u) << one.name;
+    EXPECT_THAT(machine.summary, HasSubstr(one.summary));
+  }
+  EXPECT_EQ(load_machine("p5.48xlarge:32").nodes, 32u);
+}
+
+TEST(Composition, HasNothingMissing) {
+  const Machine measured = load_machine("h200-nvswitch-8");
+  for (const std::string& gpu : part_names(PartFolder::Gpus)) {
+    const Machine machine = load_machine("1x" + gpu);
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      const std::string_view key = info(param).key;
+      if (key.starts_with("nccl.") || key.starts_with("products.")) continue;
+      if (measured.has(param)) EXPECT_TRUE(machine.has(param)) << gpu << ": " << key;
+    }
+    EXPECT_NO_THROW(nccl::topology_of(machine, 1, 1)) << gpu;
+  }
+}
+
+TEST(Composition, IsReadBackAsItIsWritten) {
+  const Machine made = load_machine("4xL40S/pcie4+tcp-100g:2");
+  const auto read = read_machine(machine_text(made), "m.yaml");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->nodes, 2u);
+  EXPECT_EQ(read->node.capability, 89u);
+  EXPECT_TRUE(read->get(Param::LibrarySoftmaxRate).origin->is_carried);
+  EXPECT_NEAR(read->rate(Param::LibrarySoftmaxRate), made.rate(Param::LibrarySoftmaxRate), 1e7);
+}
+
+TEST(Parts, SayWhatIsWrongWithAFact) {
+  const auto errors = [](const std::string& facts) {
+    const std::string text =
+        "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\n" + facts;
+    const auto part = read_part(text, "g.yaml", PartFolder::Gpus);
+    return part ? std::string{} : render(part.error(), text);
+  };
+  EXPECT_EQ(errors("facts: {power: {value: 700 W, source: s}, fp8: {value: none, source: s}}"), "");
+  EXPECT_THAT(errors("facts: {powr: {value: 700 W, source: s}}"),
+              HasSubstr("did you mean 'power'?"));
+  EXPECT_THAT(errors("facts: {power: {value: 700, source: s}}"),
+              AllOf(HasSubstr("'700' is no power"), HasSubstr("hint: 700 W")));
+  EXPECT_THAT(errors("facts: {clock: {value: fast, source: s}}"), HasSubstr("is no clock"));
+  EXPECT_THAT(errors("facts: {power: {value: 700 W, source: r}}"), HasSubstr("no source 'r'"));
+}
+
+TEST(Parts, EveryShippedOneIsSoundAndSaysItsSources) {
+  using enum PartFolder;
+  for (const PartFolder folder : {Gpus, Links, Hosts, Networks}) {
+    EXPECT_GT(part_names(folder).size(), 8u);
+    for (const std::string& name : part_names(folder)) {
+      const Part part = load_part(folder, name);
+      EXPECT_NE(part.summary, "") << name;
+      for (const auto& [key, fact] : part.facts) EXPECT_NE(fact.source, nullptr) << name << key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace foretrace
