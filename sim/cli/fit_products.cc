@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/cost/products/choice.h"
+#include "models/cost/products/learned.h"
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/write_file.h"
@@ -18,10 +19,9 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/fit_products/fit.h"
-#include "sim/fit_products/learned_text.h"
-#include "sim/fit_products/losses.h"
+#include "sim/fit_products/heuristic.h"
 #include "sim/fit_products/report.h"
-#include "sim/fit_products/taste.h"
+#include "sim/fit_products/residual.h"
 
 namespace foretrace {
 namespace {
@@ -30,9 +30,9 @@ struct ProductOptions {
   std::vector<std::string> tables;
   std::string machine = kDefaultMachine;
   std::string choices;
-  std::string taste_to;
-  std::vector<std::string> losses;
-  std::string losses_to;
+  std::string heuristic_to;
+  std::vector<std::string> residuals;
+  std::string residuals_to;
   bool with_tiles = false;
   bool judge = false;
   bool float32 = false;
@@ -94,8 +94,8 @@ void print_data(const ProductOptions& options, const std::string& machine,
     return;
   }
   ordered_json all{{"kind", "foretrace fit-products"},
-           {"schema_version", 1},
-           {"producer", "foretrace " FORETRACE_VERSION}};
+                   {"schema_version", 1},
+                   {"producer", "foretrace " FORETRACE_VERSION}};
   if (!machine.empty()) all["machine"] = machine;
   all.update(lists);
   print_text(all.dump(1) + "\n");
@@ -119,59 +119,59 @@ void write_all(const LearnedFiles& files) {
   for (const auto& [file, text] : files) write_file(file, text, Over::Anything);
 }
 
-LearnedFiles taste_files(const products::Tastes& tastes, const std::string& directory,
-                         const std::string& by) {
+LearnedFiles heuristic_files(const products::Heuristics& heuristics, const std::string& directory,
+                             const std::string& by) {
   LearnedFiles files;
-  for (const auto& [family, taste] : tastes) {
-    const std::string name = fit_products::name_of(family);
-    files[std::filesystem::path{directory} / (name + ".cc")] =
-        fit_products::taste_file(name, taste, by);
+  for (const auto& [family, heuristic] : heuristics) {
+    files[std::filesystem::path{directory} / (products::name_of(family) + ".json")] =
+        text_of(heuristic, by);
   }
   return files;
 }
 
 /// Each family by itself, some of them at once.
 int learn_from_choices(const ProductOptions& options) {
-  check_directory(options.taste_to);
+  check_directory(options.heuristic_to);
   const auto choices = fit_products::read_choices(options.choices);
   const Machine machine = load_machine(options.machine);
   Reading read{machine};
   const double sms = read.value(Param::SmCount);
   std::map<products::Family, std::future<fit_products::Learned>> all;
-  for (const auto& known : products::recorded_tastes()) {
+  for (const auto& known : products::recorded_heuristics()) {
     all[known.first] = std::async(std::launch::async, [&choices, &known, sms] {
-      return fit_products::learn_taste(known.first, choices, known.second, sms);
+      return fit_products::learn_heuristic(known.first, choices, known.second, sms);
     });
   }
-  products::Tastes tastes;
+  products::Heuristics heuristics;
   ordered_json rows = ordered_json::array();
   if (options.is_text()) {
-    print_out("{:12} {:>6} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "family", "tiles", "learned",
-              "judged", "left out", "right", "time off");
+    print_out("{:12} {:>6} {:>8} {:>8} {:>9} {:>7} {:>9}\n", "family", "tiles", "learned", "judged",
+              "left out", "right", "time off");
   }
   for (auto& [family, future] : all) {
     fit_products::Learned learned = future.get();
-    rows.push_back({{"family", fit_products::name_of(family)},
-                    {"tiles", learned.taste.tiles.size()},
+    rows.push_back({{"family", products::name_of(family)},
+                    {"tiles", learned.heuristic.tiles.size()},
                     {"learned", learned.learned_from},
                     {"judged", learned.judged},
                     {"left_out", learned.left_out},
                     {"right", learned.right},
                     {"time_off", learned.off}});
     if (options.is_text()) {
-      print_out("{:12} {:6} {:8} {:8} {:9} {:5.1f} % {:7.1f} %\n", fit_products::name_of(family),
-                learned.taste.tiles.size(), learned.learned_from, learned.judged, learned.left_out,
-                learned.right * 100, learned.off * 100);
+      print_out("{:12} {:6} {:8} {:8} {:9} {:5.1f} % {:7.1f} %\n", products::name_of(family),
+                learned.heuristic.tiles.size(), learned.learned_from, learned.judged,
+                learned.left_out, learned.right * 100, learned.off * 100);
     }
     if (learned.learned_from == 0) {
       throw UsageError{fmt::format("{}: too few products of {} to learn from; nothing is written",
-                                   options.choices, fit_products::name_of(family))};
+                                   options.choices, products::name_of(family))};
     }
-    tastes[family] = std::move(learned.taste);
+    heuristics[family] = std::move(learned.heuristic);
   }
   if (!options.is_text()) print_data(options, machine.name, {{"families", rows}});
-  if (!options.taste_to.empty()) {
-    write_all(taste_files(tastes, options.taste_to, "--choices: what cuBLAS 13.1 likes"));
+  if (!options.heuristic_to.empty()) {
+    write_all(
+        heuristic_files(heuristics, options.heuristic_to, "--choices: what cuBLAS 13.1 chooses"));
   }
   return 0;
 }
@@ -182,8 +182,8 @@ std::vector<fit_products::Timed> timed_rows(const std::vector<std::string>& tabl
   for (const std::string& text : tables) {
     const std::size_t at = text.find('=');
     if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-      throw UsageError{
-          fmt::format("--losses {}: a machine and its table, as h200-nvswitch-8=h200.csv", text)};
+      throw UsageError{fmt::format(
+          "--residuals {}: a machine and its table, as h200-nvswitch-8=h200.csv", text)};
     }
     const std::string machine = text.substr(0, at);
     const auto [found, is_new] = by_machine.try_emplace(machine);
@@ -196,16 +196,16 @@ std::vector<fit_products::Timed> timed_rows(const std::vector<std::string>& tabl
   return timed;
 }
 
-int learn_losses(const ProductOptions& options) {
-  check_directory(options.losses_to);
-  const auto timed = timed_rows(options.losses);
+int learn_residuals(const ProductOptions& options) {
+  check_directory(options.residuals_to);
+  const auto timed = timed_rows(options.residuals);
   LearnedFiles files;
   ordered_json rows = ordered_json::array();
   if (options.is_text()) {
     print_out("{:12} {:>8} {:>8}  {:>16} {:>16}\n", "kernels", "learned", "judged", "before",
               "after");
   }
-  for (const auto& learned : fit_products::learn_losses(timed)) {
+  for (const auto& learned : fit_products::learn_residuals(timed)) {
     rows.push_back({{"kernels", learned.name},
                     {"learned", learned.learned_from},
                     {"judged", learned.judged},
@@ -219,40 +219,41 @@ int learn_losses(const ProductOptions& options) {
                 learned.after * 100, learned.after_90 * 100);
     }
     if (learned.learned_from == 0) {
-      throw UsageError{fmt::format("--losses: no product of {} to learn from; nothing is written",
-                                   learned.name)};
+      throw UsageError{fmt::format(
+          "--residuals: no product of {} to learn from; nothing is written", learned.name)};
     }
-    files[std::filesystem::path{options.losses_to} / (learned.name + ".cc")] =
-        fit_products::losses_file(learned.name, learned.networks);
+    files[std::filesystem::path{options.residuals_to} / (learned.name + ".json")] = text_of(
+        learned.residual, "--residuals: what cuBLAS 13.1's kernels take beside the formula");
   }
-  if (!options.is_text()) print_data(options, "", {{"losses", rows}});
-  if (!options.losses_to.empty()) write_all(files);
+  if (!options.is_text()) print_data(options, "", {{"residuals", rows}});
+  if (!options.residuals_to.empty()) write_all(files);
   return 0;
 }
 
 int fit_from_table(const ProductOptions& options) {
-  if (!options.losses.empty()) return learn_losses(options);
+  if (!options.residuals.empty()) return learn_residuals(options);
   if (!options.choices.empty()) return learn_from_choices(options);
-  if (options.tables.empty()) throw UsageError{"a table is needed, or --choices, or --losses"};
-  if (!options.taste_to.empty() && !options.with_tiles) {
-    throw UsageError{"--taste-to needs --choices or --tiles: nothing else learns a taste"};
+  if (options.tables.empty()) throw UsageError{"a table is needed, or --choices, or --residuals"};
+  if (!options.heuristic_to.empty() && !options.with_tiles) {
+    throw UsageError{"--heuristic-to needs --choices or --tiles: nothing else learns a heuristic"};
   }
-  check_directory(options.taste_to);
+  check_directory(options.heuristic_to);
   std::vector<fit_products::Row> rows;
   for (const std::string& table : options.tables) {
     const auto more = fit_products::read_table(table);
     if (!options.judge && !more.empty() && more.front().quick) {
-      throw UsageError{
-          fmt::format("{}: a list of --quick, which says nothing of clock and power: for --losses, "
-                      "or --judge",
-                      table)};
+      throw UsageError{fmt::format(
+          "{}: a list of --quick, which says nothing of clock and power: for --residuals, "
+          "or --judge",
+          table)};
     }
     rows.insert(rows.end(), more.begin(), more.end());
   }
   const Machine machine = load_machine(options.machine);
   if (options.judge) {
     const auto errors = [&](bool judges) {
-      return fit_products::errors_of(machine, products::recorded_tastes(), part_of(rows, judges));
+      return fit_products::errors_of(machine, products::recorded_heuristics(),
+                                     part_of(rows, judges));
     };
     if (!options.is_text()) {
       print_data(options, machine.name,
@@ -268,7 +269,7 @@ int fit_from_table(const ProductOptions& options) {
   }
   const std::vector<fit_products::Row> learned = part_of(rows, false);
   const auto fit = [&](const std::vector<fit_products::Row>& part) {
-    return fit_products::fit(machine, products::recorded_tastes(), part, options.part(),
+    return fit_products::fit(machine, products::recorded_heuristics(), part, options.part(),
                              options.with_tiles);
   };
   const auto folds = fit_products::cross_validated(learned, fit);
@@ -284,8 +285,9 @@ int fit_from_table(const ProductOptions& options) {
   } else {
     print_out("# for the machine file\n{}", fit_products::parameters_text(result));
   }
-  if (!options.taste_to.empty()) {
-    write_all(taste_files(result.tastes, options.taste_to, "--tiles, and --choices before it"));
+  if (!options.heuristic_to.empty()) {
+    write_all(heuristic_files(result.heuristics, options.heuristic_to,
+                              "--tiles, and --choices before it"));
   }
   return 0;
 }
@@ -302,19 +304,19 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
       command->add_option("tables", options->tables, "products.csv; several of one kind of GPU");
   CLI::Option* machine =
       command->add_option("-m,--machine", options->machine, "to start from")->capture_default_str();
-  CLI::Option* choices = command->add_option(
-      "--choices", options->choices,
-      "learn which plans the library likes, from a list that foretrace-hw products --choices-only "
-      "wrote (minutes, 2 GB)");
-  CLI::Option* losses = command->add_option(
-      "--losses", options->losses,
+  CLI::Option* choices = command->add_option("--choices", options->choices,
+                                             "learn which plans the library chooses, from a list "
+                                             "that foretrace-hw products --choices-only "
+                                             "wrote (minutes, 2 GB)");
+  CLI::Option* residuals = command->add_option(
+      "--residuals", options->residuals,
       "learn what kernels take beside the formula, from tables of several machines: MACHINE=TABLE");
-  CLI::Option* losses_to =
-      command->add_option("--losses-to", options->losses_to,
-                          "directory for what was learned of it: models/cost/products/losses");
-  CLI::Option* taste_to = command->add_option(
-      "--taste-to", options->taste_to,
-      "directory for what --choices or --tiles learned: models/cost/products/taste");
+  CLI::Option* residuals_to =
+      command->add_option("--residuals-to", options->residuals_to,
+                          "directory for what was learned of it: models/products/residual");
+  CLI::Option* heuristic_to = command->add_option(
+      "--heuristic-to", options->heuristic_to,
+      "directory for what --choices or --tiles learned: models/products/heuristic");
   CLI::Option* tiles = command->add_flag("--tiles", options->with_tiles,
                                          "learn how slow each tile of the older kernels is, too");
   CLI::Option* float32 = command->add_flag("--float32", options->float32,
@@ -328,15 +330,15 @@ void add_fit_products_command(CLI::App& app, int& exit_code) {
       command->add_flag("--judge", options->judge,
                         "fit nothing: errors of the machine file as it is, held-out rows apart");
   add_format_option(*command, options->format, "tables, and lines of a machine file");
-  losses_to->needs(losses);
+  residuals_to->needs(residuals);
   for (CLI::Option* other :
-       {tables, choices, machine, taste_to, tiles, float32, older, straddle, judge}) {
-    losses->excludes(other);
+       {tables, choices, machine, heuristic_to, tiles, float32, older, straddle, judge}) {
+    residuals->excludes(other);
   }
   for (CLI::Option* other : {tables, tiles, float32, older, straddle, judge}) {
     choices->excludes(other);
   }
-  for (CLI::Option* other : {tiles, float32, older, straddle, taste_to}) judge->excludes(other);
+  for (CLI::Option* other : {tiles, float32, older, straddle, heuristic_to}) judge->excludes(other);
   float32->excludes(older)->excludes(straddle);
   older->excludes(straddle);
   command->callback([options, &exit_code] { exit_code = fit_from_table(*options); });

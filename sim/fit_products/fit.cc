@@ -112,10 +112,10 @@ std::vector<Row> those(const std::vector<Row>& rows, const Wanted& wanted) {
 }
 
 /// The sustained time at the clock that was measured with it.
-auto at_measured_clock(const products::Tastes& tastes, double rested, bool recorded) {
-  return [&tastes, rested, recorded](Reading& read, const Row& row) {
+auto at_measured_clock(const products::Heuristics& heuristics, double rested, bool recorded) {
+  return [&heuristics, rested, recorded](Reading& read, const Row& row) {
     const double clock = row.sustained_clock / rested;
-    return std::log(predict_at(read, tastes, row, clock, recorded) / row.sustained);
+    return std::log(predict_at(read, heuristics, row, clock, recorded) / row.sustained);
   };
 }
 
@@ -125,12 +125,13 @@ std::vector<Row> nvjet_rows(const std::vector<Row>& rows) {
   });
 }
 
-void fit_half(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
+void fit_half(Machine& machine, const products::Heuristics& heuristics,
+              const std::vector<Row>& rows) {
   solve({.params = {ProductsStart, ProductsGraphStart, ProductsMemory, ProductsCache,
                     ProductsSplitStart, ProductsSplitRate, ProductsHalfRate, ProductsHalfRateApart,
                     ProductsHalfOperands, ProductsHalfResults, ProductsHalfStraddle},
          .rows = nvjet_rows(rows),
-         .residual = at_measured_clock(tastes, rested_clock(rows), true)},
+         .residual = at_measured_clock(heuristics, rested_clock(rows), true)},
         machine);
 }
 
@@ -178,28 +179,28 @@ bool fills_its_sms(const Row& row, const products::Speeds& speeds) {
          speeds.sms * static_cast<double>(row.plan->resident) * 0.75;
 }
 
-void fit_older(const OlderKernels& kernels, Machine& machine, const products::Tastes& tastes,
-               const std::vector<Row>& rows) {
+void fit_older(const OlderKernels& kernels, Machine& machine,
+               const products::Heuristics& heuristics, const std::vector<Row>& rows) {
   solve({.params = kernels.params,
          .rows = teachers(kernels, rows),
-         .residual = at_measured_clock(tastes, rested_clock(rows), true),
+         .residual = at_measured_clock(heuristics, rested_clock(rows), true),
          .spread = 0.05},
         machine);
 }
 
 /// How much longer each kernel's tiles take than the machine's rates say: half of what the typical
 /// row says where two rows have the kernel, most of it where many have.
-void fit_tiles(const Machine& machine, products::Family family, products::Tastes& tastes,
+void fit_tiles(const Machine& machine, products::Family family, products::Heuristics& heuristics,
                const std::vector<Row>& known, double rested) {
   constexpr double kRidge = 2;
   Reading read{machine};
   const products::Speeds speeds = read_speeds(read, family);
-  const auto residual = at_measured_clock(tastes, rested, true);
-  for (products::Tile& tile : tastes.at(family).tiles) {
+  const auto residual = at_measured_clock(heuristics, rested, true);
+  for (products::Tile& tile : heuristics.at(family).tiles) {
     std::vector<double> sizes;
     for (const Row& row : known) {
       if (family_of(row.shape) != family) continue;
-      const bool mine = tile_of(tastes.at(family), *row.plan) == &tile;
+      const bool mine = tile_of(heuristics.at(family), *row.plan) == &tile;
       if (mine && fills_its_sms(row, speeds)) sizes.push_back(residual(read, row));
     }
     if (sizes.empty()) continue;
@@ -209,21 +210,22 @@ void fit_tiles(const Machine& machine, products::Family family, products::Tastes
   }
 }
 
-Fit fit_kernels(const OlderKernels& kernels, const Machine& machine, const products::Tastes& tastes,
-                const std::vector<Row>& rows) {
+Fit fit_kernels(const OlderKernels& kernels, const Machine& machine,
+                const products::Heuristics& heuristics, const std::vector<Row>& rows) {
   constexpr int kRounds = 6;
-  Fit result{machine, tastes, kernels.params};
+  Fit result{machine, heuristics, kernels.params};
   const std::vector<Row> known = teachers(kernels, rows);
   for (int round = 0; round < kRounds; ++round) {
-    fit_older(kernels, result.machine, result.tastes, rows);
+    fit_older(kernels, result.machine, result.heuristics, rows);
     for (const products::Family family : kernels.families) {
-      fit_tiles(result.machine, family, result.tastes, known, rested_clock(rows));
+      fit_tiles(result.machine, family, result.heuristics, known, rested_clock(rows));
     }
   }
   return result;
 }
 
-void fit_others(Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
+void fit_others(Machine& machine, const products::Heuristics& heuristics,
+                const std::vector<Row>& rows) {
   using products::Family;
   const std::vector<std::pair<Family, std::vector<Param>>> families{
       {Family::Tf32, {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results}},
@@ -237,7 +239,7 @@ void fit_others(Machine& machine, const products::Tastes& tastes, const std::vec
                            return family_of(row.shape) == wanted &&
                                   row.contents == products::Contents::Random;
                          }),
-           .residual = at_measured_clock(tastes, rested_clock(rows), false),
+           .residual = at_measured_clock(heuristics, rested_clock(rows), false),
            .spread = 0.05},
           machine);
   }
@@ -262,20 +264,20 @@ void fit_clock(Machine& machine, const std::vector<Row>& rows) {
         machine);
 }
 
-Fit fit_speeds(const OlderKernels& kernels, const Machine& machine, const products::Tastes& tastes,
-               const std::vector<Row>& rows) {
-  Fit result{machine, tastes, kernels.params};
-  fit_older(kernels, result.machine, tastes, rows);
+Fit fit_speeds(const OlderKernels& kernels, const Machine& machine,
+               const products::Heuristics& heuristics, const std::vector<Row>& rows) {
+  Fit result{machine, heuristics, kernels.params};
+  fit_older(kernels, result.machine, heuristics, rows);
   return result;
 }
 
-Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
+Fit fit_machine(const Machine& machine, const products::Heuristics& heuristics,
                 const std::vector<Row>& rows) {
-  Fit result{machine, tastes, {}};
-  fit_half(result.machine, tastes, rows);
-  fit_older(float32_kernels(), result.machine, tastes, rows);
-  fit_older(older_half_kernels(), result.machine, tastes, rows);
-  fit_others(result.machine, tastes, rows);
+  Fit result{machine, heuristics, {}};
+  fit_half(result.machine, heuristics, rows);
+  fit_older(float32_kernels(), result.machine, heuristics, rows);
+  fit_older(older_half_kernels(), result.machine, heuristics, rows);
+  fit_others(result.machine, heuristics, rows);
   fit_clock(result.machine, rows);
   for (Param param = ProductsStart; param < ProductsLoadTime;
        param = static_cast<Param>(static_cast<int>(param) + 1)) {
@@ -287,42 +289,45 @@ Fit fit_machine(const Machine& machine, const products::Tastes& tastes,
 }
 
 /// How slow older kernels' tiles are, and all speeds.
-Fit fit_all(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows) {
+Fit fit_all(const Machine& machine, const products::Heuristics& heuristics,
+            const std::vector<Row>& rows) {
   Machine first = machine;
-  fit_half(first, tastes, rows);
-  const products::Tastes learned = fit_kernels(float32_kernels(), first, tastes, rows).tastes;
-  return fit_machine(first, fit_kernels(older_half_kernels(), first, learned, rows).tastes, rows);
+  fit_half(first, heuristics, rows);
+  const products::Heuristics learned =
+      fit_kernels(float32_kernels(), first, heuristics, rows).heuristics;
+  return fit_machine(first, fit_kernels(older_half_kernels(), first, learned, rows).heuristics,
+                     rows);
 }
 
-Fit fit_straddling(const Machine& machine, const products::Tastes& tastes,
+Fit fit_straddling(const Machine& machine, const products::Heuristics& heuristics,
                    const std::vector<Row>& rows) {
   Machine beside = machine;  // the starts of this table's run are no other run's
   solve({.params = {ProductsHalfStraddle, ProductsStart, ProductsGraphStart},
          .rows = nvjet_rows(rows),
-         .residual = at_measured_clock(tastes, rested_clock(rows), true)},
+         .residual = at_measured_clock(heuristics, rested_clock(rows), true)},
         beside);
-  Fit result{machine, tastes, {ProductsHalfStraddle}};
+  Fit result{machine, heuristics, {ProductsHalfStraddle}};
   result.machine.set(ProductsHalfStraddle, beside.get(ProductsHalfStraddle));
   return result;
 }
 
 }  // namespace
 
-Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows,
-        Part part, bool learns_tiles) {
+Fit fit(const Machine& machine, const products::Heuristics& heuristics,
+        const std::vector<Row>& rows, Part part, bool learns_tiles) {
   switch (part) {
     case Part::All:
-      return (learns_tiles ? fit_all : fit_machine)(machine, tastes, rows);
+      return (learns_tiles ? fit_all : fit_machine)(machine, heuristics, rows);
     case Part::Float32:
     case Part::OlderHalf: {
       const OlderKernels& kernels =
           part == Part::Float32 ? float32_kernels() : older_half_kernels();
-      return (learns_tiles ? fit_kernels : fit_speeds)(kernels, machine, tastes, rows);
+      return (learns_tiles ? fit_kernels : fit_speeds)(kernels, machine, heuristics, rows);
     }
     case Part::Straddle:
       break;
   }
-  return fit_straddling(machine, tastes, rows);
+  return fit_straddling(machine, heuristics, rows);
 }
 
 }  // namespace foretrace::fit_products

@@ -11,7 +11,7 @@ namespace foretrace::fit_products {
 
 struct Fit {
   Machine machine;
-  products::Tastes tastes;
+  products::Heuristics heuristics;
   std::vector<Param> fitted;
 };
 
@@ -26,7 +26,7 @@ enum class Part : std::uint8_t {
 /// Rows that judge are for the caller to leave out; the rested clock is the highest in the table.
 /// `learns_tiles`: how slow each tile of the older kernels is, is learned too; for another GPU with
 /// the same library that is given.
-Fit fit(const Machine& machine, const products::Tastes& tastes, const std::vector<Row>& rows,
-        Part part, bool learns_tiles);
+Fit fit(const Machine& machine, const products::Heuristics& heuristics,
+        const std::vector<Row>& rows, Part part, bool learns_tiles);
 
 }  // namespace foretrace::fit_products

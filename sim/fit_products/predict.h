@@ -13,14 +13,14 @@ double rested_clock(const std::vector<Row>& rows);
 double gap(Reading& read, const Row& row);
 
 /// At a given part of the rested clock, with the recorded plan where there is one and `recorded`.
-double predict_at(Reading& read, const products::Tastes& tastes, const Row& row, double clock,
-                  bool recorded);
+double predict_at(Reading& read, const products::Heuristics& heuristics, const Row& row,
+                  double clock, bool recorded);
 
 /// The table's "burst" is the time 1 to 30 ms after a rest of 25 ms that follows another load: the
 /// clock has lost this much of what it loses in the end.
 inline constexpr double kBurstLoad = 0.4;
 
 /// With the model's own clock. `load` is 0 for a rested GPU and 1 for a sustained load.
-double predict(Reading& read, const products::Tastes& tastes, const Row& row, double load);
+double predict(Reading& read, const products::Heuristics& heuristics, const Row& row, double load);
 
 }  // namespace foretrace::fit_products

@@ -48,13 +48,13 @@ std::string value_text(Param param, double value) {
 
 }  // namespace
 
-std::vector<Error> errors_of(const Machine& machine, const products::Tastes& tastes,
+std::vector<Error> errors_of(const Machine& machine, const products::Heuristics& heuristics,
                              const std::vector<Row>& rows) {
   std::vector<Error> errors;
   Reading read{machine};
   for (const Row& row : rows) {
-    errors.push_back({row, predict(read, tastes, row, kBurstLoad) / row.burst - 1,
-                      predict(read, tastes, row, 1) / row.sustained - 1});
+    errors.push_back({row, predict(read, heuristics, row, kBurstLoad) / row.burst - 1,
+                      predict(read, heuristics, row, 1) / row.sustained - 1});
   }
   return errors;
 }
@@ -67,7 +67,7 @@ std::vector<Error> cross_validated(const std::vector<Row>& rows,
     std::vector<Row> mine;
     for (const Row& row : rows) (fold_of(row.shape) == fold ? mine : others).push_back(row);
     const Fit result = fit(others);
-    const auto found = errors_of(result.machine, result.tastes, mine);
+    const auto found = errors_of(result.machine, result.heuristics, mine);
     errors.insert(errors.end(), found.begin(), found.end());
   }
   return errors;
@@ -108,11 +108,11 @@ std::vector<ErrorLine> error_lines(const std::vector<Error>& errors) {
   for (const std::string& type : types) {
     const auto of_type = [&](const Row& row) { return row.type == type; };
     add(type + ", below 25 us",
-                 [&](const Row& row) { return of_type(row) && row.sustained < kShort; });
+        [&](const Row& row) { return of_type(row) && row.sustained < kShort; });
     add(type + ", 25 us and longer",
-                 [&](const Row& row) { return of_type(row) && row.sustained >= kShort; });
+        [&](const Row& row) { return of_type(row) && row.sustained >= kShort; });
     add(type + ", 200 us and longer",
-                 [&](const Row& row) { return of_type(row) && row.sustained >= kLong; });
+        [&](const Row& row) { return of_type(row) && row.sustained >= kLong; });
   }
   for (const std::string& purpose : purposes) {
     add("bfloat16 " + purpose + ", from 25 us", [&](const Row& row) {
@@ -121,10 +121,10 @@ std::vector<ErrorLine> error_lines(const std::vector<Error>& errors) {
   }
   for (const bool zeros : {true, false}) {
     add(fmt::format("bfloat16 {}, from 25 us", zeros ? "zeros" : "random data"),
-                 [&](const Row& row) {
-                   return row.type == "bfloat16" && row.sustained >= kShort &&
-                          (row.contents == products::Contents::Zeros) == zeros;
-                 });
+        [&](const Row& row) {
+          return row.type == "bfloat16" && row.sustained >= kShort &&
+                 (row.contents == products::Contents::Zeros) == zeros;
+        });
   }
   add("bfloat16 odd, from 25 us", [&](const Row& row) {
     return row.type == "bfloat16" && row.sustained >= kShort &&

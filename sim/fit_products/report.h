@@ -15,7 +15,7 @@ struct Error {
   Row row;
   double burst = 0, sustained = 0;
 };
-std::vector<Error> errors_of(const Machine& machine, const products::Tastes& tastes,
+std::vector<Error> errors_of(const Machine& machine, const products::Heuristics& heuristics,
                              const std::vector<Row>& rows);
 
 /// Every row predicted by a fit of the four fifths of the shapes that it does not belong to.

@@ -71,14 +71,14 @@ TEST(FitProductsCommand, NamesTheLineAndTheColumnOfARowThatCannotBe) {
 
 TEST(FitProductsCommand, WritesNothingWhereTooLittleIsLearned) {
   const Scratch scratch;
-  std::filesystem::create_directory(scratch.path() / "taste");
+  std::filesystem::create_directory(scratch.path() / "heuristic");
   const Ran ran = choices(scratch,
                           "4096,32,7168,bfloat16,bfloat16,T,N,1,0,2,"
                           "nvjet_sm90_tst_0x32_64x16_2x1_v_bz_splitK_TNT,2,64,1,384,2,1,1",
-                          "--taste-to taste");
+                          "--heuristic-to heuristic");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("too few products of half to learn from; nothing is written"));
-  EXPECT_TRUE(std::filesystem::is_empty(scratch.path() / "taste"));
+  EXPECT_TRUE(std::filesystem::is_empty(scratch.path() / "heuristic"));
 }
 
 TEST(FitProductsCommand, RefusesOptionsThatDoNotGoTogether) {
@@ -86,10 +86,10 @@ TEST(FitProductsCommand, RefusesOptionsThatDoNotGoTogether) {
   scratch.write("list.csv", kHead);
   for (const char* arguments :
        {"--choices list.csv --judge", "--choices list.csv --tiles",
-        "--choices list.csv --losses-to .", "--losses a=b --machine h200-nvswitch-8",
-        "--losses a=b --taste-to .", "list.csv --losses-to .", "list.csv --judge --tiles",
-        "list.csv --taste-to .", "--choices list.csv --taste-to missing",
-        "--losses h200-nvswitch-8", "--losses nonsense=list.csv", ""}) {
+        "--choices list.csv --residuals-to .", "--residuals a=b --machine h200-nvswitch-8",
+        "--residuals a=b --heuristic-to .", "list.csv --residuals-to .", "list.csv --judge --tiles",
+        "list.csv --heuristic-to .", "--choices list.csv --heuristic-to missing",
+        "--residuals h200-nvswitch-8", "--residuals nonsense=list.csv", ""}) {
     const Ran ran = scratch.run(std::string{"foretrace fit-products "} + arguments);
     EXPECT_EQ(ran.exit_code, 2) << arguments;
     EXPECT_NE(ran.err, "") << arguments;
@@ -134,16 +134,16 @@ TEST(ExplainKernel, OfEveryKindSaysItsTermsAndTheirEvidence) {
   const Ran product = scratch.run("foretrace explain-kernel gemm 512x512x512 -d bfloat16");
   EXPECT_THAT(product.out, HasSubstr("residual"));
   for (const char* const kind : {"reduction", "memset", "copy"}) {
-    EXPECT_EQ(scratch.run(std::string{"foretrace explain-kernel "} + kind + " 4MiB --cold").exit_code,
-              0)
+    EXPECT_EQ(
+        scratch.run(std::string{"foretrace explain-kernel "} + kind + " 4MiB --cold").exit_code, 0)
         << kind;
   }
 }
 
 TEST(ExplainKernel, WithoutATermSaysSoAndIsThatMuchShorter) {
   const Scratch scratch;
-  const Ran ran = scratch.run(
-      "foretrace explain-kernel elementwise 100KiB --without term=small_array");
+  const Ran ran =
+      scratch.run("foretrace explain-kernel elementwise 100KiB --without term=small_array");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("note: without small_array"));
   EXPECT_THAT(ran.out, HasSubstr("without term=small_array"));

@@ -79,12 +79,13 @@ void add_plans(const Shape& shape, const Tile& tile, std::size_t at, const Speed
 
 }  // namespace
 
-std::vector<Candidate> candidates_of(const Shape& shape, const Taste& taste, double sms) {
+std::vector<Candidate> candidates_of(const Shape& shape, const Heuristic& heuristic, double sms) {
   constexpr std::size_t kThoughtOf = 96;
-  const Speeds speeds = library_speeds(family_of(shape), sms);
+  Speeds speeds = heuristic.speeds;
+  speeds.sms = sms;
   std::vector<Timed> all;
-  for (std::size_t i = 0; i < taste.tiles.size(); ++i) {
-    add_plans(shape, taste.tiles[i], i, speeds, all);
+  for (std::size_t i = 0; i < heuristic.tiles.size(); ++i) {
+    add_plans(shape, heuristic.tiles[i], i, speeds, all);
   }
   const auto faster = [](const Timed& one, const Timed& other) {
     return one.times.total < other.times.total;

@@ -3,21 +3,21 @@
 
 #include <vector>
 
-#include "models/cost/products/taste.h"
+#include "models/cost/products/heuristic.h"
 
 namespace foretrace::products {
 
 struct Candidate {
   Plan plan;
-  std::size_t tile = 0;  ///< its place in the taste's tiles
+  std::size_t tile = 0;  ///< its place in the heuristic's tiles
   Traits traits{};
 };
 
-/// Those that a family with this taste has, as many as the library may think of: the ones that are
-/// fastest by library_speeds() on so many SMs.
-std::vector<Candidate> candidates_of(const Shape& shape, const Taste& taste, double sms);
+/// Those that a family with this heuristic has, as many as the library may think of: the ones that
+/// are fastest by the heuristic's speeds on so many SMs.
+std::vector<Candidate> candidates_of(const Shape& shape, const Heuristic& heuristic, double sms);
 
-/// Without a taste: any common tile and split.
+/// Without a heuristic: any common tile and split.
 std::vector<Plan> common_plans(const Shape& shape, const Speeds& speeds);
 
 /// k in so many parts counts as one of the numbers of parts that candidates have: the nearest.

@@ -2,12 +2,12 @@
 //
 // The library has some hundred kernels of the nvjet family, some ten of each older one. Every plan
 // that they have for a shape (candidates.h) gets a chance by what the library was seen to like
-// (taste.h). What is predicted is the mean over all likely ones.
+// (heuristic.h). What is predicted is the mean over all likely ones.
 #pragma once
 
 #include <vector>
 
-#include "models/cost/products/taste.h"
+#include "models/cost/products/heuristic.h"
 
 namespace foretrace::products {
 
@@ -16,13 +16,13 @@ struct Choice {
   double chance = 0;
 };
 
-/// Whether the tastes say what the library chooses for it.
-bool is_known(const Shape& shape, const Tastes& tastes);
+/// Whether the heuristics say what the library chooses for it.
+bool is_known(const Shape& shape, const Heuristics& heuristics);
 
 /// The plans that get at least a fiftieth of the most likely one's chance, the most likely first;
 /// the chances' sum is 1.
 std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds,
-                                   const Tastes& tastes = recorded_tastes());
+                                   const Heuristics& heuristics = recorded_heuristics());
 
 /// The (geometric) mean of the likely choices' times, in seconds.
 double mean_time(const Shape& shape, const std::vector<Choice>& choices, const Speeds& speeds,

@@ -184,12 +184,11 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   if (by_vector) times.start -= std::max(0.0, std::min(times.start, speeds.start - kVectorStart));
   for (double* one : {&times.start, &times.arithmetic, &times.operands, &times.results,
                       &times.memory, &times.split}) {
-    *one *= plan.takes;
+    *one *= plan.residual;
   }
   const double sms = times.arithmetic + times.operands + times.results;
   if (shape.cached < 1 && speeds.takes(Term::ColdOperands)) {
-    const double of_cache =
-        overlapped(sms, bytes / speeds.cache * plan.takes);
+    const double of_cache = overlapped(sms, bytes / speeds.cache * plan.residual);
     times.cold = cold_time(shape, plan, speeds, fits, of_cache);
   }
   times.total = times.start + times.split + overlapped(sms, times.memory) + times.cold;

@@ -26,7 +26,7 @@ struct Plan {
   /// CUTLASS' grids have whole groups of 2, 4 or 8 tiles along m. Blocks without a tile end at
   /// once, but two that have one may share an SM while others are idle.
   bool padded = false;
-  double takes = 1;  ///< the whole product's time, beside what the formula says (losses.h)
+  double residual = 1;  ///< on the whole product's time, beside what the formula says (residual.h)
 
   /// Which sums the parts of k.
   bool has_second_kernel() const { return split > 1 && !inside; }

@@ -80,48 +80,4 @@ Traits traits_of(const Shape& shape, const Plan& plan, const Times& times, doubl
   return traits;
 }
 
-Speeds library_speeds(Family family, double sms) {
-  // products.* of h200-nvswitch-8 on 2026-11-24. The network was learned with them; another value
-  // here needs another one.
-  Speeds speeds{.sms = sms,
-                .start = 3.158e-6,
-                .graph_start = 2.134e-6,
-                .arithmetic = 1755e12,
-                .arithmetic_apart = 2455e12,
-                .operands = 24330e9,
-                .results = 4474e9,
-                .straddle = 0.6229,
-                .cache = 5997e9,
-                .cache_size = 33e6,
-                .memory = 4115e9,
-                .split_start = 2.169e-6,
-                .split_rate = 1731e9,
-                .split_turn = 3.2e-6,
-                .peak = 1070.5e12,
-                .residents = 0.03145};
-  if (family == Family::Half) return speeds;
-  speeds.straddle = 0;
-  if (family == Family::Float32) {
-    speeds.arithmetic = speeds.arithmetic_apart = 62.34e12;
-    speeds.operands = 8864e9;
-    speeds.results = 2.574e15;
-    return speeds;
-  }
-  speeds.split_start = 1.007e-6;
-  speeds.split_rate = 4243e9;
-  if (family == Family::HalfPairs) {
-    speeds.arithmetic = speeds.arithmetic_apart = 2382e12;
-    speeds.operands = 3928e9;
-    speeds.results = 3174e9;
-    speeds.residents = 0.1015;
-    return speeds;
-  }
-  speeds.arithmetic = speeds.arithmetic_apart = 218.3e12;
-  speeds.operands = 5361e9;
-  speeds.results = 4444e9;
-  speeds.across = 0.4;
-  speeds.residents = 0.2707;
-  return speeds;
-}
-
 }  // namespace foretrace::products

@@ -175,9 +175,9 @@ std::string parts_text(const Explained& all) {
   const Times times = time_of(all.shape, all.choices.front().plan, all.speeds);
   std::string text = fmt::format(
       "\nparts of {:.2f} us at the rested clock, of the first of these\n", us(times.total));
-  if (const double takes = all.choices.front().plan.takes; takes != 1) {
+  if (const double residual = all.choices.front().plan.residual; residual != 1) {
     text += fmt::format("  {:.2f} times what the formula says, as was learned of such kernels\n",
-                        takes);
+                        residual);
   }
   text += fmt::format("  start {:.2f}, arithmetic {:.2f}, operands {:.2f}, results {:.2f}",
                       us(times.start), us(times.arithmetic), us(times.operands), us(times.results));

@@ -21,28 +21,7 @@ struct ProductsOfAnH200 : ::testing::Test {
   Reading read_{machine_};
 };
 
-TEST_F(ProductsOfAnH200, SplitAShortKOfFewTilesInFloat32) {
-  const auto parts = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    return first_choice({.m = m, .n = n, .k = k, .arithmetic = Arithmetic::Float32}).split;
-  };
-  EXPECT_EQ(parts(128, 128, 45), 12) << "of 4 each";
-  EXPECT_EQ(parts(64, 120, 160), 5) << "of 32 each";
-  EXPECT_EQ(parts(96, 216, 64), 2);
-  EXPECT_EQ(parts(128, 128, 256), 4);
-  EXPECT_EQ(parts(384, 384, 128), 1) << "36 tiles of 64 x 64";
-  EXPECT_EQ(parts(184, 256, 128), 1);
-}
-
-TEST_F(ProductsOfAnH200, SumAKOf64ApartInBfloat16WithAnOddLeadingDimension) {
-  EXPECT_EQ(first_choice({.m = 239, .n = 160, .k = 64, .brain = true}).split, 2);
-  EXPECT_EQ(first_choice({.m = 239, .n = 1600, .k = 64, .brain = true}).split, 1);
-  EXPECT_EQ(cost_of(DataType::BFloat16, 239, 160, 64).kernels, 2U);
-  EXPECT_GT(cost_of(DataType::BFloat16, 239, 160, 64).then, Duration{0});
-}
-
 TEST_F(ProductsOfAnH200, WaitForDataAsOftenAsTheyLoad) {
-  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 96, 216, 64).room.data_waits, 1.1)
-      << "32 of k are loaded at once";
   EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 184, 256, 128).room.data_waits, 3);
   EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 297, 128, 97).room.data_waits, 4)
       << "4 steps of 32, and no more than 4 times";

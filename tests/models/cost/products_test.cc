@@ -269,7 +269,7 @@ TEST(ProductTime, IsAsMuchLongerAsThePlanTakes) {
   const Shape shape{.m = 256, .n = 256, .k = 640};
   Plan plan{128, 128, true};
   const double once = time_of(shape, plan, four_sms()).total;
-  plan.takes = 1.25;
+  plan.residual = 1.25;
   EXPECT_NEAR(time_of(shape, plan, four_sms()).total, 1.25 * once, 1e-12);
 }
 
@@ -311,13 +311,13 @@ TEST_F(H200, TakesTheRecordedTileOfALargeProduct) {
 TEST_F(H200, KnowsWhatFloat32GetsUnlessItIsAVector) {
   // An H200 took cutlass_80_simt_sgemm_256x128 for it.
   const Shape shape{.m = 3072, .n = 9216, .k = 512, .arithmetic = Arithmetic::Float32};
-  EXPECT_TRUE(is_known(shape, recorded_tastes()));
+  EXPECT_TRUE(is_known(shape, recorded_heuristics()));
   const auto choices = likely_choices(shape, read_speeds(read_, Family::Float32));
   EXPECT_EQ(choices.front().plan.tile_m, 256);
   EXPECT_EQ(choices.front().plan.tile_n, 128);
   EXPECT_EQ(choices.front().plan.split, 1);
   const Shape vector{.m = 1, .n = 4395, .k = 3968, .arithmetic = Arithmetic::Float32};
-  EXPECT_FALSE(is_known(vector, recorded_tastes()));
+  EXPECT_FALSE(is_known(vector, recorded_heuristics()));
   EXPECT_GT(seconds(vector), 10e-6);
 }
 

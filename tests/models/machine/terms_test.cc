@@ -109,9 +109,6 @@ TEST(Terms, OfGemmsAreWhatIsMissingWithoutThem) {
   product.cached_eighths = 0;
   const Both cold = alone(Term::ColdOperands, cost::gemm_cost, product);
   EXPECT_GT(cold.with, cold.without + 0.3) << "half a microsecond until the first come";
-  const cost::Product split{.m = 64, .n = 64, .k = 128};
-  const Both small = alone(Term::SmallSplit, cost::gemm_cost, split);
-  EXPECT_NE(small.with, small.without) << "the network is asked";
 }
 
 TEST(Terms, AHandedOnEventTakesNoTimeWithoutItsTerm) {

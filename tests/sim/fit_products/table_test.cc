@@ -10,8 +10,8 @@
 
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/errors.h"
+#include "sim/fit_products/heuristic.h"
 #include "sim/fit_products/report.h"
-#include "sim/fit_products/taste.h"
 
 namespace foretrace::fit_products {
 namespace {
@@ -23,7 +23,7 @@ class H200Products : public ::testing::Test {
   std::vector<Error> errors(bool judges) const {
     std::vector<Row> rows = read_table(tables() / "h200.csv.gz");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
-    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_tastes(), rows);
+    return errors_of(load_machine("h200-nvswitch-8"), products::recorded_heuristics(), rows);
   }
   static bool half_from_25_us(const Row& row) {
     return row.type == "bfloat16" && row.sustained >= 25e-6;
@@ -76,7 +76,7 @@ TEST(OddProducts, AreNearWhatWasMeasured) {
     std::vector<Row> rows = read_table(tables() / "odd_h200.csv.gz");
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
     const Summary all =
-        summary(errors_of(load_machine("h200-nvswitch-8"), products::recorded_tastes(), rows),
+        summary(errors_of(load_machine("h200-nvswitch-8"), products::recorded_heuristics(), rows),
                 [](const Row& row) { return row.sustained >= 25e-6; });
     EXPECT_GT(all.rows, judges ? 45U : 140U);
     EXPECT_LT(all.median, 0.08);  // 6.5 % of those held out; 12 % before their kernels were known
@@ -104,7 +104,7 @@ TEST(Float32Products, AreNearWhatWasMeasured) {
     std::erase_if(rows, [&](const Row& row) { return row.judges != judges; });
     const Machine machine = load_machine("h200-nvswitch-8");
     const Summary all =
-        summary(errors_of(machine, products::recorded_tastes(), rows), [](const Row& row) {
+        summary(errors_of(machine, products::recorded_heuristics(), rows), [](const Row& row) {
           return row.type == "float32" && row.sustained > 60e-6 &&
                  std::min(row.shape.m, row.shape.n) >= 32;
         });
@@ -201,8 +201,10 @@ TEST(ProductChoices, TeachTheNetworkThatRanksPlans) {
            {.tile_m = small ? 64 : 256, .tile_n = small ? 64 : 128, .cooperative = !small}});
     }
   }
-  const Learned learned = learn_taste(products::Family::Half, choices, {}, 132);
-  EXPECT_EQ(learned.taste.tiles.size(), 2U);
+  const Learned learned = learn_heuristic(
+      products::Family::Half, choices,
+      {.speeds = products::recorded_heuristics().at(products::Family::Half).speeds}, 132);
+  EXPECT_EQ(learned.heuristic.tiles.size(), 2U);
   EXPECT_EQ(learned.left_out, 0U);
   EXPECT_GT(learned.judged, 150U);
   EXPECT_GT(learned.right, 0.93);

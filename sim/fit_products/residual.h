@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/cost/products/losses.h"
+#include "models/cost/products/residual.h"
 #include "sim/fit_products/predict.h"
 
 namespace foretrace::fit_products {
@@ -16,15 +16,15 @@ struct Timed {
   std::vector<Row> rows;
 };
 
-struct LearnedLosses {
+struct LearnedResiduals {
   std::string name;  ///< of the kind of kernel: half, half_pairs, odd, float32
-  std::vector<products::Network> networks;
+  products::Residual residual;
   std::size_t learned_from = 0, judged = 0;  ///< rows
   double before = 0, after = 0, before_90 = 0,
          after_90 = 0;  ///< |error| of the judging rows, recorded plans: median and 90th percentile
 };
 
 /// Of every kind. Rows that judge are not learned from.
-std::vector<LearnedLosses> learn_losses(const std::vector<Timed>& timed);
+std::vector<LearnedResiduals> learn_residuals(const std::vector<Timed>& timed);
 
 }  // namespace foretrace::fit_products

@@ -4,13 +4,13 @@
 
 #include <vector>
 
-#include "models/cost/products/taste.h"
+#include "models/cost/products/heuristic.h"
 #include "sim/fit_products/table.h"
 
 namespace foretrace::fit_products {
 
 struct Learned {
-  products::Taste taste;
+  products::Heuristic heuristic;
   std::size_t learned_from = 0, judged = 0;  ///< products
   std::size_t left_out = 0;                  ///< the recorded plan is none that the model thinks of
   double right = 0;  ///< of the judged ones: the share whose plan is the most likely one
@@ -19,7 +19,7 @@ struct Learned {
 
 /// The family's tiles are those that `choices` name more than a few times, as slow as `known` says.
 /// A sixth of the products only judges. Needs some 13 KB of memory for each product.
-Learned learn_taste(products::Family family, const std::vector<Recorded>& choices,
-                    const products::Taste& known, double sms);
+Learned learn_heuristic(products::Family family, const std::vector<Recorded>& choices,
+                        const products::Heuristic& known, double sms);
 
 }  // namespace foretrace::fit_products

@@ -1,22 +1,25 @@
-#include "models/cost/products/taste.h"
+#include "models/cost/products/heuristic.h"
 
-#include "models/cost/products/taste/recorded.h"
+#include "models/cost/products/learned.h"
 
 namespace foretrace::products {
 
-const Tastes& recorded_tastes() {
-  static const Tastes kTastes{{Family::Half, recorded::half()},
-                              {Family::HalfPairs, recorded::half_pairs()},
-                              {Family::HalfOdd, recorded::half_odd()},
-                              {Family::BrainOdd, recorded::brain_odd()},
-                              {Family::Float32, recorded::float32()}};
-  return kTastes;
+const Heuristics& recorded_heuristics() {
+  static const Heuristics kAll = [] {
+    Heuristics all;
+    for (const Family family :
+         {Family::Half, Family::HalfPairs, Family::HalfOdd, Family::BrainOdd, Family::Float32}) {
+      all[family] = read_heuristic(learned_directory() / "heuristic" / (name_of(family) + ".json"));
+    }
+    return all;
+  }();
+  return kAll;
 }
 
-const Tile* tile_of(const Taste& taste, const Plan& plan) {
+const Tile* tile_of(const Heuristic& heuristic, const Plan& plan) {
   constexpr double kAlike = 1.3;  // the same kernel may need a register more for transposed data
   const Tile* nearest = nullptr;
-  for (const Tile& tile : taste.tiles) {
+  for (const Tile& tile : heuristic.tiles) {
     if (tile.m != plan.tile_m || tile.n != plan.tile_n || tile.padded != plan.padded ||
         tile.cooperative != plan.cooperative) {
       continue;

@@ -1,4 +1,4 @@
-#include "sim/fit_products/losses.h"
+#include "sim/fit_products/residual.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ namespace foretrace::fit_products {
 namespace {
 
 using products::Family;
-using products::kLossTraits;
+using products::kResidualTraits;
 using products::Network;
 
 constexpr std::size_t kNetworks = 3;
@@ -32,31 +32,31 @@ struct Kind {
 
 struct Lessons {
   Matrix in;
-  Eigen::VectorXf loss;
+  Eigen::VectorXf residual;
 };
 
 /// What the GPU's file says too fast or too slow as a whole is the file's, not the kernels': the
 /// median of the rows whose start does not decide.
-void centre(std::vector<float>& losses, const std::vector<double>& seconds, std::size_t from) {
+void centre(std::vector<float>& residuals, const std::vector<double>& seconds, std::size_t from) {
   constexpr double kLong = 25e-6;
   std::vector<float> of_long;
-  for (std::size_t i = from; i < losses.size(); ++i) {
-    if (seconds[i] >= kLong) of_long.push_back(losses[i]);
+  for (std::size_t i = from; i < residuals.size(); ++i) {
+    if (seconds[i] >= kLong) of_long.push_back(residuals[i]);
   }
   if (of_long.empty()) return;
   std::ranges::nth_element(of_long, of_long.begin() + std::ssize(of_long) / 2);
   const float median = of_long[of_long.size() / 2];
-  for (std::size_t i = from; i < losses.size(); ++i) losses[i] -= median;
+  for (std::size_t i = from; i < residuals.size(); ++i) residuals[i] -= median;
 }
 
 /// The rows of one kind of kernel whose plan is recorded, and what their times are beside the
 /// formula's at the clock that was measured with them.
 Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judges) {
-  std::vector<products::LossTraits> traits;
-  std::vector<float> losses;
+  std::vector<products::ResidualTraits> traits;
+  std::vector<float> residuals;
   std::vector<double> seconds;
   for (const Timed& gpu : timed) {
-    const std::size_t from = losses.size();
+    const std::size_t from = residuals.size();
     Reading read{gpu.machine};
     const double rested = rested_clock(gpu.rows);
     for (const Row& row : gpu.rows) {
@@ -67,7 +67,7 @@ Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judge
       }
       const products::Speeds speeds = read_speeds(read, family);
       products::Plan plan = *row.plan;
-      const products::Tile* const tile = tile_of(products::recorded_tastes().at(family), plan);
+      const products::Tile* const tile = tile_of(products::recorded_heuristics().at(family), plan);
       if (tile != nullptr) plan.slow = tile->slow;
       // What a quick table's clocks differ by is mostly their reading.
       constexpr double kSame = 0.96;
@@ -76,19 +76,19 @@ Lessons lessons_of(const Kind& kind, const std::vector<Timed>& timed, bool judge
       const double formula = time_of(row.shape, plan, speeds, clock, row.in_graph).total;
       const double measured = row.sustained - gap(read, row);
       if (measured <= 0) continue;
-      traits.push_back(products::loss_traits(row.shape, plan, speeds));
-      losses.push_back(
+      traits.push_back(products::residual_traits(row.shape, plan, speeds));
+      residuals.push_back(
           std::clamp(static_cast<float>(std::log(measured / formula)), -kMostLoss, kMostLoss));
       seconds.push_back(measured);
     }
-    centre(losses, seconds, from);
+    centre(residuals, seconds, from);
   }
-  Lessons lessons{Matrix{std::ssize(traits), static_cast<Eigen::Index>(kLossTraits)},
-                  Eigen::VectorXf{std::ssize(losses)}};
+  Lessons lessons{Matrix{std::ssize(traits), static_cast<Eigen::Index>(kResidualTraits)},
+                  Eigen::VectorXf{std::ssize(residuals)}};
   for (std::size_t i = 0; i < traits.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
-    lessons.in.row(at) = Eigen::Map<const Eigen::RowVectorXf>(traits[i].data(), kLossTraits);
-    lessons.loss[at] = losses[i];
+    lessons.in.row(at) = Eigen::Map<const Eigen::RowVectorXf>(traits[i].data(), kResidualTraits);
+    lessons.residual[at] = residuals[i];
   }
   return lessons;
 }
@@ -115,7 +115,7 @@ Network trained(const Lessons& lessons, std::uint32_t seed) {
       for (Eigen::Index j = 0; j < size; ++j) {
         const Eigen::Index from = order[i + static_cast<std::size_t>(j)];
         batch.row(j) = in.row(from);
-        wanted[j] = lessons.loss[from];
+        wanted[j] = lessons.residual[from];
       }
       const Pass pass{network, batch};
       const Eigen::VectorXf error =
@@ -126,24 +126,26 @@ Network trained(const Lessons& lessons, std::uint32_t seed) {
   return network;
 }
 
-LearnedLosses learned(const Kind& kind, const std::vector<Timed>& timed) {
+LearnedResiduals learned(const Kind& kind, const std::vector<Timed>& timed) {
   const Lessons lessons = lessons_of(kind, timed, false);
   const Lessons judges = lessons_of(kind, timed, true);
-  LearnedLosses result{.name = kind.name, .networks = {}};
-  result.learned_from = static_cast<std::size_t>(lessons.loss.size());
-  result.judged = static_cast<std::size_t>(judges.loss.size());
+  LearnedResiduals result{.name = kind.name,
+                          .residual = products::recorded_residual(kind.families.front())};
+  result.residual.networks.clear();
+  result.learned_from = static_cast<std::size_t>(lessons.residual.size());
+  result.judged = static_cast<std::size_t>(judges.residual.size());
   if (result.learned_from == 0) return result;
   for (std::uint32_t seed = 1; seed <= kNetworks; ++seed) {
-    result.networks.push_back(trained(lessons, seed));
+    result.residual.networks.push_back(trained(lessons, seed));
   }
   std::vector<double> before;
   std::vector<double> after;
-  for (Eigen::Index i = 0; i < judges.loss.size(); ++i) {
-    products::LossTraits traits{};
-    Eigen::Map<Eigen::RowVectorXf>(traits.data(), kLossTraits) = judges.in.row(i);
-    const auto loss = static_cast<double>(judges.loss[i]);
-    before.push_back(std::abs(loss));
-    after.push_back(std::abs(loss - products::loss_of(traits, result.networks)));
+  for (Eigen::Index i = 0; i < judges.residual.size(); ++i) {
+    products::ResidualTraits traits{};
+    Eigen::Map<Eigen::RowVectorXf>(traits.data(), kResidualTraits) = judges.in.row(i);
+    const auto residual = static_cast<double>(judges.residual[i]);
+    before.push_back(std::abs(residual));
+    after.push_back(std::abs(residual - products::residual_of(traits, result.residual.networks)));
   }
   if (before.empty()) return result;
   constexpr double kMany = 0.9;
@@ -156,16 +158,16 @@ LearnedLosses learned(const Kind& kind, const std::vector<Timed>& timed) {
 
 }  // namespace
 
-std::vector<LearnedLosses> learn_losses(const std::vector<Timed>& timed) {
+std::vector<LearnedResiduals> learn_residuals(const std::vector<Timed>& timed) {
   const std::vector<Kind> kinds{{"half", {Family::Half}},
                                 {"half_pairs", {Family::HalfPairs}},
                                 {"odd", {Family::HalfOdd, Family::BrainOdd}},
                                 {"float32", {Family::Float32}}};
-  std::vector<std::future<LearnedLosses>> all;
+  std::vector<std::future<LearnedResiduals>> all;
   for (const Kind& kind : kinds) {
     all.push_back(std::async(std::launch::async, [&] { return learned(kind, timed); }));
   }
-  std::vector<LearnedLosses> results;
+  std::vector<LearnedResiduals> results;
   for (auto& one : all) results.push_back(one.get());
   return results;
 }

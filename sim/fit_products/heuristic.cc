@@ -1,4 +1,4 @@
-#include "sim/fit_products/taste.h"
+#include "sim/fit_products/heuristic.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ struct Decision {
 };
 
 std::vector<products::Tile> tiles_of(products::Family family, const std::vector<Recorded>& choices,
-                                     const products::Taste& known) {
+                                     const products::Heuristic& known) {
   const std::size_t least = family == products::Family::Half ? 20 : 5;
   using Key = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, bool>;
   std::map<Key, std::size_t> counts;
@@ -60,11 +60,12 @@ bool same(const products::Plan& one, const products::Plan& other) {
 }
 
 /// None where the recorded plan is not among the candidates.
-std::optional<Decision> decision_of(const Recorded& one, const products::Taste& taste, double sms) {
-  const products::Tile* const tile = tile_of(taste, one.plan);
+std::optional<Decision> decision_of(const Recorded& one, const products::Heuristic& heuristic,
+                                    double sms) {
+  const products::Tile* const tile = tile_of(heuristic, one.plan);
   if (tile == nullptr) return std::nullopt;
-  const auto recorded = static_cast<std::size_t>(tile - taste.tiles.data());
-  const auto candidates = products::candidates_of(one.shape, taste, sms);
+  const auto recorded = static_cast<std::size_t>(tile - heuristic.tiles.data());
+  const auto candidates = products::candidates_of(one.shape, heuristic, sms);
   Decision decision;
   decision.chosen = -1;
   decision.known.resize(std::ssize(candidates), kTraits);
@@ -97,17 +98,17 @@ Matrix joined(std::span<const Decision* const> decisions) {
 struct Lesson {
   std::vector<float> network, tiles;
 };
-Lesson lesson(const Network& network, const std::vector<float>& liked,
+Lesson lesson(const Network& network, const std::vector<float>& bias,
               std::span<const Decision* const> batch) {
   const Matrix in = joined(batch);
   const Pass pass{network, in};
-  Lesson result{{}, std::vector<float>(liked.size())};
+  Lesson result{{}, std::vector<float>(bias.size())};
   Eigen::VectorXf error = pass.values();
   Eigen::Index at = 0;
   for (const Decision* one : batch) {
     auto mine = error.segment(at, one->known.rows());
     for (std::size_t i = 0; i < one->tile.size(); ++i) {
-      mine[static_cast<Eigen::Index>(i)] += liked[one->tile[i]];
+      mine[static_cast<Eigen::Index>(i)] += bias[one->tile[i]];
     }
     mine = (mine.array() - mine.maxCoeff()).exp().matrix().eval();
     mine /= mine.sum();
@@ -123,19 +124,19 @@ Lesson lesson(const Network& network, const std::vector<float>& liked,
 }
 
 /// Steps of kBatch products each, in a new order each time.
-void train(std::vector<const Decision*> decisions, Network& network, std::vector<float>& liked,
+void train(std::vector<const Decision*> decisions, Network& network, std::vector<float>& bias,
            std::mt19937& random) {
   const std::size_t each = std::max<std::size_t>(1, decisions.size() / kBatch);
   Adam for_network{network.size(), each * kEpochs, kRate};
-  Adam for_tiles{liked.size(), each * kEpochs, kRate};
+  Adam for_tiles{bias.size(), each * kEpochs, kRate};
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     std::ranges::shuffle(decisions, random);
     for (std::size_t i = 0; i < each; ++i) {
       const std::size_t from = i * kBatch;
       const std::size_t size = std::min(kBatch, decisions.size() - from);
-      const Lesson learned = lesson(network, liked, std::span{decisions}.subspan(from, size));
+      const Lesson learned = lesson(network, bias, std::span{decisions}.subspan(from, size));
       for_network.step(network.weights, learned.network);
-      for_tiles.step(liked, learned.tiles);
+      for_tiles.step(bias, learned.tiles);
     }
   }
 }
@@ -143,13 +144,13 @@ void train(std::vector<const Decision*> decisions, Network& network, std::vector
 /// Traits have the plans' times: the first is the logarithm of what a plan takes beside the
 /// fastest.
 void judge(const std::vector<const Decision*>& decisions, const Network& network,
-           const std::vector<float>& liked, Learned& learned) {
+           const std::vector<float>& bias, Learned& learned) {
   double right = 0;
   double off = 0;
   for (const Decision* one : decisions) {
     Eigen::VectorXf values = Pass{network, one->known}.values();
     for (std::size_t i = 0; i < one->tile.size(); ++i) {
-      values[static_cast<Eigen::Index>(i)] += liked[one->tile[i]];
+      values[static_cast<Eigen::Index>(i)] += bias[one->tile[i]];
     }
     Eigen::Index best = 0;
     values.maxCoeff(&best);
@@ -165,16 +166,17 @@ void judge(const std::vector<const Decision*>& decisions, const Network& network
 
 }  // namespace
 
-Learned learn_taste(products::Family family, const std::vector<Recorded>& choices,
-                    const products::Taste& known, double sms) {
+Learned learn_heuristic(products::Family family, const std::vector<Recorded>& choices,
+                        const products::Heuristic& known, double sms) {
   std::vector<Recorded> mine;
   std::ranges::copy_if(choices, std::back_inserter(mine),
                        [&](const Recorded& one) { return family_of(one.shape) == family; });
   Learned learned;
-  learned.taste.tiles = tiles_of(family, mine, known);
+  learned.heuristic.speeds = known.speeds;
+  learned.heuristic.tiles = tiles_of(family, mine, known);
   std::vector<Decision> decisions;
   for (const Recorded& one : mine) {
-    if (auto decision = decision_of(one, learned.taste, sms)) {
+    if (auto decision = decision_of(one, learned.heuristic, sms)) {
       decisions.push_back(std::move(*decision));
     } else {
       ++learned.left_out;
@@ -189,18 +191,18 @@ Learned learn_taste(products::Family family, const std::vector<Recorded>& choice
   constexpr std::size_t kSample = 4000;
   constexpr std::size_t kFirst = 48, kSecond = 24;
   std::mt19937 random{1};
-  Network& network = learned.taste.network;
+  Network& network = learned.heuristic.network;
   network =
       new_network(kFirst, kSecond, Network::Unit::Rectified,
                   joined(std::span{teachers}.first(std::min(kSample, teachers.size()))), random);
   for (Decision& one : decisions) one.known = scaled(network, one.known);
-  std::vector<float> liked(learned.taste.tiles.size());
-  train(teachers, network, liked, random);
-  for (std::size_t i = 0; i < liked.size(); ++i) {
-    learned.taste.tiles[i].liked = static_cast<double>(liked[i]);
+  std::vector<float> bias(learned.heuristic.tiles.size());
+  train(teachers, network, bias, random);
+  for (std::size_t i = 0; i < bias.size(); ++i) {
+    learned.heuristic.tiles[i].bias = static_cast<double>(bias[i]);
   }
   learned.learned_from = teachers.size();
-  judge(judges, network, liked, learned);
+  judge(judges, network, bias, learned);
   return learned;
 }
 
