@@ -16,7 +16,7 @@ set(data_dir ${CMAKE_INSTALL_DATADIR}/foretrace)
 target_compile_options(foretrace_options INTERFACE
   $<$<AND:$<CONFIG:Release,RelWithDebInfo>,$<COMPILE_LANGUAGE:CXX>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 
-install(DIRECTORY models/machines models/kernels models/products DESTINATION ${data_dir}/models COMPONENT program)
+install(DIRECTORY models/machines models/constants models/kernels models/products DESTINATION ${data_dir}/models COMPONENT program)
 install(DIRECTORY scenarios/ DESTINATION ${data_dir}/scenarios COMPONENT program
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json" PATTERN "*.md")
 install(DIRECTORY scenarios/styles DESTINATION ${data_dir}/scenarios COMPONENT program FILES_MATCHING PATTERN "*.json.gz")

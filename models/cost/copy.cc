@@ -4,6 +4,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::cost {
 namespace {
 
@@ -89,10 +91,9 @@ Duration stage_time(Reading& read, const Copy& copy, Bytes size) {
   return time(in_core, PageableH2dCore) + time(size - in_core, rate);
 }
 
-/// Pieces of 1 MiB: uploads of 967 KiB and 1 MiB begin when the call ends, of 2 and 4 MiB 71 us
-/// into it, and end 21 us behind it (28 programs of class host_copies with spans on an H200).
+/// Long uploads go through the host's buffers piece by piece.
 Bytes last_piece(Bytes size) {
-  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  static const std::uint64_t kPiece = constant_size("copy.staged_piece").count;
   return size.count == 0 ? Bytes{} : Bytes{(size.count - 1) % kPiece + 1};
 }
 
@@ -144,9 +145,8 @@ EngineCost engine_cost(Reading& read, const Copy& copy) {
       return {read.time(P2pLatency), copy.size, P2pShare};
     case Route::PeerStaged: {
       // The latency is a long copy's, whose first piece is on its way to the host while nothing
-      // arrives yet: 15 to 17 us for 4 to 44 KiB, 20 us for 64 KiB (peer_copies of blind rounds 5
-      // to 23 without peer access).
-      constexpr Bytes kFirst{160 << 10};
+      // arrives yet.
+      static const Bytes kFirst = constant_size("copy.p2p_staged_first_size");
       const Duration latency = read.time(P2pStagedLatency);
       const bool overlaps = !read.has(P2pStagedFirst) || !read.takes(Term::FirstStaged);
       if (copy.size >= kFirst || overlaps) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "models/constants/constants.h"
 #include "models/cost/kernel.h"
 #include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
@@ -104,15 +105,16 @@ void set_blocks(KernelCost& cost, const products::Times& times, double seconds) 
 }
 
 /// How often a small product of an older kernel waits for data beside kernels that use all of the
-/// memory's bandwidth. Traces of four programs of blind rounds 21 to 26 on an H100 have 28 us with
-/// its place in half precision, 50 to 65 in float32, whose steps of k are short. CUTLASS' float32
-/// kernels load five steps of 8 at once: a part of k no longer than that waits once (20 us in
-/// urgent_beside_busy_101 of blind round 32). Tiles of 64 x 64 in bfloat16 wait for each 32 of k:
-/// 2.2 times by 63 (tests/hw/causes/urgent_products.yaml), 3.3 by 78, on H200s.
+/// memory's bandwidth. A part of k that CUTLASS' float32 kernels load at once waits once; tiles of
+/// 64 x 64 in bfloat16 wait for each 32 of k.
 double data_waits(products::Family family, const products::Shape& shape,
                   const products::Plan& plan) {
-  constexpr double kOnce = 1.1, kHalf = 1.5, kFloat32 = 3, kMost = 4;
-  constexpr std::int64_t kBrainStep = 32, kAtOnce = 40;
+  static const double kOnce = constant("gemm.data_waits.once");
+  static const double kHalf = constant("gemm.data_waits.half");
+  static const double kFloat32 = constant("gemm.data_waits.float32");
+  static const double kMost = constant("gemm.data_waits.most");
+  static const std::int64_t kAtOnce = constant_count("gemm.data_waits.at_once");
+  constexpr std::int64_t kBrainStep = 32;
   const std::int64_t part = products::parts(shape.k, std::max<std::int64_t>(1, plan.split));
   if (family == products::Family::BrainOdd) {
     const auto steps = static_cast<double>(products::parts(part, kBrainStep));
@@ -137,10 +139,9 @@ void set_urgency(Reading& read, KernelCost& cost, products::Family family,
 }
 
 /// Of a product that takes `rested` seconds in a row of such. On a stream what passes between two
-/// kernels is in that. Nodes of a graph are without it, but were timed behind themselves: behind
-/// other kernels they take half a microsecond more (graphs of blind rounds 17 to 25 on H100s).
+/// kernels is in that. Nodes of a graph are without it, but were timed behind themselves.
 Duration own_time(Reading& read, const Product& product, double rested) {
-  constexpr Duration kBehindOthers = std::chrono::nanoseconds{500};
+  static const Duration kBehindOthers = constant_time("gemm.behind_others");
   const Duration time = seconds_to_duration(rested);
   if (product.in_graph) return read.takes(Term::BehindOthers) ? time + kBehindOthers : time;
   const Duration between = read.has(Param::KernelGap) ? read.time(Param::KernelGap) : Duration{0};
@@ -172,9 +173,8 @@ KernelCost by_choice(Reading& read, const Product& product) {
   // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
   // have a block for each tile, and between two of them a more urgent kernel gets its place.
   cost.waves.keeps_its_sms = family == products::Family::Half;
-  // A product of 84 tiles took 3 us alone and 7.5 us in three turns on the 32 SMs that a larger one
-  // left (urgent_beside_busy_100 of blind round 16). With more waves it is in their time.
-  constexpr Duration kPrologue = std::chrono::nanoseconds{2000};
+  // Blocks that begin late; with more waves it is in their time.
+  static const Duration kPrologue = constant_time("gemm.prologue");
   const bool late = cost.waves.keeps_its_sms && times.waves == 1;
   if (late && read.takes(Term::Prologue)) cost.waves.again = kPrologue;
   double in_parts = 0;

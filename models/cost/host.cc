@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::cost {
 namespace {
 
@@ -55,10 +57,15 @@ std::optional<Duration> launch_time(const Machine& machine, std::uint32_t proces
   return call_time(read, {.param = kLaunch, .processes = processes - 1});
 }
 
+Bytes small_memset() {
+  static const Bytes kSize = constant_size("kernel.small_memset");
+  return kSize;
+}
+
 Duration memset_time(Reading& read, const Call& call, Bytes size) {
-  constexpr double kShare = 0.33;
+  static const double kShare = constant("kernel.small_memset.call");
   const Duration time = call_time(read, call);
-  if (call.is_captured || size > kSmallMemset || !read.takes(Term::SmallMemset)) return time;
+  if (call.is_captured || size > small_memset() || !read.takes(Term::SmallMemset)) return time;
   return Duration{std::llround(static_cast<double>(time.count()) * kShare)};
 }
 

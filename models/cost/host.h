@@ -11,11 +11,11 @@ namespace foretrace::cost {
 
 /// One call, and the circumstances in which a thread makes it.
 struct Call {
-  Param param{};                 ///< what the call takes when it is queued
-  bool is_captured = false;      ///< noted in a CUDA graph instead
-  bool is_inner = false;         ///< made inside a call of torch.distributed, not from Python
-  bool is_first = false;         ///< of its kind in the pass
-  bool switches_device = false;  ///< for another device than the call before
+  Param param{};                  ///< what the call takes when it is queued
+  bool is_captured = false;       ///< noted in a CUDA graph instead
+  bool is_inner = false;          ///< made inside a call of torch.distributed, not from Python
+  bool is_first = false;          ///< of its kind in the pass
+  bool switches_device = false;   ///< for another device than the call before
   bool finds_later_work = false;  ///< asks for an event that has completed, beside later work
   std::uint32_t others = 0;       ///< other host threads of the process that are in a call there
   std::uint32_t processes = 0;    ///< other processes of the program
@@ -36,9 +36,9 @@ std::optional<Duration> launch_time(const Machine& machine, std::uint32_t proces
 /// What `cost` of calling takes longer because of `others` threads.
 Duration contention(Reading& read, Duration cost, std::uint32_t others);
 
-/// cudaMemsetAsync of device memory. Up to 4 KiB no kernel is launched: 728 B to 2.7 KiB took 1.1
-/// to 1.5 us in blind rounds 1 and 2, 8 KiB and more 3.6 us.
-inline constexpr Bytes kSmallMemset{4096};
+/// The largest cudaMemsetAsync of device memory that launches no kernel.
+Bytes small_memset();
+/// cudaMemsetAsync of device memory.
 Duration memset_time(Reading& read, const Call& call, Bytes size);
 
 /// A call whose time grows with a size: cudaMalloc, cudaHostAlloc, ... `rate` is in bytes/s.

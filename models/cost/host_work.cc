@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::cost {
 
 std::uint32_t threads_at_work(Reading& read, std::uint32_t threads) {
@@ -20,7 +22,7 @@ double parallel_bandwidth(Reading& read, std::uint32_t threads) {
 }
 
 Duration until_all_begin(Reading& read, std::uint32_t threads) {
-  constexpr double kPower = 1.5;
+  static const double kPower = constant("host.parallel_power");
   const double all = std::max(1U, read.count(Param::HostCores));
   const double others = threads_at_work(read, threads) - 1;
   const double share = all > 1 ? std::pow(others / (all - 1), kPower) : 1;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "models/constants/constants.h"
 #include "models/cost/host.h"
 
 namespace foretrace::cost {
@@ -41,18 +42,14 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
         static_cast<std::uint32_t>(std::clamp(enough, 1.0, static_cast<double>(cost.sms)));
   }
   if (missing <= bytes / 2 && read.takes(Term::LastBlocks)) {
-    // Those of two streams that the level-2 cache feeds take less than one behind the other, up to
-    // 1 us each (normalisation, beside_a_reduction, of the blind rounds; chosen on even ones).
-    constexpr Duration kLastBlocksOfCached = std::chrono::microseconds{1};
-    constexpr std::int64_t kPart = 4;
+    static const Duration kLastBlocksOfCached = constant_time("kernel.cached_last_blocks");
+    static const std::int64_t kPart = constant_count("kernel.cached_last_part");
     cost.room.last_blocks = std::min(cost.alone / kPart, kLastBlocksOfCached);
   }
   if (missing > bytes / 2 && read.has(Param::SaturatedBlock)) {
     cost.room.drain = std::min(cost.alone, read.time(Param::SaturatedBlock));
     cost.room.drain_of_all = cost.room.drain;
-    // Small kernels of another stream run one or two between memory-bound ones of 37 to 184 us
-    // (urgent_beside_busy_105 of blind rounds 11 and 12).
-    constexpr Duration kLastBlocks = std::chrono::microseconds{3};
+    static const Duration kLastBlocks = constant_time("kernel.last_blocks");
     if (read.takes(Term::LastBlocks))
       cost.room.last_blocks = std::min(cost.room.drain, kLastBlocks);
     if (read.has(Param::SaturatedSm)) {
@@ -65,9 +62,7 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
 }  // namespace
 
 KernelCost over_nvlink(Reading& read, KernelCost cost, double bytes) {
-  // Two GPUs that each read 160 MiB of the other's got 330 of 450 GB/s (kernels_read_the_peer of
-  // blind round written-1, two H100s).
-  constexpr double kShare = 0.74;
+  static const double kShare = constant("kernel.over_nvlink_share");
   if (bytes <= 0 || !read.has(Param::NvlinkBandwidth)) return cost;
   const Duration on_the_way =
       seconds_to_duration(bytes / (kShare * read.rate(Param::NvlinkBandwidth)));
@@ -120,12 +115,12 @@ namespace {
 
 /// Memory that is gone through in the same order again and again loses what comes next: once it is
 /// larger than the cache, more of it is gone than of memory that is used now and then. `room`: of
-/// its size. The fourth power follows sums and updates of 24 to 96 MiB within 8 %
-/// (tests/hw/causes/memory_kernels.yaml).
+/// its size.
 Pass driven_out_in_turn(Reading& read, const Pass& pass, double room, double at_once) {
   if (!read.takes(Term::InTurn)) return pass;
   const double size = read.value(Param::L2Size);
-  const double in_turn = size * std::pow(pass.distance * room / size, 4);
+  static const double kPower = constant("kernel.in_turn.power");
+  const double in_turn = size * std::pow(pass.distance * room / size, kPower);
   return {pass.bytes, std::max(pass.distance * at_once, in_turn), pass.reread, pass.fresh};
 }
 
@@ -149,21 +144,19 @@ bool any_fresh(std::span<const Pass> passes) { return std::ranges::any_of(passes
 
 namespace {
 
-/// What a kernel over small arrays takes longer or shorter than kernel.base, by the bytes of one of
-/// them: 4 KiB are one load of 16 bytes of each thread of a block, 16 KiB four, more are several
-/// blocks. 0.83, 1.06, 1.17 and 1.24 us with arrays of up to 4, 16, 32 and 512 KiB behind other
-/// kernels; 2 MB and more, which take 0.9 us to move, show nothing of it (spans of 550 elementwise
-/// operations in 286 programs of blind rounds on one H200).
+/// What a kernel over small arrays takes, of kernel.base, by the bytes of one of them: 4 KiB are
+/// one load of 16 bytes of each thread of a block, 16 KiB four, more are several blocks.
 double small_array_share(double bytes) {
-  if (bytes <= 4096) return -0.14;
-  return bytes <= 16384 ? 0.09 : bytes <= 32768 ? 0.2 : 0.28;
+  if (bytes <= 4096) return constant("kernel.small_array.one_load");
+  if (bytes <= 16384) return constant("kernel.small_array.four_loads");
+  return constant(bytes <= 32768 ? "kernel.small_array.two_blocks" : "kernel.small_array.more");
 }
 
 Duration small_array_time(Reading& read, double bytes, Duration alone) {
   if (!read.takes(Term::SmallArray)) return Duration{0};
-  constexpr double kHidden = 0.3;  // of each second that the data move
+  static const double kHidden = constant("kernel.small_array.hidden");
   const double base = read.seconds(Param::KernelBase);
-  const double more = base * small_array_share(bytes);
+  const double more = base * (small_array_share(bytes) - 1);
   const double moving = to_seconds(alone) - base;
   return seconds_to_duration(more < 0 ? more : std::max(0.0, more - kHidden * moving));
 }
@@ -173,14 +166,12 @@ constexpr double kThreadsOfABlock = 256;
 constexpr double kBlockBytes = kThreadsOfABlock * 64;
 
 /// What a kernel that reads one array and writes one takes longer when its blocks are more than the
-/// GPU has at once, so that the loads of the last ones begin late. Arrays in place that are all in
-/// the level-2 cache show it from 17.3 MB on: 16.8 MB 7.0 us, 21.7 to 36.7 MB 0.8 to 1.3 us more
-/// than by rate (memory_kernels of blind rounds, H200s and H100s). Memory hides it.
+/// GPU has at once, so that the loads of the last ones begin late. Memory hides it.
 Duration late_blocks(Reading& read, std::span<const Pass> passes) {
   if (!read.takes(Term::LateBlocks)) return Duration{0};
   constexpr double kThreadsOfAnSm = 2048;
-  constexpr double kLate = 1e-6;
-  constexpr double kHides = 0.25;  // of the arrays in memory
+  static const double kLate = constant("kernel.late_blocks");
+  static const double kHides = constant("kernel.late_blocks.hides");
   const double at_once = read.value(Param::SmCount) * (kThreadsOfAnSm / kThreadsOfABlock);
   if (passes.size() != 2 || passes.back().bytes <= at_once * kBlockBytes) return Duration{0};
   double bytes = 0;
@@ -200,7 +191,7 @@ KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   if (passes.size() == 1) rates = {FillCached, FillBandwidth};
   if (passes.size() == 2) rates = {UnaryCached, UnaryBandwidth};
   // One array in place, and nothing else in between.
-  constexpr double kRoomOfOne = 0.87;
+  static const double kRoomOfOne = constant("kernel.in_turn.room");
   std::vector<Pass> in_turn;
   const auto alone = [](const Pass& pass) { return pass.distance == pass.bytes; };
   if (passes.size() == 2 && std::ranges::all_of(passes, alone)) {
@@ -222,27 +213,26 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
   using enum Param;
   Param cached = read.has(ReductionCached) ? ReductionCached : ReductionBandwidth;
   if (pass.reread && read.has(ReductionReread)) cached = ReductionReread;
-  // What is only read takes less room than what is written, too: sums of one array over and over
-  // find nearly all of 40 MiB on an H200, and hardly anything of 56 MiB (memory_kernels.yaml).
-  constexpr double kRoom = 0.75, kRoomInTurn = 0.8;
+  // What is only read takes less room than what is written.
+  static const double kRoom = constant("kernel.room_of_reads");
+  static const double kRoomInTurn = constant("kernel.in_turn.room_of_reads");
   const Pass reads = driven_out_in_turn(read, pass, kRoomInTurn, kRoom);
   KernelCost cost = memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth});
-  // What kernels have only read before is nearer than what one has just written: without
-  // spans, 1.15 us behind each other, 2.7 to 3.0 us for 1 to 512 KiB in whole blocks, up to 1
-  // KiB 2.3 to 2.6 (one_tiny_kernel of blind rounds 1 to 36, H200s), the others 3.0 to 3.5. The
-  // time that the data move hides it.
-  constexpr double kNearer = 0.1, kNearerOfFew = 0.15, kHides = 2, kFew = 1024;
+  // What kernels have only read before is nearer than what one has just written. The time that the
+  // data move hides it.
+  static const double kFew = constant("kernel.reread.few");
+  static const double kHides = constant("kernel.reread.hides");
   if (pass.reread && read.takes(Term::Reread)) {
     const double base = read.seconds(ReductionBase);
     const double moving = to_seconds(cost.alone) - base;
-    const double nearer = pass.bytes <= kFew ? kNearerOfFew : kNearer;
+    const double nearer = constant(pass.bytes <= kFew ? "kernel.reread.of_few" : "kernel.reread");
     cost.alone -= seconds_to_duration(std::max(0.0, nearer * base - kHides * moving));
   }
   return cost;
 }
 
 bool is_small_memset(double bytes) {
-  return bytes > 0 && bytes <= static_cast<double>(kSmallMemset.count);
+  return bytes > 0 && bytes <= static_cast<double>(small_memset().count);
 }
 
 namespace {
@@ -258,15 +248,10 @@ KernelCost on_one_sm(Duration alone) {
 KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
   using enum Param;
   if (is_small_memset(pass.bytes)) {
-    // In a row on a stream one takes 1.25 to 1.84 us with what lies between two, 1.35 in the median
-    // of nine programs (one_tiny_kernel of blind rounds 16 to 32, H200s and H100s).
-    constexpr Duration kInARow = std::chrono::nanoseconds{250};
-    constexpr Duration kFrontEnd = std::chrono::nanoseconds{600};
+    static const Duration kInARow = constant_time("kernel.small_memset.in_a_row");
+    static const Duration kFrontEnd = constant_time("kernel.small_memset.front_end");
     if (place == MemsetIn::Stream) return on_one_sm(kInARow);
-    // Only kernels of a graph follow each other sooner than on a stream. This one begins 1.2 us
-    // behind a kernel, and so does a kernel behind it (spans of 02_llama7b_graph_decode of
-    // written-3 and 09_multigrid_v_cycles of written-4, 4 B to 4 KiB, on an H200; six captured
-    // chains of blind rounds 17 to 30 want the same, and one that two of them in a row wait once).
+    // Only kernels of a graph follow each other sooner than on a stream.
     Duration waits{0};
     if (place == MemsetIn::Graph && read.has(KernelGap) && read.has(GraphGap)) {
       waits = 2 * std::max(Duration{0}, read.time(KernelGap) - read.time(GraphGap));
@@ -284,7 +269,7 @@ KernelCost host_memset_cost(Reading& read, Bytes size) {
 
 std::uint32_t device_copy_kernels(Bytes size) {
   constexpr std::uint64_t kPage = 4096;
-  constexpr Bytes kLooked{1 << 20};
+  static const Bytes kLooked = constant_size("kernel.unaligned_copy");
   return size >= kLooked && size.count % kPage != 0 ? 2 : 1;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "models/cost/captured.h"
 #include "scenarios/text/errors.h"
 
@@ -121,8 +122,7 @@ double lost_by_power(Reading& read, Param power) {
 }
 
 /// Of heads of 64 and of 128, in between by the size. Wider ones take smaller tiles: heads of 256
-/// have `widest` of the rate of 128, as cuDNN 9.19's kernels in a step on an H200 (gemma2_9b of
-/// blind-3); beyond as 256. Other GPUs and other software are assumed to be alike.
+/// have `widest` of the rate of 128; beyond as 256.
 double rate_of_width(Reading& read, double width, Param rate_64, Param rate_128, double widest) {
   const double share = std::clamp((width - 64) / 64, 0.0, 1.0);
   if (share == 0) return read.rate(rate_64);
@@ -135,7 +135,8 @@ double rate_of_width(Reading& read, double width, Param rate_64, Param rate_128,
 /// wider than 64 are multiples of 128: heads of 80 and 96 take what 128 take. FlashAttention-2 has
 /// tiles in steps of 32.
 double attention_rate(Reading& read, double width, Param rate_64, Param rate_128, double widest) {
-  constexpr double kHopper = 128, kOthers = 32;
+  static const double kHopper = constant("attention.hopper_tile");
+  static const double kOthers = constant("attention.other_tile");
   const double tile = read.has(Param::ProductsHalfRate) ? kHopper : kOthers;
   const double computed = width > 64 ? tile * std::ceil(width / tile) : width;
   return rate_of_width(read, computed, rate_64, rate_128, widest) * width / computed;
@@ -144,7 +145,8 @@ double attention_rate(Reading& read, double width, Param rate_64, Param rate_128
 KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   using enum Param;
   const bool forward = work.kernel == KernelKind::AttentionForward;
-  constexpr double kWidestForward = 0.96, kWidestBackward = 0.77;
+  static const double kWidestForward = constant("attention.widest_forward");
+  static const double kWidestBackward = constant("attention.widest_backward");
   const double rate = forward ? attention_rate(read, work.width, LibraryAttentionForwardRate64,
                                                LibraryAttentionForwardRate128, kWidestForward)
                               : attention_rate(read, work.width, LibraryAttentionBackwardRate64,

@@ -14,7 +14,7 @@ struct FabricNodes {
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 8;
   std::uint32_t nics = 8;  ///< of a node
-  double nic_rate = 50e9;  ///< bytes/s of one, one direction
+  double nic_rate = 0;     ///< bytes/s of one, one direction
 };
 
 struct FabricLink {

@@ -6,16 +6,13 @@
 #include <string>
 #include <string_view>
 
+#include "models/constants/constants.h"
 #include "models/trust/blind.h"
 #include "scenarios/values/quantity.h"
 
 namespace foretrace {
 namespace {
 
-constexpr double kFitWithoutSpread = 0.05;
-constexpr double kPublished = 0.15;
-constexpr double kDatasheet = 0.25;
-constexpr double kAssumed = 0.5;
 constexpr double kMost = 1.0;  // a factor of two
 
 std::optional<double> bytes_in(std::string_view text) {
@@ -57,15 +54,16 @@ double uncertainty_of(const Machine& machine, Param param, Bytes size) {
   switch (is_learned_elsewhere(value, size) ? ParameterClass::Assumed : value.trusted_as()) {
     case ParameterClass::Fit:
       if (spread > 0) return spread;
-      return value.source == ParameterClass::Published ? kPublished : kFitWithoutSpread;
+      return value.source == ParameterClass::Published ? constant("trust.published")
+                                                       : constant("trust.fit");
     case ParameterClass::Published:
-      return std::max(kPublished, spread);
+      return std::max(constant("trust.published"), spread);
     case ParameterClass::Datasheet:
-      return std::max(kDatasheet, spread);
+      return std::max(constant("trust.datasheet"), spread);
     case ParameterClass::Assumed:
       break;
   }
-  return std::max(kAssumed, spread);
+  return std::max(constant("trust.assumed"), spread);
 }
 
 double spread_of(const Machine& machine, Param param) {
@@ -95,9 +93,10 @@ Band band_of(const Machine& machine, std::span<const Share> shares, Bytes size) 
 
 Band with_guessed(Band known, double guessed) {
   if (guessed <= 0) return known;
-  return band(std::hypot(known.high - 1, guessed * kAssumed), ParameterClass::Assumed);
+  return band(std::hypot(known.high - 1, guessed * constant("trust.assumed")),
+              ParameterClass::Assumed);
 }
 
-Band band_of_a_guess() { return band(kAssumed, ParameterClass::Assumed); }
+Band band_of_a_guess() { return band(constant("trust.assumed"), ParameterClass::Assumed); }
 
 }  // namespace foretrace

@@ -227,7 +227,7 @@ ChunkProgram pair_program(const nccl::Slices& slices) {
 
 ChunkProgram copy_program(std::uint64_t bytes, double rate, double port) {
   const auto size = static_cast<double>(bytes);
-  const double pieces = std::max(1.0, std::ceil(size / nccl::kPortTurnBytes));
+  const double pieces = std::max(1.0, std::ceil(size / nccl::port_turn_bytes()));
   if (pieces > static_cast<double>(kMostMessages)) throw too_many_messages(pieces);
   ChunkProgram program;
   program.by_kernel = false;

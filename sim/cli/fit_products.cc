@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/cost/products/choice.h"
-#include "models/cost/products/learned.h"
+#include "models/products/learned.h"
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/write_file.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "sim/device/device.h"
 
 namespace foretrace::sim {
@@ -130,11 +131,10 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
 
 /// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it waits for a
 /// block of that one whose place it gets, and its own data wait as long in the same queues, less
-/// where that one ends before. A memory-bound kernel right behind another waits half as long for
-/// its data (urgent_beside_busy of blind rounds 12 to 27).
+/// where that one ends before. A memory-bound kernel right behind another waits less for its data.
 Duration Device::wait_for_places(Kernel& kernel) const {
   constexpr Duration kAtOnce = std::chrono::microseconds{2};
-  constexpr double kInARow = 0.5;
+  static const double kInARow = constant("device.in_a_row");
   if (kernel.held || !limits_.takes(Term::WaitForPlaces)) return Duration{0};
   const bool follows = kernel.owner == waited_ && engine_.now() <= waited_until_ + kAtOnce;
   const bool in_a_row = follows && kernel.cost.waves.blocks == 0 && limits_.takes(Term::InARow);

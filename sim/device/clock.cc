@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::sim {
 
 ClockTimes clock_times(const Machine& machine, bool warm) {
-  // Training steps that the GPU bounds end at 0.3 to 0.55 of it. 126 regions of written-1 to -7
-  // that it moves by 3 % want 0.33 (one H200), 0.38 (two) and 0.42 (H100s) in the median.
-  constexpr double kMixed = 0.4;
+  static const double kMixed = constant("device.clock_of_mixed");
   const auto time = [&](Param param) {
     return machine.has(param) ? machine.time(param) : Duration{0};
   };

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/constants/constants.h"
 #include "models/cost/kernel.h"
 #include "sim/device/clock.h"
 #include "sim/engine/engine.h"
@@ -75,8 +76,8 @@ class Device final : Handler {
    protected:
     ~CopyOwner() = default;
   };
-  /// Kernels use what they get of its bandwidth: 0.8 to 0.85 of the nominal one.
-  bool memory_is_saturated() const { return memory_used_ > 0.75; }
+  /// Kernels use what they get of its bandwidth, less than the nominal one.
+  bool memory_is_saturated() const { return memory_used_ > constant("device.saturated"); }
   /// A GPU with one engine runs copies of all kinds through it, one at a time; one without runs
   /// them when no kernel runs.
   void acquire_copy_engine(std::uint32_t kind, CopyOwner& owner);

@@ -2,17 +2,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "sim/device/device.h"
 
 namespace foretrace::sim {
 
 /// What a kernel takes longer beside a product, whose blocks keep the SMs' front ends and the
-/// level-2 cache busy, with the longer way to the next one: medians of spans of small kernels on
-/// SMs of their own beside 21 products (tests/hw/causes/windows.py). Nodes of graphs show nothing
-/// of it (captured_branches of the blind rounds).
+/// level-2 cache busy, with the longer way to the next one. Nodes of graphs show nothing of it
+/// (captured_branches of the blind rounds).
 Duration Device::beside_products(const Kernel& kernel) const {
-  constexpr Duration kBesideNvjet = std::chrono::nanoseconds{1100};
-  constexpr Duration kBesideOlder = std::chrono::nanoseconds{400};
+  static const Duration kBesideNvjet = constant_time("device.beside_nvjet");
+  static const Duration kBesideOlder = constant_time("device.beside_older");
   const cost::KernelCost& cost = kernel.cost;
   if (!limits_.takes(Term::BesideProducts)) return Duration{0};
   if (kernel.in_graph || cost.waves.keeps_its_sms || cost.waves.staggers || cost.room.takes_no_sm)

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::sim {
 namespace {
 
-/// The pool grows by whole pieces of this size: on H200s, 4 KiB and 8 MiB cost the same, 64 MiB
-/// twice as much (tests/hw/causes/allocation.yaml).
-constexpr std::uint64_t kPiece = std::uint64_t{32} << 20;
+/// The pool grows by whole pieces of this size.
+std::uint64_t piece_bytes() {
+  static const std::uint64_t kPiece = constant_size("host.pool_piece").count;
+  return kPiece;
+}
 constexpr std::uint64_t kAlignment = 512;
 
-constexpr std::uint64_t pieces_until(std::uint64_t end) { return (end + kPiece - 1) / kPiece; }
+std::uint64_t pieces_until(std::uint64_t end) { return (end + piece_bytes() - 1) / piece_bytes(); }
 
 }  // namespace
 
@@ -22,7 +26,7 @@ MemoryPool::Blocks::iterator MemoryPool::freed_block(std::uint64_t size) {
 
 std::uint64_t MemoryPool::pieces_missing(std::uint64_t begin, std::uint64_t size) const {
   std::uint64_t missing = 0;
-  for (std::uint64_t piece = begin / kPiece; piece < pieces_until(begin + size); ++piece) {
+  for (std::uint64_t piece = begin / piece_bytes(); piece < pieces_until(begin + size); ++piece) {
     if (!pieces_.contains(piece)) ++missing;
   }
   return missing;
@@ -47,10 +51,10 @@ std::uint64_t MemoryPool::begin_of_room(std::uint64_t size) const {
 
 Bytes MemoryPool::back(std::uint64_t begin, std::uint64_t end) {
   const std::uint64_t before = pieces_.size();
-  for (std::uint64_t piece = begin / kPiece; piece < pieces_until(end); ++piece) {
+  for (std::uint64_t piece = begin / piece_bytes(); piece < pieces_until(end); ++piece) {
     pieces_.insert(piece);
   }
-  return {(pieces_.size() - before) * kPiece};
+  return {(pieces_.size() - before) * piece_bytes()};
 }
 
 Bytes MemoryPool::allocate(std::uint32_t buffer, Bytes size) {
@@ -95,11 +99,11 @@ Bytes MemoryPool::trim() {
   std::erase_if(blocks_, [](const auto& entry) { return entry.second.freed; });
   std::set<std::uint64_t> used;
   for (const auto& [begin, block] : blocks_) {
-    for (std::uint64_t piece = begin / kPiece; piece < pieces_until(block.end); ++piece) {
+    for (std::uint64_t piece = begin / piece_bytes(); piece < pieces_until(block.end); ++piece) {
       used.insert(piece);
     }
   }
-  const Bytes given_back{(pieces_.size() - used.size()) * kPiece};
+  const Bytes given_back{(pieces_.size() - used.size()) * piece_bytes()};
   pieces_ = std::move(used);
   return given_back;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::products {
 
 namespace {
@@ -17,12 +19,12 @@ bool clears_a_counter(const Shape& shape, std::int64_t waves) {
 
 }  // namespace
 
-// From nine products of each kind on one H100's host, which asked 13.0 us for one of Hopper's, 10.6
-// for CUTLASS', 14.7 for xmma's in float32 and 15.8 in float64, each within 0.6 us, and 2.4 us more
-// where blocks sum parts of k themselves: a memset in front clears what they take turns by
-// (tests/hw/causes/product_calls.yaml).
+// Where blocks sum parts of k themselves, a memset in front clears what they take turns by.
 double call_share(const Shape& shape, const Plan& plan, std::int64_t waves) {
-  constexpr double kCutlass = 0.815, kFloat32 = 1.13, kFloat64 = 1.21, kMemset = 0.185;
+  static const double kCutlass = constant("gemm.call.cutlass");
+  static const double kFloat32 = constant("gemm.call.float32");
+  static const double kFloat64 = constant("gemm.call.float64");
+  static const double kMemset = constant("gemm.call.memset");
   double share = 1;
   const Family family = family_of(shape);
   switch (family) {

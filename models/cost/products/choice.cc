@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "models/constants/constants.h"
 #include "models/cost/products/candidates.h"
 #include "models/cost/products/residual.h"
 
@@ -19,7 +20,7 @@ namespace {
 /// The plans in the order of their chances, without what the machine makes of them.
 std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Heuristics& heuristics) {
   constexpr double kLeast = 0.02;
-  constexpr double kFastest = 27;  // how much a common plan's time decides
+  static const double kSharpness = constant("gemm.common_plan_sharpness");
   std::vector<Choice> choices;
   if (is_known(shape, heuristics)) {
     const Heuristic& heuristic = heuristics.at(family_of(shape));
@@ -29,7 +30,7 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Heuri
     }
   } else {
     for (const Plan& plan : common_plans(shape, speeds)) {
-      choices.push_back({plan, -kFastest * std::log(time_of(shape, plan, speeds).total)});
+      choices.push_back({plan, -kSharpness * std::log(time_of(shape, plan, speeds).total)});
     }
   }
   std::ranges::stable_sort(choices, std::ranges::greater{}, &Choice::chance);

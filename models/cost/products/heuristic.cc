@@ -1,6 +1,6 @@
 #include "models/cost/products/heuristic.h"
 
-#include "models/cost/products/learned.h"
+#include "models/products/learned.h"
 
 namespace foretrace::products {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/cost/products/learned.h"
+#include "models/products/learned.h"
 #include "models/cost/products/vector.h"
 
 namespace foretrace::products {

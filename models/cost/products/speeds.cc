@@ -1,5 +1,6 @@
 #include <initializer_list>
 
+#include "models/constants/constants.h"
 #include "models/cost/products/time.h"
 
 namespace foretrace::products {
@@ -51,10 +52,6 @@ double fresh_of(Reading& read, Family family) {
 
 }  // namespace
 
-/// A transposed a of kernels that load single elements: the eight shapes of
-/// reports/measured/products that have one, and those of HalfPairs show none of it.
-constexpr double kOddAcross = 0.4;
-
 bool has_speeds(const Machine& machine, Family family) {
   const FamilyParams params = params_of(family);
   for (const Param param : {ProductsStart, ProductsClockSlope, params.arithmetic, params.peak}) {
@@ -81,7 +78,8 @@ Speeds read_speeds(Reading& read, Family family) {
       .straddle = family == Family::Half && read.has(ProductsHalfStraddle)
                       ? read.value(ProductsHalfStraddle)
                       : 0,
-      .across = family == Family::HalfOdd || family == Family::BrainOdd ? kOddAcross : 0,
+      .across =
+          family == Family::HalfOdd || family == Family::BrainOdd ? constant("gemm.odd_across") : 0,
       .cache = read.rate(ProductsCache),
       .cache_size = read.value(L2Size),
       .memory = read.rate(ProductsMemory),

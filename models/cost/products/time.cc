@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "models/cost/products/vector.h"
 
 namespace foretrace::products {
@@ -12,26 +13,23 @@ namespace {
 double overlapped(double a, double b) {
   const double larger = std::max(a, b);
   if (larger <= 0) return 0;
-  const double ratio = std::min(a, b) / larger;
-  const double squared = ratio * ratio;
-  return larger * std::pow(1 + squared * squared * ratio, 0.2);
+  static const double kPower = constant("gemm.overlap_power");
+  return larger * std::pow(1 + std::pow(std::min(a, b) / larger, kPower), 1 / kPower);
 }
 
-/// How far the operands are in the cache: 1 well below its size, 0 well above. Products find
-/// theirs again up to 40 MB of them, and above 44 MB nothing, where kernels that go through an
-/// array find all of 30.7 MB (layers_h100.csv.gz; an H100).
+/// How far the operands are in the cache: 1 well below its size, 0 well above.
 double cached_share(double bytes, double cache_size) {
-  constexpr double kProducts = 1.35;
-  constexpr int kSharp = 24;
-  return 1 / (1 + std::pow(bytes / (kProducts * cache_size), kSharp));
+  static const double kProducts = constant("gemm.cache_found");
+  static const double kSharpness = constant("gemm.cache_sharpness");
+  return 1 / (1 + std::pow(bytes / (kProducts * cache_size), kSharpness));
 }
 
 /// A row of 128 bytes that begins within a sector of 32 bytes is five sectors instead of four, and
 /// of two cache lines. Small tiles wait for that; large ones load less for each operation, and
-/// compute meanwhile: of the ways tried it is in proportion to 1 / (area + 64 x 64) that fits best.
+/// compute meanwhile.
 double loads(std::int64_t leading, double element, const Plan& plan, const Speeds& speeds) {
   constexpr double kSector = 32;
-  constexpr double kSmall = 64 * 64;
+  static const double kSmall = constant("gemm.straddle_area");
   const bool whole = std::fmod(static_cast<double>(leading) * element, kSector) == 0;
   if (whole) return 1;
   const auto area = static_cast<double>(plan.tile_m * plan.tile_n);
@@ -45,11 +43,10 @@ std::int64_t padded(std::int64_t rows) {
 }
 
 /// What was written last lies in one half of the level-2 cache, and the first to read it waits for
-/// the other half. Networks' products of 10 to 40 us in older kernels show all of that, those from
-/// 40 us up hardly any (training of blind rounds 3 to 18), up to 192 rows none (graphs).
+/// the other half.
 double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double seconds) {
-  constexpr double kLong = 40e-6;
-  constexpr std::int64_t kFew = 192;
+  static const double kLong = constant("gemm.fresh.long");
+  static const std::int64_t kFew = constant_count("gemm.fresh.few");
   if (!shape.fresh || std::min(shape.m, shape.n) <= kFew) return 0;
   if (!speeds.takes(Term::FreshOperands)) return 0;
   if (plan.resident == 0) return speeds.fresh;
@@ -60,16 +57,15 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
 
 /// What a product takes longer whose operands the level-2 cache could hold, but has not: it waits
 /// for the first, and its loads go on in memory's time where that is longer than `warm`, what it
-/// takes of the cache. `fits`: cached_share() of its bytes. From products that one H100 timed both
-/// ways (layers_h100.csv.gz): kernels for this GPU wait 0.5 us and add up as the third power, older
-/// ones 0.5 to 1 us and as the square.
+/// takes of the cache. `fits`: cached_share() of its bytes.
 double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double fits,
                  double warm) {
   const Family family = family_of(shape);
-  double first = 0.5e-6;
-  if (family == Family::HalfPairs) first = 0.7e-6;
-  if (family == Family::HalfOdd || family == Family::BrainOdd) first = 1e-6;
-  const double power = plan.resident > 0 ? 2 : 3;
+  const bool odd = family == Family::HalfOdd || family == Family::BrainOdd;
+  const double first = constant(odd                           ? "gemm.cold.first_odd"
+                                : family == Family::HalfPairs ? "gemm.cold.first_pairs"
+                                                              : "gemm.cold.first");
+  const double power = constant(plan.resident > 0 ? "gemm.cold.power_older" : "gemm.cold.power");
   const double missing = 1 - shape.cached;
   const double loads = missing * least_bytes(shape) / speeds.memory;
   const double both = std::pow(std::pow(warm, power) + std::pow(loads, power), 1 / power);
@@ -117,7 +113,7 @@ Waves waves_of(std::int64_t tiles, std::int64_t rows, const Plan& plan, const Sp
 }  // namespace
 
 std::int64_t paired_tiles(const Shape& shape, const Plan& plan, double sms) {
-  constexpr std::int64_t kMany = 18;
+  static const std::int64_t kMany = constant_count("gemm.pairs.many");
   const std::int64_t down = parts(shape.m, plan.tile_m);
   const std::int64_t across = parts(shape.n, plan.tile_n);
   const std::int64_t each = shape.batch * plan.split;
@@ -141,7 +137,7 @@ std::int64_t paired_tiles(const Shape& shape, const Plan& plan, double sms) {
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock,
               bool in_graph) {
   constexpr std::int64_t kDepth = 64;  // k is walked in steps of this by nvjet
-  constexpr std::int64_t kFill = 32;   // older kernels' first loads, until all stages are full
+  static const std::int64_t kFill = constant_count("gemm.older_fill");
   Times times;
   times.tiles =
       parts(shape.m, plan.tile_m) * parts(shape.n, plan.tile_n) * shape.batch * plan.split;
@@ -181,7 +177,10 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                   elements * static_cast<double>(plan.split * kPartBytes) / speeds.split_rate;
   }
   times.start = in_graph ? speeds.graph_start : speeds.start;
-  if (by_vector) times.start -= std::max(0.0, std::min(times.start, speeds.start - kVectorStart));
+  if (by_vector) {
+    const double less = speeds.start - constant("vector.start");
+    times.start -= std::max(0.0, std::min(times.start, less));
+  }
   for (double* one : {&times.start, &times.arithmetic, &times.operands, &times.results,
                       &times.memory, &times.split}) {
     *one *= plan.residual;
@@ -200,7 +199,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
 
 double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
                   Contents contents) {
-  constexpr double kWidth = 0.04;  // of the knee, in shares of the peak
+  static const double kWidth = constant("gemm.clock.knee");
   const double used = flops(shape) / rested_seconds / speeds.peak;
   double power = 1;
   if (shape.arithmetic == Arithmetic::Tf32) power = read.value(Param::ProductsTf32Power);
@@ -213,7 +212,8 @@ double lost_clock(Reading& read, const Shape& shape, double rested_seconds, cons
   }
   const double beyond = (used * power - free) / kWidth;
   const double knee = beyond > 30 ? beyond : std::log1p(std::exp(beyond));
-  return std::min(0.5, read.value(Param::ProductsClockSlope) * kWidth * knee);
+  return std::min(constant("gemm.clock.most_lost"),
+                  read.value(Param::ProductsClockSlope) * kWidth * knee);
 }
 
 }  // namespace foretrace::products

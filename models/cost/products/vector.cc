@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
+
 namespace foretrace::products {
 namespace {
 
@@ -15,9 +17,11 @@ bool is_contiguous(const Shape& shape) {
 /// With up to 300 results several threads share a row, and of long rows ever more; with 1,025 none
 /// do, and between them nothing was timed.
 double stepping_time(const Shape& shape) {
-  constexpr double kShare = 300, kAlone = 1025;          // results
-  constexpr double kShared = 2e-9, kNotShared = 9.5e-9;  // s a step
-  constexpr std::int64_t kLongest = 1600;
+  static const double kShare = constant("vector.few_results");
+  static const double kAlone = constant("vector.many_results");
+  static const double kShared = constant("vector.shared_step");
+  static const double kNotShared = constant("vector.lone_step");
+  static const std::int64_t kLongest = constant_count("vector.longest");
   if (is_contiguous(shape)) return 0;
   const auto results = static_cast<double>(std::max(shape.m, shape.n) * shape.batch);
   const double alone = std::clamp((results - kShare) / (kAlone - kShare), 0.0, 1.0);
@@ -29,16 +33,18 @@ double stepping_time(const Shape& shape) {
 }  // namespace
 
 double vector_time(const Shape& shape, const Speeds& speeds, double fits) {
-  constexpr double kHopperSms = 132;
-  constexpr double kCache = 6.2e12;  // bytes/s; products with tiles reach 0.8 to 0.95 of it
-  constexpr double kElementsAside = 2.3e12, kElementsAcross = 1.8e12, kElementsTurned = 2.7e12;
-  constexpr double kHalfStart = 0.5e-6;
-  const double share = speeds.sms / kHopperSms;
+  static const double kSms = constant("vector.sms");
+  static const double kCache = constant("vector.cache");
+  static const double kElementsAside = constant("vector.elements_aside");
+  static const double kElementsAcross = constant("vector.elements_across");
+  static const double kElementsTransposed = constant("vector.elements_transposed");
+  static const double kHalfStart = constant("vector.half_start");
+  const double share = speeds.sms / kSms;
   const double bytes = least_bytes(shape);
   const double cache = std::max(speeds.cache, kCache * share);
   double seconds = bytes / (fits * cache + (1 - fits) * speeds.memory);
   if (shape.arithmetic == Arithmetic::Half) {
-    const double across = shape.transposes_b ? kElementsTurned : kElementsAcross;
+    const double across = shape.transposes_b ? kElementsTransposed : kElementsAcross;
     const double elements = is_contiguous(shape) ? kElementsAside : across;
     seconds = kHalfStart + std::max(seconds, bytes / (elements * share));
   }

@@ -5,10 +5,6 @@
 
 namespace foretrace::products {
 
-/// s, from begin to end of one of a row of such, where a tile's product takes Speeds::start: 1.6 to
-/// 2.1 us of the smallest in reports/measured/products, on H200s and H100s.
-inline constexpr double kVectorStart = 1.9e-6;
-
 /// s, beside the start: the matrix out of the level-2 cache, of which `fits` is found there, or out
 /// of memory; as fast as single elements of half precision can be loaded; and where a thread goes
 /// along its row in steps, for them. From 168 such rows of reports/measured/products on both GPUs.

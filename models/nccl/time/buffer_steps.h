@@ -20,18 +20,5 @@ inline constexpr std::uint64_t kPackBytes = 16;
 inline bool is_aligned(double part_bytes) {
   return static_cast<std::uint64_t>(part_bytes) % kPackBytes == 0;
 }
-/// What is added then, as a share of what the parts take on the wire: NCCL 2.28 on 2 H200s, 2 and
-/// 12 MiB a part (tests/hw/causes/nccl_alignment.yaml). reduce_scatter: 0.18 in float32, 0.5 in
-/// bfloat16.
-inline constexpr double kUnalignedAllGather = 0.85;
-inline constexpr double kUnalignedReduceScatter = 0.35;
-inline constexpr double kUnalignedAllToAll = 1.6;
-/// Bytes a second of gather and scatter then, of all others' parts and of the root's own, which its
-/// kernel copies: gathers and scatters of 2 to 90 MB in blind rounds 1 to 36 on H200s and H100s,
-/// which do not differ; 12 MiB of nccl_alignment.yaml, whose root is 0.
-inline constexpr double kUnalignedScatterRate = 212e9;
-inline constexpr double kUnalignedScatterOwnRate = 270e9;
-inline constexpr double kUnalignedGatherRate = 175e9;
-inline constexpr double kUnalignedGatherOwnRate = 212e9;
 
 }  // namespace foretrace::nccl

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/time/ring_time.h"
 
@@ -50,9 +51,8 @@ Cost send_recv_cost(const Machine& machine, const Tuning& tuning, Bytes size, bo
 }
 
 Duration behind(const Machine& machine, const Cost& cost, Duration ahead, bool both_ways) {
-  // 24 sends of 32 KiB alone: 80 us on two H200s, exchanges of that size 4.1 us each (nccl_groups).
-  const double ll = both_ways ? 0.6 : 0.46;
-  const double shown = cost.choice.protocol == Protocol::LL ? ll : 0.75;
+  const char* ll = both_ways ? "nccl.behind.ll_both_ways" : "nccl.behind.ll";
+  const double shown = constant(cost.choice.protocol == Protocol::LL ? ll : "nccl.behind.others");
   const Duration own = std::max(Duration{0}, cost.latency - ahead);
   const Duration beside{std::llround(static_cast<double>(own.count()) * shown)};
   return beside + at_rate(cost.wire_bytes, machine.rate(Param::NvlinkBandwidth));

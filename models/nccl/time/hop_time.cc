@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/network.h"
 #include "models/nccl/time/overlap.h"
@@ -14,11 +15,6 @@ namespace foretrace::nccl {
 namespace {
 
 using enum Protocol;
-
-/// Ports and NICs work side by side when rings pass through both: on 2 nodes of 8 A100 they get
-/// 190 GB/s where the NICs alone could 188 and the ports 230 (NCCL 2.29, oracle-quickstart), on 4
-/// nodes of 8 H200 365 of 376 and 371 (aws-samples).
-constexpr double kRingOverlap = 16;
 
 class HopTime {
  public:
@@ -91,7 +87,7 @@ class HopTime {
     if (nodes_ == 1) {
       terms.channel_seconds = through_ports;
     } else if (choice_.algorithm == Algorithm::Ring) {
-      terms.channel_seconds = overlapped(through_ports, network, kRingOverlap);
+      terms.channel_seconds = overlapped(through_ports, network, constant("nccl.ring_overlap"));
     } else {
       terms.channel_seconds = overlapped(read_, through_ports, network);
     }

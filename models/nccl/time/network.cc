@@ -1,10 +1,12 @@
 #include "models/nccl/time/network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
+#include "models/constants/constants.h"
 #include "models/nccl/rules/tuning.h"
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/hop_time.h"
@@ -12,41 +14,6 @@
 
 namespace foretrace::nccl {
 namespace {
-
-struct Assumed {
-  Param param;
-  double value;
-};
-
-/// As h100-nvswitch-8 has them of a published table of two nodes over InfiniBand; trees inside a
-/// node, and LL128's hop: nccl src/graph/tuning.cc.
-constexpr std::array kAssumed{
-    Assumed{Param::NetworkEager, 65536},
-    Assumed{Param::NetworkRendezvous, 1e-6},
-    Assumed{Param::NcclNetEfficiency, 0.94},
-    Assumed{Param::NcclNetRingLlStep, 9.5e-6},
-    Assumed{Param::NcclNetRingLl128Step, 9.5e-6},
-    Assumed{Param::NcclNetRingSimpleStep, 30.7e-6},
-    Assumed{Param::NcclNetTreeLlStep, 10.42e-6},
-    Assumed{Param::NcclNetTreeLl128Step, 8.5e-6},
-    Assumed{Param::NcclNetTreeSimpleStep, 31.2e-6},
-    Assumed{Param::NcclNetRingLlRate, 33.9e9},
-    Assumed{Param::NcclNetRingLl128Rate, 50e9},
-    Assumed{Param::NcclNetTreeLlRate, 34.76e9},
-    Assumed{Param::NcclNetTreeLl128Rate, 50e9},
-    Assumed{Param::NcclNetHidden, 262144},
-    Assumed{Param::NcclNetExchangeBase, 60e-6},
-    Assumed{Param::NcclNetExchangeEfficiency, 0.6},
-    Assumed{Param::NcclTreeLlBase, 3.3e-6},
-    Assumed{Param::NcclTreeLl128Base, 14e-6},
-    Assumed{Param::NcclTreeSimpleBase, 8.4e-6},
-    Assumed{Param::NcclTreeLlStep, 0.66e-6},
-    Assumed{Param::NcclTreeLl128Step, 1.25e-6},
-    Assumed{Param::NcclTreeSimpleStep, 4e-6},
-    Assumed{Param::NcclTreeEfficiency, 0.8},
-    Assumed{Param::NcclNvlsTreeFill, 169.1e-6},
-    Assumed{Param::NcclNvlsTreeFillSize, 56.77e6},
-};
 
 /// What NCCL goes over to when sizes grow: from LL to anything else, from LL128 to Simple; PAT and
 /// rings by Simple to each other.
@@ -61,9 +28,7 @@ bool is_next(const Plan& plan, const Candidate& other) {
 
 double Network::value(Param param) const {
   if (is_known()) return read_.value(param);
-  const auto found = std::ranges::find(kAssumed, param, &Assumed::param);
-  FORETRACE_CHECK(found != kAssumed.end(), "a parameter of the network");
-  return found->value;
+  return constant(fmt::format("network.unknown.{}", info(param).key));
 }
 
 double Network::hop_seconds(const ProtocolParams& step, Protocol protocol, double payload) const {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "models/constants/constants.h"
 #include "models/cost/kernel.h"
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/network.h"
@@ -94,8 +95,10 @@ double rooted_seconds(Reading& read, Exchange exchange, double aligned_seconds, 
   double seconds = aligned_seconds;
   for (std::uint32_t rank = 0; rank <= static_cast<std::uint32_t>(peers); ++rank) {
     if (is_aligned(rank * bytes)) continue;
-    const double own = bytes / (gathers ? kUnalignedGatherOwnRate : kUnalignedScatterOwnRate);
-    const double others = bytes * peers / (gathers ? kUnalignedGatherRate : kUnalignedScatterRate);
+    const double own =
+        bytes / constant(gathers ? "nccl.unaligned.gather_own" : "nccl.unaligned.scatter_own");
+    const double others =
+        bytes * peers / constant(gathers ? "nccl.unaligned.gather" : "nccl.unaligned.scatter");
     const double either =
         rank == root ? std::max(own, aligned_seconds)
                      : overlapped(aligned_seconds, others, read.value(Param::NcclChannelOverlap));
@@ -141,7 +144,8 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
   }
   if (choice.protocol == Protocol::Simple && !is_aligned(bytes)) {
     double& seconds = terms.channel_seconds;
-    if (exchange == Exchange::AllToAll) seconds += kUnalignedAllToAll * terms.wire_seconds;
+    if (exchange == Exchange::AllToAll)
+      seconds += constant("nccl.unaligned.all_to_all") * terms.wire_seconds;
     if (exchange == Exchange::Gather || exchange == Exchange::Scatter) {
       seconds = rooted_seconds(read, exchange, seconds, bytes, peers, root);
     }
@@ -152,10 +156,6 @@ std::optional<Terms> within_node(Reading& read, const Topology& topology, Exchan
   terms.seconds = terms.fixed_seconds + terms.channel_seconds + terms.last_step_seconds;
   return terms;
 }
-
-/// What one channel moves between nodes: 15.2 GB/s with a peer on 10 nodes of 8 H100; NCCL 2.29
-/// counts on 14 (nccl src/graph/paths.cc, NCCL_P2P_PER_CHANNEL_NET_BW).
-constexpr double kNetChannelRate = 15e9;
 
 /// Where some of the peers, or the only one (SendRecv, OneWay), are on other nodes.
 Terms between_nodes(Reading& read, const Network& network, const Topology& topology,
@@ -169,7 +169,7 @@ Terms between_nodes(Reading& read, const Network& network, const Topology& topol
   if (exchange == Exchange::AllToAll) {
     seconds = per_node * elsewhere * bytes / (topology.nics * network.exchange_rate());
   } else {  // gather and scatter: all through the root's NIC
-    const double rate = pair ? std::min(of_gpu, channels * kNetChannelRate) : of_gpu;
+    const double rate = pair ? std::min(of_gpu, channels * constant("nccl.net_channel")) : of_gpu;
     seconds = (pair ? 1 : elsewhere) * bytes / rate;
   }
   terms.network_seconds = seconds;

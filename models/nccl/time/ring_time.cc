@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/overlap.h"
 #include "models/nccl/time/params.h"
@@ -87,8 +88,9 @@ void add_direct(Terms& terms, Reading& read, double part, bool chain) {
 /// What Simple takes longer when the ranks' parts lie behind each other and do not begin aligned.
 double unaligned_seconds(CollectiveKind kind, Protocol protocol, double part, double wire) {
   if (protocol != Protocol::Simple || is_aligned(part)) return 0;
-  if (kind == CollectiveKind::AllGather) return wire * kUnalignedAllGather;
-  if (kind == CollectiveKind::ReduceScatter) return wire * kUnalignedReduceScatter;
+  if (kind == CollectiveKind::AllGather) return wire * constant("nccl.unaligned.all_gather");
+  if (kind == CollectiveKind::ReduceScatter)
+    return wire * constant("nccl.unaligned.reduce_scatter");
   return 0;
 }
 

@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/constants/constants.h"
 #include "models/nccl/time/ring_time.h"
 
 namespace foretrace::nccl {
+
+double port_turn_bytes() {
+  static const double kBytes = constant("nccl.port_turn");
+  return kBytes;
+}
+
 namespace {
 
-double turn_seconds(Reading& read) { return kPortTurnBytes / read.rate(Param::NcclPortShare); }
+double turn_seconds(Reading& read) { return port_turn_bytes() / read.rate(Param::NcclPortShare); }
 
 /// Payload of a channel's buffer: LL carries four bytes of flags for four of data, LL128 eight for
 /// each 120.

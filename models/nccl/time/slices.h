@@ -25,7 +25,7 @@ enum class Shape : std::uint8_t {
 
 /// How finely transfers take turns on a port, in our model: no slice of the kinds that stream (all
 /// but rings) is longer, and longer ones of rings give way after so many bytes to others that wait.
-inline constexpr double kPortTurnBytes = 256.0 * 1024;
+double port_turn_bytes();
 
 /// Slices that are alike, in seconds; of all folded channels together.
 struct Pass {
@@ -43,7 +43,7 @@ struct Slices {
   std::uint32_t steps = 1;   ///< ring: sends of each rank in a pass; it receives as often
   double fixed_seconds = 0;  ///< from a kernel's begin to its first slice
   double hop_seconds = 0;    ///< chain and tree: over all hops of the longest way
-  /// The longest that a slice holds a port: kPortTurnBytes of it.
+  /// The longest that a slice holds a port: port_turn_bytes() of it.
   double turn_seconds = std::numeric_limits<double>::infinity();
   Pass full, last;           ///< the passes with whole chunks, and what is left over for the last
   std::uint64_t window = 8;  ///< slices that a channel's buffer holds: the sender's credits

@@ -1,4 +1,4 @@
-#include "models/cost/products/learned.h"
+#include "models/products/learned.h"
 
 #include <fmt/format.h>
 
