@@ -2,6 +2,7 @@
 // stays when the process is killed.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 
@@ -9,13 +10,16 @@ namespace foretrace {
 
 class AppendedFile {
  public:
-  /// Opens or makes the file, cuts it to its first `keep` bytes, and keeps others from appending to
-  /// it at the same time. Throws UsageError when another process has it, IoError when it fails.
-  AppendedFile(const std::filesystem::path& file, std::uintmax_t keep);
+  /// Opens or makes the file, and keeps others from appending to it as long as this lives: what is
+  /// read of it from now on stays as it is. Throws UsageError when another process has it, IoError
+  /// when it fails.
+  explicit AppendedFile(const std::filesystem::path& file);
   ~AppendedFile();
   AppendedFile(const AppendedFile&) = delete;
   AppendedFile& operator=(const AppendedFile&) = delete;
 
+  /// Cuts it to its first bytes: a line that its process did not finish. Throws IoError.
+  void keep(std::uintmax_t bytes);
   /// `line` without its end. Throws IoError.
   void append(std::string_view line);
 
@@ -23,5 +27,9 @@ class AppendedFile {
   std::filesystem::path file_;
   int descriptor_ = -1;
 };
+
+/// Whether a process has the file to append to it; Unknown where the file system has no locks.
+enum class Appending : std::uint8_t { Yes, No, Unknown };
+Appending is_appended_to(const std::filesystem::path& file);
 
 }  // namespace foretrace

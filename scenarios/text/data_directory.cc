@@ -58,6 +58,8 @@ const fs::path& found_data() {
 
 }  // namespace
 
+bool has_data_directory() { return !found_data().empty(); }
+
 const fs::path& data_directory() {
   if (!found_data().empty()) return found_data();
   const char* named = named_data();

@@ -11,6 +11,7 @@ namespace foretrace {
 /// it was built in), or share/foretrace beside that (an installation). Nothing is compiled in, so
 /// a program may be moved together with its files. Throws UsageError when there is none.
 const std::filesystem::path& data_directory();
+bool has_data_directory();  ///< whether there is one
 
 /// Of a file or directory that a user names: `file` itself where it is, else the shipped one of
 /// that name ("scenarios/examples/prefetch_two_streams.yaml" from anywhere), else `file`.

@@ -18,6 +18,7 @@
 #include "scenarios/text/data_directory.h"
 #include "scenarios/text/diagnostic.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/made_from.h"
 
 namespace foretrace {
 namespace {
@@ -85,6 +86,7 @@ tl::expected<std::string, std::string> read_plain_file(const std::filesystem::pa
   if (text.size() > most) {
     return tl::unexpected{fmt::format("larger than {} MiB, the most that is read", most >> 20)};
   }
+  note_read_file(file, text);
   InputFiles& inputs = input_files();
   const std::lock_guard lock{inputs.mutex};
   inputs.all.insert(identity_of(status));

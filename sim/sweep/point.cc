@@ -105,9 +105,12 @@ Json regions(const Timeline& timeline, const Machine& machine) {
 /// point.
 std::string in_one_line(const std::string& text) {
   constexpr std::string_view kHint = "\n  hint: ";
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string line = text.substr(0, end);
-  const std::size_t second = text.find(": error: ", end);  // a hint behind it is of another one
+  constexpr std::string_view kError = ": error: ";
+  const std::size_t error = text.find(kError);  // a warning may be before it
+  const std::size_t begin_of_line = error == std::string::npos ? 0 : text.rfind('\n', error) + 1;
+  const std::size_t end = std::min(text.find('\n', begin_of_line), text.size());
+  std::string line = text.substr(begin_of_line, end - begin_of_line);
+  const std::size_t second = text.find(kError, end);  // a hint behind it is of another one
   const std::size_t hint = text.find(kHint, end);
   if (hint == std::string::npos || hint > second) return line;
   const std::size_t begin = hint + kHint.size();

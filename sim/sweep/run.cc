@@ -16,10 +16,20 @@
 #include <system_error>
 #include <utility>
 
+#include "scenarios/text/made_from.h"
 #include "sim/engine/load_flows.h"
+#include "sim/sweep/written_row.h"
 
 namespace foretrace::sweep {
 namespace {
+
+/// Of what is not the point's fault: it may pass.
+nlohmann::ordered_json failed_row(const Sweep& sweep, const Point& point, const std::string& why) {
+  nlohmann::ordered_json row = row_of(sweep, point);
+  row["error"] = why;
+  row[kTries] = 1;
+  return row;
+}
 
 struct PointChild {
   pid_t pid = 0;
@@ -40,14 +50,15 @@ struct PointChild {
     ::dup2(nowhere, STDERR_FILENO);
     ::dup2(nowhere, STDOUT_FILENO);
   }
-  std::string row;
+  nlohmann::ordered_json answer;
   try {
-    row = predict(sweep, point).dump();
+    answer["row"] = predict(sweep, point);
   } catch (const std::exception& error) {
-    nlohmann::ordered_json failed = row_of(sweep, point);
-    failed["error"] = error.what();
-    row = failed.dump();
+    answer["row"] = failed_row(sweep, point, error.what());
   }
+  answer["files"] = digests_of_read_files();
+  const std::string row =
+      answer.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   for (std::size_t sent = 0; sent < row.size();) {
     const ssize_t now = ::write(pipe, row.data() + sent, row.size() - sent);
     if (now < 0) ::_exit(1);
@@ -77,17 +88,18 @@ bool take_part(PointChild& child) {
   return got > 0 || (got < 0 && errno == EINTR);
 }
 
-nlohmann::ordered_json finished(const Sweep& sweep, PointChild& child) {
+void append_row(const Sweep& sweep, PointChild& child, Ledger& ledger) {
   ::close(child.pipe);
   int status = 0;
   ::waitpid(child.pid, &status, 0);
-  auto row = nlohmann::ordered_json::parse(child.row, nullptr, false);
-  if (row.is_object()) return row;
-  row = row_of(sweep, *child.point);
-  row["error"] = WIFSIGNALED(status)
-                     ? fmt::format("its process was killed by signal {}", WTERMSIG(status))
-                     : std::string{"its process ended without a row"};
-  return row;
+  const auto answer = nlohmann::ordered_json::parse(child.row, nullptr, false);
+  if (answer.is_object()) {
+    return ledger.append(answer.at("row"), answer.at("files").get<FileDigests>());
+  }
+  ledger.append(failed_row(
+      sweep, *child.point,
+      WIFSIGNALED(status) ? fmt::format("its process was killed by signal {}", WTERMSIG(status))
+                          : std::string{"its process ended without a row"}));
 }
 
 }  // namespace
@@ -113,7 +125,7 @@ void run(const Sweep& sweep, const std::vector<Point>& points, Share share, std:
       if (waiting[i].revents == 0 || take_part(children[i])) continue;
       PointChild over = std::exchange(children[i], children.back());
       children.pop_back();
-      ledger.append(finished(sweep, over));
+      append_row(sweep, over, ledger);
       progress(ledger.done().size(), points.size());
     }
   }

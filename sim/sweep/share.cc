@@ -32,7 +32,7 @@ Share share_of_environment() {
   for (const Launcher& launcher : kLaunchers) {
     const auto rank = count_in(launcher.rank);
     const auto size = count_in(launcher.size);
-    if (rank && size && *rank < *size) return {*rank, *size};
+    if (rank && size && *rank < *size) return {*rank, *size, launcher.rank};
   }
   return {};
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 namespace foretrace::sweep {
 
 struct Share {
   std::size_t rank = 0;
   std::size_t size = 1;
+  std::string variable = {};  ///< of the environment, that said so
   bool has(std::size_t point) const { return point % size == rank; }
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/table/text_table.h"
+#include "sim/sweep/written_row.h"
 
 namespace foretrace::sweep {
 namespace {
@@ -34,6 +35,8 @@ Cells cells_of(const Json& row, std::vector<std::string>& columns) {
           if (region.contains(of)) put(name + "." + of, region.at(of));
         }
       }
+    } else if (key == kTries) {
+      continue;  // of those who go on
     } else if (value.is_object()) {
       for (const auto& [name, of] : value.items()) put(name, of);
     } else {

@@ -53,7 +53,11 @@ bool is_written_row(const Json& row, const Json& axes) {
   if (!std::ranges::all_of(axes, [&](const Json& axis) { return has_value(row, axis); })) {
     return false;
   }
-  if (row.contains("error")) return row["error"].is_string() && !row.contains("regions");
+  if (row.contains("error")) {
+    const bool has_tries = row.contains(kTries);
+    return row["error"].is_string() && !row.contains("regions") &&
+           (!has_tries || (row[kTries].is_number_unsigned() && row[kTries] > 0));
+  }
   return row.contains("regions") && row["regions"].is_array() && has_number(row, "total_us") &&
          std::ranges::all_of(row["regions"], is_region);
 }

@@ -25,6 +25,7 @@
 #include "sim/sweep/page.h"
 #include "sim/sweep/run.h"
 #include "sim/sweep/table.h"
+#include "sim/sweep/written_row.h"
 
 namespace foretrace {
 namespace {
@@ -36,6 +37,7 @@ struct SweepOptions {
   Fidelity fidelity = Fidelity::Flow;
   std::optional<std::size_t> jobs;
   std::vector<std::string> against;
+  std::uint32_t patience_s = 60;
   std::filesystem::path rows, csv, page;
 };
 
@@ -121,7 +123,7 @@ int run_sweep(const SweepOptions& options) {
   sweep::run(sweep, points, share, options.jobs.value_or(share.size > 1 ? 1 : cores), ledger,
              [&](std::size_t done, std::size_t all) { line.show(done, all); });
   if (share.rank > 0) return kDone;
-  const auto rows = ledger.finish(against);
+  const auto rows = ledger.finish(against, std::chrono::seconds{options.patience_s});
   if (!options.csv.empty()) write_file(options.csv, sweep::csv_of(rows));
   if (!options.page.empty()) write_file(options.page, sweep::page_of(sweep, rows));
   const auto failed =
@@ -132,6 +134,13 @@ int run_sweep(const SweepOptions& options) {
   const auto first =
       std::ranges::find_if(rows, [](const auto& row) { return row.contains("error"); });
   print_error("the first that failed: {}\n", first->at("error").get<std::string>());
+  const auto may_pass =
+      std::ranges::count_if(rows, [](const auto& row) { return row.contains(sweep::kTries); });
+  if (may_pass > 0) {
+    print_error("  hint: {} of them may pass: the same command tries {} again\n", may_pass,
+                may_pass == 1 ? "it" : "them");
+    return kBroke;
+  }
   return std::cmp_equal(failed, rows.size()) ? kWrongUse : kDone;
 }
 
@@ -159,6 +168,11 @@ void add_sweep_command(CLI::App& app, int& exit_code) {
                   "Points at once (default: as many as cores; under mpirun or srun, which deal the "
                   "points out, one for each process)")
       ->check(CLI::Range(1, 1024).description(""));
+  command
+      .add_option("--wait", options->patience_s,
+                  "Seconds that the first process waits for another one that does not run")
+      ->check(CLI::Range(1, 86'400).description(""))
+      ->capture_default_str();
   command
       .add_option("-o,--output", options->rows,
                   "A JSON line for each point, on the disk once it is done. When it exists, the "
