@@ -10,6 +10,7 @@
 #include <ostream>
 #include <set>
 
+#include "reports/export/exported_name.h"
 #include "reports/export/kineto_names.h"
 #include "reports/spans/launches.h"
 #include "reports/spans/region_spans.h"
@@ -127,7 +128,7 @@ class RankWriter {
            {"ts", 0},
            {"pid", pid},
            {"tid", tid},
-           {"args", {{key, value}}}});
+           {"args", {{key, exported_name(value)}}}});
   }
 
   void write_span(std::uint32_t index) {
@@ -140,7 +141,7 @@ class RankWriter {
   Json slice(const Span& span, const std::string& category, const std::string& name) const {
     return {{"ph", "X"},
             {"cat", category},
-            {"name", name},
+            {"name", shortened(name, category == "kernel" ? kLongestKernel : kLongestName)},
             {"pid", pid_of(timeline_.lanes[span.lane])},
             {"tid", span.lane},
             {"ts", us(span.begin_ns - zero_ns_)},

@@ -6,6 +6,8 @@
 #include <protozero/types.hpp>
 #include <protozero/varint.hpp>
 
+#include "reports/export/exported_name.h"
+
 namespace foretrace::perfetto {
 namespace {
 
@@ -93,10 +95,11 @@ void Fields::annotate(std::string_view name, std::uint64_t value) {
 
 void Fields::annotate(std::string_view name, std::string_view value) {
   if (value.empty()) return;
+  const std::string shown = shortened(value, kLongestKernel);
   protozero::pbf_writer fields{bytes_};
   protozero::pbf_writer note{fields, event::kAnnotation};
   note.add_string(annotation::kName, name.data(), name.size());
-  note.add_string(annotation::kString, value.data(), value.size());
+  note.add_string(annotation::kString, shown);
 }
 
 void Fields::set_category(std::string_view category) {
@@ -104,7 +107,7 @@ void Fields::set_category(std::string_view category) {
 }
 
 void Fields::set_name(std::string_view name) {
-  protozero::pbf_writer{bytes_}.add_string(event::kName, name.data(), name.size());
+  protozero::pbf_writer{bytes_}.add_string(event::kName, exported_name(name));
 }
 
 void Fields::begin_arrow(std::uint64_t arrow) {
@@ -123,7 +126,7 @@ std::uint64_t Packets::add_track(std::string_view name, std::uint64_t parent, st
     protozero::pbf_writer packet{packet_};
     protozero::pbf_writer descriptor{packet, packet::kTrackDescriptor};
     descriptor.add_uint64(track::kUuid, uuid);
-    descriptor.add_string(track::kName, name.data(), name.size());
+    descriptor.add_string(track::kName, exported_name(name));
     if (parent != 0) descriptor.add_uint64(track::kParent, parent);
     if (counts_bytes) {
       protozero::pbf_writer unit{descriptor, track::kCounter};

@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "reports/export/exported_name.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/timeline_keys.h"
 
@@ -13,6 +14,8 @@ namespace {
 std::string device_of(const Lane& lane) {
   return lane.device == kNoDevice ? "" : fmt::format("{}", lane.device);
 }
+
+std::string name_cell(const std::string& name) { return csv_cell(exported_name(name)); }
 
 }  // namespace
 
@@ -25,10 +28,10 @@ void write_span_csv(std::span<const Timeline* const> timelines, std::ostream& ou
       const OpRow& op = timeline->ops[span.op];
       const Lane& lane = timeline->lanes[span.lane];
       out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", origin, span.op,
-                         csv_cell(op.kind), csv_cell(op.variant), csv_cell(op.label), op.line,
+                         csv_cell(op.kind), name_cell(op.variant), name_cell(op.label), op.line,
                          span.instance, span.part, lane.process, device_of(lane),
-                         keys::kLaneKinds[static_cast<std::size_t>(lane.kind)], csv_cell(lane.name),
-                         span.begin_ns, span.end_ns, op.size_bytes);
+                         keys::kLaneKinds[static_cast<std::size_t>(lane.kind)],
+                         name_cell(lane.name), span.begin_ns, span.end_ns, op.size_bytes);
     }
   }
 }

@@ -279,19 +279,47 @@ void OrderGraph::meet(std::uint32_t node, std::uint32_t kernel) {
     join(transfer->clock, result_.before[node]);
     if (rank == transfer->source) join(transfer->source_clock, result_.before[node]);
     --transfer->missing;
-    const auto mine = std::ranges::find_if(transfer->parties, [&](const auto& party) {
-      return party.entry == node && party.kernel == kernel && !party.has_begun;
-    });
-    mine->has_begun = true;
+    const std::size_t mine = begin_party(*transfer, node, kernel);
+    transfer->waiting.push_back(mine);
+    transfer->source_has_begun = transfer->source_has_begun || rank == transfer->source;
     if (transfer->is_broken || (transfer->missing > 0 && !transfer->is_held)) continue;
-    for (OrderTransfer::Party& party : transfer->parties) {
-      if (party.has_met || !has_met(*transfer, party)) continue;
-      party.has_met = true;
-      hear(*transfer, party);
-      if (--open_.at(party.entry).kernels[party.kernel].to_meet == 0) {
-        end_kernel(party.entry, party.kernel);
-      }
+    if (transfer->missing == 0 || rank == transfer->source) {  // others may have waited for that
+      std::vector<std::size_t> waiting = std::exchange(transfer->waiting, {});
+      std::ranges::sort(waiting);
+      for (const std::size_t party : waiting) meet_others(*transfer, party);
+    } else {
+      transfer->waiting.pop_back();
+      meet_others(*transfer, mine);
     }
+  }
+}
+
+/// Parties begin in about the order in which they came: each is looked for behind the last one.
+std::size_t OrderGraph::begin_party(OrderTransfer& transfer, std::uint32_t node,
+                                    std::uint32_t kernel) {
+  const auto& parties = transfer.parties;
+  const auto is_mine = [&](const OrderTransfer::Party& party) {
+    return party.entry == node && party.kernel == kernel && !party.has_begun;
+  };
+  const auto next = parties.begin() + static_cast<std::ptrdiff_t>(transfer.next);
+  auto mine = std::find_if(next, parties.end(), is_mine);
+  if (mine == parties.end()) mine = std::find_if(parties.begin(), next, is_mine);
+  const auto index = static_cast<std::size_t>(mine - parties.begin());
+  transfer.parties[index].has_begun = true;
+  transfer.next = index + 1;
+  return index;
+}
+
+void OrderGraph::meet_others(OrderTransfer& transfer, std::size_t index) {
+  OrderTransfer::Party& party = transfer.parties[index];
+  if (!has_met(transfer, party)) {
+    transfer.waiting.push_back(index);
+    return;
+  }
+  party.has_met = true;
+  hear(transfer, party);
+  if (--open_.at(party.entry).kernels[party.kernel].to_meet == 0) {
+    end_kernel(party.entry, party.kernel);
   }
 }
 
@@ -314,10 +342,7 @@ bool OrderGraph::has_met(const OrderTransfer& transfer, const OrderTransfer::Par
   if (!party.has_begun) return false;
   if (transfer.missing == 0) return true;
   if (transfer.sink) return party.rank != *transfer.sink;
-  return party.rank == transfer.source ||
-         std::ranges::any_of(transfer.parties, [&](const OrderTransfer::Party& other) {
-           return other.has_begun && other.rank == transfer.source;
-         });
+  return transfer.source_has_begun;
 }
 
 /// The party's end says that those have begun whose data it received.

@@ -38,6 +38,9 @@ struct OrderTransfer {
     bool has_begun = false, has_met = false;
   };
   std::vector<Party> parties;
+  std::size_t next = 0;                ///< of the parties: who began last is before it
+  std::vector<std::size_t> waiting{};  ///< have begun, and have not met
+  bool source_has_begun = false;
 };
 struct OrderPart {
   std::shared_ptr<OrderTransfer> transfer;
@@ -170,6 +173,8 @@ class OrderGraph {
   bool waits_inside(std::uint32_t node, Open& open);
   void begin_kernels(std::uint32_t node, const Open& open);
   void meet(std::uint32_t node, std::uint32_t kernel);
+  static std::size_t begin_party(OrderTransfer& transfer, std::uint32_t node, std::uint32_t kernel);
+  void meet_others(OrderTransfer& transfer, std::size_t index);
   void end_kernel(std::uint32_t node, std::uint32_t kernel);
   static bool has_met(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);

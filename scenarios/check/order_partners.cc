@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "scenarios/check/order_walk.h"
 
@@ -25,15 +26,23 @@ std::string OrderGraph::place_of(const OrderTransfer::Party& party) const {
 }
 
 std::string OrderGraph::missing_in(const OrderTransfer& transfer) const {
+  constexpr std::size_t kMostSaid = 8;
   std::vector<std::string> said;
+  std::size_t more = 0;
+  std::set<std::uint32_t> called;
   for (const OrderTransfer::Party& party : transfer.parties) {
-    if (!party.has_begun) said.push_back(place_of(party));
+    called.insert(party.rank);
+    if (party.has_begun) continue;
+    if (said.size() < kMostSaid) {
+      said.push_back(place_of(party));
+    } else {
+      ++more;
+    }
   }
+  if (more > 0) said.push_back(fmt::format("{} more wait in theirs", more));
   std::vector<std::uint32_t> never;
   const auto ask = [&](std::uint32_t rank) {
-    const bool calls = std::ranges::any_of(
-        transfer.parties, [&](const OrderTransfer::Party& party) { return party.rank == rank; });
-    if (!calls) never.push_back(rank);
+    if (!called.contains(rank)) never.push_back(rank);
   };
   if (transfer.ranks == 0) {
     ask(transfer.from);
@@ -41,19 +50,27 @@ std::string OrderGraph::missing_in(const OrderTransfer& transfer) const {
   }
   for (std::uint32_t rank = 0; rank < transfer.ranks; ++rank) ask(rank);
   if (!never.empty()) {
-    said.push_back(fmt::format("rank{} {} never call{} it", never.size() == 1 ? "" : "s",
-                               fmt::join(never, ", "), never.size() == 1 ? "s" : ""));
+    const std::size_t named = std::min(never.size(), kMostSaid);
+    const auto end = never.begin() + static_cast<std::ptrdiff_t>(named);
+    said.push_back(
+        fmt::format("rank{} {}{} never call{} it", never.size() == 1 ? "" : "s",
+                    fmt::join(never.begin(), end, ", "),
+                    never.size() > named ? fmt::format(" and {} more", never.size() - named) : "",
+                    never.size() == 1 ? "s" : ""));
   }
   return fmt::format("{}", fmt::join(said, ", "));
 }
 
 std::map<std::uint32_t, std::string> OrderGraph::missing_partners() const {
   std::map<std::uint32_t, std::string> found;
+  std::map<const OrderTransfer*, std::string> said;  // each of its parties waits for the same
   for (const auto& [node, open] : open_) {
     for (const auto& transfer : open.meets) {
       if (transfer->missing == 0 || transfer->is_broken) continue;
-      if (std::string text = missing_in(*transfer); !text.empty()) {
-        found.emplace(node, std::move(text));
+      const auto [at, is_new] = said.try_emplace(transfer.get());
+      if (is_new) at->second = missing_in(*transfer);
+      if (!at->second.empty()) {
+        found.emplace(node, at->second);
         break;
       }
     }

@@ -36,8 +36,7 @@ OrderWalk::OrderWalk(const Program& program, const OrderOptions& options, const 
     }
   }
   for (const Communicator& communicator : program.communicators) {
-    comms_.emplace_back(static_cast<std::uint32_t>(communicator.members.size()),
-                        options.connections_serve_both);
+    comms_.emplace_back(communicator.members, options.connections_serve_both);
   }
 }
 

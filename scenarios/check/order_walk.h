@@ -107,12 +107,17 @@ class OrderWalk {
     std::deque<std::shared_ptr<OrderTransfer>> sends, recvs;  ///< without their partners
   };
   struct CommState {
-    CommState(std::uint32_t ranks, bool serve_both)
-        : next(ranks),
-          launches(ranks),
-          has_arrived(ranks),
-          has_connected(ranks),
-          connections{ranks, serve_both} {}
+    CommState(const std::vector<RankPlace>& members, bool serve_both)
+        : next(members.size()),
+          launches(members.size()),
+          has_arrived(members.size()),
+          has_connected(members.size()),
+          connections{static_cast<std::uint32_t>(members.size()), serve_both} {
+      for (const RankPlace& place : members) {
+        ranks.emplace(place, static_cast<std::uint32_t>(ranks.size()));
+      }
+    }
+    std::map<RankPlace, std::uint32_t> ranks;
     std::vector<std::uint64_t> next;  ///< by rank: number of its next collective
     std::vector<std::shared_ptr<OrderTransfer>> collectives;
     std::map<std::pair<std::uint32_t, std::uint32_t>, PairQueue> pairs;

@@ -14,9 +14,9 @@ const CommHandle& OrderWalk::handle_of(const NcclCall& call) const {
 }
 
 std::uint32_t OrderWalk::rank_of(const CommHandle& handle, std::uint32_t process) const {
-  const auto& members = program_.communicators[handle.communicator].members;
-  const auto at = std::ranges::find(members, RankPlace{process, handle.device});
-  return static_cast<std::uint32_t>(at - members.begin());
+  const auto& ranks = comms_[handle.communicator].ranks;
+  const auto at = ranks.find({process, handle.device});
+  return at == ranks.end() ? static_cast<std::uint32_t>(ranks.size()) : at->second;
 }
 
 /// Inside a group the call is only noted. A collective of a communicator of one rank is a copy at

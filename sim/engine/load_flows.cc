@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
@@ -35,7 +37,19 @@ std::vector<std::string> places() {
                   kFlowsFile, why)};
 }
 
+/// SimGrid's solver calls itself from link to link: a ring over 65,536 GPUs took twice the usual
+/// 8 MiB. The main thread's stack grows until the limit of that moment, and Linux keeps 128 MiB free
+/// below it.
+void make_room_on_the_stack() {
+  constexpr rlim_t kRoom = rlim_t{112} << 20;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kRoom) return;
+  limit.rlim_cur = std::min(kRoom, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_STACK, &limit);
+}
+
 const FlowsLibrary& load() {
+  make_room_on_the_stack();
   std::string why;
   for (const std::string& place : places()) {
     // Lazily: a quarter less time, since most of what SimGrid's libraries want of each other is

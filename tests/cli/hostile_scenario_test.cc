@@ -186,6 +186,69 @@ TEST(HostileScenario, RacesOfThreeThousandStreamsAreFoundAtOnce) {
   EXPECT_THAT(ran.err, HasSubstr("note: races were looked for in the first 20000 operations"));
 }
 
+/// The name stands once in the timeline, and at each span in other formats.
+TEST(HostileScenario, ALongNameIsShortenedWhereEverySpanHasIt) {
+  const Scratch scratch;
+  scratch.write("x.yaml",
+                program("threads:\n  main:\n    - repeat: {times: 1000, ops: [spin: "
+                        "{stream: s, duration: 1us, id: " +
+                        std::string(20'000, 'x') + "}]}\n    - device_synchronize: {}\n"));
+  ASSERT_EQ(scratch.run(hostile_limits() + "foretrace simulate x.yaml -o r").exit_code, 0);
+  ASSERT_EQ(scratch.run("foretrace export r --to csv -o r/x.csv").exit_code, 0);
+  ASSERT_EQ(scratch.run("foretrace export r --to kineto -o r/k").exit_code, 0);
+  for (const char* file : {"trace.pftrace", "x.csv", "k/predicted/rank0.pt.trace.json"}) {
+    EXPECT_LT(std::filesystem::file_size(scratch.path() / "r" / file), 8'000'000u) << file;
+  }
+}
+
+/// One collective of so many processes, one GPU each.
+std::string one_collective(const std::string& processes, const std::string& call) {
+  return program("processes: " + processes +
+                 "\ncommunicators: {w: {members: all_devices, init: rank}, "
+                 "v: {members: all_devices, init: rank}}\n"
+                 "buffers: {a: {memory: device, size: 1MiB}}\nthreads:\n  main:\n" +
+                 call + "    - device_synchronize: {}\n");
+}
+
+TEST(HostileScenario, ABroadcastOfSixteenThousandRanksIsCheckedAtOnce) {
+  const Ran ran = run("foretrace check x.yaml",
+                      one_collective("16384",
+                                     "    - nccl_broadcast: {comm: w, stream: s, send_buffer: a, "
+                                     "recv_buffer: a, size: 1KiB, type: float32, root: 8191}\n"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
+/// SimGrid's solver calls itself once for each link of the ring.
+TEST(HostileScenario, ARingOfFourThousandNeedsMoreStackThanThereIsAtFirst) {
+  const Ran ran = run("ulimit -S -s 1024; foretrace simulate x.yaml -m h100-efa-8",
+                      one_collective("4096",
+                                     "    - nccl_all_reduce: {comm: w, stream: s, send_buffer: a, "
+                                     "recv_buffer: a, size: 1MiB, type: float32, op: sum}\n"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
+TEST(HostileScenario, ManyRanksThatNeverCallAreCounted) {
+  const std::string reduce =
+      "{comm: w, stream: s, send_buffer: a, recv_buffer: a, size: 1MiB, "
+      "type: float32, op: sum}";
+  std::string other = reduce;
+  other.replace(other.find('w'), 1, "v");
+  const Ran ran = run("foretrace check x.yaml",
+                      one_collective("64",
+                                     "    - repeat: {times: \"1 - min(process, 1)\", ops: "
+                                     "[{nccl_all_reduce: " +
+                                         reduce +
+                                         "}, {stream_synchronize: {stream: s}}]}\n"
+                                         "    - nccl_all_reduce: " +
+                                         other +
+                                         "\n    - stream_synchronize: {stream: s}\n"
+                                         "    - repeat: {times: \"min(process, 1)\", ops: "
+                                         "[{nccl_all_reduce: " +
+                                         reduce + "}]}\n"));
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("ranks 1, 2, 3, 4, 5, 6, 7, 8 and 55 more never call it"));
+}
+
 TEST(HostileScenario, SoManyStreamsInSoManyProcesses) {
   const Ran streams = run("foretrace simulate x.yaml --machine h200-nvswitch-8",
                           "# x\nschema_version: 1\nname: x\nprocesses: 8\n"
