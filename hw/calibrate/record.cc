@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,11 +12,35 @@
 
 namespace foretrace::hw {
 
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_step(const Json& step) {
+  if (!step.is_object()) return false;
+  const auto is_text = [&](const char* key) {
+    return !step.contains(key) || step[key].is_string();
+  };
+  return is_text("state") && is_text("reason") &&
+         (!step.contains("seconds") || step["seconds"].is_number());
+}
+
+bool is_record(const Json& document) {
+  return document.is_object() && document.contains("steps") && document["steps"].is_object() &&
+         std::ranges::all_of(document["steps"], is_step);
+}
+
+constexpr const char* kCalibrating = ".calibrating";  // while a start writes
+
+}  // namespace
+
 CalibrationRecord::CalibrationRecord(std::filesystem::path runs)
     : file_{std::move(runs) / "calibration.json"} {
+  make_directory(file_.parent_path());
+  own_.emplace(file_.parent_path(), kCalibrating);
   if (!std::filesystem::exists(file_)) return;
-  const auto document = nlohmann::json::parse(read_text_file(file_), nullptr, false);
-  if (!document.is_object() || !document.contains("steps")) {
+  const Json document = Json::parse(read_text_file(file_), nullptr, false);
+  if (!is_record(document)) {
     throw UsageError{
         fmt::format("{}: not what foretrace-hw calibrate writes\n  hint: remove it, "
                     "or choose another directory",
@@ -39,7 +64,6 @@ void CalibrationRecord::set(const std::string& where, StepRecord record) {
     if (!step.reason.empty()) steps[name]["reason"] = step.reason;
   }
   const nlohmann::json document = {{"schema_version", 1}, {"steps", steps}};
-  std::filesystem::create_directories(file_.parent_path());
   using ErrorHandler = nlohmann::json::error_handler_t;
   write_file(file_, document.dump(1, ' ', false, ErrorHandler::replace) + "\n", Over::Anything);
 }

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+
+#include "reports/timeline/append_file.h"
 
 namespace foretrace::hw {
 
@@ -17,7 +20,8 @@ struct StepRecord {
 
 class CalibrationRecord {
  public:
-  /// Reads what is there. Throws UsageError when the file is something else.
+  /// Reads what is there; the directory is this start's from now on. Throws UsageError when the
+  /// file is something else, or when another start calibrates into it.
   explicit CalibrationRecord(std::filesystem::path runs);
 
   /// What is known of the step whose results are in RUNS/`where`/; state empty for nothing.
@@ -29,6 +33,7 @@ class CalibrationRecord {
 
  private:
   std::filesystem::path file_;
+  std::optional<OwnDirectory> own_;
   std::map<std::string, StepRecord> steps_;
 };
 

@@ -15,8 +15,11 @@ Exit codes: 0 done; 1 a scenario's step failed, did not fit or was not run; 2 wh
 written."""
 
 import argparse
+import contextlib
 import dataclasses
+import fcntl
 import json
+import os
 import pathlib
 import shutil
 import sys
@@ -40,6 +43,7 @@ OTHER_SHARE = 0.55
 LARGEST_TRACE, LARGEST_TRACES = 4 << 20, 15 << 20
 RESULT = "measured.timeline.json"
 PLANS = ".plans.json"
+LOCK = ".training"
 
 
 def batches(chosen, gpus, environment_of=lambda one: {}):
@@ -148,6 +152,23 @@ def scenarios(arguments, gpus):
     return found
 
 
+def own(out):
+    """Keeps others from measuring into the directory as long as what it returns is there: both would write the same files."""
+    while True:
+        lock = (out / LOCK).open("a", encoding="utf-8")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise ProgramError(f"{out}: another train.py measures into it") from None
+        except OSError:
+            return lock  # a file system without locks
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(lock.fileno()), (out / LOCK).stat()):
+                return lock
+        lock.close()  # who had it has ended since, and removed it
+
+
 class Run:
     """What one call of this program measures, and where it writes it."""
 
@@ -162,6 +183,7 @@ class Run:
 
     def prepare(self):
         self.out.mkdir(parents=True, exist_ok=True)
+        self.own = own(self.out)
         if not self.programs:
             return
         forget(self.out, set(self.programs))
@@ -217,7 +239,7 @@ class Run:
     def end(self):
         """The summary; returns the exit code."""
         left = pack_traces(self.out)
-        for left_over in (self.out / PLANS, *self.out.glob(".trace.rank*.json")):
+        for left_over in (self.out / PLANS, self.out / LOCK, *self.out.glob(".trace.rank*.json")):
             left_over.unlink(missing_ok=True)
         not_run = [one.id for one in self.chosen if one.id not in self.verdicts]
         summary = {"gpu": self.gpu, "gpus": self.gpus, "environment": Parts(self.out).environment() or None,

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+from result import write_text_whole
+
 HERE = pathlib.Path(__file__).resolve().parent
 SILENT_S = {"none": 75, "compile": 180}  # without a new line for so long, a process hangs
 OUT_OF_TIME = "out of time"
@@ -88,7 +90,7 @@ def forget(out, ids):
                 kept += [line] if json.loads(line)["id"] not in ids else []
             except ValueError:
                 pass  # cut off by the end of its process
-        file.write_text("".join(kept), encoding="utf-8")
+        write_text_whole(file, "".join(kept))
 
 
 def start(ranks, arguments, out, environment=()):

@@ -11,6 +11,7 @@
 #include "hw/trace/span_builder.h"
 #include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
+#include "reports/timeline/write_file.h"
 #include "scenarios/text/errors.h"
 
 namespace foretrace::hw {
@@ -36,6 +37,8 @@ void drop_starts(std::vector<RegionSamples>& rows, const std::set<std::uint32_t>
     row = std::move(left);
   }
 }
+
+constexpr const char* kMeasuring = ".measuring";  // while a start writes
 
 /// In a partial file: its samples are to join the result that is there.
 constexpr const char* kAppends = "appends";
@@ -101,13 +104,18 @@ ResultFiles::ResultFiles(RunFiles files, Timeline origin_and_ops)
 StartPlan ResultFiles::open(const StartRequest& request) {
   std::optional<Timeline> result;
   std::optional<Timeline> partial;
-  if (request.when_there != WhenThere::Force) {
-    result = read_if_there(files_.result());
-    partial = read_if_there(files_.partial());
-  }
-  const StartPlan plan = plan_start(result, partial, base_.origin.program_hash, request);
+  const auto plan_now = [&] {
+    if (request.when_there != WhenThere::Force) {
+      result = read_if_there(files_.result());
+      partial = read_if_there(files_.partial());
+    }
+    return plan_start(result, partial, base_.origin.program_hash, request);
+  };
+  if (const StartPlan plan = plan_now(); plan.complete) return plan;
+  make_directory(files_.directory);
+  own_.emplace(files_.directory, kMeasuring);
+  const StartPlan plan = plan_now();  // another start may have ended in between
   if (plan.complete) return plan;
-  std::filesystem::create_directories(files_.directory);
   if (plan.keep_result) {
     refuse_old_form(files_);
     keep(std::move(*result));

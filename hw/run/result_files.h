@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "reports/timeline/append_file.h"
 #include "reports/timeline/timeline.h"
 
 namespace foretrace::hw {
@@ -57,7 +58,8 @@ class ResultFiles {
  public:
   ResultFiles(RunFiles files, Timeline origin_and_ops);
 
-  /// Decides what to do and takes over what is kept.
+  /// Decides what to do and takes over what is kept. From then on the directory is this process':
+  /// throws UsageError when another start measures into it.
   StartPlan open(const StartRequest& request);
   /// Takes over what the process that opened the files has written since: another one has to write
   /// the outcome.
@@ -87,6 +89,7 @@ class ResultFiles {
   std::vector<RegionSamples> rows_;  ///< this start's, and an interrupted one's
   std::vector<RegionSamples> kept_rows_;
   bool appends_ = false;
+  std::optional<OwnDirectory> own_;  ///< from open() on
   mutable std::mutex mutex_;
 };
 

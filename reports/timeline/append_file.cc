@@ -58,6 +58,11 @@ void AppendedFile::append(std::string_view line) {
   if (::fsync(descriptor_) != 0) fail(file_);
 }
 
+OwnDirectory::OwnDirectory(const std::filesystem::path& directory, std::string_view name)
+    : file_{directory / name}, lock_{file_} {}
+
+OwnDirectory::~OwnDirectory() { ::unlink(file_.c_str()); }  // before it is another one's
+
 Appending is_appended_to(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (descriptor < 0) return errno == ENOENT ? Appending::No : Appending::Unknown;

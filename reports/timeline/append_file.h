@@ -28,6 +28,21 @@ class AppendedFile {
   int descriptor_ = -1;
 };
 
+/// A directory's results are one process' to write as long as this lives: it has a file there,
+/// which is gone behind it.
+class OwnDirectory {
+ public:
+  /// Throws UsageError when another process has it, IoError when it fails.
+  OwnDirectory(const std::filesystem::path& directory, std::string_view name);
+  ~OwnDirectory();
+  OwnDirectory(const OwnDirectory&) = delete;
+  OwnDirectory& operator=(const OwnDirectory&) = delete;
+
+ private:
+  std::filesystem::path file_;
+  AppendedFile lock_;
+};
+
 /// Whether a process has the file to append to it; Unknown where the file system has no locks.
 enum class Appending : std::uint8_t { Yes, No, Unknown };
 Appending is_appended_to(const std::filesystem::path& file);

@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <optional>
 
 #include "hw/calibrate/record.h"
 #include "scenarios/text/data_directory.h"
@@ -113,15 +116,25 @@ TEST(CalibrationPlan, ReachesTheOtherProcessesUnchanged) {
 TEST(CalibrationRecord, IsReadBackByTheNextStart) {
   const auto runs = std::filesystem::path{testing::TempDir()} / "calibration_record";
   std::filesystem::remove_all(runs);
-  CalibrationRecord record{runs};
-  record.set("2_ranks/x", {"failed", "wrong data", 1.5});
-  const CalibrationRecord again{runs};
+  {
+    CalibrationRecord record{runs};
+    record.set("2_ranks/x", {"failed", "wrong data", 1.5});
+    EXPECT_THROW(CalibrationRecord{runs}, UsageError) << "one start at a time";
+  }
+  std::optional<CalibrationRecord> read{runs};
+  const CalibrationRecord& again = *read;
   EXPECT_EQ(again.of("2_ranks/x").state, "failed");
   EXPECT_EQ(again.of("2_ranks/x").reason, "wrong data");
   EXPECT_EQ(again.of("2_ranks/x").seconds, 1.5);
   EXPECT_EQ(again.of("y").state, "");
-  std::ofstream{runs / "calibration.json"} << "[]";
-  EXPECT_THROW(CalibrationRecord{runs}, UsageError);
+  read.reset();
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator{runs}, {}), 1) << "the record alone";
+  for (const char* wrong :
+       {"[]", "{}", R"({"steps":1})", R"({"steps":{"a":5}})", R"({"steps":{"a":{"state":1}}})",
+        R"({"steps":{"a":{"seconds":"1"}}})"}) {
+    std::ofstream{runs / "calibration.json"} << wrong;
+    EXPECT_THROW(CalibrationRecord{runs}, UsageError) << wrong;
+  }
   std::filesystem::remove_all(runs);
 }
 

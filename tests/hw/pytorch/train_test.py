@@ -10,6 +10,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "hw" / "pytorch"))
 
@@ -20,6 +21,28 @@ import workers  # noqa: E402
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 ALL = configurations.all_configurations()
+
+
+class Results(unittest.TestCase):
+    def test_a_directory_is_one_programs_to_measure_into(self):
+        with tempfile.TemporaryDirectory() as directory:
+            out = pathlib.Path(directory)
+            first = train.own(out)
+            with self.assertRaisesRegex(train.ProgramError, "another train.py measures into it"):
+                train.own(out)
+            first.close()
+            train.own(out).close()
+
+    def test_what_is_forgotten_is_forgotten_at_once_or_not_at_all(self):
+        with tempfile.TemporaryDirectory() as directory:
+            results = pathlib.Path(directory) / "results.jsonl"
+            results.write_text('{"id": "kept"}\n{"id": "gone"}\n', encoding="utf-8")
+            with unittest.mock.patch("os.replace", side_effect=KeyboardInterrupt), \
+                    contextlib.suppress(KeyboardInterrupt):
+                workers.forget(results.parent, {"gone"})
+            self.assertEqual(results.read_text(encoding="utf-8"), '{"id": "kept"}\n{"id": "gone"}\n')
+            workers.forget(results.parent, {"gone"})
+            self.assertEqual(results.read_text(encoding="utf-8"), '{"id": "kept"}\n')
 
 
 class Configurations(unittest.TestCase):

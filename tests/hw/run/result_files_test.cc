@@ -215,22 +215,42 @@ TEST_F(ResultFilesTest, KeepsTheEnvironmentOfEveryStart) {
 }
 
 TEST_F(ResultFilesTest, AppendsNothingToAResultOfTheEarlierForm) {
-  ResultFiles first = files();
-  first.open({});
-  first.save_samples(samples({1}, 0));
-  first.write(true);
-  std::ofstream{first.files().directory / "environment.json"} << "{}";
+  {
+    ResultFiles first = files();
+    first.open({});
+    first.save_samples(samples({1}, 0));
+    first.write(true);
+    std::ofstream{first.files().directory / "environment.json"} << "{}";
+  }
   StartRequest append;
   append.when_there = WhenThere::Append;
   EXPECT_THROW(files().open(append), UsageError);
 }
 
+/// Both would read the same result, and the later one write it without the other's samples.
+TEST_F(ResultFilesTest, AreOneStartsToWriteAtATime) {
+  StartRequest append;
+  append.when_there = WhenThere::Append;
+  {
+    ResultFiles first = files();
+    first.open({});
+    EXPECT_THROW(files().open(append), UsageError);
+    first.save_samples(samples({1}, 0));
+    first.write(true);
+  }
+  ResultFiles second = files();
+  EXPECT_EQ(second.open(append).start, 1U) << "behind the first";
+  EXPECT_TRUE(files().open({}).complete) << "who writes nothing does not wait";
+}
+
 TEST_F(ResultFilesTest, KnowsTheStartsOfWhatWasInterruptedBeforeItsTrace) {
-  ResultFiles first = files();
-  first.open({});
-  first.save_samples(samples({1, 2}, 0));
-  first.add_start(start(0), {nlohmann::json{{"gpus", nlohmann::json::array()}}});
-  first.write(false);
+  {
+    ResultFiles first = files();
+    first.open({});
+    first.save_samples(samples({1, 2}, 0));
+    first.add_start(start(0), {nlohmann::json{{"gpus", nlohmann::json::array()}}});
+    first.write(false);
+  }
   ResultFiles second = files();
   const StartPlan plan = second.open({});
   EXPECT_EQ(plan.start, 1U);
