@@ -15,12 +15,14 @@ from .report import print_summary
 from .scenario import write_scenario
 
 GPUS_PER_NODE = 8
+MOST_RANKS = 100_000  # of a scenario
 
 
 def parse(words=None):
     parser = argparse.ArgumentParser(prog="python3 -m foretrace", description="Captures a PyTorch program without a GPU, or measures it on real ones, or their host.")
     commands = parser.add_subparsers(dest="command", required=True)
-    c = commands.add_parser("capture", help="write down what a step asks of the GPU, on an emulated one")
+    c = commands.add_parser("capture", help="write down what a step asks of the GPU, on an emulated one",
+                            description="Runs SCRIPT as you, with all that it may do to your files and the network: nothing keeps it in.")
     c.add_argument("-o", "--output", required=True, metavar="OUT", help="folder of step.yaml and the records")
     c.add_argument("--world-size", type=int, default=1, metavar="N", help="ranks of the program (1)")
     c.add_argument("--ranks", default="0", metavar="R,...", help="ranks to capture, where they differ (0)")
@@ -51,8 +53,10 @@ def parse(words=None):
     h.add_argument("-o", "--output", default="host.yaml", metavar="FILE", help="(host.yaml)")
     arguments = parser.parse_args(words)
     if arguments.command == "capture":
-        if arguments.world_size < 1 or (arguments.step is not None and arguments.step < 1) or arguments.more < 0:
-            parser.error("--world-size and --step: at least 1")
+        if not 1 <= arguments.world_size <= MOST_RANKS or arguments.gpus_per_node < 1:
+            parser.error(f"--world-size: between 1 and {MOST_RANKS}; --gpus-per-node: at least 1")
+        if (arguments.step is not None and arguments.step < 1) or arguments.more < 0 or (arguments.memory is not None and arguments.memory < 1):
+            parser.error("--step and --memory: at least 1; --more: at least 0")
         try:
             arguments.ranks = sorted({int(r) for r in arguments.ranks.split(",")})
         except ValueError:

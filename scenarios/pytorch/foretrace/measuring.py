@@ -16,6 +16,7 @@ import traceback
 from .environment import rank_environment, timer_library
 from .recorder import CaptureDone
 from .reference_loop import host_text
+from .whole import write_whole
 
 STEPS_OF_TURN, TURNS = 4, 5
 
@@ -213,9 +214,9 @@ def measure_script(arguments):
            "region": arguments.region, "module": arguments.module, "measurement": {"warm": arguments.step, "turns": max(1, arguments.steps // STEPS_OF_TURN)}}
     results, host = run_scripts([job], output, arguments.gpus, arguments.timeout)
     ranks = results.get(name, [])
-    (output / "measured.json").write_text(json.dumps({"machine": host, "ranks": ranks}, indent=1) + "\n")
+    write_whole(output / "measured.json", json.dumps({"machine": host, "ranks": ranks}, indent=1) + "\n")
     if ranks and ranks[0].get("host"):
-        (output / "host.yaml").write_text(host_text(ranks[0]["host"]))  # for simulate --host
+        write_whole(output / "host.yaml", host_text(ranks[0]["host"]))  # for simulate --host
     if ranks:
         write_timeline(output, name, host, ranks, arguments.region)
     if len(ranks) < arguments.gpus or any(r["outcome"] != "measured" for r in ranks):
@@ -272,7 +273,7 @@ def measure_here(out, _world_size, _step):
         kernels.write(folder / f"{folder.name}.rank{rank}.kernels.jsonl.gz", lines)
         result.update(sums)
     ranks = [dict(result, rank=rank)]
-    (folder / f"measured{rank or ''}.json").write_text(json.dumps({"machine": machine(), "ranks": ranks}, indent=1) + "\n")
+    write_whole(folder / f"measured{rank or ''}.json", json.dumps({"machine": machine(), "ranks": ranks}, indent=1) + "\n")
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:  # of several processes `python3 -m foretrace measure` joins them
         write_timeline(folder, folder.name, machine(), ranks, steps.region)
 

@@ -1,11 +1,13 @@
 """From recorded steps to the file of calls (scenarios/pytorch/README.md)."""
 
 import gzip
+import io
 import json
 import re
 import statistics
 
 from .emulation import NONE
+from .whole import write_whole
 
 _EVENT = re.compile(r'"e":\d+')
 DECLARATIONS = ('"k":"stream"', '"k":"comm"')
@@ -264,5 +266,7 @@ def unsure(reads):
 
 def write(path, lines):
     """The file, packed; the same bytes for the same lines."""
-    with open(path, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=6, mtime=0, filename="") as file:
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=6, mtime=0, filename="") as file:
         file.write("".join(line + "\n" for line in lines).encode())
+    write_whole(path, packed.getvalue())

@@ -6,6 +6,8 @@ import statistics
 import sys
 import time
 
+from .whole import write_whole
+
 ROUNDS = 5
 
 
@@ -74,8 +76,7 @@ def write_host(path):
         print("foretrace: host needs PyTorch, whose calls it times", file=sys.stderr)
         return 2
     try:
-        with open(path, "w") as file:
-            file.write(text)
+        write_whole(path, text)
     except OSError as error:
         print(f"foretrace: {path}: {error.strerror}", file=sys.stderr)
         return 2

@@ -3,6 +3,8 @@
 import pathlib
 import re
 
+from .whole import write_whole
+
 
 def _quoted(text):
     return text if re.fullmatch(r"[A-Za-z_][\w.-]*", text) else "'" + text.replace("'", "''") + "'"
@@ -22,5 +24,5 @@ def write_scenario(folder, name, world_size, ranks):
             last = ranks[i + 1] if i + 1 < len(ranks) else world_size
             lines.append(f"    - {{file: rank{rank}.calls.jsonl.gz, rank: {rank}, stands_for: {list(range(first, last))}}}")
     path = pathlib.Path(folder) / "step.yaml"
-    path.write_text("\n".join(lines) + "\n")
+    write_whole(path, "\n".join(lines) + "\n")
     return path

@@ -5,9 +5,9 @@ its kernel's name; `variant` is the operation inside which the host called it. K
 execution, as are those of a graph."""
 
 import json
-import os
-import pathlib
 import re
+
+from .whole import write_whole
 
 PRODUCER = "foretrace measure 0.1.0"
 STEP_HASH = "pytorch-step"  # reports/timeline/origin.h: joined by its calls, not by its program
@@ -152,7 +152,4 @@ def _peaks(memory):
 
 def write(path, made):
     """The file appears whole or not at all."""
-    path = pathlib.Path(path)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
-    os.replace(beside, path)
+    write_whole(path, json.dumps(made, separators=(",", ":")) + "\n")

@@ -5,15 +5,51 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scenarios" / "pytorch"))
 
 from foretrace import kernels, timeline  # noqa: E402
+from foretrace.command import parse  # noqa: E402
 from foretrace.measurement import Measurement  # noqa: E402
+from foretrace.whole import write_whole  # noqa: E402
 
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
 SPLIT = "void splitKreduce_kernel<32, 16, int>(float*)"
+
+
+class Whole(unittest.TestCase):
+    def test_a_file_is_the_old_one_or_the_new_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "step.yaml"
+            write_whole(path, "old")
+            for call in ("os.fsync", "os.replace"):
+                with unittest.mock.patch(call, side_effect=OSError(28, "No space left on device")), self.assertRaises(OSError):
+                    write_whole(path, "new")
+                self.assertEqual(path.read_text(), "old")
+                self.assertEqual([file.name for file in pathlib.Path(folder).iterdir()], ["step.yaml"])
+            write_whole(path, b"new")
+            self.assertEqual(path.read_text(), "new")
+
+    def test_a_link_stays_one_and_so_does_a_device(self):
+        with tempfile.TemporaryDirectory() as folder:
+            link, target = pathlib.Path(folder) / "link", pathlib.Path(folder) / "target"
+            link.symlink_to(target)
+            write_whole(link, "x")
+            self.assertTrue(link.is_symlink())
+            self.assertEqual(target.read_text(), "x")
+            write_whole("/dev/null", "x")
+            self.assertFalse(pathlib.Path("/dev/null").is_file())
+
+
+class Arguments(unittest.TestCase):
+    def test_counts_that_no_machine_has_are_refused(self):
+        for words in (["--world-size", "0"], ["--world-size", "1000000000"], ["--gpus-per-node", "0"], ["--memory", "-1"], ["--step", "0"],
+                      ["--ranks", "1"], ["--ranks", "x"], ["--more", "-1"]):
+            with self.assertRaises(SystemExit) as ended, unittest.mock.patch("sys.stderr"):
+                parse(["capture", "-o", "out", *words, "--", "train.py"])
+            self.assertEqual(ended.exception.code, 2, words)
 
 
 def event(cat, name, ts, dur, tid=1, **args):
