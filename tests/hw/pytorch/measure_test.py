@@ -98,6 +98,9 @@ class Values(unittest.TestCase):
     def test_a_word_that_is_none_is_named(self):
         with self.assertRaisesRegex(ProgramError, "__import__"):
             compiled({"postfix": ["__import__"]})
+        for word in (10**30, True, 1.5, None, [], {}, "i0", "i" + "9" * 5000):
+            with self.assertRaises(ProgramError):
+                compiled({"postfix": [word]})
 
 
 @unittest.skipUnless(FORETRACE, "FORETRACE: the command that reads scenarios")
