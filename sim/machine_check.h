@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "models/machine/machine.h"
+#include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
 
@@ -16,5 +18,14 @@ Diagnostics check_network(std::uint32_t nodes, const Machine& machine);
 /// A warning for the first matrix product of a type that the machine's GPU has no arithmetic for:
 /// bfloat16 before compute capability 8.0.
 Diagnostics unsupported_types(const Program& program, const Machine& machine);
+
+/// Of all that the machine says: one whose file, or whose base, was edited has another one.
+std::string digest_of_machine(const Machine& machine);
+
+/// Throws UsageError where a timeline was predicted on another machine of the name than `machine`.
+void check_predicted_on(const Origin& origin, const Machine& machine);
+
+/// What a predicted timeline is to remember: the machine and the program's build.
+void note_made_from(Origin& origin, const Machine& machine);
 
 }  // namespace foretrace

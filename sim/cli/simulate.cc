@@ -168,8 +168,8 @@ int run_simulate(const SimulateOptions& options) {
     throw UsageError{"--few-passes: this scenario has no 'training_step' of foretrace's own code"};
   }
   if (training) print_error("{}", render(training->warnings, text));
-  Machine machine = through_frontend(changed_machine(options.machine, options.with),
-                                     parse_frontend(options.frontend));
+  const Machine of_file = changed_machine(options.machine, options.with);
+  Machine machine = through_frontend(of_file, parse_frontend(options.frontend));
   leave_out_terms(machine, options.without);
   if (training && options.one_of_each) take_nodes(*training, options, machine);
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
@@ -227,7 +227,10 @@ int run_simulate(const SimulateOptions& options) {
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
   if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
   if (usage) sim::set_step_bands(timeline, machine, *usage);
-  if (!options.run.empty()) write_run(timeline, options.run);
+  if (!options.run.empty()) {
+    note_made_from(timeline.origin, of_file);
+    write_run(timeline, options.run);
+  }
   if (usage && left > 0) {
     usage = sim::with_more_turns(
         *usage, timeline, program,

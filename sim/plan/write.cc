@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "reports/table/text_table.h"
+#include "scenarios/text/made_from.h"
 #include "sim/training/usage.h"
 
 namespace foretrace::plan {
@@ -270,6 +271,8 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
   const Json all{{"kind", "foretrace plan"},
                  {"schema_version", 1},
                  {"producer", "foretrace " FORETRACE_VERSION},
+                 {"build", build_id()},
+                 {"files", digests_of_read_files()},
                  {"model", question.model_name},
                  {"machine", question.machine.name},
                  {"what_ifs", question.what_ifs},
@@ -279,7 +282,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                  {"meaning", meaning_of(question, answers)},
                  {"searched", counts},
                  {"rows", rows}};
-  return all.dump(1) + "\n";
+  return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";  // names of files
 }
 
 }  // namespace foretrace::plan

@@ -16,6 +16,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/words.h"
+#include "sim/machine_check.h"
 #include "sim/sweep/written_row.h"
 
 namespace foretrace::sweep {
@@ -29,13 +30,7 @@ constexpr std::size_t kLargestLedger = std::size_t{1} << 31;
 Json machines_of(const Axis& axis) {
   Json digests = Json::array();
   for (const std::string& name : axis.values) {
-    const Machine machine = load_machine(name);
-    std::string text = machine_text(machine);  // of one that is based on another only what differs
-    for (std::size_t i = 0; i < kParamCount; ++i) {
-      const auto param = static_cast<Param>(i);
-      if (machine.has(param)) text += fmt::format("{} {}\n", i, machine.get(param).value);
-    }
-    digests.push_back(digest_of(text));
+    digests.push_back(digest_of_machine(load_machine(name)));
   }
   return digests;
 }

@@ -3,6 +3,7 @@
 #include "scenarios/text/errors.h"
 #include "sim/cli/options.h"
 #include "sim/cli/run_program.h"
+#include "sim/machine_check.h"
 
 namespace foretrace {
 namespace {
@@ -25,6 +26,7 @@ explain::Explanation explained(const LoadedTimeline& run, const LoadedTimeline& 
                                const ExplainedWith& with) {
   const RunProgram of_run = program_of_run(run, with.scenario, with.parameters);
   const std::string machine = explained_on(with, predicted.timeline.origin);
+  if (with.machine.empty()) check_predicted_on(predicted.timeline.origin, load_machine(machine));
   return explain::explain(of_run.program, changed_machine(machine, with.with), of_run.simulated);
 }
 

@@ -21,6 +21,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/text/made_from.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "sim/cli/commands.h"
@@ -131,7 +132,12 @@ int run_import(const ImportOptions& options) {
   if (!options.run.empty()) {
     make_directory(options.run);
     const auto file = std::filesystem::path{options.run} / kMeasuredFile;
-    write_timeline(timeline_of(all, options, scenario), file);
+    Timeline timeline = timeline_of(all, options, scenario);
+    std::string traces;
+    for (const std::string& trace : options.files) traces += digest_now(trace);
+    timeline.origin.versions["traces_digest"] = digest_of(traces);
+    timeline.origin.versions["build"] = build_id();
+    write_timeline(timeline, file);
     print_error("wrote {}\n", file.string());
   }
   return kDone;
