@@ -70,8 +70,12 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
     } else if (!line.empty() && !line.starts_with('#')) {
       const auto parts = split(line, ',');
       if (parts.size() != kColumns.size() + 2) refuse("nine columns are needed");
-      const auto whole = [&](std::size_t i) { return static_cast<std::uint64_t>(value(parts[i])); };
-      Asked asked{{std::string{parts[0]}, whole(3), static_cast<std::uint32_t>(whole(4)), whole(5), whole(6), whole(7)},
+      const auto whole = [&](std::size_t i, double most = 0x1p53) {
+        const double read_value = value(parts[i]);
+        if (read_value > most) refuse(fmt::format("'{}' is too large a count", parts[i]));
+        return static_cast<std::uint64_t>(read_value);
+      };
+      Asked asked{{std::string{parts[0]}, whole(3), static_cast<std::uint32_t>(whole(4, 1024)), whole(5), whole(6), whole(7)},
                   value(parts[1]), value(parts[2])};
       const double seconds = value(parts[8]) * 1e-6;
       if (seconds <= 0) refuse("a time is above 0");
@@ -80,6 +84,9 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
   }
   for (const char* needed : {"hbm", "peak", "base_us", "memory", "compute", "nearest", "soft", "joined_most", "thread_bytes"}) {
     if (!numbers_.contains(needed)) refuse(fmt::format("'#: {}' is missing", needed));
+  }
+  for (const char* divisor : {"hbm", "peak", "nearest"}) {
+    if (numbers_.at(divisor) <= 0) refuse(fmt::format("'#: {}' is above 0", divisor));
   }
   for (std::size_t i = 0; i < kFeatures; ++i) {
     const auto found = numbers_.find(fmt::format("weight_{}", kColumns[i]));

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "scenarios/captured/kernel_name.h"
 #include "scenarios/captured/work.h"
@@ -79,7 +80,11 @@ void CallsText::host_work(std::int64_t until) {
   if (count < 1) return;
   const auto queries = std::llround(std::floor(queries_));
   queries_ -= static_cast<double>(queries);
-  line(fmt::format("framework_call: {{work: captured, count: {}{}}}", count, queries > 0 ? fmt::format(", queries: {}", queries) : ""));
+  constexpr long long kMostOfACall = 4'000'000'000;
+  std::string asked = queries > 0 ? fmt::format(", queries: {}", queries) : "";
+  for (auto left = count; left > 0; left -= std::min(left, kMostOfACall)) {
+    line(fmt::format("framework_call: {{work: captured, count: {}{}}}", std::min(left, kMostOfACall), std::exchange(asked, {})));
+  }
   at_ = until;
 }
 

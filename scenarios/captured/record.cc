@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "scenarios/text/errors.h"
 #include "scenarios/text/packed_file.h"
+#include "scenarios/text/words.h"
 
 namespace foretrace::captured {
 namespace {
@@ -21,12 +23,22 @@ constexpr std::size_t kLargestRecord = std::size_t{512} << 20;
 constexpr int kVersion = 1;
 constexpr int kDeepest = 32;
 constexpr std::size_t kMostDimensions = 64;
+constexpr std::size_t kMostTensors = std::size_t{1} << 17;  // of an operation
+constexpr std::int64_t kMostElements = std::int64_t{1}
+                                       << 42;      // of a tensor; its sums fit into 64 bits
+constexpr std::int64_t kLargestSide = 0x7fffffff;  // of a product, as cuBLAS takes it
+constexpr double kMostWork = 0x1p62;               // of a product: operations, bytes
+constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;  // what a scenario takes
+constexpr std::uint64_t kMostMoved = std::uint64_t{1} << 40;   // elements or bytes of a call
+constexpr std::int64_t kLongest = 10'000'000'000'000;          // ns between the step and a call
+constexpr double kShortestLoop = 1e5, kLongestLoop = 1e10;     // ns, as host files have it
 
 class RecordReader {
  public:
   explicit RecordReader(const std::string& file) { record_.file = file; }
 
   Record read(std::string_view text) {
+    most_ids_ = std::min(text.size(), std::size_t{1} << 24);  // each takes some bytes of the file
     while (!text.empty()) {
       const std::string_view line = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), line.size() + 1));
@@ -54,7 +66,7 @@ class RecordReader {
       if (!json.is_object()) refuse("each line is a JSON object");
       return json;
     } catch (const Json::exception& error) {
-      refuse(fmt::format("not JSON: {}", std::string_view{error.what()}.substr(0, 120)));
+      refuse(fmt::format("not JSON: {}", shortened(json_reason(error.what()), 120)));
     }
   }
 
@@ -67,7 +79,7 @@ class RecordReader {
       call(kind, json);
     } catch (const Json::exception& error) {
       refuse(fmt::format("a record that is not as it should be: {}",
-                         std::string_view{error.what()}.substr(0, 120)));
+                         shortened(json_reason(error.what()), 120)));
     }
   }
 
@@ -89,12 +101,28 @@ class RecordReader {
     record_.depth = json.value("depth", "");
     if (json.contains("device")) record_.device = json.at("device").value("name", "");
     if (json.contains("host")) {
-      record_.python_loop_ns = json.at("host").value("python_loop_ns", 0.0);
-      record_.torch_loop_ns = json.at("host").value("torch_loop_ns", 0.0);
+      record_.python_loop_ns = loop(json.at("host"), "python_loop_ns");
+      record_.torch_loop_ns = loop(json.at("host"), "torch_loop_ns");
     }
     for (const Json& one : json.value("assumptions", Json::array())) {
-      record_.assumptions.push_back(one.is_string() ? one.get<std::string>() : one.dump());
+      record_.assumptions.push_back(
+          in_one_line(one.is_string() ? one.get<std::string>() : one.dump()));
     }
+  }
+
+  double loop(const Json& host, const char* name) const {
+    const double ns = host.value(name, 0.0);
+    if (ns != 0 && (ns < kShortestLoop || ns > kLongestLoop)) {
+      refuse(fmt::format("'{}' is not between 0.1 ms and 10 s", name));
+    }
+    return ns;
+  }
+
+  /// A warning of its own, and none that a file makes up.
+  static std::string in_one_line(std::string text) {
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+    return text;
   }
 
   bool declared(const std::string& kind, const Json& json) {
@@ -116,9 +144,10 @@ class RecordReader {
   /// Ids are small, in no order.
   template <class T>
   T& place(const Json& json, std::vector<T>& all) const {
-    constexpr std::size_t kMost = std::size_t{1} << 24;
     const auto id = json.at("i").get<std::size_t>();
-    if (id >= kMost) refuse(fmt::format("an id of {}: they are below {}", id, kMost));
+    if (id >= most_ids_) {
+      refuse(fmt::format("an id of {}: they count what the file has, from 0", id));
+    }
     if (id >= all.size()) all.resize(id + 1);
     return all[id];
   }
@@ -131,6 +160,8 @@ class RecordReader {
     if (json.contains("ranks") && json.at("ranks").is_array()) {
       comm.ranks = json.at("ranks").get<std::vector<std::int64_t>>();
     }
+    if (comm.ranks.size() > static_cast<std::size_t>(record_.world))
+      refuse("more ranks than the world has");
     const bool fits =
         comm.size >= 1 && comm.size <= record_.world && comm.rank >= 0 && comm.rank < comm.size;
     if (!fits) refuse("a communicator's size and rank do not fit the world's");
@@ -167,6 +198,7 @@ class RecordReader {
         made.plain.push_back(one.dump());
       }
     }
+    if (made.tensors.size() > kMostTensors) refuse("an operation of too many tensors");
     return made;
   }
 
@@ -192,6 +224,7 @@ class RecordReader {
     made.kind = kind;
     made.line = line_;
     made.at = json.value("t", record_.calls.empty() ? 0 : record_.calls.back().at);
+    if (made.at > kLongest) refuse("a time of more than 10,000 s");
     if (json.contains("op") && kind != "lib") made.operation = json.at("op").get<std::uint32_t>();
     if (kind == "lib" && json.contains("op") && json.at("op").is_number())
       made.operation = json.at("op").get<std::uint32_t>();
@@ -206,10 +239,18 @@ class RecordReader {
     record_.calls.push_back(std::move(made));
   }
 
-  static std::uint64_t product(const Json& sizes) {
+  std::uint64_t product(const Json& sizes) const {
+    constexpr std::size_t kDimensions = 3;
+    constexpr std::uint64_t kMostOfOne = 0x7fffffff;
+    if (!sizes.is_array() || sizes.size() > kDimensions) refuse("a launch has three sizes");
     std::uint64_t all = 1;
-    for (const Json& one : sizes)
-      all *= std::clamp<std::uint64_t>(one.get<std::uint64_t>(), 1, 0x7fffffff) & 0xffffffff;
+    for (const Json& one : sizes) {
+      const auto size = one.get<std::int64_t>();
+      if (size < 0 || static_cast<std::uint64_t>(size) > kMostOfOne)
+        refuse("a launch's size is out of range");
+      all *= std::max<std::uint64_t>(1, static_cast<std::uint64_t>(size));
+      if (all > kMostBlocks) refuse("a launch of more blocks than a GPU takes");
+    }
     return all;
   }
 
@@ -235,16 +276,61 @@ class RecordReader {
                   json.at("beta").get<double>() != 0;
       made.type = json.value("a", "bf16");
       made.compute = json.value("compute", "");
-      if (std::min({made.m, made.n, made.k, made.batch}) < 1)
-        refuse("a product's sizes are 1 or more");
+      product_fits(made);
     } else if (kind == "lib") {
       made.operation_text = json.value("ops", Json::array()).dump();
     } else if (kind == "begin" || kind == "end") {
       made.instance = json.value("instance", std::int64_t{0});
-      if (record_.region.empty()) record_.region = made.function;
+      if (record_.region.empty()) {
+        if (!is_name(made.function)) {
+          refuse("a region's name is of letters, digits, '_', '-', '.', '/' and blanks");
+        }
+        record_.region = made.function;
+      }
       if (kind == "end") at_end(json, made);
     } else {
       transfer(json, made);
+    }
+  }
+
+  void product_fits(const Call& made) const {
+    if (std::min({made.m, made.n, made.k, made.batch}) < 1)
+      refuse("a product's sizes are 1 or more");
+    if (std::max({made.m, made.n, made.k, made.batch}) > kLargestSide) {
+      refuse("a product's sizes are below 2^31");
+    }
+    constexpr double kWidest = 16;  // bytes of an element
+    const auto m = static_cast<double>(made.m), n = static_cast<double>(made.n),
+               k = static_cast<double>(made.k), batch = static_cast<double>(made.batch);
+    const double work = std::max(2 * batch * m * n * k, kWidest * batch * (m * k + k * n + m * n));
+    if (work > kMostWork) refuse("a product that no GPU ends");
+  }
+
+  /// Names become part of a scenario.
+  static bool is_name(std::string_view name) {
+    constexpr std::string_view kOthers = "_-./ ";
+    return std::ranges::all_of(name, [&](unsigned char c) {
+      return std::isalnum(c) != 0 || kOthers.find(static_cast<char>(c)) != std::string_view::npos;
+    });
+  }
+
+  void collective_fits(const Call& made) const {
+    static const std::set<std::string, std::less<>> kCalls{
+        "all_reduce", "broadcast", "reduce",  "all_gather", "reduce_scatter",
+        "all_to_all", "gather",    "scatter", "send",       "recv"};
+    static const std::set<std::string, std::less<>> kReductions{"sum", "prod", "min",
+                                                                "max", "avg",  "premulsum"};
+    const auto comm = record_.comms.find(made.comm);
+    if (comm == record_.comms.end()) refuse("no such communicator");
+    if (!kCalls.contains(made.function)) {
+      refuse(fmt::format("a collective of an unknown kind '{}'", shortened(made.function)));
+    }
+    if (!kReductions.contains(made.reduction)) {
+      refuse(fmt::format("a reduction of an unknown kind '{}'", shortened(made.reduction)));
+    }
+    for (const auto& rank : {made.root, made.peer}) {
+      if (rank && (*rank < 0 || *rank >= comm->second.size))
+        refuse("no such rank in the communicator");
     }
   }
 
@@ -259,17 +345,19 @@ class RecordReader {
   void transfer(const Json& json, Call& made) const {
     if (json.contains("n") && json.at("n").is_number())
       made.count = json.at("n").get<std::uint64_t>();
+    const bool moves = made.kind == "coll" || made.kind == "copy" || made.kind == "memset";
+    if (moves && made.count > kMostMoved) refuse("more than 2^40 elements or bytes of a call");
     made.pinned = is_set(json, "pin");
     made.asynchronous = !json.contains("async") ? false : is_set(json, "async");
     made.type = json.value("d", "");
     made.reduction = json.value("op3", "sum");
     made.comm = json.value("c", 0U);
-    if (made.kind == "coll" && !record_.comms.contains(made.comm)) refuse("no such communicator");
     if (json.contains("root") && json.at("root").is_number())
       made.root = json.at("root").get<std::int64_t>();
     if (json.contains("peer") && json.at("peer").is_number())
       made.peer = json.at("peer").get<std::int64_t>();
     if (json.contains("end")) made.ends = is_set(json, "end");
+    if (made.kind == "coll") collective_fits(made);
   }
 
   void at_end(const Json& json, const Call& made) {
@@ -280,6 +368,9 @@ class RecordReader {
         return memory.contains(key) ? memory.at(key).at(1).get<std::int64_t>() : 0;
       };
       record_.memory = Memory{peak("allocated"), peak("reserved"), 0};
+      if (std::min(record_.memory->allocated_peak, record_.memory->reserved_peak) < 0) {
+        refuse("a peak of memory below 0");
+      }
       if (memory.contains("peak_before")) {
         const auto before = memory.at("peak_before").get<std::array<std::int64_t, 2>>();
         record_.memory->first_peak = before[0];
@@ -299,14 +390,20 @@ class RecordReader {
 
   Record record_;
   std::uint32_t line_ = 0;
+  std::size_t most_ids_ = 0;
 };
+
+/// At most kMostElements: more is in no memory.
+std::int64_t times(std::int64_t elements, std::int64_t size) {
+  if (size == 0) return 0;
+  return elements > kMostElements / size ? kMostElements : elements * size;
+}
 
 }  // namespace
 
 std::int64_t Tensor::elements() const {
   std::int64_t all = 1;
-  for (const std::int64_t size : shape)
-    all = size == 0 ? 0 : std::min<std::int64_t>(all * size, std::int64_t{1} << 50);
+  for (const std::int64_t size : shape) all = times(all, size);
   return all;
 }
 
@@ -314,7 +411,7 @@ std::int64_t Tensor::different_elements() const {
   std::int64_t all = 1;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     if (i < strides.size() && strides[i] == 0) continue;
-    all = shape[i] == 0 ? 0 : std::min<std::int64_t>(all * shape[i], std::int64_t{1} << 50);
+    all = times(all, shape[i]);
   }
   return all;
 }

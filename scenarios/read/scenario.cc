@@ -186,7 +186,8 @@ Program read_expanded(std::string_view text, const std::string& file) {
   read_document(reader, root, {});
   complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() > 0) {
-    throw std::logic_error{render(reader.problems.take(), text)};
+    throw UsageError{fmt::format("{}: what it expands to cannot be read:\n{}", file,
+                                 render(reader.problems.take(), text))};
   }
   reader.program.hash = digest(canonical_text(reader.program));
   return std::move(reader.program);

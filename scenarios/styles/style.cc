@@ -9,6 +9,7 @@
 
 #include "scenarios/styles/writer.h"
 #include "scenarios/text/data_directory.h"
+#include "scenarios/text/errors.h"
 #include "scenarios/text/packed_file.h"
 
 namespace foretrace::styles {
@@ -24,7 +25,11 @@ constexpr std::string_view kEnding = ".json.gz";
 std::filesystem::path directory() { return data_directory() / "scenarios/styles"; }
 
 Json read(const std::filesystem::path& file) {
-  return Json::parse(read_packed_text_file(file, kLargest));
+  Json read = Json::parse(read_packed_text_file(file, kLargest), nullptr, false);
+  if (!read.is_object()) {
+    throw UsageError{fmt::format("{}: error: no style that capture's tools wrote", file.string())};
+  }
+  return read;
 }
 
 std::int64_t rounded(std::int64_t bytes) { return (bytes + kBlock - 1) / kBlock * kBlock; }
@@ -69,8 +74,7 @@ std::vector<std::string> families(const std::string& code) {
 }
 
 std::string own_code_note() {
-  const Json measured =
-      Json::parse(read_packed_text_file(directory() / "other_code.json", kLargest));
+  const Json measured = read(directory() / "other_code.json");
   return fmt::format(
       "calls: those of foretrace's own train.py. {} steps of other people's code took longer than "
       "they predict: {} % in "

@@ -129,6 +129,29 @@ TEST_F(HostileFile, NamesKeyAndRowOfWhatIsWrong) {
   refused_alike("not JSON: parse error at line 1, column 10");
 }
 
+/// A style beside the program is a file as others are.
+TEST_F(HostileFile, AStyleThatIsNone) {
+  scratch_.write(
+      "step.yaml",
+      "schema_version: 1\nname: t\nprocesses: 1\ntraining_step: {model: llama3.2-1b, batch: "
+      "{sequence: 128, micro: 2, global: 2}, optimizer: adamw, code: huggingface}\n");
+  ASSERT_EQ(scratch_
+                .run("mkdir -p data/models data/scenarios; cp -rL models/machines models/kernels "
+                     "data/models; cp -rL scenarios/architectures scenarios/styles data/scenarios")
+                .exit_code,
+            0);
+  for (const auto& [text, why] :
+       {std::pair{"[", "no style that capture's tools wrote"},
+        std::pair{"[]", "no style that capture's tools wrote"},
+        std::pair{"{}", "a JSON file that was read is not as it should be"}}) {
+    scratch_.write("data/scenarios/styles/huggingface/llama.json.gz", text);
+    const Ran ran = scratch_.run("FORETRACE_DATA=$PWD/data foretrace simulate step.yaml");
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(why));
+    EXPECT_THAT(ran.err, testing::Not(HasSubstr("json.exception")));
+  }
+}
+
 TEST_F(HostileFile, TheSameRunTwice) {
   change([](Json&) {});
   refuses("foretrace merge run run -o merged", "would count twice");

@@ -38,6 +38,20 @@ TEST(KernelTable, GivesAMeasuredKernelItsTime) {
   EXPECT_NEAR(one.seconds(asked("copy.1", 1e6), estimate, 1e12, 1e15), 4e-6, 1e-9);
 }
 
+TEST(KernelTable, RefusesCountsThatNoLaunchHasAndDivisorsOfZero) {
+  const auto refusal = [](const std::filesystem::path& file) -> std::string {
+    try {
+      KernelTable{file};
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_THAT(refusal(table("copy.1,1,0,1e300,128,64,64,1,4\n")), ::testing::HasSubstr("'1e300' is too large a count"));
+  EXPECT_THAT(refusal(table("copy.1,1,0,8,1e12,64,64,1,4\n")), ::testing::HasSubstr("'1e12' is too large a count"));
+  EXPECT_THAT(refusal(table("#: nearest 0\n")), ::testing::HasSubstr("'#: nearest' is above 0"));
+}
+
 TEST(KernelTable, TakesBetweenTwoSizesTheMeanOfTheirFactors) {
   const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
   const Estimate estimate = one.estimate(asked("copy.1", 2e6));  // as far from both: factors 2 and 4

@@ -56,6 +56,62 @@ class Records : public ::testing::Test {
   }
 };
 
+/// Each would be another step's answer, a line of YAML, or all memory.
+TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
+  const std::string begin = "{\"k\":\"begin\",\"region\":\"step\",\"instance\":2,\"t\":0}\n";
+  const std::string comm = R"({"k":"comm","i":0,"size":2,"rank":0,"n":"w"})"
+                           "\n";
+  const std::string coll = R"({"k":"coll","f":"all_reduce","c":0,"n":8,"d":"f32","t":1)";
+  const std::string name = R"({"k":"name","i":0,"n":"k"})"
+                           "\n";
+  const struct {
+    std::string line, why;
+  } bad[] = {
+      {R"({"k":"name","i":16777215,"n":"x"})", "an id of 16777215"},
+      {name +
+           R"({"k":"launch","n":0,"g3":[2147483647,2147483647,2147483647],"b3":[1,1,1],"t":1,"s":0})",
+       "more blocks than a GPU takes"},
+      {name + R"({"k":"launch","n":0,"g3":[-1,1,1],"b3":[1,1,1],"t":1,"s":0})",
+       "size is out of range"},
+      {name + R"({"k":"launch","n":0,"g3":[1,1,1,1],"b3":[1,1,1],"t":1,"s":0})", "three sizes"},
+      {R"({"k":"gemm","m":9223372036854775807,"n":2,"kk":2,"t":1,"s":0})", "below 2^31"},
+      {R"({"k":"gemm","m":2147483647,"n":2147483647,"kk":2147483647,"t":1,"s":0})", "no GPU ends"},
+      {R"({"k":"copy","dir":"h2d","n":18446744073709551615,"t":1,"s":0})", "more than 2^40"},
+      {comm + coll + R"(,"root":2})", "no such rank"},
+      {comm + coll + R"(,"peer":-1})", "no such rank"},
+      {comm + coll + R"(,"f":"all_reduce: {}\n    - spin"})", "a collective of an unknown kind"},
+      {comm + coll + R"(,"op3":"sum}\n"})", "a reduction of an unknown kind"},
+      {R"({"k":"memset","n":8,"t":9223372036854775807,"s":0})", "more than 10,000 s"},
+      {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1,-1,2]}})", "below 0"},
+      {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1]}})",
+       "not as it should be: array index 1 is out of range"}};
+  for (const auto& [line, why] : bad) {
+    const std::string said = refusal(head(2) + begin + line + "\n");
+    EXPECT_THAT(said, HasSubstr(why)) << line;
+    EXPECT_THAT(said, Not(HasSubstr("exception"))) << line;
+  }
+  EXPECT_THAT(refusal(head(1) + R"({"k":"begin","region":"a: {b}","t":0})"
+                                "\n"),
+              HasSubstr("a region's name is of letters"));
+  std::string fast = head(1);
+  fast.replace(fast.find("1000000}"), 7, "0.001");
+  EXPECT_THAT(refusal(fast + kBody), HasSubstr("not between 0.1 ms and 10 s"));
+}
+
+TEST(Tensors, OfAnySizesHaveACountThatFits) {
+  const std::int64_t most = std::int64_t{1} << 40;
+  EXPECT_EQ((Tensor{"f32", {most, most, most}, {}, false}.elements()), std::int64_t{1} << 42);
+  EXPECT_EQ((Tensor{"f32", {most, most, 0}, {}, false}.elements()), 0);
+  EXPECT_EQ((Tensor{"f32", {most, most}, {0, 1}, false}.different_elements()), most);
+}
+
+TEST_F(Records, SayEachAssumptionInOneLine) {
+  std::string text = head(1);
+  text.replace(text.find("one value was"), 13, "one\\nfile.yaml:1: error: was");
+  const Record record = read_record(write("lines.calls.jsonl", text + kBody));
+  EXPECT_THAT(record.assumptions, ElementsAre("one file.yaml:1: error: was guessed"));
+}
+
 TEST(KernelWord, IsTheFamilyAndAHashOfTheNameWithoutItsParameters) {
   const std::string word = kernel_word(
       "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
