@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -53,6 +54,8 @@ struct PointChild {
   nlohmann::ordered_json answer;
   try {
     answer["row"] = predict(sweep, point);
+  } catch (const std::bad_alloc&) {
+    answer["row"] = failed_row(sweep, point, "not enough memory");
   } catch (const std::exception& error) {
     answer["row"] = failed_row(sweep, point, error.what());
   }
