@@ -83,7 +83,7 @@ products::Shape shape_of(const Product& product) {
                         .transposes_b = product.transposes_b,
                         .batch = product.batch,
                         .accumulates = product.accumulates};
-  shape.brain = product.type == DataType::BFloat16;
+  shape.is_bf16 = product.type == DataType::BFloat16;
   if (product.type == DataType::Float32) shape.arithmetic = products::Arithmetic::Float32;
   if (product.type == DataType::Float64) shape.arithmetic = products::Arithmetic::Float64;
   return shape;
@@ -114,21 +114,22 @@ double data_waits(products::Family family, const products::Shape& shape,
   static const double kFloat32 = constant("gemm.data_waits.float32");
   static const double kMost = constant("gemm.data_waits.most");
   static const std::int64_t kAtOnce = constant_count("gemm.data_waits.at_once");
-  constexpr std::int64_t kBrainStep = 32;
+  constexpr std::int64_t kBf16Step = 32;
   const std::int64_t part = products::parts(shape.k, std::max<std::int64_t>(1, plan.split));
-  if (family == products::Family::BrainOdd) {
-    const auto steps = static_cast<double>(products::parts(part, kBrainStep));
+  if (family == products::Family::Bf16Odd) {
+    const auto steps = static_cast<double>(products::parts(part, kBf16Step));
     return std::clamp(kOnce * steps, kHalf, kMost);
   }
   if (family != products::Family::Float32) return kHalf;
   return plan.padded && part <= kAtOnce ? kOnce : kFloat32;
 }
 
-/// More urgent beside kernels that use all of the memory's bandwidth. nvjet's kernels wait as long
-/// for their data as for their place. Older kernels of few blocks find a place as soon, and wait
-/// longer.
-void set_urgency(Reading& read, KernelCost& cost, products::Family family,
-                 const products::Shape& shape, const products::Plan& plan, std::int64_t waves) {
+/// Of higher priority beside kernels that use all of the memory's bandwidth. nvjet's kernels wait
+/// as long for their data as for their place. Older kernels of few blocks find a place as soon, and
+/// wait longer.
+void set_priority_waits(Reading& read, KernelCost& cost, products::Family family,
+                        const products::Shape& shape, const products::Plan& plan,
+                        std::int64_t waves) {
   if (family == products::Family::Half) {
     cost.room.data_waits = 1;
     return;
@@ -171,7 +172,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   }
   cost.hbm_bytes_per_second = least_bytes(shape) / rested;
   // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
-  // have a block for each tile, and between two of them a more urgent kernel gets its place.
+  // have a block for each tile, and between two of them a kernel of higher priority gets its place.
   cost.waves.keeps_its_sms = family == products::Family::Half;
   // Blocks that begin late; with more waves it is in their time.
   static const Duration kPrologue = constant_time("gemm.prologue");
@@ -197,7 +198,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.then = std::min(cost.alone, seconds_to_duration(sum));
     cost.alone -= cost.then;
   }
-  set_urgency(read, cost, family, shape, plan, times.waves);
+  set_priority_waits(read, cost, family, shape, plan, times.waves);
   cost.clock.lost = lost_clock(read, shape, rested, speeds, product.contents);
   cost.clock.averages = product.contents == products::Contents::Normal;
   cost.clock.share = (at(1 - kLoss) / rested - 1) / kLoss;

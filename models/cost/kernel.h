@@ -20,22 +20,23 @@ struct Waves {
   Duration last_time{};
   std::uint32_t early_sms = 0;
   Duration early_time{};
-  Duration again{};            ///< what blocks take beyond it that begin after the kernel has begun
-  bool keeps_its_sms = false;  ///< one block on each SM for all waves, whoever is more urgent
-  bool staggers = false;       ///< a block for each tile, several on an SM at once
+  Duration again{};  ///< what blocks take beyond it that begin after the kernel has begun
+  bool keeps_its_sms =
+      false;              ///< one block on each SM for all waves, whatever the other's priority
+  bool staggers = false;  ///< a block for each tile, several on an SM at once
 };
 
 /// What a kernel leaves to others, and how it gets a place beside them.
 struct Room {
   double pair_loss = 0;  ///< SMs it cannot use beside each one that a NCCL kernel holds
-  Duration drain{};      ///< what a more urgent kernel waits for the end of a block
+  Duration drain{};      ///< what a kernel of higher priority waits for the end of a block
   /// The same of a kernel whose blocks take all registers of an SM: the small blocks of this one
   /// follow each other on every SM, and seldom does all of one become free.
   Duration drain_of_all{};
   /// So long before its end all of its blocks have begun, and other memory-bound ones find room.
   Duration last_blocks{};
-  /// More urgent beside such a kernel, it waits for its place, and so many times as long for its
-  /// data.
+  /// Of higher priority beside such a kernel, it waits for its place, and so many times as long for
+  /// its data.
   double data_waits = 0;
   bool fills_an_sm = false;
   bool leaves_room = false;  ///< on its SMs, for kernels of the driver

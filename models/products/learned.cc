@@ -176,7 +176,7 @@ std::string name_of(Family family) {
   static const std::map<Family, std::string> kNames{{Family::Half, "half"},
                                                     {Family::HalfPairs, "half_pairs"},
                                                     {Family::HalfOdd, "half_odd"},
-                                                    {Family::BrainOdd, "brain_odd"},
+                                                    {Family::Bf16Odd, "bf16_odd"},
                                                     {Family::Float32, "float32"}};
   return kNames.at(family);
 }

@@ -26,7 +26,7 @@ struct Stream {
   std::string name;  ///< "comm(3)"; "default(0)" for the legacy default stream of device 0
   std::uint32_t device{};
   StreamKind kind = StreamKind::Blocking;
-  int priority = 0;  ///< CUDA's: lower is more urgent
+  int priority = 0;  ///< CUDA's: a lower number goes first
 };
 
 struct Event {

@@ -20,7 +20,7 @@ std::uint32_t Device::held_sms() const {
 
 /// Clusters of two blocks need both SMs of a pair; NCCL's blocks stand one in a pair. Larger ones
 /// need SMs beside each other: what blocks leave here and there is none, unless they make way for a
-/// more urgent kernel.
+/// kernel of higher priority.
 std::uint32_t Device::usable(const Kernel& kernel, std::uint32_t free_sms) const {
   if (kernel.cost.room.pair_loss == 0) return free_sms;
   const auto lost =
@@ -129,9 +129,10 @@ std::uint32_t Device::give_share(Kernel& kernel, std::uint32_t free_sms) {
   return sms;
 }
 
-/// A more urgent kernel comes beside one that uses all of the memory's bandwidth: it waits for a
-/// block of that one whose place it gets, and its own data wait as long in the same queues, less
-/// where that one ends before. A memory-bound kernel right behind another waits less for its data.
+/// A kernel of higher priority comes beside one that uses all of the memory's bandwidth: it waits
+/// for a block of that one whose place it gets, and its own data wait as long in the same queues,
+/// less where that one ends before. A memory-bound kernel right behind another waits less for its
+/// data.
 Duration Device::wait_for_places(Kernel& kernel) const {
   constexpr Duration kAtOnce = std::chrono::microseconds{2};
   static const double kInARow = constant("device.in_a_row");

@@ -59,8 +59,8 @@ class Device final : Handler {
   Device(Engine& engine, DeviceLimits limits)
       : engine_{engine}, limits_{limits}, clock_{limits.clock} {}
 
-  /// Begins as soon as an SM is free. `priority` is CUDA's: lower is more urgent. `in_graph`: a
-  /// node.
+  /// Begins as soon as an SM is free. `priority` is CUDA's: a lower number goes first. `in_graph`:
+  /// a node.
   void start(KernelOwner& owner, const cost::KernelCost& cost, int priority, bool in_graph = false);
 
   /// Occupies `sms` SMs until release(): a kernel whose end others decide (NCCL). It takes SMs as

@@ -70,7 +70,7 @@ void Device::start_last(Kernel& kernel, std::uint32_t sms) {
   kernel.blocks_left -= sms;
 }
 
-/// A more urgent kernel has come: the others' later waves go back to be given out in turn.
+/// A kernel of higher priority has come: the others' later waves go back to be given out in turn.
 void Device::shorten_waves(int priority) {
   for (Job& job : jobs_) {
     Kernel& kernel = *job.kernel;

@@ -154,7 +154,7 @@ const OlderKernels& float32_kernels() {
 const OlderKernels& older_half_kernels() {
   using enum products::Family;
   static const OlderKernels kKernels{
-      {HalfPairs, HalfOdd, BrainOdd},
+      {HalfPairs, HalfOdd, Bf16Odd},
       {ProductsOlderSumStart, ProductsOlderSumRate, ProductsPairsResidents, ProductsPairsRate,
        ProductsPairsOperands, ProductsPairsResults, ProductsOddResidents, ProductsOddRate,
        ProductsOddOperands, ProductsOddResults},
@@ -229,7 +229,8 @@ void fit_others(Machine& machine, const products::Heuristics& heuristics,
   using products::Family;
   const std::vector<std::pair<Family, std::vector<Param>>> families{
       {Family::Tf32, {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results}},
-      {Family::Tf32Turned, {ProductsTurnedRate, ProductsTurnedOperands, ProductsTurnedResults}},
+      {Family::Tf32Transposed,
+       {ProductsTransposedRate, ProductsTransposedOperands, ProductsTransposedResults}},
       {Family::Tf32Odd, {ProductsTf32OddRate, ProductsTf32OddOperands, ProductsTf32OddResults}},
       {Family::Float64, {ProductsF64Rate, ProductsF64Operands, ProductsF64Results}}};
   for (const auto& [family, params] : families) {

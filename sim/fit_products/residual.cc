@@ -161,7 +161,7 @@ LearnedResiduals learned(const Kind& kind, const std::vector<Timed>& timed) {
 std::vector<LearnedResiduals> learn_residuals(const std::vector<Timed>& timed) {
   const std::vector<Kind> kinds{{"half", {Family::Half}},
                                 {"half_pairs", {Family::HalfPairs}},
-                                {"odd", {Family::HalfOdd, Family::BrainOdd}},
+                                {"odd", {Family::HalfOdd, Family::Bf16Odd}},
                                 {"float32", {Family::Float32}}};
   std::vector<std::future<LearnedResiduals>> all;
   for (const Kind& kind : kinds) {

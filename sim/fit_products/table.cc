@@ -70,7 +70,7 @@ products::Shape shape_of(const CsvLine& line) {
                                  line.where(), result, type)};
   }
   if (wider) shape.result_bytes = 4;
-  shape.brain = type == "bfloat16";
+  shape.is_bf16 = type == "bfloat16";
   constexpr double kMostElements = 1e15;
   const auto size = [](std::int64_t value) { return static_cast<double>(value); };
   if (size(shape.m) * size(shape.n) * size(shape.batch) > kMostElements ||

@@ -30,7 +30,7 @@ double call_share(const Shape& shape, const Plan& plan, std::int64_t waves) {
   switch (family) {
     case Family::HalfPairs:
     case Family::HalfOdd:
-    case Family::BrainOdd:
+    case Family::Bf16Odd:
     case Family::Tf32Odd:
     case Family::Vector:  // 0.76 of it in small_float32_vectors of written-1
       share = kCutlass;

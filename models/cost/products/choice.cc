@@ -62,7 +62,7 @@ const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) 
                           shape.transposes_a,
                           shape.transposes_b,
                           shape.accumulates,
-                          shape.brain,
+                          shape.is_bf16,
                           shape.result_bytes,
                           speeds.sms};
   const auto found = known.find(question);

@@ -8,7 +8,7 @@ const Heuristics& recorded_heuristics() {
   static const Heuristics kAll = [] {
     Heuristics all;
     for (const Family family :
-         {Family::Half, Family::HalfPairs, Family::HalfOdd, Family::BrainOdd, Family::Float32}) {
+         {Family::Half, Family::HalfPairs, Family::HalfOdd, Family::Bf16Odd, Family::Float32}) {
       all[family] = read_heuristic(learned_directory() / "heuristic" / (name_of(family) + ".json"));
     }
     return all;

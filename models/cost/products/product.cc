@@ -31,7 +31,7 @@ Family family_of(const Shape& shape) {
       return std::min(shape.m, shape.n) == 1 ? Family::Vector : Family::Float64;
     case Arithmetic::Tf32:
       if (alignment(shape) < kTma) return Family::Tf32Odd;
-      return shape.transposes_b ? Family::Tf32Turned : Family::Tf32;
+      return shape.transposes_b ? Family::Tf32Transposed : Family::Tf32;
     case Arithmetic::Half:
       break;
   }
@@ -39,7 +39,7 @@ Family family_of(const Shape& shape) {
   if (aligned >= kTma) return Family::Half;
   if (std::min(shape.m, shape.n) == 1) return Family::Vector;
   if (aligned >= 4) return Family::HalfPairs;
-  return shape.brain ? Family::BrainOdd : Family::HalfOdd;
+  return shape.is_bf16 ? Family::Bf16Odd : Family::HalfOdd;
 }
 
 const char* kernel_name(Family family) {
@@ -49,10 +49,10 @@ const char* kernel_name(Family family) {
     case Family::HalfPairs:
       return "cutlass_80 align2";
     case Family::HalfOdd:
-    case Family::BrainOdd:
+    case Family::Bf16Odd:
       return "cutlass_75 align1";
     case Family::Tf32:
-    case Family::Tf32Turned:
+    case Family::Tf32Transposed:
       return "sm90_xmma tf32";
     case Family::Tf32Odd:
       return "cutlass_80 tf32 align1";

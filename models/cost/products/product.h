@@ -20,7 +20,7 @@ struct Shape {
   std::int64_t batch = 1;
   bool accumulates = false;        ///< beta is not 0: c is read too
   std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
-  bool brain = false;              ///< bfloat16, where it has kernels of its own
+  bool is_bf16 = false;            ///< bfloat16, where it has kernels of its own
   double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
   bool fresh = false;              ///< an operand was written since it was last read
 };
@@ -28,16 +28,17 @@ struct Shape {
 /// The kernels that a shape can get. What decides is how the rows of a, b and c are aligned: the
 /// copies into shared memory (TMA) take leading dimensions that are multiples of 16 bytes.
 enum class Family : std::uint8_t {
-  Half,        ///< nvjet_sm90: persistent, tiles of any multiple of 8
-  HalfPairs,   ///< cutlass_80 align2: leading dimensions are even
-  HalfOdd,     ///< cutlass_75 align1: at least one is odd, float16
-  BrainOdd,    ///< the same in bfloat16, which has no tiles of 32 x 32
-  Tf32,        ///< sm90_xmma
-  Tf32Turned,  ///< the same where b is transposed: it has to be turned round, tensor cores cannot
-  Tf32Odd,     ///< cutlass_80 align1
-  Float32,     ///< no tensor cores: sm80_xmma, cutlass_80 simt
-  Vector,      ///< a single row or column, but for half precision of whole 16 bytes: gemv kernels
-  Float64      ///< sm90_xmma, cutlass_80 d884
+  Half,            ///< nvjet_sm90: persistent, tiles of any multiple of 8
+  HalfPairs,       ///< cutlass_80 align2: leading dimensions are even
+  HalfOdd,         ///< cutlass_75 align1: at least one is odd, float16
+  Bf16Odd,         ///< the same in bfloat16, which has no tiles of 32 x 32
+  Tf32,            ///< sm90_xmma
+  Tf32Transposed,  ///< the same where b is transposed: it has to be turned round, tensor cores
+                   ///< cannot
+  Tf32Odd,         ///< cutlass_80 align1
+  Float32,         ///< no tensor cores: sm80_xmma, cutlass_80 simt
+  Vector,  ///< a single row or column, but for half precision of whole 16 bytes: gemv kernels
+  Float64  ///< sm90_xmma, cutlass_80 d884
 };
 
 /// What the operands hold. Zeros switch no transistors, and normally distributed numbers more of

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/products/learned.h"
 #include "models/cost/products/vector.h"
+#include "models/products/learned.h"
 
 namespace foretrace::products {
 namespace {
@@ -69,7 +69,7 @@ const Residual& recorded_residual(Family family) {
     case Family::HalfPairs:
       return kPairs;
     case Family::HalfOdd:
-    case Family::BrainOdd:
+    case Family::Bf16Odd:
       return kOdd;
     case Family::Float32:
       return kFloat32;

@@ -22,13 +22,14 @@ FamilyParams params_of(Family family) {
       return {ProductsPairsRate,      ProductsPairsOperands, ProductsPairsResults, ProductsHalfPeak,
               ProductsPairsResidents, ProductsOlderSumStart, ProductsOlderSumRate};
     case Family::HalfOdd:
-    case Family::BrainOdd:
+    case Family::Bf16Odd:
       return {ProductsOddRate,      ProductsOddOperands,   ProductsOddResults,  ProductsHalfPeak,
               ProductsOddResidents, ProductsOlderSumStart, ProductsOlderSumRate};
     case Family::Tf32:
       return {ProductsTf32Rate, ProductsTf32Operands, ProductsTf32Results, ProductsTf32Peak};
-    case Family::Tf32Turned:
-      return {ProductsTurnedRate, ProductsTurnedOperands, ProductsTurnedResults, ProductsTf32Peak};
+    case Family::Tf32Transposed:
+      return {ProductsTransposedRate, ProductsTransposedOperands, ProductsTransposedResults,
+              ProductsTf32Peak};
     case Family::Tf32Odd:
       return {ProductsTf32OddRate, ProductsTf32OddOperands, ProductsTf32OddResults,
               ProductsTf32Peak};
@@ -44,7 +45,7 @@ FamilyParams params_of(Family family) {
 /// What operands that were written last cost. Float32's kernels show none of it.
 double fresh_of(Reading& read, Family family) {
   const bool older =
-      family == Family::HalfPairs || family == Family::HalfOdd || family == Family::BrainOdd;
+      family == Family::HalfPairs || family == Family::HalfOdd || family == Family::Bf16Odd;
   if (!older && family != Family::Half) return 0;
   const Param param = older ? ProductsOlderFresh : ProductsHalfFresh;
   return read.has(param) ? read.seconds(param) : 0;
@@ -79,7 +80,7 @@ Speeds read_speeds(Reading& read, Family family) {
                       ? read.value(ProductsHalfStraddle)
                       : 0,
       .across =
-          family == Family::HalfOdd || family == Family::BrainOdd ? constant("gemm.odd_across") : 0,
+          family == Family::HalfOdd || family == Family::Bf16Odd ? constant("gemm.odd_across") : 0,
       .cache = read.rate(ProductsCache),
       .cache_size = read.value(L2Size),
       .memory = read.rate(ProductsMemory),

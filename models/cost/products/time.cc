@@ -61,7 +61,7 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
 double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double fits,
                  double warm) {
   const Family family = family_of(shape);
-  const bool odd = family == Family::HalfOdd || family == Family::BrainOdd;
+  const bool odd = family == Family::HalfOdd || family == Family::Bf16Odd;
   const double first = constant(odd                           ? "gemm.cold.first_odd"
                                 : family == Family::HalfPairs ? "gemm.cold.first_pairs"
                                                               : "gemm.cold.first");

@@ -71,7 +71,7 @@ Traits traits_of(const Shape& shape, const Plan& plan, const Times& times, doubl
       yes(shape.transposes_b),
       yes(shape.accumulates),
       yes(result > element),
-      yes(shape.brain),
+      yes(shape.is_bf16),
       alignment_of((shape.transposes_a ? shape.k : shape.m) * element),
       alignment_of((shape.transposes_b ? shape.n : shape.k) * element),
       alignment_of(shape.m * result)};

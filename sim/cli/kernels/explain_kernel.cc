@@ -98,7 +98,7 @@ Shape read_shape(const Options& options) {
     throw UsageError{
         fmt::format("{} in a batch of {}: more than 10^15 elements", options.sizes, options.batch)};
   }
-  shape.brain = options.type == "bfloat16";
+  shape.is_bf16 = options.type == "bfloat16";
   shape.transposes_a = options.transposes[0] == 'T';
   shape.transposes_b = options.transposes[1] == 'T';
   shape.batch = options.batch;
@@ -187,7 +187,7 @@ std::string parts_text(const Explained& all) {
 }
 
 bool is_odd(Family family) {
-  return family == Family::HalfOdd || family == Family::BrainOdd || family == Family::HalfPairs ||
+  return family == Family::HalfOdd || family == Family::Bf16Odd || family == Family::HalfPairs ||
          family == Family::Tf32Odd;
 }
 
@@ -281,7 +281,7 @@ KernelTime kernel_time(const Options& options, const Shape& shape) {
                         .batch = shape.batch,
                         .accumulates = shape.accumulates};
   if (shape.arithmetic == Arithmetic::Half) product.type = DataType::Float16;
-  if (shape.brain) product.type = DataType::BFloat16;
+  if (shape.is_bf16) product.type = DataType::BFloat16;
   if (shape.arithmetic == Arithmetic::Float64) product.type = DataType::Float64;
   if (options.cold) product.cached_eighths = 0;
   return [product](Reading& read) { return cost::gemm_cost(read, product); };

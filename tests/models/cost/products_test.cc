@@ -277,7 +277,7 @@ TEST(ProductFamily, IsDecidedByLeadingDimensions) {
   // Column-major: those of a and c are m, that of b is k; transposed, k and n.
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080}), Family::Half);
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2083}), Family::HalfOdd);
-  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2083, .brain = true}), Family::BrainOdd);
+  EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2083, .is_bf16 = true}), Family::Bf16Odd);
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2082}), Family::HalfPairs);
   EXPECT_EQ(family_of({.m = 2112, .n = 4779, .k = 2080, .transposes_b = true}), Family::HalfOdd);
   EXPECT_EQ(family_of({.m = 4096, .n = 1, .k = 4096, .transposes_b = true}), Family::Half)
@@ -323,15 +323,15 @@ TEST_F(H200, KnowsWhatFloat32GetsUnlessItIsAVector) {
 
 TEST_F(H200, KnowsWhatDecodedTokensOfAnOddNumberGet) {
   // cutlass_75 64x64 with k in parts, 5 blocks on an SM: 11.0 us for 21 x 1600 x 1600 in a loop.
-  const Shape shape{.m = 21, .n = 1600, .k = 1600, .brain = true};
-  const auto choices = likely_choices(shape, read_speeds(read_, Family::BrainOdd));
+  const Shape shape{.m = 21, .n = 1600, .k = 1600, .is_bf16 = true};
+  const auto choices = likely_choices(shape, read_speeds(read_, Family::Bf16Odd));
   EXPECT_EQ(choices.front().plan.tile_m, 64);
   EXPECT_EQ(choices.front().plan.tile_n, 64);
   EXPECT_EQ(choices.front().plan.resident, 5);
   EXPECT_GT(choices.front().plan.split, 4);
   EXPECT_NEAR(us(seconds(shape)), 11, 2.5);
   // An H200 took 61.6 us for it, an H100 54.6 us for 93 MB: elements one by one.
-  const Shape vector{.m = 9536, .n = 1, .k = 5381, .brain = true};
+  const Shape vector{.m = 9536, .n = 1, .k = 5381, .is_bf16 = true};
   EXPECT_EQ(family_of(vector), Family::Vector);
   EXPECT_NEAR(us(seconds(vector)), 60, 4);
 }
@@ -354,7 +354,7 @@ TEST_F(H200, TakesForAVectorWhatItsMatrixTakesToCome) {
       {of(Float32, {.m = 192, .n = 1, .k = 588}), 2.9},
       {of(Float64, {.m = 1, .n = 23808, .k = 1984, .transposes_a = true}), 95},
       {of(Float64, {.m = 1, .n = 16896, .k = 256, .transposes_a = true}), 6.6},
-      {{.m = 1, .n = 8654, .k = 590, .brain = true}, 6.1}};
+      {{.m = 1, .n = 8654, .k = 590, .is_bf16 = true}, 6.1}};
   for (const Timed& one : timed) {
     EXPECT_NEAR(us(seconds(one.shape)), one.us, one.us / 5)
         << one.shape.m << " x " << one.shape.n << " x " << one.shape.k;

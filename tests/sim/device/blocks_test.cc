@@ -38,7 +38,7 @@ TEST_F(BlocksOfKernels, ThatStayLeaveTheSmsOfAShorterShare) {
   starts.at(0_us, large, product(27, true));  // seven SMs take three tiles, three take two
   starts.at(1_us, small, product(3, true), -5);
   engine.run();
-  EXPECT_EQ(small.began, 20) << "however urgent";
+  EXPECT_EQ(small.began, 20) << "whatever its priority";
   EXPECT_EQ(large.ended, 30);
 }
 
@@ -176,7 +176,8 @@ TEST_F(BlocksOfKernels, AreWaitedForWithoutHoldingAnSm) {
   EXPECT_EQ(large.ended, 100) << "nine SMs are enough for it";
 }
 
-/// More urgent from 1 us on beside a kernel that uses the memory, whose blocks take 5 us each.
+/// Of higher priority from 1 us on beside a kernel that uses the memory, whose blocks take 5 us
+/// each.
 struct UrgentKernel : BlocksOfKernels {
   double ends_beside(Duration busy_for, const cost::KernelCost& urgent) {
     cost::KernelCost busy = memory_bound();

@@ -88,7 +88,7 @@ TEST(OddProducts, HaveTheKernelThatTheTableNames) {
   for (const Row& row : read_table(tables() / "odd_h200.csv.gz")) {
     if (row.shape.m != 21 || row.shape.n != 1600) continue;
     ASSERT_TRUE(row.plan);
-    EXPECT_EQ(family_of(row.shape), products::Family::BrainOdd);
+    EXPECT_EQ(family_of(row.shape), products::Family::Bf16Odd);
     EXPECT_EQ(row.plan->tile_m, 64);
     EXPECT_EQ(row.plan->resident, 5);
     EXPECT_EQ(row.plan->split, 9);

@@ -123,7 +123,7 @@ foreach(room scenarios reports models sim)
           FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "command_line" EXCLUDE PATTERN "cli" EXCLUDE)
 endforeach()
 include(CMakePackageConfigHelpers)
-configure_package_config_file(foretraceConfig.cmake.in ${PROJECT_BINARY_DIR}/foretraceConfig.cmake
+configure_package_config_file(cmake/foretraceConfig.cmake.in ${PROJECT_BINARY_DIR}/foretraceConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/foretraceConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
@@ -178,5 +178,5 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS OFF)  # static libraries: nothing to 
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_DEPENDS "foretrace (= ${PROJECT_VERSION}), libyaml-dev, libyaml-cpp-dev, nlohmann-json3-dev, libfmt-dev, \
 libexpected-dev, libboost-dev")
 set(CPACK_DEBIAN_HARNESS_PACKAGE_NAME foretrace-hw)
-set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cpack_components.cmake)
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/cpack_components.cmake)
 include(CPack)
