@@ -1,4 +1,4 @@
-// A captured step as an ordinary scenario: text that can be read, changed, simulated.
+// A captured step as a program of operations, as an ordinary scenario is.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "scenarios/captured/record.h"
+#include "scenarios/program/program.h"
+#include "scenarios/text/diagnostic.h"
 
 namespace foretrace::captured {
 
@@ -21,13 +23,14 @@ struct CapturedStep {
 };
 
 struct Expansion {
-  std::string text;  ///< the scenario: everything below its `name:`
-  Memory memory;     ///< of the rank that needs most
+  Program program;
+  Memory memory;                   ///< of the rank that needs most
   std::vector<std::string> notes;  ///< what was assumed or left out, a sentence each
 };
 
 /// The region runs eight times in two turns of four, each turn with a device_synchronize at its
 /// end; the second turn is what training goes on with.
-Expansion expand(const CapturedStep& step);
+/// Name, environment, network and the like are those of `head`. All operations stand at `at`.
+Expansion expand(const CapturedStep& step, const Program& head = {}, const SourceSpot& at = {});
 
 }  // namespace foretrace::captured

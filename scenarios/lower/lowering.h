@@ -1,14 +1,14 @@
-// Operations of the file that read as several operations of the Program, so that executors never
-// see them: torch.distributed's, read_scalar and task_graph. Internal to scenarios/.
+// Where the operations go that one call reads as: torch.distributed's, read_scalar and task_graph,
+// so that executors never see them. The reader of files and the expansions of steps have it in
+// common. Internal to scenarios/.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "scenarios/read/op_fields.h"
+#include "scenarios/program/program.h"
 
 namespace foretrace {
 
@@ -50,17 +50,5 @@ class Lowering {
   Op origin_;
   Block& block_;
 };
-
-/// How such an operation is written in a scenario.
-struct LoweredSyntax {
-  std::string_view name;
-  std::string_view keys;
-  std::string_view summary;
-  void (*read)(OpFields&, Lowering&);
-};
-std::span<const LoweredSyntax> torch_ops();
-std::span<const LoweredSyntax> torch_waits();
-std::span<const LoweredSyntax> all_to_all_v_ops();
-std::span<const LoweredSyntax> task_graph_ops();
 
 }  // namespace foretrace

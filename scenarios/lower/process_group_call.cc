@@ -3,42 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace foretrace {
-namespace {
-
-/// The hidden events of one host thread: `ready` on its current stream, `done` for calls that give
-/// no work. They are recorded anew by every call, which is fine: each wait follows its record.
-std::uint32_t first_event(OpFields& fields, const Lowering& out, ProcessGroup& group,
-                          const std::string& name) {
-  auto& events = fields.program().events;
-  const auto [found, is_new] =
-      group.events.emplace(std::string{out.thread()}, static_cast<std::uint32_t>(events.size()));
-  if (is_new) {
-    for (const std::string_view role : {"ready", "done"}) {
-      for (std::uint32_t device = 0; device < group.devices; ++device) {
-        events.push_back(
-            {fmt::format("{}.{}({}, {})", name, role, out.thread(), device), device, false});
-      }
-    }
-  }
-  return found->second;
-}
-
-}  // namespace
-
 GroupCall read_call(OpFields& fields, const Lowering& out) {
-  GroupCall call{};
-  call.comm = fields.group();
-  ProcessGroup& group = fields.group_of(call.comm);
-  call.current = stream_beside(fields, call.comm);
-  const Expr device = device_index(fields.reader(), call.comm);
-  call.internal = {StreamId{group.first_stream}, device};
-  const std::uint32_t ready =
-      first_event(fields, out, group, fields.communicator_of(call.comm).name);
-  call.ready = {EventId{ready}, device};
-  call.done = {EventId{ready + group.devices}, device};
-  return call;
+  const CommRef comm = fields.group();
+  StreamRef current = stream_beside(fields, comm);
+  return call_of_group(fields.program(), fields.group_of(comm), fields.communicator_of(comm).name,
+                       out.thread(), comm, device_index(fields.reader(), comm), std::move(current));
 }
 
 void give_work(OpFields& fields, GroupCall& call) {
@@ -80,7 +52,8 @@ Expr read_rank(OpFields& fields, const GroupCall& call, std::string_view nccls,
   if (fields.group_of(call.comm).is_split && map.has(torchs)) {
     fields.reader().problems.error(
         fields.where(torchs),
-        fmt::format("'{}' counts ranks of the whole program, of which each part has others", torchs),
+        fmt::format("'{}' counts ranks of the whole program, of which each part has others",
+                    torchs),
         fmt::format("'{}' is the rank within the group", nccls));
   }
   const auto& ranks = fields.group_of(call.comm).ranks;
@@ -102,17 +75,6 @@ Expr read_rank(OpFields& fields, const GroupCall& call, std::string_view nccls,
                                    fmt::format("rank {} is not in this group", rank.constant()));
   }
   return Expr{found - ranks.begin()};
-}
-
-void begin_call(bool initialises, const GroupCall& call, Lowering& out) {
-  if (initialises) out.add(NcclCommInit{call.comm, true});
-  out.add(EventRecord{call.ready, call.current});
-  out.add(StreamWaitEvent{call.internal, call.ready});
-}
-
-void end_call(const GroupCall& call, Lowering& out) {
-  out.add(EventRecord{call.done, call.internal});
-  if (!call.is_async) out.add(StreamWaitEvent{call.current, call.done});
 }
 
 }  // namespace foretrace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "scenarios/read/reader.h"
 
@@ -60,57 +61,30 @@ bool read_is_lazy(Reader& reader, const YamlNode* node) {
   return read_choice<bool>(reader, *node, "way to initialise", {{"lazy", true}, {"eager", false}});
 }
 
-void add_streams(Program& program, const std::string& name, ProcessGroup& group) {
-  group.first_stream = static_cast<std::uint32_t>(program.streams.size());
-  for (std::uint32_t device = 0; device < group.devices; ++device) {
-    program.streams.push_back(
-        {fmt::format("{}.stream({})", name, device), device, StreamKind::NonBlocking, 0});
-  }
-}
-
 void read_process_group(Reader& reader, const YamlNode& key, const YamlNode& value) {
   Program& program = reader.program;
   if (reader.communicators.contains(key.text)) {
     reader.problems.error(key, fmt::format("'{}' names a communicator already", key.text));
   }
   MapReader map{value, "a process group", reader.problems};
-  ProcessGroup group;
   const YamlNode* split_node = map.optional("split");
   std::optional<Split> split;
   if (split_node != nullptr) split = read_parts(reader, *split_node, map.optional("ranks"));
-  group.ranks = split ? split->parts.front() : read_ranks(reader, map.optional("ranks"));
-  group.is_split = split.has_value();
+  std::vector<std::uint32_t> ranks;
+  if (!split) ranks = read_ranks(reader, map.optional("ranks"));
   const bool is_lazy = read_is_lazy(reader, map.optional("init"));
   map.finish();
 
-  const bool one_process = program.processes == 1;
-  group.is_lazy = is_lazy;
-  group.initialises = is_lazy && program.warmup == 0;
-  group.devices = one_process ? program.devices : 1;
-  add_streams(program, key.text, group);
-  Communicator communicator{key.text, CommInit::Rank, {}};
-  if (one_process) communicator.init = CommInit::All;
-  if (group.initialises) communicator.init = CommInit::Op;
-  const auto first = static_cast<std::uint32_t>(program.comms.size());
-  const std::size_t parts = split ? split->parts.size() : 1;
-  for (std::size_t part = 0; part < parts; ++part) {
-    Communicator one = communicator;
-    if (split) one.name = fmt::format("{}({})", key.text, part);
-    for (const std::uint32_t rank : split ? split->parts[part] : group.ranks) {
-      one.members.push_back(one_process ? RankPlace{0, rank} : RankPlace{rank, 0});
-    }
-    for (std::uint32_t device = 0; device < program.devices; ++device) {
-      program.comms.push_back({static_cast<std::uint32_t>(program.communicators.size()), device});
-    }
-    program.communicators.push_back(std::move(one));
-  }
-  Family family{first, {group.devices}, false, true};
+  std::vector<std::vector<std::uint32_t>> parts{std::move(ranks)};
+  if (split) parts = std::move(split->parts);
+  auto [first, group] = add_process_group(program, key.text, parts, split.has_value(), is_lazy);
+  Family family{first.value, {group.devices}, false, true};
   if (split) {
     family.own = split->color;
-    reader.splits.insert(first);
+    reader.splits.insert(first.value);
   }
   reader.group_names[key.text] = std::move(family);
-  reader.groups[first] = std::move(group);
+  reader.groups[first.value] = std::move(group);
 }
 
 }  // namespace

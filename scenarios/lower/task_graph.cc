@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "scenarios/lower/lowering.h"
 #include "scenarios/lower/place_tasks.h"
+#include "scenarios/lower/syntax.h"
 #include "scenarios/program/op_facts.h"
 
 namespace foretrace {

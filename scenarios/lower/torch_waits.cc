@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "scenarios/lower/lowering.h"
+#include "scenarios/lower/syntax.h"
 
 namespace foretrace {
 namespace {
@@ -55,26 +55,11 @@ void read_work_is_completed(OpFields& fields, Lowering& out) {
 
 // ---- reading a value ----------------------------------------------------------------------------
 
-/// Where this thread's scalars go; a name that no file can spell keeps it apart.
-BufferRef scalar_buffer(Program& program, const Lowering& out) {
-  auto& buffers = program.buffers;
-  const std::string name = fmt::format("read_scalar({})", out.thread());
-  const auto found = std::ranges::find(buffers, name, &Buffer::name);
-  const auto id = static_cast<std::uint32_t>(found - buffers.begin());
-  if (found == buffers.end()) {
-    buffers.push_back({name, MemoryKind::Pageable, 0, {kScalarBytes}, Contents::Zeros, false});
-  }
-  return {{id}, {}};
-}
-
-/// tensor.item(), print(t): four bytes to pageable memory, then wait for the stream.
 void read_scalar(OpFields& fields, Lowering& out) {
   const StreamRef stream = fields.stream();
   const BufferRef src = fields.buffer("src", kDeviceMemory);
   fields.require_capacity(src, Expr{kScalarBytes}, "src");
-  const BufferRef dst = scalar_buffer(fields.program(), out);
-  out.add(MemcpyAsync{stream, src, dst, {}, {}, {Expr{kScalarBytes}}}, out.label());
-  out.add(StreamSynchronize{stream}, out.label());
+  add_read_scalar(fields.program(), stream, src, out);
 }
 
 constexpr std::array kTorchWaits{

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid_io.hpp>
 #include <charconv>
 #include <concepts>
 
@@ -149,6 +151,11 @@ std::string canonical_text(const Program& program) {
     out += "}\n";
   }
   return out;
+}
+
+std::string hash_of(const Program& program) {
+  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
+  return to_string(generate(canonical_text(program)));
 }
 
 }  // namespace foretrace

@@ -1,6 +1,6 @@
 #include "scenarios/program/op_catalogue.h"
 
-#include "scenarios/lower/lowering.h"
+#include "scenarios/lower/syntax.h"
 
 namespace foretrace {
 

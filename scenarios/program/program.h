@@ -29,6 +29,9 @@ struct Stream {
   int priority = 0;  ///< CUDA's: a lower number goes first
 };
 
+/// cudaDeviceGetStreamPriorityRange since Volta: this to 0.
+inline constexpr int kMostUrgent = -5;
+
 struct Event {
   std::string name;
   std::uint32_t device{};  ///< where it is created; taken from the streams that record it
@@ -159,6 +162,12 @@ struct Program {
   std::string hash;  ///< of everything that decides what is run; not of names of files or lines
 };
 
+/// What a program says of itself, without objects, threads and how many processes there are.
+Program head_of(const Program& program);
+
+/// LegacyDefault and PerThreadDefault of each device: the first streams of a program.
+void add_default_streams(Program& program);
+
 /// Where a process runs, and which of its node's processes it is.
 inline std::uint32_t node_of_process(const Program& program, std::uint32_t process) {
   const std::uint32_t per_node = std::max(1U, program.processes / program.nodes);
@@ -183,7 +192,8 @@ std::vector<OpInfo> index_ops(const Program& program);
 std::vector<std::int64_t> loop_indices(std::uint64_t instance,
                                        const std::vector<std::uint64_t>& times);
 
-/// Canonical text of everything that decides what is run; Program::hash is its digest.
+/// Canonical text of everything that decides what is run, and its digest: Program::hash.
 std::string canonical_text(const Program& program);
+std::string hash_of(const Program& program);
 
 }  // namespace foretrace

@@ -1,12 +1,10 @@
 #include "scenarios/read/head.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "scenarios/fabric/read.h"
-#include "scenarios/fabric/text.h"
 #include "scenarios/read/op_fields.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/values/quantity.h"
@@ -133,16 +131,6 @@ void read_header(Reader& reader, MapReader& map) {
   }
 }
 
-/// A line for each variable: their values may have commas.
-std::string environment_text(const Program& program) {
-  if (program.environment.empty()) return {};
-  std::string text = "environment:\n";
-  for (const auto& [name, value] : program.environment) {
-    text += fmt::format("  {}: {}\n", name, value);
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string first_comment(std::string_view text) {
@@ -174,24 +162,6 @@ void read_head(Reader& reader, MapReader& map, const ParameterValues& parameters
   read_who_runs(reader, map);
   read_network(reader, map);
   read_environment(reader, map.optional("environment"));
-}
-
-std::string network_text(const Program& program) {
-  std::string text;
-  if (program.placement != Placement::Nodewise) {
-    text += fmt::format("placement: {}\n", placement_text(program.placement));
-  }
-  if (program.fabric) text += fmt::format("fabric: {}\n", fabric_text(*program.fabric));
-  if (!program.faults.empty()) text += fmt::format("faults: {}\n", faults_text(program.faults));
-  return text;
-}
-
-std::string head_text(const Program& program) {
-  std::string text =
-      fmt::format("# {}\nschema_version: 1\nname: {}\n",
-                  program.summary.empty() ? program.name : program.summary, program.name);
-  if (!program.tags.empty()) text += fmt::format("tags: [{}]\n", fmt::join(program.tags, ", "));
-  return text + network_text(program) + environment_text(program);
 }
 
 }  // namespace foretrace

@@ -21,7 +21,4 @@ void read_head(Reader& reader, MapReader& map, const ParameterValues& parameters
 
 void warn_of_unused_parameters(Reader& reader);
 
-/// The same as text: what an expansion begins with.
-std::string head_text(const Program& program);
-
 }  // namespace foretrace

@@ -61,19 +61,12 @@ std::vector<Member> read_members(Reader& reader, MapReader& map, const YamlNode&
   return members;
 }
 
-void add_default_streams(Reader& reader) {
-  auto& streams = reader.program.streams;
-  for (const StreamKind kind : {StreamKind::LegacyDefault, StreamKind::PerThreadDefault}) {
-    const bool legacy = kind == StreamKind::LegacyDefault;
-    const Family family{
-        static_cast<std::uint32_t>(streams.size()), {reader.program.devices}, false, true};
-    for (std::uint32_t device = 0; device < reader.program.devices; ++device) {
-      streams.push_back(
-          {fmt::format("{}({})", legacy ? "default" : "per_thread", device), device, kind, 0});
-    }
-    if (legacy) reader.streams["current"] = family;
-    reader.streams[legacy ? "default" : "per_thread"] = family;
-  }
+/// The streams that are always there, by the names that they have without an index, too.
+void name_default_streams(Reader& reader) {
+  const std::uint32_t devices = reader.program.devices;
+  add_default_streams(reader.program);
+  reader.streams["current"] = reader.streams["default"] = {0, {devices}, false, true};
+  reader.streams["per_thread"] = {devices, {devices}, false, true};
 }
 
 /// As cudaStreamCreateWithPriority takes it: clamped.
@@ -308,7 +301,7 @@ void for_each_declaration(
 }
 
 void read_streams(Reader& reader, const YamlNode* node) {
-  add_default_streams(reader);
+  name_default_streams(reader);
   for_each_declaration(
       reader, node, "streams", reader.streams,
       [&reader](const YamlNode& key, const YamlNode& value) {

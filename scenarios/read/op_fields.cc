@@ -56,6 +56,13 @@ std::string_view describe_memories(unsigned memories) {
 
 }  // namespace
 
+std::string_view type_word(DataType type) {
+  return std::ranges::find(kTypes, type, &std::pair<std::string, DataType>::second)->first;
+}
+std::string_view operator_word(RedOp op) {
+  return std::ranges::find(kRedOps, op, &std::pair<std::string, RedOp>::second)->first;
+}
+
 std::vector<std::string> type_words() {
   std::vector<std::string> words;
   for (const auto& [word, type] : kTypes) words.push_back(word);
@@ -231,11 +238,11 @@ void OpFields::require_fits_uneven(const BufferRef& ref, const Expr& size, const
   for_each_assignment(reader_.domain, exprs, kMostCompared, [&](Variables v) {
     const Buffer& buffer = reader_.program.buffers[ref.resolve(v).value];
     if (static_cast<std::uint64_t>(size.eval(v)) <= buffer.size.count) return true;
-    reader_.problems.error(at, fmt::format("buffer '{}' is too small with {} B for what is needed: "
-                                           "it is {} for {}",
-                                           buffer.name, buffer.size.count, size.eval(v),
-                                           describe_assignment(reader_.domain, used_slots(exprs),
-                                                               v)));
+    reader_.problems.error(at,
+                           fmt::format("buffer '{}' is too small with {} B for what is needed: "
+                                       "it is {} for {}",
+                                       buffer.name, buffer.size.count, size.eval(v),
+                                       describe_assignment(reader_.domain, used_slots(exprs), v)));
     return false;
   });
 }

@@ -91,9 +91,9 @@ class OpFields {
   MapReader& map_;
   std::size_t errors_before_;
   std::vector<BufferRef> uneven_;  ///< read so far
-  bool takes_type_ = false;   ///< has a key 'type'
-  bool uses_broken_ = false;  ///< names an object whose declaration has errors
-  ProcessGroup no_group_;     ///< where the reference is broken
+  bool takes_type_ = false;        ///< has a key 'type'
+  bool uses_broken_ = false;       ///< names an object whose declaration has errors
+  ProcessGroup no_group_;          ///< where the reference is broken
 };
 
 /// How one operation is written in a scenario.
@@ -104,7 +104,9 @@ struct OpSyntax {
   OpKind (*read)(OpFields&);
 };
 
-/// The words of `type:`, of gemm's, and of `op:`.
+/// The words of `type:`, of gemm's, and of `op:`, and which of them a value has.
+std::string_view type_word(DataType type);
+std::string_view operator_word(RedOp op);
 std::vector<std::string> type_words();
 std::vector<std::string> product_type_words();
 std::vector<std::string> operator_words();
@@ -115,8 +117,6 @@ std::span<const OpSyntax> copy_ops();
 std::span<const OpSyntax> order_ops();
 std::span<const OpSyntax> memory_ops();
 std::span<const OpSyntax> nccl_ops();
-/// Whether one of these lists has it: what it says depends on its text and the blocks around it.
-bool is_simple_op(std::string_view name);
 
 /// Blocks; read_threads.cc reads them.
 struct BlockSyntax {

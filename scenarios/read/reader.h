@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/lower/process_group.h"
 #include "scenarios/program/program.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/yaml_reader.h"
@@ -46,27 +47,7 @@ struct Family {
 };
 using Families = std::map<std::string, Family, std::less<>>;
 
-/// One of `process_groups:`, by the first id of its communicator's handles.
-struct ProcessGroup {
-  std::uint32_t first_stream{};      ///< the internal streams, one for each of `devices`
-  std::uint32_t devices = 1;         ///< of each process that are ranks
-  std::vector<std::uint32_t> ranks;  ///< ascending, as the whole program numbers them
-  bool initialises = false;          ///< the first call makes the communicator, in the run
-  bool is_split = false;             ///< each process has its own; `ranks` are of the first one
-  bool is_lazy = false;              ///< without device_id: pairs of ranks have their own
-  /// Of those: communicators by their two ranks, and the first handle and stream of a place in the
-  /// program for each distance to the other rank.
-  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> pairs;
-  std::optional<std::uint32_t> first_pair_handle;
-  std::uint32_t first_pair_stream{};
-  std::map<std::string, std::uint32_t, std::less<>> events;  ///< each host thread's first one
-  std::optional<std::uint32_t> first_barrier_buffer;         ///< made when a barrier needs it
-};
-
 inline constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
-
-/// cudaDeviceGetStreamPriorityRange since Volta: this to 0.
-inline constexpr int kMostUrgent = -5;
 
 struct Reader {
   explicit Reader(std::string file) : problems{std::move(file)} {}
@@ -90,9 +71,9 @@ struct Reader {
   std::map<std::pair<std::string, std::uint32_t>, std::vector<std::uint32_t>> graph_streams;
   std::vector<YamlNode> works_waited_for;
 
-  VariableDomain domain;       ///< at the operation being read
+  VariableDomain domain;                           ///< at the operation being read
   std::map<std::string, Expr, std::less<>> bound;  ///< names of one operation: `from`, `to`
-  bool in_operations = false;  ///< `process` and loop indices have a meaning
+  bool in_operations = false;                      ///< `process` and loop indices have a meaning
 };
 
 // ---- values -------------------------------------------------------------------------------------

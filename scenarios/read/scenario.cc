@@ -1,14 +1,8 @@
 #include "scenarios/read/scenario.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
-#include <cstdio>
-#include <numeric>
-#include <stdexcept>
 
 #include "scenarios/captured/read.h"
 #include "scenarios/check/check.h"
@@ -24,14 +18,6 @@
 
 namespace foretrace {
 namespace {
-
-/// The expansion of a file's `training_step`, with the file's own head; empty without one.
-struct Expanded {
-  training::TrainingStep step;
-  std::string text;
-  std::optional<training::Expansion> expansion;
-  SourceSpot at{};  ///< of `training_step`: nobody wrote the text's lines
-};
 
 struct Described {
   training::TrainingStep step;
@@ -49,28 +35,29 @@ Described describe_training_step(Reader& reader, const YamlNode& root,
   return {step, reader.problems.error_count() > 0 ? nullptr : node};
 }
 
-/// A file with `training_step:` has no threads of its own: what it reads as is a scenario's text.
-Expanded expand_training_step(Reader& reader, const YamlNode& root,
-                              const ParameterValues& parameters, training::Ranks ranks) {
+/// A file with `training_step:` has no threads of its own: they follow from the step. Empty after
+/// an error.
+std::optional<ExpandedScenario> expand_training_step(Reader& reader, const YamlNode& root,
+                                                     const ParameterValues& parameters,
+                                                     training::Ranks ranks) {
   const auto [step, node] = describe_training_step(reader, root, parameters);
-  if (node == nullptr) return {};
-  training::Expansion expansion = training::expand(step, ranks);
-  std::string text = head_text(reader.program) + expansion.text;
-  // One rank of each kind has nothing twice: that large it is a deep pipeline, not a mistake.
-  const bool all = ranks == training::Ranks::All;
-  const std::size_t most = all ? kLargestText : 8 * kLargestText;
-  if (text.size() > most) {
+  if (node == nullptr) return std::nullopt;
+  const auto [line, column] = node->place();
+  const SourceSpot at{reader.program.file, line, column};
+  ExpandedScenario made{step, training::expand(step, ranks, reader.program, at), at, {}};
+  if (!made.expansion.is_whole) {
     reader.problems.error(
         *node,
-        fmt::format("this step is a program of {} MiB: at most {} MiB can be read",
-                    text.size() >> 20, most >> 20),
+        fmt::format("this step is a program of more than {} operations: no more can be read",
+                    training::most_operations(ranks)),
         fmt::format("is a size in another unit than it should be? else fewer layers, passes or "
                     "processes{}",
-                    all ? ", or simulate --one-of-each, which has one process of each kind" : ""));
-    return {};
+                    ranks == training::Ranks::All
+                        ? ", or simulate --one-of-each, which has one process of each kind"
+                        : ""));
+    return std::nullopt;
   }
-  return {
-      step, std::move(text), std::move(expansion), {reader.program.file, node->line, node->column}};
+  return made;
 }
 
 /// Other people's code is read as a capture of it.
@@ -104,12 +91,9 @@ std::optional<ExpandedCapture> expand_captured_step(Reader& reader, const YamlNo
     warn_of_unused_parameters(reader);
   }
   if (reader.problems.error_count() > 0) return std::nullopt;
-  ExpandedCapture made;
-  made.expansion = captured::expand(step);
-  made.text = head_text(reader.program) + made.expansion.text;
-  made.nodes_follow = reader.program.nodes_follow;
-  made.at = {reader.program.file, node->line, node->column};
-  return made;
+  const auto [line, column] = node->place();
+  const SourceSpot at{reader.program.file, line, column};
+  return ExpandedCapture{captured::expand(step, reader.program, at), at};
 }
 
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
@@ -134,11 +118,6 @@ void read_document(Reader& reader, const YamlNode& root, const ParameterValues& 
   warn_of_unused_parameters(reader);
 }
 
-std::string digest(const std::string& text) {
-  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
-  return to_string(generate(text));
-}
-
 }  // namespace
 
 Checked<ReadProgram> read_scenario(std::string_view text, const std::string& file,
@@ -149,22 +128,21 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   YamlNode root = parse_yaml(text, reader.problems);
   if (reader.problems.error_count() == 0) put_in_parts(root, reader.problems, parts);
   if (reader.problems.error_count() == 0 && has_training_step(root)) {
-    const Expanded expanded = expand_training_step(reader, root, parameters, training::Ranks::All);
-    if (reader.problems.error_count() > 0) return tl::unexpected{reader.problems.take()};
-    auto read = read_scenario(expanded.text, file, {});
-    if (read) {
-      for (Diagnostic& one : read->warnings) one.at = expanded.at;
-      for (Diagnostic& one : reader.problems.take()) read->warnings.push_back(std::move(one));
-      read->program.nodes_follow = reader.program.nodes_follow;
-      read->program.environment_spots = std::move(reader.program.environment_spots);
-    }
-    return read;
+    auto expanded = expand_training_step(reader, root, parameters, training::Ranks::All);
+    if (!expanded) return tl::unexpected{reader.problems.take()};
+    Problems doubts{file};
+    check_program(expanded->expansion.program, doubts);
+    const bool failed = doubts.error_count() > 0;
+    Diagnostics diagnostics = doubts.take();
+    for (Diagnostic& one : diagnostics) one.at = expanded->at;
+    for (Diagnostic& one : reader.problems.take()) diagnostics.push_back(std::move(one));
+    if (failed) return tl::unexpected{std::move(diagnostics)};
+    return ReadProgram{std::move(expanded->expansion.program), std::move(diagnostics)};
   }
   if (reader.problems.error_count() == 0 && has_captured_step(root)) {
     const auto expanded = expand_captured_step(reader, root, parameters);
     if (!expanded) return tl::unexpected{reader.problems.take()};
-    ReadProgram read{read_expanded(expanded->text, file), reader.problems.take()};
-    read.program.nodes_follow = expanded->nodes_follow;
+    ReadProgram read{expanded->expansion.program, reader.problems.take()};
     for (Diagnostic& note : expanded->notes()) read.warnings.push_back(std::move(note));
     return read;
   }
@@ -174,23 +152,8 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
   const bool failed = reader.problems.error_count() > 0;
   Diagnostics diagnostics = reader.problems.take();
   if (failed) return tl::unexpected{std::move(diagnostics)};
-  reader.program.hash = digest(canonical_text(reader.program));
+  reader.program.hash = hash_of(reader.program);
   return ReadProgram{std::move(reader.program), std::move(diagnostics)};
-}
-
-Program read_expanded(std::string_view text, const std::string& file) {
-  Reader reader{file};
-  reader.program.file = file;
-  reader.program.summary = first_comment(text);
-  const YamlNode root = parse_alike(text, reader.problems, is_simple_op);
-  read_document(reader, root, {});
-  complete_program(reader.program, reader.problems);
-  if (reader.problems.error_count() > 0) {
-    throw UsageError{fmt::format("{}: what it expands to cannot be read:\n{}", file,
-                                 render(reader.problems.take(), text))};
-  }
-  reader.program.hash = digest(canonical_text(reader.program));
-  return std::move(reader.program);
 }
 
 std::optional<training::TrainingStep> read_training_step(std::string_view text,
@@ -207,17 +170,14 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
                                               const ParameterValues& parameters,
                                               training::Ranks ranks) {
   Reader reader{file};
+  reader.program.file = file;
   reader.program.summary = first_comment(text);
   const YamlNode root = parse_yaml(text, reader.problems);
   if (reader.problems.error_count() > 0 || !has_training_step(root)) return std::nullopt;
-  Expanded expanded = expand_training_step(reader, root, parameters, ranks);
-  if (!expanded.expansion) throw UsageError{render(reader.problems.take(), text)};
-  return ExpandedScenario{std::move(expanded.step),
-                          std::move(expanded.text),
-                          std::move(*expanded.expansion),
-                          reader.program.nodes_follow,
-                          std::move(reader.program.environment_spots),
-                          reader.problems.take()};
+  auto expanded = expand_training_step(reader, root, parameters, ranks);
+  if (!expanded) throw UsageError{render(reader.problems.take(), text)};
+  expanded->warnings = reader.problems.take();
+  return expanded;
 }
 
 Diagnostics ExpandedCapture::notes() const {

@@ -52,22 +52,18 @@ LoadedToRun load_to_run(const std::filesystem::path& file, const ParameterValues
 /// Makes errors of what says that a program never ends. Whether there is none.
 bool ends_for_all_we_know(Diagnostics& warnings);
 
-/// A text that training::expand() wrote, with its head: read in a tenth of the time, and not
-/// searched for mistakes, which it has none of.
-Program read_expanded(std::string_view text, const std::string& file);
-/// The program's placement, fabric and faults as a scenario has them, a key a line; empty where it
-/// has none.
-std::string network_text(const Program& program);
-
-/// A file with `training_step:`: the scenario that it reads as, and what follows from it without a
+/// A file with `training_step:`: the program that it reads as, and what follows from it without a
 /// machine.
 struct ExpandedScenario {
   training::TrainingStep step;
-  std::string text;
   training::Expansion expansion;
-  bool nodes_follow = false;                            ///< as of Program
-  std::map<std::string, SourceSpot> environment_spots;  ///< in the file
-  Diagnostics warnings;                                 ///< of the file
+  SourceSpot at;         ///< of `training_step`
+  Diagnostics warnings;  ///< of the file
+
+  /// The same file's expansion, were the step another one.
+  training::Expansion expand(const training::TrainingStep& other, training::Ranks ranks) const {
+    return training::expand(other, ranks, expansion.program, at);
+  }
 };
 
 /// Its description alone, checked; empty for a file without one. Throws UsageError with the
@@ -80,12 +76,10 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
                                               const ParameterValues& parameters = {},
                                               training::Ranks ranks = training::Ranks::All);
 
-/// A file with `captured_step:`: the scenario that its records read as.
+/// A file with `captured_step:`: the program that its records read as.
 struct ExpandedCapture {
-  std::string text;
   captured::Expansion expansion;
-  bool nodes_follow = false;  ///< as of Program
-  SourceSpot at{};            ///< of `captured_step`
+  SourceSpot at;  ///< of `captured_step`
 
   Diagnostics notes() const;  ///< the expansion's, as warnings
 };

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
-#include <tuple>
-#include <unordered_map>
 
-#include "scenarios/lower/lowering.h"
+#include "scenarios/lower/syntax.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/decisions.h"
 
@@ -136,34 +134,14 @@ class ThreadReader {
       return block;
     }
     block.reserve(node.items.size());
-    std::unordered_map<std::uint32_t, std::size_t> known;  // by YamlNode::alike
     for (const YamlNode& item : node.items) {
       if (item.kind == YamlNode::Kind::Map && item.entries.size() == 1) {
-        read_item(item, block, known);
+        read_op(item.entries.front(), block);
       } else {
         problems().error(item, "an operation is one name with its keys: 'name: {...}'");
       }
     }
     return block;
-  }
-
-  /// One whose text was read before in this block says the same again.
-  void read_item(const YamlNode& item, Block& block,
-                 std::unordered_map<std::uint32_t, std::size_t>& known) {
-    const YamlEntry& entry = item.entries.front();
-    if (const auto earlier = known.find(item.alike); earlier != known.end()) {
-      Op op = block[earlier->second];
-      op.id = OpId{program().op_count++};
-      std::tie(op.line, op.column) = entry.key.place();
-      block.push_back(std::move(op));
-      return;
-    }
-    const std::size_t before = block.size();
-    read_op(entry, block);
-    const bool is_one = block.size() == before + 1;
-    if (item.alike != 0 && is_one && simple_ops_.contains(entry.key.text)) {
-      known.emplace(item.alike, block.size() - 1);
-    }
   }
 
   void read_op(const YamlEntry& entry, Block& block) {
@@ -227,9 +205,8 @@ class ThreadReader {
     const YamlNode* id = map.optional("id");
     const std::string label = id == nullptr ? "" : read_word(reader_, *id, "an id");
     if (in_capture_ || in_nccl_group_) {
-      problems().error(entry.key,
-                       fmt::format("'{}' cannot stand in {}", entry.key.text,
-                                   in_capture_ ? "a graph_capture" : "an nccl_group"));
+      problems().error(entry.key, fmt::format("'{}' cannot stand in {}", entry.key.text,
+                                              in_capture_ ? "a graph_capture" : "an nccl_group"));
     }
     for (std::uint32_t device = 0; device < program().devices; ++device) {
       const auto [line, column] = entry.key.place();
@@ -262,8 +239,8 @@ class ThreadReader {
     const std::string label = id == nullptr ? "" : read_word(reader_, *id, "an id");
     const VariableDomain::Loop loop = read_turns(map, entry.key.text == "repeat" ? "times" : "in");
     const YamlNode* ops = map.required("ops");
-    const std::vector<std::int64_t> runs = decisions_->runs(
-        entry.value, reader_.domain.processes.front(), turns_, loop.times);
+    const std::vector<std::int64_t> runs =
+        decisions_->runs(entry.value, reader_.domain.processes.front(), turns_, loop.times);
     const std::size_t errors = problems().error_count();
     std::int64_t first = 0;
     for (const std::int64_t times : runs) {
@@ -373,9 +350,9 @@ class ThreadReader {
   const SimpleOps& simple_ops_ = simple_ops();
   std::map<std::string_view, const LoweredSyntax*> lowered_ops_;
   std::string thread_name_;
-  Decisions* decisions_ = nullptr;         ///< of the thread that is read
-  Turns turns_;                            ///< of the loops around: of each run the first
-  std::size_t host_threads_ = 0;           ///< of all processes
+  Decisions* decisions_ = nullptr;  ///< of the thread that is read
+  Turns turns_;                     ///< of the loops around: of each run the first
+  std::size_t host_threads_ = 0;    ///< of all processes
   bool said_many_ = false;
   bool in_nccl_group_ = false;
   bool in_capture_ = false;
@@ -397,8 +374,6 @@ constexpr std::array kBlocks{
 }  // namespace
 
 std::span<const BlockSyntax> block_ops() { return kBlocks; }
-
-bool is_simple_op(std::string_view name) { return simple_ops().contains(name); }
 
 void read_threads(Reader& reader, const YamlNode* node) {
   if (node == nullptr) return;

@@ -22,7 +22,6 @@ struct YamlNode {
   bool quoted = false;     ///< Scalar: its text begins one column later than the node
   bool is_filled = false;  ///< Scalar: its text is not the file's: parameters of a part are in it
   std::uint16_t source{};  ///< the file that it is from: Problems::add_source; 0 the file itself
-  std::uint32_t alike{};   ///< of parse_alike(): the same number, the same text; 0: none
   int line{};              ///< 1-based, of the first character
   int column{};
   int include_line{};  ///< of another file: the include in the file itself that brought it
@@ -95,13 +94,6 @@ class Problems {
 
 /// The document's tree; Null when there is none. What is wrong goes to `problems`.
 YamlNode parse_yaml(std::string_view text, Problems& problems);
-/// Whether an item with this key says all that later ones of its sequence say which are alike.
-using StandsForAlike = bool (*)(std::string_view key);
-/// The same tree, of a text that we wrote ourselves: an operation in each line, and thousands of
-/// them are alike. Each is parsed once. No item of a sequence begins with '='. Where an item
-/// stands for those alike, they have their key and no more: that takes nine tenths of the memory.
-YamlNode parse_alike(std::string_view text, Problems& problems,
-                     StandsForAlike stands_for_alike = nullptr);
 
 /// Walks one map once: every key it is asked for is known, finish() reports all others.
 class MapReader {

@@ -9,13 +9,11 @@
 //   send_recv   Transformer Engine's AttnFuncWithCPAndKVP2P, Megatron's cp_comm_type p2p: each step
 //               passes on what the last one brought; backward in the other order, so that
 //               gradients end where their keys are; sums in float32, gradients in bfloat16.
-#include <fmt/format.h>
+#include <string>
 
 #include "scenarios/training_step/decoder.h"
 
 namespace foretrace::training {
-namespace {}  // namespace
-
 /// Attention to the keys of who is so far back in the ring. Those of processes before this one
 /// have half of their keys behind all queries here; of those after it only the later half of
 /// queries sees any.
@@ -32,12 +30,10 @@ void Decoder::pass_on(std::int64_t bytes, const char* work) {
   out_.host(FrameworkWork::Collective, 2);
   out_.needs_own("own_keys", bytes);
   out_.needs_own("other_keys", bytes);
-  out_.line(fmt::format(
-      "batch_isend_irecv: {{group: {0}, work: {1}, ops: [{{isend: {{id: {1}, buffer: own_keys, "
-      "size: "
-      "{2}B, type: bfloat16, dst: {3}}}}}, {{irecv: {{buffer: other_keys, size: {2}B, type: "
-      "bfloat16, src: {4}}}}}]}}",
-      out_.group("context_parallel"), work, bytes, layers_.ring.next, layers_.ring.previous));
+  const std::string group = out_.group("context_parallel");
+  out_.transfers(group, work,
+                 {{true, work, "own_keys", bytes, out_.rank_in(group, layers_.ring.next)},
+                  {false, {}, "other_keys", bytes, out_.rank_in(group, layers_.ring.previous)}});
 }
 
 void Decoder::ring_attention() {
@@ -53,7 +49,7 @@ void Decoder::ring_attention() {
     attend(part);
     out_.host(FrameworkWork::Forward, 2);
     out_.kernel("merge_attention", KernelKind::Pointwise, part.queries * q_ * (kBf16 + 2 * kF32));
-    if (passes_on || (gathers && i == 0)) out_.line("work_wait: {work: keys}");
+    if (passes_on || (gathers && i == 0)) out_.wait("keys");
   }
   memory_.free(others);
   memory_.free(sums);
@@ -63,10 +59,14 @@ void Decoder::gather_keys(std::int64_t bytes) {
   out_.host(FrameworkWork::Collective);
   out_.needs_own("own_keys", bytes);
   out_.needs_own("other_keys", bytes * step_.context);
-  out_.line(
-      fmt::format("all_gather: {{id: keys, group: {}, input: own_keys, output: other_keys, size: "
-                  "{}B, type: bfloat16, async: true, work: keys}}",
-                  out_.group("context_parallel"), bytes));
+  const std::string group = out_.group("context_parallel");
+  out_.collective({.kind = CollectiveKind::AllGather,
+                   .id = "keys",
+                   .group = group,
+                   .input = "own_keys",
+                   .output = "other_keys",
+                   .bytes = bytes,
+                   .work = "keys"});
 }
 
 void Decoder::ring_attention_back() {
@@ -88,12 +88,12 @@ void Decoder::ring_attention_back() {
     const AttentionPart part = ring_part(gathers ? i : last - i);
     attend_back(part);
     add("add_query_gradients", part.queries * q_);
-    if (!gathers || i == 0) out_.line("work_wait: {work: keys}");
-    if (gathers && i > 0) out_.line("work_wait: {work: key_gradients}");
+    if (!gathers || i == 0) out_.wait("keys");
+    if (gathers && i > 0) out_.wait("key_gradients");
     if (gathers || i > 0) add("add_key_gradients", 2 * part.keys * kv_);
     if (gathers) pass_on(elements * width, "key_gradients");
   }
-  if (gathers) out_.line("work_wait: {work: key_gradients}");
+  if (gathers) out_.wait("key_gradients");
   memory_.free(others);
   memory_.free(sums);
 }

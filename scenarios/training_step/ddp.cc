@@ -69,7 +69,7 @@ class Replicas : public Layout {
       share.seen = 0;
     }
     for (const std::string& work : works_) {
-      out_.line(fmt::format("work_wait: {{work: {}}}", work));
+      out_.wait(work);
     }
     works_.clear();
     buckets_ = 0;
@@ -98,20 +98,23 @@ class Replicas : public Layout {
       if (share.held == 0 || share.ranks == 1) continue;
       const std::int64_t shard = share.held / share.ranks * 2;
       out_.host(FrameworkWork::Collective);
-      std::string part = "part", whole = "whole", rest;
+      std::string part = "part", whole = "whole";
       if (is_ahead) {
         part = fmt::format("{}_shard", share.group);
         whole = fmt::format("{}_parameters", share.group);
-        rest = ", async: true, work: parameters";
         out_.needs_own(part, shard);
         out_.needs_own(whole, shard * share.ranks);
       } else {
         out_.needs(shard, shard * share.ranks);
       }
-      out_.line(
-          fmt::format("all_gather: {{id: parameters, group: {}, input: {}, output: {}, size: {}B, "
-                      "type: bfloat16{}}}",
-                      out_.group(share.group), part, whole, shard, rest));
+      const std::string group = out_.group(share.group);
+      out_.collective({.kind = CollectiveKind::AllGather,
+                       .id = "parameters",
+                       .group = group,
+                       .input = part,
+                       .output = whole,
+                       .bytes = shard,
+                       .work = is_ahead ? "parameters" : ""});
       // torch.distributed gathers into one tensor, and copies out of it into the list it was given.
       if (step_.is_deepspeed()) {
         out_.kernel("out_of_gathered", KernelKind::Pointwise, 2 * shard * share.ranks);
@@ -154,7 +157,6 @@ class Replicas : public Layout {
     const std::string work = fmt::format("bucket_{}", buckets_++);
     const bool scatters = step_.sharding == Sharding::Zero2 ||
                           (step_.is_megatron_core() && step_.sharding == Sharding::Zero1);
-    const char* const type = width_ == 4 ? "float32" : "bfloat16";
     const std::int64_t bytes = scatters ? (share.filled / share.ranks + 3) / 4 * 4 : share.filled;
     std::string part = "part", whole = "whole";
     if (step_.is_megatron_core()) {  // gradients lie in buckets, beside which layers have
@@ -166,14 +168,17 @@ class Replicas : public Layout {
     } else {
       out_.needs(bytes, scatters ? bytes * share.ranks : 0);
     }
-    const std::string buffers = scatters ? fmt::format("input: {}, output: {}", whole, part)
-                                         : fmt::format("buffer: {}", part);
     if (step_.is_deepspeed()) mean_in_bucket(share.filled);
     out_.host(FrameworkWork::Collective);
-    out_.line(
-        fmt::format("{}: {{id: reduce, group: {}, {}, size: {}B, type: {}, async: true, work: {}}}",
-                    scatters ? "reduce_scatter" : "all_reduce", out_.group(share.group), buffers,
-                    bytes, type, work));
+    const std::string group = out_.group(share.group);
+    out_.collective({.kind = scatters ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
+                     .id = "reduce",
+                     .group = group,
+                     .input = scatters ? whole : part,
+                     .output = part,
+                     .bytes = bytes,
+                     .work = work,
+                     .type = width_ == 4 ? DataType::Float32 : DataType::BFloat16});
     works_.push_back(work);
     share.filled = 0;
   }

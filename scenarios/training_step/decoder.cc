@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace foretrace::training {
-namespace {}  // namespace
 
 Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& out, Memory& memory,
                  Hooks& hooks)

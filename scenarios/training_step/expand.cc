@@ -1,37 +1,44 @@
 #include "scenarios/training_step/expand.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <set>
-#include <string_view>
+#include <numeric>
 #include <utility>
 
 #include "scenarios/architecture/counts.h"
+#include "scenarios/check/check.h"
 #include "scenarios/training_step/places.h"
 #include "scenarios/training_step/schedule.h"
 
 namespace foretrace::training {
 namespace {
 
-/// Processes that run the same text.
+/// Processes that run the same thread.
 struct RankClass {
   std::vector<std::int64_t> processes;
   Place place{};
 };
 
-struct Thread {
-  std::string text;
+/// What a process needs, the largest of all.
+struct Needs {
   PartBytes memory{};
-  MemoryCurve curve;
   std::int64_t largest_operand = 2, largest_input = 2, largest_output = 2;
-  std::map<std::string, std::int64_t> own_buffers;
+  BufferBytes own_buffers;
+
+  void take(const Writer& out, const PartBytes& peak) {
+    if (sum(peak) > sum(memory)) memory = peak;
+    largest_operand = std::max(largest_operand, out.largest_operand());
+    largest_input = std::max(largest_input, out.largest_input());
+    largest_output = std::max(largest_output, out.largest_output());
+    for (const auto& [name, bytes] : out.own_buffers()) {
+      own_buffers[name] = std::max(own_buffers[name], bytes);
+    }
+  }
 };
 
-/// Whether replicas and shards name different groups, and so cannot share a text.
+/// Whether replicas and shards name different groups, and so cannot share a thread.
 bool groups_differ(const TrainingStep& step, std::int64_t stage) {
   const bool splits_data = step.tensor > 1 || (step.expert > 1 && step.expert < step.replicas());
   return (step.replicas() > 1 && splits_data) || step.context > 1 || shares_embedding(step, stage);
@@ -82,29 +89,27 @@ std::string embedding_group(const TrainingStep& step, const Place& place) {
   return fmt::format("embedding_{}", place.replica * step.tensor + place.shard);
 }
 
-/// The groups that the classes' threads name, each once.
-std::string process_groups(const TrainingStep& step, const std::vector<RankClass>& classes) {
-  std::set<std::string> known;
-  std::string text;
-  const auto add = [&](const std::string& name, const std::vector<std::int64_t>& ranks) {
-    if (!known.insert(name).second) return;
-    text += fmt::format("  {}: {{ranks: [{}], init: eager}}\n", name, fmt::join(ranks, ", "));
-  };
+/// The groups that the classes' threads name.
+void add_groups(const TrainingStep& step, const std::vector<RankClass>& classes,
+                StepProgram& program) {
   for (const RankClass& one : classes) {
     const Place& place = one.place;
-    if (step.tensor > 1) add(tensor_group(step, place), tensor_ranks(step, place));
-    if (step.replicas() > 1) add(data_group(step, place), data_ranks(step, place));
-    if (step.context > 1) add(context_group(step, place), context_ranks(step, place));
-    if (step.expert > 1) add(expert_group(step, place), expert_ranks(step, place));
+    const auto add = [&](const std::string& name, auto ranks_of) {
+      if (!program.has_group(name)) program.add_group(name, ranks_of(step, place));
+    };
+    if (step.tensor > 1) add(tensor_group(step, place), tensor_ranks);
+    if (step.replicas() > 1) add(data_group(step, place), data_ranks);
+    if (step.context > 1) add(context_group(step, place), context_ranks);
+    if (step.expert > 1) add(expert_group(step, place), expert_ranks);
     if (step.expert > 1 && step.expert_data() > 1) {
-      add(expert_data_group(step, place), expert_data_ranks(step, place));
+      add(expert_data_group(step, place), expert_data_ranks);
     }
-    if (shares_embedding(step, place.stage)) {
-      add(embedding_group(step, place), embedding_ranks(step, place));
-    }
+    if (shares_embedding(step, place.stage)) add(embedding_group(step, place), embedding_ranks);
   }
-  if (step.pipeline > 1) text += "  pipeline: {ranks: all, init: eager}\n";
-  return text.empty() ? "" : "process_groups:\n" + text;
+  if (step.pipeline == 1) return;
+  std::vector<std::int64_t> all(static_cast<std::size_t>(step.processes()));
+  std::iota(all.begin(), all.end(), 0);
+  program.add_group("pipeline", all);
 }
 
 /// Both stages that hold a tied embedding add their gradients, as Megatron does at the end.
@@ -114,9 +119,13 @@ void add_embedding_gradients(const TrainingStep& step, const Place& place, Write
       step.model.vocab / step.tensor * step.model.hidden * (step.float32_parameters ? 4 : 2);
   out.host(FrameworkWork::Collective);
   out.needs(bytes, 0);
-  out.line(fmt::format(
-      "all_reduce: {{id: embedding, group: {}, buffer: part, size: {}B, type: {}}}",
-      embedding_group(step, place), bytes, step.float32_parameters ? "float32" : "bfloat16"));
+  const std::string group = embedding_group(step, place);
+  out.collective({.id = "embedding",
+                  .group = group,
+                  .input = "part",
+                  .output = "part",
+                  .bytes = bytes,
+                  .type = step.float32_parameters ? DataType::Float32 : DataType::BFloat16});
 }
 
 /// Stages that cannot be equal: the first and last one have a layer less, where that fills them, or
@@ -163,53 +172,47 @@ void write_calls(const TrainingStep& step, const Place& place, Writer& out, Memo
   add_embedding_gradients(step, place, out);
   decoder.update();
   layout->after_update();
-  out.line("device_synchronize: {}");
+  out.synchronize();
 }
 
-Thread write_thread(const TrainingStep& step, const Place& place) {
-  constexpr int kIndent = 14;
-  Writer out{kIndent, step.tensor};
+/// The thread of a class, with its steps around the calls; what it needs goes to `needs`.
+MemoryCurve write_thread(const TrainingStep& step, const RankClass& of, std::string name,
+                         StepProgram& program, Needs& needs) {
+  Writer out{program, name, step.tensor};
   Memory memory{&out.now()};
-  write_calls(step, place, out, memory);
-  return {out.text(),
-          memory.peak(),
-          {{}, 0, out.sections(), memory.changes()},
-          out.largest_operand(),
-          out.largest_input(),
-          out.largest_output(),
-          out.own_buffers()};
+  out.barrier();
+  out.inside(Repeat{static_cast<std::uint64_t>(steps_of(step)), {}}, [&] {
+    out.inside(Region{.name = "step", .ops = {}},
+               [&] { write_calls(step, of.place, out, memory); });
+  });
+  needs.take(out, memory.peak());
+  program.program().threads.push_back(
+      {std::move(name), {of.processes.begin(), of.processes.end()}, out.take()});
+  return {of.processes, out.sections(), memory.changes()};
 }
 
-std::int64_t lines_of(std::string_view text) { return std::ranges::count(text, '\n'); }
+/// What operations name, and the rest of a process's peak.
+Program with_buffers(StepProgram& program, const Needs& needs) {
+  const auto device = [](std::string name, std::int64_t bytes, Contents contents) {
+    return Buffer{
+        .name = std::move(name), .size = {static_cast<std::uint64_t>(bytes)}, .contents = contents};
+  };
+  std::int64_t named = 3 * needs.largest_operand + needs.largest_input + needs.largest_output;
+  for (const auto& [name, bytes] : needs.own_buffers) named += bytes;
+  const std::int64_t other = std::max<std::int64_t>(4, sum(needs.memory) - named);
+  return program.finish({device("operand_a", needs.largest_operand, Contents::Normal),
+                         device("operand_b", needs.largest_operand, Contents::Normal),
+                         device("result", needs.largest_operand, Contents::Random),
+                         device("part", needs.largest_input, Contents::Random),
+                         device("whole", needs.largest_output, Contents::Random)},
+                        needs.own_buffers, device("other", other, Contents::Random));
+}
 
-std::string buffers(const std::vector<Thread>& threads) {
-  std::int64_t operand = 2, input = 2, output = 2, total = 0;
-  std::map<std::string, std::int64_t> own;
-  for (const Thread& thread : threads) {
-    operand = std::max(operand, thread.largest_operand);
-    input = std::max(input, thread.largest_input);
-    output = std::max(output, thread.largest_output);
-    for (const auto& [name, bytes] : thread.own_buffers) own[name] = std::max(own[name], bytes);
-    total = std::max(total, sum(thread.memory));
-  }
-  // What operations name is part of what a process holds at its peak.
-  std::int64_t named = 3 * operand + input + output;
-  std::string of_own;
-  for (const auto& [name, bytes] : own) {
-    named += bytes;
-    of_own += fmt::format("  {}: {{memory: device, size: {}B}}\n", name, bytes);
-  }
-  return fmt::format(
-      "buffers:                                      # what operations name, and the rest of a "
-      "process's peak\n"
-      "  operand_a: {{memory: device, size: {0}B, contents: normal}}\n"
-      "  operand_b: {{memory: device, size: {0}B, contents: normal}}\n"
-      "  result:    {{memory: device, size: {0}B}}\n"
-      "  part:      {{memory: device, size: {1}B}}\n"
-      "  whole:     {{memory: device, size: {2}B}}\n"
-      "{4}"
-      "  other:     {{memory: device, size: {3}B}}\n",
-      operand, input, output, std::max<std::int64_t>(4, total - named), of_own);
+Program head_of(const TrainingStep& step, const Program& given) {
+  Program head = foretrace::head_of(given);
+  head.nodes = static_cast<std::uint32_t>(step.nodes);
+  head.processes = static_cast<std::uint32_t>(step.processes());
+  return head;
 }
 
 }  // namespace
@@ -234,49 +237,25 @@ PartBytes peak_memory(const TrainingStep& step) {
   return most;
 }
 
-Expansion expand(const TrainingStep& step, Ranks ranks) {
+Expansion expand(const TrainingStep& step, Ranks ranks, const Program& head, const SourceSpot& at) {
   Expansion expansion;
   const std::vector<RankClass> classes = rank_classes(step, ranks);
-  std::vector<Thread> threads;
-  threads.reserve(classes.size());
-  std::string text;
-  std::int64_t lines = 0;  // of `text`
+  StepProgram program{head_of(step, head), at, most_operations(ranks)};
+  if (step.sharding == Sharding::Fsdp) program.add_stream("gathering");
+  add_groups(step, classes, program);
+  Needs needs;
+  const bool is_one = classes.size() == 1 && ranks == Ranks::All;
   for (const RankClass& one : classes) {
-    threads.push_back(write_thread(step, one.place));
-    const std::size_t written = text.size();
-    const bool all = classes.size() == 1 && ranks == Ranks::All;
-    text += fmt::format("  {}:\n",
-                        all ? std::string{"main"} : fmt::format("rank_{}", one.processes.front()));
-    if (!all) text += fmt::format("    processes: [{}]\n", fmt::join(one.processes, ", "));
-    text += fmt::format(
-        "    ops:\n"
-        "      - host_barrier: {{}}\n"
-        "      - repeat:\n"
-        "          times: {}\n"
-        "          ops:\n"
-        "          - region:\n"
-        "              name: step\n"
-        "              ops:\n{}",
-        steps_of(step), threads.back().text);
-    MemoryCurve& curve = threads.back().curve;
-    curve.processes = one.processes;
-    lines += lines_of(std::string_view{text}.substr(written));
-    curve.first_line = lines - lines_of(threads.back().text);
-    if (sum(threads.back().memory) > sum(expansion.memory))
-      expansion.memory = threads.back().memory;
+    std::string name = is_one ? "main" : fmt::format("rank_{}", one.processes.front());
+    expansion.curves.push_back(write_thread(step, one, std::move(name), program, needs));
+    if (program.is_full()) break;
   }
-  expansion.text = fmt::format("nodes: {}\nprocesses: {}\n{}", step.nodes, step.processes(),
-                               process_groups(step, classes));
-  if (step.sharding == Sharding::Fsdp) {
-    expansion.text += "streams: {gathering: {flags: non_blocking}}\n";
-  }
-  expansion.text += buffers(threads) + "threads:\n";
-  const std::int64_t before = lines_of(expansion.text);
-  for (Thread& thread : threads) {
-    thread.curve.first_line += before;
-    expansion.curves.push_back(std::move(thread.curve));
-  }
-  expansion.text += text;
+  expansion.is_whole = !program.is_full();
+  expansion.memory = needs.memory;
+  expansion.program = with_buffers(program, needs);
+  Problems problems{head.file};
+  complete_program(expansion.program, problems);
+  expansion.program.hash = hash_of(expansion.program);
   expansion.parameters = parameter_count(step.model);
   expansion.flops = model_flops(step);
   expansion.tokens = step.tokens() * step.passes * step.replicas();

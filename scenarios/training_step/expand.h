@@ -1,38 +1,48 @@
-// A training step as an ordinary scenario: text that can be read, changed, simulated.
+// A training step as a program of operations, as an ordinary scenario is.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "scenarios/program/program.h"
+#include "scenarios/text/diagnostic.h"
 #include "scenarios/training_step/description.h"
 #include "scenarios/training_step/memory.h"
 
 namespace foretrace::training {
 
+/// Which processes' threads are made. OneOfEach leaves out those that do the same at the same time
+/// as one that is there (places.h): for Simulated::OneOfEach, which needs no others.
+enum class Ranks : std::uint8_t { All, OneOfEach };
+
 /// What follows from a description without knowing a machine.
 struct Expansion {
-  std::string text;  ///< the scenario: everything below its `name:`
+  Program program;
+  bool is_whole =
+      true;  ///< else it has as many operations as most_operations(), and would have more
   /// Largest device memory of a process, by part: that of the stage that needs most.
   PartBytes memory{};
-  std::vector<MemoryCurve> curves;  ///< of each kind of process that the text has
+  std::vector<MemoryCurve> curves;  ///< of each kind of process that the program has
   std::int64_t parameters = 0;      ///< of the whole model
   double flops = 0;                 ///< model_flops()
   std::int64_t tokens = 0;          ///< of a step, over all processes
 };
 
-/// Which processes' threads are written. OneOfEach leaves out those that do the same at the same
-/// time as one that is there (places.h): for Simulated::OneOfEach, which needs no others.
-enum class Ranks : std::uint8_t { All, OneOfEach };
+/// One rank of each kind has nothing twice: that large it is a deep pipeline, not a mistake.
+constexpr std::uint32_t most_operations(Ranks ranks) {
+  return ranks == Ranks::All ? 300'000 : 2'400'000;
+}
 
 /// The description is one that check() accepts. The region `step` runs `steps` times: the first
 /// ones find a rested clock and idle streams, the last one is what training goes on with.
-Expansion expand(const TrainingStep& step, Ranks ranks = Ranks::All);
+/// Name, environment, network and the like are those of `head`. All operations stand at `at`.
+Expansion expand(const TrainingStep& step, Ranks ranks = Ranks::All, const Program& head = {},
+                 const SourceSpot& at = {});
 
-/// Expansion::memory alone, without a text: in milliseconds.
+/// Expansion::memory alone, without a program: in milliseconds.
 PartBytes peak_memory(const TrainingStep& step);
 
-/// Steps that expand() writes.
+/// Steps that the program has.
 std::int64_t steps_of(const TrainingStep& step);
 
 }  // namespace foretrace::training

@@ -2,7 +2,7 @@
 // Megatron-LM's order (megatron/core/transformer/moe: router, alltoall token dispatcher, experts).
 // Assumed, since no step of this kind was measured here: the counts of small calls, and that a
 // grouped product is one product over the rows of all experts, each filled up to whole tiles.
-#include <fmt/format.h>
+#include <string>
 
 #include "scenarios/training_step/decoder.h"
 
@@ -38,7 +38,7 @@ void Decoder::route() {
   // Where rows are not padded to a capacity the host asks the GPU how many there are.
   if (step_.has_capacity) return;
   out_.needs(kF32, 0);
-  out_.line("read_scalar: {src: part}");
+  out_.read_scalar("part");
 }
 
 /// Every process of the group sends the others the rows of their experts, evenly.
@@ -48,10 +48,13 @@ void Decoder::exchange_rows() {
   out_.host(FrameworkWork::Collective);
   out_.needs_own("sent_rows", each * step_.expert);
   out_.needs_own("received_rows", each * step_.expert);
-  out_.line(
-      fmt::format("all_to_all: {{id: exchange_rows, group: {}, input: sent_rows, "
-                  "output: received_rows, size: {}B, type: bfloat16}}",
-                  out_.group("expert_parallel"), each));
+  const std::string group = out_.group("expert_parallel");
+  out_.collective({.kind = CollectiveKind::AllToAll,
+                   .id = "exchange_rows",
+                   .group = group,
+                   .input = "sent_rows",
+                   .output = "received_rows",
+                   .bytes = each});
 }
 
 /// A copy of each token for each of its experts, in their order, to those who hold them.

@@ -81,7 +81,7 @@ class FullyShard : public Layout {
       return;
     }
     const std::int64_t wide = step_.float32_reduce ? 4 : kBf16;
-    const char* const type = step_.float32_reduce ? "float32" : "bfloat16";
+    const DataType type = step_.float32_reduce ? DataType::Float32 : DataType::BFloat16;
     wait_for_scattered();
     memory_.free(scattering_);
     scattering_ = memory_.allocate(Part::Buffers, sizes_[place(group)] * wide);
@@ -96,10 +96,16 @@ class FullyShard : public Layout {
       const std::int64_t part = one.share() * wide;
       out_.needs(part, part * one.ranks);
       scattered_.push_back(fmt::format("scattered_{}{}", group, one.suffix()));
-      out_.line(
-          fmt::format("reduce_scatter: {{id: scatter, group: {}, input: whole, output: part, "
-                      "size: {}B, type: {}, op: avg, async: true, work: {}}}",
-                      out_.group(one.group), part, type, scattered_.back()));
+      const std::string among = out_.group(one.group);
+      out_.collective({.kind = CollectiveKind::ReduceScatter,
+                       .id = "scatter",
+                       .group = among,
+                       .input = "whole",
+                       .output = "part",
+                       .bytes = part,
+                       .work = scattered_.back(),
+                       .type = type,
+                       .op = RedOp::Avg});
     }
   }
 
@@ -124,9 +130,13 @@ class FullyShard : public Layout {
     const char* suffix() const { return group == "expert_data" ? "_experts" : ""; }
   };
 
+  static std::string gathered(std::int64_t group, const Sharded& one) {
+    return fmt::format("gathered_{}{}", group, one.suffix());
+  }
+
   void wait_for_scattered() {
     for (const std::string& work : std::exchange(scattered_, {})) {
-      out_.line(fmt::format("work_wait: {{work: {}}}", work));
+      out_.wait(work);
     }
   }
 
@@ -156,11 +166,15 @@ class FullyShard : public Layout {
       if (one.ranks == 1) continue;
       out_.host(FrameworkWork::Collective);
       out_.needs(bytes, bytes * one.ranks);
-      out_.line(
-          fmt::format("all_gather: {{id: gather, stream: gathering, group: {}, input: part, "
-                      "output: whole, size: {}B, type: bfloat16, async: true, work: "
-                      "gathered_{}{}}}",
-                      out_.group(one.group), bytes, group, one.suffix()));
+      const std::string among = out_.group(one.group), work = gathered(group, one);
+      out_.collective({.kind = CollectiveKind::AllGather,
+                       .id = "gather",
+                       .group = among,
+                       .input = "part",
+                       .output = "whole",
+                       .bytes = bytes,
+                       .work = work,
+                       .stream = "gathering"});
     }
     started_[group] = memory_.allocate(Part::Buffers, whole);
   }
@@ -170,7 +184,7 @@ class FullyShard : public Layout {
     start(group);
     for (const Sharded& one : parts_[place(group)]) {
       if (one.ranks == 1) continue;
-      out_.line(fmt::format("work_wait: {{work: gathered_{}{}}}", group, one.suffix()));
+      out_.wait(gathered(group, one));
     }
     if (step_.flat_parameters) {
       whole_[place(group)] = started_[group];

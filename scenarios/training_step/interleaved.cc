@@ -4,8 +4,6 @@
 // chunk on, backward from the last. The last stage's output of a chunk is the first stage's input
 // of the next. Outputs are sent, and the next inputs received, while the pass of the other
 // direction runs. The bubble is (stages - 1) / chunks micro-batches.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "scenarios/training_step/schedule.h"
@@ -69,30 +67,30 @@ class InterleavedStage {
     const bool wraps = direction > 0 ? is_last() : is_first();
     return direction * role_.distance * (wraps ? 1 - role_.stages : 1);
   }
-  std::string send(std::int64_t distance) const {
+  Transfer send(std::int64_t distance) const {
     out_.needs_own("outgoing", bytes_);
-    return send_to(distance, bytes_, "outgoing");
+    return {true, distance, "outgoing"};
   }
-  std::string receive(std::int64_t distance) const {
+  Transfer receive(std::int64_t distance) const {
     out_.needs_own("incoming", bytes_);
-    return receive_from(distance, bytes_, "incoming");
+    return {false, distance, "incoming"};
   }
-  std::string first_input(bool is_forward) const {
-    return receives(0, is_forward) ? receive(towards(is_forward ? -1 : 1)) : "";
+  Transfer first_input(bool is_forward) const {
+    return receives(0, is_forward) ? receive(towards(is_forward ? -1 : 1)) : Transfer{};
   }
 
-  void start(const std::string& sent, const std::string& received, const char* work, bool& waits) {
-    waits = write_transfers({sent, received}, work, out_);
+  void start(const Transfer& sent, const Transfer& received, const char* work, bool& waits) {
+    waits = write_transfers({sent, received}, bytes_, work, out_);
   }
   void wait(const char* work, bool& waits) {
-    if (waits) out_.line(fmt::format("work_wait: {{work: {}}}", work));
+    if (waits) out_.wait(work);
     waits = false;
   }
   /// Sends what the i-th pass made, and receives what the next one needs.
   void hand_on(std::int64_t i, bool is_forward, const char* work, bool& waits) {
     const std::int64_t to = towards(is_forward ? 1 : -1), from = towards(is_forward ? -1 : 1);
-    start(sends(i, is_forward) ? send(to) : "", receives(i + 1, is_forward) ? receive(from) : "",
-          work, waits);
+    start(sends(i, is_forward) ? send(to) : Transfer{},
+          receives(i + 1, is_forward) ? receive(from) : Transfer{}, work, waits);
   }
 
   void forward() {

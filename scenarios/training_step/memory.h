@@ -26,17 +26,17 @@ std::string_view part_name(Part part);
 using PartBytes = std::array<std::int64_t, kParts>;
 std::int64_t sum(const PartBytes& bytes);
 
-/// A place in the calls of a host thread: `line` of its operations have been written. What is
-/// written several times, a loop's passes, counts its lines anew in a further group each.
+/// A place in the calls of a host thread: before the operation `op` of the program. What is written
+/// several times, a loop's passes, comes to its operations anew in a further group each.
 struct Moment {
-  std::int64_t group = 0, line = 0;
+  std::int64_t group = 0, op = 0;
   friend auto operator<=>(const Moment&, const Moment&) = default;
 };
 
-/// From the operation at `line` on the groups begin at `group`; in a loop one for each of its first
+/// From the operation `op` on the groups begin at `group`; in a loop one for each of its first
 /// `calls` passes, of which all others are like the last.
 struct Section {
-  std::int64_t line = 0, group = 0, calls = 1;
+  std::int64_t op = 0, group = 0, calls = 1;
 };
 
 /// What is allocated in all from a moment on, and the most that was before the next one.
@@ -45,10 +45,9 @@ struct MemoryChange {
   std::int64_t bytes = 0, most = 0;
 };
 
-/// The memory of processes that run the same text, in the order of their calls.
+/// The memory of processes that run the same thread, in the order of their calls.
 struct MemoryCurve {
   std::vector<std::int64_t> processes;
-  std::int64_t first_line = 0;  ///< of the text: where their first operation stands
   std::vector<Section> sections;
   std::vector<MemoryChange> changes;
 };

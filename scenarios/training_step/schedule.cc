@@ -2,11 +2,8 @@
 // other are one batch, which the current stream waits for.
 #include "scenarios/training_step/schedule.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <string>
 
 namespace foretrace::training {
 namespace {
@@ -95,21 +92,14 @@ class PipelineStage {
   bool is_first() const { return role_.stage == 0; }
   bool is_last() const { return role_.stage + 1 == role_.stages; }
 
-  /// One tensor to the stage behind or before, or from it; `distance` 0: none.
-  struct Transfer {
-    bool sends = false;
-    std::int64_t distance = 0;
-    std::string text(std::int64_t bytes) const {
-      if (distance == 0) return "";
-      return sends ? send_to(distance, bytes) : receive_from(distance, bytes);
-    }
-  };
   std::int64_t ahead() const { return is_last() ? 0 : role_.distance; }
   std::int64_t back() const { return is_first() ? 0 : -role_.distance; }
-  Transfer sends_activations() const { return {true, ahead()}; }
-  Transfer receives_activations() const { return {false, back()}; }
-  Transfer sends_gradients() const { return {true, back()}; }
-  Transfer receives_gradients() const { return {false, ahead()}; }
+  static Transfer send(std::int64_t distance) { return {true, distance, "part"}; }
+  static Transfer receive(std::int64_t distance) { return {false, distance, "whole"}; }
+  Transfer sends_activations() const { return send(ahead()); }
+  Transfer receives_activations() const { return receive(back()); }
+  Transfer sends_gradients() const { return send(back()); }
+  Transfer receives_gradients() const { return receive(ahead()); }
 
   void transfer(const Transfer& first, const Transfer& second, bool waits = true) {
     if (step_.is_deepspeed()) {
@@ -118,9 +108,9 @@ class PipelineStage {
       return;
     }
     const char* const work = waits ? "moved" : "sent";
-    const bool is_any = write_transfers({first.text(bytes_), second.text(bytes_)}, work, out_);
+    const bool is_any = write_transfers({first, second}, bytes_, work, out_);
     if (is_any) out_.needs(bytes_, bytes_);
-    if (is_any && waits) out_.line(fmt::format("work_wait: {{work: {}}}", work));
+    if (is_any && waits) out_.wait(work);
   }
   /// DeepSpeed's engine (8eef742f, runtime/pipe/engine.py, p2p.py) sends and receives tensor by
   /// tensor, and waits: of what PartitionedTensor split its sizes, then this rank's part.
@@ -128,9 +118,9 @@ class PipelineStage {
     if (one.distance == 0) return;
     for (const std::int64_t bytes : {meta_bytes_, bytes_}) {
       if (bytes == 0) continue;
-      write_transfers({one.text(bytes)}, "moved", out_);
+      write_transfers({one}, bytes, "moved", out_);
       out_.needs(bytes, bytes);
-      out_.line("work_wait: {work: moved}");
+      out_.wait("moved");
     }
   }
   /// One batch; DeepSpeed's schedule (runtime/pipe/schedule.py) has activations before gradients.
@@ -149,11 +139,12 @@ class PipelineStage {
   std::int64_t forwards_ = 0, backwards_ = 0;
 };
 
-std::string one_transfer(const char* call, std::string_view buffer, const char* peer,
-                         std::int64_t distance, std::int64_t bytes) {
-  return fmt::format(
-      "{0}: {{id: {0}, buffer: {1}, size: {2}B, type: bfloat16, {3}: process {4} {5}}}", call,
-      buffer, bytes, peer, distance < 0 ? '-' : '+', std::abs(distance));
+/// "process + distance"
+Expr process_at_distance(std::int64_t distance) {
+  using enum Expr::Op;
+  return Expr::from_postfix(
+             {{Variable, 0}, {Constant, std::abs(distance)}, {distance < 0 ? Sub : Add}})
+      .value_or(Expr{});
 }
 
 }  // namespace
@@ -186,24 +177,17 @@ void reduce_behind(const TrainingStep& step, Layout& layout) {
   if (reduces_behind(step)) layout.end_pass();
 }
 
-std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
-  return one_transfer("isend", buffer, "dst", distance, bytes);
-}
-
-std::string receive_from(std::int64_t distance, std::int64_t bytes, std::string_view buffer) {
-  return one_transfer("irecv", buffer, "src", distance, bytes);
-}
-
-bool write_transfers(const std::vector<std::string>& ops, std::string_view work, Writer& out) {
-  std::string text;
-  std::int64_t count = 0;
-  for (const std::string& op : ops) {
-    if (op.empty()) continue;
-    text += fmt::format("{}{{{}}}", count++ > 0 ? ", " : "", op);
+bool write_transfers(const std::vector<Transfer>& all, std::int64_t bytes, std::string_view work,
+                     Writer& out) {
+  std::vector<BatchedTransfer> batch;
+  for (const Transfer& one : all) {
+    if (one.distance == 0) continue;
+    batch.push_back({one.sends, one.sends ? "isend" : "irecv", one.buffer, bytes,
+                     process_at_distance(one.distance)});
   }
-  if (count == 0) return false;
-  out.host(FrameworkWork::Collective, count);
-  out.line(fmt::format("batch_isend_irecv: {{group: pipeline, work: {}, ops: [{}]}}", work, text));
+  if (batch.empty()) return false;
+  out.host(FrameworkWork::Collective, static_cast<std::int64_t>(batch.size()));
+  out.transfers("pipeline", work, batch);
   return true;
 }
 

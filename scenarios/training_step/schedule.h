@@ -1,7 +1,6 @@
 // The order of a step's micro-batches on one pipeline stage.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,13 +29,16 @@ void call_of_stage(const TrainingStep& step, Writer& out);
 bool reduces_behind(const TrainingStep& step);
 void reduce_behind(const TrainingStep& step, Layout& layout);
 
-/// Operations of a batch with the process that is so far away.
-std::string send_to(std::int64_t distance, std::int64_t bytes, std::string_view buffer = "part");
-std::string receive_from(std::int64_t distance, std::int64_t bytes,
-                         std::string_view buffer = "whole");
-/// One batch of all that are not empty, waited for by `work`; nothing where there are none. Returns
-/// whether there is one.
-bool write_transfers(const std::vector<std::string>& ops, std::string_view work, Writer& out);
+/// One tensor to the process that is so far behind or before, or from it; `distance` 0: none.
+struct Transfer {
+  bool sends = false;
+  std::int64_t distance = 0;
+  std::string_view buffer = {};
+};
+/// One batch of all that there are, `bytes` each, waited for by `work`. Returns whether there is
+/// one.
+bool write_transfers(const std::vector<Transfer>& all, std::int64_t bytes, std::string_view work,
+                     Writer& out);
 
 /// The passes of a stage of several chunks (interleaved.cc).
 void write_interleaved(const TrainingStep& step, const StageRole& role, Decoder& decoder,

@@ -44,7 +44,7 @@ void Decoder::beside(const char* name, std::int64_t bytes, bool may_overlap,
   if (may_overlap) {
     collective(call, bytes, "beside");
     product();
-    out_.line("work_wait: {work: beside}");
+    out_.wait("beside");
     return;
   }
   if (gathers) collective(call, bytes);

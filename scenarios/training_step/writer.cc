@@ -3,47 +3,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 namespace foretrace::training {
 
-std::string Writer::place() const { return stream_.empty() ? "" : "stream: " + stream_ + ", "; }
-
-void Writer::line(std::string_view text) {
+void Writer::add(OpKind kind, std::string_view label) {
   if (!writes()) return;
-  text_ += margin_;
-  text_ += "- ";
-  text_ += text;
-  text_ += '\n';
-  ++now_.line;
+  program_->add(*block_, std::move(kind), std::string{label});
+  note();
 }
 
 void Writer::begin_section(std::int64_t calls) {
   ++now_.group;
-  sections_.push_back({now_.line, now_.group, calls});
+  sections_.push_back({now_.op, now_.group, calls});
+}
+
+void Writer::inside(OpKind kind, const std::function<void()>& write) {
+  if (!writes()) return write();
+  Block* const outer = block_;
+  Op& op = program_->add(*block_, std::move(kind));
+  block_ = const_cast<Block*>(block_of(op.kind));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  note();
+  write();
+  block_ = outer;
 }
 
 void Writer::repeat(std::int64_t times, std::int64_t calls, const std::function<void()>& write) {
   if (times < 1) return;
-  const std::string outer = margin_;
-  if (times > 1 && !is_silent_) {
-    line("repeat:");
-    text_ += fmt::format("{0}    times: {1}\n{0}    ops:\n", margin_, times);
-    now_.line += 2;
-    margin_ += "    ";
-  }
-  if (calls > 1) begin_section(calls);
-  const std::int64_t first = now_.line;
-  write();
-  margin_ = outer;
-  const std::size_t end = text_.size();
-  for (std::int64_t call = 1; call < calls; ++call) {
-    ++now_.group;
-    now_.line = first;
+  const auto body = [&] {
+    if (calls > 1) begin_section(calls);
+    const std::int64_t first = now_.op;
     write();
-    text_.resize(end);
+    for (std::int64_t call = 1; call < calls; ++call) write_again(first, write);
+    if (calls > 1) begin_section(1);
+  };
+  if (times == 1) return body();
+  inside(Repeat{static_cast<std::uint64_t>(times), {}}, body);
+}
+
+/// Operations that are there already, from `first` on: memory is followed through them anew.
+void Writer::write_again(std::int64_t first, const std::function<void()>& write) {
+  Block nobody;
+  Block* const kept = std::exchange(block_, &nobody);
+  ++now_.group;
+  if (program_ != nullptr) {
+    program_->program().op_count = static_cast<std::uint32_t>(first);
+    note();
   }
-  if (calls > 1) begin_section(1);
+  write();
+  block_ = kept;
 }
 
 void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -51,33 +59,27 @@ void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::i
   constexpr std::int64_t kBytes = 2;
   largest_operand_ = std::max({largest_operand_, kBytes * m * k, kBytes * k * n, kBytes * m * n});
   if (!writes()) return;
-  constexpr std::array kTurned{"", "transpose_a: true, ", "transpose_b: true, "};
-  line(
-      fmt::format("gemm: {{id: {}, {}m: {}, n: {}, k: {}, {}type: bfloat16, a: operand_a, b: "
-                  "operand_b, c: result}}",
-                  id, place(), m, n, k, kTurned[static_cast<std::size_t>(turned)]));
-}
-
-void Writer::kernel(std::string_view id, KernelKind kind, std::int64_t bytes) {
-  if (!writes()) return;
-  line(fmt::format("library_kernel: {{id: {}, {}kernel: {}, size: {}B}}", id, place(),
-                   kernel_kind_name(kind), bytes));
+  add(Gemm{.stream = program_->stream(stream_),
+           .m = m,
+           .n = n,
+           .k = k,
+           .type = DataType::BFloat16,
+           .a = program_->buffer("operand_a"),
+           .b = program_->buffer("operand_b"),
+           .c = program_->buffer("result"),
+           .transpose_a = turned == Turned::A,
+           .transpose_b = turned == Turned::B},
+      id);
 }
 
 void Writer::attention(std::string_view id, KernelKind kind, std::int64_t flops, std::int64_t bytes,
                        std::int64_t width) {
   if (!writes()) return;
-  line(fmt::format("library_kernel: {{id: {}, {}kernel: {}, flops: {}, size: {}B, width: {}}}", id,
-                   place(), kernel_kind_name(kind), flops, bytes, width));
+  add(LibraryKernel{program_->stream(stream_), kind, flops, {bytes}, width}, id);
 }
 
 void Writer::host(FrameworkWork work, std::int64_t count) {
-  if (!writes()) return;
-  if (count == 1) {
-    line(fmt::format("framework_call: {{work: {}}}", framework_work_name(work)));
-  } else if (count > 1) {
-    line(fmt::format("framework_call: {{work: {}, count: {}}}", framework_work_name(work), count));
-  }
+  if (count > 0) add(FrameworkCall{work, static_cast<std::uint32_t>(count)});
 }
 
 std::string Writer::group(std::string_view name) const {
@@ -90,32 +92,97 @@ void Writer::needs(std::int64_t input, std::int64_t output) {
   largest_output_ = std::max(largest_output_, output);
 }
 
+void Writer::collective(const GroupCollective& one) {
+  if (!writes()) return;
+  GroupCall call = program_->call(one.group, name_, one.stream);
+  const BufferRef input = program_->buffer(one.input), output = program_->buffer(one.output);
+  if (!one.work.empty()) {
+    call.is_async = true;
+    call.done = program_->work(one.work);
+  }
+  Lowering out = program_->lowering(*block_, name_, std::string{one.id});
+  begin_call(false, call, out);
+  out.add(NcclCollective{.kind = one.kind,
+                         .comm = call.comm,
+                         .stream = call.internal,
+                         .send = input,
+                         .recv = output,
+                         .size = {one.bytes},
+                         .type = one.type,
+                         .op = one.op,
+                         .root = {}},
+          out.label());
+  end_call(call, out);
+  note();
+}
+
 void Writer::collective(std::string_view name, std::string_view group, std::int64_t bytes,
                         std::string_view work) {
   host(FrameworkWork::Collective);
+  const std::string id = fmt::format("{}_{}", group, name), own = this->group(group);
+  GroupCollective call{.id = id, .group = own, .input = "part", .output = "part", .bytes = bytes};
   if (name == "all_reduce") {
     needs(bytes, 0);
-    line(fmt::format(
-        "all_reduce: {{id: {0}_{1}, group: {2}, buffer: part, size: {3}B, type: bfloat16}}", group,
-        name, this->group(group), bytes));
-    return;
+    return collective(call);
   }
   const bool gathers = name == "all_gather";
-  std::string part = "part", whole = "whole", rest;
+  std::string_view part = "part", whole = "whole";
   if (work.empty()) {
-    needs(gathers ? bytes : 0, gathers ? bytes * tensor_ : 0);
-    needs(gathers ? 0 : bytes, gathers ? 0 : bytes * tensor_);
+    needs(bytes, bytes * tensor_);
   } else {
     part = "tensor_part";
     whole = "tensor_whole";
-    rest = fmt::format(", async: true, work: {}", work);
-    needs_own(part, bytes);
-    needs_own(whole, bytes * tensor_);
+    needs_own("tensor_part", bytes);
+    needs_own("tensor_whole", bytes * tensor_);
   }
-  line(fmt::format(
-      "{1}: {{id: {0}_{1}, group: {2}, input: {3}, output: {4}, size: {5}B, type: bfloat16{6}}}",
-      group, name, this->group(group), gathers ? part : whole, gathers ? whole : part, bytes,
-      rest));
+  call.kind = gathers ? CollectiveKind::AllGather : CollectiveKind::ReduceScatter;
+  call.input = gathers ? part : whole;
+  call.output = gathers ? whole : part;
+  call.work = work;
+  collective(call);
 }
+
+void Writer::transfers(std::string_view group, std::string_view work,
+                       const std::vector<BatchedTransfer>& all) {
+  if (!writes()) return;
+  GroupCall call = program_->call(group, name_, {});
+  call.is_async = true;
+  call.done = program_->work(work);
+  Lowering out = program_->lowering(*block_, name_, {});
+  begin_call(false, call, out);
+  Lowering inner = out.inside(out.add_nccl_group());
+  for (const BatchedTransfer& one : all) {
+    const BufferRef buffer = program_->buffer(one.buffer);
+    const auto add_one = [&]<class Transfer>(Transfer transfer) {
+      transfer.comm = call.comm;
+      transfer.stream = call.internal;
+      transfer.buffer = buffer;
+      transfer.size = {one.bytes};
+      transfer.type = DataType::BFloat16;
+      transfer.peer = one.peer;
+      inner.add(std::move(transfer), std::string{one.id});
+    };
+    one.sends ? add_one(NcclSend{}) : add_one(NcclRecv{});
+  }
+  end_call(call, out);
+  note();
+}
+
+void Writer::wait(std::string_view work) {
+  if (!writes()) return;
+  Lowering out = program_->lowering(*block_, name_, {});
+  out.add(StreamWaitEvent{{}, program_->work(work)}, std::string{work});
+  note();
+}
+
+void Writer::read_scalar(std::string_view buffer) {
+  if (!writes()) return;
+  program_->read_scalar(*block_, name_, buffer);
+  note();
+}
+
+void Writer::synchronize() { add(DeviceSynchronize{}); }
+
+void Writer::barrier() { add(HostBarrier{}); }
 
 }  // namespace foretrace::training

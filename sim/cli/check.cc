@@ -15,6 +15,7 @@
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/write/program_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/training/usage.h"

@@ -11,6 +11,7 @@
 #include "scenarios/command_line/command.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/text_file.h"
+#include "scenarios/write/program_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -56,9 +57,9 @@ void add_print_command(CLI::App& app, int& exit_code) {
     }
     const std::string text = read_text_file(options->file);
     if (const auto training = read_training(text, options->file, options->parameters)) {
-      print_out("{}", training->text);
+      print_out("{}", scenario_text(training->expansion.program));
     } else if (const auto capture = read_captured(text, options->file, options->parameters)) {
-      print_out("{}", capture->text);
+      print_out("{}", scenario_text(capture->expansion.program));
     } else {
       print_out("{}", self_contained(text, options->file));
     }

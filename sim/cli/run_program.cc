@@ -17,11 +17,8 @@ using training::TrainingStep;
 /// The ways in which simulate may have read a training step, the cheapest first.
 class Ways {
  public:
-  Ways(const ExpandedScenario& given, std::string file, const std::string& hash)
-      : file_{std::move(file)}, hash_{hash} {
-    head_ = given.text.substr(0, given.text.size() - given.expansion.text.size());
-    steps_ = {given.step, sim::with_fewer_passes(given.step)};
-  }
+  Ways(const ExpandedScenario& given, const std::string& hash)
+      : given_{given}, hash_{hash}, steps_{given.step, sim::with_fewer_passes(given.step)} {}
 
   std::optional<RunProgram> find() const {
     if (auto found = with_nodes(steps_[0].nodes, Ranks::OneOfEach)) return found;
@@ -36,16 +33,14 @@ class Ways {
   std::optional<RunProgram> with_nodes(std::int64_t nodes, Ranks ranks) const {
     for (TrainingStep step : steps_) {
       step.nodes = nodes;
-      const std::string text = head_ + training::expand(step, ranks).text;
-      if (ranks == Ranks::All && text.size() > kLargestText) continue;
-      Program program = read_expanded(text, file_);
+      training::Expansion made = given_.expand(step, ranks);
       const auto simulated = ranks == Ranks::All ? Simulated::All : Simulated::OneOfEach;
-      if (program.hash == hash_) return RunProgram{std::move(program), simulated};
+      if (made.program.hash == hash_) return RunProgram{std::move(made.program), simulated};
     }
     return std::nullopt;
   }
 
-  std::string file_, head_;
+  const ExpandedScenario& given_;
   const std::string& hash_;
   std::vector<TrainingStep> steps_;  ///< as it is, and with fewer micro-batches
 };
@@ -58,7 +53,7 @@ RunProgram program_of_run(const LoadedTimeline& run, const std::filesystem::path
   const auto training =
       read_training(read_text_file(file), file.string(), parameters, Ranks::OneOfEach);
   if (training) {
-    const Ways ways{*training, file.string(), run.timeline.origin.program_hash};
+    const Ways ways{*training, run.timeline.origin.program_hash};
     if (auto found = ways.find()) return *std::move(found);
   }
   RunProgram as_it_is{load_scenario(file, parameters)};

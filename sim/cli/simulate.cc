@@ -112,15 +112,13 @@ void take_nodes(ExpandedScenario& training, const SimulateOptions& options,
   Program program;
   program.processes = static_cast<std::uint32_t>(training.step.processes());
   program.nodes = static_cast<std::uint32_t>(training.step.nodes);
-  program.nodes_follow = training.nodes_follow;
+  program.nodes_follow = training.expansion.program.nodes_follow;
   spread(program, options);
   const std::uint32_t nodes = nodes_of(program, machine);
-  training.nodes_follow = false;
+  training.expansion.program.nodes_follow = false;
   if (nodes == training.step.nodes) return;
-  training.text.resize(training.text.size() - training.expansion.text.size());
   training.step.nodes = nodes;
-  training.expansion = training::expand(training.step, training::Ranks::OneOfEach);
-  training.text += training.expansion.text;
+  training.expansion = training.expand(training.step, training::Ranks::OneOfEach);
 }
 
 /// Of a training step's micro-batches those that are simulated. Returns how many are left out.
@@ -128,10 +126,8 @@ std::int64_t leave_out_passes(ExpandedScenario& training, training::Ranks ranks)
   const training::TrainingStep fewer = sim::with_fewer_passes(training.step);
   const std::int64_t left = training.step.passes - fewer.passes;
   if (left == 0) return 0;
-  training::Expansion expansion = training::expand(fewer, ranks);
-  training.text.resize(training.text.size() - training.expansion.text.size());
-  training.text += expansion.text;
-  training.expansion.text = std::move(expansion.text);
+  training::Expansion expansion = training.expand(fewer, ranks);
+  training.expansion.program = std::move(expansion.program);
   training.expansion.curves = std::move(expansion.curves);
   return left;
 }
@@ -173,24 +169,21 @@ int run_simulate(const SimulateOptions& options) {
   leave_out_terms(machine, options.without);
   if (training && options.one_of_each) take_nodes(*training, options, machine);
   const std::int64_t left = options.few_passes ? leave_out_passes(*training, ranks) : 0;
-  const std::optional<ExpandedCapture> capture =
+  std::optional<ExpandedCapture> capture =
       training ? std::nullopt : read_captured(text, options.file, options.parameters);
   if (!options.host.empty() && !capture)
     throw UsageError{"--host: this scenario has no 'captured_step'"};
   const std::optional<KnownHost> host =
       options.host.empty() ? std::nullopt : std::optional{take_host(machine, options.host)};
-  const std::string* expanded = training ? &training->text : capture ? &capture->text : nullptr;
-  LoadedToRun loaded = expanded != nullptr ? LoadedToRun{read_expanded(*expanded, options.file)}
-                                           : load_to_run(options.file, options.parameters);
+  LoadedToRun loaded = training  ? LoadedToRun{std::move(training->expansion.program)}
+                       : capture ? LoadedToRun{std::move(capture->expansion.program)}
+                                 : load_to_run(options.file, options.parameters);
   Program& program = loaded.program;
   if (capture) {
-    program.nodes_follow = capture->nodes_follow;
     print_error("{}", render(capture->notes(), text));
     const std::string reason = sim::why_it_does_not_fit(capture->expansion, machine);
     if (!reason.empty()) throw UsageError{fmt::format("{}: {}", options.file, reason)};
   }
-  if (training) program.nodes_follow = training->nodes_follow;
-  if (training) program.environment_spots = training->environment_spots;
   spread(program, options);
   if (options.one_of_each &&
       (program.fabric || machine.fabric || !faults_of(program, machine).empty())) {
@@ -218,14 +211,14 @@ int run_simulate(const SimulateOptions& options) {
     print_error("{}: note: {}\n", options.file, note);
   }
   Timeline timeline =
-      simulated(program, machine, options, expanded != nullptr ? *expanded : text,
+      simulated(program, machine, options, text,
                 simulates_one_of_each(options, program, machine, capture.has_value()));
   if (capture) {
     timeline.memory_peaks = sim::memory_peaks(capture->expansion, program);
     sim::widen_bands(timeline, machine, sim::captured_usage(program, timeline), program);
   }
   auto usage = training ? sim::usage_of(timeline) : std::nullopt;
-  if (training) timeline.memory = sim::memory_track(timeline, training->expansion, training->text);
+  if (training) timeline.memory = sim::memory_track(timeline, training->expansion.curves);
   if (usage) sim::set_step_bands(timeline, machine, *usage);
   if (!options.run.empty()) {
     note_made_from(timeline.origin, of_file);

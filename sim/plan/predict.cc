@@ -46,7 +46,7 @@ Trial trial_of(const Question& question, const Layout& layout, std::int64_t most
   const std::int64_t passes = std::min(layout.passes, most_passes);
   const auto written = passes == layout.passes ? std::nullopt : std::optional{passes};
   const std::string text = scenario_text(question, layout, written);
-  return {layout, passes, read_expanded(expanded(text).text, kFile)};
+  return {layout, passes, expanded(text).expansion.program};
 }
 
 Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cause> without) {
@@ -100,8 +100,10 @@ std::vector<double> numbers_of(const Prediction& p) {
 std::optional<Prediction> prediction_from(const std::vector<double>& numbers) {
   constexpr std::size_t kOwn = 9;
   if (numbers.empty()) return std::nullopt;
-  return Prediction{numbers[0], numbers[1], numbers[2], numbers[3],
-                    numbers[4], numbers[5], numbers[6], static_cast<std::int64_t>(numbers[7]),
+  return Prediction{numbers[0], numbers[1],
+                    numbers[2], numbers[3],
+                    numbers[4], numbers[5],
+                    numbers[6], static_cast<std::int64_t>(numbers[7]),
                     numbers[8], rests_from(std::span{numbers}.subspan(kOwn))};
 }
 

@@ -24,17 +24,17 @@ class Places {
  public:
   Places(const MemoryCurve& curve, std::size_t ops) : curve_{curve}, known_(ops) {}
 
-  /// Behind the changes of a call and those before; `line` counts its operations' lines from 0.
-  std::vector<MemoryChange>::const_iterator behind(const Span& span, const OpRow& op,
-                                                   std::int64_t line) {
+  /// Behind the changes of a call and those before.
+  std::vector<MemoryChange>::const_iterator behind(const Span& span, const OpRow& op) {
     Known& known = known_[span.op];
+    const auto id = std::int64_t{span.op};
     if (!known.is_known) {
-      known.section = std::ranges::upper_bound(curve_.sections, line, {}, &Section::line) - 1;
-      known.behind = behind(*known.section, 0, line);
+      known.section = std::ranges::upper_bound(curve_.sections, id, {}, &Section::op) - 1;
+      known.behind = behind(*known.section, 0, id);
       known.is_known = true;
     }
     if (known.section->calls <= 1) return known.behind;
-    return behind(*known.section, std::min(pass_of(span, op), known.section->calls - 1), line);
+    return behind(*known.section, std::min(pass_of(span, op), known.section->calls - 1), id);
   }
 
  private:
@@ -44,8 +44,8 @@ class Places {
     bool is_known = false;
   };
   std::vector<MemoryChange>::const_iterator behind(const Section& section, std::int64_t pass,
-                                                   std::int64_t line) const {
-    const Moment at{section.group + pass, line};
+                                                   std::int64_t op) const {
+    const Moment at{section.group + pass, op};
     return std::ranges::upper_bound(curve_.changes, at, {}, &MemoryChange::at);
   }
 
@@ -58,9 +58,9 @@ class Track {
   Track(const MemoryCurve& curve, Places& places, std::uint32_t process)
       : curve_{curve}, places_{places}, process_{process} {}
 
-  /// A call of the thread, in their order; `line` counts its operations' lines from 0.
-  void call(const Span& span, const OpRow& op, std::int64_t line, std::vector<MemorySample>& out) {
-    const auto next = places_.behind(span, op, line);
+  /// A call of the thread, in their order.
+  void call(const Span& span, const OpRow& op, std::vector<MemorySample>& out) {
+    const auto next = places_.behind(span, op);
     if (next == curve_.changes.begin() || next == last_) return;
     const MemoryChange& now = *(next - 1);
     std::int64_t most = now.most;
@@ -86,10 +86,7 @@ class Track {
 }  // namespace
 
 std::vector<MemorySample> memory_track(const Timeline& timeline,
-                                       const training::Expansion& expansion,
-                                       std::string_view text) {
-  const std::string_view before = text.substr(0, text.size() - expansion.text.size());
-  const std::int64_t head = 1 + std::ranges::count(before, '\n');
+                                       const std::vector<MemoryCurve>& curves) {
   std::vector<std::vector<std::uint32_t>> calls;  // spans of each process's host thread
   for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
     const Span& span = timeline.spans[i];
@@ -99,7 +96,7 @@ std::vector<MemorySample> memory_track(const Timeline& timeline,
     calls[lane.process].push_back(i);
   }
   std::vector<MemorySample> samples;
-  for (const MemoryCurve& curve : expansion.curves) {
+  for (const MemoryCurve& curve : curves) {
     Places places{curve, timeline.ops.size()};
     for (const std::int64_t process : curve.processes) {
       if (static_cast<std::size_t>(process) >= calls.size()) continue;
@@ -109,9 +106,7 @@ std::vector<MemorySample> memory_track(const Timeline& timeline,
       Track track{curve, places, static_cast<std::uint32_t>(process)};
       for (const std::uint32_t i : mine) {
         const Span& span = timeline.spans[i];
-        const OpRow& op = timeline.ops[span.op];
-        const std::int64_t line = op.line - head - curve.first_line;
-        if (line >= 0) track.call(span, op, line, samples);
+        track.call(span, timeline.ops[span.op], samples);
       }
     }
   }

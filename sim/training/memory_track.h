@@ -2,17 +2,16 @@
 // whose order the caching allocator works.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "reports/timeline/timeline.h"
-#include "scenarios/training_step/expand.h"
+#include "scenarios/training_step/memory.h"
 
 namespace foretrace::sim {
 
-/// `text` is what was simulated; it ends with the expansion's. `reserved` is the largest sum so
+/// The curves are those of the program that was simulated. `reserved` is the largest sum so
 /// far, in whole segments of the allocator: what it keeps; fragments are not followed.
 std::vector<MemorySample> memory_track(const Timeline& timeline,
-                                       const training::Expansion& expansion, std::string_view text);
+                                       const std::vector<training::MemoryCurve>& curves);
 
 }  // namespace foretrace::sim

@@ -1,10 +1,8 @@
 #include "sim/training/predict_step.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
-#include "scenarios/read/scenario.h"
+#include "scenarios/training_step/expand.h"
 #include "sim/simulate.h"
 #include "sim/training/passes.h"
 #include "sim/training/step_band.h"
@@ -14,7 +12,9 @@ namespace foretrace::sim {
 
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
                            const std::string& name) {
-  const training::Expansion expansion = training::expand(step, training::Ranks::OneOfEach);
+  Program head;
+  head.name = head.file = name;
+  training::Expansion expansion = training::expand(step, training::Ranks::OneOfEach, head);
   const MemoryVerdict verdict = memory_verdict(expansion.memory, machine);
   PredictedStep predicted;
   predicted.peak = static_cast<std::int64_t>(verdict.bytes);
@@ -23,10 +23,8 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
   const training::TrainingStep fewer = with_fewer_passes(step);
   const std::int64_t left = step.passes - fewer.passes;
   const double turns = static_cast<double>(left) / static_cast<double>(passes_of_turn(step));
-  const std::string text = fmt::format(
-      "schema_version: 1\nname: {}\n{}", name,
-      left > 0 ? training::expand(fewer, training::Ranks::OneOfEach).text : expansion.text);
-  const Program program = read_expanded(text, name);
+  if (left > 0) expansion = training::expand(fewer, training::Ranks::OneOfEach, head);
+  const Program& program = expansion.program;
   const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
   auto usage = usage_of(timeline);
   if (usage && left > 0) usage = with_more_turns(*usage, timeline, program, turns);

@@ -157,7 +157,7 @@ TEST(HostileScenario, ATrainingStepOfImpossibleWidth) {
                       "  sharding: fsdp\n  precision: {parameters: float32}\n");
   EXPECT_EQ(ran.exit_code, 2);
   EXPECT_THAT(ran.err, HasSubstr("x.yaml:6:3: error: this step is a program of "));
-  EXPECT_THAT(ran.err, HasSubstr("at most 16 MiB can be read"));
+  EXPECT_THAT(ran.err, HasSubstr("of more than 300000 operations: no more can be read"));
 }
 
 TEST(HostileScenario, SearchesThatEndEarlySaySo) {

@@ -12,6 +12,7 @@
 #include "scenarios/captured/work.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
+#include "scenarios/write/program_text.h"
 
 namespace foretrace::captured {
 namespace {
@@ -189,15 +190,14 @@ TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
   const Record record = read_record(path);
   EXPECT_DOUBLE_EQ(record.own_share, 0.5);  // 35 us of CPU in 70 us by the clock
   const Expansion made = expand({{{record, {0}}}, 1});
-  EXPECT_THAT(made.text,
-              HasSubstr("framework_call: {work: captured, count: 25000}"));  // 25 us of 1 ms
-  EXPECT_THAT(made.text, HasSubstr("library_kernel: {id: add, kernel: captured, size: 264192B, "
-                                   "name: vectorized_elementwise_kernel."));
+  const std::string text = scenario_text(made.program);
+  EXPECT_THAT(text, HasSubstr("framework_call: {work: captured, count: 25000}"));  // 25 us of 1 ms
+  EXPECT_THAT(text, HasSubstr("library_kernel: {id: add, kernel: captured, size: 264192B, name: "
+                              "vectorized_elementwise_kernel."));
   EXPECT_THAT(
-      made.text,
+      text,
       HasSubstr("gemm: {id: gemm, m: 512, n: 64, k: 1024, transpose_a: true, type: bfloat16"));
-  EXPECT_THAT(made.text,
-              HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
+  EXPECT_THAT(text, HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
   EXPECT_THAT(made.notes, ElementsAre("one value was guessed"));
   EXPECT_EQ(made.memory.allocated_peak, 300);
   EXPECT_EQ(made.memory.reserved_peak, 400);
@@ -236,10 +236,11 @@ TEST_F(Records, RepeatACommunicatorOverTheRanksThatTheyStandFor) {
   body.insert(body.find("{\"k\":\"end\""), comm + call);
   const Record record = read_record(write("four.calls.jsonl", head(4) + body));
   const Expansion made = expand({{{record, {0, 1, 2, 3}}}, 4});
-  EXPECT_THAT(made.text, HasSubstr("ranks_0_2: {members: [[0, 0], [2, 0]], init: rank}"));
-  EXPECT_THAT(made.text, HasSubstr("ranks_1_3: {members: [[1, 0], [3, 0]], init: rank}"));
-  EXPECT_THAT(made.text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: "
-                                   "part, recv_buffer: own, size: 32B, type: bfloat16, op: sum}"));
+  const std::string text = scenario_text(made.program);
+  EXPECT_THAT(text, HasSubstr("ranks_0_2: {members: [[0, 0], [2, 0]], init: rank}"));
+  EXPECT_THAT(text, HasSubstr("ranks_1_3: {members: [[1, 0], [3, 0]], init: rank}"));
+  EXPECT_THAT(text, HasSubstr("nccl_all_reduce: {id: coll, comm: ranks_1_3, send_buffer: part, "
+                              "recv_buffer: own, size: 32B, type: bfloat16}"));
 }
 
 TEST_F(Records, ThatStandForOneRankKeepTheirGroupsAsTheyAre) {
@@ -251,7 +252,7 @@ TEST_F(Records, ThatStandForOneRankKeepTheirGroupsAsTheyAre) {
   std::string body = kBody;
   body.insert(body.find("{\"k\":\"end\""), comm + call);
   const Record record = read_record(write("six.calls.jsonl", head(4) + body));
-  const std::string text = expand({{{record, {1}}}, 4}).text;
+  const std::string text = scenario_text(expand({{{record, {1}}}, 4}).program);
   EXPECT_THAT(text, HasSubstr("ranks_1_2: {members: [[1, 0], [2, 0]], init: rank}"));
   EXPECT_THAT(text, Not(HasSubstr("ranks_0_1")));
 }
@@ -270,7 +271,7 @@ TEST_F(Records, HaveGroupsWhoseCallsBeginTogetherBehindWhatElseIsCalledInThem) {
   const Record record = read_record(write("five.calls.jsonl", head(2) + body));
   Record other = record;
   other.rank = 1;
-  const std::string text = expand({{{record, {0}}, {other, {1}}}, 2}).text;
+  const std::string text = scenario_text(expand({{{record, {0}}, {other, {1}}}, 2}).program);
   const auto event = text.find("event_record: {event: e3}"), group = text.find("nccl_group:");
   EXPECT_LT(event, group);
   EXPECT_THAT(text.substr(group), HasSubstr("- nccl_send: {id: coll, comm: world, peer: 1"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "scenarios/fabric/text.h"
+#include "scenarios/write/program_text.h"
 #include "tests/scenarios/reading.h"
 
 namespace foretrace::reading_test {

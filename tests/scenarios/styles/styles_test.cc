@@ -15,6 +15,7 @@
 #include "scenarios/styles/style.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/packed_file.h"
+#include "scenarios/write/program_text.h"
 
 namespace foretrace::styles {
 namespace {
@@ -94,7 +95,7 @@ TEST_P(Golden, TheStepsCallsAreThoseOfTheCapture) {
   const auto step = read_captured(golden.at("description").get<std::string>(),
                                   (directory / (name + ".yaml")).string());
   ASSERT_TRUE(step);
-  const std::vector<std::string> made = calls_of(step->text);
+  const std::vector<std::string> made = calls_of(scenario_text(step->expansion.program));
   const auto captured = golden.at("calls").get<std::vector<std::string>>();
   ASSERT_EQ(made.size(), captured.size());
   std::size_t equal = 0;

@@ -62,8 +62,8 @@ TEST(Experts, ExchangeRowsTwiceInEachDirection) {
   EXPECT_EQ(executed(step, "nccl_all_to_all"), 4u * 4);
   EXPECT_LT(sum(expand(step).memory), alone);
   step.expert = 2;
-  EXPECT_THAT(expand(step).text, AllOf(HasSubstr("expert_parallel_1: {ranks: [2, 3]"),
-                                       HasSubstr("expert_data_1: {ranks: [1, 3]")));
+  EXPECT_THAT(text_of(step), AllOf(HasSubstr("expert_parallel_1: {ranks: [2, 3]"),
+                                   HasSubstr("expert_data_1: {ranks: [1, 3]")));
 }
 
 TEST(Experts, ReduceGradientsAmongThoseWhoHoldTheSame) {

@@ -72,17 +72,17 @@ TEST(PeakMemory, GrowsByThePassesLogitsWhereThePipelineHandsThemOut) {
   constexpr std::int64_t kTokens = 2 * 8 * 128;  // and labels
   for (const bool fused : {false, true}) {
     // The logits of all passes, and the one tensor that they become.
-    EXPECT_EQ(total(Framework::PyTorch, fused, true, 64) -
-                  total(Framework::PyTorch, fused, true, 32),
-              32 * (2 * kLogits + kTokens))
+    EXPECT_EQ(
+        total(Framework::PyTorch, fused, true, 64) - total(Framework::PyTorch, fused, true, 32),
+        32 * (2 * kLogits + kTokens))
         << fused;
-    EXPECT_EQ(total(Framework::PyTorch, fused, false, 64) -
-                  total(Framework::PyTorch, fused, false, 32),
-              32 * kTokens);
+    EXPECT_EQ(
+        total(Framework::PyTorch, fused, false, 64) - total(Framework::PyTorch, fused, false, 32),
+        32 * kTokens);
   }
-  EXPECT_EQ(total(Framework::Megatron, false, true, 64) -
-                total(Framework::Megatron, false, true, 32),
-            32 * kTokens)
+  EXPECT_EQ(
+      total(Framework::Megatron, false, true, 64) - total(Framework::Megatron, false, true, 32),
+      32 * kTokens)
       << "its last stage makes losses";
 }
 
@@ -91,7 +91,7 @@ TEST(PeakMemory, HasOneJoinOfTheLogitsBehindAllPasses) {
   step.pipeline = 2;
   step.passes = 6;
   EXPECT_EQ(times(step, "join_outputs"), 1u);
-  const std::string text = expand(step).text;
+  const std::string text = text_of(step);
   EXPECT_NE(text.find("id: join_outputs, kernel: pointwise, size: " +
                       std::to_string(2 * 6 * 2 * 128 * 1000) + "B"),
             std::string::npos);

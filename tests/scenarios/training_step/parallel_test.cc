@@ -22,7 +22,7 @@ TrainingStep split_step(std::int64_t context, ContextExchange exchange) {
 
 /// Sum of the `flops:` of all attention in one process's text, which has them in all others, too.
 double attention_flops(const TrainingStep& step) {
-  const std::string text = expand(step, Ranks::OneOfEach).text;
+  const std::string text = text_of(step, Ranks::OneOfEach);
   double all = 0;
   const std::size_t end = text.find("\n  rank_1:");
   for (std::size_t at = 0; (at = text.find("flops: ", at)) < end; ++at) {
@@ -63,7 +63,7 @@ TEST(ContextParallel, ReducesGradientsOverAllThatHoldTheSameParameters) {
   step.data = 2;
   step.tensor = 2;
   step.sequence_parallel = true;
-  const std::string text = expand(step).text;
+  const std::string text = text_of(step);
   EXPECT_THAT(text, AllOf(HasSubstr("tensor_parallel_0: {ranks: [0, 1]"),
                           HasSubstr("context_parallel_0: {ranks: [0, 2]"),
                           HasSubstr("context_parallel_2: {ranks: [4, 6]"),
@@ -121,8 +121,7 @@ TEST(InterleavedStages, AreALoopWhoseLengthDoesNotChangeMemory) {
   EXPECT_EQ(operations[2] - operations[1], operations[1] - operations[0]);
   EXPECT_EQ(operations[3] - operations[2], operations[1] - operations[0]);
   EXPECT_EQ(memory[3] - memory[2], memory[1] - memory[0]) << "logits and tokens of all passes";
-  EXPECT_EQ(expand(interleaved_step(4, 2, 32)).text.size(),
-            expand(interleaved_step(4, 2, 40)).text.size());
+  EXPECT_EQ(text_of(interleaved_step(4, 2, 32)).size(), text_of(interleaved_step(4, 2, 40)).size());
 }
 
 TEST(InterleavedStages, HoldMoreMicroBatchesThanThoseOfOneChunk) {
@@ -201,7 +200,7 @@ TEST(Megatron, CountsEmbeddingAndLossAsLayersWhereThatFillsTheStages) {
   const auto products = [&](std::int64_t layers, std::int64_t chunks) {
     step.model.layers = layers;
     step.chunks = chunks;
-    const std::string text = expand(step, Ranks::OneOfEach).text;
+    const std::string text = text_of(step, Ranks::OneOfEach);
     const std::size_t second = text.find("  rank_1:");
     std::pair<std::size_t, std::size_t> found{};
     for (std::size_t at = 0; (at = text.find("{id: qkv,", at)) != std::string::npos; ++at) {
@@ -225,7 +224,7 @@ TEST(Megatron, SendsTheLastGradientBeforeItWaitsForReducedOnes) {
     step.framework = framework;
     step.chunks = chunks;
     step.fused_loss = framework == Framework::MegatronCore;
-    const std::string text = expand(step, Ranks::OneOfEach).text;
+    const std::string text = text_of(step, Ranks::OneOfEach);
     return text.rfind("isend:") < text.rfind("work_wait: {work: bucket_");  // of the last stage
   };
   EXPECT_TRUE(sends_first(Framework::Megatron, 1));
@@ -281,7 +280,7 @@ TEST(Megatron, HoldsEighteenBytesForAParameterAndLessWithADistributedOptimizer) 
 TEST(Megatron, RunsCollectivesBesideProductsWhereAsked) {
   TrainingStep step = megatron_step();
   const auto waits = [&] {
-    const std::string text = expand(step).text;
+    const std::string text = text_of(step);
     std::size_t found = 0;
     for (std::size_t at = 0; (at = text.find("work: beside}", at)) != std::string::npos; ++at)
       ++found;

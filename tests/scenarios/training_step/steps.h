@@ -12,6 +12,7 @@
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/training_step/expand.h"
+#include "scenarios/write/program_text.h"
 
 namespace foretrace::training {
 
@@ -50,16 +51,30 @@ inline std::string problems(const std::string& text) {
   return read ? std::string{} : render(read.error(), text);
 }
 
+inline Program expanded(const TrainingStep& step, Ranks ranks = Ranks::All) {
+  Program head;
+  head.name = "a";
+  return expand(step, ranks, head).program;
+}
+
+/// What `foretrace print` writes of it.
+inline std::string text_of(const TrainingStep& step, Ranks ranks = Ranks::All) {
+  return scenario_text(expanded(step, ranks));
+}
+
+/// As its text reads, which is the same program.
 inline Program program_of(const TrainingStep& step) {
-  const std::string text = "schema_version: 1\nname: a\n" + expand(step).text;
+  const Program made = expanded(step);
+  const std::string text = scenario_text(made);
   auto read = read_scenario(text, "a.yaml");
   if (!read) throw UsageError{render(read.error(), text)};
+  if (read->program.hash != made.hash) throw UsageError{"its text reads as another program"};
   return std::move(read->program);
 }
 
 /// How often the text of a step has a word, processes that are alike once.
 inline std::size_t times(const TrainingStep& step, std::string_view word) {
-  const std::string text = expand(step, Ranks::OneOfEach).text;
+  const std::string text = text_of(step, Ranks::OneOfEach);
   std::size_t found = 0;
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
   return found;
@@ -76,13 +91,13 @@ inline std::size_t count(const Program& program, std::string_view kind) {
 
 /// Executions of a kind of operation in one process of each stage; of all kinds where it is empty.
 inline std::uint64_t executed(const TrainingStep& step, std::string_view kind = {}) {
-  const std::string text = "schema_version: 1\nname: a\n" + expand(step, Ranks::OneOfEach).text;
   std::uint64_t all = 0;
-  for_each_op(read_expanded(text, "a"), [&](const HostThread&, const Op& op, Around around) {
-    const bool counts =
-        block_of(op.kind) == nullptr && (kind.empty() || kind_name(op.kind) == kind);
-    if (counts) all += executions(around);
-  });
+  for_each_op(expanded(step, Ranks::OneOfEach),
+              [&](const HostThread&, const Op& op, Around around) {
+                const bool counts =
+                    block_of(op.kind) == nullptr && (kind.empty() || kind_name(op.kind) == kind);
+                if (counts) all += executions(around);
+              });
   return all;
 }
 

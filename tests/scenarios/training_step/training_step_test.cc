@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <utility>
+
 #include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace::training {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(ParameterCount, IsThatOfPublishedModels) {
@@ -260,7 +264,7 @@ TEST(TrainingStepPasses, AreALoopThatRunsAsOftenAsThereAreOfThem) {
   }
 }
 
-TEST(TrainingStepText, IsReadTheSameByTheReaderForWhatWeWrite) {
+TEST(TrainingStepText, ReadsAsTheProgramThatItIsWrittenOf) {
   TrainingStep step = small_step();
   step.model.layers = 2;
   step.tensor = step.pipeline = step.data = 2;
@@ -268,15 +272,14 @@ TEST(TrainingStepText, IsReadTheSameByTheReaderForWhatWeWrite) {
   for (const Sharding sharding : {Sharding::Ddp, Sharding::Zero2, Sharding::Fsdp}) {
     step.sharding = sharding;
     if (sharding == Sharding::Fsdp) step.pipeline = 1;
-    const std::string text = "# what: it is\nschema_version: 1\nname: a\n" + expand(step).text;
+    const Program made = expanded(step);
+    const std::string text = scenario_text(made);
     const auto read = read_scenario(text, "a.yaml");
     ASSERT_TRUE(read) << render(read.error(), text);
-    const Program fast = read_expanded(text, "a.yaml");
-    EXPECT_EQ(fast.hash, read->program.hash);
-    ASSERT_EQ(fast.threads.size(), read->program.threads.size());
-    EXPECT_EQ(fast.threads.back().ops.back().line, read->program.threads.back().ops.back().line);
-    EXPECT_EQ(fast.threads.back().ops.back().column,
-              read->program.threads.back().ops.back().column);
+    EXPECT_EQ(made.hash, read->program.hash);
+    EXPECT_EQ(canonical_text(made), canonical_text(read->program));
+    EXPECT_EQ(made.op_count, read->program.op_count);
+    EXPECT_EQ(scenario_text(read->program), text);
   }
 }
 
@@ -299,11 +302,12 @@ TEST(TrainingStepText, IsAScenarioThatReadsTheSame) {
       scenario(fmt::format("{{{}, batch: {{sequence: 128}}, sharding: fsdp}}", kModel), 2);
   const auto expanded = read_training(text, "a.yaml");
   ASSERT_TRUE(expanded);
-  const auto printed = read_scenario(expanded->text, "b.yaml");
+  const std::string text_of_it = scenario_text(expanded->expansion.program);
+  const auto printed = read_scenario(text_of_it, "b.yaml");
   const auto direct = read_scenario(text, "a.yaml");
   ASSERT_TRUE(printed && direct);
   EXPECT_EQ(printed->program.hash, direct->program.hash);
-  EXPECT_FALSE(read_training(expanded->text, "b.yaml")) << "it has no training_step any more";
+  EXPECT_FALSE(read_training(text_of_it, "b.yaml")) << "it has no training_step any more";
 }
 
 TEST(TrainingStepText, KeepsTheEnvironmentAndWhereItStands) {
@@ -314,7 +318,32 @@ TEST(TrainingStepText, KeepsTheEnvironmentAndWhereItStands) {
   EXPECT_EQ(read->program.environment.at("CUDA_LAUNCH_BLOCKING"), "1");
   EXPECT_EQ(read->program.environment.at("NCCL_ALGO"), "ring,tree");
   EXPECT_EQ(read->program.environment_spots.at("CUDA_LAUNCH_BLOCKING").line, 5);
-  EXPECT_EQ(read_training(text, "a.yaml")->environment_spots.at("NCCL_ALGO").line, 5);
+  const auto step = read_training(text, "a.yaml");
+  EXPECT_EQ(step->expansion.program.environment_spots.at("NCCL_ALGO").line, 5);
+}
+
+TEST(TrainingStepProgram, HasItsOperationsWhereTheStepIsSaid) {
+  const std::string text =
+      "# what: it is\n" +
+      scenario(fmt::format("{{{}, batch: {{sequence: 128}}, sharding: fsdp}}", kModel), 2);
+  const auto read = read_scenario(text, "a.yaml");
+  ASSERT_TRUE(read);
+  std::set<std::pair<int, int>> places;
+  for_each_op(read->program, [&](const HostThread&, const Op& op, Around) {
+    places.emplace(op.line, op.column);
+  });
+  EXPECT_THAT(places, ElementsAre(std::pair{5, 16}));
+  EXPECT_EQ(read->program.summary, "what: it is");
+}
+
+TEST(TrainingStepProgram, OfAStepThatIsTooLargeEndsAtTheMostOperations) {
+  TrainingStep step = small_step();
+  step.data = 512;
+  step.tensor = 4;
+  const Expansion made = expand(step);
+  EXPECT_FALSE(made.is_whole);
+  EXPECT_LT(made.program.op_count, most_operations(Ranks::All) + 10);
+  EXPECT_TRUE(expand(step, Ranks::OneOfEach).is_whole);
 }
 
 }  // namespace

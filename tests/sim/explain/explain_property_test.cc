@@ -164,7 +164,8 @@ TEST(ExplainedPrograms, AreNeverShorterThanTheirChainsTheirResourcesAndTheirWork
       EXPECT_EQ(gain.simulated > 0, !gain.bound.empty()) << cause << ": cut, and not said";
       if (gain.simulated > 0) {
         EXPECT_GT(gain.simulated, explanation.seconds)
-            << cause << ": only a longer run contradicts a bound here\n" << steps.text;
+            << cause << ": only a longer run contradicts a bound here\n"
+            << steps.text;
       }
     }
     if (explanation.rest_seconds > 0) expect_bounds(explanation.rest_seconds, "all causes");
@@ -198,9 +199,8 @@ std::vector<std::pair<std::string, training::TrainingStep>> plain_steps() {
   add("fsdp of float32", [](auto& step) {
     step.data = 2, step.sharding = Sharding::Fsdp, step.float32_parameters = true;
   });
-  add("tensor", [](auto& step) {
-    step.tensor = 2, step.sequence_parallel = step.loss_parallel = true;
-  });
+  add("tensor",
+      [](auto& step) { step.tensor = 2, step.sequence_parallel = step.loss_parallel = true; });
   add("pipeline", [](auto& step) { step.pipeline = 2, step.passes = 8; });
   add("a small model", [](auto& step) { step.model = training::llama(4, 512, 8, 8, 2048, 8000); });
   return all;
@@ -245,10 +245,7 @@ std::vector<double> computing_of(const Program& program, const Machine& machine)
 TEST(ExplainedTrainingSteps, GainNoMoreThanTheirGpusAreIdleAndCommunicate) {
   const Machine machine = load_machine("h100-nvswitch-8");
   for (const auto& [name, step] : plain_steps()) {
-    const std::string text =
-        "schema_version: 1\nname: a\n" +
-        training::expand(step, training::Ranks::OneOfEach).text;
-    const Program program = read_expanded(text, "a.yaml");
+    const Program program = training::expand(step, training::Ranks::OneOfEach).program;
     const Explanation explanation = explain(program, machine, Simulated::OneOfEach);
     const auto numbers = run_in_children({[&] { return computing_of(program, machine); }});
     const Computing computing{numbers[0][0], numbers[0][1], numbers[0][2]};

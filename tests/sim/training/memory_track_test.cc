@@ -24,11 +24,10 @@ training::TrainingStep tracked_step() {
 
 std::vector<MemorySample> track_of(const training::TrainingStep& step,
                                    const training::Expansion& expansion) {
-  const std::string text = "schema_version: 1\nname: a\n" + expansion.text;
   const Timeline timeline =
-      simulate(read_expanded(text, "a"), load_machine("h200-nvswitch-8"), Fidelity::Flow);
+      simulate(expansion.program, load_machine("h200-nvswitch-8"), Fidelity::Flow);
   EXPECT_EQ(step.processes(), std::ranges::max(timeline.lanes, {}, &Lane::process).process + 1);
-  return memory_track(timeline, expansion, text);
+  return memory_track(timeline, expansion.curves);
 }
 
 TEST(MemoryTrack, RisesToThePeakInEveryStepAndFallsToWhatStays) {

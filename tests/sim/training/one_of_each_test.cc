@@ -35,10 +35,9 @@ TrainingStep step_on(std::int64_t processes) {
 /// of it ended.
 std::vector<double> times_of(const TrainingStep& step, training::Ranks ranks,
                              const std::vector<std::int64_t>& chosen) {
-  const std::string text = "schema_version: 1\nname: a\n" + training::expand(step, ranks).text;
-  const Timeline timeline =
-      simulate(read_expanded(text, "a.yaml"), load_machine("h100-nvswitch-8"), Fidelity::Flow,
-               ranks == training::Ranks::All ? Simulated::All : Simulated::OneOfEach);
+  const Timeline timeline = simulate(
+      training::expand(step, ranks).program, load_machine("h100-nvswitch-8"), Fidelity::Flow,
+      ranks == training::Ranks::All ? Simulated::All : Simulated::OneOfEach);
   std::map<std::uint32_t, std::vector<double>> of;
   for (const std::int64_t process : chosen) of[static_cast<std::uint32_t>(process)] = {};
   for (const Span& span : timeline.spans) {
@@ -185,11 +184,9 @@ TEST(PredictStep, TakesPassesThatAreNotSimulatedFromThePeriod) {
   const auto fewer = sim::with_fewer_passes(step);
   ASSERT_LT(fewer.passes, step.passes);
   const auto whole = [&] {
-    const std::string text =
-        "schema_version: 1\nname: a\n" + training::expand(step, training::Ranks::OneOfEach).text;
-    const auto usage =
-        sim::usage_of(simulate(read_expanded(text, "a"), load_machine("h100-nvswitch-8"),
-                               Fidelity::Flow, Simulated::OneOfEach));
+    const Program program = training::expand(step, training::Ranks::OneOfEach).program;
+    const auto usage = sim::usage_of(
+        simulate(program, load_machine("h100-nvswitch-8"), Fidelity::Flow, Simulated::OneOfEach));
     return std::vector{usage->seconds, sim::mean_of(usage->of_process).computing};
   };
   const auto both = run_in_children(
@@ -243,12 +240,10 @@ TEST(InterleavedStages, TakeTurnsThatAreNotSimulatedFromTheLoop) {
     return sim::numbers_of(sim::predict_step(step, load_machine("h100-nvswitch-8"), "a"));
   };
   const auto whole = [&] {
-    const std::string text =
-        "schema_version: 1\nname: a\n" + training::expand(step, training::Ranks::OneOfEach).text;
-    return std::vector{
-        sim::usage_of(simulate(read_expanded(text, "a"), load_machine("h100-nvswitch-8"),
-                               Fidelity::Flow, Simulated::OneOfEach))
-            ->seconds};
+    const Program program = training::expand(step, training::Ranks::OneOfEach).program;
+    return std::vector{sim::usage_of(simulate(program, load_machine("h100-nvswitch-8"),
+                                              Fidelity::Flow, Simulated::OneOfEach))
+                           ->seconds};
   };
   const auto both = run_in_children({fewer, whole});
   EXPECT_NEAR(both[0][0] / both[1][0], 1, 0.02);

@@ -169,10 +169,9 @@ TEST(StepShares, AreTheSameWhereOneOfEachKindIsSimulated) {
   step.steps = 1;
   const auto mean = [step](training::Ranks ranks) {
     return [step, ranks] {
-      const std::string text = "schema_version: 1\nname: a\n" + training::expand(step, ranks).text;
-      const auto usage = sim::usage_of(
-          simulate(read_expanded(text, "a.yaml"), load_machine("h100-nvswitch-8"), Fidelity::Flow,
-                   ranks == training::Ranks::All ? Simulated::All : Simulated::OneOfEach));
+      const auto usage = sim::usage_of(simulate(
+          training::expand(step, ranks).program, load_machine("h100-nvswitch-8"), Fidelity::Flow,
+          ranks == training::Ranks::All ? Simulated::All : Simulated::OneOfEach));
       const StepShares of = sim::mean_of(usage->of_process);
       return std::vector<double>{of.computing, of.communication, of.waiting, of.idle};
     };
