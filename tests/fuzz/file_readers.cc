@@ -9,12 +9,16 @@
 #include <string>
 #include <string_view>
 
+#include "models/kernels/kernel_table.h"
+#include "models/machine/machine.h"
+#include "models/what_if/known_host.h"
 #include "reports/accuracy/blind_round.h"
 #include "reports/capture/captured_scenario.h"
 #include "reports/capture/captured_timeline.h"
 #include "reports/capture/nsight.h"
 #include "reports/page/marked_text.h"
 #include "reports/timeline/timeline_check.h"
+#include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/cli/judge/published_figures.h"
 #include "sim/sweep/ledger.h"
@@ -61,6 +65,34 @@ const FuzzDirectory& directory() {
 }
 
 }  // namespace
+
+/// A record of a captured program, and the scenario that it becomes.
+void read_as_calls(std::string_view bytes) {
+  try {
+    directory().file("rank0.calls.jsonl", bytes);
+    static_cast<void>(
+        read_scenario("schema_version: 1\nname: step\ncaptured_step: {calls: rank0.calls.jsonl}\n",
+                      (directory().path() / "step.yaml").string()));
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_kernel_table(std::string_view bytes) {
+  try {
+    const kernels::KernelTable table{directory().file("kernels.csv", bytes)};
+    static_cast<void>(table.estimate({{"copy.1", 8, 128, 64, 64, 1}, 1e6, 1e6}));
+  } catch (const UsageError&) {
+  }
+}
+
+void read_as_host(std::string_view bytes) {
+  try {
+    static const Machine kMachine = load_machine("h100-nvswitch-8");
+    Machine machine = kMachine;
+    static_cast<void>(take_host(machine, directory().file("host.yaml", bytes).string()));
+  } catch (const UsageError&) {
+  }
+}
 
 void read_as_training_steps(std::string_view bytes) {
   try {

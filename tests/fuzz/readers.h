@@ -16,6 +16,9 @@ struct FuzzedReader {
 void read_as_arguments(std::string_view bytes);
 
 // file_readers.cc
+void read_as_calls(std::string_view bytes);
+void read_as_kernel_table(std::string_view bytes);
+void read_as_host(std::string_view bytes);
 void read_as_training_steps(std::string_view bytes);
 void read_as_published_steps(std::string_view bytes);
 void read_as_figures(std::string_view bytes);
