@@ -176,8 +176,7 @@ def run(program, scratch, seed, options, inputs):
         words = ["simulate", SCENARIO, "-m", machine_by_name(rng, inputs)]
     else:
         words = command_line(rng, inputs)
-    environment |= dict(os.environ, ASAN_OPTIONS="intercept_tls_get_addr=0:exitcode=99:allocator_may_return_null=1",
-                       UBSAN_OPTIONS="exitcode=99")
+    environment |= os.environ
     done = subprocess.run([program, *words], cwd=scratch, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           env=environment, preexec_fn=lambda: limits(options.sanitized))
     why = finding_in(done.returncode, done.stderr.decode("utf-8", "replace"))
@@ -199,6 +198,8 @@ def main():
     parser.add_argument("--sanitized", action="store_true", help="the program reserves memory as sanitizers do")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
+    os.environ["ASAN_OPTIONS"] = "intercept_tls_get_addr=0:exitcode=99:allocator_may_return_null=1"
+    os.environ["UBSAN_OPTIONS"] = "exitcode=99"
     program, scratch = os.path.realpath(options.program), options.scratch.resolve()
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
