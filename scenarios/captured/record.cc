@@ -175,9 +175,16 @@ class RecordReader {
                 .on_host = json.value("dev", "") == "cpu"};
     if (json.contains("st")) made.strides = json.at("st").get<std::vector<std::int64_t>>();
     if (made.shape.size() > kMostDimensions) refuse("a tensor of too many dimensions");
+    std::int64_t elements = 1;
     for (const std::int64_t size : made.shape) {
       if (size < 0 || size > (std::int64_t{1} << 40)) refuse("a tensor's size is out of range");
+      if (size > 0 && elements > kMostElements / size) {
+        refuse("a tensor of more elements than any memory holds");
+      }
+      elements *= std::max<std::int64_t>(1, size);
     }
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
+    if (!std::ranges::all_of(made.type, is_plain)) refuse("a tensor's type is a word");
     return made;
   }
 

@@ -13,9 +13,15 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-std::int64_t product_of(const Sizes& sizes) {
-  std::int64_t all = 1;
-  for (const std::int64_t size : sizes) all *= size;
+/// Counts of a file may be anything: exact as far as a double is, and never beyond 64 bits.
+std::int64_t whole(double count) {
+  constexpr double kMost = 0x1p60;
+  return static_cast<std::int64_t>(std::min(count, kMost));
+}
+
+double product_of(const Sizes& sizes) {
+  double all = 1;
+  for (const std::int64_t size : sizes) all *= static_cast<double>(size);
   return all;
 }
 
@@ -69,7 +75,8 @@ std::int64_t gathered_bytes(const Signature& signature) {
   const std::int64_t width = bytes_of_type(table.type);
   if (signature.name == "aten::gather") return 2 * index.elements() * width;
   const std::int64_t row = table.shape.size() > 1 ? table.shape.back() : 1;
-  return 2 * index.elements() * row * width + index.elements() * 8;
+  const auto asked = static_cast<double>(index.elements());
+  return whole(2 * asked * static_cast<double>(row * width) + asked * 8);
 }
 
 /// Elements of one thread of PyTorch's kernel for aten::index, whose indices no profiler shows:
@@ -106,8 +113,8 @@ std::int64_t moved_bytes(const Signature& signature, std::uint64_t threads) {
   if (name == "aten::copy_") return read;
   if (has(name, "_attention_")) return attention_bytes(signature, read);
   if (name == "aten::index" && signature.tensors.size() == 1) {
-    return 2 * static_cast<std::int64_t>(threads) * kIndexedByThread *
-           bytes_of_type(signature.tensors.front().type);
+    return whole(2 * static_cast<double>(threads) * kIndexedByThread *
+                 static_cast<double>(bytes_of_type(signature.tensors.front().type)));
   }
   if (name == "aten::_index_put_impl_") return 2 * bytes_of(signature.tensors.back());
   if (is_one_of(name, {"aten::embedding", "aten::index_select", "aten::index", "aten::gather"})) {
@@ -122,19 +129,23 @@ std::int64_t moved_bytes(const Signature& signature, std::uint64_t threads) {
   const Tensor& first = signature.tensors.front();
   if (name.ends_with('_')) return read + bytes_of(first);
   if (!broadcasts(signature.tensors)) return read + bytes_of(first);
-  return read + product_of(broadcast(signature.tensors)) * bytes_of_type(first.type);
+  return read + whole(product_of(broadcast(signature.tensors)) *
+                      static_cast<double>(bytes_of_type(first.type)));
 }
 
 /// "[2, 2]" is {2, 2}; what is no list of numbers is empty.
 Sizes numbers(const Signature& signature, std::size_t argument) {
   if (argument >= signature.plain.size()) return {};
   const auto json = nlohmann::json::parse(signature.plain[argument], nullptr, false);
+  constexpr double kMost = 0x1p20;  // of a stride, a padding
   Sizes found;
-  if (json.is_number_integer()) found.push_back(json.get<std::int64_t>());
+  const auto take = [&](const nlohmann::json& one) {
+    if (!one.is_number_integer()) return;
+    found.push_back(static_cast<std::int64_t>(std::clamp(one.get<double>(), -kMost, kMost)));
+  };
+  take(json);
   if (!json.is_array()) return found;
-  for (const auto& one : json) {
-    if (one.is_number_integer()) found.push_back(one.get<std::int64_t>());
-  }
+  for (const auto& one : json) take(one);
   return found;
 }
 
@@ -154,6 +165,8 @@ std::string short_name(std::string_view name) {
     name.remove_prefix(colons + 2);
   std::string word{name};
   while (word.starts_with('_')) word.erase(0, 1);
+  std::ranges::replace_if(  // it becomes a scenario's word
+      word, [](unsigned char c) { return std::isalnum(c) == 0 && c != '.' && c != '_'; }, '_');
   return word;
 }
 
@@ -179,9 +192,10 @@ Work attention(const Signature& signature) {
   const Sizes mask = numbers(signature, backward ? 14 : 9);
   const bool half =
       has(signature.name, "efficient") && !mask.empty() && mask.front() != 0 && rows == columns;
-  const std::int64_t worked = half ? rows * (rows + 1) / 2 : rows * columns;
-  work.flops =
-      (backward ? 10 : 4) * q[0] * q[heads] * worked * kAttentionTile * kAttentionTile * q[3];
+  const auto tall = static_cast<double>(rows), wide = static_cast<double>(columns);
+  const double worked = half ? tall * (tall + 1) / 2 : tall * wide;
+  work.flops = whole((backward ? 10 : 4) * static_cast<double>(q[0] * q[heads]) * worked *
+                     kAttentionTile * kAttentionTile * static_cast<double>(q[3]));
   work.shape.inner = static_cast<std::uint64_t>(q[3]);
   work.shape.joined = static_cast<std::uint64_t>(q[tokens]);
   work.shape.channels = static_cast<std::uint64_t>(q[0] * q[heads]);
@@ -224,16 +238,18 @@ Work convolution(const Signature& signature, bool backward) {
   const auto of = [](const Sizes& sizes, std::size_t i, std::int64_t otherwise) {
     return sizes.empty() ? otherwise : sizes[std::min(i, sizes.size() - 1)];
   };
-  std::int64_t places = x[0], taps = 1;
+  auto places = static_cast<double>(x[0]);
+  std::int64_t taps = 1;
   for (std::size_t i = 2; i < x.size(); ++i) {
-    places *=
-        outputs(x[i], w[i], of(stride, i - 2, 1), of(padding, i - 2, 0), of(dilation, i - 2, 1));
+    places *= static_cast<double>(
+        outputs(x[i], w[i], of(stride, i - 2, 1), of(padding, i - 2, 0), of(dilation, i - 2, 1)));
     taps *= w[i];
   }
   const std::int64_t groups = std::max<std::int64_t>(1, x[1] / std::max<std::int64_t>(1, w[1]));
-  work.flops = (backward ? 4 : 2) * places * w[0] * w[1] * taps;
+  work.flops = whole((backward ? 4 : 2) * places * static_cast<double>(w[0] * w[1] * taps));
   work.shape.inner = static_cast<std::uint64_t>(w[1]);
-  work.shape.joined = static_cast<std::uint64_t>(x[0] * product_of({x.begin() + 2, x.end()}));
+  work.shape.joined = static_cast<std::uint64_t>(
+      whole(static_cast<double>(x[0]) * product_of({x.begin() + 2, x.end()})));
   work.shape.channels = static_cast<std::uint64_t>(w[0]);
   const bool last = tensors[at].strides.size() > 1 && tensors[at].strides[1] == 1;
   work.shape.name = fmt::format("{}.{}_{}_t{}_s{}_{}", short_name(signature.name), tensors[at].type,

@@ -82,6 +82,9 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
       {comm + coll + R"(,"peer":-1})", "no such rank"},
       {comm + coll + R"(,"f":"all_reduce: {}\n    - spin"})", "a collective of an unknown kind"},
       {comm + coll + R"(,"op3":"sum}\n"})", "a reduction of an unknown kind"},
+      {R"({"k":"sig","i":0,"n":"x","in":[{"d":"f32","s":[1099511627776,8]}]})",
+       "than any memory holds"},
+      {R"({"k":"sig","i":0,"n":"x","in":[{"d":"f32}\n#","s":[8]}]})", "type is a word"},
       {R"({"k":"memset","n":8,"t":9223372036854775807,"s":0})", "more than 10,000 s"},
       {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1,-1,2]}})", "below 0"},
       {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1]}})",
@@ -104,6 +107,22 @@ TEST(Tensors, OfAnySizesHaveACountThatFits) {
   EXPECT_EQ((Tensor{"f32", {most, most, most}, {}, false}.elements()), std::int64_t{1} << 42);
   EXPECT_EQ((Tensor{"f32", {most, most, 0}, {}, false}.elements()), 0);
   EXPECT_EQ((Tensor{"f32", {most, most}, {0, 1}, false}.different_elements()), most);
+}
+
+TEST(Work, OfAnySizesIsACountThatFits) {
+  const std::int64_t most = std::int64_t{1} << 40;
+  const Signature add{
+      "aten::add", {{"f32", {most, 1}, {}, false}, {"f32", {1, most}, {}, false}}, false, {}};
+  EXPECT_GT(work_of(add, 0).bytes, most);
+  const Signature taken{
+      "aten::index_select", {{"f32", {1, most}, {}, false}, {"i64", {most}, {}, false}}, false, {}};
+  EXPECT_GT(work_of(taken, 0).bytes, most);
+  const Tensor image{"f32", {1, 1, most, 1}, {}, false};
+  Signature convolution{"aten::cudnn_convolution", {image, image}, false, {}};
+  convolution.plain = {"", "", "[9223372036854775807]", "[1]", "[-9223372036854775807]"};
+  EXPECT_GE(closed_work_of(convolution).flops, 0);
+  const Signature injected{"aten::a: {b}\n#", {{"f32", {8}, {}, false}}, false, {}};
+  EXPECT_EQ(closed_work_of(injected).shape.name, "a___b___.f32");
 }
 
 TEST_F(Records, SayEachAssumptionInOneLine) {
