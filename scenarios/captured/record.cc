@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -25,7 +26,7 @@ constexpr int kDeepest = 32;
 constexpr std::size_t kMostDimensions = 64;
 constexpr std::size_t kMostTensors = std::size_t{1} << 17;  // of an operation
 constexpr std::int64_t kMostElements = std::int64_t{1}
-                                       << 42;      // of a tensor; its sums fit into 64 bits
+                                       << 44;      // of a tensor; its sums fit into 64 bits
 constexpr std::int64_t kLargestSide = 0x7fffffff;  // of a product, as cuBLAS takes it
 constexpr double kMostWork = 0x1p62;               // of a product: operations, bytes
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;  // what a scenario takes
@@ -57,8 +58,9 @@ class RecordReader {
   }
 
   Json parsed(std::string_view line) const {
-    const auto shallow = [this](int depth, Json::parse_event_t, Json&) {
+    const auto shallow = [this](int depth, Json::parse_event_t, Json& value) {
       if (depth > kDeepest) refuse("nested too deeply");
+      if (value.is_number_float()) whole_or_small(value);
       return true;
     };
     try {
@@ -68,6 +70,13 @@ class RecordReader {
     } catch (const Json::exception& error) {
       refuse(fmt::format("not JSON: {}", shortened(json_reason(error.what()), 120)));
     }
+  }
+
+  /// What is read as a count is one: JSON has fractions and powers of ten wherever it has numbers.
+  void whole_or_small(Json& value) const {
+    const auto number = value.get<double>();
+    if (std::abs(number) > 0x1p53) refuse("a number beyond 2^53");
+    if (number < 0) value = static_cast<std::int64_t>(std::floor(number));
   }
 
   void take(const Json& json) {

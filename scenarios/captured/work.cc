@@ -109,7 +109,8 @@ std::int64_t moved_bytes(const Signature& signature, std::uint64_t threads) {
   const std::string_view name = signature.name;
   if (signature.tensors.empty()) return 0;
   std::int64_t read = 0;
-  for (const Tensor& one : signature.tensors) read += bytes_of(one);
+  constexpr std::int64_t kMost = std::int64_t{1} << 60;
+  for (const Tensor& one : signature.tensors) read = std::min(kMost, read + bytes_of(one));
   if (name == "aten::copy_") return read;
   if (has(name, "_attention_")) return attention_bytes(signature, read);
   if (name == "aten::index" && signature.tensors.size() == 1) {

@@ -82,9 +82,10 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
       {comm + coll + R"(,"peer":-1})", "no such rank"},
       {comm + coll + R"(,"f":"all_reduce: {}\n    - spin"})", "a collective of an unknown kind"},
       {comm + coll + R"(,"op3":"sum}\n"})", "a reduction of an unknown kind"},
-      {R"({"k":"sig","i":0,"n":"x","in":[{"d":"f32","s":[1099511627776,8]}]})",
+      {R"({"k":"sig","i":0,"n":"x","in":[{"d":"f32","s":[1099511627776,32]}]})",
        "than any memory holds"},
       {R"({"k":"sig","i":0,"n":"x","in":[{"d":"f32}\n#","s":[8]}]})", "type is a word"},
+      {R"({"k":"memset","n":1e23,"t":1,"s":0})", "a number beyond 2^53"},
       {R"({"k":"memset","n":8,"t":9223372036854775807,"s":0})", "more than 10,000 s"},
       {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1,-1,2]}})", "below 0"},
       {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1]}})",
@@ -104,7 +105,7 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
 
 TEST(Tensors, OfAnySizesHaveACountThatFits) {
   const std::int64_t most = std::int64_t{1} << 40;
-  EXPECT_EQ((Tensor{"f32", {most, most, most}, {}, false}.elements()), std::int64_t{1} << 42);
+  EXPECT_EQ((Tensor{"f32", {most, most, most}, {}, false}.elements()), std::int64_t{1} << 44);
   EXPECT_EQ((Tensor{"f32", {most, most, 0}, {}, false}.elements()), 0);
   EXPECT_EQ((Tensor{"f32", {most, most}, {0, 1}, false}.different_elements()), most);
 }
