@@ -52,21 +52,28 @@ Diagnostics check_network(std::uint32_t nodes, const Machine& machine) {
               {})};
 }
 
-Diagnostics unsupported_types(const Program& program, const Machine& machine) {
+std::optional<std::string> why_no_bfloat16(const Machine& machine) {
   constexpr std::uint32_t kBFloat16 = 80;  // CUDA C++ Programming Guide, compute capabilities
-  const auto capability = nccl::gpu_capability(machine.gpu_name);
-  Diagnostics warnings;
-  if (!capability || *capability >= kBFloat16) return warnings;
+  const auto capability =
+      machine.node.capability ? machine.node.capability : nccl::gpu_capability(machine.gpu_name);
+  if (!capability || *capability >= kBFloat16) return {};
+  return fmt::format(
+      "a '{}' (compute capability {}.{}) has no bfloat16 arithmetic, which begins at 8.0",
+      machine.gpu_name, *capability / 10, *capability % 10);
+}
+
+Diagnostics unsupported_types(const Program& program, const Machine& machine) {
+  const auto why = why_no_bfloat16(machine);
+  Diagnostics errors;
+  if (!why) return errors;
   for_each_op(program, [&](const HostThread&, const Op& op, Around) {
     const auto* const product = std::get_if<Gemm>(&op.kind);
-    if (product == nullptr || product->type != DataType::BFloat16 || !warnings.empty()) return;
-    warnings.push_back(warning(
-        fmt::format("a '{}' (compute capability {}.{}) has no bfloat16 arithmetic, which begins at "
-                    "8.0: the time is that of half",
-                    machine.gpu_name, *capability / 10, *capability % 10),
-        "float16, or a GPU that has it", {program.file, op.line, op.column}));
+    if (product == nullptr || product->type != DataType::BFloat16 || !errors.empty()) return;
+    errors.push_back(
+        warning(*why, "float16, or a GPU that has it", {program.file, op.line, op.column}));
+    errors.back().severity = Severity::Error;
   });
-  return warnings;
+  return errors;
 }
 
 std::string digest_of_machine(const Machine& machine) {

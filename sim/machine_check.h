@@ -1,6 +1,9 @@
 // What an answer assumes of a machine that its file does not describe.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include <cstdint>
 #include <string>
 
@@ -15,8 +18,11 @@ namespace foretrace {
 /// or has no times of the network between them.
 Diagnostics check_network(std::uint32_t nodes, const Machine& machine);
 
-/// A warning for the first matrix product of a type that the machine's GPU has no arithmetic for:
-/// bfloat16 before compute capability 8.0.
+/// Why the machine's GPU has no bfloat16 arithmetic, which begins at compute capability 8.0; none
+/// where it has, or where that is not known.
+std::optional<std::string> why_no_bfloat16(const Machine& machine);
+
+/// An error for the first matrix product of a type that the machine's GPU has no arithmetic for.
 Diagnostics unsupported_types(const Program& program, const Machine& machine);
 
 /// Of all that the machine says: one whose file, or whose base, was edited has another one.

@@ -7,6 +7,7 @@
 #include "models/cost/kernel.h"
 #include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
+#include "models/cost/tiles.h"
 
 namespace foretrace::cost {
 namespace {
@@ -209,7 +210,10 @@ KernelCost by_choice(Reading& read, const Product& product) {
 
 KernelCost gemm_cost(Reading& read, const Product& product) {
   const bool known = has_speeds(read.machine(), family_of(shape_of(product)));
-  KernelCost cost = known ? by_choice(read, product) : by_tiles(read, product);
+  const bool has_facts = !known && has_tiles(read.machine());
+  KernelCost cost = known       ? by_choice(read, product)
+                    : has_facts ? by_facts(read, product)
+                                : by_tiles(read, product);
   const bool half = product.type == DataType::Float16 || product.type == DataType::BFloat16;
   if (half && read.has(Param::GemmHalfPairLoss)) {
     cost.room.pair_loss = read.value(Param::GemmHalfPairLoss);

@@ -50,6 +50,7 @@ constexpr std::array kClasses{
     Class{"kernel.", Param::BlindKernels},
     Class{"products.", Param::BlindProducts},
     Class{"gemm.", Param::BlindProducts},
+    Class{"tiles.", Param::BlindProducts},
     Class{"nccl.net", std::nullopt},
     Class{"nccl.tree", std::nullopt},
     Class{"nccl.", Param::BlindCollectives},
@@ -80,6 +81,13 @@ double beyond_rounds(const Machine& machine, std::span<const Share> shares, doub
   return std::sqrt(squares);
 }
 
+/// Facts of a datasheet that ratios are taken of: what is not known of them is the ratio's.
+bool is_fact(Param param) {
+  const std::string_view key = info(param).key;
+  return param == Param::GpuClock || param == Param::GpuPower ||
+         (key.starts_with("gpu.") && key.ends_with("_flops"));
+}
+
 bool is_shown(const Machine& machine, Param spread) {
   return machine.has(spread) && machine.get(spread).trusted_as() == ParameterClass::Fit;
 }
@@ -104,7 +112,8 @@ std::optional<double> blind_spread(const Machine& machine, Param param) {
 }
 
 bool is_shown_by_rounds(Param param) {
-  const bool is_exact = param == Param::SmCount || param == Param::NvlinkBandwidth;
+  const bool is_exact =
+      param == Param::SmCount || param == Param::NvlinkBandwidth || is_fact(param);
   return is_exact || (!is_of_network(param) && blind_class(param));
 }
 
@@ -114,7 +123,7 @@ std::optional<double> blind_spread(const Machine& machine, std::span<const Share
   if (!known(Param::BlindRest)) return std::nullopt;
   std::map<Param, double> decided;
   for (const auto& [param, share] : shares) {
-    if (!is_shown_by_rounds(param)) continue;
+    if (!is_shown_by_rounds(param) || is_fact(param)) continue;
     if (const auto spread = blind_class(param)) decided[*spread] += std::abs(share);
   }
   for (const auto& [spread, share] : decided) {

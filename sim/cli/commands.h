@@ -31,6 +31,7 @@ void add_fit_products_command(CLI::App& app, int& exit_code);
 void add_merge_command(CLI::App& app, int& exit_code);
 void add_nccl_tests_command(CLI::App& app, int& exit_code);
 void add_list_command(CLI::App& app, int& exit_code);
+void add_machine_command(CLI::App& app, int& exit_code);
 void add_nccl_explain_command(CLI::App& app, int& exit_code);
 void add_explain_kernel_command(CLI::App& app, int& exit_code);
 
@@ -43,6 +44,6 @@ inline constexpr std::array kCommands{
     add_figures_command,      add_accuracy_command,      add_training_table_command,
     add_import_command,       add_fit_command,           add_fit_products_command,
     add_merge_command,        add_nccl_tests_command,    add_list_command,
-    add_nccl_explain_command, add_explain_kernel_command};
+    add_machine_command,      add_nccl_explain_command,  add_explain_kernel_command};
 
 }  // namespace foretrace

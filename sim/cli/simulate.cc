@@ -204,9 +204,11 @@ int run_simulate(const SimulateOptions& options) {
   if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
     throw UsageError{render(problems, text)};
   }
+  if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, text)};
+  }
   print_error("{}", render(unmodelled_settings(program), text));
   print_error("{}", render(check_network(nodes_of(program, machine), machine), ""));
-  print_error("{}", render(unsupported_types(program, machine), text));
   for (const std::string& note : captured_notes(program, machine, !options.with.empty())) {
     print_error("{}: note: {}\n", options.file, note);
   }

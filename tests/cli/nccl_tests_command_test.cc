@@ -98,7 +98,7 @@ TEST(NcclTestsCommand, SaysWhatAMachineFileDoesNotDescribe) {
               HasSubstr("is NCCL's own price of an operation: machine 'box' has no times"));
 }
 
-TEST(SimulateCommand, WarnsOfATypeThatTheGpuHasNoArithmeticFor) {
+TEST(SimulateCommand, RefusesATypeThatTheGpuHasNoArithmeticFor) {
   const Scratch scratch;
   scratch.write("x.yaml",
                 "schema_version: 1\nname: x\nstreams: {s: {}}\n"
@@ -107,8 +107,9 @@ TEST(SimulateCommand, WarnsOfATypeThatTheGpuHasNoArithmeticFor) {
                 "threads: {main: [{gemm: {stream: s, m: 1024, n: 1024, k: 1024, type: bfloat16, "
                 "a: a, b: b, c: c}}, {stream_synchronize: {stream: s}}]}\n");
   const Ran old = scratch.run("foretrace simulate x.yaml --machine gtx-1050-ti");
-  EXPECT_EQ(old.exit_code, 0) << old.err;
+  EXPECT_EQ(old.exit_code, 2) << old.err;
   EXPECT_THAT(old.err, HasSubstr("(compute capability 6.1) has no bfloat16 arithmetic"));
+  EXPECT_EQ(scratch.run("foretrace simulate x.yaml --machine 1xV100-SXM").exit_code, 2);
   const Ran now = scratch.run("foretrace simulate x.yaml --machine h200-nvswitch-8");
   EXPECT_THAT(now.err, Not(HasSubstr("bfloat16")));
 }

@@ -199,12 +199,17 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
 
 double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
                   Contents contents) {
-  static const double kWidth = constant("gemm.clock.knee");
   const double used = flops(shape) / rested_seconds / speeds.peak;
   double power = 1;
   if (shape.arithmetic == Arithmetic::Tf32) power = read.value(Param::ProductsTf32Power);
   if (shape.arithmetic == Arithmetic::Float32) power = read.value(Param::ProductsF32Power);
   if (shape.arithmetic == Arithmetic::Float64) power = read.value(Param::ProductsF64Power);
+  return lost_clock_at(read, used * power, contents);
+}
+
+double lost_clock_at(Reading& read, double used, Contents contents) {
+  static const double kWidth = constant("gemm.clock.knee");
+  double power = 1;
   const double free = read.value(contents == Contents::Zeros ? Param::ProductsFreeZeros
                                                              : Param::ProductsFreeRandom);
   if (contents == Contents::Normal && read.has(Param::ProductsNormalPower)) {

@@ -97,5 +97,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
 /// arithmetic units are used, beyond what the power limit allows with these contents.
 double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
                   Contents contents);
+/// The same where `used`, a share of the peak, counts as one of float16.
+double lost_clock_at(Reading& read, double used, Contents contents);
 
 }  // namespace foretrace::products

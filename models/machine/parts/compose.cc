@@ -45,6 +45,7 @@ class Composer {
         donor_gpu_{of(donor_)},
         base_gpu_{of(base_)} {
     machine_.name = name;
+    read_over(donor_, "kinds", "common");
   }
 
   Machine compose() {
@@ -55,6 +56,8 @@ class Composer {
     widen_tables(base_, machine_);
     if (const auto link = link_file(base_, machine_)) read_over(machine_, "link_rules", *link);
     take_kind(parts_.gpu, machine_);
+    if (base_gpu_.name != parts_.gpu.name) take_judged();
+    if (!has_kernels_of_donor()) leave_out_products();
     state_facts();
     return std::move(machine_);
   }
@@ -111,8 +114,11 @@ class Composer {
 
   void take(Param param) {
     const bool of_links = is_of_links(param);
-    const bool from_base =
-        base_.has(param) && (of_links || fact_of(param).empty() || is_own(base_, param));
+    // A datasheet's level-2 cache is not what programs find of it: the donor's share was measured.
+    const bool is_own_here =
+        is_own(base_, param) &&
+        (param != L2Size || base_.get(param).source != ParameterClass::Datasheet);
+    const bool from_base = base_.has(param) && (of_links || fact_of(param).empty() || is_own_here);
     const Machine& from = from_base ? base_ : donor_;
     if (!from.has(param) || (of_links && !from_base)) return;
     const Part& gpu = from_base ? base_gpu_ : donor_gpu_;
@@ -123,6 +129,27 @@ class Composer {
   ParamValue carried_over(const Machine& from, const Part& gpu, Param param) const {
     if (gpu.name == parts_.gpu.name) return from.get(param);
     return carried_from(from, param, carried_value(param, from.get(param).value, parts_.gpu, gpu));
+  }
+
+  /// cuBLAS' choices were learned for SMs of this kind, and for so many.
+  bool has_kernels_of_donor() const {
+    return parts_.gpu.value("sm_count") == donor_gpu_.value("sm_count") &&
+           parts_.gpu.value("capability") == donor_gpu_.value("capability");
+  }
+
+  /// How far times are off that rest on another GPU's values.
+  void take_judged() {
+    read_over(machine_, "kinds", "left_out");
+    if (nccl::lacks_nvlink(machine_)) machine_.leave_out(BlindCollectives);
+  }
+
+  void leave_out_products() {
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const std::string_view key = info(static_cast<Param>(i)).key;
+      const bool stays =
+          key.starts_with("products.clock") || key.ends_with(".peak") || key.ends_with(".power");
+      if (key.starts_with("products.") && !stays) machine_.leave_out(static_cast<Param>(i));
+    }
   }
 
   void take_network() {
@@ -150,6 +177,14 @@ class Composer {
     state(parts_.gpu, "memory_bandwidth", HbmBandwidth);
     state(parts_.gpu, "copy_engines", CopyEngines);
     state(parts_.gpu, parts_.gpu.value("bf16") ? "bf16" : "fp16", GpuHalfFlops);
+    state_or_carry("clock", GpuClock, 1e-6);
+    state_or_carry("power", GpuPower);
+    state_or_carry("tf32", GpuTf32Flops);
+    state_or_carry("fp32", GpuF32Flops);
+    state_or_carry("fp64", GpuF64Flops);
+    state_or_carry("fp8", GpuF8Flops);
+    state_or_carry("int8", GpuInt8Flops);
+    state_or_carry("fp4", GpuF4Flops);
     state(parts_.host, "cores", HostCores, false);
     state(parts_.host, "memory", HostMemory, false);
     state(parts_.link, "bandwidth", NvlinkBandwidth, false);
@@ -158,6 +193,23 @@ class Composer {
       state(parts_.gpu, "nvlink_bandwidth", NvlinkBandwidth, false);
     }
     state(parts_.link, "multicast", NcclNvls, false);
+  }
+
+  /// A fact of the GPU, or the donor's by the ratio of those that both have; neither where the
+  /// hardware has no such thing.
+  void state_or_carry(const char* key, Param param, double scale = 1) {
+    machine_.leave_out(param);
+    const auto value = parts_.gpu.value(key), there = donor_gpu_.value(key);
+    if (value) return set_fact(param, *value * scale, *parts_.gpu.facts.at(key).source);
+    if (parts_.gpu.lacks(key) || !there) return;
+    Source source{
+        .id = fmt::format("facts_of_{}", donor_gpu_.name),
+        .text = fmt::format("carried over from {}: no datasheet of this GPU was found to say it",
+                            donor_gpu_.name),
+        .learned_from = {},
+        .command = {},
+        .is_carried = true};
+    set_fact(param, *there * ratio_of(key, parts_.gpu, donor_gpu_) * scale, source);
   }
 
   void set_fact(Param param, double number, const Source& said) {

@@ -53,6 +53,8 @@ std::string part_in(const std::string& name, std::size_t begin, std::size_t end,
 bool goes_with(const Part& link, const Part& gpu) {
   const std::string list = "," + link.word("goes_with") + ",";
   if (list == ",,") return true;
+  // A user's own GPU: what kind of links it has is what its file says.
+  if (!find_part(PartFolder::Gpus, gpu.name) && gpu.value("nvlinks")) return true;
   const std::string vendor = gpu.word("vendor").empty() ? "nvidia" : gpu.word("vendor");
   return list.find("," + gpu.name + ",") != std::string::npos ||
          list.find("," + vendor + ",") != std::string::npos;

@@ -39,7 +39,8 @@ double ratio_of(std::string_view fact, const Part& gpu, const Part& base) {
   const auto here = value_of(fact, gpu), there = value_of(fact, base);
   if (here && there && *there > 0) return *here / *there;
   // Types that a datasheet leaves out go with the one that all of them have.
-  if (fact == "tf32" || fact == "fp32" || fact == "fp8") return ratio_of("bf16", gpu, base);
+  if (fact == "tf32" || fact == "fp32" || fact == "fp8" || fact == "int8")
+    return ratio_of("bf16", gpu, base);
   if (fact == "clock" || fact == "cache") {
     return fact == "cache" && gpu.value("sm_count") && base.value("sm_count")
                ? *gpu.value("sm_count") / *base.value("sm_count")

@@ -22,6 +22,7 @@
 #include "sim/cli/judge/predict_all.h"
 #include "sim/cli/judge/term_rent.h"
 #include "sim/cli/options.h"
+#include "sim/transfer/transfer.h"
 
 namespace foretrace {
 namespace {
@@ -33,7 +34,8 @@ struct AccuracyOptions {
   fs::path measured = "reports/measured";
   std::string machine = kDefaultMachine;
   std::vector<std::string> with, without;
-  fs::path terms;  ///< empty: no table of them
+  fs::path terms;     ///< empty: no table of them
+  fs::path transfer;  ///< a public table; empty: none
   fs::path output;
   std::string format;  ///< empty: as `output` ends
   MarkedDocument document;
@@ -185,9 +187,17 @@ int run_accuracy(AccuracyOptions& options) {
     emit({.file = options.output}, json ? term_rent_json(rents) : term_rent_markdown(rents));
     return kDone;
   }
+  if (!options.transfer.empty()) {
+    if (options.format == "html") throw UsageError{"--transfer: a table as Markdown or JSON"};
+    const transfer::Report report = transfer::judge(transfer::read_table(options.transfer));
+    const bool json = options.format == "json";
+    emit({.file = options.output}, json ? transfer::json(report) : transfer::markdown(report));
+    return kDone;
+  }
   if (options.blind_only && !(options.with.empty() && options.without.empty())) {
     throw UsageError{
-        "--with and --without change the predictions of shipped scenarios, which --blind-only leaves out\n"
+        "--with and --without change the predictions of shipped scenarios, which --blind-only "
+        "leaves out\n"
         "  hint: blind rounds stay as they were recorded"};
   }
   const auto rounds = load_blind_rounds(options.blind);
@@ -224,8 +234,18 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
                       "tests/hw/blind/blind.py unpack writes them")
           ->check(CLI::ExistingDirectory.description(""))
           ->option_text("DIR");
+  CLI::Option* const transfer =
+      command
+          .add_option(
+              "--transfer", options->transfer,
+              "Instead: how far products are off on GPUs of which only facts are known, each GPU "
+              "of FILE left out in turn; FILE: kernels-by-gpu.csv.gz, a public table")
+          ->check(CLI::ExistingFile.description(""))
+          ->option_text("FILE");
+  transfer->excludes(terms);
   for (const char* const other : {"--machine", "--with", "--without", "--blind-only"}) {
     terms->excludes(command.get_option(other));
+    transfer->excludes(command.get_option(other));
   }
   command
       .add_option("-o,--output", options->output,
@@ -233,7 +253,8 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
                   "stdout")
       ->check(written_file({".html", ".md", ".json"}), "")
       ->option_text("FILE");
-  command.add_option("--format", options->format, "text (Markdown), html or json; default: as FILE")
+  command
+      .add_option("--format", options->format, "text (Markdown), html or json; default: as FILE")
       ->check(CLI::IsMember({"text", "html", "json"}).description(""))
       ->option_text("text|html|json");
   add_marked_document(command, options->document, "the table of the newest blind rounds");

@@ -115,6 +115,9 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   question.top = options.top;
   question.cost_per_gpu_hour = options.cost;
   static_cast<void>(sim::mfu_peak(question.machine));  // there is one
+  if (const auto why = why_no_bfloat16(question.machine)) {
+    throw UsageError{fmt::format("{}, and all steps that plan tries are in bfloat16", *why)};
+  }
   // The reader says what is wrong with the model, and what it is.
   plan::Layout one;
   one.gpus = 1;

@@ -1,0 +1,56 @@
+// How far products are off on a GPU of which only the datasheet is known: each GPU of a public
+// table is left out whole, the ratios of tiles (models/cost/tiles.h) are found on the others, and
+// its rows judged.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "models/cost/tiles.h"
+
+namespace foretrace::transfer {
+
+/// A product of the table.
+struct Row {
+  cost::TileShape shape;
+  double us = 0;
+};
+/// Those of one GPU and precision.
+struct Rows {
+  std::string gpu;         ///< as the table has it
+  std::string part;        ///< models/machines/gpus
+  std::string precision;   ///< bf16, fp8
+  cost::TileSpeeds facts;  ///< of this GPU; the ratios are those of models/machines/kinds
+  std::vector<Row> rows;
+  std::size_t warm = 0;  ///< left out: shorter than memory takes to bring the weights alone
+};
+struct Table {
+  std::vector<Rows> all;
+  std::vector<std::string> unknown;  ///< GPUs that have no part
+};
+/// Rows with family gemm of kernels-by-gpu.csv.gz, gzip'ed or not, without its comments. Of fp8 the
+/// quantization of x is taken away, where the table has it. Throws UsageError.
+Table read_table(const std::filesystem::path& file);
+
+struct Judged {
+  std::string gpu, precision;
+  std::size_t rows = 0;
+  double median = 0, p90 = 0, bias = 0;
+  double in_band = 0;    ///< share, by the band that the other GPUs' errors make
+  double band = 0;       ///< that band: relative
+  bool too_few = false;  ///< never learned from
+};
+struct Report {
+  std::vector<Judged> judged;
+  std::vector<std::string> unknown;
+  std::size_t warm = 0;
+  cost::TileSpeeds ratios;             ///< found on all GPUs together, at an H200's clock
+  double band_bf16 = 0, band_fp8 = 0;  ///< of a carried-over product, over all
+};
+Report judge(const Table& table);
+
+std::string markdown(const Report& report);
+std::string json(const Report& report);
+
+}  // namespace foretrace::transfer

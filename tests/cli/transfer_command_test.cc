@@ -1,0 +1,65 @@
+// foretrace accuracy --transfer: GPUs that are left out whole, on tables that are made here.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kTableHead = "# a comment\ngpu,family,precision,m,n,k,time_us\n";
+
+/// 60 products at 0.7 of the arithmetic of each GPU, some of them long.
+std::string table_of(const std::string& gpu, double peak) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    const double m = 2048 + 256 * i, n = 8192, k = 4096;
+    text += fmt::format("{},gemm,bf16,{},{},{},{:.2f}\n", gpu, m, n, k,
+                        2 * m * n * k / (0.7 * peak) * 1e6);
+  }
+  return text;
+}
+
+TEST(Transfer, JudgesEachGpuByRatiosOfTheOthers) {
+  const Scratch scratch;
+  scratch.write("t.csv", kTableHead + table_of("H100-80GB-SXM", 989.4e12) +
+                             table_of("A100-80GB-SXM", 312e12) + "Arc,gemm,bf16,1,1,1,1\n");
+  const Ran ran = scratch.run("foretrace accuracy --transfer t.csv --format json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto report = nlohmann::json::parse(ran.out);
+  ASSERT_EQ(report["judged"].size(), 2u);
+  for (const auto& one : report["judged"]) {
+    EXPECT_EQ(one["rows"], 60);
+    EXPECT_LT(one["median"], 0.3) << one.dump();
+  }
+  EXPECT_EQ(report["left_out"], nlohmann::json::array({"Arc"}));
+}
+
+TEST(Transfer, LeavesOutRowsWhoseWeightsWereInTheCache) {
+  const Scratch scratch;
+  scratch.write("t.csv", kTableHead + table_of("H100-80GB-SXM", 989.4e12) +
+                             "H100-80GB-SXM,gemm,bf16,1,65536,8192,20\n");
+  const Ran ran = scratch.run("foretrace accuracy --transfer t.csv");
+  EXPECT_THAT(ran.out, HasSubstr("1 rows, whose weights were in the cache")) << ran.err;
+}
+
+TEST(Transfer, SaysWhatATableLacks) {
+  const Scratch scratch;
+  scratch.write("t.csv", kTableHead + "Arc,gemm,bf16,1,1,1,1\n");
+  const Ran none = scratch.run("foretrace accuracy --transfer t.csv");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no products of GPUs that are known"));
+  scratch.write("u.csv", "gpu,family\nA100,gemm\n");
+  const Ran lacks = scratch.run("foretrace accuracy --transfer u.csv");
+  EXPECT_EQ(lacks.exit_code, 2);
+  EXPECT_THAT(lacks.err, HasSubstr("precision"));
+}
+
+}  // namespace
+}  // namespace foretrace::test
