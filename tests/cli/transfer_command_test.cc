@@ -61,5 +61,34 @@ TEST(Transfer, SaysWhatATableLacks) {
   EXPECT_THAT(lacks.err, HasSubstr("precision"));
 }
 
+TEST(MachineCommand, PrintsPartsSourcesAndWhatWasJudged) {
+  const Scratch scratch;
+  const Ran ran = scratch.run("foretrace machine 8xL40S/pcie4+tcp-100g");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  for (const char* const said :
+       {"GPU L40S", "362 TFLOP/s", "NVIDIA L40S datasheet", "link pcie4", "network tcp-100g",
+        "carried over from h200-nvswitch-8 by memory_bandwidth", "blind.products: 23 %"}) {
+    EXPECT_THAT(ran.out, HasSubstr(said));
+  }
+  EXPECT_EQ(scratch.run("foretrace machine 8xL40").exit_code, 2);
+}
+
+TEST(MachineCommand, WritesAFileFromFactsThatSimulatesAsOne) {
+  const Scratch scratch;
+  scratch.write(
+      "sheet.yaml",
+      "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\nfacts:\n"
+      "  capability: {value: 8.9, source: s}\n  sm_count: {value: 100, source: s}\n"
+      "  memory: {value: 40 GB, source: s}\n  memory_bandwidth: {value: 900 GB/s, source: s}\n"
+      "  bf16: {value: 300 TFLOP/s, source: s}\n  pcie: {value: 4, source: s}\n"
+      "  nvlinks: {value: 0, source: s}\n");
+  const Ran made = scratch.run(
+      "foretrace machine new --gpu X1 --from sheet.yaml --count 4 --link pcie4 -o x1.yaml");
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Ran ran = scratch.run("foretrace nccl-tests all_reduce -b 1M -g 4 --machine x1.yaml");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(scratch.run("foretrace machine new --gpu X1").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace foretrace::test
