@@ -58,14 +58,14 @@ class RecordReader {
   }
 
   Json parsed(std::string_view line) const {
-    const auto shallow = [this](int depth, Json::parse_event_t, Json& value) {
+    const auto shallow = [this](int depth, Json::parse_event_t, Json&) {
       if (depth > kDeepest) refuse("nested too deeply");
-      if (value.is_number_float()) whole_or_small(value);
       return true;
     };
     try {
       Json json = Json::parse(line, shallow);
       if (!json.is_object()) refuse("each line is a JSON object");
+      make_counts(json, false);
       return json;
     } catch (const Json::exception& error) {
       refuse(fmt::format("not JSON: {}", shortened(json_reason(error.what()), 120)));
@@ -73,10 +73,22 @@ class RecordReader {
   }
 
   /// What is read as a count is one: JSON has fractions and powers of ten wherever it has numbers.
-  void whole_or_small(Json& value) const {
-    const auto number = value.get<double>();
-    if (std::abs(number) > 0x1p53) refuse("a number beyond 2^53");
-    if (number < 0) value = static_cast<std::int64_t>(std::floor(number));
+  /// A call's own arguments are numbers of any kind (a mask's -3.4e38): those are held within what
+  /// a count may be.
+  void make_counts(Json& json, bool are_arguments) const {
+    for (auto& [key, value] : json.items()) {
+      if (value.is_structured()) {
+        make_counts(value, key == "in" || (are_arguments && value.is_array()));
+      } else if (value.is_number_float()) {
+        const auto number = value.get<double>();
+        if (are_arguments) {
+          value = std::clamp(number, -0x1p53, 0x1p53);
+        } else {
+          if (std::abs(number) > 0x1p53) refuse("a number beyond 2^53");
+          if (number < 0) value = static_cast<std::int64_t>(std::floor(number));
+        }
+      }
+    }
   }
 
   void take(const Json& json) {

@@ -98,6 +98,10 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
   EXPECT_THAT(refusal(head(1) + R"({"k":"begin","region":"a: {b}","t":0})"
                                 "\n"),
               HasSubstr("a region's name is of letters"));
+  const std::string mask =
+      R"({"k":"sig","i":7,"n":"aten::where","in":[{"d":"bf16","s":[8]},-3.3895313892515355e+38,[1e300]]})"
+      "\n";
+  EXPECT_EQ(refusal(head(1) + mask + kBody), "accepted") << "a call's arguments are any numbers";
   std::string fast = head(1);
   fast.replace(fast.find("1000000}"), 7, "0.001");
   EXPECT_THAT(refusal(fast + kBody), HasSubstr("not between 0.1 ms and 10 s"));
@@ -217,7 +221,8 @@ TEST_F(Records, BecomeOperationsWithTheHostsOwnWorkBetweenThem) {
   EXPECT_THAT(
       text,
       HasSubstr("gemm: {id: gemm, m: 512, n: 64, k: 1024, transpose_a: true, type: bfloat16"));
-  EXPECT_THAT(text, HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
+  EXPECT_THAT(text,
+              HasSubstr("name: product.tf32_tn, grid: 512, block: 0, inner: 1024, channels: 64"));
   EXPECT_THAT(made.notes, ElementsAre("one value was guessed"));
   EXPECT_EQ(made.memory.allocated_peak, 300);
   EXPECT_EQ(made.memory.reserved_peak, 400);
