@@ -76,7 +76,8 @@ def entry(directory, name, before):
     about = json.loads(files["round.json"]) if "round.json" in files else None
     seed = f"{about['seed']} (`{about['seed_text']}`)" if about else "-"
     programs = sum(file.startswith("programs/") and file.endswith(".yaml") for file in files)
-    predicted = before.get("predicted", "-").strip("-") or commits(directory, name, "predicted")
+    predicted = (before.get("predicted", "-").strip("-") or commits(directory, name, "predicted")
+                 or commits(directory, ".", archive.name))  # the archive begins with the predictions
     measured = before.get("measured", "-").strip("-") or commits(directory, name, "evaluation")
     return (f"| [{archive.name}]({archive.name}) | {len(files)} | {programs} | {seed} | {predicted or '-'} | "
             f"{measured or '-'} | `{rounds.sha256_of(archive)}` |\n")
