@@ -21,8 +21,8 @@ Ranks ranks_of(const Record& record, const Communicator& comm) {
   return ranks;
 }
 
-/// All groups of the world that have the captured one's form: that one, then the others in the order
-/// of their first ranks.
+/// All groups of the world that have the captured one's form: that one, then the others in the
+/// order of their first ranks.
 std::vector<Ranks> tiles(const Record& record, const Ranks& captured, std::int64_t world) {
   std::vector<Ranks> found{captured};
   std::set<std::int64_t> taken{captured.begin(), captured.end()};
@@ -33,10 +33,11 @@ std::vector<Ranks> tiles(const Record& record, const Ranks& captured, std::int64
       const std::int64_t moved = member - captured.front() + rank;
       const bool free = moved >= 0 && moved < world && taken.insert(moved).second;
       if (!free) {
-        throw UsageError{fmt::format(
-            "{}: error: the ranks of a communicator ({} of {}) cannot be repeated over {} ranks: capture "
-            "these ranks too (--ranks)",
-            record.file, captured.size(), captured.front(), world)};
+        throw UsageError{
+            fmt::format("{}: error: the ranks of a communicator ({} of {}) cannot be repeated over "
+                        "{} ranks: capture "
+                        "these ranks too (--ranks)",
+                        record.file, captured.size(), captured.front(), world)};
       }
       group.push_back(moved);
     }
@@ -57,9 +58,14 @@ Groups groups_of(const CapturedStep& step) {
       const Ranks captured = ranks_of(one.record, comm);
       const int twin = seen[captured]++;  // several communicators of the same ranks
       const bool is_alone = one.stands_for.size() == 1;
-      for (const Ranks& group : is_alone ? std::vector<Ranks>{captured} : tiles(one.record, captured, step.world)) {
-        std::string name = comm.size == step.world ? "world" : fmt::format("ranks_{}", fmt::join(group, "_"));
-        if (group.size() > 8) name = comm.size == step.world ? "world" : fmt::format("ranks_{}_by_{}_of_{}", group.front(), group[1] - group[0], group.size());
+      for (const Ranks& group :
+           is_alone ? std::vector<Ranks>{captured} : tiles(one.record, captured, step.world)) {
+        std::string name =
+            comm.size == step.world ? "world" : fmt::format("ranks_{}", fmt::join(group, "_"));
+        if (group.size() > 8)
+          name = comm.size == step.world ? "world"
+                                         : fmt::format("ranks_{}_by_{}_of_{}", group.front(),
+                                                       group[1] - group[0], group.size());
         if (twin > 0) name += fmt::format("_again{}", twin);
         bool is_ours = false;
         for (const std::int64_t rank : group) {
@@ -72,7 +78,8 @@ Groups groups_of(const CapturedStep& step) {
     }
     std::map<std::map<std::uint32_t, std::string>, std::vector<std::int64_t>> alike;
     for (const auto& [rank, mine] : names) alike[mine].push_back(rank);
-    for (auto& [mine, ranks] : alike) groups.parties.push_back({&one.record, ranks, one.stands_for.size() > 1, mine});
+    for (auto& [mine, ranks] : alike)
+      groups.parties.push_back({&one.record, ranks, one.stands_for.size() > 1, mine});
   }
   return groups;
 }

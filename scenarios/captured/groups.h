@@ -14,7 +14,7 @@ namespace foretrace::captured {
 struct Party {
   const Record* record{};
   std::vector<std::int64_t> ranks;
-  bool stands_for_others = false;  ///< its record does, than the captured rank
+  bool stands_for_others = false;                   ///< its record does, than the captured rank
   std::map<std::uint32_t, std::string> comm_names;  ///< of the record's communicators
 };
 
@@ -23,8 +23,8 @@ struct Groups {
   std::vector<Party> parties;
 };
 
-/// A communicator of the captured rank is repeated over the world: ranks 0, 2, 4, 6 of 8 become 0, 2,
-/// 4, 6 and 1, 3, 5, 7. Throws UsageError where the ranks do not tile the world.
+/// A communicator of the captured rank is repeated over the world: ranks 0, 2, 4, 6 of 8 become 0,
+/// 2, 4, 6 and 1, 3, 5, 7. Throws UsageError where the ranks do not tile the world.
 Groups groups_of(const CapturedStep& step);
 
 }  // namespace foretrace::captured

@@ -10,14 +10,14 @@
 namespace foretrace::captured {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSilent{"(anonymous namespace)::", "at::native::",
-                                                  "c10::", "void "};
+constexpr std::array<std::string_view, 4> kSilent{
+    "(anonymous namespace)::", "at::native::", "c10::", "void "};
 
 std::string without_silent(std::string_view name) {
   std::string out;
   while (!name.empty()) {
-    const auto* silent = std::ranges::find_if(
-        kSilent, [&](std::string_view one) { return name.starts_with(one); });
+    const auto* silent =
+        std::ranges::find_if(kSilent, [&](std::string_view one) { return name.starts_with(one); });
     if (silent != kSilent.end()) {
       name.remove_prefix(silent->size());
       continue;
@@ -68,14 +68,16 @@ std::string kernel_word(std::string_view demangled) {
 }
 
 std::string operation_word(std::string_view name) {
-  if (const auto colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
+  if (const auto colons = name.rfind("::"); colons != std::string_view::npos)
+    name.remove_prefix(colons + 2);
   std::string made;
   for (const char c : name) {
     const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     if (fits) made += c;
   }
   while (made.starts_with('_')) made.erase(0, 1);
-  if (made.empty() || std::isdigit(static_cast<unsigned char>(made.front())) != 0) made.insert(0, "call_");
+  if (made.empty() || std::isdigit(static_cast<unsigned char>(made.front())) != 0)
+    made.insert(0, "call_");
   return made;
 }
 

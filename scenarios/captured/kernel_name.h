@@ -9,8 +9,8 @@ namespace foretrace::captured {
 
 /// Of a demangled name as CUPTI writes it:
 /// "void at::native::reduce_kernel<512, 1, ...>(...)" is "reduce_kernel.0123456789abcdef". What
-/// stands before the point is its family: the name without namespaces and template arguments. Behind
-/// it stands FNV-1a (64 bits) of the name without return type, parameters, spaces and the
+/// stands before the point is its family: the name without namespaces and template arguments.
+/// Behind it stands FNV-1a (64 bits) of the name without return type, parameters, spaces and the
 /// namespaces at::native, c10 and the anonymous one.
 std::string kernel_word(std::string_view demangled);
 

@@ -69,7 +69,7 @@ StreamRef Objects::stream(std::uint32_t number, int priority) {
   auto& all = program_.streams;
   const auto [at, is_new] = streams_.try_emplace(number, static_cast<std::uint32_t>(all.size()));
   if (is_new) all.push_back({fmt::format("s{}", number), 0, StreamKind::NonBlocking, 0});
-  all[at->second].priority = std::clamp(priority, kMostUrgent, 0);
+  all[at->second].priority = std::clamp(priority, kHighestPriority, 0);
   return {StreamId{at->second}, {}};
 }
 

@@ -46,8 +46,9 @@ void check_ranks(Reader& reader, const YamlNode& node, const CapturedStep& step)
   for (const RankRecord& one : step.ranks) {
     all.insert(all.end(), one.stands_for.begin(), one.stands_for.end());
     if (one.record.world != step.world) {
-      reader.problems.error(node, fmt::format("the record is of {} ranks, the scenario of {} processes",
-                                              one.record.world, step.world),
+      reader.problems.error(node,
+                            fmt::format("the record is of {} ranks, the scenario of {} processes",
+                                        one.record.world, step.world),
                             fmt::format("capture again with --world-size {}", step.world));
     }
   }
@@ -65,7 +66,8 @@ CapturedStep read_captured_step(Reader& reader, const YamlNode& node) {
   MapReader map{node, "a captured step", reader.problems};
   const YamlNode* calls = map.required("calls");
   if (calls != nullptr && calls->kind == YamlNode::Kind::Sequence) {
-    for (const YamlNode& one : calls->items) step.ranks.push_back(read_one(reader, one, step.world));
+    for (const YamlNode& one : calls->items)
+      step.ranks.push_back(read_one(reader, one, step.world));
   } else if (calls != nullptr) {
     RankRecord one;
     one.record = record_of(reader, *calls);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "scenarios/captured/record_limits.h"
 #include "scenarios/text/errors.h"
 #include "scenarios/text/packed_file.h"
 #include "scenarios/text/words.h"
@@ -24,11 +25,7 @@ constexpr std::size_t kLargestRecord = std::size_t{512} << 20;
 constexpr int kVersion = 1;
 constexpr int kDeepest = 32;
 constexpr std::size_t kMostDimensions = 64;
-constexpr std::size_t kMostTensors = std::size_t{1} << 17;  // of an operation
-constexpr std::int64_t kMostElements = std::int64_t{1}
-                                       << 44;      // of a tensor; its sums fit into 64 bits
-constexpr std::int64_t kLargestSide = 0x7fffffff;  // of a product, as cuBLAS takes it
-constexpr double kMostWork = 0x1p62;               // of a product: operations, bytes
+constexpr std::size_t kMostTensors = std::size_t{1} << 17;     // of an operation
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;  // what a scenario takes
 constexpr std::uint64_t kMostMoved = std::uint64_t{1} << 40;   // elements or bytes of a call
 constexpr std::int64_t kLongest = 10'000'000'000'000;          // ns between the step and a call
@@ -49,6 +46,10 @@ class RecordReader {
     }
     if (line_ == 0 || record_.world == 0) refuse("the file is empty");
     if (record_.calls.empty()) refuse("no call was recorded");
+    for (const std::string& type : unknown_types_) {
+      record_.assumptions.push_back(
+          fmt::format("elements of type '{}' count as 4 bytes each", shortened(type)));
+    }
     return std::move(record_);
   }
 
@@ -189,7 +190,7 @@ class RecordReader {
     record_.comms[json.at("i").get<std::uint32_t>()] = std::move(comm);
   }
 
-  Tensor tensor(const Json& json) const {
+  Tensor tensor(const Json& json) {
     Tensor made{.type = json.at("d").get<std::string>(),
                 .shape = json.at("s").get<std::vector<std::int64_t>>(),
                 .strides = {},
@@ -204,12 +205,13 @@ class RecordReader {
       }
       elements *= std::max<std::int64_t>(1, size);
     }
-    const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0; };
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
     if (!std::ranges::all_of(made.type, is_plain)) refuse("a tensor's type is a word");
+    if (!is_known_type(made.type)) unknown_types_.insert(made.type);
     return made;
   }
 
-  Signature signature(const Json& json) const {
+  Signature signature(const Json& json) {
     Signature made;
     made.name = json.at("n").get<std::string>();
     for (const Json& one : json.value("in", Json::array())) {
@@ -304,13 +306,13 @@ class RecordReader {
                   json.at("beta").get<double>() != 0;
       made.type = json.value("a", "bf16");
       made.compute = json.value("compute", "");
-      product_fits(made);
+      if (const std::string why = why_no_product(made); !why.empty()) refuse(why);
     } else if (kind == "lib") {
       made.operation_text = json.value("ops", Json::array()).dump();
     } else if (kind == "begin" || kind == "end") {
       made.instance = json.value("instance", std::int64_t{0});
       if (record_.region.empty()) {
-        if (!is_name(made.function)) {
+        if (!is_region_name(made.function)) {
           refuse("a region's name is of letters, digits, '_', '-', '.', '/' and blanks");
         }
         record_.region = made.function;
@@ -318,47 +320,6 @@ class RecordReader {
       if (kind == "end") at_end(json, made);
     } else {
       transfer(json, made);
-    }
-  }
-
-  void product_fits(const Call& made) const {
-    if (std::min({made.m, made.n, made.k, made.batch}) < 1)
-      refuse("a product's sizes are 1 or more");
-    if (std::max({made.m, made.n, made.k, made.batch}) > kLargestSide) {
-      refuse("a product's sizes are below 2^31");
-    }
-    constexpr double kWidest = 16;  // bytes of an element
-    const auto m = static_cast<double>(made.m), n = static_cast<double>(made.n),
-               k = static_cast<double>(made.k), batch = static_cast<double>(made.batch);
-    const double work = std::max(2 * batch * m * n * k, kWidest * batch * (m * k + k * n + m * n));
-    if (work > kMostWork) refuse("a product that no GPU ends");
-  }
-
-  /// Names become part of a scenario.
-  static bool is_name(std::string_view name) {
-    constexpr std::string_view kOthers = "_-./ ";
-    return std::ranges::all_of(name, [&](unsigned char c) {
-      return std::isalnum(c) != 0 || kOthers.find(static_cast<char>(c)) != std::string_view::npos;
-    });
-  }
-
-  void collective_fits(const Call& made) const {
-    static const std::set<std::string, std::less<>> kCalls{
-        "all_reduce", "broadcast", "reduce",  "all_gather", "reduce_scatter",
-        "all_to_all", "gather",    "scatter", "send",       "recv"};
-    static const std::set<std::string, std::less<>> kReductions{"sum", "prod", "min",
-                                                                "max", "avg",  "premulsum"};
-    const auto comm = record_.comms.find(made.comm);
-    if (comm == record_.comms.end()) refuse("no such communicator");
-    if (!kCalls.contains(made.function)) {
-      refuse(fmt::format("a collective of an unknown kind '{}'", shortened(made.function)));
-    }
-    if (!kReductions.contains(made.reduction)) {
-      refuse(fmt::format("a reduction of an unknown kind '{}'", shortened(made.reduction)));
-    }
-    for (const auto& rank : {made.root, made.peer}) {
-      if (rank && (*rank < 0 || *rank >= comm->second.size))
-        refuse("no such rank in the communicator");
     }
   }
 
@@ -385,7 +346,9 @@ class RecordReader {
     if (json.contains("peer") && json.at("peer").is_number())
       made.peer = json.at("peer").get<std::int64_t>();
     if (json.contains("end")) made.ends = is_set(json, "end");
-    if (made.kind == "coll") collective_fits(made);
+    if (made.kind == "coll") {
+      if (const std::string why = why_no_collective(made, record_); !why.empty()) refuse(why);
+    }
   }
 
   void at_end(const Json& json, const Call& made) {
@@ -419,38 +382,10 @@ class RecordReader {
   Record record_;
   std::uint32_t line_ = 0;
   std::size_t most_ids_ = 0;
+  std::set<std::string> unknown_types_;
 };
 
-/// At most kMostElements: more is in no memory.
-std::int64_t times(std::int64_t elements, std::int64_t size) {
-  if (size == 0) return 0;
-  return elements > kMostElements / size ? kMostElements : elements * size;
-}
-
 }  // namespace
-
-std::int64_t Tensor::elements() const {
-  std::int64_t all = 1;
-  for (const std::int64_t size : shape) all = times(all, size);
-  return all;
-}
-
-std::int64_t Tensor::different_elements() const {
-  std::int64_t all = 1;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (i < strides.size() && strides[i] == 0) continue;
-    all = times(all, shape[i]);
-  }
-  return all;
-}
-
-std::int64_t bytes_of_type(const std::string& type) {
-  static const std::map<std::string, std::int64_t, std::less<>> sizes{
-      {"bf16", 2}, {"f16", 2},   {"i16", 2},  {"u16", 2}, {"f64", 8}, {"i64", 8},    {"u64", 8},
-      {"c64", 8},  {"c128", 16}, {"bool", 1}, {"i8", 1},  {"u8", 1},  {"f8e4m3", 1}, {"f8e5m2", 1}};
-  const auto found = sizes.find(type);
-  return found == sizes.end() ? 4 : found->second;
-}
 
 Record parse_record(std::string_view text, const std::string& file) {
   return RecordReader{file}.read(text);

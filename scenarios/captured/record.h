@@ -39,6 +39,7 @@ struct Operation {
   std::string phase;
 };
 
+bool is_known_type(std::string_view type);
 /// Bytes of one element of a type's name; 4 for one that is not known.
 std::int64_t bytes_of_type(const std::string& type);
 

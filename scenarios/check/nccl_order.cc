@@ -108,9 +108,8 @@ class CallLister {
     if (const auto* launch = std::get_if<GraphLaunch>(&op.kind)) {
       return list_launch(*launch, variables);
     }
-    const auto capture = std::ranges::find_if(around, [](const Op* block) {
-      return std::holds_alternative<GraphCapture>(block->kind);
-    });
+    const auto capture = std::ranges::find_if(
+        around, [](const Op* block) { return std::holds_alternative<GraphCapture>(block->kind); });
     const bool is_grouped = is_inside<NcclGroup>(around);
     if (capture == around.end()) return list_call(op, variables, is_grouped);
     if (op_facts(op.kind).comm == nullptr) return true;

@@ -187,14 +187,13 @@ bool OrderWalk::leave(Thread& thread) {
 bool OrderWalk::can_return(const Thread& thread) const {
   if (thread.semaphore && !graph_.can_take(*thread.semaphore)) return false;
   if (thread.meeting != nullptr && thread.meeting->generation == thread.generation) return false;
-  const bool connected =
-      std::ranges::all_of(thread.setups,
-                          [](const auto& one) {
-                            return one.first->connections.is_done(one.second);
-                          }) &&
-      std::ranges::all_of(thread.comms, [](const CommState* comm) {
-        return comm->connected == comm->has_connected.size();
-      });
+  const bool connected = std::ranges::all_of(thread.setups,
+                                             [](const auto& one) {
+                                               return one.first->connections.is_done(one.second);
+                                             }) &&
+                         std::ranges::all_of(thread.comms, [](const CommState* comm) {
+                           return comm->connected == comm->has_connected.size();
+                         });
   return connected && std::ranges::all_of(thread.entries, [this](std::uint32_t entry) {
            return graph_.has_ended(entry);
          });

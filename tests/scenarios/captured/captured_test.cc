@@ -98,6 +98,14 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
   EXPECT_THAT(refusal(head(1) + R"({"k":"begin","region":"a: {b}","t":0})"
                                 "\n"),
               HasSubstr("a region's name is of letters"));
+  const auto unknown =
+      parse_record(head(1) +
+                       R"({"k":"sig","i":7,"n":"aten::x","in":[{"d":"float8_e8m0fnu","s":[8]}]})"
+                       "\n" +
+                       kBody,
+                   "x");
+  EXPECT_THAT(unknown.assumptions,
+              ::testing::Contains("elements of type 'float8_e8m0fnu' count as 4 bytes each"));
   const std::string mask =
       R"({"k":"sig","i":7,"n":"aten::where","in":[{"d":"bf16","s":[8]},-3.3895313892515355e+38,[1e300]]})"
       "\n";

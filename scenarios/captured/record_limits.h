@@ -1,0 +1,24 @@
+// What no GPU and no library does, whatever a record says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "scenarios/captured/record.h"
+
+namespace foretrace::captured {
+
+/// Of a tensor: sums of some of them fit into 64 bits.
+inline constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
+
+/// Names of regions become part of a scenario.
+bool is_region_name(std::string_view name);
+
+/// What is wrong with a product's sizes; empty where nothing is.
+std::string why_no_product(const Call& call);
+
+/// The same of a collective's kind, reduction and ranks.
+std::string why_no_collective(const Call& call, const Record& record);
+
+}  // namespace foretrace::captured
