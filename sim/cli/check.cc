@@ -18,6 +18,7 @@
 #include "scenarios/write/program_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/machine_check.h"
 #include "sim/training/usage.h"
 
 namespace foretrace {
@@ -133,6 +134,8 @@ Diagnostics what_does_not_fit(const Program& program, const std::optional<Expand
   const bool is_named = !options.machine.empty();
   const Machine machine = load_machine(is_named ? options.machine : kDefaultMachine);
   Diagnostics problems = is_named ? check_parts(program, machine) : Diagnostics{};
+  if (is_named)
+    std::ranges::move(unsupported_types(program, machine), std::back_inserter(problems));
   // A step's buffers are nobody's: its tensors are what counts.
   Diagnostics memory = step ? check_step_memory(program, *step, machine) : Diagnostics{};
   if (memory.empty()) memory = check_memory(program, machine);

@@ -11,6 +11,7 @@
 #include "scenarios/read/scenario.h"
 #include "scenarios/text/errors.h"
 #include "sim/environment_check.h"
+#include "sim/machine_check.h"
 #include "sim/training/captured_usage.h"
 #include "sim/training/usage.h"
 
@@ -37,8 +38,9 @@ Timeline simulated(const Sweep& sweep, const Point& point, const Machine& machin
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }
-  if (const Diagnostics problems = refused_collectives(program, machine); !problems.empty()) {
-    throw UsageError{render(problems, sweep.text)};
+  for (const Diagnostics& problems :
+       {refused_collectives(program, machine), unsupported_types(program, machine)}) {
+    if (!problems.empty()) throw UsageError{render(problems, sweep.text)};
   }
   Timeline timeline;
   try {

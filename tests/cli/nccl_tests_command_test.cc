@@ -110,27 +110,36 @@ TEST(SimulateCommand, RefusesATypeThatTheGpuHasNoArithmeticFor) {
   EXPECT_EQ(old.exit_code, 2) << old.err;
   EXPECT_THAT(old.err, HasSubstr("(compute capability 6.1) has no bfloat16 arithmetic"));
   EXPECT_EQ(scratch.run("foretrace simulate x.yaml --machine 1xV100-SXM").exit_code, 2);
+  for (const char* command : {"foretrace check x.yaml --machine 1xV100-SXM",
+                              "foretrace sweep x.yaml --machine 1xV100-SXM -o x.jsonl"}) {
+    const Ran same = scratch.run(command);
+    EXPECT_EQ(same.exit_code, 2) << command;
+    EXPECT_THAT(same.err, HasSubstr("has no bfloat16 arithmetic")) << command;
+  }
   const Ran now = scratch.run("foretrace simulate x.yaml --machine h200-nvswitch-8");
   EXPECT_THAT(now.err, Not(HasSubstr("bfloat16")));
 }
 
 TEST(SimulateCommand, SaysHowLongAProgramWithoutARegionTakes) {
   const Scratch scratch;
-  scratch.write("x.yaml",
-                "schema_version: 1\nname: x\nstreams: {s: {}}\n"
-                "threads: {main: [{spin: {stream: s, duration: 2ms}}, {stream_synchronize: {stream: s}}]}\n");
+  scratch.write(
+      "x.yaml",
+      "schema_version: 1\nname: x\nstreams: {s: {}}\n"
+      "threads: {main: [{spin: {stream: s, duration: 2ms}}, {stream_synchronize: {stream: s}}]}\n");
   const Ran ran = scratch.run("foretrace simulate x.yaml");
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_THAT(ran.out, HasSubstr("no region; from the first call to the end of the last work: 2.0"));
+  EXPECT_THAT(ran.out,
+              HasSubstr("no region; from the first call to the end of the last work: 2.0"));
   EXPECT_THAT(ran.out, HasSubstr("\non h200-nvswitch-8, the default"));
 }
 
 // A warning about a machine stands behind no file's name, and no part is more than the whole.
 TEST(SimulateCommand, SaysWhatAnH100HasAndWhatIsAssumedOfIt) {
   const Scratch scratch;
-  scratch.write("x.yaml",
-                "schema_version: 1\nname: x\nprocesses: 16\nstreams: {s: {}}\n"
-                "threads: {main: [{spin: {stream: s, duration: 2ms}}, {stream_synchronize: {stream: s}}]}\n");
+  scratch.write(
+      "x.yaml",
+      "schema_version: 1\nname: x\nprocesses: 16\nstreams: {s: {}}\n"
+      "threads: {main: [{spin: {stream: s, duration: 2ms}}, {stream_synchronize: {stream: s}}]}\n");
   const Ran own = scratch.run("foretrace simulate x.yaml --machine h100-nvswitch-8");
   EXPECT_THAT(own.err, Not(HasSubstr("gpu.sm_count"))) << "it has 132, by its own white paper";
   const Ran wide = scratch.run("foretrace simulate x.yaml --machine h200-nvswitch-8");
