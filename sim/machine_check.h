@@ -1,14 +1,11 @@
-// What an answer assumes of a machine that its file does not describe.
+// What an answer assumes of a machine that its file does not describe, and what its GPU cannot do.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
-#include <cstdint>
-#include <string>
-
 #include "models/machine/machine.h"
-#include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
 #include "scenarios/text/diagnostic.h"
 
@@ -24,14 +21,5 @@ std::optional<std::string> why_no_bfloat16(const Machine& machine);
 
 /// An error for the first matrix product of a type that the machine's GPU has no arithmetic for.
 Diagnostics unsupported_types(const Program& program, const Machine& machine);
-
-/// Of all that the machine says: one whose file, or whose base, was edited has another one.
-std::string digest_of_machine(const Machine& machine);
-
-/// Throws UsageError where a timeline was predicted on another machine of the name than `machine`.
-void check_predicted_on(const Origin& origin, const Machine& machine);
-
-/// What a predicted timeline is to remember: the machine and the program's build.
-void note_made_from(Origin& origin, const Machine& machine);
 
 }  // namespace foretrace

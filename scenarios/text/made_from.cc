@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <link.h>
 
-#include <algorithm>
-#include <cstdint>
+#include <boost/uuid/name_generator_sha1.hpp>
+#include <boost/uuid/uuid_io.hpp>
 #include <cstring>
 #include <mutex>
 #include <system_error>
@@ -18,11 +18,6 @@ namespace {
 
 constexpr std::string_view kData = "data:";
 constexpr std::size_t kLargestFile = std::size_t{2} << 30;  // what any reader takes
-
-std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-  return hash ^ (hash >> 29);
-}
 
 struct ReadFiles {
   std::mutex mutex;
@@ -75,15 +70,8 @@ std::string name_in_digests(const std::filesystem::path& file) {
 }
 
 std::string digest_of(std::string_view bytes) {
-  std::uint64_t hash = mixed(0xcbf29ce484222325, bytes.size());
-  while (!bytes.empty()) {
-    std::uint64_t word = 0;
-    const std::size_t some = std::min(bytes.size(), sizeof word);
-    std::memcpy(&word, bytes.data(), some);
-    hash = mixed(hash, word);
-    bytes.remove_prefix(some);
-  }
-  return fmt::format("{:016x}", mixed(hash, hash >> 32));
+  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
+  return to_string(generate(bytes.data(), bytes.size()));
 }
 
 const std::string& build_id() {

@@ -9,7 +9,7 @@
 
 namespace foretrace {
 
-/// 16 hexadecimal digits; another text has others, unless somebody looks for one that has not.
+/// SHA-1, written as a UUID like a program's hash.
 std::string digest_of(std::string_view bytes);
 
 /// The linker's id of this program: another build of the same version has another one. "none"

@@ -30,6 +30,7 @@
 #include "sim/cli/simulated_run.h"
 #include "sim/environment_check.h"
 #include "sim/machine_check.h"
+#include "sim/made_from.h"
 #include "sim/record/rests_on.h"
 #include "sim/training/captured_usage.h"
 #include "sim/training/memory_track.h"

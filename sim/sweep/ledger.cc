@@ -16,7 +16,7 @@
 #include "scenarios/text/print.h"
 #include "scenarios/text/text_file.h"
 #include "scenarios/text/words.h"
-#include "sim/machine_check.h"
+#include "sim/made_from.h"
 #include "sim/sweep/written_row.h"
 
 namespace foretrace::sweep {

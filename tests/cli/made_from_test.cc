@@ -37,7 +37,7 @@ TEST(MadeFrom, ARunAnImportAndAPlanNameTheirBuildAndWhatTheyRead) {
   const Scratch scratch;
   ASSERT_EQ(scratch.run("foretrace simulate scenarios/explain/straggler.yaml -o run").exit_code, 0);
   const auto run = versions_of(scratch, "run/predicted.timeline.json");
-  EXPECT_EQ(run["machine_digest"].get<std::string>().size(), 16u);
+  EXPECT_EQ(run["machine_digest"].get<std::string>().size(), 36u);
   EXPECT_GE(run["build"].get<std::string>().size(), 32u) << run;
   const Ran plan = scratch.run(
       "foretrace plan gpt2 --gpus 2 --sequence 1024 --global-batch 8 --keep tensor=1 --keep "

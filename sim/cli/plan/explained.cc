@@ -3,7 +3,7 @@
 #include "scenarios/text/errors.h"
 #include "sim/cli/options.h"
 #include "sim/cli/run_program.h"
-#include "sim/machine_check.h"
+#include "sim/made_from.h"
 
 namespace foretrace {
 namespace {
