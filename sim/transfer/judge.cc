@@ -16,7 +16,6 @@ constexpr std::size_t kLearned = 250;  // of a GPU, evenly over its rows: more t
 constexpr double kInBand = 0.82;       // of rows that a band shall hold
 constexpr double kWorth = 1e-4;        // of the loss: less is no gain
 constexpr int kMostTurns = 60;         // of a search
-constexpr double kH200Clock = 1.98e9;  // at which times are given
 
 /// The ratios, and where the search for each begins.
 struct Searched {
@@ -31,12 +30,18 @@ constexpr std::array kSearched{
     Searched{&TileSpeeds::norm, 4},       Searched{&TileSpeeds::sum, 0.5e-6},
     Searched{&TileSpeeds::power, 0.2},    Searched{&TileSpeeds::kept, 1}};
 
+/// At which the times of models/machines/kinds/common.yaml are given.
+double clock_of_times() {
+  static const double kClock = facts_of_gpu("H200-SXM").clock;
+  return kClock;
+}
+
 /// A GPU's facts with these ratios; their times are cycles.
 TileSpeeds with_ratios(const TileSpeeds& facts, const TileSpeeds& ratios) {
   TileSpeeds speeds = facts;
   for (const Searched& one : kSearched) speeds.*one.field = ratios.*one.field;
   for (const auto field : {&TileSpeeds::start, &TileSpeeds::wave, &TileSpeeds::sum}) {
-    speeds.*field *= kH200Clock / facts.clock;
+    speeds.*field *= clock_of_times() / facts.clock;
   }
   return speeds;
 }
@@ -197,13 +202,14 @@ Report judge(const Table& table) {
   Report report;
   report.unknown = table.unknown;
   for (const Rows& rows : table.all) report.warm += rows.warm;
-  report.ratios = found(learned_from(table, ""));
+  const std::vector<Learned> learned = learned_from(table, "");
+  report.ratios = found(learned);
   std::vector<Errors> all;
   std::string last;
   TileSpeeds ratios;
   for (const Rows& rows : table.all) {
-    const bool was_learned_from = std::ranges::any_of(
-        learned_from(table, ""), [&](const Learned& gpu) { return gpu.rows->gpu == rows.gpu; });
+    const bool was_learned_from =
+        std::ranges::any_of(learned, [&](const Learned& gpu) { return gpu.rows->gpu == rows.gpu; });
     if (rows.gpu != last) {
       ratios = was_learned_from ? found(learned_from(table, rows.gpu)) : report.ratios;
     }

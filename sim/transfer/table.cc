@@ -33,10 +33,9 @@ std::pair<std::string, std::size_t> without_comments(const std::string& text) {
 }
 
 std::optional<cost::TileSpeeds> facts_of(const std::string& part, const std::string& precision) {
-  const Machine machine = load_machine("1x" + part);
-  Reading read{machine};
-  cost::TileSpeeds facts = cost::read_tile_speeds(read, DataType::BFloat16);
+  cost::TileSpeeds facts = facts_of_gpu(part);
   if (precision == "bf16") return facts;
+  const Machine machine = load_machine("1x" + part);
   if (!machine.has(Param::GpuF8Flops)) return {};
   facts.peak = machine.rate(Param::GpuF8Flops);
   return facts;
@@ -45,6 +44,12 @@ std::optional<cost::TileSpeeds> facts_of(const std::string& part, const std::str
 using Quantized = std::map<std::tuple<std::string, double, double>, double>;
 
 }  // namespace
+
+cost::TileSpeeds facts_of_gpu(const std::string& part) {
+  const Machine machine = load_machine("1x" + part);
+  Reading read{machine};
+  return cost::read_tile_speeds(read, DataType::BFloat16);
+}
 
 Table read_table(const std::filesystem::path& file) {
   const auto [text, first] = without_comments(read_packed_text_file(file, kLargest));

@@ -50,6 +50,9 @@ struct Report {
 };
 Report judge(const Table& table);
 
+/// Of a file of models/machines/gpus, in bfloat16. Throws UsageError.
+cost::TileSpeeds facts_of_gpu(const std::string& part);
+
 std::string markdown(const Report& report);
 std::string json(const Report& report);
 
