@@ -89,7 +89,8 @@ struct Product {
 };
 
 /// By models/cost/products/ where the machine has its parameters, else by the GPU's facts
-/// (tiles.h) where a machine was composed of parts, else by waves of three tile sizes at gemm.*'s rates, whatever the alignment and contents are.
+/// (tiles.h) where a machine was composed of parts, else by waves of three tile sizes at gemm.*'s
+/// rates, whatever the alignment and contents are.
 KernelCost gemm_cost(Reading& read, const Product& product);
 
 /// A kernel goes once through an array, reading or writing it. `distance`: the bytes of different

@@ -48,7 +48,8 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
     double read = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), read);
     const bool is_whole = error == std::errc{} && end == word.data() + word.size();
-    if (!is_whole || !std::isfinite(read) || read < 0) refuse(fmt::format("'{}' is no number", word));
+    if (!is_whole || !std::isfinite(read) || read < 0)
+      refuse(fmt::format("'{}' is no number", word));
     return read;
   };
   std::vector<std::pair<std::string, std::pair<Asked, double>>> read;
@@ -64,7 +65,8 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
     } else if (line.starts_with("#k ")) {
       const auto parts = split(line.substr(3), ' ');
       if (parts.size() != 5) refuse("'#k KERNEL BASE BYTES FLOPS THREADS' is needed");
-      terms_[std::string{parts[0]}] = {value(parts[1]), value(parts[2]), value(parts[3]), value(parts[4])};
+      terms_[std::string{parts[0]}] = {value(parts[1]), value(parts[2]), value(parts[3]),
+                                       value(parts[4])};
     } else if (!line.empty() && !line.starts_with('#') && !std::exchange(has_head, true)) {
       continue;  // the columns' names
     } else if (!line.empty() && !line.starts_with('#')) {
@@ -75,14 +77,17 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
         if (read_value > most) refuse(fmt::format("'{}' is too large a count", parts[i]));
         return static_cast<std::uint64_t>(read_value);
       };
-      Asked asked{{std::string{parts[0]}, whole(3), static_cast<std::uint32_t>(whole(4, 1024)), whole(5), whole(6), whole(7)},
-                  value(parts[1]), value(parts[2])};
+      Asked asked{{std::string{parts[0]}, whole(3), static_cast<std::uint32_t>(whole(4, 1024)),
+                   whole(5), whole(6), whole(7)},
+                  value(parts[1]),
+                  value(parts[2])};
       const double seconds = value(parts[8]) * 1e-6;
       if (seconds <= 0) refuse("a time is above 0");
       read.emplace_back(parts[0], std::pair{std::move(asked), seconds});
     }
   }
-  for (const char* needed : {"hbm", "peak", "base_us", "memory", "compute", "nearest", "soft", "joined_most", "thread_bytes"}) {
+  for (const char* needed : {"hbm", "peak", "base_us", "memory", "compute", "nearest", "soft",
+                             "joined_most", "thread_bytes"}) {
     if (!numbers_.contains(needed)) refuse(fmt::format("'#: {}' is missing", needed));
   }
   for (const char* divisor : {"hbm", "peak", "nearest"}) {
@@ -119,20 +124,25 @@ KernelTable::Features KernelTable::features(const Asked& asked) const {
   return made;
 }
 
-Terms KernelTable::shared_terms() const { return {1, 1 / number("memory"), 1 / number("compute"), 0}; }
+Terms KernelTable::shared_terms() const {
+  return {1, 1 / number("memory"), 1 / number("compute"), 0};
+}
 
 Terms KernelTable::terms_of(const std::string& name) const {
   const auto found = terms_.find(name);
   return found == terms_.end() ? shared_terms() : found->second;
 }
 
-double KernelTable::plain_seconds(const Asked& asked, const Terms& terms, double memory_rate, double peak) const {
+double KernelTable::plain_seconds(const Asked& asked, const Terms& terms, double memory_rate,
+                                  double peak) const {
   const double threads = static_cast<double>(asked.shape.grid) * asked.shape.block;
   const double moved = terms.bytes * asked.bytes + terms.threads * threads * number("thread_bytes");
-  return std::max(kLeastSeconds, terms.base * number("base_us") * 1e-6 + moved / memory_rate + terms.flops * asked.flops / peak);
+  return std::max(kLeastSeconds, terms.base * number("base_us") * 1e-6 + moved / memory_rate +
+                                     terms.flops * asked.flops / peak);
 }
 
-double KernelTable::seconds(const Asked& asked, const Estimate& estimate, double memory_rate, double peak) const {
+double KernelTable::seconds(const Asked& asked, const Estimate& estimate, double memory_rate,
+                            double peak) const {
   return estimate.factor * plain_seconds(asked, estimate.terms, memory_rate, peak);
 }
 
@@ -149,9 +159,11 @@ Estimate KernelTable::nearest(const std::vector<std::size_t>& rows, const Asked&
       const double apart = here[i] - rows_[row].at[i];
       distance += apart * apart;
     }
-    by_distance.emplace_back(distance, is_family ? rows_[row].log_of_every_kernel : rows_[row].log_factor);
+    by_distance.emplace_back(distance,
+                             is_family ? rows_[row].log_of_every_kernel : rows_[row].log_factor);
   }
-  const auto count = std::min<std::size_t>(by_distance.size(), static_cast<std::size_t>(number("nearest")));
+  const auto count =
+      std::min<std::size_t>(by_distance.size(), static_cast<std::size_t>(number("nearest")));
   std::ranges::partial_sort(by_distance, by_distance.begin() + static_cast<std::ptrdiff_t>(count));
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -161,7 +173,8 @@ Estimate KernelTable::nearest(const std::vector<std::size_t>& rows, const Asked&
     weights += weight;
   }
   const bool is_there = basis == Basis::Kernel && by_distance.front().first < kSame;
-  return {std::exp(sum / weights), is_there ? Basis::Measured : basis, is_family ? shared_terms() : terms_of(asked.shape.name)};
+  return {std::exp(sum / weights), is_there ? Basis::Measured : basis,
+          is_family ? shared_terms() : terms_of(asked.shape.name)};
 }
 
 Estimate KernelTable::estimate(const Asked& asked) const {

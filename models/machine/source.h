@@ -42,8 +42,8 @@ struct Source {
   std::string text;  ///< for people: a datasheet's name, "3 process starts on one machine"
   std::vector<LearnedFrom> learned_from;
   std::string command;  ///< that finds the values again; a fit has one
-  /// Another machine's, by the ratio of facts (scaling.h): how far such values are off was judged on
-  /// GPUs that were left out, and the parameter's spread says it.
+  /// Another machine's, by the ratio of facts (scaling.h): how far such values are off was judged
+  /// on GPUs that were left out, and the parameter's spread says it.
   bool is_carried = false;
   friend bool operator==(const Source&, const Source&) = default;
 };

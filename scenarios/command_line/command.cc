@@ -184,9 +184,10 @@ int exit_code_of(const std::function<int()>& work) {
     return kBroke;
   } catch (const std::exception& error) {  // IoError, CudaError, NcclError, ...: the world failed
     if (std::string_view{error.what()}.starts_with("[json.exception.")) {  // what a file says
-      print_failure(fmt::format("a JSON file that was read is not as it should be: {}\n  hint: it is "
-                                "of another version, or was edited",
-                                json_reason(error.what())));
+      print_failure(
+          fmt::format("a JSON file that was read is not as it should be: {}\n  hint: it is "
+                      "of another version, or was edited",
+                      json_reason(error.what())));
       return kWrongUse;
     }
     print_failure(error.what());

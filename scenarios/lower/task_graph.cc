@@ -215,7 +215,7 @@ class TaskGraphLowering {
       const std::size_t number = used[device]++;
       if (number == mine.size()) {
         mine.push_back(static_cast<std::uint32_t>(all.size()));
-        const int priority = by_priority_ ? std::min(kMostUrgent + static_cast<int>(number), 0) : 0;
+        const int priority = by_priority_ ? std::min(kHighestPriority + static_cast<int>(number), 0) : 0;
         all.push_back({fmt::format("{}({}, {}, {})", kind, out_.thread(), device, number), device,
                        StreamKind::Blocking, priority});
       }

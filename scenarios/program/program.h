@@ -30,7 +30,7 @@ struct Stream {
 };
 
 /// cudaDeviceGetStreamPriorityRange since Volta: this to 0.
-inline constexpr int kMostUrgent = -5;
+inline constexpr int kHighestPriority = -5;
 
 struct Event {
   std::string name;

@@ -75,13 +75,13 @@ int read_priority(Reader& reader, const YamlNode& node) {
   const std::size_t errors_before = reader.problems.error_count();
   const auto given =
       static_cast<int>(read_constant(reader, node, kNumber, Limits::min(), Limits::max(),
-                                     fmt::format("a number from {} to 0", kMostUrgent)));
-  const int taken = std::clamp(given, kMostUrgent, 0);
+                                     fmt::format("a number from {} to 0", kHighestPriority)));
+  const int taken = std::clamp(given, kHighestPriority, 0);
   if (taken != given && reader.problems.error_count() == errors_before) {
     reader.problems.warning(
         node,
         fmt::format("priority {} is not in CUDA's range, {} to 0: CUDA takes {}", given,
-                    kMostUrgent, taken),
+                    kHighestPriority, taken),
         fmt::format("a lower one goes first, and streams beyond the range are as those at its end: "
                     "say {}",
                     taken));

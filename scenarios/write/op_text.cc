@@ -192,17 +192,20 @@ class BlockText {
   }
   void keys(const NcclCollective& op) {
     key("comm", communicator(op.comm));
+    collective(op, "send_buffer", "recv_buffer");
+    stream(op.stream);
+  }
+  void collective(const NcclCollective& op, std::string_view send, std::string_view recv) {
     if (op.send == op.recv) {
       buffer("buffer", op.send);
     } else {
-      buffer("send_buffer", op.send);
-      buffer("recv_buffer", op.recv);
+      buffer(send, op.send);
+      buffer(recv, op.recv);
     }
     bytes(op.size);
     type(op.type);
     reduction(op.op);
     if (has_root(op.kind)) key("root", op.root);
-    stream(op.stream);
   }
   void keys(const NcclSend& op) { transfer(op); }
   void keys(const NcclRecv& op) { transfer(op); }
@@ -257,16 +260,7 @@ class BlockText {
     begin(kind_name(work.kind).substr(std::string_view{"nccl_"}.size()), work.label);
     stream(ready.stream);
     key("group", communicator(op.comm));
-    if (op.send == op.recv) {
-      buffer("buffer", op.send);
-    } else {
-      buffer("input", op.send);
-      buffer("output", op.recv);
-    }
-    bytes(op.size);
-    type(op.type);
-    reduction(op.op);
-    if (has_root(op.kind)) key("root", op.root);
+    collective(op, "input", "output");
     if (is_async) {
       key("async", "true");
       key("work", done);
@@ -323,11 +317,6 @@ class BlockText {
 
 void append_ops(std::string& text, const Program& program, const Block& block, std::size_t margin) {
   BlockText{program, text, margin}.append(block);
-}
-
-bool has_stream_of_group(const Program& program, std::string_view communicator) {
-  const std::string name = fmt::format("{}.stream(0)", communicator);
-  return std::ranges::find(program.streams, name, &Stream::name) != program.streams.end();
 }
 
 }  // namespace foretrace

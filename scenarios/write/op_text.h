@@ -13,7 +13,4 @@ namespace foretrace {
 /// that no expansion has.
 void append_ops(std::string& text, const Program& program, const Block& block, std::size_t margin);
 
-/// Whether the communicator is a process group's, which has streams of its own.
-bool has_stream_of_group(const Program& program, std::string_view communicator);
-
 }  // namespace foretrace

@@ -106,10 +106,16 @@ std::string graphs(const Program& program) {
   return section("graphs", lines);
 }
 
+/// Whether the communicator is a process group's, which has streams of its own.
+bool is_group(const Program& program, const Communicator& communicator) {
+  const std::string name = fmt::format("{}.stream(0)", communicator.name);
+  return std::ranges::find(program.streams, name, &Stream::name) != program.streams.end();
+}
+
 std::string communicators(const Program& program, bool of_groups) {
   std::string lines;
   for (const Communicator& one : program.communicators) {
-    if (has_stream_of_group(program, one.name) != of_groups) continue;
+    if (is_group(program, one) != of_groups) continue;
     const bool has_all = one.members.size() == program.processes;
     std::vector<std::string> members;
     for (const RankPlace& member : one.members) {

@@ -168,9 +168,12 @@ std::string json_of(const Found& found, const Machine& start) {
   for (std::size_t i = 0; i < found.data.targets.size(); ++i) {
     const FitTarget& target = found.data.targets[i];
     const FitRun& run = found.data.runs[target.run];
-    Json row{{"scenario", run.program.name}, {"region", target.region},
-             {"class", found.classes[i].name}, {"gpus", run.gpus},
-             {"standing", standing_name(target.standing)}, {"measured_ns", target.measured_ns},
+    Json row{{"scenario", run.program.name},
+             {"region", target.region},
+             {"class", found.classes[i].name},
+             {"gpus", run.gpus},
+             {"standing", standing_name(target.standing)},
+             {"measured_ns", target.measured_ns},
              {"spread", target.spread}};
     const double predicted = found.result.predicted_ns[i];
     if (!std::isnan(predicted)) {
@@ -191,9 +194,12 @@ std::string json_of(const Found& found, const Machine& start) {
                        {"reason", each.reason},
                        {"determined_by", advice_for(each.param, found.determined)}});
   }
-  const Json json{{"schema_version", 1},     {"kind", "fit"},
-                  {"machine", start.name},   {"regions", regions},
-                  {"fitted", fitted},        {"not_determined", refused},
+  const Json json{{"schema_version", 1},
+                  {"kind", "fit"},
+                  {"machine", start.name},
+                  {"regions", regions},
+                  {"fitted", fitted},
+                  {"not_determined", refused},
                   {"simulations", found.result.simulations}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -295,8 +301,9 @@ void add_fit_command(CLI::App& app, int& exit_code) {
                      "gemm or nccl");
   command.add_option("--only", options->only,
                      "Fit only parameters whose key begins so (nccl, host.graph); the others stay");
-  command.add_option("--residuals", options->residuals,
-                     "Write the residual table to this file, as CSV, instead of printing it")
+  command
+      .add_option("--residuals", options->residuals,
+                  "Write the residual table to this file, as CSV, instead of printing it")
       ->check(written_file(), "")
       ->option_text("FILE");
   add_format_option(command, options->format,

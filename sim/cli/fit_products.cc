@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/cost/products/choice.h"
-#include "models/products/learned.h"
 #include "models/machine/machine.h"
+#include "models/products/learned.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/command_line/command.h"

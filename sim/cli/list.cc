@@ -157,11 +157,13 @@ void add_list_command(CLI::App& app, int& exit_code) {
       app, "list", "What there is: scenarios, machines, models, ops, parameters, terms, and where",
       "foretrace list machines");
   command
-      .add_option("what", options->what,
-                  "scenarios, machines, models, ops, parameters, terms, or data: the directory that they "
-                  "are in")
+      .add_option(
+          "what", options->what,
+          "scenarios, machines, models, ops, parameters, terms, or data: the directory that they "
+          "are in")
       ->required()
-      ->check(CLI::IsMember({"scenarios", "machines", "models", "ops", "parameters", "terms", "data"}));
+      ->check(
+          CLI::IsMember({"scenarios", "machines", "models", "ops", "parameters", "terms", "data"}));
   command.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -26,10 +26,10 @@ struct Ending {
   const char* text;
   OutputFormat format;
 };
-constexpr std::array kEndings{
-    Ending{".md", OutputFormat::Text}, Ending{".txt", OutputFormat::Text},
-    Ending{".log", OutputFormat::Text}, Ending{".json", OutputFormat::Json},
-    Ending{".csv", OutputFormat::Csv}};
+constexpr std::array kEndings{Ending{".md", OutputFormat::Text}, Ending{".txt", OutputFormat::Text},
+                              Ending{".log", OutputFormat::Text},
+                              Ending{".json", OutputFormat::Json},
+                              Ending{".csv", OutputFormat::Csv}};
 
 /// Devices and pipes have no kind of their own.
 bool is_special(const fs::path& file) {

@@ -39,8 +39,7 @@ std::vector<PredictedRegion> predicted_regions(const Timeline& timeline) {
     const auto [found, is_new] = rows.try_emplace({place, turn}, regions.size());
     if (is_new) regions.push_back({one->name, place.first, turn});
     PredictedRegion& region = regions[found->second];
-    const double ns =
-        static_cast<double>(one->samples_ns.front()) / static_cast<double>(one->per);
+    const double ns = static_cast<double>(one->samples_ns.front()) / static_cast<double>(one->per);
     ++region.processes;
     if (is_new || ns < region.fastest_ns) {
       region.fastest = one->process;
@@ -84,10 +83,10 @@ std::string regions_text(const std::vector<PredictedRegion>& regions) {
             : "-",
         std::to_string(region.process)};
     if (several) {
-      row.push_back(region.processes > 1 ? fmt::format("{}, process {}",
-                                                       format_time(region.fastest_ns),
-                                                       region.fastest)
-                                         : "-");
+      row.push_back(
+          region.processes > 1
+              ? fmt::format("{}, process {}", format_time(region.fastest_ns), region.fastest)
+              : "-");
     }
     table.row(std::move(row));
   }
@@ -97,9 +96,9 @@ std::string regions_text(const std::vector<PredictedRegion>& regions) {
 std::string regions_csv(const std::vector<PredictedRegion>& regions) {
   TextTable table;
   using enum TextTable::Align;
-  for (const char* const name : {"region", "line", "instance", "per", "predicted_ns", "low_ns",
-                                 "high_ns", "process", "processes", "fastest_process",
-                                 "fastest_ns"}) {
+  for (const char* const name :
+       {"region", "line", "instance", "per", "predicted_ns", "low_ns", "high_ns", "process",
+        "processes", "fastest_process", "fastest_ns"}) {
     table.column(name, Right);
   }
   const auto ns = [](double value) { return fmt::format("{:.1f}", value); };
@@ -115,8 +114,10 @@ std::string regions_csv(const std::vector<PredictedRegion>& regions) {
 nlohmann::ordered_json regions_json(const std::vector<PredictedRegion>& regions) {
   auto rows = nlohmann::ordered_json::array();
   for (const PredictedRegion& region : regions) {
-    nlohmann::ordered_json row{{"region", region.name},     {"line", region.line},
-                               {"instance", region.instance}, {"per", region.per},
+    nlohmann::ordered_json row{{"region", region.name},
+                               {"line", region.line},
+                               {"instance", region.instance},
+                               {"per", region.per},
                                {"predicted_ns", region.ns}};
     if (region.has_band()) {
       row["low_ns"] = region.low_ns;

@@ -1,4 +1,5 @@
-// What `simulate` says of a timeline's regions: one row for each, by the process that takes longest.
+// What `simulate` says of a timeline's regions: one row for each, by the process that takes
+// longest.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -14,9 +14,9 @@ struct RunProgram {
   Simulated simulated = Simulated::All;
 };
 
-/// Of `scenario`, or where it is empty of the file that the timeline names. A training step may have
-/// been simulated with one rank of each kind, with some of its micro-batches, or on other nodes: the
-/// timeline's hash says which. Throws UsageError where none of these has its hash.
+/// Of `scenario`, or where it is empty of the file that the timeline names. A training step may
+/// have been simulated with one rank of each kind, with some of its micro-batches, or on other
+/// nodes: the timeline's hash says which. Throws UsageError where none of these has its hash.
 RunProgram program_of_run(const LoadedTimeline& run, const std::filesystem::path& scenario,
                           const ParameterValues& parameters);
 

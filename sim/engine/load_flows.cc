@@ -38,8 +38,8 @@ std::vector<std::string> places() {
 }
 
 /// SimGrid's solver calls itself from link to link: a ring over 65,536 GPUs took twice the usual
-/// 8 MiB. The main thread's stack grows until the limit of that moment, and Linux keeps 128 MiB free
-/// below it.
+/// 8 MiB. The main thread's stack grows until the limit of that moment, and Linux keeps 128 MiB
+/// free below it.
 void make_room_on_the_stack() {
   constexpr rlim_t kRoom = rlim_t{112} << 20;
   rlimit limit{};
