@@ -48,8 +48,8 @@ function(foretrace_install_program program component)
   add_custom_command(
     OUTPUT ${pages}/done
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}> -DNAME=${program} -DPAGES=${pages}
-            -P ${PROJECT_SOURCE_DIR}/scenarios/command_line/write_pages.cmake
-    DEPENDS ${program} ${PROJECT_SOURCE_DIR}/scenarios/command_line/write_pages.cmake
+            -P ${PROJECT_SOURCE_DIR}/scenarios/base/command_line/write_pages.cmake
+    DEPENDS ${program} ${PROJECT_SOURCE_DIR}/scenarios/base/command_line/write_pages.cmake
     VERBATIM)
   set(in_all ALL)
   if(FORETRACE_PROGRAM_TESTED_ELSEWHERE)

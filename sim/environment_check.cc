@@ -9,8 +9,8 @@
 #include "models/nccl/rules/settings.h"
 #include "models/nccl/time/cost.h"
 #include "scenarios/program/program_walk.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 namespace {

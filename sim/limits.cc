@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "scenarios/program/program_walk.h"
-#include "scenarios/values/range_check.h"
+#include "scenarios/base/values/range_check.h"
 #include "sim/engine/event_queue.h"
 
 namespace foretrace {

@@ -7,7 +7,7 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/text/errors.h"
-#include "scenarios/text/made_from.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/made_from.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::sim {
 

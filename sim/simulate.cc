@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/engine/engine.h"
 #include "sim/host/thread.h"
 #include "sim/limits.h"

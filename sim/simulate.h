@@ -6,8 +6,8 @@
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 

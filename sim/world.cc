@@ -8,7 +8,7 @@
 
 #include "models/cost/host_work.h"
 #include "scenarios/program/program_walk.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/host/warm_state.h"
 
 namespace foretrace::sim {

@@ -70,19 +70,19 @@ file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/scenario
      ${ROOT}/models/*.h ${ROOT}/sim/*.cc ${ROOT}/sim/*.h ${ROOT}/reports/*.cc ${ROOT}/reports/*.h
      ${ROOT}/hw/*.cc ${ROOT}/hw/*.h)
 foreach(file IN LISTS files)
-  if(NOT file MATCHES "^(scenarios/command_line|sim/cli|hw/cli)/")
+  if(NOT file MATCHES "^(scenarios/base/command_line|sim/cli|hw/cli)/")
     file(STRINGS ${ROOT}/${file} lines REGEX
-         "^[ \t]*#[ \t]*include[ \t]*[<\"](CLI/|scenarios/command_line/|sim/cli/|hw/cli/)")
+         "^[ \t]*#[ \t]*include[ \t]*[<\"](CLI/|scenarios/base/command_line/|sim/cli/|hw/cli/)")
     foreach(line IN LISTS lines)
       string(APPEND violations "  ${file}: ${line}\n")
     endforeach()
   endif()
 endforeach()
 
-# One way to the terminal (scenarios/text/print.h), one to read a file that a user names
+# One way to the terminal (scenarios/base/text/print.h), one to read a file that a user names
 # (text_file.h), one to write one (reports/timeline/write_file.h): each is safe once.
 set(own_ways "fmt::print|std::cout|std::cerr|[^a-z_]f?printf *\\(|fputs *\\(|[io]fstream [a-z]|fopen *\\(|copy_file *\\(|::rename *\\(")
-set(have_them "^(scenarios/text/(print|text_file)|reports/timeline/write_file|hw/node/environment|hw/products/product_table)\\.cc$")
+set(have_them "^(scenarios/base/text/(print|text_file)|reports/timeline/write_file|hw/node/environment|hw/products/product_table)\\.cc$")
 foreach(file IN LISTS files)
   if(NOT file MATCHES "${have_them}")
     file(STRINGS ${ROOT}/${file} lines REGEX "${own_ways}")

@@ -9,8 +9,8 @@
 
 #include "hw/run/program_facts.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "reports/timeline/write_file.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 

@@ -19,10 +19,10 @@
 #include "hw/run/load_program.h"
 #include "hw/trace/clock.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

@@ -12,8 +12,8 @@
 #include "hw/node/nvml.h"
 #include "hw/run/processes.h"
 #include "hw/trace/activity_tracer.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 
 namespace foretrace::hw {
 namespace {

@@ -9,7 +9,7 @@
 #include "hw/cli/doctor_command.h"
 #include "hw/cli/measure_command.h"
 #include "hw/cli/products_command.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include "hw/guard/together.h"
 #include "hw/run/load_program.h"
 #include "hw/run/program_facts.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace::hw {
 namespace {

@@ -14,9 +14,9 @@
 #include "hw/products/shape_error.h"
 #include "hw/products/shapes.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

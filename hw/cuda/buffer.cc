@@ -13,7 +13,7 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/cuda/device_guard.h"
 #include "hw/cuda/nccl_check.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

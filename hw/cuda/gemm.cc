@@ -5,7 +5,7 @@
 
 #include "hw/cuda/cuda_check.h"
 #include "hw/guard/call_site.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

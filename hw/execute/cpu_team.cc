@@ -10,7 +10,7 @@
 #include <new>
 #include <string>
 
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

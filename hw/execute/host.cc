@@ -3,7 +3,7 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/execute/execute.h"
 #include "hw/trace/clock.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 

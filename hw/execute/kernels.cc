@@ -1,7 +1,7 @@
 #include "hw/cuda/cuda_check.h"
 #include "hw/execute/execute.h"
 #include "hw/run/program_facts.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 

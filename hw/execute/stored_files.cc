@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

@@ -11,7 +11,7 @@
 #include "hw/run/program_facts.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/program/op_facts.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/print.h"
 
 namespace foretrace::hw {
 

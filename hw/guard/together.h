@@ -7,7 +7,7 @@
 #include <string>
 
 #include "hw/run/processes.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 

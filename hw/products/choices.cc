@@ -15,7 +15,7 @@
 #include "hw/products/quick_timer.h"
 #include "hw/products/shape_error.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/print.h"
 
 namespace foretrace::hw {
 namespace {

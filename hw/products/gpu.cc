@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "hw/cuda/device_guard.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 

@@ -21,8 +21,8 @@
 #include "hw/products/operand.h"
 #include "hw/products/product_call.h"
 #include "hw/products/shape_error.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 
 namespace foretrace::hw {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

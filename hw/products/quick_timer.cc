@@ -14,7 +14,7 @@
 #include "hw/cuda/kernels.h"
 #include "hw/products/events.h"
 #include "hw/products/operand.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hw/guard/together.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 

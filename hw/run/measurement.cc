@@ -23,8 +23,8 @@
 #include "reports/timeline/origin.h"
 #include "reports/timeline/statistics.h"
 #include "scenarios/program/program_walk.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 
 namespace foretrace::hw {
 namespace {

@@ -7,7 +7,7 @@
 #include "hw/cuda/device_guard.h"
 #include "hw/cuda/nccl_check.h"
 #include "hw/run/program_facts.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "hw/guard/mpi_check.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "hw/trace/clock.h"
 #include "hw/trace/cupti_check.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

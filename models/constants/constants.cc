@@ -8,10 +8,10 @@
 #include <map>
 #include <string>
 
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "scenarios/values/units.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace {
 

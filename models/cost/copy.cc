@@ -116,7 +116,7 @@ Duration copy_call_time(Reading& read, const Call& call, const Copy& copy) {
     return time + read.time(PageableH2dBase) + stage_time(read, copy, copy.staged);
   }
   if (!travels_with_the_call(read, copy)) return time;
-  // The same 64 KiB again and again: 7 to 9 us a call (tests/hw/causes, upload_async_64KiB).
+  // The same 64 KiB again and again: 7 to 9 us a call (hw/laboratory/causes, upload_async_64KiB).
   const bool cached = copy.from_cache && read.has(PageableH2dCached);
   const double rate = read.rate(SmallPageableBandwidth);
   return time + at_rate(copy.size, cached ? std::max(rate, read.rate(PageableH2dCached)) : rate);

@@ -130,7 +130,7 @@ bool is_small_memset(double bytes);
 KernelCost host_memset_cost(Reading& read, Bytes size);
 
 /// Kernels that the driver launches for a copy inside one device: one, and one for what is beyond
-/// whole pages of 4 KiB. Below 1 MiB that was not looked for (tests/hw/causes/copies_within.yaml).
+/// whole pages of 4 KiB. Below 1 MiB that was not looked for (hw/laboratory/causes/copies_within.yaml).
 std::uint32_t device_copy_kernels(Bytes size);
 
 /// The same kernel where so many of its bytes lie on another GPU, at least: it takes as long as

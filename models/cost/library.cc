@@ -6,7 +6,7 @@
 
 #include "models/constants/constants.h"
 #include "models/cost/captured.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::cost {
 namespace {

@@ -1,6 +1,6 @@
 // Kernels of libraries that are no products, and the framework's own time on the host. A roofline
 // with an efficiency of its own for each kind: a fixed part, and bytes or flops over what such
-// kernels reach. The parameters are fitted to profiled training steps (sim/training).
+// kernels reach. The parameters are fitted to profiled training steps (sim/applications/training).
 #pragma once
 
 #include "models/cost/kernel.h"

@@ -26,7 +26,7 @@ Duration launch_latency(Reading& read, Entry entry) {
 namespace {
 
 /// Between two engines: one polls for what the other has done, and how soon it looks is chance. A
-/// pair of queued copies takes 9 or 17 us, time and again (tests/hw/causes/small_copies.yaml).
+/// pair of queued copies takes 9 or 17 us, time and again (hw/laboratory/causes/small_copies.yaml).
 Duration switch_time(Reading& read, const Neighbours& neighbours) {
   const bool small = read.has(Param::SmallCopySwitch) && read.has(Param::SmallCopyLimit) &&
                      neighbours.copied <= read.size(Param::SmallCopyLimit);
@@ -74,7 +74,7 @@ Duration gap(Reading& read, const Neighbours& neighbours) {
   }
   const bool was_held_up = before == Before::Event || before == Before::PlainEvent;
   // An event handed on takes as long as one that a kernel waits for: 7.5 us for two, the second in
-  // front of a NCCL kernel (tests/hw/causes/nccl_beside.yaml, exchange_2MiB_first_none).
+  // front of a NCCL kernel (hw/laboratory/causes/nccl_beside.yaml, exchange_2MiB_first_none).
   const bool hands_on = next == Entry::Record && was_held_up && read.takes(Term::HandsOn);
   const bool no_time = next == Entry::NoTime || (next == Entry::Record && !hands_on);
   if (next == Entry::HostFunction || no_time) return Duration{0};

@@ -14,11 +14,11 @@
 #include "models/machine/scaling.h"
 #include "models/machine/value_text.h"
 #include "scenarios/fabric/read.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/text/yaml_reader.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "models/nccl/topology/machine.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

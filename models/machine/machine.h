@@ -17,8 +17,8 @@
 #include "reports/timeline/timeline.h"
 #include "scenarios/fabric/fabric.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/values/units.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace {
 

@@ -6,10 +6,10 @@
 #include <charconv>
 #include <string_view>
 
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/yaml_reader.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/yaml_reader.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

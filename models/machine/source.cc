@@ -7,8 +7,8 @@
 #include <array>
 #include <charconv>
 
-#include "scenarios/text/yaml_reader.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/text/yaml_reader.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <array>
 #include <vector>
 
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

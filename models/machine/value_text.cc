@@ -5,7 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

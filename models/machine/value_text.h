@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "models/machine/machine.h"
-#include "scenarios/values/unit.h"
+#include "scenarios/base/values/unit.h"
 
 namespace foretrace {
 

@@ -8,7 +8,7 @@
 
 #include "models/constants/constants.h"
 #include "models/trust/blind.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

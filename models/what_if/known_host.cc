@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "models/machine/value_text.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/text/yaml_reader.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
 namespace {

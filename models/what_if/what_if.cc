@@ -10,8 +10,8 @@
 #include "models/machine/value_text.h"
 #include "models/nccl/topology/machine.h"
 #include "models/what_if/names.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "scenarios/text/csv.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/csv.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {
@@ -101,7 +101,7 @@ std::vector<BlindRound> load_blind_rounds(const fs::path& named) {
   if (rounds.empty()) {
     throw UsageError{
         fmt::format("{}: no round-N/evaluation-MACHINE.csv in it\n  hint: "
-                    "tests/hw/blind/README.md says how a round is made",
+                    "hw/laboratory/blind/README.md says how a round is made",
                     directory.string())};
   }
   std::ranges::sort(rounds, {},

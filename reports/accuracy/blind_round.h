@@ -1,4 +1,4 @@
-// Blind rounds as `tests/hw/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv, those on more
+// Blind rounds as `hw/laboratory/blind` leaves them: DIR/round-N/evaluation-MACHINE.csv, those on more
 // than two GPUs, DIR/four-gpus-N and DIR/eight-gpus-N, and programs that others wrote,
 // DIR/written-N.
 #pragma once

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "reports/table/text_table.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -11,7 +11,7 @@
 #include "reports/calls/executions.h"
 #include "reports/spans/span_join.h"
 #include "reports/timeline/origin.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

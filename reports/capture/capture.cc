@@ -7,7 +7,7 @@
 #include <map>
 
 #include "reports/timeline/timeline_check.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::capture {
 

@@ -10,7 +10,7 @@
 
 #include "reports/capture/process_ops.h"
 #include "reports/capture/torch_words.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::capture {
 namespace {

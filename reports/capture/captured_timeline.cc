@@ -12,7 +12,7 @@
 #include "reports/capture/kernel_name.h"
 #include "reports/capture/steps.h"
 #include "reports/timeline/origin.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::capture {
 namespace {

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "reports/capture/trace_events.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/text/unpack.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/unpack.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::capture {
 namespace {

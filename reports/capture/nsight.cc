@@ -9,8 +9,8 @@
 #include <map>
 #include <memory>
 
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::capture {
 namespace {

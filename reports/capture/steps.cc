@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::capture {
 namespace {

@@ -7,7 +7,7 @@
 #include "reports/calls/join_calls.h"
 #include "reports/spans/span_join.h"
 #include "reports/timeline/origin.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -8,10 +8,10 @@
 #include "reports/timeline/environments.h"
 #include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 namespace {

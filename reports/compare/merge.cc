@@ -15,8 +15,8 @@
 #include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "reports/timeline/origin.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 

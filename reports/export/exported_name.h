@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 

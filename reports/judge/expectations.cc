@@ -9,7 +9,7 @@
 
 #include "reports/judge/judges.h"
 #include "reports/table/text_table.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

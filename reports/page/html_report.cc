@@ -19,7 +19,7 @@
 #include "reports/page/sweeps.h"
 #include "reports/page/uses_section.h"
 #include "reports/table/text_table.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 

@@ -8,7 +8,7 @@
 #include <boost/archive/iterators/base64_from_binary.hpp>
 #include <boost/archive/iterators/transform_width.hpp>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #endif
 
 namespace foretrace {

@@ -3,7 +3,7 @@
 #include <kainjow/mustache.hpp>
 
 #include "reports/page/assets.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/values/time_text.h"
+#include "scenarios/base/values/time_text.h"
 
 namespace foretrace {
 

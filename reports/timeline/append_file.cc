@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

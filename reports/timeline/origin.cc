@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 

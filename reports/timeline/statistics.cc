@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 

@@ -9,9 +9,9 @@
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
 #include "reports/timeline/timeline_sax.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::timeline_json {
 namespace {

@@ -8,7 +8,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

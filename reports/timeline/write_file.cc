@@ -20,8 +20,8 @@
 #include <system_error>
 #include <utility>
 
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace {
 namespace {

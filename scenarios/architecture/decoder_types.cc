@@ -1,7 +1,7 @@
 #include "scenarios/architecture/decoder_types.h"
 
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::training {
 

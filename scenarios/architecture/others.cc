@@ -6,7 +6,7 @@
 
 #include "scenarios/architecture/decoder_types.h"
 #include "scenarios/architecture/traits.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::training {
 namespace {

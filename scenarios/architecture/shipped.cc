@@ -3,9 +3,9 @@
 
 #include "scenarios/architecture/config.h"
 #include "scenarios/read/reader.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::training {
 

@@ -11,7 +11,7 @@
 
 #include "scenarios/captured/kernel_name.h"
 #include "scenarios/captured/work.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::captured {
 namespace {

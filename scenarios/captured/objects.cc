@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "scenarios/program/renumber.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::captured {
 namespace {

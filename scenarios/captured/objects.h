@@ -9,7 +9,7 @@
 
 #include "scenarios/captured/groups.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::captured {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <numeric>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::captured {
 namespace {

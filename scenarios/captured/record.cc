@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "scenarios/captured/record_limits.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/packed_file.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/packed_file.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::captured {
 namespace {

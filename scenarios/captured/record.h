@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::captured {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string_view>
 
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::captured {
 

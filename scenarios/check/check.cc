@@ -7,7 +7,7 @@
 #include <set>
 
 #include "scenarios/program/program_walk.h"
-#include "scenarios/values/range_check.h"
+#include "scenarios/base/values/range_check.h"
 
 namespace foretrace {
 namespace {

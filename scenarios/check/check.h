@@ -6,7 +6,7 @@
 
 #include "scenarios/check/happens_before.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/yaml_reader.h"
+#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
 

@@ -12,7 +12,7 @@
 
 #include "scenarios/check/check.h"
 #include "scenarios/program/program_walk.h"
-#include "scenarios/values/range_check.h"
+#include "scenarios/base/values/range_check.h"
 
 namespace foretrace {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "scenarios/fabric/text.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "scenarios/fabric/fabric.h"
-#include "scenarios/text/yaml_reader.h"
-#include "scenarios/values/unit.h"
+#include "scenarios/base/text/yaml_reader.h"
+#include "scenarios/base/values/unit.h"
 
 namespace foretrace {
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "scenarios/text/yaml_reader.h"
+#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
 

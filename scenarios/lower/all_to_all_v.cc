@@ -6,7 +6,7 @@
 #include <array>
 
 #include "scenarios/lower/process_group_call.h"
-#include "scenarios/values/range_check.h"
+#include "scenarios/base/values/range_check.h"
 
 namespace foretrace {
 namespace {

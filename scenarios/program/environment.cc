@@ -7,8 +7,8 @@
 #include <charconv>
 
 #include "scenarios/program/environment_rules.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <compare>
 #include <cstdint>
 
-#include "scenarios/values/expr.h"
+#include "scenarios/base/values/expr.h"
 
 namespace foretrace {
 

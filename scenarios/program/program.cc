@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "scenarios/program/program_walk.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 

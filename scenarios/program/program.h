@@ -13,7 +13,7 @@
 
 #include "scenarios/fabric/fabric.h"
 #include "scenarios/program/ops.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "scenarios/program/program_walk.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

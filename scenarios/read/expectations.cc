@@ -7,7 +7,7 @@
 
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/reader.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include "scenarios/fabric/read.h"
 #include "scenarios/read/op_fields.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "scenarios/program/environment.h"
 #include "scenarios/read/reader.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

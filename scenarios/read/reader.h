@@ -19,9 +19,9 @@
 #include "scenarios/lower/process_group.h"
 #include "scenarios/program/program.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/yaml_reader.h"
-#include "scenarios/values/range_check.h"
-#include "scenarios/values/unit.h"
+#include "scenarios/base/text/yaml_reader.h"
+#include "scenarios/base/values/range_check.h"
+#include "scenarios/base/values/unit.h"
 
 namespace foretrace {
 

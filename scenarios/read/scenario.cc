@@ -10,11 +10,11 @@
 #include "scenarios/read/op_fields.h"
 #include "scenarios/read/reader.h"
 #include "scenarios/styles/read.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 #include "scenarios/training_step/read.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -10,7 +10,7 @@
 #include "scenarios/captured/expand.h"
 #include "scenarios/include/include.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 #include "scenarios/training_step/expand.h"
 
 namespace foretrace {

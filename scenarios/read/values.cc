@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "scenarios/read/reader.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "scenarios/styles/style.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::styles {
 namespace {

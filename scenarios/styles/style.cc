@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "scenarios/styles/writer.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/packed_file.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/packed_file.h"
 
 namespace foretrace::styles {
 namespace {

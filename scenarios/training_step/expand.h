@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 #include "scenarios/training_step/description.h"
 #include "scenarios/training_step/memory.h"
 

@@ -7,11 +7,11 @@
 #include <functional>
 
 #include "scenarios/styles/style.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 #include "scenarios/training_step/words.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace::training {
 namespace {

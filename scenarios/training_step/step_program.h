@@ -9,7 +9,7 @@
 
 #include "scenarios/lower/process_group.h"
 #include "scenarios/program/program.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::training {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "models/fabric/traffic.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/values/units.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace::sim {
 namespace {

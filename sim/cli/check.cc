@@ -10,16 +10,16 @@
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
 #include "scenarios/architecture/counts.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 #include "scenarios/write/program_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/machine_check.h"
-#include "sim/training/usage.h"
+#include "sim/applications/training/usage.h"
 
 namespace foretrace {
 namespace {

@@ -13,8 +13,8 @@
 #include "reports/export/perfetto_writer.h"
 #include "reports/export/span_csv.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {

@@ -1,4 +1,4 @@
-#include "sim/fit/fit.h"
+#include "sim/applications/fit/fit.h"
 
 #include <fmt/format.h>
 
@@ -15,16 +15,16 @@
 
 #include "models/machine/machine.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/fit/data.h"
-#include "sim/fit/machine.h"
-#include "sim/fit/predict.h"
-#include "sim/fit/report.h"
-#include "sim/fit/sources.h"
-#include "sim/fit/verdict.h"
+#include "sim/applications/fit/data.h"
+#include "sim/applications/fit/machine.h"
+#include "sim/applications/fit/predict.h"
+#include "sim/applications/fit/report.h"
+#include "sim/applications/fit/sources.h"
+#include "sim/applications/fit/verdict.h"
 
 namespace foretrace {
 namespace {

@@ -14,14 +14,14 @@
 #include "models/products/learned.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/fit_products/fit.h"
-#include "sim/fit_products/heuristic.h"
-#include "sim/fit_products/report.h"
-#include "sim/fit_products/residual.h"
+#include "sim/applications/fit_products/fit.h"
+#include "sim/applications/fit_products/heuristic.h"
+#include "sim/applications/fit_products/report.h"
+#include "sim/applications/fit_products/residual.h"
 
 namespace foretrace {
 namespace {

@@ -14,12 +14,12 @@
 #include "models/machine/machine.h"
 #include "scenarios/architecture/config.h"
 #include "scenarios/architecture/counts.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/fabric/text.h"
 #include "scenarios/program/op_catalogue.h"
 #include "scenarios/program/ops.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {

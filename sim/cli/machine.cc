@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "models/machine/parts/composition.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/version.h"
 

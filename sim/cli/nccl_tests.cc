@@ -12,17 +12,17 @@
 #include <vector>
 
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/program/environment.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
 #include "sim/machine_check.h"
-#include "sim/nccl_tests/agreement.h"
-#include "sim/nccl_tests/compare.h"
-#include "sim/nccl_tests/output.h"
+#include "sim/applications/nccl_tests/agreement.h"
+#include "sim/applications/nccl_tests/compare.h"
+#include "sim/applications/nccl_tests/output.h"
 
 namespace foretrace {
 namespace {

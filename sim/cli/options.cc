@@ -12,9 +12,9 @@
 #include "models/what_if/names.h"
 #include "models/what_if/what_if.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "reports/table/text_table.h"
-#include "scenarios/values/time_text.h"
+#include "scenarios/base/values/time_text.h"
 
 namespace foretrace {
 namespace {

@@ -1,4 +1,4 @@
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/print.h"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "reports/export/program_writer.h"
 #include "reports/export/training_step_writer.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 #include "scenarios/write/program_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"

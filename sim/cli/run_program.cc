@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "reports/compare/run_scenario.h"
-#include "scenarios/text/text_file.h"
-#include "sim/training/passes.h"
+#include "scenarios/base/text/text_file.h"
+#include "sim/applications/training/passes.h"
 
 namespace foretrace {
 namespace {

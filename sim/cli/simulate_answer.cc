@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "scenarios/architecture/counts.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/predicted_regions.h"
-#include "sim/training/captured_usage.h"
+#include "sim/applications/training/captured_usage.h"
 
 namespace foretrace {
 namespace {

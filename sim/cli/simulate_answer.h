@@ -11,7 +11,7 @@
 #include "scenarios/program/program.h"
 #include "scenarios/read/scenario.h"
 #include "sim/cli/options.h"
-#include "sim/training/usage.h"
+#include "sim/applications/training/usage.h"
 
 namespace foretrace {
 

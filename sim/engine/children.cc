@@ -13,8 +13,8 @@
 #include <system_error>
 #include <thread>
 
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 #include "sim/engine/load_flows.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/engine/load_flows.h"
 
 namespace foretrace::sim {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "scenarios/values/units.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace::sim {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::sim {
 namespace {

@@ -58,7 +58,7 @@ void HostThread::copy(StreamQueue& queue, const BufferRef& src, const BufferRef&
 
 /// The CPU copies, and holds a lock of the driver meanwhile; who waits for it looks again when it
 /// is free, and a thread that copies on and on has it again by then
-/// (tests/hw/causes/host_copies.yaml on an H200's host: 13 GB/s beside another thread, 3 where
+/// (hw/laboratory/causes/host_copies.yaml on an H200's host: 13 GB/s beside another thread, 3 where
 /// three others were first; six copies in a row, more were not measured).
 void HostThread::copy_on_host(BufferId src, BufferId dst, Bytes size) {
   TimePoint& until = process_.host_copies_until;

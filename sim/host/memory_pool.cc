@@ -34,7 +34,7 @@ std::uint64_t MemoryPool::pieces_missing(std::uint64_t begin, std::uint64_t size
 
 /// Of the places between blocks and behind the last one, the first that needs fewest new pieces: on
 /// an H200, 33 MiB behind 4 KiB make the pool one piece larger, 64 MiB two
-/// (tests/hw/causes/pool.yaml).
+/// (hw/laboratory/causes/pool.yaml).
 std::uint64_t MemoryPool::begin_of_room(std::uint64_t size) const {
   std::uint64_t begin = blocks_.empty() ? 0 : std::prev(blocks_.end())->second.end;
   std::uint64_t fewest = pieces_missing(begin, size);

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "scenarios/values/units.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace::sim {
 

@@ -12,7 +12,7 @@
 
 #include "models/cost/kernel.h"
 #include "scenarios/program/op_facts.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::sim {
 

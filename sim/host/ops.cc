@@ -132,7 +132,7 @@ void HostThread::run(const EventSynchronize& op) {
 }
 
 /// An event that has completed tells how far its stream is. The driver looks further while any
-/// stream of the device was given work since (tests/hw/causes/event_queries.yaml).
+/// stream of the device was given work since (hw/laboratory/causes/event_queries.yaml).
 cost::Call HostThread::query(const TicketRef& ticket) {
   cost::Call call = begin_call(Param::HostQuery);
   if (ticket == nullptr || !ticket->done || ticket->stream == nullptr) return call;

@@ -14,7 +14,7 @@ namespace foretrace::sim {
 /// the cache from pass to pass, if all host memory that the process touches in one fits there. What
 /// a pass reads no oftener than twice in a row stays only where that is little (node.kept_cache):
 /// 16 MiB each of 48 MiB and more came from memory in every pass, of 32 MiB from the cache
-/// (tests/hw/causes/pageable_footprint.yaml on an H200).
+/// (hw/laboratory/causes/pageable_footprint.yaml on an H200).
 void warm_cache(const Program& program, const Machine& machine, Process& process);
 
 /// How much memory of one device a pass goes through, before the one that is simulated: all of it.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/device/stream.h"
 
 namespace foretrace::sim {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/nccl/nccl.h"
 
 namespace foretrace::sim {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::sim {
 namespace {

@@ -11,7 +11,7 @@
 #include "models/nccl/time/cost.h"
 #include "models/nccl/time/slices.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/chunk/network.h"
 #include "sim/engine/children.h"
 #include "sim/simulate.h"

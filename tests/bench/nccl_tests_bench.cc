@@ -2,7 +2,7 @@
 // allows one simulation per process, so each iteration is a child.
 #include <benchmark/benchmark.h>
 
-#include "sim/nccl_tests/predict.h"
+#include "sim/applications/nccl_tests/predict.h"
 
 namespace foretrace {
 namespace {

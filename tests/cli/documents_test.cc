@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {

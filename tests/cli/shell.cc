@@ -11,7 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 
 namespace foretrace::test {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {

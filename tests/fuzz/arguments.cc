@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/fit/data.h"
-#include "sim/nccl_tests/op.h"
+#include "sim/applications/fit/data.h"
+#include "sim/applications/nccl_tests/op.h"
 #include "tests/fuzz/readers.h"
 
 namespace foretrace::fuzz {

@@ -19,12 +19,12 @@
 #include "reports/page/marked_text.h"
 #include "reports/timeline/timeline_check.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/cli/judge/published_figures.h"
-#include "sim/sweep/ledger.h"
-#include "sim/sweep/table.h"
-#include "sim/training/measured_steps.h"
-#include "sim/training/published_steps.h"
+#include "sim/applications/sweep/ledger.h"
+#include "sim/applications/sweep/table.h"
+#include "sim/applications/training/measured_steps.h"
+#include "sim/applications/training/published_steps.h"
 #include "tests/fuzz/readers.h"
 
 namespace foretrace::fuzz {

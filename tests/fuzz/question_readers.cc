@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "models/what_if/what_if.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/training_step/read.h"
-#include "sim/plan/bound.h"
-#include "sim/plan/layout.h"
-#include "sim/sweep/points.h"
+#include "sim/applications/plan/bound.h"
+#include "sim/applications/plan/layout.h"
+#include "sim/applications/sweep/points.h"
 #include "tests/fuzz/readers.h"
 
 namespace foretrace::fuzz {

@@ -22,11 +22,11 @@
 #include "reports/timeline/timeline_check.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
-#include "sim/fit/machine.h"
-#include "sim/fit_products/table.h"
+#include "scenarios/base/text/errors.h"
+#include "sim/applications/fit/machine.h"
+#include "sim/applications/fit_products/table.h"
 #include "sim/limits.h"
-#include "sim/nccl_tests/log.h"
+#include "sim/applications/nccl_tests/log.h"
 
 namespace foretrace::fuzz {
 namespace {

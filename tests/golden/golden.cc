@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 
 namespace foretrace::test {
 

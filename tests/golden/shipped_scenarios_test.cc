@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/golden/golden.h"
 
 namespace foretrace::test {

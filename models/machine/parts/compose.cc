@@ -11,7 +11,7 @@
 #include "models/machine/parts/rules.h"
 #include "models/nccl/topology/machine.h"
 #include "models/trust/blind.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
-#include "scenarios/text/yaml_reader.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/yaml_reader.h"
 
 namespace foretrace {
 namespace {

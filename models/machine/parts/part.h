@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/machine/source.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace {
 

@@ -9,7 +9,7 @@
 #include "models/nccl/explain/explain_time.h"
 #include "models/nccl/rules/rccl.h"
 #include "models/nccl/rules/registration.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "models/nccl/rules/rccl.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

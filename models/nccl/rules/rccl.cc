@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "scenarios/program/environment.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/words.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/rules/prices.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

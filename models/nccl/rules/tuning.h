@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "models/nccl/topology/topology.h"
-#include "scenarios/values/units.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace::nccl {
 

@@ -10,7 +10,7 @@
 #include "models/nccl/rules/tuning.h"
 #include "models/nccl/time/buffer_steps.h"
 #include "models/nccl/time/hop_time.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -1,6 +1,6 @@
 #include "models/nccl/time/params.h"
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 // A kind or an exchange that a switch below does not name is an error, not a warning.
 #pragma GCC diagnostic error "-Wswitch"

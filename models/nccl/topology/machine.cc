@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "models/nccl/rules/rccl.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

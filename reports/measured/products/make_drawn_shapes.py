@@ -10,7 +10,7 @@ import hashlib
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "tests/hw/blind"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "hw/laboratory/blind"))
 
 from draw import Draw, product_us  # noqa: E402
 from families import priorities, products, training  # noqa: E402

@@ -14,15 +14,15 @@
 #include "reports/compare/run_files.h"
 #include "reports/compare/run_scenario.h"
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/marked_document.h"
 #include "sim/cli/judge/predict_all.h"
 #include "sim/cli/judge/term_rent.h"
 #include "sim/cli/options.h"
-#include "sim/transfer/transfer.h"
+#include "sim/applications/transfer/transfer.h"
 
 namespace foretrace {
 namespace {
@@ -231,7 +231,7 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
       command
           .add_option("--terms", options->terms,
                       "Instead: what each term of the model gains on the blind rounds in DIR, as "
-                      "tests/hw/blind/blind.py unpack writes them")
+                      "hw/laboratory/blind/blind.py unpack writes them")
           ->check(CLI::ExistingDirectory.description(""))
           ->option_text("DIR");
   CLI::Option* const transfer =

@@ -7,7 +7,7 @@
 #include "reports/compare/run_scenario.h"
 #include "reports/judge/expectations.h"
 #include "reports/table/text_table.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/run_program.h"

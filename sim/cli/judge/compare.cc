@@ -5,7 +5,7 @@
 
 #include "reports/compare/output.h"
 #include "reports/compare/run_files.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/predicted_run.h"
 #include "sim/cli/options.h"

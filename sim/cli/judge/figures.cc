@@ -10,9 +10,9 @@
 
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/predict_all.h"
 #include "sim/cli/judge/published_figures.h"

@@ -4,9 +4,9 @@
 
 #include "reports/page/marked_text.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace {
 

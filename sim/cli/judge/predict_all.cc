@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "reports/timeline/origin.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 #include "sim/engine/children.h"
 #include "sim/simulate.h"
 

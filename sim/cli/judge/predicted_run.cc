@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/simulated_run.h"
 #include "sim/engine/children.h"
 

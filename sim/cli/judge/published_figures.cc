@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "scenarios/text/csv.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/values/quantity.h"
+#include "scenarios/base/text/csv.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {

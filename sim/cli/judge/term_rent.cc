@@ -13,9 +13,9 @@
 #include "models/machine/machine.h"
 #include "reports/accuracy/error_figures.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/csv.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/text/csv.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/judge/predict_all.h"
 
 namespace foretrace {
@@ -89,7 +89,7 @@ std::vector<MeasuredRound> read_rounds(const fs::path& blind, const fs::path& pr
   }
   if (rounds.empty()) {
     throw UsageError{fmt::format(
-        "{}: no ROUND/programs.csv whose evaluation is in {}\n  hint: tests/hw/blind/blind.py "
+        "{}: no ROUND/programs.csv whose evaluation is in {}\n  hint: hw/laboratory/blind/blind.py "
         "unpack reports/blind/round-37 {}",
         programs.string(), blind.string(), programs.string())};
   }

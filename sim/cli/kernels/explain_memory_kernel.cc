@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "models/machine/value_text.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/cli/kernels/kernel_terms.h"
 
 namespace foretrace {

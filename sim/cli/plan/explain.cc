@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "reports/compare/run_files.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan/explained.h"

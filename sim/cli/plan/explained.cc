@@ -1,6 +1,6 @@
 #include "sim/cli/plan/explained.h"
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/cli/options.h"
 #include "sim/cli/run_program.h"
 #include "sim/made_from.h"

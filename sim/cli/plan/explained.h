@@ -8,7 +8,7 @@
 
 #include "reports/compare/run_files.h"
 #include "scenarios/read/scenario.h"
-#include "sim/explain/explain.h"
+#include "sim/applications/explain/explain.h"
 
 namespace foretrace {
 

@@ -10,19 +10,19 @@
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/architecture/counts.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/diagnostic.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 #include "scenarios/training_step/words.h"
-#include "scenarios/values/time_text.h"
+#include "scenarios/base/values/time_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/machine_check.h"
-#include "sim/plan/search.h"
-#include "sim/plan/write.h"
-#include "sim/training/usage.h"
+#include "sim/applications/plan/search.h"
+#include "sim/applications/plan/write.h"
+#include "sim/applications/training/usage.h"
 
 namespace foretrace {
 namespace {

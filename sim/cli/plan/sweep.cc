@@ -14,18 +14,18 @@
 
 #include "models/what_if/what_if.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/is_text.h"
-#include "scenarios/text/print.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/is_text.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/environment_check.h"
-#include "sim/sweep/page.h"
-#include "sim/sweep/run.h"
-#include "sim/sweep/table.h"
-#include "sim/sweep/written_row.h"
+#include "sim/applications/sweep/page.h"
+#include "sim/applications/sweep/run.h"
+#include "sim/applications/sweep/table.h"
+#include "sim/applications/sweep/written_row.h"
 
 namespace foretrace {
 namespace {

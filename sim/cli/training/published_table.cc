@@ -9,9 +9,9 @@
 
 #include "reports/table/text_table.h"
 #include "reports/timeline/statistics.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
-#include "sim/training/published_steps.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
+#include "sim/applications/training/published_steps.h"
 
 namespace foretrace {
 namespace {

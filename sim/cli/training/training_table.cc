@@ -11,12 +11,12 @@
 #include "models/machine/machine.h"
 #include "reports/table/text_table.h"
 #include "reports/timeline/statistics.h"
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/print.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/training/published_table.h"
-#include "sim/training/measured_steps.h"
+#include "sim/applications/training/measured_steps.h"
 
 namespace foretrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "hw/calibrate/record.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

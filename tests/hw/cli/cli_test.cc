@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 
 namespace foretrace::hw {
 namespace {

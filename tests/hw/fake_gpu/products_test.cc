@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 #include "tests/hw/fake_gpu/run.h"
 
 namespace foretrace::hw {

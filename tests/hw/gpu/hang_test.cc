@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/hw/gpu/gpu.h"
 
 namespace foretrace::hw {

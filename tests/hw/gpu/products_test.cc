@@ -7,7 +7,7 @@
 #include "hw/products/gpu.h"
 #include "hw/products/product_meter.h"
 #include "hw/products/quick_timer.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 #include "tests/hw/gpu/gpu.h"
 
 namespace foretrace::hw {

@@ -8,9 +8,9 @@
 #include "hw/products/load_times.h"
 #include "hw/products/product_table.h"
 #include "hw/products/shapes.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
 namespace {

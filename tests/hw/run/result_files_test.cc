@@ -8,7 +8,7 @@
 
 #include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::hw {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "hw/check/plan.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 
 namespace foretrace::hw {
 namespace {

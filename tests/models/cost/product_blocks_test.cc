@@ -7,7 +7,7 @@ namespace foretrace::products {
 namespace {
 
 TEST(TilesOfNvjet, ComeInPairsWhereThatMakesNoWaveMore) {
-  // What an H200 was seen to do (tests/hw/causes/windows.py): 264 fill two waves of 132.
+  // What an H200 was seen to do (hw/laboratory/causes/windows.py): 264 fill two waves of 132.
   EXPECT_EQ(paired_tiles({.m = 1408, .n = 5048, .k = 4224}, {.tile_m = 128, .tile_n = 216}, 132),
             264)
       << "11 x 24: paired along n";

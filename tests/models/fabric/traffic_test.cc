@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

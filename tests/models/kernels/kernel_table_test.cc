@@ -11,7 +11,7 @@
 #include "models/cost/captured.h"
 #include "models/machine/machine.h"
 #include "models/machine/reading.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::kernels {
 namespace {

@@ -8,7 +8,7 @@
 #include "models/machine/parts/kinds.h"
 #include "models/machine/parts/rules.h"
 #include "models/nccl/topology/machine.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "models/machine/machine.h"
 #include "models/nccl/topology/machine.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

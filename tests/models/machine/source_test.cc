@@ -9,8 +9,8 @@
 
 #include "models/machine/machine.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/text_file.h"
 
 namespace foretrace {
 namespace {

@@ -12,7 +12,7 @@
 #include "models/cost/products/choice.h"
 #include "models/cost/stream.h"
 #include "models/machine/machine.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/models/cost/costed_machine.h"
 
 namespace foretrace {

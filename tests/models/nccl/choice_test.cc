@@ -1,6 +1,6 @@
 // NCCL's own answers against the model: kernel grids as CUPTI saw them on H200 (grids.csv), and
 // prices with choices as NCCL gives and logs them (nccl_choice.csv, by
-// tests/hw/oracle/nccl_oracle.sh).
+// hw/laboratory/oracle/nccl_oracle.sh).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/rules/plan.h"
 #include "models/nccl/rules/tuning.h"
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "scenarios/values/units.h"
+#include "scenarios/base/values/units.h"
 
 namespace foretrace::nccl {
 namespace {

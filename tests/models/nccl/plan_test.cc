@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/rules/p2p.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -7,7 +7,7 @@
 #include "models/nccl/rules/plan.h"
 #include "models/nccl/time/collective_time.h"
 #include "models/nccl/topology/machine.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "models/nccl/time/collective_time.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

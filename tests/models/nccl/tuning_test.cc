@@ -10,7 +10,7 @@
 #include "models/nccl/rules/p2p.h"
 #include "models/nccl/rules/plan.h"
 #include "models/nccl/time/collective_time.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/nccl/time/collective_time.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace {
 namespace {

@@ -9,7 +9,7 @@
 #include "reports/accuracy/blind_round.h"
 #include "reports/accuracy/error_figures.h"
 #include "reports/accuracy/page.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::test {
 namespace {

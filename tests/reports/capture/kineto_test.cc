@@ -10,7 +10,7 @@
 #include "reports/capture/captured_timeline.h"
 #include "reports/timeline/timeline_check.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::capture {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::capture {
 namespace {

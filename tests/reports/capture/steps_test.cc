@@ -9,7 +9,7 @@
 #include "reports/capture/kineto.h"
 #include "reports/timeline/timeline_check.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/reports/capture/trace_text.h"
 
 namespace foretrace::capture {

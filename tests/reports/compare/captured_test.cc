@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "reports/compare/compare.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace {

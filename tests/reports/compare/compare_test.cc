@@ -8,7 +8,7 @@
 #include "reports/compare/accuracy.h"
 #include "reports/compare/output.h"
 #include "reports/compare/words.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace {

@@ -10,7 +10,7 @@
 #include "reports/compare/merge.h"
 #include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace::test {

@@ -7,7 +7,7 @@
 
 #include "reports/timeline/environments.h"
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace::test {

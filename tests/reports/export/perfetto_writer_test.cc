@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace {

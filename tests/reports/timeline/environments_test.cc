@@ -10,7 +10,7 @@
 #include <set>
 
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace::test {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "scenarios/text/data_directory.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/reports/timeline_builder.h"
 
 namespace foretrace {

@@ -6,7 +6,7 @@
 #include "scenarios/architecture/config.h"
 #include "scenarios/architecture/counts.h"
 #include "scenarios/read/reader.h"
-#include "scenarios/text/diagnostic.h"
+#include "scenarios/base/text/diagnostic.h"
 
 namespace foretrace::training {
 

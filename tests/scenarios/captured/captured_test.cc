@@ -11,7 +11,7 @@
 #include "scenarios/captured/record.h"
 #include "scenarios/captured/work.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/write/program_text.h"
 
 namespace foretrace::captured {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/scenarios/reading.h"
 
 namespace foretrace {

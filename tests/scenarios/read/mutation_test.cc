@@ -9,7 +9,7 @@
 #include <random>
 
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 
 namespace foretrace {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/scenarios/reading.h"
 
 namespace foretrace {

@@ -13,8 +13,8 @@
 #include "scenarios/styles/formula.h"
 #include "scenarios/styles/lists.h"
 #include "scenarios/styles/style.h"
-#include "scenarios/text/errors.h"
-#include "scenarios/text/packed_file.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/packed_file.h"
 #include "scenarios/write/program_text.h"
 
 namespace foretrace::styles {

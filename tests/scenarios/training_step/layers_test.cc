@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/text/data_directory.h"
 #include "tests/scenarios/training_step/steps.h"
 
 namespace foretrace::training {

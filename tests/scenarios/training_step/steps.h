@@ -10,7 +10,7 @@
 #include "scenarios/architecture/counts.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "scenarios/training_step/expand.h"
 #include "scenarios/write/program_text.h"
 

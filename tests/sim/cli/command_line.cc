@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 
 namespace foretrace::test {
 

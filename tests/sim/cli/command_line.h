@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace CLI {
 class App;

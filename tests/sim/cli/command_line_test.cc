@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include "scenarios/command_line/command.h"
-#include "scenarios/text/data_directory.h"
+#include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/data_directory.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/timeline/timeline_json.h"
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "sim/cli/commands.h"
 #include "tests/reports/timeline_builder.h"
 #include "tests/sim/cli/command_line.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/nccl/rules/settings.h"
-#include "scenarios/command_line/command.h"
+#include "scenarios/base/command_line/command.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 
 namespace foretrace::sim {
 namespace {

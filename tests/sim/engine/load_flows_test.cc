@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "scenarios/text/text_file.h"
+#include "scenarios/base/text/text_file.h"
 #include "sim/engine/engine.h"
 
 namespace foretrace::sim {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "scenarios/text/errors.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/sim/unit_machine.h"
 
 namespace foretrace::test {

@@ -18,7 +18,7 @@ TEST(MemoryPool, GrowsByWholePiecesAndServesFromThem) {
   EXPECT_EQ(pool.allocate(3, mebibytes(30)), Bytes{}) << "what was freed";
 }
 
-// Measured (tests/hw/causes/pool.yaml on an H200): the first buffer is freed before the second is
+// Measured (hw/laboratory/causes/pool.yaml on an H200): the first buffer is freed before the second is
 // allocated, but not waited for.
 TEST(MemoryPool, GrowsByWhatItsRoomBehindTheLastBlockLacks) {
   struct Case {

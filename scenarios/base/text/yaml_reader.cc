@@ -1,0 +1,72 @@
+#include "scenarios/base/text/yaml_reader.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "scenarios/base/text/text_file.h"
+
+namespace foretrace {
+namespace {
+
+/// What was meant, or all keys, however many: suggest lists few only.
+std::string key_hint(std::string_view key, const std::vector<std::string_view>& asked_for) {
+  std::vector<std::string> known;
+  for (const std::string_view one : asked_for) {
+    if (std::ranges::find(known, one) == known.end()) known.emplace_back(one);
+  }
+  const std::string hint = suggest(key, known);
+  return hint.empty() && !known.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
+                                        : hint;
+}
+
+}  // namespace
+
+MapReader::MapReader(const YamlNode& node, std::string what, Problems& problems)
+    : node_{node},
+      what_{std::move(what)},
+      problems_{problems},
+      errors_before_{problems.error_count()} {
+  if (node.kind != YamlNode::Kind::Map) {
+    problems_.error(node, fmt::format("{} is a map: {{key: value, ...}}", what_));
+  }
+}
+
+const YamlNode* MapReader::optional(std::string_view key) {
+  known_.push_back(key);
+  for (const YamlEntry& entry : node_.entries) {
+    if (entry.key.text != key) continue;
+    if (entry.value.kind != YamlNode::Kind::Null) return &entry.value;
+    problems_.error(entry.key, fmt::format("'{}' has no value", key));
+  }
+  return nullptr;
+}
+
+const YamlNode* MapReader::required(std::string_view key) {
+  const YamlNode* found = optional(key);
+  if (found == nullptr && node_.kind == YamlNode::Kind::Map && !has(key)) {
+    problems_.error(node_, fmt::format("{} needs '{}'", what_, key));
+  }
+  return found;
+}
+
+bool MapReader::has(std::string_view key) const {
+  return std::ranges::any_of(node_.entries,
+                             [key](const YamlEntry& entry) { return entry.key.text == key; });
+}
+
+void MapReader::finish() {
+  for (const YamlEntry& entry : node_.entries) {
+    if (std::ranges::find(known_, entry.key.text) != known_.end()) continue;
+    if (entry.key.text.ends_with(')') || entry.key.text.find(") ") != std::string::npos) {
+      problems_.error(entry.key, fmt::format("'{}' is no key", entry.key.text),
+                      "inside of {...} a comma ends the value: write it in quotes");
+      continue;
+    }
+    problems_.error(entry.key, fmt::format("unknown key '{}' in {}", entry.key.text, what_),
+                    problems_.is_full() ? "" : key_hint(entry.key.text, known_));
+  }
+}
+
+}  // namespace foretrace

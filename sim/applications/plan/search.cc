@@ -1,0 +1,358 @@
+#include "sim/applications/plan/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <span>
+#include <thread>
+
+#include "models/nccl/topology/machine.h"
+#include "models/what_if/what_if.h"
+#include "scenarios/base/text/errors.h"
+#include "sim/engine/children.h"
+#include "sim/applications/plan/bound.h"
+#include "sim/applications/training/passes.h"
+#include "sim/applications/training/usage.h"
+
+namespace foretrace::plan {
+namespace {
+
+struct Faster {
+  const char* what;
+  const char* limits;
+  const char* words;
+};
+
+/// Half is all that doubling everything saves. Where what each saves alone adds up to this, nothing
+/// is hidden behind something else.
+constexpr double kMostOfHalf = 0.35;
+
+/// What the rows ask by themselves: each twice as fast.
+constexpr std::array kFaster{
+    Faster{"host=2x", "the host", "half the host's time for a call: CUDA graphs, a compiled step"},
+    Faster{"gemm=2x", "arithmetic", "twice the arithmetic"},
+    Faster{"hbm=2x", "device memory", "twice the memory bandwidth, or fewer pointwise kernels"},
+    Faster{"nvlink=2x", "NVLink", "twice the NVLink bandwidth, or its transfers behind kernels"},
+    Faster{"nic=2x", "the network", "twice the NICs' bandwidth, or its transfers behind kernels"}};
+
+/// Two of kFaster at once.
+using Pair = std::pair<std::size_t, std::size_t>;
+
+std::vector<Pair> all_pairs() {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < kFaster.size(); ++i) {
+    for (std::size_t j = i + 1; j < kFaster.size(); ++j) pairs.emplace_back(i, j);
+  }
+  return pairs;
+}
+
+/// What a training step can be without: of explain's causes.
+std::span<const explain::Cause> causes_of(const Layout& layout) {
+  static constexpr std::array kCauses{explain::Cause::Host, explain::Cause::Communication,
+                                      explain::Cause::Bubble};
+  return std::span{kCauses}.first(layout.pipeline == 1 ? 2 : kCauses.size());
+}
+
+/// What cannot be predicted is nothing: that layout is left out.
+std::vector<double> asked(const Machine& given, const Trial& trial,
+                          const std::vector<std::string>& what_ifs,
+                          std::optional<explain::Cause> without = {}) {
+  try {
+    Machine machine = given;
+    apply_what_ifs(machine, what_ifs);
+    return numbers_of(predict(machine, trial, without));
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+Job predicted(const Question& question, const Layout& layout, std::int64_t passes) {
+  return [&question, layout, passes] {
+    try {
+      return numbers_of(predict(question.machine, trial_of(question, layout, passes)));
+    } catch (const UsageError&) {
+      return std::vector<double>{};
+    }
+  };
+}
+
+class Search {
+ public:
+  Search(const Question& question, std::int64_t gpus, const Progress& progress)
+      : question_{question}, progress_{progress} {
+    answer_.gpus = gpus;
+    answer_.machine = question.machine.name;
+    answer_.model = question.machine;
+    answer_.what_ifs = question.what_ifs;
+  }
+
+  Answer run() {
+    find_fitting();
+    bound();
+    simulate_all();
+    simulate_whole();
+    ask_about_rows();
+    for (Row& row : rows_) count(row);
+    answer_.best = std::move(rows_);
+    return std::move(answer_);
+  }
+
+ private:
+  void find_fitting() {
+    const std::vector<Layout> all = layouts(question_, answer_.gpus);
+    if (all.empty()) {
+      throw UsageError{fmt::format(
+          "no layout of {} GPUs divides {} sequences and the model evenly\n  hint: another "
+          "--global-batch, or other --gpus",
+          answer_.gpus, question_.global_batch)};
+    }
+    constexpr std::size_t kOfAChild = 6;
+    std::vector<Job> jobs;
+    for (std::size_t begin = 0; begin < all.size(); begin += kOfAChild) {
+      jobs.emplace_back([this, &all, begin] {
+        std::vector<double> numbers;
+        for (std::size_t i = begin; i < std::min(begin + kOfAChild, all.size()); ++i) {
+          const auto fit = fit_of(question_, all[i]);
+          numbers.insert(numbers.end(),
+                         {fit ? 1.0 : 0.0, fit ? fit->bytes : 0, fit && fit->fits ? 1.0 : 0.0,
+                          fit && fit->is_tight ? 1.0 : 0.0});
+        }
+        return numbers;
+      });
+    }
+    std::size_t at = 0;
+    answer_.least_bytes = std::numeric_limits<double>::max();
+    for (const auto& numbers : run_in_children(jobs)) {
+      for (std::size_t i = 0; i < numbers.size(); i += 4, ++at) {
+        if (numbers[i] == 0) continue;
+        ++answer_.valid;
+        answer_.least_bytes = std::min(answer_.least_bytes, numbers[i + 1]);
+        if (numbers[i + 2] == 0) continue;
+        ++answer_.fitting;
+        Row row;
+        row.layout = all[at];
+        row.fit = {numbers[i + 1], true, numbers[i + 3] != 0};
+        row.bound = arithmetic_bound(question_, row.layout);
+        rows_.push_back(row);
+      }
+    }
+  }
+
+  /// What a micro-batch adds where nothing waits for other stages is close to its part of the step,
+  /// and cheap: most layouts share it.
+  void bound() {
+    constexpr std::array<std::int64_t, 2> kPasses{1, 2};
+    std::map<std::string, std::size_t> first;
+    std::vector<Sample> samples;
+    std::vector<std::size_t> at;
+    for (const Row& row : rows_) {
+      const std::string name = short_name(sample_of(question_, row.layout, 1).layout);
+      const auto [found, is_new] = first.emplace(name, samples.size());
+      at.push_back(found->second);
+      if (!is_new) continue;
+      for (const std::int64_t passes : kPasses) {
+        samples.push_back(sample_of(question_, row.layout, passes));
+      }
+    }
+    std::vector<Job> jobs;
+    for (const Sample& sample : samples) {
+      jobs.push_back(predicted(sample.question, sample.layout, sample.layout.passes));
+    }
+    const auto numbers = run_in_children(jobs);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const auto one = prediction_from(numbers[at[i]]);
+      const auto two = prediction_from(numbers[at[i] + 1]);
+      if (!one || !two) continue;
+      Row& row = rows_[i];
+      row.bound = std::max(row.bound, pass_bound(row.layout, one->seconds, two->seconds));
+    }
+    std::ranges::stable_sort(rows_, {}, &Row::bound);
+  }
+
+  /// In the order of their lower bounds, until none that is left can be among the best.
+  void simulate_all() {
+    const std::size_t wave = std::size_t{4} * std::max(1U, std::thread::hardware_concurrency());
+    std::vector<Row> known;
+    for (std::size_t begin = 0; begin < rows_.size(); begin += wave) {
+      if (known.size() >= question_.top &&
+          rows_[begin].bound > known[question_.top - 1].prediction.seconds) {
+        break;
+      }
+      std::vector<Job> jobs;
+      const std::size_t end = std::min(begin + wave, rows_.size());
+      for (std::size_t i = begin; i < end; ++i) {
+        const Layout& layout = rows_[i].layout;
+        jobs.push_back(predicted(question_, layout, settled_passes(layout)));
+      }
+      const auto numbers = run_in_children(jobs);
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto prediction = prediction_from(numbers[i - begin]);
+        if (!prediction) {
+          answer_.refused.push_back(describe(rows_[i].layout));
+          continue;
+        }
+        rows_[i].settled = rows_[i].prediction = *prediction;
+        known.push_back(rows_[i]);
+      }
+      answer_.simulated = known.size();
+      sort(known);
+      progress_(answer_.gpus, end, rows_.size());
+    }
+    rows_ = std::move(known);
+    rows_.resize(std::min(rows_.size(), question_.top));
+  }
+
+  /// What is printed is what `simulate` prints of the scenario: with all micro-batches where that
+  /// ends in some seconds, else with --few-passes.
+  void simulate_whole() {
+    constexpr std::int64_t kMostLayerPasses = 12'000;
+    const std::int64_t most = kMostLayerPasses / question_.architecture.layers;
+    std::vector<Row*> open;
+    std::vector<Job> jobs;
+    for (Row& row : rows_) {
+      const Layout& layout = row.layout;
+      const std::int64_t passes = layout.passes <= most
+                                      ? layout.passes
+                                      : sim::with_fewer_passes(step_of(question_, layout)).passes;
+      if (passes == row.settled.simulated_passes) continue;
+      open.push_back(&row);
+      jobs.push_back(predicted(question_, layout, passes));
+    }
+    const auto numbers = run_in_children(jobs);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (const auto prediction = prediction_from(numbers[i])) open[i]->prediction = *prediction;
+    }
+    sort(rows_);
+  }
+
+  /// What makes each row faster, and what it would be without: of one reading of its scenario.
+  void ask_about_rows() {
+    for (Row& row : rows_) {
+      const Trial trial = trial_of(question_, row.layout, settled_passes(row.layout));
+      std::vector<Job> jobs;
+      for (const Faster& faster : kFaster) {
+        jobs.emplace_back([&] { return asked(question_.machine, trial, {faster.what}); });
+      }
+      for (const explain::Cause cause : causes_of(row.layout)) {
+        jobs.emplace_back([&, cause] { return asked(question_.machine, trial, {}, cause); });
+      }
+      const auto numbers = run_in_children(jobs);
+      add_remedies(row, numbers);
+      if (gains_alone(row, numbers) < kMostOfHalf) add_pairs(row, trial, numbers);
+      add_causes(row, std::span{numbers}.subspan(kFaster.size()));
+    }
+  }
+
+  /// Share of a row's time that `numbers` save.
+  static std::optional<double> gain_of(const Row& row, const std::vector<double>& numbers) {
+    const auto then = prediction_from(numbers);
+    if (!then) return std::nullopt;
+    return 1 - then->seconds / row.settled.seconds;
+  }
+
+  Faster on_this_machine(Faster faster) const {
+    if (faster.what != std::string_view{"nvlink=2x"} || !nccl::lacks_nvlink(question_.machine))
+      return faster;
+    return {faster.what, "PCIe between GPUs", "GPUs with NVLink, or its transfers behind kernels"};
+  }
+
+  static double gains_alone(const Row& row, const std::vector<std::vector<double>>& numbers) {
+    double sum = 0;
+    for (std::size_t i = 0; i < kFaster.size(); ++i) {
+      sum += std::max(0.0, gain_of(row, numbers[i]).value_or(0));
+    }
+    return sum;
+  }
+
+  /// Resources that work at the same time bind together: neither alone gains what both do.
+  void add_pairs(Row& row, const Trial& trial, std::span<const std::vector<double>> alone) const {
+    constexpr double kTogether = 0.05;  // beyond what each gains by itself
+    const std::vector<Pair> pairs = all_pairs();
+    std::vector<Job> jobs;
+    for (const auto& [one, other] : pairs) {
+      jobs.emplace_back([&, a = one, b = other] {
+        return asked(question_.machine, trial, {kFaster[a].what, kFaster[b].what});
+      });
+    }
+    const auto both = run_in_children(jobs);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      const Faster a = on_this_machine(kFaster[pairs[i].first]);
+      const Faster b = on_this_machine(kFaster[pairs[i].second]);
+      const auto gain = gain_of(row, both[i]);
+      const double each = std::max(0.0, gain_of(row, alone[pairs[i].first]).value_or(0)) +
+                          std::max(0.0, gain_of(row, alone[pairs[i].second]).value_or(0));
+      if (!gain || *gain < each + kTogether) continue;
+      row.remedies.push_back({fmt::format("{} {}", a.what, b.what),
+                              fmt::format("{} and {} together", a.limits, b.limits),
+                              fmt::format("both {}, and {}", a.words, b.words), *gain});
+    }
+    std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
+  }
+
+  void add_remedies(Row& row, std::span<const std::vector<double>> numbers) const {
+    const Prediction& now = row.settled;
+    for (std::size_t i = 0; i < kFaster.size(); ++i) {
+      const auto gain = gain_of(row, numbers[i]);
+      if (!gain) continue;
+      const Faster faster = on_this_machine(kFaster[i]);
+      row.remedies.push_back({faster.what, faster.limits, faster.words, *gain});
+    }
+    if (row.layout.pipeline > 1 && now.next_pass > 0) add_larger_batch(row, now);
+    std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
+  }
+
+  static void add_causes(Row& row, std::span<const std::vector<double>> numbers) {
+    const auto causes = causes_of(row.layout);
+    for (std::size_t i = 0; i < causes.size(); ++i) {
+      const explain::Cause cause = causes[i];
+      const auto then = prediction_from(numbers[i]);
+      if (!then) continue;
+      row.causes.push_back(explain::gain_of(cause, row.settled.seconds, then->seconds));
+    }
+    std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
+  }
+
+  /// Twice the micro-batches fill a pipeline better: time for each token.
+  void add_larger_batch(Row& row, const Prediction& now) const {
+    const double further = static_cast<double>(row.layout.passes) * now.next_pass;
+    row.remedies.push_back({fmt::format("global batch {}", 2 * question_.global_batch),
+                            "the pipeline's idle ends", "twice the micro-batches",
+                            1 - (now.seconds + further) / (2 * now.seconds)});
+  }
+
+  void count(Row& row) const {
+    constexpr double kTokens = 1e12;
+    constexpr double kHour = 3600;
+    const auto gpus = static_cast<double>(row.layout.gpus);
+    const auto tokens = static_cast<double>(question_.global_batch * question_.sequence);
+    training::TrainingStep step;
+    step.model = question_.architecture;
+    step.sequence = question_.sequence;
+    step.micro_batch = question_.global_batch;
+    const double seconds = row.prediction.seconds;
+    row.tokens_per_gpu_second = tokens / seconds / gpus;
+    row.mfu = training::model_flops(step) / seconds / gpus / sim::mfu_peak(question_.machine).flops;
+    row.gpu_hours = kTokens / row.tokens_per_gpu_second / kHour;
+    if (question_.cost_per_gpu_hour) row.cost = row.gpu_hours * *question_.cost_per_gpu_hour;
+  }
+
+  static void sort(std::vector<Row>& rows) {
+    std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.prediction.seconds; });
+  }
+
+  const Question& question_;
+  const Progress& progress_;
+  Answer answer_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+Answer search(const Question& question, std::int64_t gpus, const Progress& progress) {
+  return Search{question, gpus, progress}.run();
+}
+
+}  // namespace foretrace::plan

@@ -1,0 +1,99 @@
+#include "sim/applications/training/published_megatron.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+
+#include "scenarios/base/text/errors.h"
+
+namespace foretrace::sim {
+namespace {
+
+bool says(const CsvLine& line, std::string_view column, std::string_view what) {
+  return line.text(column).find(what) != std::string_view::npos;
+}
+
+/// Returns whether the name is one of a family that is known.
+bool describe_family(std::string_view name, training::TrainingStep& step) {
+  std::string lower{name};
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto is = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
+  training::Architecture& model = step.model;
+  model.gated = model.rms_norm = is("llama");
+  if (is("gpt3")) {  // NeMo's: biases, learned positions, one embedding for both ends
+    model.biases = model.joined_qkv = model.tied = true;
+    model.positions = step.sequence;
+  }
+  // Nemotron: squared ReLU, LayerNorm, rotary positions, no biases.
+  return is("llama") || is("gpt3") || is("nemotron");
+}
+
+/// Why the layout is not whole; else empty. What the reader of a scenario asks, too.
+std::string what_does_not_divide(const training::TrainingStep& step, std::int64_t gpus) {
+  if (step.processes() != gpus) return "degrees do not multiply to the GPUs";
+  if (step.model.layers % (step.pipeline * step.chunks) != 0 && !step.ends_are_layers())
+    return "stages of unequal layers";
+  if (step.pipeline > 1 && step.chunks > 1 && step.passes % step.pipeline != 0)
+    return "micro-batches in no whole turns";
+  if (step.pipeline > 1 && step.passes < step.pipeline) return "fewer micro-batches than stages";
+  const bool splits = step.model.heads % step.tensor == 0 &&
+                      step.model.kv_heads % step.tensor == 0 &&
+                      step.sequence % (2 * step.context * step.tensor) == 0;
+  return splits ? "" : "heads or sequences do not split";
+}
+
+}  // namespace
+
+bool is_megatron_core(const CsvLine& line) { return says(line, "framework", "Megatron-Core"); }
+
+std::int64_t whole_number(const CsvLine& line, std::string_view column) {
+  constexpr double kMost = 1e9;
+  const double value = line.number(column);
+  if (value < 0 || value > kMost || value != std::floor(value)) {
+    throw UsageError{fmt::format("{}: {} is {}, not a whole number from 0 to {}", line.where(),
+                                 column, line.text(column), kMost)};
+  }
+  return static_cast<std::int64_t>(value);
+}
+
+std::string describe_megatron(const CsvLine& line, training::TrainingStep& step) {
+  const auto degree = [&](std::string_view column) {
+    constexpr std::int64_t kMost = 1 << 20;
+    return std::clamp<std::int64_t>(whole_number(line, column), 1, kMost);
+  };
+  if (says(line, "model", "LoRA")) return "adapters (LoRA)";
+  if (!describe_family(line.text("model"), step)) {
+    return fmt::format("model: {}", line.text("model"));
+  }
+  step.framework = training::Framework::MegatronCore;
+  step.exchange = training::ContextExchange::SendRecv;
+  step.fused_loss = true;
+  step.tensor = degree("tp");
+  step.context = degree("cp");
+  step.pipeline = degree("pp");
+  step.chunks = step.pipeline > 1 ? degree("vpp") : 1;
+  step.data = degree("dp");
+  step.sequence_parallel = step.tensor > 1 && says(line, "sequence_parallel", "yes");
+  step.overlaps_tensor = step.sequence_parallel && says(line, "overlap_options", "tp_comm_overlap");
+  // Each file of dgxc-benchmarking v24.11.1 has `grad_sync_dtype: bf16`; later ones run the
+  // performance mode of NeMo's recipes, which sets `grad_reduce_in_fp32 = False`.
+  const bool is_narrow =
+      line.text("id").starts_with("dgxc-") || says(line, "overlap_options", "grad_sync bf16");
+  step.float32_reduce = !is_narrow;
+  if (step.replicas() > 1) {
+    step.sharding = says(line, "zero_or_fsdp", "distributed") ? training::Sharding::Zero1
+                                                              : training::Sharding::Ddp;
+  }
+  if (says(line, "recompute", "selective")) step.recompute = training::Recompute::Selective;
+  if (line.number("kv_heads") > 0) step.model.kv_heads = whole_number(line, "kv_heads");
+  // --make-vocab-size-divisible-by 128.
+  const std::int64_t rows = 128 * step.tensor;
+  step.model.vocab = (step.model.vocab + rows - 1) / rows * rows;
+  step.passes = std::max<std::int64_t>(
+      1, whole_number(line, "global_batch") / (step.micro_batch * step.data));
+  return what_does_not_divide(step, whole_number(line, "gpus"));
+}
+
+}  // namespace foretrace::sim

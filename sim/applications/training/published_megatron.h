@@ -1,0 +1,20 @@
+// Published steps of Megatron-Core, under NeMo or Megatron-Bridge: what a line of the table says.
+#pragma once
+
+#include <string>
+
+#include "scenarios/base/text/csv.h"
+#include "scenarios/training_step/description.h"
+
+namespace foretrace::sim {
+
+/// Whether a line is of Megatron-Core; Megatron-LM and Megatron-DeepSpeed are older and other.
+bool is_megatron_core(const CsvLine& line);
+
+/// A count; an empty cell is 0. Throws UsageError naming the line where it is none.
+std::int64_t whole_number(const CsvLine& line, std::string_view column);
+
+/// Fills what the model and the layout say. Returns why the step is not expanded; else nothing.
+std::string describe_megatron(const CsvLine& line, training::TrainingStep& step);
+
+}  // namespace foretrace::sim

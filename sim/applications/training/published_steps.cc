@@ -1,0 +1,193 @@
+#include "sim/applications/training/published_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "models/machine/machine.h"
+#include "reports/timeline/statistics.h"
+#include "scenarios/base/text/csv.h"
+#include "scenarios/base/text/errors.h"
+#include "sim/engine/children.h"
+#include "sim/applications/training/predict_step.h"
+#include "sim/applications/training/published_megatron.h"
+
+namespace foretrace::sim {
+namespace {
+
+/// Which of our machine files stands for a table's GPU, on one node. Tables of the H100 are of
+/// 2023, before cuDNN's attention; those of the A100 were made with PyTorch 1.13 and FlashAttention
+/// in Triton (llm-foundry, scripts/train/benchmarking/submit_benchmarks.py: image, attn_impl).
+/// Megatron-Core's H100s are of 2024 and later, and run cuDNN's.
+std::string machine_of(std::string_view gpu, bool is_megatron) {
+  if (is_megatron && gpu == "H100-80GB-SXM") return "h100-nvswitch-8";
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMachines{
+      {{"A100-40GB-SXM", "a100-nvswitch-8-triton"},
+       {"A100-80GB-SXM", "a100-80gb-nvswitch-8-triton"},
+       {"H100-80GB-SXM", "h100-nvswitch-8-flash2"},
+       {"H200-141GB-SXM", "h200-nvswitch-8"},
+       {"B200-180GB", "b200-nvswitch-8"}}};
+  const auto found = std::ranges::find(kMachines, gpu, [](const auto& pair) { return pair.first; });
+  return found == kMachines.end() ? std::string{} : std::string{found->second};
+}
+
+double seconds_of(const CsvLine& line, double tokens, double gpus) {
+  const double value = line.number("value");
+  if (value <= 0) return 0;
+  if (line.text("metric") == "step_s") return value;
+  return line.text("metric") == "tokens_per_s_per_gpu" ? tokens / gpus / value : 0;
+}
+
+/// Arithmetic in 16 bits, or in fewer: what decides the rate of products.
+std::string_view bits_of(std::string_view precision) {
+  if (precision.find("fp4") != std::string_view::npos) return "4 bits";
+  return precision.find("fp8") != std::string_view::npos ? "8 bits" : "16 bits";
+}
+
+/// A GPT as mosaicml/llm-foundry builds and trains it (Composer, FSDP1): LayerNorm, biases, learned
+/// positions, flash-attn's loss, gradients reduced after every micro-batch. PURE mixed precision
+/// reduces them in bfloat16, DEFAULT in float32. Its AdamW is no fused kernel.
+void describe_mpt(const CsvLine& line, training::TrainingStep& step) {
+  training::Architecture& model = step.model;
+  model.name = "gpt";
+  model.gated = model.rms_norm = false;
+  model.biases = model.joined_qkv = model.tied = true;
+  model.positions = step.sequence;
+  step.sharding = training::Sharding::Fsdp;
+  step.flat_parameters = step.reduce_every_pass = step.fused_loss = true;
+  step.float32_parameters = true;
+  step.float32_reduce = line.text("notes").find("PURE") == std::string_view::npos;
+  step.optimizer = training::OptimizerKernel::Foreach;
+}
+
+/// What a line's source says of its software that no kernel table here is of; else empty.
+std::string trap_of(const CsvLine& line) {
+  const bool of_2023 = line.text("framework").find("llm-foundry") != std::string_view::npos &&
+                       line.text("gpu").starts_with("H100");
+  if (!of_2023) return {};
+  return "PyTorch 2.0 with CUDA 11.8's cuBLAS (sweep.sh's image), older than our products on an "
+         "H100";
+}
+
+/// Between A100 nodes eight NICs of 25 GB/s, between H100 nodes of 50 GB/s, as our files assume.
+bool has_known_network(const CsvLine& line) {
+  const auto is = [&](std::string_view gpu, std::string_view network) {
+    return line.text("gpu").starts_with(gpu) &&
+           line.text("network").find(network) != std::string_view::npos;
+  };
+  return is("A100", "1600 Gb/s") || is("H100", "8x 400 Gb/s");
+}
+
+/// Why a line is not predicted.
+std::string refusal(const CsvLine& line, const PublishedStep& published,
+                    const std::string& undescribed) {
+  const std::string_view framework = line.text("framework");
+  if (published.kind.find("16 bits") == std::string::npos) return "arithmetic below 16 bits";
+  const bool is_known =
+      is_megatron_core(line) || framework.find("llm-foundry") != std::string_view::npos;
+  if (!is_known) return fmt::format("framework: {}", framework.substr(0, framework.find(' ')));
+  if (!undescribed.empty()) return undescribed;
+  if (published.machine.empty()) return "no machine file";
+  if (!published.one_node && !has_known_network(line)) return "no machine file with its network";
+  if (published.seconds <= 0) return "no step time";
+  const training::TrainingStep& step = published.step;
+  if (whole_number(line, "global_batch") != step.micro_batch * step.passes * step.data) {
+    return "batch is no multiple";
+  }
+  return {};
+}
+
+PublishedStep published_step(const CsvLine& line) {
+  PublishedStep published;
+  published.id = line.text("id");
+  published.source = published.id.substr(
+      0, static_cast<std::size_t>(
+             std::ranges::find_if(
+                 published.id, [](unsigned char c) { return std::isdigit(c) != 0 || c == '-'; }) -
+             published.id.begin()));
+  published.gpu = line.text("gpu");
+  published.machine = machine_of(published.gpu, is_megatron_core(line));
+  published.quality = line.text("quality").empty() ? 'C' : line.text("quality").front();
+  published.gpus = std::max<std::int64_t>(1, whole_number(line, "gpus"));
+  const std::int64_t in_a_node = std::max<std::int64_t>(1, whole_number(line, "gpus_per_node"));
+  published.one_node = published.gpus <= in_a_node;
+  training::TrainingStep& step = published.step;
+  step.sequence = whole_number(line, "seq_len");
+  step.micro_batch = std::max<std::int64_t>(1, whole_number(line, "micro_batch"));
+  step.data = published.gpus;
+  step.nodes = published.one_node ? 1 : published.gpus / in_a_node;
+  const std::int64_t batch = whole_number(line, "global_batch");
+  step.passes = std::max<std::int64_t>(1, batch / (step.micro_batch * step.data));
+  step.model.layers = whole_number(line, "layers");
+  step.model.hidden = whole_number(line, "hidden");
+  step.model.heads = std::max<std::int64_t>(1, whole_number(line, "heads"));
+  step.model.kv_heads = step.model.heads;
+  step.model.head_dim = step.model.hidden / step.model.heads;
+  step.model.ffn = whole_number(line, "ffn_hidden");
+  step.model.vocab = whole_number(line, "vocab");
+  const bool full = line.text("recompute").starts_with("full");
+  if (full) step.recompute = training::Recompute::Full;
+  std::string undescribed;
+  if (is_megatron_core(line)) {
+    undescribed = describe_megatron(line, step);
+  } else {
+    describe_mpt(line, step);
+  }
+  if (const auto problem = training::what_is_too_large(step)) {
+    throw UsageError{fmt::format("{}: {}", line.where(), *problem)};
+  }
+  const auto tokens = static_cast<double>(batch) * static_cast<double>(step.sequence);
+  published.seconds = seconds_of(line, tokens, static_cast<double>(published.gpus));
+  published.flops = 6 * tokens *
+                    (line.number("params_b") * 1e9 +
+                     static_cast<double>(step.model.layers * step.model.hidden * step.sequence));
+  published.kind =
+      fmt::format("{}, {}, {}", published.gpu.substr(0, published.gpu.find('-')),
+                  bits_of(line.text("precision")), full ? "full recomputation" : "none or some");
+  published.trap = trap_of(line);
+  published.refused = refusal(line, published, undescribed);
+  return published;
+}
+
+double rate_of(const PublishedStep& step) {
+  return step.flops / step.seconds / static_cast<double>(step.gpus);
+}
+
+}  // namespace
+
+std::vector<PublishedStep> read_published_steps(const std::filesystem::path& file) {
+  std::vector<PublishedStep> steps;
+  for (const CsvLine& line : read_csv(file)) steps.push_back(published_step(line));
+  return steps;
+}
+
+std::optional<double> yardstick(const PublishedStep& step, const std::vector<PublishedStep>& all) {
+  std::vector<double> rates;
+  for (const PublishedStep& other : all) {
+    const bool counts = other.kind == step.kind && other.source != step.source;
+    if (counts && other.seconds > 0 && other.flops > 0) rates.push_back(rate_of(other));
+  }
+  if (rates.empty()) return std::nullopt;
+  return step.flops / median(rates) / static_cast<double>(step.gpus);
+}
+
+std::vector<std::optional<PredictedStep>> predict_published(
+    const std::vector<PublishedStep>& steps) {
+  std::vector<Job> jobs;
+  for (const PublishedStep& step : steps) {
+    jobs.emplace_back([&step] {
+      return step.refused.empty()
+                 ? numbers_of(predict_step(step.step, load_machine(step.machine), step.id))
+                 : std::vector<double>{};
+    });
+  }
+  std::vector<std::optional<PredictedStep>> predicted;
+  for (const std::vector<double>& numbers : run_in_children(jobs)) {
+    predicted.push_back(step_from(numbers));
+  }
+  return predicted;
+}
+
+}  // namespace foretrace::sim

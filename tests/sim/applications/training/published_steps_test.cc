@@ -1,0 +1,134 @@
+// Published training steps: what a line of the table says, and the yardstick beside it.
+#include "sim/applications/training/published_steps.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios/base/text/errors.h"
+
+namespace foretrace::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kColumns =
+    "id,framework,params_b,layers,hidden,heads,ffn_hidden,seq_len,vocab,gpu,gpus,gpus_per_node,"
+    "network,precision,cp,micro_batch,global_batch,recompute,metric,value,notes,quality,model,kv_"
+    "heads,"
+    "tp,pp,vpp,dp,zero_or_fsdp,sequence_parallel,overlap_options\n";
+
+/// 1.3 billion parameters on eight GPUs; the rest of the line.
+std::string line(const std::string& id, const std::string& framework, const std::string& rest) {
+  return id + "," + framework + ",1.3,24,2048,16,8192,2048,50368," + rest + ",MPT,,1,1,1,8,,no,\n";
+}
+
+/// Of Megatron-Core, on 64 GPUs; what the layout is.
+std::string megatron(const std::string& model, const std::string& layout) {
+  return "dgxc-1,NeMo / Megatron-Core,8,32,4096,32,14336,8192,128256,H100-80GB-SXM,64,8,8x 400 "
+         "Gb/s "
+         "IB per node,bf16,2,1,128,none,step_s,1.5,,A," +
+         model + "," + layout + ",distributed optimizer,yes,tp_comm_overlap\n";
+}
+
+std::vector<PublishedStep> steps_of(const std::string& lines) {
+  const fs::path file =
+      fs::temp_directory_path() / ("foretrace_published_" + std::to_string(getpid()));
+  std::ofstream{file} << kColumns << lines;
+  auto steps = read_published_steps(file);
+  fs::remove(file);
+  return steps;
+}
+
+constexpr const char* kGood =
+    "A100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,tokens_per_s_per_gpu,20513,mode PURE,A";
+
+TEST(PublishedSteps, TakeTokensForTheStepsTime) {
+  const auto steps = steps_of(line("mpt-111", "llm-foundry", kGood));
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].machine, "a100-80gb-nvswitch-8-triton");
+  EXPECT_NEAR(steps[0].seconds, 448.0 * 2048 / 8 / 20513, 1e-9);
+  EXPECT_EQ(steps[0].step.passes, 4);
+  EXPECT_FALSE(steps[0].step.float32_reduce) << "PURE";
+}
+
+TEST(PublishedSteps, SayWhyTheyAreNotPredicted) {
+  const auto steps = steps_of(
+      line("mpt-1", "llm-foundry",
+           "A100-80GB-SXM,8,8,not stated,fp8,1,14,448,none,tokens_per_s_per_gpu,20513,,A") +
+      line("nemo-1", "NeMo / Megatron-Core",
+           "H100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,step_s,1.5,,A") +
+      line("mpt-2", "llm-foundry", "A100-80GB-SXM,64,8,not stated,bf16,1,1,64,none,step_s,1.5,,A") +
+      line("mpt-3", "llm-foundry",
+           "A100-80GB-SXM,8,8,not stated,bf16,1,14,449,none,step_s,1.5,,A"));
+  EXPECT_EQ(steps[0].refused, "arithmetic below 16 bits");
+  EXPECT_EQ(steps[1].refused, "model: MPT");
+  EXPECT_EQ(steps[2].refused, "no machine file with its network");
+  EXPECT_EQ(steps[3].refused, "batch is no multiple");
+}
+
+TEST(PublishedSteps, OfA100NodesArePredictedWhereTheirNetworkIsKnown) {
+  const auto steps =
+      steps_of(line("mpt-2", "llm-foundry",
+                    "A100-80GB-SXM,64,8,1600 Gb/s RoCE per node,bf16,1,1,64,none,step_s,1.5,,A"));
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].step.nodes, 8);
+}
+
+TEST(PublishedSteps, OfMegatronCoreHaveItsLayout) {
+  const auto steps =
+      steps_of(megatron("Llama3.1-8B", "8,2,4,2,4") + megatron("Llama3.1-8B", "8,2,4,2,3") +
+               megatron("Llama3.1-8B", "8,2,4,3,4") + megatron("Llama2-70B LoRA", "8,2,4,2,4") +
+               megatron("Grok1-314B", "8,2,4,2,4") + megatron("Nemotron4-15B", "8,2,4,2,4"));
+  ASSERT_EQ(steps.size(), 6u);
+  const training::TrainingStep& step = steps[0].step;
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].machine, "h100-nvswitch-8");
+  EXPECT_EQ(step.tensor * 10000 + step.context * 1000 + step.pipeline * 100 + step.chunks * 10 +
+                step.data,
+            22424);
+  EXPECT_EQ(step.model.kv_heads, 8);
+  EXPECT_EQ(step.model.vocab, 128256);
+  EXPECT_EQ(step.passes, 32);
+  EXPECT_TRUE(step.is_megatron_core() && step.overlaps_tensor && step.model.gated);
+  EXPECT_FALSE(step.float32_reduce) << "dgxc-benchmarking";
+  EXPECT_EQ(steps[1].refused, "degrees do not multiply to the GPUs");
+  EXPECT_EQ(steps[2].refused, "stages of unequal layers");
+  EXPECT_EQ(steps[3].refused, "adapters (LoRA)");
+  EXPECT_EQ(steps[4].refused, "model: Grok1-314B");
+  EXPECT_FALSE(steps[5].step.model.gated || steps[5].step.model.biases);
+}
+
+TEST(PublishedSteps, AreMeasuredAgainstOtherSourcesOfTheSameKindOnly) {
+  const auto at = [](double seconds) {
+    return "A100-80GB-SXM,8,8,not stated,bf16,1,14,448,none,step_s," + std::to_string(seconds) +
+           ",,A";
+  };
+  const auto steps = steps_of(line("mpt-1", "llm-foundry", at(5)) +
+                              line("mpt-2", "llm-foundry", at(1)) + line("vts-1", "other", at(7)));
+  ASSERT_TRUE(yardstick(steps[0], steps));
+  EXPECT_NEAR(*yardstick(steps[0], steps), 7, 1e-6);
+  EXPECT_NEAR(*yardstick(steps[2], steps), 5.0 / 3, 0.2) << "the median rate of the two";
+  EXPECT_FALSE(yardstick(steps[0], {steps[0], steps[1]}));
+}
+
+TEST(PublishedSteps, NameTheLineThatIsWrong) {
+  EXPECT_THROW(steps_of(line("mpt-1", "llm-foundry", "A100,8")), UsageError);
+  for (const char* row : {"A100-80GB-SXM,8,8,,bf16,1,1.5,448,none,step_s,1,,A",
+                          "A100-80GB-SXM,8,8,,bf16,1,900000000,900000000,none,step_s,1,,A",
+                          "A100-80GB-SXM,-8,8,,bf16,1,1,448,none,step_s,1,,A"}) {
+    EXPECT_THROW(steps_of(line("mpt-1", "llm-foundry", row)), UsageError) << row;
+  }
+}
+
+TEST(PublishedSteps, OnNodesOfUnknownSizeAreOnNodesOfOne) {
+  const auto steps =
+      steps_of(line("mpt-1", "llm-foundry", "A100-80GB-SXM,8,0,,bf16,1,1,448,none,step_s,1,,A"));
+  EXPECT_EQ(steps[0].step.nodes, 8);
+}
+
+}  // namespace
+}  // namespace foretrace::sim
