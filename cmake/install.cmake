@@ -23,10 +23,10 @@ install(DIRECTORY scenarios/styles DESTINATION ${data_dir}/scenarios COMPONENT p
 install(DIRECTORY reports/measured/prefetch_two_streams reports/measured/calibrate_copies
         reports/measured/pytorch_steps DESTINATION ${data_dir}/reports/measured COMPONENT program)
 install(DIRECTORY hw/pytorch DESTINATION ${data_dir}/hw COMPONENT program
-        FILES_MATCHING PATTERN "*.py" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY hw/emulated/devices DESTINATION ${data_dir}/hw/emulated COMPONENT program)
 install(DIRECTORY scenarios/pytorch DESTINATION ${data_dir}/scenarios COMPONENT program
-        FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.json.gz" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY reports/published DESTINATION ${data_dir}/reports COMPONENT program)
 install(FILES reports/environment.schema.json reports/timeline.schema.json DESTINATION ${data_dir}/reports
         COMPONENT program)

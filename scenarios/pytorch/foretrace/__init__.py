@@ -8,7 +8,8 @@
 
 `measure` in place of `capture` runs the same program on real GPUs. Nothing of PyTorch is imported before one of them is called."""
 
+from .measuring import measure
 from .program import plan, simulate
-from .session import capture, measure, region
+from .session import capture, region
 
 __all__ = ["capture", "measure", "plan", "region", "simulate"]

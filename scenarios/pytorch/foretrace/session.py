@@ -80,12 +80,6 @@ def capture(out, world_size=1, gpu="h100", step=None, memory=None):
             print_summary(write_scenario(out, pathlib.Path(out).name, world_size, [session.rank]), {session.rank: numbers})
 
 
-def measure(out, world_size=1, step=3):
-    """The same program on real GPUs; see `measuring`."""
-    from .measuring import measure_here
-    return measure_here(out, world_size, step)
-
-
 def _start_again(gpu, world_size, memory):
     command = getattr(sys, "orig_argv", None)
     if not command or hasattr(sys, "ps1") or "ipykernel" in sys.modules or os.environ.get("FORETRACE_AGAIN"):
