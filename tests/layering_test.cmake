@@ -29,6 +29,7 @@ endforeach()
 # x.cc includes x.h first, which proves that x.h compiles alone.
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/models/*.cc
      ${ROOT}/sim/*.cc ${ROOT}/reports/*.cc ${ROOT}/hw/*.cc)
+list(FILTER sources EXCLUDE REGEX "^hw/laboratory/")  # experiments: tests/hw builds them
 foreach(source IN LISTS sources)
   string(REGEX REPLACE "\\.cc$" ".h" header ${source})
   if(EXISTS ${ROOT}/${header})
@@ -69,6 +70,7 @@ endforeach()
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/scenarios/*.cc ${ROOT}/scenarios/*.h ${ROOT}/models/*.cc
      ${ROOT}/models/*.h ${ROOT}/sim/*.cc ${ROOT}/sim/*.h ${ROOT}/reports/*.cc ${ROOT}/reports/*.h
      ${ROOT}/hw/*.cc ${ROOT}/hw/*.h)
+list(FILTER files EXCLUDE REGEX "^hw/laboratory/")
 foreach(file IN LISTS files)
   if(NOT file MATCHES "^(scenarios/base/command_line|sim/cli|hw/cli)/")
     file(STRINGS ${ROOT}/${file} lines REGEX
