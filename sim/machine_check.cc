@@ -48,25 +48,71 @@ Diagnostics check_network(std::uint32_t nodes, const Machine& machine) {
               {})};
 }
 
-std::optional<std::string> why_no_bfloat16(const Machine& machine) {
-  constexpr std::uint32_t kBFloat16 = 80;  // CUDA C++ Programming Guide, compute capabilities
+namespace {
+
+/// A way to multiply, the compute capability that it begins at, and what to take instead.
+/// CUDA C++ Programming Guide, compute capabilities; cuBLAS's documentation of cublasLtMatmul.
+struct Arithmetic {
+  const char* name;
+  std::uint32_t capability;
+  Param peak;
+  const char* instead;
+};
+constexpr Arithmetic kBFloat16{"bfloat16", 80, Param::GpuHalfFlops, "float16"};
+constexpr Arithmetic kTf32{"TF32", 80, Param::GpuTf32Flops, "float32 without compute: tf32"};
+constexpr Arithmetic kInt8{"int8 matrix", 72, Param::GpuInt8Flops, "float16"};
+constexpr Arithmetic kFloat8{"float8", 89, Param::GpuF8Flops, "bfloat16"};
+constexpr Arithmetic kFloat4{"float4", 100, Param::GpuF4Flops, "float8_e4m3"};
+constexpr Arithmetic kMx{"MX float8", 100, Param::GpuF8Flops, "scales: tensor or row"};
+
+const Arithmetic* arithmetic_of(const Gemm& product) {
+  switch (product.type) {
+    case DataType::BFloat16:
+      return &kBFloat16;
+    case DataType::Float32:
+      return product.tf32 ? &kTf32 : nullptr;
+    case DataType::Int8:
+      return &kInt8;
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+      return product.scales == Scales::Mx ? &kMx : &kFloat8;
+    case DataType::Float4E2M1:
+      return &kFloat4;
+    default:
+      return nullptr;
+  }
+}
+
+std::optional<std::string> why_lacks(const Machine& machine, const Arithmetic& arithmetic) {
   const auto capability =
       machine.node.capability ? machine.node.capability : nccl::gpu_capability(machine.gpu_name);
-  if (!capability || *capability >= kBFloat16) return {};
-  return fmt::format(
-      "a '{}' (compute capability {}.{}) has no bfloat16 arithmetic, which begins at 8.0",
-      machine.gpu_name, *capability / 10, *capability % 10);
+  if (capability) {
+    if (*capability >= arithmetic.capability) return {};
+    return fmt::format("a '{}' (compute capability {}.{}) has no {} arithmetic, which begins at {}.{}",
+                       machine.gpu_name, *capability / 10, *capability % 10, arithmetic.name,
+                       arithmetic.capability / 10, arithmetic.capability % 10);
+  }
+  // Without a compute capability the GPU's facts say it. All have float16, so a bfloat16 is there.
+  if (machine.has(arithmetic.peak) || arithmetic.peak == Param::GpuHalfFlops) return {};
+  return fmt::format("a '{}' has no {} arithmetic", machine.gpu_name, arithmetic.name);
+}
+
+}  // namespace
+
+std::optional<std::string> why_no_bfloat16(const Machine& machine) {
+  return why_lacks(machine, kBFloat16);
 }
 
 Diagnostics unsupported_types(const Program& program, const Machine& machine) {
-  const auto why = why_no_bfloat16(machine);
   Diagnostics errors;
-  if (!why) return errors;
   for_each_op(program, [&](const HostThread&, const Op& op, Around) {
     const auto* const product = std::get_if<Gemm>(&op.kind);
-    if (product == nullptr || product->type != DataType::BFloat16 || !errors.empty()) return;
-    errors.push_back(
-        warning(*why, "float16, or a GPU that has it", {program.file, op.line, op.column}));
+    const Arithmetic* const needed = product == nullptr ? nullptr : arithmetic_of(*product);
+    if (needed == nullptr || !errors.empty()) return;
+    const auto why = why_lacks(machine, *needed);
+    if (!why) return;
+    errors.push_back(warning(*why, fmt::format("{}, or a GPU that has it", needed->instead),
+                             {program.file, op.line, op.column}));
     errors.back().severity = Severity::Error;
   });
   return errors;

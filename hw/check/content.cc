@@ -25,6 +25,9 @@ int exact_bits(DataType type) {
     case DataType::Int8:
     case DataType::Int32:
     case DataType::Int64:
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::Float4E2M1:
       return 0;
   }
   return 0;

@@ -40,6 +40,10 @@ bool is_representable(DataType type, double x) {
       return std::abs(x) < 0x1p31;
     case DataType::Int64:
       return std::abs(x) < 0x1p53;
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::Float4E2M1:
+      break;  // operands of products only
   }
   return false;
 }
@@ -58,6 +62,9 @@ double tolerance_of(DataType type) {
     case DataType::Int8:
     case DataType::Int32:
     case DataType::Int64:
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::Float4E2M1:
       return 0;
   }
   return 0;

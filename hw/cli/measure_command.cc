@@ -87,7 +87,7 @@ void check_start(const Processes& world, const std::vector<Program>& programs) {
               fmt::format("{}:{}: a fault ends the process: measure it in a start of its own",
                           program.file, op.line)};
         }
-        if (const auto* gemm = std::get_if<Gemm>(&op.kind)) require_gemm_type(gemm->type);
+        if (const auto* gemm = std::get_if<Gemm>(&op.kind)) require_gemm_type(*gemm);
       });
     }
   }

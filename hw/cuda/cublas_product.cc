@@ -9,8 +9,15 @@ cublasStatus_t multiply(cublasHandle_t handle, const CublasProduct& product,
   const double one_double = 1;
   const double beta_double = product.beta;
   const bool is_double = types.scale == CUDA_R_64F;
-  const void* scale_ab = is_double ? static_cast<const void*>(&one_double) : &one;
-  const void* scale_c = is_double ? static_cast<const void*>(&beta_double) : &beta;
+  const std::int32_t one_integer = 1;
+  const std::int32_t beta_integer = product.beta;
+  const bool is_integer = types.scale == CUDA_R_32I;
+  const void* scale_ab = is_double    ? static_cast<const void*>(&one_double)
+                         : is_integer ? static_cast<const void*>(&one_integer)
+                                      : &one;
+  const void* scale_c = is_double    ? static_cast<const void*>(&beta_double)
+                        : is_integer ? static_cast<const void*>(&beta_integer)
+                                     : &beta;
   const auto m = static_cast<int>(product.m);
   const auto n = static_cast<int>(product.n);
   const auto k = static_cast<int>(product.k);

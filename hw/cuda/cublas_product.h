@@ -3,6 +3,7 @@
 
 #include <cublas_v2.h>
 
+#include <compare>
 #include <cstdint>
 
 namespace foretrace::hw {
@@ -14,6 +15,7 @@ struct CublasProduct {
   bool transposes_a = false, transposes_b = false;
   std::int64_t batch = 1;
   int beta = 0;  ///< 0 or 1
+  friend auto operator<=>(const CublasProduct&, const CublasProduct&) = default;
 };
 
 /// Of operands, of results, of the factors before them, and of the sums.

@@ -31,6 +31,9 @@ cudaError_t for_element(Element type, Launch launch) {
       return launch(ElementTag<int>{});
     case Element::Int64:
       return launch(ElementTag<long long>{});
+    case Element::Float8E4M3:
+    case Element::Float8E5M2:
+      break;
   }
   return cudaErrorInvalidValue;
 }

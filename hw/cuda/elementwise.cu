@@ -127,6 +127,12 @@ cudaError_t launch_elementwise(cudaStream_t stream, Element type, const void* a,
 
 cudaError_t launch_random_fill(cudaStream_t stream, Element type, void* dst, std::size_t bytes,
                                std::uint32_t seed, Distribution distribution) {
+  if (type == Element::Float8E4M3) {
+    return launch_random_fill_of<__nv_fp8_e4m3>(stream, dst, bytes, seed, distribution);
+  }
+  if (type == Element::Float8E5M2) {
+    return launch_random_fill_of<__nv_fp8_e5m2>(stream, dst, bytes, seed, distribution);
+  }
   return for_element(type, [&](auto tag) {
     return launch_random_fill_of<typename decltype(tag)::type>(stream, dst, bytes, seed,
                                                                distribution);

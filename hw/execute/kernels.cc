@@ -27,7 +27,7 @@ void execute(const Gemm& op, Context& context) {
                  .transposes_b = op.transpose_b,
                  .batch = op.batch.eval(v),
                  .beta = op.adds_to_c ? 1 : 0},
-                op.type, objects.buffer(op.a.resolve(v)).data(),
+                GemmTypes::of(op), objects.buffer(op.a.resolve(v)).data(),
                 objects.buffer(op.b.resolve(v)).data(), objects.buffer(op.c.resolve(v)).data());
 }
 

@@ -35,7 +35,7 @@ void attend(const LibraryKernel& op, const AttentionShape& shape, const Stream& 
   const CublasProduct of_keys{.m = d, .n = s, .k = s, .batch = heads};
   const CublasProduct of_queries{.m = d, .n = s, .k = s, .transposes_b = true, .batch = heads};
   const auto multiply = [&gemm](const CublasProduct& product, void* a, void* b, void* c) {
-    gemm.multiply(product, DataType::BFloat16, a, b, c);
+    gemm.multiply(product, GemmTypes::plain(DataType::BFloat16), a, b, c);
   };
   Pieces pieces{memory};
   const auto operand = [&] { return pieces.take(shape.operand_bytes()); };

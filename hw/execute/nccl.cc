@@ -24,6 +24,10 @@ ncclDataType_t nccl_type(DataType type) {
       return ncclInt32;
     case DataType::Int64:
       return ncclInt64;
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::Float4E2M1:
+      break;  // operands of products only
   }
   return ncclFloat32;
 }

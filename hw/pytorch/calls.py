@@ -142,9 +142,9 @@ class Calls:
 
     def _gemm(self, call):
         """cuBLAS is column-major: row-major, it is the transposed product with the operands exchanged."""
+        if call.type not in TYPES or not TYPES[call.type].is_floating_point:
+            raise ProgramError(f"measured with foretrace-hw only: a product of {call.type}")
         element, batch, m, n, k = TYPES[call.type], call.batch, call.m, call.n, call.k
-        if not element.is_floating_point:
-            raise ProgramError(f"PyTorch has no product of {call.type} on a GPU")
         a = self.view(call.a, element, batch * m * k)
         b = self.view(call.b, element, batch * k * n)
         c = self.view(call.c, element, batch * m * n)
@@ -168,7 +168,12 @@ class Calls:
                 add(out, left, right, out=out)
             else:
                 product(left, right, out=out)
-        return self.on(call.stream, multiply)
+
+        def multiply_in_tf32():
+            torch.backends.cuda.matmul.allow_tf32 = True
+            multiply()
+            torch.backends.cuda.matmul.allow_tf32 = False
+        return self.on(call.stream, multiply_in_tf32 if call.values.get("tf32") else multiply)
 
     def _elementwise(self, call):
         element = TYPES[call.type]

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "scenarios/program/product_type.h"
+
 namespace foretrace::hw {
 namespace {
 
@@ -22,7 +24,6 @@ std::vector<BufferRef> computed_buffers(const OpKind& kind) {
   return std::visit(
       [](const auto& op) -> std::vector<BufferRef> {
         using T = std::decay_t<decltype(op)>;
-        if constexpr (std::is_same_v<T, Gemm>) return {op.a, op.b, op.c};
         if constexpr (std::is_same_v<T, Reduction>) return {op.src, op.dst};
         if constexpr (std::is_same_v<T, NcclCollective>) return {op.send, op.recv};
         if constexpr (std::is_same_v<T, NcclSend> || std::is_same_v<T, NcclRecv>) {
@@ -90,6 +91,13 @@ std::vector<Element> buffer_types(const Program& program) {
   };
   for (const HostThread& thread : program.threads) {
     for_each_op(thread.ops, [&](const Op& op) {
+      if (const auto* gemm = std::get_if<Gemm>(&op.kind)) {
+        mark(gemm->a, element_of(gemm->type));
+        mark(gemm->b, gemm->type == DataType::Float8E5M2 ? Element::Float8E4M3
+                                                         : element_of(gemm->type));
+        mark(gemm->c, element_of(gemm->result.value_or(result_of(gemm->type))));
+        return;
+      }
       const auto type = type_of(op.kind);
       if (!type) return;
       for (const BufferRef& ref : computed_buffers(op.kind)) mark(ref, element_of(*type));

@@ -11,7 +11,10 @@
 
 namespace foretrace::hw {
 
-constexpr Element element_of(DataType type) { return static_cast<Element>(type); }
+/// Float4 is in no buffer that the harness fills: gemm refuses it.
+constexpr Element element_of(DataType type) {
+  return type == DataType::Float4E2M1 ? Element::Int8 : static_cast<Element>(type);
+}
 constexpr Combine combine_of(RedOp op) { return static_cast<Combine>(op); }
 
 /// True when an operation of the program loses the context of its process.

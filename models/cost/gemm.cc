@@ -85,7 +85,9 @@ products::Shape shape_of(const Product& product) {
                         .batch = product.batch,
                         .accumulates = product.accumulates};
   shape.is_bf16 = product.type == DataType::BFloat16;
-  if (product.type == DataType::Float32) shape.arithmetic = products::Arithmetic::Float32;
+  if (product.type == DataType::Float32) {
+    shape.arithmetic = product.tf32 ? products::Arithmetic::Tf32 : products::Arithmetic::Float32;
+  }
   if (product.type == DataType::Float64) shape.arithmetic = products::Arithmetic::Float64;
   return shape;
 }

@@ -75,6 +75,9 @@ KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration);
 /// A product through cuBLAS, operands packed.
 struct Product {
   DataType type = DataType::Float32;
+  bool tf32 = false;
+  Scales scales = Scales::Tensor;
+  DataType result = DataType::Float32;
   std::int64_t m = 1, n = 1, k = 1;
   bool transposes_a = false, transposes_b = false;
   std::int64_t batch = 1;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "models/cost/products/time.h"
+#include "scenarios/program/product_type.h"
 
 namespace foretrace::cost {
 namespace {
@@ -74,10 +75,15 @@ bool has_tiles(const Machine& machine) {
          machine.has(Param::GpuClock);
 }
 
-Param peak_of(DataType type) {
+Param peak_of(DataType type, bool tf32) {
   switch (type) {
     case DataType::Float32:
-      return Param::GpuF32Flops;
+      return tf32 ? Param::GpuTf32Flops : Param::GpuF32Flops;
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+      return Param::GpuF8Flops;
+    case DataType::Float4E2M1:
+      return Param::GpuF4Flops;
     case DataType::Float64:
       return Param::GpuF64Flops;
     case DataType::Int8:
@@ -87,11 +93,11 @@ Param peak_of(DataType type) {
   }
 }
 
-TileSpeeds read_tile_speeds(Reading& read, DataType type) {
+TileSpeeds read_tile_speeds(Reading& read, DataType type, bool tf32) {
   using enum Param;
   const double half = read.value(GpuHalfFlops);
   return {.sms = read.value(SmCount),
-          .peak = read.rate(peak_of(type)),
+          .peak = read.rate(peak_of(type, tf32)),
           .per_watt = half / read.value(GpuPower),
           .memory = read.rate(HbmBandwidth),
           .cache_size = read.value(L2Size),
@@ -145,14 +151,13 @@ TileTime tile_time(const TileShape& shape, const TileSpeeds& speeds) {
 }
 
 KernelCost by_facts(Reading& read, const Product& product) {
-  const TileSpeeds speeds = read_tile_speeds(read, product.type);
-  const double element = static_cast<double>(size_of(product.type).count);
+  const TileSpeeds speeds = read_tile_speeds(read, product.type, product.tf32);
   const TileShape shape{.m = static_cast<double>(product.m),
                         .n = static_cast<double>(product.n),
                         .k = static_cast<double>(product.k),
                         .batch = static_cast<double>(product.batch),
-                        .bytes = element,
-                        .result_bytes = element,
+                        .bytes = bytes_each(product.type, product.scales),
+                        .result_bytes = static_cast<double>(size_of(product.result).count),
                         .cached = product.cached_eighths / 8.0,
                         .weights_cold = false,
                         .accumulates = product.accumulates};

@@ -36,8 +36,8 @@ struct TileSpeeds {
 /// Facts and ratios that this takes; whether the machine has them.
 bool has_tiles(const Machine& machine);
 /// The fact that is the peak of products of this type.
-Param peak_of(DataType type);
-TileSpeeds read_tile_speeds(Reading& read, DataType type);
+Param peak_of(DataType type, bool tf32 = false);
+TileSpeeds read_tile_speeds(Reading& read, DataType type, bool tf32 = false);
 
 struct TileTime {
   double seconds = 0;  ///< alone, at the rested clock

@@ -7,6 +7,7 @@
 #include "reports/timeline/origin.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/program/op_members.h"
+#include "scenarios/program/product_type.h"
 
 namespace foretrace {
 namespace {
@@ -72,6 +73,7 @@ OrderedJson json(const Expr& expr) {
 OrderedJson json(const BytesExpr& bytes) { return json(bytes.expr); }
 OrderedJson json(const DurationExpr& duration) { return json(duration.expr); }
 OrderedJson json(DataType type) { return data_type_name(type); }
+OrderedJson json(Scales scales) { return scales_word(scales); }
 OrderedJson json(RedOp op) { return name_in(kRedOps, op); }
 OrderedJson json(KernelKind kind) { return kernel_kind_name(kind); }
 OrderedJson json(FrameworkWork work) { return framework_work_name(work); }

@@ -92,6 +92,12 @@ const char* data_type_name(DataType type) {
       return "int32";
     case DataType::Int64:
       return "int64";
+    case DataType::Float8E4M3:
+      return "float8_e4m3";
+    case DataType::Float8E5M2:
+      return "float8_e5m2";
+    case DataType::Float4E2M1:
+      return "float4_e2m1";
   }
   return "";
 }

@@ -11,17 +11,22 @@
 
 #include "scenarios/captured/kernel_name.h"
 #include "scenarios/captured/work.h"
+#include "scenarios/program/product_type.h"
 #include "scenarios/base/text/errors.h"
 
 namespace foretrace::captured {
 namespace {
 
 std::optional<DataType> product_type(const std::string& type) {
-  constexpr std::array<std::pair<std::string_view, DataType>, 4> kTypes{
+  constexpr std::array<std::pair<std::string_view, DataType>, 8> kTypes{
       {{"bf16", DataType::BFloat16},
        {"f16", DataType::Float16},
        {"f32", DataType::Float32},
-       {"f64", DataType::Float64}}};
+       {"f64", DataType::Float64},
+       {"i8", DataType::Int8},
+       {"f8e4m3", DataType::Float8E4M3},
+       {"f8e5m2", DataType::Float8E5M2},
+       {"f4e2m1", DataType::Float4E2M1}}};
   for (const auto& [ours, language] : kTypes) {
     if (type == ours) return language;
   }
@@ -29,7 +34,8 @@ std::optional<DataType> product_type(const std::string& type) {
 }
 
 DataType collective_type(const std::string& type) {
-  if (const auto found = product_type(type)) return *found;
+  const auto found = product_type(type);
+  if (found && !is_narrow(*found)) return *found;
   const std::int64_t bytes = bytes_of_type(type);
   return bytes == 8   ? DataType::Int64
          : bytes == 4 ? DataType::Int32
@@ -203,7 +209,9 @@ void Calls::gemm(const Call& call) {
   }
   add(FrameworkCall{FrameworkWork::CapturedProduct});
   if (call.compute == "tf32") return tf32_product(call);
-  const std::int64_t width = bytes_of_type(call.type);
+  const DataType result = product_type(call.result).value_or(result_of(*type));
+  const auto width = static_cast<std::int64_t>(
+      std::max(size_of(*type).count, size_of(result).count));
   const std::int64_t largest =
       std::max({call.m * call.k, call.k * call.n, call.m * call.n}) * call.batch * width;
   objects_.operand = std::max(objects_.operand, largest);
@@ -218,7 +226,10 @@ void Calls::gemm(const Call& call) {
            .transpose_a = call.transposes_a,
            .transpose_b = call.transposes_b,
            .batch = std::max<std::int64_t>(1, call.batch),
-           .adds_to_c = call.adds},
+           .adds_to_c = call.adds,
+           .result = result != result_of(*type) && makes(*type, result) ? std::optional{result}
+                                                                        : std::nullopt,
+           .scales = *type == DataType::Float4E2M1 ? Scales::Nv : Scales::Tensor},
       label(call));
 }
 

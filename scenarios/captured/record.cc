@@ -306,6 +306,7 @@ class RecordReader {
                   json.at("beta").get<double>() != 0;
       made.type = json.value("a", "bf16");
       made.compute = json.value("compute", "");
+      made.result = json.value("d", "");
       if (const std::string why = why_no_product(made); !why.empty()) refuse(why);
     } else if (kind == "lib") {
       made.operation_text = json.value("ops", Json::array()).dump();

@@ -35,6 +35,10 @@ void append(std::string& out, DataType type) {
   out += 't';
   append_number(out, static_cast<int>(type));
 }
+void append(std::string& out, Scales scales) {
+  out += 's';
+  append_number(out, static_cast<int>(scales));
+}
 void append(std::string& out, RedOp op) {
   out += 'r';
   append_number(out, static_cast<int>(op));

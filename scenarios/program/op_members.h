@@ -72,6 +72,9 @@ void for_each_member(const OpKind& kind, Out&& out) {
                    out.flag("transpose_b", o.transpose_b);
                    out.number("batch", o.batch);
                    out.flag("adds_to_c", o.adds_to_c);
+                   if (o.result) out.value("result", *o.result);
+                   out.flag("tf32", o.tf32);
+                   if (o.scales != Scales::Tensor) out.value("scales", o.scales);
                  },
                  [&](const Elementwise& o) {
                    stream(o);

@@ -98,6 +98,9 @@ const char* framework_work_name(FrameworkWork work) {
 Bytes size_of(DataType type) {
   switch (type) {
     case DataType::Int8:
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::Float4E2M1:  // two of them: operand_bytes()
       return {1};
     case DataType::Float16:
     case DataType::BFloat16:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "scenarios/fabric/read.h"
+#include "scenarios/fabric/text.h"
 #include "scenarios/read/op_fields.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/base/values/quantity.h"

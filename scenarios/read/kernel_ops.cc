@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "scenarios/program/product_type.h"
 #include "scenarios/read/op_fields.h"
 
 namespace foretrace {
@@ -28,13 +29,18 @@ OpKind read_spin(OpFields& fields) {
   return op;
 }
 
-/// Of a batch's matrices: rows * columns * the element's size each.
-std::optional<Expr> matrix_bytes(const Expr& rows, const Expr& columns, const Gemm& op) {
+/// Of a batch's matrices: rows * columns elements each, of which 32 take so many bytes.
+std::optional<Expr> matrix_bytes(const Expr& rows, const Expr& columns, const Gemm& op,
+                                 std::int64_t bytes_of_32) {
+  const auto times = [](const std::optional<Expr>& one, const Expr& other) {
+    return one ? combine(Expr::Op::Mul, *one, other) : std::nullopt;
+  };
   const auto elements = combine(Expr::Op::Mul, rows, columns);
-  if (!elements) return std::nullopt;
-  const auto bytes =
-      combine(Expr::Op::Mul, *elements, Expr{static_cast<std::int64_t>(size_of(op.type).count)});
-  return bytes ? combine(Expr::Op::Mul, *bytes, op.batch) : std::nullopt;
+  if (bytes_of_32 % kCountedNumbers == 0) {
+    return times(times(elements, Expr{bytes_of_32 / kCountedNumbers}), op.batch);
+  }
+  const auto all = times(times(elements, op.batch), Expr{bytes_of_32});
+  return all ? combine(Expr::Op::Div, *all, Expr{kCountedNumbers}) : std::nullopt;
 }
 
 /// Whether c is added to.
@@ -43,22 +49,59 @@ bool read_beta(OpFields& fields) {
   return beta != nullptr && read_constant(fields.reader(), *beta, kNumber, 0, 1) == 1;
 }
 
+/// Whether TF32 multiplies, which is for float32.
+bool read_tf32(OpFields& fields, DataType type) {
+  const YamlNode* word = fields.map().optional("compute");
+  if (word == nullptr) return false;
+  read_choice<bool>(fields.reader(), *word, "compute", {{"tf32", true}});
+  if (type != DataType::Float32) {
+    fields.reader().problems.error(fields.where("compute"),
+                                   fmt::format("{} is not multiplied in TF32", type_word(type)),
+                                   "compute: tf32 is for type: float32");
+  }
+  return true;
+}
+
+Scales read_scales(OpFields& fields, DataType type) {
+  const YamlNode* word = fields.map().optional("scales");
+  const Scales usual = type == DataType::Float4E2M1 ? Scales::Nv : Scales::Tensor;
+  if (word == nullptr) return usual;
+  const Scales scales = read_choice<Scales>(fields.reader(), *word, "scales",
+                                            {{"tensor", Scales::Tensor},
+                                             {"row", Scales::Row},
+                                             {"block", Scales::Square},
+                                             {"mx", Scales::Mx},
+                                             {"nv", Scales::Nv}});
+  if (!takes(type, scales) || !is_narrow(type)) {
+    fields.reader().problems.error(
+        fields.where("scales"),
+        fmt::format("{} has no scales of this kind: {}", type_word(type), scales_word(scales)),
+        "float8: tensor, row, block or mx; float4_e2m1: nv or mx; other types have none");
+  }
+  return scales;
+}
+
 OpKind read_gemm(OpFields& fields) {
-  const Gemm op{.stream = fields.stream(),
-                .m = fields.number("m", 1, kLargestDimension),
-                .n = fields.number("n", 1, kLargestDimension),
-                .k = fields.number("k", 1, kLargestDimension),
-                .type = fields.product_type(),
-                .a = fields.buffer("a", kDeviceMemory),
-                .b = fields.buffer("b", kDeviceMemory),
-                .c = fields.buffer("c", kDeviceMemory),
-                .transpose_a = fields.flag("transpose_a"),
-                .transpose_b = fields.flag("transpose_b"),
-                .batch = fields.number_or("batch", 1, 1, kLargestDimension),
-                .adds_to_c = read_beta(fields)};
-  fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op), "a");
-  fields.require_capacity(op.b, matrix_bytes(op.k, op.n, op), "b");
-  fields.require_capacity(op.c, matrix_bytes(op.m, op.n, op), "c");
+  Gemm op{.stream = fields.stream(),
+          .m = fields.number("m", 1, kLargestDimension),
+          .n = fields.number("n", 1, kLargestDimension),
+          .k = fields.number("k", 1, kLargestDimension),
+          .type = fields.product_type(),
+          .a = fields.buffer("a", kDeviceMemory),
+          .b = fields.buffer("b", kDeviceMemory),
+          .c = fields.buffer("c", kDeviceMemory),
+          .transpose_a = fields.flag("transpose_a"),
+          .transpose_b = fields.flag("transpose_b"),
+          .batch = fields.number_or("batch", 1, 1, kLargestDimension),
+          .adds_to_c = read_beta(fields)};
+  op.result = fields.result_type(op.type);
+  op.tf32 = read_tf32(fields, op.type);
+  op.scales = read_scales(fields, op.type);
+  const std::int64_t operand = bytes_of_32(op.type, op.scales);
+  const std::int64_t result = bytes_of_32(op.result.value_or(result_of(op.type)), Scales::Tensor);
+  fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op, operand), "a");
+  fields.require_capacity(op.b, matrix_bytes(op.k, op.n, op, operand), "b");
+  fields.require_capacity(op.c, matrix_bytes(op.m, op.n, op, result), "c");
   constexpr std::string_view kWhy = "cuBLAS may write c before it has read all of a and b";
   fields.require_apart(op.c, "c", op.a, "a", kWhy);
   fields.require_apart(op.c, "c", op.b, "b", kWhy);
@@ -165,7 +208,7 @@ OpKind read_host_func(OpFields& fields) {
 constexpr std::array kKernelOps{
     OpSyntax{"spin", "[stream] duration [blocks] [scales_with] [of]", "a kernel of given length on some SMs",
              read_spin},
-    OpSyntax{"gemm", "[stream] m n k [type] a b c [transpose_a] [transpose_b] [batch] [beta]",
+    OpSyntax{"gemm", "[stream] m n k [type] [compute] [scales] [result] a b c [transpose_a] [transpose_b] [batch] [beta]",
              "c (m x n) = a (m x k) * b (k x n) + beta c through cuBLAS, column-major, packed",
              read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "scenarios/program/product_type.h"
+
 namespace foretrace {
 namespace {
 
@@ -12,15 +14,23 @@ const Choices<DataType> kTypes{{"float32", DataType::Float32},   {"float16", Dat
                                {"bfloat16", DataType::BFloat16}, {"float64", DataType::Float64},
                                {"int8", DataType::Int8},         {"int32", DataType::Int32},
                                {"int64", DataType::Int64}};
+const Choices<DataType> kNarrowTypes{{"float8_e4m3", DataType::Float8E4M3},
+                                     {"float8_e5m2", DataType::Float8E5M2},
+                                     {"float4_e2m1", DataType::Float4E2M1}};
 const Choices<RedOp> kRedOps{{"sum", RedOp::Sum},
                              {"prod", RedOp::Prod},
                              {"min", RedOp::Min},
                              {"max", RedOp::Max},
                              {"avg", RedOp::Avg}};
 
-/// cuBLAS's products of integers are none that the model and the harness know.
-bool is_product_type(DataType type) {
-  return type != DataType::Int8 && type != DataType::Int32 && type != DataType::Int64;
+Choices<DataType> product_types() {
+  Choices<DataType> all;
+  for (const Choices<DataType>* some : {&kTypes, &kNarrowTypes}) {
+    for (const auto& one : *some) {
+      if (is_product_type(one.second)) all.push_back(one);
+    }
+  }
+  return all;
 }
 
 std::string_view memory_name(MemoryKind kind) {
@@ -57,7 +67,8 @@ std::string_view describe_memories(unsigned memories) {
 }  // namespace
 
 std::string_view type_word(DataType type) {
-  return std::ranges::find(kTypes, type, &std::pair<std::string, DataType>::second)->first;
+  const Choices<DataType>& all = is_narrow(type) ? kNarrowTypes : kTypes;
+  return std::ranges::find(all, type, &std::pair<std::string, DataType>::second)->first;
 }
 std::string_view operator_word(RedOp op) {
   return std::ranges::find(kRedOps, op, &std::pair<std::string, RedOp>::second)->first;
@@ -71,9 +82,7 @@ std::vector<std::string> type_words() {
 
 std::vector<std::string> product_type_words() {
   std::vector<std::string> words;
-  for (const auto& [word, type] : kTypes) {
-    if (is_product_type(type)) words.push_back(word);
-  }
+  for (const auto& [word, type] : product_types()) words.push_back(word);
   return words;
 }
 
@@ -196,11 +205,22 @@ DataType OpFields::type() {
 }
 
 DataType OpFields::product_type() {
-  const DataType chosen = type();
-  if (!is_product_type(chosen)) {
-    reader_.problems.error(where("type"),
-                           fmt::format("gemm does not multiply {}", where("type").text),
-                           fmt::format("gemm takes {}", fmt::join(product_type_words(), ", ")));
+  takes_type_ = true;
+  const YamlNode* node = map_.optional("type");
+  return node == nullptr ? DataType::Float32 : read_choice(reader_, *node, "type", product_types());
+}
+
+std::optional<DataType> OpFields::result_type(DataType operands) {
+  const YamlNode* node = map_.optional("result");
+  if (node == nullptr) return std::nullopt;
+  const DataType chosen = read_choice(reader_, *node, "type", kTypes);
+  if (chosen == result_of(operands)) return std::nullopt;
+  if (!makes(operands, chosen)) {
+    reader_.problems.error(
+        where("result"),
+        fmt::format("a product of {} is no {}", type_word(operands), type_word(chosen)),
+        is_narrow(operands) ? "float8 and float4 make bfloat16, float16 or float32"
+                            : fmt::format("it is {}", type_word(result_of(operands))));
   }
   return chosen;
 }

@@ -47,6 +47,8 @@ class OpFields {
   bool flag(std::string_view key);  ///< true or false; default: false
   DataType type();                  ///< default: float32
   DataType product_type();          ///< of gemm: what both executors multiply; default: float32
+  /// Of gemm's `result`, where it is another one than such operands make.
+  std::optional<DataType> result_type(DataType operands);
   DataType required_type();
   RedOp red_op();  ///< default: sum
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "scenarios/program/product_type.h"
 #include "scenarios/read/nccl_fields.h"
 
 namespace foretrace {
@@ -130,6 +131,9 @@ class BlockText {
     if (op.transpose_b) key("transpose_b", "true");
     if (op.adds_to_c) key("beta", "1");
     type(op.type);
+    if (op.tf32) key("compute", "tf32");
+    if (op.scales != Scales::Tensor) key("scales", scales_word(op.scales));
+    if (op.result) key("result", type_word(*op.result));
     buffer("a", op.a);
     buffer("b", op.b);
     buffer("c", op.c);

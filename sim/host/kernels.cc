@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "models/cost/library.h"
+#include "scenarios/program/product_type.h"
 #include "sim/host/thread.h"
 
 namespace foretrace::sim {
@@ -47,6 +48,9 @@ void HostThread::run(const Gemm& op) {
     return buffer(op.a).contents == contents && buffer(op.b).contents == contents;
   };
   cost::Product product{.type = op.type,
+                        .tf32 = op.tf32,
+                        .scales = op.scales,
+                        .result = op.result.value_or(result_of(op.type)),
                         .m = op.m.eval(variables_),
                         .n = op.n.eval(variables_),
                         .k = op.k.eval(variables_),
@@ -57,13 +61,15 @@ void HostThread::run(const Gemm& op) {
                         .contents = both(Contents::Zeros)    ? products::Contents::Zeros
                                     : both(Contents::Normal) ? products::Contents::Normal
                                                              : products::Contents::Random};
-  const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns) {
-    return used(
-        ref, {static_cast<std::uint64_t>(rows * columns * product.batch) * size_of(op.type).count});
+  const auto matrix = [&](const BufferRef& ref, std::int64_t rows, std::int64_t columns,
+                          DataType type, Scales scales) {
+    return used(ref, {static_cast<std::uint64_t>(
+                         bytes_of(rows * columns * product.batch, type, scales))});
   };
-  const UsedMemory memory[] = {matrix(op.a, product.m, product.k),
-                               matrix(op.b, product.k, product.n),
-                               matrix(op.c, product.m, product.n).write()};
+  const UsedMemory memory[] = {
+      matrix(op.a, product.m, product.k, product.type, product.scales),
+      matrix(op.b, product.k, product.n, product.type, product.scales),
+      matrix(op.c, product.m, product.n, product.result, Scales::Tensor).write()};
   product.in_graph = capture_ != nullptr;
   const auto finds = [&world = world_](cost::Product made, std::span<const cost::Pass> passes) {
     made.cached_eighths = world.costs().cached_eighths(passes.first(2));

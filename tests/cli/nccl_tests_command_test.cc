@@ -2,6 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -118,6 +123,48 @@ TEST(SimulateCommand, RefusesATypeThatTheGpuHasNoArithmeticFor) {
   }
   const Ran now = scratch.run("foretrace simulate x.yaml --machine h200-nvswitch-8");
   EXPECT_THAT(now.err, Not(HasSubstr("bfloat16")));
+}
+
+TEST(SimulateCommand, MultipliesInEachPrecisionThatAGpuHas) {
+  const Scratch scratch;
+  const auto product = [&](const std::string& what, const std::string& machine) {
+    scratch.write("x.yaml",
+                  "schema_version: 1\nname: x\nstreams: {s: {}}\n"
+                  "buffers: {a: {memory: device, size: 512MiB}, b: {memory: device, size: 512MiB}, "
+                  "c: {memory: device, size: 512MiB}}\n"
+                  "threads: {main: [{region: {name: step, ops: [{gemm: {stream: s, m: 8192, n: 8192, "
+                  "k: 8192, transpose_a: true, " +
+                      what + ", a: a, b: b, c: c}}, {stream_synchronize: {stream: s}}]}}]}\n");
+    return scratch.run("foretrace simulate x.yaml --format csv --machine " + machine);
+  };
+  const auto time = [&](const std::string& what, const std::string& machine) {
+    const Ran ran = product(what, machine);
+    EXPECT_EQ(ran.exit_code, 0) << what << " " << machine << ran.err;
+    const std::string row = ran.out.substr(ran.out.find('\n') + 1);
+    std::vector<std::string> cells;
+    for (std::size_t at = 0; at < row.size();) {
+      const std::size_t end = std::min(row.find_first_of(",\n", at), row.size());
+      cells.push_back(row.substr(at, end - at));
+      at = end + 1;
+    }
+    return std::stod(cells.at(3));
+  };
+  for (const char* machine : {"1xH100-NVL", "1xB200"}) {
+    const double half = time("type: bfloat16", machine);
+    EXPECT_LT(time("type: float8_e4m3", machine), 0.75 * half) << machine;
+    EXPECT_GT(time("compute: tf32", machine), 1.4 * half) << machine;
+    EXPECT_GT(time("type: float32", machine), 5 * half) << machine;
+  }
+  EXPECT_LT(time("type: float4_e2m1", "1xB200"), 0.75 * time("type: float8_e4m3", "1xB200"));
+  for (const auto& [what, machine, why] :
+       {std::tuple{"type: float8_e4m3", "1xA100-SXM-80", "(compute capability 8.0) has no float8"},
+        std::tuple{"type: float4_e2m1", "h100-nvswitch-8", "(compute capability 9.0) has no float4"},
+        std::tuple{"type: float8_e4m3, scales: mx", "h100-nvswitch-8", "has no MX float8"},
+        std::tuple{"compute: tf32", "1xV100-SXM", "(compute capability 7.0) has no TF32"}}) {
+    const Ran refused = product(what, machine);
+    EXPECT_EQ(refused.exit_code, 2) << what;
+    EXPECT_THAT(refused.err, HasSubstr(why));
+  }
 }
 
 TEST(SimulateCommand, SaysHowLongAProgramWithoutARegionTakes) {

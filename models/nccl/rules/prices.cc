@@ -279,6 +279,9 @@ bool nvls_reduces(const Request& request) {
     case DataType::Float64:
       return sum;
     case DataType::Int8:
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+    case DataType::Float4E2M1:
       break;
   }
   return false;

@@ -283,6 +283,8 @@ KernelTime kernel_time(const Options& options, const Shape& shape) {
   if (shape.arithmetic == Arithmetic::Half) product.type = DataType::Float16;
   if (shape.is_bf16) product.type = DataType::BFloat16;
   if (shape.arithmetic == Arithmetic::Float64) product.type = DataType::Float64;
+  product.tf32 = shape.arithmetic == Arithmetic::Tf32;
+  product.result = product.type;
   if (options.cold) product.cached_eighths = 0;
   return [product](Reading& read) { return cost::gemm_cost(read, product); };
 }

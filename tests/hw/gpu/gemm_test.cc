@@ -1,7 +1,10 @@
 // A scenario's products against sums on the host: transposed operands, a batch, what is added to.
 #include "hw/cuda/gemm.h"
 
+#include <cuda_fp8.h>
+
 #include "hw/cuda/device_guard.h"
+#include "scenarios/base/text/errors.h"
 #include "tests/hw/gpu/device_vector.h"
 #include "tests/hw/gpu/gpu.h"
 
@@ -58,10 +61,64 @@ TEST(GemmHandle, MultipliesAsTheScenarioSays) {
     const auto b = numbers(shape.batch * shape.k * shape.n, 2);
     const auto c = numbers(shape.batch * shape.m * shape.n, 3);
     const DeviceVector<double> on_a{a}, on_b{b}, on_c{c};
-    handle.multiply(shape, DataType::Float64, on_a.data(), on_b.data(), on_c.data());
+    handle.multiply(shape, GemmTypes::plain(DataType::Float64), on_a.data(), on_b.data(), on_c.data());
     cuda_check(cudaDeviceSynchronize());
     EXPECT_EQ(on_c.read(), product_of(shape, a, b, c)) << way;
   }
+}
+
+/// Of whole numbers, all of whose sums are exact: `Operand` are multiplied, `Result` come out.
+template <class Operand, class Result>
+void expect_exact(const GemmTypes& types, const CublasProduct& shape) {
+  FORETRACE_NEEDS_GPUS(1);
+  use_device(0);
+  const Stream stream{foretrace::Stream{}, 0};
+  const GemmHandle handle{stream};
+  const auto a = numbers(shape.batch * shape.m * shape.k, 1);
+  const auto b = numbers(shape.batch * shape.k * shape.n, 2);
+  const auto c = numbers(shape.batch * shape.m * shape.n, 3);
+  const auto as = [](const std::vector<double>& all, auto one) {
+    std::vector<decltype(one)> made;
+    for (const double value : all) made.push_back(decltype(one)(static_cast<float>(value)));
+    return made;
+  };
+  const DeviceVector<Operand> on_a{as(a, Operand{})}, on_b{as(b, Operand{})};
+  const DeviceVector<Result> on_c{as(c, Result{})};
+  for (int turn = 0; turn < 2; ++turn) {  // the second one takes what the first one prepared
+    handle.multiply(shape, types, on_a.data(), on_b.data(), on_c.data());
+  }
+  cuda_check(cudaDeviceSynchronize());
+  const auto read = on_c.read();
+  EXPECT_EQ(std::vector<double>(read.begin(), read.end()), product_of(shape, a, b, c));
+}
+
+constexpr CublasProduct kNarrowShape{.m = 48, .n = 32, .k = 64, .transposes_a = true};
+
+TEST(GemmHandle, MultipliesFloat8IntoFloat32) {
+  expect_exact<__nv_fp8_e4m3, float>({DataType::Float8E4M3, DataType::Float32}, kNarrowShape);
+}
+TEST(GemmHandle, MultipliesABatchOfFloat8) {
+  CublasProduct shape = kNarrowShape;
+  shape.batch = 3;
+  expect_exact<__nv_fp8_e4m3, float>({DataType::Float8E4M3, DataType::Float32}, shape);
+}
+TEST(GemmHandle, MultipliesInt8IntoInt32) {
+  expect_exact<std::int8_t, std::int32_t>({DataType::Int8, DataType::Int32}, kNarrowShape);
+}
+TEST(GemmHandle, MultipliesFloat32InTf32) {
+  expect_exact<float, float>({DataType::Float32, DataType::Float32, true}, kNarrowShape);
+}
+
+TEST(GemmHandle, SaysWhichLayoutFloat8Takes) {
+  FORETRACE_NEEDS_GPUS(1);
+  use_device(0);
+  const Stream stream{foretrace::Stream{}, 0};
+  const GemmHandle handle{stream};
+  CublasProduct shape = kNarrowShape;
+  shape.k = 63;
+  EXPECT_THROW(handle.multiply(shape, {DataType::Float8E4M3, DataType::BFloat16}, nullptr, nullptr,
+                               nullptr),
+               UsageError);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Products whose buffers are too small, or one and the same.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +23,7 @@ TEST(BadProduct, MatrixLargerThanItsBuffer) {
 TEST(BadProduct, UnknownKeyGetsAllThatAreKnownHoweverMany) {
   EXPECT_EQ(problems_of(scenario_with("gemm: {m: 4, n: 4, k: 4, a: x, b: x, c: y, a_offset: 4B}")),
             "18:50 error: unknown key 'a_offset' in gemm | known here: id, stream, m, n, k, type, "
-            "a, b, c, transpose_a, transpose_b, batch, beta\n");
+            "a, b, c, transpose_a, transpose_b, batch, beta, result, compute, scales\n");
 }
 
 TEST(BadProduct, MatricesOfABatchLargerThanTheirBuffer) {
@@ -40,6 +41,36 @@ TEST(BadProduct, ProductIntoOneOfItsFactors) {
   EXPECT_EQ(problems_of(scenario_with("gemm: {m: 4, n: 4, k: 4, a: x, b: y, c: y, batch: 2}")),
             "18:47 error: 'c' is the same buffer as 'b'" + why);
   EXPECT_EQ(problems_of(scenario_with("gemm: {m: 4, n: 4, k: 4, a: x, b: x, c: y, beta: 1}")), "");
+}
+
+TEST(BadProduct, NarrowTypesTakeTheBytesOfTheirNumbersAndScales) {
+  const auto product = [](const char* more, int k) {
+    return problems_of(scenario_with(
+        fmt::format("gemm: {{m: 512, n: 64, k: {}, a: x, b: x, c: y, {}}}", k, more)));
+  };
+  EXPECT_EQ(product("type: float8_e4m3", 2048), "");
+  EXPECT_NE(product("type: float8_e4m3", 2049), "");
+  EXPECT_EQ(product("type: float4_e2m1, scales: mx", 3824), "") << "17 bytes for 32 numbers";
+  EXPECT_EQ(product("type: float4_e2m1", 3824),
+            "18:41 error: buffer 'x' is too small with 1048576 B for what is needed: "
+            "it is 1101312\n")
+      << "18 bytes with a scale for 16 of them";
+}
+
+TEST(BadProduct, TypesAndScalesThatDoNotGoTogether) {
+  const auto with = [](const char* more) {
+    return problems_of(
+        scenario_with(fmt::format("gemm: {{m: 4, n: 4, k: 4, a: x, b: x, c: y, {}}}", more)));
+  };
+  EXPECT_EQ(with("type: float8_e5m2, scales: row, result: float32"), "");
+  EXPECT_EQ(with("compute: tf32"), "");
+  EXPECT_EQ(with("type: bfloat16, compute: tf32"),
+            "18:75 error: bfloat16 is not multiplied in TF32 | compute: tf32 is for type: float32\n");
+  EXPECT_EQ(with("type: float8_e4m3, scales: nv"),
+            "18:77 error: float8_e4m3 has no scales of this kind: nv | float8: tensor, row, block or "
+            "mx; float4_e2m1: nv or mx; other types have none\n");
+  EXPECT_EQ(with("type: int8, result: float32"),
+            "18:70 error: a product of int8 is no float32 | it is int32\n");
 }
 
 TEST(BadProduct, ProductThatTakesOneBufferTwiceInAnIteration) {
