@@ -147,7 +147,7 @@ TEST(SimulateCommand, MultipliesInEachPrecisionThatAGpuHas) {
       cells.push_back(row.substr(at, end - at));
       at = end + 1;
     }
-    return std::stod(cells.at(3));
+    return std::stod(cells.at(4));
   };
   for (const char* machine : {"1xH100-NVL", "1xB200"}) {
     const double half = time("type: bfloat16", machine);

@@ -16,7 +16,7 @@ MOST = 1 << 22  # elements of an integer tensor that has a twin
 MOST_FLOATS = 64
 FACTORIES = {"aten::empty", "aten::empty_strided", "aten::empty_like", "aten::new_empty", "aten::new_empty_strided", "aten::resize_"}
 DRAWN = {"aten::topk", "aten::sort", "aten::argsort", "aten::multinomial", "aten::argmax", "aten::randint", "aten::randperm"}
-SIZED_BY_DATA = {"aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::repeat_interleave"}
+SIZED_BY_DATA = {"aten::bincount", "aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::repeat_interleave"}
 
 
 class Shadows(TorchDispatchMode):
@@ -118,10 +118,11 @@ class Shadows(TorchDispatchMode):
             value = self._on_cpu(func, args, kwargs)
         with no_dispatch():
             first = next((v for v in tree_leaves(value) if isinstance(v, torch.Tensor)), None)
-            n = int((twin != 0).sum()) if twin is not None and name not in ("aten::_unique2", "aten::unique_dim", "aten::repeat_interleave") else \
+            # bincount reads the smallest and the largest number; the others read how many there are.
+            n = (first.shape[0] if first is not None else max(kwargs.get("minlength", args[2] if len(args) > 2 else 0), 1)) - 1 if name == "aten::bincount" else int((twin != 0).sum()) if twin is not None and name not in ("aten::_unique2", "aten::unique_dim", "aten::repeat_interleave") else \
                 first.shape[0] if first is not None else mask.numel() // 2
         if twin is None:
-            self._note(f"{name} of {list(mask.shape)}: half of the elements")
+            self._note(f"{name} of {list(mask.shape)}: " + ("the least length" if name == "aten::bincount" else "half of the elements"))
         self.loaded.foretrace_poke(n)
         try:
             out = func(*args, **kwargs)

@@ -159,6 +159,17 @@ class Programs(unittest.TestCase):
         self.assertEqual(run.code, 0, run.text)
         self.assertEqual(run.all("gemm")[0]["n"], 10, run.text)
 
+    def test_a_count_of_numbers_is_as_long_as_the_largest_of_them(self):
+        run = Captured("""
+            import torch, foretrace
+            ids = torch.arange(100).cuda() % 48
+            for _ in range(9):
+                with foretrace.region("step"):
+                    torch.ones(torch.bincount(ids, minlength=16).numel(), 64, device="cuda") @ torch.ones(64, 32, device="cuda")
+        """)
+        self.assertEqual(run.code, 0, run.text)
+        self.assertEqual(run.all("gemm")[0]["n"], 48, run.text)
+
     def test_sharded_parameters_are_no_hindrance_to_computing_values(self):
         setup = "import torch.distributed as dist; from torch.distributed.fsdp import fully_shard; dist.init_process_group('nccl'); fully_shard(model); "
         ask = "    few = x[torch.arange(64, device='cuda') % 2 == 0]\n"
