@@ -32,7 +32,8 @@ struct Reads {
   std::vector<std::string> kept;
   size_t next = 0, misfits = 0, ruled = 0;
   bool trust = false;  // what lies in memory is what a kernel would have put there
-  int64_t poked = -1;  // what the next scalar is, if not negative
+  int64_t poked = 0;    // what the next scalars are
+  int poked_reads = 0;  // how many
   const void* moved = nullptr;  // where a copy on the GPU put the last value that a rule decided
 };
 
@@ -114,9 +115,9 @@ void carry(void* to, const void* from, size_t bytes, bool down) {
       r.kept[r.next].size() == bytes) {
     std::memcpy(to, r.kept[r.next++].data(), bytes);
     how = "kept";
-  } else if (down && bytes <= kScalar && r.poked >= 0) {
+  } else if (down && bytes <= kScalar && r.poked_reads > 0) {
     std::memcpy(to, &r.poked, bytes);
-    r.poked = -1;
+    --r.poked_reads;
   } else if (by_kernel || moved) {
     const uint64_t value = by_rule(r.kernel, bytes);
     std::memcpy(to, moved ? from : static_cast<const void*>(&value), bytes);
@@ -177,10 +178,11 @@ FORETRACE_EXPORTED void foretrace_trust(int on) {
   const std::lock_guard lock(reads().mutex);
   reads().trust = on != 0;
 }
-// The next scalar that the host reads; -1: none is set.
-FORETRACE_EXPORTED void foretrace_poke(long long value) {
+// What the next so many scalars are that the host reads.
+FORETRACE_EXPORTED void foretrace_poke(long long value, int times) {
   const std::lock_guard lock(reads().mutex);
   reads().poked = value;
+  reads().poked_reads = times;
 }
 // Reads that a rule decided, since the start.
 FORETRACE_EXPORTED size_t foretrace_ruled_reads() {

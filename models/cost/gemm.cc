@@ -8,6 +8,7 @@
 #include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
 #include "models/cost/tiles.h"
+#include "scenarios/program/product_type.h"
 
 namespace foretrace::cost {
 namespace {
@@ -211,7 +212,9 @@ KernelCost by_choice(Reading& read, const Product& product) {
 }  // namespace
 
 KernelCost gemm_cost(Reading& read, const Product& product) {
-  const bool known = has_speeds(read.machine(), family_of(shape_of(product)));
+  // Kernels of narrow types were not learned from.
+  const bool learned = !is_narrow(product.type) && product.type != DataType::Int8;
+  const bool known = learned && has_speeds(read.machine(), family_of(shape_of(product)));
   const bool has_facts = !known && has_tiles(read.machine());
   KernelCost cost = known       ? by_choice(read, product)
                     : has_facts ? by_facts(read, product)

@@ -35,7 +35,7 @@ class Emulation:
                 ("foretrace_exclude", None, [ctypes.c_int64]), ("foretrace_reads", None, [ctypes.c_int]), ("foretrace_misfits", ctypes.c_size_t, []),
                 ("foretrace_kept_count", ctypes.c_size_t, []), ("foretrace_kept", ctypes.c_size_t, [ctypes.c_size_t, ctypes.c_char_p]),
                 ("foretrace_keep", None, [ctypes.c_char_p, ctypes.c_size_t]), ("foretrace_trust", None, [ctypes.c_int]),
-                ("foretrace_poke", None, [ctypes.c_longlong]), ("foretrace_ruled_reads", ctypes.c_size_t, []),
+                ("foretrace_poke", None, [ctypes.c_longlong, ctypes.c_int]), ("foretrace_ruled_reads", ctypes.c_size_t, []),
                 ("foretrace_split", None, [ctypes.c_int, ctypes.c_int])):
             function = getattr(self.loaded, name)
             function.restype, function.argtypes = result, arguments

@@ -123,11 +123,11 @@ class Shadows(TorchDispatchMode):
                 first.shape[0] if first is not None else mask.numel() // 2
         if twin is None:
             self._note(f"{name} of {list(mask.shape)}: " + ("the least length" if name == "aten::bincount" else "half of the elements"))
-        self.loaded.foretrace_poke(n)
+        self.loaded.foretrace_poke(n, 2 if name == "aten::bincount" else 1)
         try:
             out = func(*args, **kwargs)
         finally:
-            self.loaded.foretrace_poke(-1)
+            self.loaded.foretrace_poke(0, 0)
         if value is not None:
             self._give(out, value)
         return out
