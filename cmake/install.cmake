@@ -118,9 +118,11 @@ foretrace_build_first(library ${built})
 install(TARGETS ${libraries} EXPORT foretrace_targets ARCHIVE COMPONENT library)
 install(EXPORT foretrace_targets NAMESPACE foretrace:: FILE foretraceTargets.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/foretrace COMPONENT library)
-foreach(room scenarios reports models sim)
-  install(DIRECTORY ${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/foretrace COMPONENT library
-          FILES_MATCHING PATTERN "*.h" PATTERN "*.def" PATTERN "command_line" EXCLUDE PATTERN "cli" EXCLUDE)
+include(cmake/public_headers.cmake)
+foretrace_headers_with_includes(headers "${FORETRACE_PUBLIC_HEADERS}")
+foreach(header IN LISTS headers)
+  cmake_path(GET header PARENT_PATH room)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/foretrace/${room} COMPONENT library)
 endforeach()
 include(CMakePackageConfigHelpers)
 configure_package_config_file(cmake/foretraceConfig.cmake.in ${PROJECT_BINARY_DIR}/foretraceConfig.cmake
