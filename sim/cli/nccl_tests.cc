@@ -22,6 +22,7 @@
 #include "sim/machine_check.h"
 #include "sim/applications/nccl_tests/agreement.h"
 #include "sim/applications/nccl_tests/compare.h"
+#include "sim/applications/nccl_tests/host_factor.h"
 #include "sim/applications/nccl_tests/output.h"
 
 namespace foretrace {
@@ -197,6 +198,9 @@ int compare(const NcclTestsOptions& options) {
   }
   for (const std::string& note : notes) print_error("{}", note);
   emit(options.output, render_nccl_tests(comparisons, options.output.format));
+  if (const auto host = fit_host(comparisons, machine)) {
+    print_error("note: {}", host_text(*host, machine));
+  }
   return tolerance && worst_error(comparisons) > *tolerance ? kBadAnswer : kDone;
 }
 
