@@ -17,8 +17,7 @@ constexpr std::array kNames{
     WhatIfName{"pcie", "copies between host and device", H2dBandwidth},
     WhatIfName{"host", "the host's speed: calls, PyTorch, host memory, pageable copies",
                HostLaunchKernel},
-    WhatIfName{"gemm", "arithmetic: products, attention, and their peaks",
-               ProductsHalfRate}};
+    WhatIfName{"gemm", "arithmetic: products, attention, and their peaks", ProductsHalfRate}};
 
 bool starts(std::string_view key, std::initializer_list<std::string_view> prefixes) {
   return std::ranges::any_of(prefixes,
@@ -65,7 +64,9 @@ bool is_of_arithmetic(Param param) {
 }
 
 bool stands_for(const Machine& machine, std::string_view name, Param param) {
-  if (name == "nvlink") return param == NvlinkBandwidth;
+  if (name == "nvlink") {
+    return param == NvlinkBandwidth || (param == P2pStagedBandwidth && nccl::lacks_nvlink(machine));
+  }
   if (name == "hbm") return is_of_memory(param);
   if (name == "pcie") return is_of_pcie(machine, param);
   if (name == "host") return is_of_host(param);

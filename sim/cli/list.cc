@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "models/machine/machine.h"
+#include "models/machine/parts/composition.h"
 #include "scenarios/architecture/config.h"
 #include "scenarios/architecture/counts.h"
 #include "scenarios/base/command_line/command.h"
+#include "scenarios/base/text/data_directory.h"
+#include "scenarios/base/text/print.h"
 #include "scenarios/fabric/text.h"
 #include "scenarios/program/op_catalogue.h"
 #include "scenarios/program/ops.h"
-#include "scenarios/base/text/data_directory.h"
-#include "scenarios/base/text/print.h"
 #include "sim/cli/commands.h"
 
 namespace foretrace {
@@ -102,6 +103,25 @@ void print_ops_with_keys(const std::string& format) {
   if (format == "json") print_out("{}\n", rows.dump(2));
 }
 
+/// How a machine is written that no file describes, and of what parts.
+std::vector<std::string> composition_lines() {
+  using enum PartFolder;
+  std::vector<std::string> lines{
+      "",
+      "Others are composed: COUNTxGPU[@HOST][/LINK][+NETWORK[:NODES]], as 8xB200+ib-ndr:64 or "
+      "4xL40S/pcie4+tcp-100g. What a name leaves out is what its GPU is sold with; foretrace "
+      "machine NAME says it."};
+  for (const PartFolder folder : {Gpus, Hosts, Links, Networks}) {
+    lines.push_back(
+        fmt::format("{}: {}", folder_name(folder), fmt::join(part_names(folder), ", ")));
+  }
+  std::vector<std::string> named;
+  for (const NamedComposition& one : named_compositions()) named.push_back(one.name);
+  lines.push_back(fmt::format("clouds and appliances: {}; p5.48xlarge:16 are sixteen nodes",
+                              fmt::join(named, ", ")));
+  return lines;
+}
+
 /// With how much of them is fitted, published, a datasheet's or assumed.
 std::vector<std::string> machine_lines() {
   std::vector<std::string> lines;
@@ -113,6 +133,8 @@ std::vector<std::string> machine_lines() {
       lines.back() += fmt::format(", faults {}", faults_text(machine.faults));
     }
   }
+  const std::vector<std::string> composed = composition_lines();
+  lines.insert(lines.end(), composed.begin(), composed.end());
   return lines;
 }
 

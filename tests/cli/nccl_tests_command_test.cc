@@ -200,6 +200,16 @@ TEST(NcclTestsCommand, TakesAnEmptyDirectoryOfMachinesForNone) {
   EXPECT_THAT(ran.out, HasSubstr("h200-nvswitch-8"));
 }
 
+TEST(ListCommand, SaysHowMachinesAreComposedAndOfWhatParts) {
+  const Ran ran = Scratch{}.run("foretrace list machines");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  for (const char* const said :
+       {"COUNTxGPU[@HOST][/LINK][+NETWORK[:NODES]]", "\ngpus: A100-PCIe-40, ",
+        "\nlinks: ", "pcie4-switch", "\nnetworks: ", "ib-ndr", "\nhosts: ", "p5.48xlarge"}) {
+    EXPECT_THAT(ran.out, HasSubstr(said));
+  }
+}
+
 struct WrongCall {
   const char* what;
   const char* flags;

@@ -18,8 +18,6 @@ namespace {
 
 using enum Param;
 
-constexpr std::uint32_t kManyNodes = 1024;  // where nobody says how many there are
-
 /// Whether the file of `machine` gives it itself, and does not have it from its base.
 bool is_own(const Machine& machine, Param param) {
   if (!machine.has(param)) return false;
@@ -56,7 +54,7 @@ class Composer {
     widen_tables(base_, machine_);
     if (const auto link = link_file(base_, machine_)) read_over(machine_, "link_rules", *link);
     take_kind(parts_.gpu, machine_);
-    if (base_gpu_.name != parts_.gpu.name) take_judged();
+    if (base_gpu_.name != parts_.gpu.name || !is_own(base_, BlindProducts)) take_judged();
     if (!has_kernels_of_donor()) leave_out_products();
     state_facts();
     return std::move(machine_);
@@ -75,7 +73,7 @@ class Composer {
     const Composition& made = parts_.composition;
     machine_.based_on = base_.name;
     machine_.gpus_per_node = made.gpus;
-    machine_.nodes = made.nodes.value_or(kManyNodes);
+    machine_.nodes = made.nodes.value_or(kAnyNodes);
     machine_.gpu_name = parts_.gpu.word("gpu");
     machine_.nccl_version = base_.nccl_version;
     machine_.node = node_facts();

@@ -20,6 +20,9 @@ struct Composition {
   std::optional<std::uint32_t> nodes;
 };
 
+/// The nodes of a machine where nobody says how many there are.
+inline constexpr std::uint32_t kAnyNodes = 1024;
+
 struct NamedComposition {
   std::string name, is, summary;
 };

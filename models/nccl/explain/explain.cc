@@ -21,10 +21,27 @@ std::string graph_text(std::string_view name, const SearchGraph& graph, bool sev
   return text;
 }
 
-std::string_view link_text(Link link) {
-  static constexpr std::array<std::string_view, 4> kNames{"NVSwitch", "NVLink between all pairs",
-                                                          "PCIe switch", "PCIe through the host"};
-  return kNames[static_cast<std::size_t>(link)];
+/// `name`: the link's own, where it is known.
+std::string link_text(Link link, const std::string& name) {
+  switch (link) {
+    case Link::NvSwitch:
+      return name.empty() || name == "NVLink" ? "NVSwitch" : name + ", NVSwitch";
+    case Link::NvLinkMesh:
+      return fmt::format("{} between all pairs", name.empty() ? "NVLink" : name);
+    case Link::NvLinkBridge:
+      return "NVLink bridges between pairs";
+    case Link::PciSwitch:
+      return fmt::format("{} through switches", name.empty() ? "PCIe" : name);
+    case Link::PciHost:
+      break;
+  }
+  return fmt::format("{} through the host", name.empty() ? "PCIe" : name);
+}
+
+/// "Hopper"; of others than NVIDIA's their own name.
+std::string gpu_text(const Tuning& tuning, const Given& given) {
+  if (!given.gpu.empty()) return given.gpu;
+  return tuning.constants->is_rccl ? "MI300X" : std::string{name_of(tuning.topology.generation)};
 }
 
 }  // namespace
@@ -45,11 +62,10 @@ std::string machine_text(const Tuning& tuning, const Given& given) {
   std::string text =
       fmt::format(" on {} rank{}, {} {}\n", tuning.ranks(), tuning.ranks() == 1 ? "" : "s",
                   rccl ? "RCCL" : "NCCL", text_of(tuning.version));
-  text +=
-      fmt::format("{} node{} x {} {} GPU{}, {}\n", topology.nodes, topology.nodes == 1 ? "" : "s",
-                  topology.gpus_per_node, rccl ? "MI300X" : name_of(topology.generation),
-                  topology.gpus_per_node == 1 ? "" : "s",
-                  rccl ? "xGMI between all pairs" : link_text(topology.link));
+  text += fmt::format("{} node{} x {} {} GPU{}, {}\n", topology.nodes,
+                      topology.nodes == 1 ? "" : "s", topology.gpus_per_node,
+                      gpu_text(tuning, given), topology.gpus_per_node == 1 ? "" : "s",
+                      rccl ? "xGMI between all pairs" : link_text(topology.link, given.link));
   const bool several = topology.nodes > 1;
   const Graphs& graphs = tuning.graphs;
   text += fmt::format("graphs: {}; {}; {}\n", graph_text("rings", graphs.ring, several),

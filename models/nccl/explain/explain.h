@@ -30,6 +30,8 @@ struct Question {
 struct Given {
   std::vector<std::string> environment;  ///< NAME=VALUE, as the user gave them
   bool no_nvls = false;                  ///< the machine's parameter switches NVLS off
+  std::string link = {};                 ///< what the GPUs of a node talk over: "PCIe 4.0 x16"
+  std::string gpu = {};                  ///< where it has no generation of NVIDIA's
 };
 
 /// How long it takes on a machine, alone, once all ranks have arrived, and what decides that.

@@ -98,10 +98,6 @@ void set_p2p_channels(Tuning& tuning) {
 }
 
 Transfer transfer_of(const Tuning& tuning, Bytes bytes, Peer peer) {
-  if (tuning.constants->is_rccl) {
-    throw UsageError{
-        "RCCL's rules for sends and receives, and for what is made of them, are not known"};
-  }
   const auto threshold = static_cast<std::uint64_t>(tuning.settings.get(P2pLlThreshold, 16384));
   const std::uint32_t most = tuning.p2p_channels_per_peer;
   std::uint32_t start = most;

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "models/nccl/rules/p2p.h"
 #include "scenarios/base/text/errors.h"
 
 namespace foretrace::nccl {
@@ -124,6 +125,7 @@ Tuning tune_rccl(const Topology& topology, Version version, const Settings& sett
   tuning.bytes_per_thread[index_of(Tree)] = {8, 8, 64};
   tuning.bytes_per_thread[index_of(Ring)] = {8 * kGpus, 8, 64};
   set_rccl_prices(tuning);
+  set_p2p_channels(tuning);  // NCCL's: RCCL is a copy of it, and its own rules were not read
   return tuning;
 }
 

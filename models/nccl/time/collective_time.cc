@@ -8,6 +8,7 @@
 
 #include "models/nccl/time/hop_time.h"
 #include "models/nccl/time/network.h"
+#include "models/nccl/time/pair_time.h"
 #include "models/nccl/time/ring_time.h"
 #include "models/nccl/topology/machine.h"
 
@@ -42,6 +43,9 @@ Terms price_terms(Reading& read, const Tuning& tuning, CollectiveKind kind, Byte
     terms.channel_seconds = by_path;
     terms.seconds = latency + by_path;
   }
+  const double others = terms.seconds - terms.channel_seconds;
+  terms.channel_seconds /= slot_factor(read, tuning);
+  terms.seconds = others + terms.channel_seconds;
   terms.wire_bytes = static_cast<double>(bytes.count) * 2 * (ranks - 1) / ranks;
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   return terms;

@@ -193,7 +193,7 @@ double host_path_rate(Reading& read, const Tuning& tuning, Exchange exchange) {
   const bool one = exchange == Exchange::SendRecv || exchange == Exchange::OneWay;
   if (one && read.has(Param::P2pStagedBandwidth)) return read.rate(Param::P2pStagedBandwidth);
   const auto& ring = tuning.graphs.ring;
-  return ring.channels * double{ring.intra_gbps} * 1e9;
+  return ring.channels * double{ring.intra_gbps} * 1e9 * slot_factor(read, tuning);
 }
 
 /// NCCL puts no price on send/recv: the ports' time after the latency of a ring.
@@ -214,6 +214,13 @@ Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol pr
 }
 
 }  // namespace
+
+double slot_factor(Reading& read, const Tuning& tuning) {
+  const Topology& topology = tuning.topology;
+  const bool is_pcie = topology.link == Link::PciHost || topology.link == Link::PciSwitch;
+  if (!is_pcie || topology.nodes > 1 || !read.has(Param::NvlinkBandwidth)) return 1;
+  return read.rate(Param::NvlinkBandwidth) / (double{topology.pci_gbps} * 1e9);
+}
 
 CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,
                          std::uint32_t peers, Peer peer, bool direct, std::uint32_t root) {

@@ -17,4 +17,8 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
                          std::uint32_t peers, Peer peer, bool direct = false,
                          std::uint32_t root = 0);
 
+/// How much faster the slots of GPUs on PCIe alone are than their generation says (a what-if):
+/// NCCL's own prices know the generation. 1 elsewhere, and between nodes.
+double slot_factor(Reading& read, const Tuning& tuning);
+
 }  // namespace foretrace::nccl

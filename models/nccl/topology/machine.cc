@@ -240,10 +240,10 @@ std::optional<Rings> rings_of(const Machine& machine) {
 Tuning tuning_of(const Machine& machine, std::uint32_t ranks, std::uint32_t nodes,
                  const Settings& settings) {
   const auto rccl = parse_rccl_version(machine.nccl_version);
-  // Of RCCL the choice is known on a whole node. Elsewhere a machine of parts takes NCCL's rules of
-  // the same release, which RCCL is a copy of.
+  // Of RCCL the choice is known on a whole node. Elsewhere NCCL's rules of the same release stand
+  // in, which RCCL is a copy of.
   const bool is_whole_node = nodes == 1 && ranks == 8;
-  if (rccl && (is_whole_node || machine.parts.empty())) {
+  if (rccl && is_whole_node) {
     return tune_rccl(topology_of(machine, ranks, nodes), *rccl, settings);
   }
   const Version version = rccl                           ? *rccl

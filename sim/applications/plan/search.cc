@@ -9,21 +9,22 @@
 #include <span>
 #include <thread>
 
+#include "models/machine/parts/limit_names.h"
 #include "models/nccl/topology/machine.h"
 #include "models/what_if/what_if.h"
 #include "scenarios/base/text/errors.h"
-#include "sim/engine/children.h"
 #include "sim/applications/plan/bound.h"
 #include "sim/applications/training/passes.h"
 #include "sim/applications/training/usage.h"
+#include "sim/engine/children.h"
 
 namespace foretrace::plan {
 namespace {
 
 struct Faster {
   const char* what;
-  const char* limits;
-  const char* words;
+  std::string limits;
+  std::string words;
 };
 
 /// Half is all that doubling everything saves. Where what each saves alone adds up to this, nothing
@@ -31,12 +32,12 @@ struct Faster {
 constexpr double kMostOfHalf = 0.35;
 
 /// What the rows ask by themselves: each twice as fast.
-constexpr std::array kFaster{
+const std::array kFaster{
     Faster{"host=2x", "the host", "half the host's time for a call: CUDA graphs, a compiled step"},
     Faster{"gemm=2x", "arithmetic", "twice the arithmetic"},
     Faster{"hbm=2x", "device memory", "twice the memory bandwidth, or fewer pointwise kernels"},
-    Faster{"nvlink=2x", "NVLink", "twice the NVLink bandwidth, or its transfers behind kernels"},
-    Faster{"nic=2x", "the network", "twice the NICs' bandwidth, or its transfers behind kernels"}};
+    Faster{"nvlink=2x", "", ""},  // on_this_machine says what they are
+    Faster{"nic=2x", "", ""}};
 
 /// Two of kFaster at once.
 using Pair = std::pair<std::size_t, std::size_t>;
@@ -253,10 +254,19 @@ class Search {
     return 1 - then->seconds / row.settled.seconds;
   }
 
+  /// Links and networks by what they are on this machine.
   Faster on_this_machine(Faster faster) const {
-    if (faster.what != std::string_view{"nvlink=2x"} || !nccl::lacks_nvlink(question_.machine))
-      return faster;
-    return {faster.what, "PCIe between GPUs", "GPUs with NVLink, or its transfers behind kernels"};
+    if (!faster.limits.empty()) return faster;
+    const Machine& machine = question_.machine;
+    const bool of_links = faster.what == std::string_view{"nvlink=2x"};
+    faster.limits = of_links ? link_name(machine) : network_name(machine);
+    if (of_links && nccl::lacks_nvlink(machine)) {
+      faster.words = "GPUs with links of their own, or its transfers behind kernels";
+    } else {
+      faster.words =
+          fmt::format("twice the bandwidth of {}, or its transfers behind kernels", faster.limits);
+    }
+    return faster;
   }
 
   static double gains_alone(const Row& row, const std::vector<std::vector<double>>& numbers) {

@@ -16,7 +16,7 @@ namespace foretrace::plan {
 struct Remedy {
   std::string what;    ///< "nvlink=2x", as --with says it; "host=2x gemm=2x"; "global batch 2048"
   std::string limits;  ///< what it relieves: "NVLink"
-  std::string words;   ///< what to do: "twice the NVLink bandwidth"
+  std::string words;   ///< what to do: "twice the bandwidth of NVLink"
   double gain = 0;     ///< 0.2: a fifth less time for each token
 };
 

@@ -188,7 +188,7 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
       "ranks. Exposed: only "
       "NCCL runs, which communicates or waits for another rank. Bubble: only transfers between "
       "pipeline stages run (part of exposed). Host-bound: the GPU "
-      "waits for its host thread. Limited by: of host, arithmetic, memory, NVLink and network that "
+      "waits for its host thread. Limited by: of host, arithmetic, memory, links and network that "
       "whose doubling saves most, or the two that must be faster together. Memory: what simulate "
       "says of the row's scenario; a pipeline's last stage keeps no logits (return_outputs: false). "
       "Without: explain's causes taken away (calls of the host and links "

@@ -9,14 +9,17 @@
 #include <vector>
 
 #include "models/machine/machine.h"
+#include "models/machine/parts/composition.h"
+#include "models/machine/parts/limit_names.h"
+#include "models/nccl/topology/machine.h"
 #include "models/nccl/explain/explain.h"
 #include "models/nccl/explain/explain_time.h"
 #include "models/nccl/time/cost.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/program/environment.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/values/quantity.h"
+#include "scenarios/program/environment.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -149,10 +152,13 @@ nccl::Tuning tune(const NcclExplainOptions& options, const Machine& machine, ncc
   if (options.nodes == 0u) throw UsageError{"--nodes 0: an operation needs a node"};
   if (options.ranks == 0u) throw UsageError{"--processes 0: an operation needs a rank"};
   const std::uint32_t filled = nodes_for(options.ranks.value_or(1), machine);
-  const std::uint32_t nodes = options.nodes.value_or(options.ranks ? filled : machine.nodes);
+  const std::uint32_t all = machine.nodes == kAnyNodes ? 1 : machine.nodes;
+  const std::uint32_t nodes = options.nodes.value_or(options.ranks ? filled : all);
   const std::uint32_t ranks = options.ranks.value_or(nodes * machine.gpus_per_node);
   nccl::Tuning tuning = nccl::tuning_for(machine, ranks, nodes, environment);
   given.environment = options.environment;
+  given.link = link_name(machine);
+  given.gpu = machine.gpu_name.starts_with("AMD") ? nccl::gpu_kind(machine.gpu_name) : "";
   given.no_nvls = machine.has(Param::NcclNvls) && machine.get(Param::NcclNvls).value == 0 &&
                   !environment.contains("NCCL_NVLS_ENABLE");
   return tuning;

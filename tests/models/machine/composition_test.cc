@@ -115,6 +115,14 @@ TEST(Composition, HasNothingMissing) {
   }
 }
 
+TEST(Composition, IsAsFarOffAsGpusThatWereLeftOutWhereNobodyMeasuredItsPrograms) {
+  const double products = load_machine("8xL40S").get(Param::BlindProducts).value;
+  for (const char* const gpu : {"8xB200", "8xA100", "2xRTX-4090", "8xMI300X", "4xGH200"}) {
+    EXPECT_EQ(load_machine(gpu).get(Param::BlindProducts).value, products) << gpu;
+  }
+  EXPECT_LT(load_machine("8xH100").get(Param::BlindProducts).value, products) << "it was measured";
+}
+
 TEST(Composition, IsReadBackAsItIsWritten) {
   const Machine made = load_machine("4xL40S/pcie4+tcp-100g:2");
   const auto read = read_machine(machine_text(made), "m.yaml");

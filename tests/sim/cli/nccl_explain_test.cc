@@ -91,7 +91,6 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Version", {"reduce", "4", "--nccl-version", "2.17"}, "known are 2.18.3 to 2.30"},
         Wrong{"VersionText", {"reduce", "4", "--nccl-version", "new"}, "is not an NCCL version"},
         Wrong{"Machine", {"reduce", "4", "--machine", "h100"}, "unknown machine 'h100'"},
-        Wrong{"Gpu", {"reduce", "4", "--machine", "no-copy-engine"}, "is not known"},
         Wrong{"Type", {"reduce", "4", "--type", "flaot32"}, "did you mean 'float32'?"},
         Wrong{"Op", {"reduce", "4", "--op", "plus"}, "unknown reduction 'plus'"},
         Wrong{"Format", {"reduce", "4", "--format", "xml"}, "--format"}),
