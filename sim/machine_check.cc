@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "models/cost/tiles.h"
 #include "models/nccl/time/network.h"
 #include "models/nccl/topology/machine.h"
+#include "scenarios/program/product_type.h"
 #include "scenarios/program/program_walk.h"
 
 namespace foretrace {
@@ -63,7 +65,8 @@ constexpr Arithmetic kTf32{"TF32", 80, Param::GpuTf32Flops, "float32 without com
 constexpr Arithmetic kInt8{"int8 matrix", 72, Param::GpuInt8Flops, "float16"};
 constexpr Arithmetic kFloat8{"float8", 89, Param::GpuF8Flops, "bfloat16"};
 constexpr Arithmetic kFloat4{"float4", 100, Param::GpuF4Flops, "float8_e4m3"};
-constexpr Arithmetic kMx{"MX float8", 100, Param::GpuF8Flops, "scales: tensor or row"};
+// What has units of MX types has those of four bits.
+constexpr Arithmetic kMx{"MX float8", 100, Param::GpuF4Flops, "scales: tensor or row"};
 
 const Arithmetic* arithmetic_of(const Gemm& product) {
   switch (product.type) {
@@ -86,11 +89,15 @@ const Arithmetic* arithmetic_of(const Gemm& product) {
 std::optional<std::string> why_lacks(const Machine& machine, const Arithmetic& arithmetic) {
   const auto capability =
       machine.node.capability ? machine.node.capability : nccl::gpu_capability(machine.gpu_name);
-  if (capability) {
+  // Capabilities are NVIDIA's; of a machine of parts the GPU's facts say what it lacks.
+  const bool is_amd = machine.gpu_name.starts_with("AMD");
+  const bool lacks = !machine.parts.empty() && !machine.has(arithmetic.peak);
+  if (capability && !is_amd && !(lacks && *capability >= arithmetic.capability)) {
     if (*capability >= arithmetic.capability) return {};
-    return fmt::format("a '{}' (compute capability {}.{}) has no {} arithmetic, which begins at {}.{}",
-                       machine.gpu_name, *capability / 10, *capability % 10, arithmetic.name,
-                       arithmetic.capability / 10, arithmetic.capability % 10);
+    return fmt::format(
+        "a '{}' (compute capability {}.{}) has no {} arithmetic, which begins at {}.{}",
+        machine.gpu_name, *capability / 10, *capability % 10, arithmetic.name,
+        arithmetic.capability / 10, arithmetic.capability % 10);
   }
   // Without a compute capability the GPU's facts say it. All have float16, so a bfloat16 is there.
   if (machine.has(arithmetic.peak) || arithmetic.peak == Param::GpuHalfFlops) return {};
@@ -103,16 +110,34 @@ std::optional<std::string> why_no_bfloat16(const Machine& machine) {
   return why_lacks(machine, kBFloat16);
 }
 
+namespace {
+
+/// Kernels of eight bits and fewer were measured nowhere: their rates follow from a GPU's facts.
+bool lacks_rates(const Gemm& product, const Machine& machine) {
+  const bool is_few = is_narrow(product.type) || product.type == DataType::Int8;
+  return is_few && !cost::has_tiles(machine);
+}
+
+}  // namespace
+
 Diagnostics unsupported_types(const Program& program, const Machine& machine) {
   Diagnostics errors;
   for_each_op(program, [&](const HostThread&, const Op& op, Around) {
     const auto* const product = std::get_if<Gemm>(&op.kind);
     const Arithmetic* const needed = product == nullptr ? nullptr : arithmetic_of(*product);
     if (needed == nullptr || !errors.empty()) return;
-    const auto why = why_lacks(machine, *needed);
-    if (!why) return;
-    errors.push_back(warning(*why, fmt::format("{}, or a GPU that has it", needed->instead),
-                             {program.file, op.line, op.column}));
+    const SourceSpot at{program.file, op.line, op.column};
+    if (const auto why = why_lacks(machine, *needed)) {
+      errors.push_back(warning(*why, fmt::format("{}, or a GPU that has it", needed->instead), at));
+    } else if (lacks_rates(*product, machine)) {
+      errors.push_back(warning(fmt::format("machine '{}' has no rates of {} products: its own were "
+                                           "measured in 16 and 32 bits",
+                                           machine.name, needed->name),
+                               "the same GPUs by their parts, as --machine 8xH100-SXM or 8xH200",
+                               at));
+    } else {
+      return;
+    }
     errors.back().severity = Severity::Error;
   });
   return errors;

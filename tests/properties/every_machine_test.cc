@@ -51,9 +51,9 @@ TEST(EveryMachine, PredictsNcclTests) {
         [op](const Machine& machine) {
           NcclTestsPlan plan;
           plan.op = op;
-          plan.processes = 2;
+          plan.processes = machine.gpu_name.starts_with("AMD") ? machine.gpus_per_node : 2;
           plan.iterations = 2;
-          const std::uint64_t parts = info(op).is_total ? 2 : 1;
+          const std::uint64_t parts = info(op).is_total ? plan.processes : 1;
           plan.sizes = {{4096, 1024 / parts}, {1u << 24, (1u << 22) / parts}};
           check_plan(plan, machine);
           const auto rows = predict_nccl_tests(plan, machine);
@@ -148,6 +148,49 @@ TEST(EveryMachine, PlansATrainingStepAndNamesItsLimit) {
     EXPECT_GT(answer.best.front().prediction.seconds, 0) << machine.name;
     EXPECT_THAT(text_of(question, {answer}), HasSubstr("limited by")) << machine.name;
   }
+}
+
+/// Eight and four bits where the GPU's facts have them, with the hardware's own reason elsewhere.
+TEST(EveryMachine, MultipliesNarrowTypesWhereTheGpuHasThem) {
+  const auto answer = [](const char* machine, const std::string& type) {
+    const std::string text = fmt::format(R"(schema_version: 1
+name: narrow
+streams: {{s: {{flags: non_blocking}}}}
+buffers: {{x: {{memory: device, size: 32MiB}}, y: {{memory: device, size: 64MiB}}, w: {{memory: device, size: 32MiB}}}}
+threads:
+  main:
+    - region:
+        name: product
+        ops:
+          - gemm: {{stream: s, m: 4096, n: 4096, k: 4096, {}, a: w, b: x, c: y, transpose_a: true}}
+          - stream_synchronize: {{stream: s}}
+)",
+                                         type);
+    try {
+      return times_on(text, load_machine(machine));
+    } catch (const UsageError& error) {
+      return std::string{error.what()};
+    }
+  };
+  const auto seconds = [&](const char* machine, const std::string& type) {
+    const std::string text = answer(machine, type);
+    EXPECT_GT(time_in(text, "product"), 0) << machine << ": " << text;
+    return time_in(text, "product");
+  };
+  for (const char* const gpu : {"8xH100", "8xB200", "8xMI300X", "2xL40S", "8xH20"}) {
+    EXPECT_LT(seconds(gpu, "type: float8_e4m3"), 0.8 * seconds(gpu, "type: bfloat16")) << gpu;
+  }
+  for (const char* const gpu : {"8xB200", "8xMI355X", "2xRTX-5090"}) {
+    EXPECT_LT(seconds(gpu, "type: float4_e2m1, scales: mx"), seconds(gpu, "type: float8_e4m3"));
+    EXPECT_GT(seconds(gpu, "type: float8_e4m3, scales: mx"), 0);
+  }
+  EXPECT_GT(seconds("8xB300", "type: int8"), 2 * seconds("8xB200", "type: int8"));
+  for (const char* const lacking : {"8xA100", "8xMI250X", "2xV100"}) {
+    EXPECT_THAT(answer(lacking, "type: float8_e4m3"), HasSubstr("has no float8 arithmetic"));
+  }
+  EXPECT_THAT(answer("8xH100", "type: float4_e2m1, scales: nv"), HasSubstr("has no float4"));
+  EXPECT_THAT(answer("8xMI300X", "type: float8_e4m3, scales: mx"), HasSubstr("has no MX float8"));
+  EXPECT_THAT(answer("h200-nvswitch-8", "type: float8_e4m3"), HasSubstr("as --machine 8xH100-SXM"));
 }
 
 /// A box on PCIe is not limited by NVLink, nor by a link of no name.

@@ -125,7 +125,9 @@ Tuning tune_rccl(const Topology& topology, Version version, const Settings& sett
   tuning.bytes_per_thread[index_of(Tree)] = {8, 8, 64};
   tuning.bytes_per_thread[index_of(Ring)] = {8 * kGpus, 8, 64};
   set_rccl_prices(tuning);
-  set_p2p_channels(tuning);  // NCCL's: RCCL is a copy of it, and its own rules were not read
+  // NCCL's: RCCL is a copy of it, and its own rules of sends were not read.
+  set_p2p_channels(tuning);
+  tuning.p2p_chunk_bytes = tuning.buffer_bytes[index_of(Simple)] / kBufferSteps;
   return tuning;
 }
 
