@@ -189,7 +189,7 @@ class Checker {
   }
   void pipeline() {
     if (model_.layers < step_.pipeline ||
-        (model_.layers % step_.pipeline != 0 && step_.framework == Framework::PyTorch)) {
+        (model_.layers % step_.pipeline != 0 && step_.is_eager() && !step_.ends_are_layers())) {
       error(fmt::format("{} layers do not fill {} pipeline stages evenly", model_.layers,
                         step_.pipeline),
             "'pipeline' may be " + degrees_for({model_.layers}), {"parallel/pipeline"});

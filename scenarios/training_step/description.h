@@ -79,11 +79,11 @@ struct TrainingStep {
   bool adds_wide_gradients() const { return is_deepspeed() && float32_reduce; }
   /// Whether the embedding and the loss fill a layer's place each, since layers alone do not fill
   /// the chunks of all stages: Megatron's account_for_embedding_in_pipeline_split and its twin for
-  /// the loss, DeepSpeed's partition by `type:transformer|embedding`.
+  /// the loss, DeepSpeed's partition by `type:transformer|embedding`, torchtitan's input_weight and
+  /// output_weight of 1.
   bool ends_are_layers() const {
     const std::int64_t places = pipeline * chunks;
-    return !is_eager() && places > 1 && model.layers % places != 0 &&
-           (model.layers + 2) % places == 0;
+    return places > 1 && model.layers % places != 0 && (model.layers + 2) % places == 0;
   }
   std::int64_t part() const { return sequence / context; }  ///< of a sequence, on a process
   std::int64_t tokens() const { return part() * micro_batch; }

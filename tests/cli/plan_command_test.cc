@@ -154,6 +154,59 @@ TEST(PlanCommand, SaysOnWhatItRestsAsSimulateAndExplainDo) {
   EXPECT_FALSE(row["rests_on"]["parameters"].empty());
 }
 
+TEST(PlanCommand, DoublesTheUsualBatchUntilALayoutDividesIt) {
+  const Scratch scratch;
+  scratch.write("config.json", kTwoLayers);
+  const std::string one = "foretrace plan config.json --sequence 128 --gpus 2048 --keep tensor=1 "
+                          "--keep pipeline=1 --keep micro=1 --keep recompute=none --top 1 -o p.json";
+  const Ran ran = scratch.run(one);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("note: 2048 sequences a step: no layout divides 1024"));
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch.path() / "p.json"))["global_batch"], 2048);
+  EXPECT_EQ(scratch.run(one + " --global-batch 1024").exit_code, 2);
+}
+
+TEST(PlanCommand, TriesStagesWhoseEndsHaveALayerLess) {
+  const Scratch scratch;
+  std::string six = kTwoLayers;
+  six.replace(six.find(": 2,"), 4, ": 6,");
+  scratch.write("config.json", six);
+  const Ran ran = scratch.run(
+      "foretrace plan config.json --machine h100-nvswitch-8 --global-batch 32 --sequence 512 "
+      "--gpus 8 --keep pipeline=4 --keep tensor=1 --keep micro=1 --keep recompute=none --keep "
+      "virtual=1 --top 1 -o p.json --write-scenario 1 row.yaml");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err << ran.out;
+  const Ran simulated =
+      scratch.run("foretrace simulate row.yaml --machine h100-nvswitch-8 --one-of-each");
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+}
+
+TEST(PlanCommand, PrintsWhatIsKnownWhenItIsInterrupted) {
+  const Scratch scratch;
+  const Ran ran = scratch.run(
+      "timeout --preserve-status -s INT 1 foretrace plan llama3-405b --gpus 16384 -o p.json");
+  EXPECT_EQ(ran.exit_code, 128 + 2) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("Interrupted"));
+  const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));
+  EXPECT_EQ(plan["searched"][0]["interrupted"], true);
+}
+
+TEST(PlanCommand, SimulatesHardlyMoreForTwiceTheLayers) {
+  const Scratch scratch;
+  const auto spans = [&](const char* layers) {
+    std::string config = kTwoLayers;
+    config.replace(config.find(": 2,"), 4, std::string{": "} + layers + ",");
+    scratch.write("config.json", config);
+    const Ran ran = scratch.run(
+        "foretrace plan config.json --machine h100-nvswitch-8 --global-batch 1024 --sequence 8192 "
+        "--gpus 8 --keep pipeline=1 --keep micro=1 --top 1 -o p.json");
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));
+    return plan["searched"][0]["simulated_spans"].get<double>();
+  };
+  EXPECT_LT(spans("80"), 1.5 * spans("40"));
+}
+
 TEST(PlanCommand, SaysWhatIsWrong) {
   const Scratch scratch;
   EXPECT_THAT(plan_two_layers(scratch, "--gpus 7 --keep tensor=2").err,

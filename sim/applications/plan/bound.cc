@@ -41,23 +41,22 @@ double arithmetic_bound(const Question& question, const Layout& layout) {
   return (flops + again) * ends / static_cast<double>(layout.gpus) / fastest(question.machine);
 }
 
-Sample sample_of(const Question& question, const Layout& layout, std::int64_t passes) {
+Sample sample_of(const Question& question, const Layout& layout) {
   Sample sample{question, layout};
   sample.layout.pipeline = 1;
   sample.layout.interleaved = 1;
   sample.layout.data = layout.data * layout.pipeline;
-  sample.layout.passes = passes;
   sample.layout.reduce_every_pass = false;
-  sample.question.global_batch = passes * layout.micro_batch * sample.layout.data;
+  sample.layout.passes = settled_passes(sample.layout);
+  sample.question.global_batch =
+      sample.layout.passes * sample.layout.micro_batch * sample.layout.data;
   return sample;
 }
 
-double pass_bound(const Layout& layout, double first_seconds, double both_seconds) {
-  // The first micro-batch adds no gradients to others', and the largest stage has more than its
-  // share.
+double pass_bound(const Layout& layout, double pass_seconds) {
+  // The clock is not as low yet as it will be, and the largest stage has more than its share.
   constexpr double kSure = 0.95;
-  return kSure * (both_seconds - first_seconds) / static_cast<double>(layout.pipeline) *
-         turns_of(layout);
+  return kSure * pass_seconds / static_cast<double>(layout.pipeline) * turns_of(layout);
 }
 
 }  // namespace foretrace::plan

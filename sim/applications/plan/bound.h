@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "sim/applications/plan/layout.h"
+#include "sim/applications/plan/predict.h"
 
 namespace foretrace::plan {
 
@@ -11,17 +11,17 @@ namespace foretrace::plan {
 /// the idle ends of its pipeline.
 double arithmetic_bound(const Question& question, const Layout& layout);
 
-/// One or two micro-batches of `layout` on GPUs that hold all layers: of the same kernels and the
-/// same collectives within a layer, without stages. Layouts that differ in nothing else have the
-/// same one.
+/// A few micro-batches of `layout` on GPUs that hold all layers: of the same kernels and the same
+/// collectives within a layer, without stages. Layouts that differ in nothing else have the same
+/// one.
 struct Sample {
   Question question;
   Layout layout;
 };
-Sample sample_of(const Question& question, const Layout& layout, std::int64_t passes);
+Sample sample_of(const Question& question, const Layout& layout);
 
-/// Seconds: what the second micro-batch of its sample adds, shared by the stages, as often as the
+/// Seconds: what a further micro-batch of its sample adds, shared by the stages, as often as the
 /// step has micro-batches and idle ends of its pipeline.
-double pass_bound(const Layout& layout, double first_seconds, double both_seconds);
+double pass_bound(const Layout& layout, double pass_seconds);
 
 }  // namespace foretrace::plan

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <set>
 
 #include "scenarios/training_step/expand.h"
 #include "scenarios/training_step/words.h"
@@ -89,18 +90,38 @@ std::vector<std::int64_t> context_degrees(const Question& question) {
   return all;
 }
 
+/// Whether stages, or their chunks, have equally many layers: as they are, or with the embedding
+/// and the loss in a layer's place each (training_step's reader has it so).
+bool fills(const Question& question, std::int64_t places) {
+  const std::int64_t layers = question.architecture.layers;
+  return places <= layers && (layers % places == 0 || (layers + 2) % places == 0);
+}
+
+std::vector<std::int64_t> pipeline_degrees(const Question& question) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 1; i <= kDeepestPipeline; ++i) {
+    if (fills(question, i)) all.push_back(i);
+  }
+  return all;
+}
+
 /// Chunks of a stage: where its bubble is long, and what is asked for.
 std::vector<std::int64_t> chunk_counts(const Question& question, const Layout& degrees) {
   constexpr std::int64_t kFewMicroBatches = 8;  // for each stage
   std::vector<std::int64_t> all{1};
   if (degrees.pipeline == 1 || degrees.passes % degrees.pipeline != 0) return all;
-  const std::int64_t kept = kept_degree(question, "virtual");
-  const std::int64_t each = question.architecture.layers / degrees.pipeline;
   const bool is_short = degrees.passes < kFewMicroBatches * degrees.pipeline;
-  for (const std::int64_t i : divisors(each, each)) {
-    if (i > 1 && (i == kept || (is_short && (i == 2 || i == 4)))) all.push_back(i);
+  std::set<std::int64_t> tried{kept_degree(question, "virtual")};
+  if (is_short) tried.insert({2, 4});
+  for (const std::int64_t i : tried) {
+    if (i > 1 && fills(question, i * degrees.pipeline)) all.push_back(i);
   }
   return all;
+}
+
+std::int64_t nodes_of(const Question& question, const Layout& layout) {
+  const std::int64_t each = question.machine.gpus_per_node;
+  return (layout.gpus + each - 1) / each;
 }
 
 bool is_kept(const Question& question, const Layout& layout) {
@@ -113,7 +134,8 @@ bool is_kept(const Question& question, const Layout& layout) {
 
 }  // namespace
 
-training::TrainingStep step_of(const Question& question, const Layout& layout) {
+training::TrainingStep step_of(const Question& question, const Layout& layout,
+                               std::optional<std::int64_t> passes) {
   training::TrainingStep step;
   step.model = question.architecture;
   step.sequence = question.sequence;
@@ -125,6 +147,17 @@ training::TrainingStep step_of(const Question& question, const Layout& layout) {
   step.context = layout.context;
   step.chunks = layout.interleaved;
   step.expert = layout.expert;
+  step.nodes = nodes_of(question, layout);
+  step.sequence_parallel = step.loss_parallel = layout.tensor > 1;
+  step.sharding = step.replicas() > 1 ? layout.sharding : Sharding::None;
+  step.reduce_every_pass = layout.sharding == Sharding::Fsdp && layout.reduce_every_pass;
+  step.float32_parameters = question.float32_parameters;
+  step.recompute = layout.recompute;
+  step.return_outputs = layout.pipeline == 1;
+  if (passes) {
+    step.steps = training::steps_of(step);
+    step.passes = *passes;
+  }
   return step;
 }
 
@@ -195,7 +228,7 @@ std::vector<Layout> layouts(const Question& question, std::int64_t gpus) {
   const std::int64_t splits = model.latent.keys > 0 ? 1 : model.kv_heads;
   for (const std::int64_t tensor : divisors(splits, question.machine.gpus_per_node)) {
     if (gpus % tensor != 0) continue;
-    for (const std::int64_t pipeline : divisors(model.layers, kDeepestPipeline)) {
+    for (const std::int64_t pipeline : pipeline_degrees(question)) {
       if (gpus / tensor % pipeline != 0) continue;
       for (const std::int64_t context : context_degrees(question)) {
         if (gpus / tensor / pipeline % context != 0) continue;
@@ -219,10 +252,9 @@ std::string scenario_text(const Question& question, const Layout& layout,
   const auto degree = [](const char* name, std::int64_t value) {
     return value > 1 ? fmt::format(", {}: {}", name, value) : "";
   };
-  const std::int64_t each = question.machine.gpus_per_node;
   std::string text = fmt::format(
       "schema_version: 1\nname: {}_{}\nnodes: {}\nprocesses: {}\ntraining_step:\n  model: {}\n",
-      question.model_name, short_name(layout), (layout.gpus + each - 1) / each, layout.gpus,
+      question.model_name, short_name(layout), nodes_of(question, layout), layout.gpus,
       question.model);
   text += passes ? fmt::format("  batch: {{sequence: {}, micro: {}, passes: {}}}\n",
                                question.sequence, layout.micro_batch, *passes)

@@ -47,7 +47,8 @@ std::string short_name(const Layout& layout);
 /// What --keep may name, with the values of `layout`: {"tensor", "8"}, {"sharding", "zero1"}.
 std::map<std::string, std::string> choices_of(const Layout& layout);
 
-/// All that divide evenly. Tensor parallel groups stay within a node and split sequences and the
+/// All that divide evenly; of a pipeline's stages the first and last may have a layer less, for the
+/// embedding and the loss. Tensor parallel groups stay within a node and split sequences and the
 /// loss, too; so do groups that share experts; sequences are split where parts of 8192 tokens are
 /// left; stages are interleaved by two or four where there are fewer than eight micro-batches for
 /// each stage; micro-batches are of 1, 2 or 4 sequences; replicas
@@ -60,7 +61,8 @@ std::vector<Layout> layouts(const Question& question, std::int64_t gpus);
 std::string scenario_text(const Question& question, const Layout& layout,
                           std::optional<std::int64_t> passes = {});
 
-/// The layout as training_step's reader sees it.
-training::TrainingStep step_of(const Question& question, const Layout& layout);
+/// The step that training_step's reader makes of that text, without reading it.
+training::TrainingStep step_of(const Question& question, const Layout& layout,
+                               std::optional<std::int64_t> passes = {});
 
 }  // namespace foretrace::plan

@@ -5,24 +5,17 @@
 #include <string_view>
 #include <utility>
 
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/errors.h"
-#include "sim/simulate.h"
+#include "scenarios/read/scenario.h"
 #include "sim/applications/training/passes.h"
 #include "sim/applications/training/step_band.h"
 #include "sim/applications/training/usage.h"
+#include "sim/simulate.h"
 
 namespace foretrace::plan {
 namespace {
 
 constexpr const char* kFile = "plan";
-
-/// `text` as it is simulated: one rank of each kind.
-ExpandedScenario expanded(const std::string& text) {
-  auto training = read_training(text, kFile, {}, training::Ranks::OneOfEach);
-  FORETRACE_CHECK(training.has_value(), "a layout's scenario has a training step");
-  return std::move(*training);
-}
 
 }  // namespace
 
@@ -37,16 +30,29 @@ std::optional<Fit> fit_of(const Question& question, const Layout& layout) {
   }
 }
 
+std::string why_refused(const Question& question, const Layout& layout) {
+  try {
+    static_cast<void>(read_training_step(scenario_text(question, layout), kFile));
+    return {};
+  } catch (const UsageError& error) {
+    const std::string text = error.what(), mark = "error: ";
+    const std::size_t begin = text.find(mark) + mark.size();
+    return text.substr(begin, text.find('\n', begin) - begin);
+  }
+}
+
 std::int64_t settled_passes(const Layout& layout) {
   constexpr std::int64_t kTurns = 6;  // of interleaved stages (sim/applications/training/passes.cc)
   return layout.interleaved > 1 ? kTurns * layout.pipeline : layout.pipeline + 4;
 }
 
-Trial trial_of(const Question& question, const Layout& layout, std::int64_t most_passes) {
-  const std::int64_t passes = std::min(layout.passes, most_passes);
-  const auto written = passes == layout.passes ? std::nullopt : std::optional{passes};
-  const std::string text = scenario_text(question, layout, written);
-  return {layout, passes, expanded(text).expansion.program};
+Trial trial_of(const Layout& layout, const training::TrainingStep& step) {
+  Program head;
+  head.name = short_name(layout);
+  head.file = kFile;
+  auto expansion = training::expand(step, training::Ranks::OneOfEach, head);
+  if (!expansion.is_whole) throw UsageError{"a step of too many operations"};
+  return {layout, step.passes, std::move(expansion.program)};
 }
 
 Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cause> without) {
@@ -84,27 +90,36 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
   prediction.exposed = mean.exposed();
   prediction.idle = mean.idle;
   prediction.bubble = mean.bubble;
+  prediction.spans = timeline.spans.size();
   prediction.rests_on = rests_of(timeline, machine);
   return prediction;
 }
 
 std::vector<double> numbers_of(const Prediction& p) {
-  std::vector<double> numbers{p.seconds,  p.low,  p.high,   p.computing,
-                              p.exposed,  p.idle, p.bubble, static_cast<double>(p.simulated_passes),
-                              p.next_pass};
+  std::vector<double> numbers{p.seconds,   p.low,
+                              p.high,      p.computing,
+                              p.exposed,   p.idle,
+                              p.bubble,    static_cast<double>(p.simulated_passes),
+                              p.next_pass, static_cast<double>(p.spans)};
   const std::vector<double> rests = foretrace::numbers_of(p.rests_on);
   numbers.insert(numbers.end(), rests.begin(), rests.end());
   return numbers;
 }
 
 std::optional<Prediction> prediction_from(const std::vector<double>& numbers) {
-  constexpr std::size_t kOwn = 9;
+  constexpr std::size_t kOwn = 10;
   if (numbers.empty()) return std::nullopt;
-  return Prediction{numbers[0], numbers[1],
-                    numbers[2], numbers[3],
-                    numbers[4], numbers[5],
-                    numbers[6], static_cast<std::int64_t>(numbers[7]),
-                    numbers[8], rests_from(std::span{numbers}.subspan(kOwn))};
+  return Prediction{numbers[0],
+                    numbers[1],
+                    numbers[2],
+                    numbers[3],
+                    numbers[4],
+                    numbers[5],
+                    numbers[6],
+                    static_cast<std::int64_t>(numbers[7]),
+                    numbers[8],
+                    static_cast<std::size_t>(numbers[9]),
+                    rests_from(std::span{numbers}.subspan(kOwn))};
 }
 
 }  // namespace foretrace::plan

@@ -19,8 +19,9 @@ struct Prediction {
   double idle = 0;                    ///< a GPU waits for its host thread
   double bubble = 0;                  ///< only sends and receives run
   std::int64_t simulated_passes = 0;  ///< fewer than the layout has: the rest is like the last
-  double next_pass = 0;  ///< seconds that a further micro-batch would add; 0: not known
-  RestsOn rests_on{};       ///< of what was simulated
+  double next_pass = 0;   ///< seconds that a further micro-batch would add; 0: not known
+  std::size_t spans = 0;  ///< that were simulated
+  RestsOn rests_on{};     ///< of what was simulated
 };
 
 /// Device memory of a process, without a machine.
@@ -32,6 +33,8 @@ struct Fit {
 
 /// Empty when the reader refuses the layout.
 std::optional<Fit> fit_of(const Question& question, const Layout& layout);
+/// What the reader says of one that it refuses.
+std::string why_refused(const Question& question, const Layout& layout);
 
 /// Micro-batches after which each further one adds the same: the pipeline is full, and gradients
 /// are added to what others left.
@@ -43,8 +46,9 @@ struct Trial {
   std::int64_t passes = 0;
   Program program;
 };
-/// Throws UsageError for what the reader refuses.
-Trial trial_of(const Question& question, const Layout& layout, std::int64_t most_passes);
+/// `step` is the layout's, or the like with fewer micro-batches and layers. Throws UsageError where
+/// it has too many operations.
+Trial trial_of(const Layout& layout, const training::TrainingStep& step);
 
 /// Each micro-batch beyond those of the trial takes what the last of them added. Of the program
 /// `without` one cause where that is given. Makes an engine: one for each process. Throws

@@ -7,11 +7,9 @@
 #include <limits>
 #include <map>
 #include <span>
-#include <thread>
 
 #include "models/machine/parts/limit_names.h"
 #include "models/nccl/topology/machine.h"
-#include "models/what_if/what_if.h"
 #include "scenarios/base/text/errors.h"
 #include "sim/applications/plan/bound.h"
 #include "sim/applications/training/passes.h"
@@ -57,29 +55,6 @@ std::span<const explain::Cause> causes_of(const Layout& layout) {
   return std::span{kCauses}.first(layout.pipeline == 1 ? 2 : kCauses.size());
 }
 
-/// What cannot be predicted is nothing: that layout is left out.
-std::vector<double> asked(const Machine& given, const Trial& trial,
-                          const std::vector<std::string>& what_ifs,
-                          std::optional<explain::Cause> without = {}) {
-  try {
-    Machine machine = given;
-    apply_what_ifs(machine, what_ifs);
-    return numbers_of(predict(machine, trial, without));
-  } catch (const UsageError&) {
-    return {};
-  }
-}
-
-Job predicted(const Question& question, const Layout& layout, std::int64_t passes) {
-  return [&question, layout, passes] {
-    try {
-      return numbers_of(predict(question.machine, trial_of(question, layout, passes)));
-    } catch (const UsageError&) {
-      return std::vector<double>{};
-    }
-  };
-}
-
 class Search {
  public:
   Search(const Question& question, std::int64_t gpus, const Progress& progress)
@@ -96,12 +71,24 @@ class Search {
     simulate_all();
     simulate_whole();
     ask_about_rows();
+    answer_.stopped = stopped_;
     for (Row& row : rows_) count(row);
     answer_.best = std::move(rows_);
     return std::move(answer_);
   }
 
  private:
+  /// Tells how far one step of the search is.
+  GoOn telling(const char* doing, std::size_t before, std::size_t all) {
+    const auto tell = [this, doing, before, all](std::size_t done) {
+      const Row* const best = best_.empty() ? nullptr : &best_.front();
+      stopped_ = stopped_ || !progress_({answer_.gpus, doing, before + done, all, best});
+      return !stopped_;
+    };
+    tell(0);
+    return tell;
+  }
+
   void find_fitting() {
     const std::vector<Layout> all = layouts(question_, answer_.gpus);
     if (all.empty()) {
@@ -124,11 +111,18 @@ class Search {
         return numbers;
       });
     }
-    std::size_t at = 0;
     answer_.least_bytes = std::numeric_limits<double>::max();
-    for (const auto& numbers : run_in_children(jobs)) {
+    const auto tell = telling("memory", 0, all.size());
+    const auto fits = run_in_children(
+        jobs, [&](std::size_t done) { return tell(std::min(done * kOfAChild, all.size())); });
+    for (std::size_t job = 0; job < fits.size(); ++job) {
+      const auto& numbers = fits[job];
+      std::size_t at = job * kOfAChild;
       for (std::size_t i = 0; i < numbers.size(); i += 4, ++at) {
-        if (numbers[i] == 0) continue;
+        if (numbers[i] == 0) {
+          answer_.unread.push_back(describe(all[at]));
+          continue;
+        }
         ++answer_.valid;
         answer_.least_bytes = std::min(answer_.least_bytes, numbers[i + 1]);
         if (numbers[i + 2] == 0) continue;
@@ -140,70 +134,73 @@ class Search {
         rows_.push_back(row);
       }
     }
+    if (!answer_.unread.empty()) {
+      const auto first = std::ranges::find(all, answer_.unread.front(),
+                                           [](const Layout& layout) { return describe(layout); });
+      answer_.unread_why = why_refused(question_, *first);
+    }
+  }
+
+  Wanted wanted(const Layout& layout, std::int64_t passes, std::optional<Clock> folds) const {
+    return {question_, layout, passes, folds, {}, {}};
   }
 
   /// What a micro-batch adds where nothing waits for other stages is close to its part of the step,
   /// and cheap: most layouts share it.
   void bound() {
-    constexpr std::array<std::int64_t, 2> kPasses{1, 2};
-    std::map<std::string, std::size_t> first;
-    std::vector<Sample> samples;
+    std::map<std::string, std::size_t> known;
+    std::vector<Wanted> samples;
     std::vector<std::size_t> at;
     for (const Row& row : rows_) {
-      const std::string name = short_name(sample_of(question_, row.layout, 1).layout);
-      const auto [found, is_new] = first.emplace(name, samples.size());
+      const Sample sample = sample_of(question_, row.layout);
+      const auto [found, is_new] = known.emplace(short_name(sample.layout), samples.size());
       at.push_back(found->second);
       if (!is_new) continue;
-      for (const std::int64_t passes : kPasses) {
-        samples.push_back(sample_of(question_, row.layout, passes));
-      }
+      samples.push_back(
+          {sample.question, sample.layout, sample.layout.passes, Clock::AsItIs, {}, {}});
     }
-    std::vector<Job> jobs;
-    for (const Sample& sample : samples) {
-      jobs.push_back(predicted(sample.question, sample.layout, sample.layout.passes));
-    }
-    const auto numbers = run_in_children(jobs);
+    const auto predictions =
+        simulated(samples, answer_.work, telling("lower bounds", 0, samples.size()));
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      const auto one = prediction_from(numbers[at[i]]);
-      const auto two = prediction_from(numbers[at[i] + 1]);
-      if (!one || !two) continue;
+      const auto& sample = predictions[at[i]];
+      if (!sample) continue;
       Row& row = rows_[i];
-      row.bound = std::max(row.bound, pass_bound(row.layout, one->seconds, two->seconds));
+      row.bound = std::max(row.bound, pass_bound(row.layout, sample->next_pass));
     }
     std::ranges::stable_sort(rows_, {}, &Row::bound);
   }
 
   /// In the order of their lower bounds, until none that is left can be among the best.
   void simulate_all() {
-    const std::size_t wave = std::size_t{4} * std::max(1U, std::thread::hardware_concurrency());
-    std::vector<Row> known;
-    for (std::size_t begin = 0; begin < rows_.size(); begin += wave) {
-      if (known.size() >= question_.top &&
-          rows_[begin].bound > known[question_.top - 1].prediction.seconds) {
+    constexpr std::size_t kWave = 4;  // the same on all machines, and so the same answer
+    for (std::size_t begin = 0; begin < rows_.size() && !stopped_; begin += kWave) {
+      if (best_.size() >= question_.top &&
+          rows_[begin].bound > best_[question_.top - 1].prediction.seconds) {
         break;
       }
-      std::vector<Job> jobs;
-      const std::size_t end = std::min(begin + wave, rows_.size());
+      std::vector<Wanted> open;
+      const std::size_t end = std::min(begin + kWave, rows_.size());
       for (std::size_t i = begin; i < end; ++i) {
         const Layout& layout = rows_[i].layout;
-        jobs.push_back(predicted(question_, layout, settled_passes(layout)));
+        open.push_back(wanted(layout, settled_passes(layout), Clock::Settled));
       }
-      const auto numbers = run_in_children(jobs);
+      const auto predictions =
+          simulated(open, answer_.work, telling("simulated", begin, rows_.size()));
       for (std::size_t i = begin; i < end; ++i) {
-        const auto prediction = prediction_from(numbers[i - begin]);
-        if (!prediction) {
+        const auto& prediction = predictions[i - begin];
+        if (prediction) {
+          rows_[i].settled = rows_[i].prediction = *prediction;
+          best_.push_back(rows_[i]);
+        } else if (!stopped_) {
           answer_.refused.push_back(describe(rows_[i].layout));
-          continue;
         }
-        rows_[i].settled = rows_[i].prediction = *prediction;
-        known.push_back(rows_[i]);
       }
-      answer_.simulated = known.size();
-      sort(known);
-      progress_(answer_.gpus, end, rows_.size());
+      answer_.simulated = best_.size();
+      sort(best_);
     }
-    rows_ = std::move(known);
+    rows_ = std::move(best_);
     rows_.resize(std::min(rows_.size(), question_.top));
+    best_ = rows_;
   }
 
   /// What is printed is what `simulate` prints of the scenario: with all micro-batches where that
@@ -211,45 +208,51 @@ class Search {
   void simulate_whole() {
     constexpr std::int64_t kMostLayerPasses = 12'000;
     const std::int64_t most = kMostLayerPasses / question_.architecture.layers;
-    std::vector<Row*> open;
-    std::vector<Job> jobs;
-    for (Row& row : rows_) {
+    std::vector<Wanted> whole;
+    for (const Row& row : rows_) {
       const Layout& layout = row.layout;
       const std::int64_t passes = layout.passes <= most
                                       ? layout.passes
                                       : sim::with_fewer_passes(step_of(question_, layout)).passes;
-      if (passes == row.settled.simulated_passes) continue;
-      open.push_back(&row);
-      jobs.push_back(predicted(question_, layout, passes));
+      whole.push_back(wanted(layout, passes, {}));
     }
-    const auto numbers = run_in_children(jobs);
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      if (const auto prediction = prediction_from(numbers[i])) open[i]->prediction = *prediction;
+    if (stopped_) return;
+    const auto predictions =
+        simulated(whole, answer_.work, telling("best ones whole", 0, whole.size()));
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (predictions[i]) rows_[i].prediction = *predictions[i];
     }
     sort(rows_);
   }
 
-  /// What makes each row faster, and what it would be without: of one reading of its scenario.
+  /// What makes each row faster, and what it would be without.
   void ask_about_rows() {
     for (Row& row : rows_) {
-      const Trial trial = trial_of(question_, row.layout, settled_passes(row.layout));
-      std::vector<Job> jobs;
+      if (stopped_) return;
+      std::vector<Wanted> changed;
+      const Wanted now = wanted(row.layout, settled_passes(row.layout), Clock::Settled);
       for (const Faster& faster : kFaster) {
-        jobs.emplace_back([&] { return asked(question_.machine, trial, {faster.what}); });
+        changed.push_back(now);
+        changed.back().what_ifs = {faster.what};
       }
       for (const explain::Cause cause : causes_of(row.layout)) {
-        jobs.emplace_back([&, cause] { return asked(question_.machine, trial, {}, cause); });
+        changed.push_back(now);
+        changed.back().without = cause;
       }
-      const auto numbers = run_in_children(jobs);
-      add_remedies(row, numbers);
-      if (gains_alone(row, numbers) < kMostOfHalf) add_pairs(row, trial, numbers);
-      add_causes(row, std::span{numbers}.subspan(kFaster.size()));
+      const auto at = static_cast<std::size_t>(&row - rows_.data());
+      const auto then = simulated(changed, answer_.work,
+                                  [&, tell = telling("what would help", at, rows_.size())](
+                                      std::size_t) { return tell(0); });
+      add_remedies(row, then);
+      if (gains_alone(row, then) < kMostOfHalf) add_pairs(row, now, then);
+      add_causes(row, std::span{then}.subspan(kFaster.size()));
     }
   }
 
-  /// Share of a row's time that `numbers` save.
-  static std::optional<double> gain_of(const Row& row, const std::vector<double>& numbers) {
-    const auto then = prediction_from(numbers);
+  using Predictions = std::span<const std::optional<Prediction>>;
+
+  /// Share of a row's time that a change saves.
+  static std::optional<double> gain_of(const Row& row, const std::optional<Prediction>& then) {
     if (!then) return std::nullopt;
     return 1 - then->seconds / row.settled.seconds;
   }
@@ -269,25 +272,24 @@ class Search {
     return faster;
   }
 
-  static double gains_alone(const Row& row, const std::vector<std::vector<double>>& numbers) {
+  static double gains_alone(const Row& row, Predictions then) {
     double sum = 0;
     for (std::size_t i = 0; i < kFaster.size(); ++i) {
-      sum += std::max(0.0, gain_of(row, numbers[i]).value_or(0));
+      sum += std::max(0.0, gain_of(row, then[i]).value_or(0));
     }
     return sum;
   }
 
   /// Resources that work at the same time bind together: neither alone gains what both do.
-  void add_pairs(Row& row, const Trial& trial, std::span<const std::vector<double>> alone) const {
+  void add_pairs(Row& row, const Wanted& now, Predictions alone) {
     constexpr double kTogether = 0.05;  // beyond what each gains by itself
     const std::vector<Pair> pairs = all_pairs();
-    std::vector<Job> jobs;
+    std::vector<Wanted> changed;
     for (const auto& [one, other] : pairs) {
-      jobs.emplace_back([&, a = one, b = other] {
-        return asked(question_.machine, trial, {kFaster[a].what, kFaster[b].what});
-      });
+      changed.push_back(now);
+      changed.back().what_ifs = {kFaster[one].what, kFaster[other].what};
     }
-    const auto both = run_in_children(jobs);
+    const auto both = simulated(changed, answer_.work, [this](std::size_t) { return !stopped_; });
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const Faster a = on_this_machine(kFaster[pairs[i].first]);
       const Faster b = on_this_machine(kFaster[pairs[i].second]);
@@ -302,10 +304,10 @@ class Search {
     std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
   }
 
-  void add_remedies(Row& row, std::span<const std::vector<double>> numbers) const {
+  void add_remedies(Row& row, Predictions then) const {
     const Prediction& now = row.settled;
     for (std::size_t i = 0; i < kFaster.size(); ++i) {
-      const auto gain = gain_of(row, numbers[i]);
+      const auto gain = gain_of(row, then[i]);
       if (!gain) continue;
       const Faster faster = on_this_machine(kFaster[i]);
       row.remedies.push_back({faster.what, faster.limits, faster.words, *gain});
@@ -314,13 +316,11 @@ class Search {
     std::ranges::stable_sort(row.remedies, std::greater{}, &Remedy::gain);
   }
 
-  static void add_causes(Row& row, std::span<const std::vector<double>> numbers) {
+  static void add_causes(Row& row, Predictions then) {
     const auto causes = causes_of(row.layout);
     for (std::size_t i = 0; i < causes.size(); ++i) {
-      const explain::Cause cause = causes[i];
-      const auto then = prediction_from(numbers[i]);
-      if (!then) continue;
-      row.causes.push_back(explain::gain_of(cause, row.settled.seconds, then->seconds));
+      if (!then[i]) continue;
+      row.causes.push_back(explain::gain_of(causes[i], row.settled.seconds, then[i]->seconds));
     }
     std::ranges::stable_sort(row.causes, std::greater{}, &explain::Gain::gain);
   }
@@ -357,6 +357,8 @@ class Search {
   const Progress& progress_;
   Answer answer_;
   std::vector<Row> rows_;
+  std::vector<Row> best_;  ///< so far, the fastest first
+  bool stopped_ = false;
 };
 
 }  // namespace

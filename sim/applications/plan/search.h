@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/applications/explain/explain.h"
-#include "sim/applications/plan/predict.h"
+#include "sim/applications/plan/ask.h"
 
 namespace foretrace::plan {
 
@@ -43,12 +43,24 @@ struct Answer {
   std::size_t fitting = 0;            ///< of them, into the GPUs' memory
   std::size_t simulated = 0;          ///< of these; the others' lower bound is above the best ones
   std::vector<std::string> refused;   ///< of these, described: not predicted, so not compared
+  std::vector<std::string> unread;    ///< those that the reader does not accept
+  std::string unread_why;             ///< of the first of them
+  bool stopped = false;               ///< before the end: what is known by then
+  Work work;                          ///< of the whole search
   double least_bytes = 0;             ///< of the valid layouts, the smallest peak of a GPU
   std::vector<Row> best;              ///< the fastest first
 };
 
-/// After each step of the search: what is done of how much.
-using Progress = std::function<void(std::int64_t gpus, std::size_t done, std::size_t all)>;
+/// How far a search has come.
+struct Standing {
+  std::int64_t gpus = 0;
+  const char* doing = "";  ///< "looked into the memory"
+  std::size_t done = 0, all = 0;
+  const Row* best = nullptr;  ///< so far, where there is one
+};
+/// After each step of the search, from its begin on; and after each signal. False stops it: the
+/// answer is what is known by then.
+using Progress = std::function<bool(const Standing& standing)>;
 
 /// Simulates in forked children, as many at once as there are cores. Call before any engine exists
 /// in this process. Throws UsageError when no layout divides evenly.

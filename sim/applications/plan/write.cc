@@ -44,6 +44,7 @@ Json values_of(const Question& question, const Answer& answer, const Row& row, s
   values["low_s"] = p.seconds * p.low;
   values["high_s"] = p.seconds * p.high;
   values["lower_bound_s"] = row.bound;
+  values["folded_step_s"] = row.settled.seconds;
   values["simulated_passes"] = p.simulated_passes;
   values["tokens_per_s_per_gpu"] = row.tokens_per_gpu_second;
   values["mfu"] = row.mfu;
@@ -175,6 +176,11 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
     text +=
         fmt::format("{} GPUs of {}: {} valid layouts, {} of them fit, {} were simulated. ",
                     answer.gpus, answer.machine, answer.valid, answer.fitting, answer.simulated);
+    if (answer.stopped) text += "Interrupted: what follows is what was known by then. ";
+    if (!answer.unread.empty()) {
+      text += fmt::format("{} more layouts are refused ({}): {}. ", answer.unread.size(),
+                          answer.unread_why, fmt::join(answer.unread, "; "));
+    }
     if (answer.refused.empty()) continue;
     text += fmt::format("Refused, since simulate cannot run them: {}. ",
                         fmt::join(answer.refused, "; "));
@@ -182,15 +188,18 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
   text += fmt::format(
       "Not simulated is what cannot be among the best: what a micro-batch adds without stages, for "
       "all of them and the pipeline's idle ends, takes longer than theirs. MFU: 6 FLOPs for each "
-      "token and parameter of a product (6N, the head too), 6 for each layer, token of the sequence "
-      "and element of a query (attention's causal half), nothing that is computed again, over {} of "
+      "token and parameter of a product (6N, the head too), 6 for each layer, token of the "
+      "sequence "
+      "and element of a query (attention's causal half), nothing that is computed again, over {} "
+      "of "
       "the machine, {:.1f} TFLOP/s for each GPU{}. Shares are of the whole step, means over the "
       "ranks. Exposed: only "
       "NCCL runs, which communicates or waits for another rank. Bubble: only transfers between "
       "pipeline stages run (part of exposed). Host-bound: the GPU "
       "waits for its host thread. Limited by: of host, arithmetic, memory, links and network that "
       "whose doubling saves most, or the two that must be faster together. Memory: what simulate "
-      "says of the row's scenario; a pipeline's last stage keeps no logits (return_outputs: false). "
+      "says of the row's scenario; a pipeline's last stage keeps no logits (return_outputs: "
+      "false). "
       "Without: explain's causes taken away (calls of the host and links "
       "that take no time, nobody waits for another stage). GPU-hours{}: for 10^12 tokens. "
       "What rests on assumed parameters, or is NCCL's own price, is said where it is more than a "
@@ -266,7 +275,11 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                       {"valid", answer.valid},
                       {"fitting", answer.fitting},
                       {"simulated", answer.simulated},
-                      {"refused", answer.refused}});
+                      {"simulations", answer.work.simulations},
+                      {"simulated_spans", answer.work.spans},
+                      {"refused", answer.refused},
+                      {"refused_by_reader", answer.unread},
+                      {"interrupted", answer.stopped}});
   }
   const Json all{{"kind", "foretrace plan"},
                  {"schema_version", 1},

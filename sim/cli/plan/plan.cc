@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -11,23 +12,25 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/architecture/counts.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
-#include "scenarios/training_step/words.h"
 #include "scenarios/base/values/time_text.h"
-#include "sim/cli/commands.h"
-#include "sim/cli/options.h"
-#include "sim/machine_check.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/training_step/words.h"
 #include "sim/applications/plan/search.h"
 #include "sim/applications/plan/write.h"
 #include "sim/applications/training/usage.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/machine_check.h"
 
 namespace foretrace {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kInterrupted = 128 + SIGINT;  // as a shell has it
 
 struct PlanOptions {
   std::string model;
@@ -42,6 +45,7 @@ struct PlanOptions {
   std::vector<fs::path> outputs;
   OutputFormat format = OutputFormat::Text;
   bool machine_is_named = false;
+  bool batch_is_given = false;
 };
 
 /// As a scenario's `model:` says it. A file is named by its whole path, so that the scenarios may
@@ -130,11 +134,50 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   return question;
 }
 
+volatile std::sig_atomic_t was_interrupted = 0;
+
+/// The first one ends the search, whose answer is what is known by then; the second one the
+/// program.
+void interrupt(int) {
+  was_interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);  // NOLINT(cert-err33-c): cannot fail for these
+}
+
+void listen_to_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = interrupt;  // without SA_RESTART: who waits for a child is told
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
 /// One line that is written over, on a terminal only.
-void show_progress(std::int64_t gpus, std::size_t done, std::size_t all) {
-  if (::isatty(STDERR_FILENO) == 0) return;
-  print_error("\r{} GPUs: {} of {} layouts that fit ", gpus, done, all);
-  if (done == all) print_error("\n");
+bool show_progress(const plan::Standing& at) {
+  if (::isatty(STDERR_FILENO) != 0) {
+    constexpr std::size_t kWidth = 100;
+    std::string line = fmt::format("{} GPUs: {} {} of {}", at.gpus, at.doing, at.done, at.all);
+    if (at.best != nullptr) {
+      line += fmt::format("; best {}, {}", format_time(at.best->prediction.seconds * 1e9),
+                          describe(at.best->layout));
+    }
+    print_error("\r{:<{}.{}}", line, kWidth, kWidth);
+  }
+  return was_interrupted == 0;
+}
+
+void end_progress() {
+  if (::isatty(STDERR_FILENO) != 0) print_error("\n");
+}
+
+/// As many sequences as plans usually have, or, where no layout divides those, twice as many, and
+/// so on: a pipeline needs as many micro-batches of each replica as it has stages.
+std::int64_t usual_batch(plan::Question question) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  const std::int64_t usual = question.global_batch;
+  for (; question.global_batch <= kMost; question.global_batch *= 2) {
+    const bool all = std::ranges::none_of(
+        question.gpus, [&](std::int64_t gpus) { return plan::layouts(question, gpus).empty(); });
+    if (all) return question.global_batch;
+  }
+  return usual;
 }
 
 void write_scenarios(const PlanOptions& options, const plan::Question& question,
@@ -166,12 +209,18 @@ void write_scenarios(const PlanOptions& options, const plan::Question& question,
 }
 
 int run_plan(const PlanOptions& options) {
-  const plan::Question question = question_of(options, options.with);
+  plan::Question question = question_of(options, options.with);
+  if (!options.batch_is_given) question.global_batch = usual_batch(question);
+  if (question.global_batch != options.global_batch) {
+    print_error("note: {} sequences a step: no layout divides {}; --global-batch says how many\n",
+                question.global_batch, options.global_batch);
+  }
   std::vector<plan::Question> questions{question};
   for (const std::string& what_if : options.also) {
     auto what_ifs = options.with;
     what_ifs.push_back(what_if);
     questions.push_back(question_of(options, what_ifs));
+    questions.back().global_batch = question.global_batch;
   }
   if (!options.machine_is_named) {
     print_error("note: on {}, the default machine: --machine names another\n", options.machine);
@@ -183,11 +232,13 @@ int run_plan(const PlanOptions& options) {
   for (const auto& [number, file] : options.written) results.emplace_back(file);
   check_outputs(results);
   std::vector<plan::Answer> answers;
+  listen_to_interrupts();
   for (const plan::Question& one : questions) {
     for (const std::int64_t gpus : one.gpus) {
-      answers.push_back(plan::search(one, gpus, show_progress));
+      if (was_interrupted == 0) answers.push_back(plan::search(one, gpus, show_progress));
     }
   }
+  end_progress();
   if (options.format == OutputFormat::Text) {
     print_out("model {}: {}\n", question.architecture.name,
               training::understood(question.architecture));
@@ -202,6 +253,7 @@ int run_plan(const PlanOptions& options) {
                                             : csv_of(question, answers));
   }
   write_scenarios(options, question, answers);
+  if (was_interrupted != 0) return kInterrupted;
   const bool any =
       std::ranges::any_of(answers, [](const plan::Answer& answer) { return !answer.best.empty(); });
   return any ? kDone : kBadAnswer;
@@ -232,7 +284,9 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->required()
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20).description(""));
-  command.add_option("--global-batch", options->global_batch, "Sequences of a step")
+  command
+      .add_option("--global-batch", options->global_batch,
+                  "Sequences of a step; the default doubled until a layout divides it")
       ->check(CLI::Range(1, 1 << 24).description(""))
       ->capture_default_str();
   command.add_option("--sequence", options->sequence, "Tokens of a sequence: 16k is 16384")
@@ -270,6 +324,7 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->allow_extra_args(false);
   command.callback([options, &command, &exit_code] {
     options->machine_is_named = command.count("--machine") > 0;
+    options->batch_is_given = command.count("--global-batch") > 0;
     exit_code = run_plan(*options);
   });
 }

@@ -139,8 +139,8 @@ TEST(InterleavedStages, AreRefusedWhereLayersOrMicroBatchesDoNotDivide) {
     return problems(scenario(fmt::format("{{{}, {}}}", kModel, rest), 2));
   };
   EXPECT_THAT(
-      of("batch: {sequence: 128, passes: 5}, parallel: {pipeline: 2, virtual: 3}"),
-      AllOf(HasSubstr("2 layers of a stage are not 3 equal chunks"),
+      of("batch: {sequence: 128, passes: 5}, parallel: {pipeline: 2, virtual: 4}"),
+      AllOf(HasSubstr("2 layers of a stage are not 4 equal chunks"),
             HasSubstr("'virtual' may be 1, 2"),
             HasSubstr("5 micro-batches do not go through 2 interleaved stages in whole turns"),
             HasSubstr("a.yaml:4:")));

@@ -13,13 +13,13 @@ using ::testing::HasSubstr;
 
 TEST(TrainingStepRefusal, NamesAllThatDoesNotDivideAtOnce) {
   const std::string text = scenario(
-      fmt::format("{{{}, batch: {{sequence: 128}}, parallel: {{tensor: 3, pipeline: 3}}}}", kModel),
-      9);
+      fmt::format("{{{}, batch: {{sequence: 128}}, parallel: {{tensor: 3, pipeline: 5}}}}", kModel),
+      15);
   EXPECT_THAT(
       problems(text),
       AllOf(HasSubstr("8 heads cannot be split over 3"), HasSubstr("'tensor' may be 1, 2"),
-            HasSubstr("4 layers do not fill 3 pipeline stages"), HasSubstr("1000 the vocabulary"),
-            HasSubstr("1 micro-batches leave stages of a pipeline of 3 idle")));
+            HasSubstr("4 layers do not fill 5 pipeline stages"), HasSubstr("1000 the vocabulary"),
+            HasSubstr("1 micro-batches leave stages of a pipeline of 5 idle")));
 }
 
 TEST(TrainingStepRefusal, PointsAtTheOptionThatIsWrong) {

@@ -1,0 +1,88 @@
+#include "sim/applications/plan/ask.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "models/cost/kernel.h"
+#include "models/what_if/what_if.h"
+#include "scenarios/base/text/errors.h"
+#include "scenarios/program/program_walk.h"
+
+namespace foretrace::plan {
+namespace {
+
+/// What cannot be predicted is nothing: that layout is left out.
+std::vector<double> predicted(const Wanted& wanted, const training::TrainingStep& step) {
+  try {
+    Machine machine = wanted.question.machine;
+    apply_what_ifs(machine, wanted.what_ifs);
+    return numbers_of(predict(machine, trial_of(wanted.layout, step), wanted.without));
+  } catch (const UsageError&) {
+    return {};
+  }
+}
+
+/// Which kernel cuBLAS takes is slow to find out, and remembered: asked here, no child asks again.
+class Products {
+ public:
+  void ask(const Machine& machine, const Program& program) {
+    for_each_op(program, [&](const HostThread&, const Op& op, Around) {
+      const auto* gemm = std::get_if<Gemm>(&op.kind);
+      if (gemm == nullptr) return;
+      const cost::Product product{.type = gemm->type,
+                                  .m = gemm->m.eval({}),
+                                  .n = gemm->n.eval({}),
+                                  .k = gemm->k.eval({}),
+                                  .transposes_a = gemm->transpose_a,
+                                  .transposes_b = gemm->transpose_b};
+      if (!asked_.insert(product).second) return;
+      Reading read{machine};
+      static_cast<void>(cost::gemm_cost(read, product));
+    });
+  }
+
+ private:
+  std::set<cost::Product> asked_;
+};
+
+Folded steps_of(const Wanted& wanted) {
+  const Layout& layout = wanted.layout;
+  const std::int64_t passes = std::min(layout.passes, wanted.passes);
+  const training::TrainingStep step = step_of(
+      wanted.question, layout, passes == layout.passes ? std::nullopt : std::optional{passes});
+  return wanted.folds ? folded(step, *wanted.folds) : Folded{{step}, 0};
+}
+
+}  // namespace
+
+std::vector<std::optional<Prediction>> simulated(const std::vector<Wanted>& wanted, Work& work,
+                                                 const GoOn& go_on) {
+  std::vector<Folded> all;
+  std::vector<Job> jobs;
+  static Products products;  // of all searches
+  for (const Wanted& one : wanted) {
+    all.push_back(steps_of(one));
+    if (all.back().steps.size() > 1 && one.what_ifs.empty()) {
+      products.ask(one.question.machine, trial_of(one.layout, all.back().steps.front()).program);
+    }
+    for (const training::TrainingStep& step : all.back().steps) {
+      jobs.emplace_back([&one, step] { return predicted(one, step); });
+    }
+  }
+  const auto numbers = run_in_children(
+      jobs, [&](std::size_t done) { return go_on(done * wanted.size() / jobs.size()); });
+  work.simulations += jobs.size();
+  std::vector<std::optional<Prediction>> answers;
+  auto next = numbers.begin();
+  for (const Folded& one : all) {
+    std::vector<std::optional<Prediction>> parts;
+    for (std::size_t i = 0; i < one.steps.size(); ++i) parts.push_back(prediction_from(*next++));
+    for (const auto& part : parts) work.spans += part ? part->spans : 0;
+    answers.push_back(unfolded(parts, one.further));
+  }
+  return answers;
+}
+
+}  // namespace foretrace::plan
