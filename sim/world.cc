@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "models/cost/host_work.h"
-#include "scenarios/program/program_walk.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/program/program_walk.h"
 #include "sim/host/warm_state.h"
 
 namespace foretrace::sim {
@@ -177,17 +179,23 @@ void World::add_links() {
                        });
   engine_.reserve_paths(paths_at_most());
   const bool slows = kernels && machine_.has(Param::NcclMemorySlowdown);
+  const std::vector<std::uint32_t> alike = gpus_that_flow_alike();
   for (std::uint32_t g = 0; g < program_.processes * program_.devices; ++g) {
     GpuLinks& links = gpu_links_.emplace_back();
     if (!runs_[g / program_.devices]) continue;
     const double share = share_of(MachineFault::Part::Link, g);
-    const Bandwidth port =
-        Bandwidth::gigabytes_per_second(nvlink.bytes_per_second() * share * 1e-9);
-    links.nvlink_in =
-        engine_.add_link(fmt::format("gpu{}.nvlink_in", g), share < 1 ? port : nvlink);
-    links.nvlink_out =
-        engine_.add_link(fmt::format("gpu{}.nvlink_out", g), share < 1 ? port : nvlink);
     if (network_ != nullptr && share < 1) network_->narrow(g, share);
+    const std::uint32_t first = alike[g];
+    if (first == g) {
+      const Bandwidth port =
+          share < 1 ? Bandwidth::gigabytes_per_second(nvlink.bytes_per_second() * share * 1e-9)
+                    : nvlink;
+      links.nvlink_in = engine_.add_link(fmt::format("gpu{}.nvlink_in", g), port);
+      links.nvlink_out = engine_.add_link(fmt::format("gpu{}.nvlink_out", g), port);
+    } else {
+      links.nvlink_in = gpu_links_[first].nvlink_in;
+      links.nvlink_out = gpu_links_[first].nvlink_out;
+    }
     if (copies) {
       links.pcie =
           PcieLinks{engine_.add_link(fmt::format("gpu{}.pcie_in", g), in),
@@ -195,10 +203,17 @@ void World::add_links() {
                     engine_.add_link(fmt::format("gpu{}.pcie", g), duplex), host_memory_of_pair(g)};
     }
     if (slows && !program_.communicators.empty()) {
-      const LinkId memory =
-          engine_.add_link(fmt::format("gpu{}.nccl_memory", g), nvlink, LinkSharing::PerFlow);
-      links.nccl_memory = {memory, g, network_.get(), nvlink,
-                           machine_.get(Param::NcclMemorySlowdown).value};
+      JoinedLink* memory = nullptr;
+      if (first == g) {
+        memory = &memory_links_.emplace_back(
+            engine_.add_link(fmt::format("gpu{}.nccl_memory", g), nvlink, LinkSharing::PerFlow),
+            nvlink);
+      } else {
+        memory = gpu_links_[first].nccl_memory->link;
+      }
+      links.nccl_memory = {memory, memory->add_member(),
+                           g,      network_.get(),
+                           nvlink, machine_.get(Param::NcclMemorySlowdown).value};
     }
   }
   for (const Param rate : {Param::PageableH2dBandwidth, Param::PageableH2dCached,
@@ -210,10 +225,36 @@ void World::add_links() {
   }
 }
 
+/// For each GPU the first one through whose links the same flows go: those of the collectives of
+/// the same communicators. Where ranks send to each other, or slices go one by one, each is its
+/// own.
+std::vector<std::uint32_t> World::gpus_that_flow_alike() const {
+  const auto count = static_cast<std::uint32_t>(program_.processes * program_.devices);
+  std::vector<std::uint32_t> first(count);
+  std::iota(first.begin(), first.end(), 0U);
+  if (network_ != nullptr || program_.devices > 1 || sends_between_ranks()) return first;
+  std::vector<std::vector<std::uint32_t>> communicators(count);
+  for (std::uint32_t c = 0; c < program_.communicators.size(); ++c) {
+    for (const RankPlace& place : program_.communicators[c].members) {
+      if (runs_[place.process]) communicators[gpu_index(place.process, place.device)].push_back(c);
+    }
+  }
+  std::map<std::pair<std::vector<std::uint32_t>, double>, std::uint32_t> known;
+  for (std::uint32_t g = 0; g < count; ++g) {
+    if (!runs_[g]) continue;
+    const double share = share_of(MachineFault::Part::Link, g);
+    first[g] = known.try_emplace({std::move(communicators[g]), share}, g).first->second;
+  }
+  return first;
+}
+
+bool World::sends_between_ranks() const {
+  return any_op(program_, [](const Op& op) { return std::holds_alternative<NcclSend>(op.kind); });
+}
+
 /// Ways that flows of the program may take: of each communicator, of its pairs, and of copies.
 std::size_t World::paths_at_most() const {
-  const bool pairs =
-      any_op(program_, [](const Op& op) { return std::holds_alternative<NcclSend>(op.kind); });
+  const bool pairs = sends_between_ranks();
   constexpr std::size_t kOfAGpu = 16;  // to and from its host at several rates, and NCCL's memory
   const std::size_t devices = program_.devices;
   const auto processes = static_cast<std::size_t>(std::ranges::count(runs_, true));

@@ -193,6 +193,8 @@ class World {
                     std::optional<Param> capped);
   const HostLinks& host_links(const Process& process) const;
   std::size_t paths_at_most() const;
+  bool sends_between_ranks() const;
+  std::vector<std::uint32_t> gpus_that_flow_alike() const;
   void open_to_peers(const Communicator& communicator);
   void add_communicators(Engine& engine);
   const nccl::Tuning& tuning_of(const Communicator& communicator);
@@ -204,6 +206,7 @@ class World {
   const Machine& machine_;
   std::vector<bool> runs_;  ///< by process
   std::vector<std::unique_ptr<Device>> gpus_;
+  std::deque<JoinedLink> memory_links_;
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
   Costs costs_;

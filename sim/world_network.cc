@@ -9,6 +9,19 @@
 #include "sim/world.h"
 
 namespace foretrace::sim {
+namespace {
+
+/// In their order: GPUs whose links are joined name the same ones.
+std::vector<LinkId> each_once(const std::vector<LinkId>& links) {
+  std::vector<LinkId> once;
+  std::set<LinkId> seen;
+  for (const LinkId link : links) {
+    if (seen.insert(link).second) once.push_back(link);
+  }
+  return once;
+}
+
+}  // namespace
 
 /// Its node, and which of the node's GPUs it is.
 Nic World::place_of(std::uint32_t gpu) const {
@@ -93,8 +106,9 @@ void World::add_communicators(Engine& engine) {
     const auto path_of = [&engine, memory_least](const std::vector<LinkId>& ports,
                                                  const std::vector<NcclMemory>& memories) {
       std::vector<LinkId> shared;
-      for (const NcclMemory& memory : memories) shared.push_back(memory.link);
-      std::vector<LinkId> all = ports;
+      for (const NcclMemory& memory : memories) shared.push_back(memory.link->link());
+      shared = each_once(shared);
+      std::vector<LinkId> all = each_once(ports);
       all.insert(all.end(), shared.begin(), shared.end());
       TransferPath path{engine.path(all), std::nullopt};
       if (!shared.empty()) {

@@ -14,6 +14,7 @@
 #include "models/constants/constants.h"
 #include "models/cost/kernel.h"
 #include "sim/device/clock.h"
+#include "sim/device/joined_link.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/queue.h"
 
@@ -33,7 +34,8 @@ class KernelOwner {
 
 /// NCCL's way through a GPU's memory: a link whose bandwidth falls while other kernels use it.
 struct NcclMemory {
-  LinkId link;
+  JoinedLink* link = nullptr;
+  std::size_t member = 0;  ///< of the link
   std::uint32_t gpu = 0;
   ChunkNetwork* chunks = nullptr;  ///< at chunk fidelity the slices of `gpu` slow down as much
   Bandwidth idle;                  ///< while no other kernel uses the memory

@@ -1,8 +1,8 @@
 // What passes between two entries of a stream, remembered: every entry asks for it.
 #pragma once
 
-#include <array>
 #include <cstddef>
+#include <vector>
 
 #include "models/cost/stream.h"
 
@@ -10,13 +10,15 @@ namespace foretrace::sim {
 
 class Gaps {
  public:
-  explicit Gaps(const Machine& machine) : machine_{machine} { known_.fill(kUnknown); }
+  explicit Gaps(const Machine& machine) : machine_{machine} {}
 
   /// cost::gap().
   Duration between(const cost::Neighbours& neighbours) {
     // A copy's depends on its size and engine too.
     const bool copies = neighbours.before == cost::Before::Copy;
     if (copies || neighbours.next == cost::Entry::Copy) return gap(neighbours);
+    // 20 KB: not for each of thousands of processes that are never simulated.
+    if (known_.empty()) known_.assign(kPlaces, kUnknown);
     Duration& known = known_[place_of(neighbours)];
     if (known == kUnknown) known = gap(neighbours);
     return known;
@@ -41,7 +43,7 @@ class Gaps {
   }
 
   const Machine& machine_;
-  std::array<Duration, kPlaces> known_;
+  std::vector<Duration> known_;
 };
 
 }  // namespace foretrace::sim

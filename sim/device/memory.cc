@@ -50,7 +50,7 @@ void Device::slow_nccl(double memory_use) {
   const NcclMemory& memory = *limits_.nccl_memory;
   if (memory.chunks != nullptr) memory.chunks->slow(memory.gpu, 1 + memory.slowdown * memory_use);
   const double rate = memory.idle.bytes_per_second() / (1 + memory.slowdown * memory_use);
-  engine_.set_bandwidth(memory.link, Bandwidth::gigabytes_per_second(rate * 1e-9));
+  memory.link->set_bandwidth(engine_, memory.member, Bandwidth::gigabytes_per_second(rate * 1e-9));
 }
 
 }  // namespace foretrace::sim

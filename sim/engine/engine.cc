@@ -39,6 +39,11 @@ class Engine::Impl final : public FlowsOwner {
   void set_bandwidth(LinkId link, Bandwidth bandwidth);
   void reserve_paths(std::size_t count);
   PathId path(const std::vector<LinkId>& links);
+  std::size_t path_links() const {
+    std::size_t count = 0;
+    for (const auto& [links, path] : paths_) count += links.size();
+    return count;
+  }
   void start_flow(const PendingFlow& flow) { pending_.push_back(flow); }
   bool has_flows() const { return !pending_.empty() || active_ != 0; }
   void run();
@@ -176,6 +181,7 @@ void Engine::set_bandwidth(LinkId link, Bandwidth bandwidth) {
 }
 void Engine::reserve_paths(std::size_t count) { impl_->reserve_paths(count); }
 PathId Engine::path(const std::vector<LinkId>& links) { return impl_->path(links); }
+std::size_t Engine::path_links() const { return impl_->path_links(); }
 void Engine::start_flow(PathId path, Bytes size, Handler& who, std::uint64_t what) {
   impl_->start_flow({path, size, &who, what});
 }

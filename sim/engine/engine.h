@@ -40,6 +40,8 @@ class Engine {
   /// load. At any time. Throws UsageError when there are more than were reserved, or than the four
   /// million that we make at most.
   PathId path(const std::vector<LinkId>& links);
+  /// Of all paths together: SimGrid's work for a flow grows with the square of its path's.
+  std::size_t path_links() const;
 
   /// Moves `size` bytes over `path` from now on; fires `who` when the last byte has arrived. The
   /// first one loads SimGrid: IoError where that cannot be (sim/engine/load_flows.h).
