@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/check/order_clock.h"
 #include "scenarios/program/program.h"
 
 namespace foretrace {
@@ -38,13 +39,10 @@ struct OrderOptions {
   OrderMode mode = OrderMode::Guaranteed;
   std::uint64_t most_operations = 20'000;  ///< executed ones, of all host threads together
   // Of the likely order:
-  std::uint32_t seed = 0;           ///< 0: threads take turns; else they come in another order
-  bool buffers_hold_sends = false;  ///< who sends goes on, as far as NCCL's buffers may hold it
+  std::uint32_t seed = 0;               ///< 0: threads take turns; else they come in another order
+  bool buffers_hold_sends = false;      ///< who sends goes on, as far as NCCL's buffers may hold it
   bool connections_serve_both = false;  ///< as of NcclConnections
 };
-
-/// So many entries of each lane have ended; lanes beyond its end: none.
-using OrderClock = std::vector<std::uint32_t>;
 
 /// What one host thread does itself, or what it queues on one stream: in order.
 struct OrderLane {
@@ -94,15 +92,14 @@ struct HappensBefore {
   /// Of a run that is not finished, by node: which rank an NCCL kernel or a host's NCCL call waits
   /// for, and where that rank is. "rank 1 calls it in line 30, behind line 29 in its stream"
   std::map<std::uint32_t, std::string> missing;
-  bool is_complete = true;               ///< false: cut at the limit
-  bool is_finished = false;              ///< everybody came to the end: no deadlock
+  bool is_complete = true;   ///< false: cut at the limit
+  bool is_finished = false;  ///< everybody came to the end: no deadlock
 
   bool is_device(std::uint32_t node) const { return lanes[nodes[node].lane].stream.has_value(); }
   /// `a` has ended when `b` begins.
   bool is_ordered(std::uint32_t a, std::uint32_t b) const {
-    const OrderClock& clock = before[b];
     const OrderNode& first = nodes[a];
-    return first.lane < clock.size() && clock[first.lane] >= first.position;
+    return before[b][first.lane] >= first.position;
   }
 };
 

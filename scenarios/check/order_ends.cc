@@ -179,12 +179,16 @@ void OrderGraph::end(std::uint32_t node) {
 }
 
 void OrderGraph::join_end_of(std::uint32_t node, OrderClock& into) const {
-  joined_entries_ += result_.before[node].size();
   join(into, result_.before[node]);
   if (const auto met = met_.find(node); met != met_.end()) join(into, met->second);
   const OrderNode& ended = result_.nodes[node];
-  if (into.size() <= ended.lane) into.resize(ended.lane + 1);
-  into[ended.lane] = std::max(into[ended.lane], ended.position);
+  into.raise(ended.lane, ended.position);
+}
+
+void OrderGraph::join(OrderClock& into, const OrderClock& from) const {
+  const OrderClock::Work work = into.join(from);
+  joined_entries_ += work.joined;
+  made_entries_ += work.made;
 }
 
 }  // namespace foretrace

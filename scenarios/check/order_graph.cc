@@ -5,11 +5,6 @@
 
 namespace foretrace {
 
-void join(OrderClock& into, const OrderClock& from) {
-  if (into.size() < from.size()) into.resize(from.size());
-  for (std::size_t i = 0; i < from.size(); ++i) into[i] = std::max(into[i], from[i]);
-}
-
 OrderGraph::OrderGraph(const Program& program, OrderMode mode, const OrderFacts& known)
     : program_{program}, mode_{mode}, known_{known}, blocking_streams_(program.devices) {
   for (std::uint32_t s = 0; s < program.streams.size(); ++s) {
@@ -52,7 +47,7 @@ std::uint32_t OrderGraph::add_node(std::uint32_t lane, const ExecutedOp& call,
   added.position = static_cast<std::uint32_t>(nodes.size());
   result_.nodes.push_back(added);
   result_.before.push_back(clock);
-  clock_entries_ += clock.size();
+  clock_entries_ += 1 + clock.own_entries();
   return node;
 }
 
@@ -130,7 +125,7 @@ std::uint32_t OrderGraph::last_known(const std::vector<std::uint32_t>& nodes, st
   if (mode_ == OrderMode::Likely || thread == mine.thread) return nodes.back();
   // Another thread's: those whose calls have returned for certain.
   const std::uint32_t host = host_lanes_[mine.process * program_.threads.size() + thread];
-  const std::uint32_t returned = host < clock.size() ? clock[host] : 0;
+  const std::uint32_t returned = clock[host];
   const auto beyond = std::ranges::upper_bound(
       nodes, returned, {}, [this](std::uint32_t n) { return result_.nodes[n].issued; });
   return beyond == nodes.begin() ? kNone : *std::prev(beyond);
@@ -207,7 +202,7 @@ void OrderGraph::hand_over(std::uint32_t semaphore, std::uint32_t giver_lane,
   facts_.givers[semaphore].insert({giver.thread, giver.stream});
   Semaphore& state = semaphores_[semaphore];
   state.given.push_back(clock);
-  clock_entries_ += clock.size();
+  clock_entries_ += 1 + clock.own_entries();
   if (state.waiting.empty()) return;
   ready_.push_back(state.waiting.front());
   state.waiting.erase(state.waiting.begin());

@@ -16,9 +16,6 @@
 
 namespace foretrace {
 
-/// Each lane is as far as the further of the two.
-void join(OrderClock& into, const OrderClock& from);
-
 /// What kernels of several ranks do together. None receives before the senders have begun; but who
 /// only sends may be over before a receiver begins: the data waits in NCCL's buffers.
 struct OrderTransfer {
@@ -123,7 +120,9 @@ class OrderGraph {
     return result_.lanes[result_.nodes[node].lane];
   }
   /// Grows with the memory that all this takes.
-  std::uint64_t clock_entries() const { return clock_entries_ + result_.edges.size(); }
+  std::uint64_t clock_entries() const {
+    return clock_entries_ + made_entries_ + result_.edges.size();
+  }
   /// Grows with the time that it takes.
   std::uint64_t joined_entries() const { return joined_entries_; }
   const OrderFacts& facts() const { return facts_; }
@@ -180,6 +179,7 @@ class OrderGraph {
   void hear(const OrderTransfer& transfer, const OrderTransfer::Party& party);
   std::string missing_in(const OrderTransfer& transfer) const;
   std::string place_of(const OrderTransfer::Party& party) const;
+  void join(OrderClock& into, const OrderClock& from) const;
   void hand_over(std::uint32_t semaphore, std::uint32_t giver_lane, const OrderClock& clock);
 
   const Program& program_;
@@ -203,7 +203,7 @@ class OrderGraph {
   bool is_late_ = false;
   std::uint64_t open_entries_ = 0;
   std::uint64_t clock_entries_ = 0;
-  mutable std::uint64_t joined_entries_ = 0;
+  mutable std::uint64_t joined_entries_ = 0, made_entries_ = 0;
 };
 
 }  // namespace foretrace

@@ -202,7 +202,7 @@ bool OrderWalk::can_return(const Thread& thread) const {
 void OrderWalk::return_from(Thread& thread) {
   const bool waited = thread.semaphore || thread.meeting != nullptr || !thread.entries.empty();
   if (thread.semaphore) graph_.take(*thread.semaphore, thread.lane, thread.clock);
-  if (thread.meeting != nullptr) join(thread.clock, thread.meeting->met);
+  if (thread.meeting != nullptr) thread.clock.join(thread.meeting->met);
   for (const std::uint32_t entry : thread.entries) graph_.join_end_of(entry, thread.clock);
   thread.ended.insert(thread.ended.end(), thread.entries.begin(), thread.entries.end());
   thread.entries.clear();

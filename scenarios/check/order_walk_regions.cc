@@ -8,7 +8,7 @@ namespace foretrace {
 /// The thread knows by now.
 bool OrderWalk::has_ended_for(const Thread& thread, std::uint32_t node) const {
   const OrderNode& entry = graph_.node(node);
-  return entry.lane < thread.clock.size() && thread.clock[entry.lane] >= entry.position;
+  return thread.clock[entry.lane] >= entry.position;
 }
 
 /// What ended between two executions was waited for outside.
