@@ -31,7 +31,7 @@ struct Detail {
   bool source = true;
 };
 constexpr Detail kOneRun{
-    {.spans = 10'000, .lanes = 64, .narrow = 0.0005, .until_ns = 0}, true, true};
+    {.spans = 4'000, .lanes = 64, .narrow = 0.0005, .until_ns = 0}, true, true};
 // A page of many runs stays small enough to open: what takes most gives way first.
 constexpr std::size_t kDetailsBytes = 1'300'000;
 constexpr std::array<Detail, 5> kManyRuns{
@@ -184,6 +184,12 @@ MustacheData source_rows(const ReportRun& run, const std::string& run_id) {
     row.set("text", line.empty() ? " " : line);
     rows << row;
   }
+  if (run.left_out_lines > 0) {
+    MustacheData row;
+    row.set("number", "...");
+    row.set("text", fmt::format("{} more lines are not shown", format_count(run.left_out_lines)));
+    rows << row;
+  }
   return rows;
 }
 
@@ -207,7 +213,8 @@ std::string operation_words(const ReportRun& run, bool two) {
   const Comparison& c = run.comparison;
   std::string words = "Median durations over all executions";
   if (run.left_out > 0) {
-    words = fmt::format("Those whose differences add up to most; {} more are not shown. {}",
+    words = fmt::format("Those {}; {} more are not shown. {}",
+                        two ? "whose differences add up to most" : "that take most time",
                         format_count(run.left_out), words);
   }
   if (c.first_origin.measured || two)
@@ -293,7 +300,11 @@ MustacheData run_data(const ReportRun& shown, const std::string& id, const Detai
   MustacheData sweeps = sweep_rows(run, id);
   data.set("has_sweeps", !sweeps.is_empty_list());
   data.set("sweeps", sweeps);
-  data.set("region_words", two ? region_words(c) : "");
+  const std::string more =
+      run.left_out_regions == 0
+          ? ""
+          : fmt::format("{} more are not shown. ", format_count(run.left_out_regions));
+  data.set("region_words", more + (two ? region_words(c) : ""));
   set_families(data, c);
   data.set("operations", operation_rows(run, id));
   data.set("operation_words", operation_words(run, two));
@@ -324,6 +335,12 @@ std::string data_json(std::span<const ReportRun> runs, bool whole) {
       for (const char* key : {"operations", "overlaps"}) json.erase(key);
       for (auto& region : json.at("regions")) region.erase("processes");
     }
+    const auto note = [&](const char* key, std::size_t count) {
+      if (whole && count > 0) json[key] = count;
+    };
+    note("operations_left_out", run.left_out);
+    note("overlaps_left_out", run.left_out_overlaps);
+    note("regions_left_out", run.left_out_regions);
     all.push_back(std::move(json));
   }
   const std::string text =

@@ -25,7 +25,8 @@ struct ReportRun {
   std::string where;                     ///< the directory or file that it was read from
   std::vector<ReportCause> causes = {};  ///< what gains most first
   std::string causes_headline = {};
-  std::size_t left_out = 0;  ///< operations whose rows the page has not
+  // Rows that the page has not: of operations, overlaps (in its JSON), regions, the source's lines.
+  std::size_t left_out = 0, left_out_overlaps = 0, left_out_regions = 0, left_out_lines = 0;
 };
 
 /// Listed in place of its run.

@@ -103,15 +103,24 @@ class Builder {
   /// Narrow neighbours become one box, of the class that takes most of its time, up to a few
   /// narrow widths, so that how busy the lane is still shows; wide boxes stay as they are.
   void merge_narrow() {
-    const auto narrow_ns =
-        static_cast<std::int64_t>(limits_.narrow * static_cast<double>(layout_.end_ns));
-    for (LaneRows& lane : layout_.lanes) {
-      for (Row& row : lane.rows) {
-        row.boxes = merged(row.boxes, narrow_ns);
-        for (const Box& box : row.boxes) {
-          if (box.count > 1) layout_.merged_spans += box.count;
+    const std::vector<LaneRows> all = layout_.lanes;
+    std::size_t boxes = 0;
+    for (double narrow = limits_.narrow; narrow < 1; narrow *= 2) {
+      const auto narrow_ns =
+          static_cast<std::int64_t>(narrow * static_cast<double>(layout_.end_ns));
+      boxes = 0;
+      layout_.merged_spans = 0;
+      for (std::size_t lane = 0; lane < all.size(); ++lane) {
+        for (std::size_t row = 0; row < all[lane].rows.size(); ++row) {
+          auto& into = layout_.lanes[lane].rows[row].boxes;
+          into = merged(all[lane].rows[row].boxes, narrow_ns);
+          boxes += into.size();
+          for (const Box& box : into) {
+            if (box.count > 1) layout_.merged_spans += box.count;
+          }
         }
       }
+      if (boxes <= limits_.spans) break;
     }
   }
 

@@ -14,10 +14,10 @@
 #include "reports/timeline/origin.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/read/scenario.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/predicted_run.h"
 #include "sim/cli/options.h"
@@ -132,17 +132,42 @@ ReportRun report_run(const Shown& shown, double tolerance) {
   return run;
 }
 
-/// Of a step of thousands of calls the page has the rows that tell most; all of them are in the
-/// sums.
-void leave_out_operations(ReportRun& run) {
-  constexpr std::size_t kMost = 400;
-  auto& rows = run.comparison.operations;
-  if (run.comparison.families.empty() || rows.size() <= kMost) return;
-  std::ranges::stable_sort(rows, std::ranges::greater{}, [](const OperationRow& row) {
-    return row.part == 0 ? -1.0 : std::abs(row.total_difference_ns);
-  });
-  run.left_out = rows.size() - kMost;
-  rows.resize(kMost);
+/// What a row costs: the difference where there are two sides, else the time; host calls last.
+double weight_of(const OperationRow& row, bool two) {
+  if (two) return row.part == 0 ? -1 : std::abs(row.total_difference_ns);
+  const auto times = static_cast<double>(row.matched + row.only_first + row.only_second);
+  return (row.part == 0 ? 1e-9 : 1) * times * row.first_ns.value_or(row.second_ns.value_or(0));
+}
+
+/// A page opens whatever the run is: it has the rows that tell most, and says how many it has not.
+/// All of them are in the sums, and in what compare and export write.
+void leave_out_rows(ReportRun& run) {
+  constexpr std::size_t kMost = 400, kMostLines = 2'000;
+  const bool two = run.sides.size() == 2;
+  Comparison& c = run.comparison;
+  if (c.operations.size() > kMost) {
+    std::ranges::stable_sort(c.operations, std::ranges::greater{},
+                             [&](const OperationRow& row) { return weight_of(row, two); });
+    run.left_out = c.operations.size() - kMost;
+    c.operations.resize(kMost);
+  }
+  if (c.overlaps.size() > kMost) {
+    std::stable_partition(c.overlaps.begin(), c.overlaps.end(),
+                          [](const OverlapRow& row) { return row.differs; });
+    run.left_out_overlaps = c.overlaps.size() - kMost;
+    c.overlaps.resize(kMost);
+  }
+  if (c.regions.size() > kMost) {
+    std::ranges::stable_sort(c.regions, std::ranges::greater{}, [](const RegionRow& row) {
+      return row.error ? std::abs(*row.error) : 0;
+    });
+    run.left_out_regions = c.regions.size() - kMost;
+    c.regions.resize(kMost);
+  }
+  if (run.source.size() > kMostLines) {
+    run.left_out_lines = run.source.size() - kMostLines;
+    run.source.resize(kMostLines);
+  }
 }
 
 void add_causes(ReportRun& run, const Shown& shown, const ExplainedWith& with) {
@@ -199,7 +224,7 @@ int run_report(const ReportOptions& options) {
   for (const Shown& one : shown) {
     try {
       ReportRun run = report_run(one, tolerance);
-      leave_out_operations(run);
+      leave_out_rows(run);
       if (options.explain) add_causes(run, one, options.explained_with);
       runs.push_back(std::move(run));
     } catch (const UsageError& error) {
