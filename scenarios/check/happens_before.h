@@ -92,8 +92,9 @@ struct HappensBefore {
   /// Of a run that is not finished, by node: which rank an NCCL kernel or a host's NCCL call waits
   /// for, and where that rank is. "rank 1 calls it in line 30, behind line 29 in its stream"
   std::map<std::uint32_t, std::string> missing;
-  bool is_complete = true;   ///< false: cut at the limit
-  bool is_finished = false;  ///< everybody came to the end: no deadlock
+  std::uint64_t clock_entries = 0;  ///< that all these clocks took
+  bool is_complete = true;          ///< false: cut at the limit
+  bool is_finished = false;         ///< everybody came to the end: no deadlock
 
   bool is_device(std::uint32_t node) const { return lanes[nodes[node].lane].stream.has_value(); }
   /// `a` has ended when `b` begins.

@@ -130,7 +130,10 @@ class OrderGraph {
   bool all_ended() const { return open_entries_ == 0; }
   /// Of NCCL's kernels that have begun and not ended: who else is missing, and where that is.
   std::map<std::uint32_t, std::string> missing_partners() const;
-  HappensBefore take_result() && { return std::move(result_); }
+  HappensBefore take_result() && {
+    result_.clock_entries = clock_entries_ + made_entries_;
+    return std::move(result_);
+  }
 
   static constexpr std::uint32_t kNone = 0xffffffff;
 

@@ -21,6 +21,25 @@ using testing::IsEmpty;
 
 constexpr const char* kPrefetch = "scenarios/examples/prefetch_two_streams.yaml";
 
+TEST(Report, OfThousandsOfOperationsHasAsManyElementsAsABrowserOpens) {
+  const Scratch scratch;
+  std::string text =
+      "schema_version: 1\nname: long\nstreams: {s: {flags: non_blocking}}\nthreads:\n  main:\n";
+  for (int i = 0; i < 6000; ++i) text += "    - spin: {stream: s, duration: 5us}\n";
+  scratch.write("long.yaml", text);
+  ASSERT_EQ(scratch.run("foretrace simulate long.yaml -o run").exit_code, 0);
+  const Ran ran = scratch.run("foretrace report run -o page.html");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string page = read_file(scratch.path() / "page.html");
+  EXPECT_LT(page.size(), 2'000'000U);
+  std::size_t elements = 0;
+  for (std::size_t i = 0; i + 1 < page.size(); ++i) {
+    elements += page[i] == '<' && std::isalpha(static_cast<unsigned char>(page[i + 1])) != 0;
+  }
+  EXPECT_LT(elements, 20'000U);
+  EXPECT_THAT(page, HasSubstr("11,600 more are not shown")) << "of 12,000 rows";
+}
+
 /// A run with both timelines.
 class Output : public testing::Test {
  protected:

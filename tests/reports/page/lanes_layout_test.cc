@@ -87,6 +87,24 @@ TEST(LanesLayout, KeepsWideSpansAmongMany) {
   EXPECT_EQ(layout.lanes[1].rows[0].boxes.back().end_ns, 320'000);
 }
 
+TEST(LanesLayout, HasNoMoreBoxesForManyLanesThanForOne) {
+  TimelineBuilder b{true};
+  const auto op = b.op("gemm", 3);
+  for (int lane = 0; lane < 60; ++lane) {
+    const auto stream = b.stream("s" + std::to_string(lane));
+    for (int i = 0; i < 500; ++i) {  // as wide as what is drawn alone
+      b.span(op, stream, i * 20, i * 20 + 15, 1, static_cast<std::uint64_t>(i));
+    }
+  }
+  const std::vector<Side> sides{{&b.timeline, "measured"}};
+  const LanesLayout layout = lay_out(sides, LayoutLimits{});
+  std::size_t boxes = 0;
+  for (const LaneRows& lane : layout.lanes) boxes += lane.rows[0].boxes.size();
+  EXPECT_LE(boxes, LayoutLimits{}.spans);
+  EXPECT_GT(boxes, LayoutLimits{}.spans / 20);
+  EXPECT_EQ(layout.merged_spans, 30'000U);
+}
+
 TEST(LanesLayout, ShowsThePartThatWasAskedFor) {
   const auto b = many_kernels(true, 100);  // 2 us
   const LanesLayout layout = lay_out_both(

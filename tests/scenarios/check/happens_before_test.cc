@@ -289,6 +289,22 @@ TEST(HappensBefore, CutsCrowdsThatFollowCrowds) {
   EXPECT_FALSE(order.result().is_complete);
 }
 
+TEST(HappensBefore, TakesAsMuchForARankOfAThousandAsOfAHundred) {
+  const auto entries = [](int ranks) {
+    const Order order{"processes: " + std::to_string(ranks) +
+                          "\nstreams: {s: {flags: non_blocking}}\n"
+                          "buffers: {x: {memory: device, size: 4KiB}}\n"
+                          "communicators: {a: {members: all_devices}}\nthreads:\n  main:\n"
+                          "    - nccl_all_reduce: {comm: a, stream: s, buffer: x, type: float32}\n"
+                          "    - nccl_all_reduce: {comm: a, stream: s, buffer: x, type: float32}\n"
+                          "    - stream_synchronize: {stream: s}\n",
+                      OrderMode::Likely};
+    EXPECT_TRUE(order.result().is_finished);
+    return static_cast<double>(order.result().clock_entries);
+  };
+  EXPECT_LT(entries(1024), 1.1 * 1024 / 128 * entries(128));
+}
+
 TEST(HappensBefore, UnrollsLoopsUpToTheLimit) {
   const std::string loop =
       "    - repeat: {times: 1000000, ops: [{spin: {stream: a, duration: 1us}}]}\n";
