@@ -198,7 +198,7 @@ TEST(PlanCommand, SimulatesHardlyMoreForTwiceTheLayers) {
     config.replace(config.find(": 2,"), 4, std::string{": "} + layers + ",");
     scratch.write("config.json", config);
     const Ran ran = scratch.run(
-        "foretrace plan config.json --machine h100-nvswitch-8 --global-batch 1024 --sequence 8192 "
+        "foretrace plan config.json --machine h100-nvswitch-8 --global-batch 64 --sequence 8192 "
         "--gpus 8 --keep pipeline=1 --keep micro=1 --top 1 -o p.json");
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     const auto plan = nlohmann::json::parse(read_file(scratch.path() / "p.json"));

@@ -73,13 +73,11 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
   const double turn = layout.interleaved > 1 ? static_cast<double>(layout.pipeline) : 1;
   Prediction prediction;
   prediction.simulated_passes = passes;
-  if (const auto next = sim::with_more_turns(*usage, timeline, program, 1 / turn)) {
-    prediction.next_pass = next->seconds - usage->seconds;
-  }
+  const auto steady = sim::steady_step(*usage, timeline, program);
+  if (steady) prediction.next_pass = steady->turn / turn;
   if (!all) {
-    usage = sim::with_more_turns(*usage, timeline, program,
-                                 static_cast<double>(layout.passes - passes) / turn);
-    FORETRACE_CHECK(usage.has_value(), "settled passes have a loop of three");
+    FORETRACE_CHECK(steady.has_value(), "settled passes have a loop of three");
+    usage = steady->with_more(static_cast<double>(layout.passes - passes) / turn);
   }
   prediction.seconds = usage->seconds;
   const sim::StepBand band = sim::step_band(machine, timeline, *step, *usage);

@@ -199,8 +199,23 @@ class Search {
       sort(best_);
     }
     rows_ = std::move(best_);
-    rows_.resize(std::min(rows_.size(), question_.top));
+    keep_best();
     best_ = rows_;
+  }
+
+  /// The fastest, and what may be as fast: few layers say what all of them take, but not to the
+  /// last percent.
+  void keep_best() {
+    constexpr double kAsFast = 1.02;
+    constexpr std::size_t kMostMore = 3;
+    if (rows_.size() <= question_.top) return;
+    const double last = rows_[question_.top - 1].prediction.seconds;
+    std::size_t kept = question_.top;
+    while (kept < std::min(rows_.size(), question_.top + kMostMore) &&
+           rows_[kept].prediction.seconds < kAsFast * last) {
+      ++kept;
+    }
+    rows_.resize(kept);
   }
 
   /// What is printed is what `simulate` prints of the scenario: with all micro-batches where that
@@ -216,13 +231,17 @@ class Search {
                                       : sim::with_fewer_passes(step_of(question_, layout)).passes;
       whole.push_back(wanted(layout, passes, {}));
     }
-    if (stopped_) return;
+    if (stopped_) {
+      rows_.resize(std::min(rows_.size(), question_.top));
+      return;
+    }
     const auto predictions =
         simulated(whole, answer_.work, telling("best ones whole", 0, whole.size()));
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (predictions[i]) rows_[i].prediction = *predictions[i];
     }
     sort(rows_);
+    rows_.resize(std::min(rows_.size(), question_.top));
   }
 
   /// What makes each row faster, and what it would be without.

@@ -49,8 +49,17 @@ std::int64_t passes_of_turn(const training::TrainingStep& step) {
   return step.chunks > 1 ? step.pipeline : 1;
 }
 
-std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline& timeline,
-                                         const Program& program, double turns) {
+StepUsage SteadyStep::with_more(double more) const {
+  StepUsage all = simulated;
+  all.seconds = seconds + more * turn;
+  for (auto& [process, shares] : all.of_process) {
+    shares = one_behind_the_other(shares, seconds, turns.of_process.at(process), more * turn);
+  }
+  return all;
+}
+
+std::optional<SteadyStep> steady_step(const StepUsage& usage, const Timeline& timeline,
+                                      const Program& program) {
   const auto product = product_of_loop(program, timeline);
   if (!product) return std::nullopt;
   // Stages end their steps together: of those the one that the others wait for.
@@ -58,25 +67,26 @@ std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline&
   const auto last_stage = usage_of(timeline, product->process);
   const bool ends_last = last_stage && last_stage->seconds > kTogether * usage.seconds;
   const StepUsage& here = ends_last ? *last_stage : usage;
+  const std::int64_t step_begin = last_stage ? last_stage->begin_ns : usage.begin_ns;
   std::vector<std::int64_t> begins;
   for (const Span& span : timeline.spans) {
     const Lane& lane = timeline.lanes[span.lane];
     const bool is_on_device = lane.process == product->process && lane.device != kNoDevice;
-    if (span.op == product->op && is_on_device && span.begin_ns >= usage.begin_ns)
+    if (span.op == product->op && is_on_device && span.begin_ns >= step_begin)
       begins.push_back(span.begin_ns);
   }
   if (begins.size() < 3) return std::nullopt;
   std::ranges::sort(begins);
   const std::int64_t from = begins[begins.size() / 2], to = begins.back();
   const auto count = static_cast<double>(begins.size() - 1 - begins.size() / 2);
-  const StepUsage steady = usage_between(timeline, here.process, from, to);
-  const double more = steady.seconds / count * turns;
-  StepUsage all = here;
-  all.seconds = usage.seconds + more;
-  for (auto& [process, shares] : all.of_process) {
-    shares = one_behind_the_other(shares, usage.seconds, steady.of_process.at(process), more);
-  }
-  return all;
+  const StepUsage turns = usage_between(timeline, here.process, from, to);
+  return SteadyStep{here, usage.seconds, turns, turns.seconds / count};
+}
+
+std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline& timeline,
+                                         const Program& program, double turns) {
+  const auto steady = steady_step(usage, timeline, program);
+  return steady ? std::optional{steady->with_more(turns)} : std::nullopt;
 }
 
 }  // namespace foretrace::sim

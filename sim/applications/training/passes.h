@@ -19,8 +19,21 @@ training::TrainingStep with_fewer_passes(const training::TrainingStep& step);
 /// once as there are stages.
 std::int64_t passes_of_turn(const training::TrainingStep& step);
 
-/// The usage of a step with so many turns more than were simulated, each as long as those of the
-/// second half of the longest loop were on average. Empty where no loop has three.
+/// A step that was simulated, and the turns of its longest loop's second half.
+struct SteadyStep {
+  StepUsage simulated;  ///< of the process that the others wait for
+  double seconds = 0;   ///< of the whole step
+  StepUsage turns;      ///< one behind the other
+  double turn = 0;      ///< seconds of one, on average
+
+  /// With so many turns more than were simulated.
+  StepUsage with_more(double more) const;
+};
+/// Empty where no loop has three turns.
+std::optional<SteadyStep> steady_step(const StepUsage& usage, const Timeline& timeline,
+                                      const Program& program);
+
+/// Its with_more().
 std::optional<StepUsage> with_more_turns(const StepUsage& usage, const Timeline& timeline,
                                          const Program& program, double turns);
 

@@ -194,6 +194,7 @@ TEST(ShippedModels, AreSoundAndAsLargeAsTheyAreNamed) {
                                                    {"llama3.1-8b", 8.03},
                                                    {"llama3.3-70b", 70.6},
                                                    {"llama3.1-405b", 405.9},
+                                                   {"llama3-405b", 405.9},
                                                    {"mistral-7b", 7.24},
                                                    {"mistral-nemo-12b", 12.2},
                                                    {"mistral-small-24b", 23.6},

@@ -77,7 +77,8 @@ TEST(FoldedStep, TakesAsLongAsAllOfItsLayers) {
     const Folded few = folded(step);
     EXPECT_EQ(few.steps.size(), 2u) << describe(layout);
     const double whole = seconds_of(question, layout, {{step}, 0}).seconds;
-    EXPECT_NEAR(seconds_of(question, layout, few).seconds, whole, 0.005 * whole)
+    const bool fills = layout.pipeline > 1 && layout.interleaved == 1;
+    EXPECT_NEAR(seconds_of(question, layout, few).seconds, whole, (fills ? 0.02 : 0.005) * whole)
         << describe(layout);
   }
 }
@@ -107,7 +108,7 @@ TEST(FoldedStep, HasThePatternOfItsLayers) {
 }
 
 TEST(LayoutOfAPlan, IsTheStepThatItsTextReadsAs) {
-  Question question = question_of(4);
+  Question question = question_of(4, 1024);
   const std::vector<Layout> all = layouts(question, 16);
   ASSERT_GT(all.size(), 50u);
   for (const Layout& layout : all) {
