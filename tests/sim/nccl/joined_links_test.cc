@@ -20,11 +20,11 @@ nodes: {}
 processes: {}
 streams: {{s: {{flags: non_blocking}}}}
 communicators: {{world: {{members: all_devices, init: rank}}}}
-buffers: {{x: {{memory: device, size: 64MB}}, y: {{memory: device, size: 64MB}}}}
+buffers: {{x: {{memory: device, size: 64MB}}, y: {{memory: device, size: 64MB}}, z: {{memory: device, size: 64MB}}}}
 threads:
   main:
     - nccl_all_reduce: {{comm: world, stream: s, buffer: x, type: float32}}
-    - gemm: {{stream: s, m: 1024, n: 1024, k: 1024, type: float32, a: y, b: y, c: y}}
+    - gemm: {{stream: s, m: 1024, n: 1024, k: 1024, type: float32, a: y, b: y, c: z}}
 {})",
                                        (ranks + 7) / 8, ranks, more);
   const auto read = read_scenario(text, "a.yaml");
