@@ -152,7 +152,7 @@ class Walk {
       : program_{program}, run_{run}, process_{process}, checker_{run.objects()} {}
 
   std::vector<std::string> follow(const std::vector<CheckStep>& steps) {
-    const auto types = buffer_types(program_);
+    const auto types = checked_types(program_);
     for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
       const Buffer& buffer = run_.objects().buffer(BufferId{b});
       if (buffer.holds_memory()) {

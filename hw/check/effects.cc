@@ -167,7 +167,7 @@ void ModelMemory::reset(std::uint32_t process, BufferId buffer) {
   Content& holds = content(process, buffer);
   holds = Content{};
   if (declared.allocated_by_program) return;
-  const DataType type = data_type_of(buffer_types(program_)[buffer.value]);
+  const DataType type = data_type_of(checked_types(program_)[buffer.value]);
   const std::uint64_t whole = declared.size.count / size_of(type).count * size_of(type).count;
   holds.set({0, whole, {type, RedOp::Sum, {{pattern_seed(process, buffer), 0, 1}}}});
 }
@@ -235,7 +235,7 @@ void ModelMemory::apply_one(const ProcessCall& from, CheckStep& step) {
   const auto set = [&](const auto& op) {
     const BufferId dst = op.dst.resolve(v);
     const std::uint64_t size = op.size.eval(v).count;
-    const DataType type = data_type_of(buffer_types(program_)[dst.value]);
+    const DataType type = data_type_of(checked_types(program_)[dst.value]);
     Content& target = holds(op.dst);
     target.forget(0, size);
     target.set({0, size / size_of(type).count * size_of(type).count, {type, RedOp::Sum, {}}});

@@ -108,6 +108,14 @@ std::vector<Element> buffer_types(const Program& program) {
   return result;
 }
 
+std::vector<Element> checked_types(const Program& program) {
+  std::vector<Element> types = buffer_types(program);
+  for (Element& type : types) {
+    if (type == Element::Float8E4M3 || type == Element::Float8E5M2) type = Element::Int8;
+  }
+  return types;
+}
+
 int rank_of(const Program& program, CommId comm, std::uint32_t process) {
   const CommHandle& handle = program.comms[comm.value];
   const auto& members = program.communicators[handle.communicator].members;

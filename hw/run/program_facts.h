@@ -27,6 +27,8 @@ std::vector<std::uint32_t> threads_of(const Program& program, std::uint32_t proc
 /// The element type each buffer is filled with: that of the first operation that computes on it,
 /// float32 where none says.
 std::vector<Element> buffer_types(const Program& program);
+/// The same as the check of contents fills and compares them: operands of 8 bits are bytes to it.
+std::vector<Element> checked_types(const Program& program);
 
 /// The position of (process, device) in the communicator that `comm` is a handle of; -1: no member.
 int rank_of(const Program& program, CommId comm, std::uint32_t process);
