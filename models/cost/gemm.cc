@@ -1,80 +1,33 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "models/constants/constants.h"
 #include "models/cost/kernel.h"
 #include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
-#include "models/cost/tiles.h"
 #include "scenarios/program/product_type.h"
 
 namespace foretrace::cost {
 namespace {
 
-/// Output tiles as cuBLAS's kernels have them: a thread block computes one, an SM one at a time.
-struct Tile {
-  double rows, columns;
-};
-
-struct GemmParams {
-  Param base, rate, medium, small;
-  Tile large;
-};
-
-GemmParams gemm_params(DataType type) {
-  using enum Param;
-  switch (type) {
+products::Arithmetic arithmetic_of(const Product& product) {
+  using enum products::Arithmetic;
+  switch (product.type) {
+    case DataType::Float32:
+      return product.tf32 ? Tf32 : Float32;
     case DataType::Float64:
-      return {GemmBaseF64, GemmRateF64, GemmMediumF64, GemmSmallF64, {128, 128}};
-    case DataType::Float16:
-    case DataType::BFloat16:
-      return {GemmBaseHalf, GemmRateHalf, GemmMediumHalf, GemmSmallHalf, {256, 128}};
+      return Float64;
+    case DataType::Float8E4M3:
+    case DataType::Float8E5M2:
+      return Float8;
+    case DataType::Float4E2M1:
+      return Float4;
+    case DataType::Int8:
+      return Int8;
     default:
-      return {GemmBaseF32, GemmRateF32, GemmMediumF32, GemmSmallF32, {128, 128}};
+      return Half;
   }
-}
-
-/// A product runs in waves of one tile per SM, so its time is a staircase; cuBLAS takes the tile
-/// size that gives the shortest one. Smaller tiles reuse less data and are slower per flop.
-KernelCost by_tiles(Reading& read, const Product& product) {
-  const DataType type = product.type;
-  const GemmParams params = gemm_params(type);
-  const auto rows = static_cast<double>(product.m);
-  const auto columns = static_cast<double>(product.n);
-  const auto depth = static_cast<double>(product.k);
-  const auto batch = static_cast<double>(product.batch);
-  const double sms = read.count(Param::SmCount);
-  double best = std::numeric_limits<double>::infinity();
-  double tiles_of_best = 1;
-  double waves_of_best = 1;
-  Tile tile = params.large;
-  for (const double efficiency : {1.0, read.value(params.medium), read.value(params.small)}) {
-    const double tiles = std::ceil(rows / tile.rows) * std::ceil(columns / tile.columns) * batch;
-    const double waves = std::ceil(tiles / sms);
-    const double flops_per_sm = waves * 2 * tile.rows * tile.columns * depth;
-    const double seconds = flops_per_sm / (read.rate(params.rate) / sms * efficiency);
-    if (seconds < best) {
-      best = seconds;
-      tiles_of_best = tiles;
-      waves_of_best = waves;
-    }
-    (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
-  }
-  KernelCost cost;
-  cost.alone = read.time(params.base) + seconds_to_duration(best);
-  cost.sms = static_cast<std::uint32_t>(std::clamp(tiles_of_best, 1.0, sms));
-  constexpr double kMostBlocks = 1e6;  // beyond, single blocks do not matter
-  if (tiles_of_best <= kMostBlocks) {
-    cost.waves.blocks = static_cast<std::uint32_t>(tiles_of_best);
-    cost.waves.block_time = seconds_to_duration(best / waves_of_best);
-  }
-  const double passes = product.accumulates ? 2 : 1;
-  const double elements = batch * (rows * depth + depth * columns + passes * rows * columns);
-  cost.hbm_bytes_per_second =
-      elements * static_cast<double>(size_of(type).count) / std::max(1e-12, to_seconds(cost.alone));
-  return cost;
 }
 
 products::Shape shape_of(const Product& product) {
@@ -86,10 +39,8 @@ products::Shape shape_of(const Product& product) {
                         .batch = product.batch,
                         .accumulates = product.accumulates};
   shape.is_bf16 = product.type == DataType::BFloat16;
-  if (product.type == DataType::Float32) {
-    shape.arithmetic = product.tf32 ? products::Arithmetic::Tf32 : products::Arithmetic::Float32;
-  }
-  if (product.type == DataType::Float64) shape.arithmetic = products::Arithmetic::Float64;
+  shape.arithmetic = arithmetic_of(product);
+  if (is_narrow(product.type)) shape.operand_bytes = bytes_each(product.type, product.scales);
   return shape;
 }
 
@@ -153,11 +104,16 @@ Duration own_time(Reading& read, const Product& product, double rested) {
   return std::max(Duration{0}, time - between);
 }
 
-KernelCost by_choice(Reading& read, const Product& product) {
+}  // namespace
+
+KernelCost gemm_cost(Reading& read, const Product& product) {
   constexpr double kLoss = 0.1;  // of the clock, to find out what a loss does
   products::Shape shape = shape_of(product);
-  const products::Family family = family_of(shape);
-  const products::Speeds speeds = read_speeds(read, family);
+  const products::Speeds speeds = read_speeds(read, shape);
+  const products::Family family = speeds.family;
+  if (family == products::Family::Unmeasured) {
+    shape.result_bytes = static_cast<std::uint32_t>(size_of(product.result).count);
+  }
   const std::vector<products::Choice> choices = likely_choices(shape, speeds);
   shape.cached = product.cached_eighths / 8.0;  // the library does not know
   shape.fresh = product.fresh;
@@ -186,7 +142,7 @@ KernelCost by_choice(Reading& read, const Product& product) {
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
     const std::int64_t waves = time_of(shape, choice.plan, speeds).waves;
-    cost.call_share += choice.chance * products::call_share(shape, choice.plan, waves);
+    cost.call_share += choice.chance * products::call_share(family, shape, choice.plan, waves);
     if (choice.plan.has_second_kernel()) in_parts += choice.chance;
   }
   if (!read.takes(Term::CallShare)) cost.call_share = 1;
@@ -203,22 +159,11 @@ KernelCost by_choice(Reading& read, const Product& product) {
     cost.alone -= cost.then;
   }
   set_priority_waits(read, cost, family, shape, plan, times.waves);
-  cost.clock.lost = lost_clock(read, shape, rested, speeds, product.contents);
-  cost.clock.averages = product.contents == products::Contents::Normal;
-  cost.clock.share = (at(1 - kLoss) / rested - 1) / kLoss;
-  return cost;
-}
-
-}  // namespace
-
-KernelCost gemm_cost(Reading& read, const Product& product) {
-  // Kernels of narrow types were not learned from.
-  const bool learned = !is_narrow(product.type) && product.type != DataType::Int8;
-  const bool known = learned && has_speeds(read.machine(), family_of(shape_of(product)));
-  const bool has_facts = !known && has_tiles(read.machine());
-  KernelCost cost = known       ? by_choice(read, product)
-                    : has_facts ? by_facts(read, product)
-                                : by_tiles(read, product);
+  if (read.has(Param::ProductsClockSlope)) {
+    cost.clock.lost = lost_clock(read, shape, rested, speeds, product.contents);
+    cost.clock.averages = product.contents == products::Contents::Normal;
+    cost.clock.share = (at(1 - kLoss) / rested - 1) / kLoss;
+  }
   const bool half = product.type == DataType::Float16 || product.type == DataType::BFloat16;
   if (half && read.has(Param::GemmHalfPairLoss)) {
     cost.room.pair_loss = read.value(Param::GemmHalfPairLoss);

@@ -91,9 +91,7 @@ struct Product {
   friend auto operator<=>(const Product&, const Product&) = default;
 };
 
-/// By models/cost/products/ where the machine has its parameters, else by the GPU's facts
-/// (tiles.h) where a machine was composed of parts, else by waves of three tile sizes at gemm.*'s
-/// rates, whatever the alignment and contents are.
+/// By the plans that the library may choose (models/cost/products).
 KernelCost gemm_cost(Reading& read, const Product& product);
 
 /// A kernel goes once through an array, reading or writing it. `distance`: the bytes of different
@@ -133,7 +131,8 @@ bool is_small_memset(double bytes);
 KernelCost host_memset_cost(Reading& read, Bytes size);
 
 /// Kernels that the driver launches for a copy inside one device: one, and one for what is beyond
-/// whole pages of 4 KiB. Below 1 MiB that was not looked for (hw/laboratory/causes/copies_within.yaml).
+/// whole pages of 4 KiB. Below 1 MiB that was not looked for
+/// (hw/laboratory/causes/copies_within.yaml).
 std::uint32_t device_copy_kernels(Bytes size);
 
 /// The same kernel where so many of its bytes lie on another GPU, at least: it takes as long as

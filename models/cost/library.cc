@@ -1,116 +1,43 @@
 #include "models/cost/library.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <optional>
 
 #include "models/constants/constants.h"
 #include "models/cost/captured.h"
-#include "scenarios/base/text/errors.h"
 
 namespace foretrace::cost {
 namespace {
 
-struct MemoryParams {
-  Param base, rate;
-};
-
-MemoryParams memory_params(KernelKind kind) {
-  using enum Param;
-  switch (kind) {
-    case KernelKind::Pointwise:
-      return {LibraryPointwiseBase, LibraryPointwiseRate};
-    case KernelKind::Narrow:
-      return {LibraryNarrowBase, LibraryNarrowRate};
-    case KernelKind::Widen:
-      return {LibraryWidenBase, LibraryWidenRate};
-    case KernelKind::Mixed:
-      return {LibraryMixedBase, LibraryMixedRate};
-    case KernelKind::Strided:
-      return {LibraryStridedBase, LibraryStridedRate};
-    case KernelKind::Concatenate:
-      return {LibraryConcatenateBase, LibraryConcatenateRate};
-    case KernelKind::LayerNorm:
-      return {LibraryLayerNormBase, LibraryLayerNormRate};
-    case KernelKind::LayerNormBackward:
-      return {LibraryLayerNormBackwardBase, LibraryLayerNormBackwardRate};
-    case KernelKind::LayerNormWeights:
-      return {LibraryLayerNormWeightsBase, LibraryLayerNormWeightsRate};
-    case KernelKind::RmsNorm:
-      return {LibraryRmsNormBase, LibraryRmsNormRate};
-    case KernelKind::RmsNormBackward:
-      return {LibraryRmsNormBackwardBase, LibraryRmsNormBackwardRate};
-    case KernelKind::RmsNormWeights:
-      return {LibraryRmsNormWeightsBase, LibraryRmsNormWeightsRate};
-    case KernelKind::ColumnSum:
-      return {LibraryColumnSumBase, LibraryColumnSumRate};
-    case KernelKind::Softmax:
-      return {LibrarySoftmaxBase, LibrarySoftmaxRate};
-    case KernelKind::SoftmaxBackward:
-      return {LibrarySoftmaxBackwardBase, LibrarySoftmaxBackwardRate};
-    case KernelKind::Gather:
-      return {LibraryGatherBase, LibraryGatherRate};
-    case KernelKind::GatherBackward:
-      return {LibraryGatherBackwardBase, LibraryGatherBackwardRate};
-    case KernelKind::Optimizer:
-      return {LibraryOptimizerBase, LibraryOptimizerRate};
-    case KernelKind::OptimizerHalf:
-      return {LibraryOptimizerHalfBase, LibraryOptimizerHalfRate};
-    case KernelKind::ShardCopy:
-      return {LibraryShardCopyBase, LibraryShardCopyRate};
-    case KernelKind::AttentionForward:
-    case KernelKind::AttentionBackward:
-    case KernelKind::Captured:
-      break;
+/// The parameter that is called so, of each of `count` kinds: "library.{}.rate".
+template <std::size_t count, class Kind>
+auto params_by_kind(fmt::format_string<const char*> key, const char* (*name_of)(Kind)) {
+  std::array<std::optional<Param>, count> params;
+  for (std::size_t i = 0; i < count; ++i) {
+    params[i] = param_named(fmt::format(key, name_of(static_cast<Kind>(i))));
   }
-  FORETRACE_CHECK(false, "attention and captured kernels are no roofline of bytes alone");
-  return {LibraryPointwiseBase, LibraryPointwiseRate};
+  return params;
 }
 
-Param framework_param(FrameworkWork work) {
-  switch (work) {
-    case FrameworkWork::Forward:
-      return Param::EagerForward;
-    case FrameworkWork::Linear:
-      return Param::EagerLinear;
-    case FrameworkWork::Attention:
-      return Param::EagerAttention;
-    case FrameworkWork::Autocast:
-      return Param::EagerAutocast;
-    case FrameworkWork::Backward:
-      return Param::EagerBackward;
-    case FrameworkWork::Product:
-      return Param::EagerProduct;
-    case FrameworkWork::AttentionBackward:
-      return Param::EagerAttentionBackward;
-    case FrameworkWork::Accumulate:
-      return Param::EagerAccumulate;
-    case FrameworkWork::Reducer:
-      return Param::EagerReducer;
-    case FrameworkWork::Collective:
-      return Param::EagerCollective;
-    case FrameworkWork::Shard:
-      return Param::EagerShard;
-    case FrameworkWork::DTensor:
-      return Param::EagerDTensor;
-    case FrameworkWork::Stage:
-      return Param::EagerStage;
-    case FrameworkWork::Recompute:
-      return Param::EagerRecompute;
-    case FrameworkWork::Optimizer:
-      return Param::EagerOptimizer;
-    case FrameworkWork::Parameter:
-      return Param::EagerParameter;
-    case FrameworkWork::Step:
-      return Param::EagerStep;
-    case FrameworkWork::Captured:
-      return Param::EagerCaptured;
-    case FrameworkWork::CapturedProduct:
-      return Param::EagerCapturedProduct;
-    case FrameworkWork::CapturedLibrary:
-      return Param::EagerCapturedLibrary;
-  }
-  return Param::EagerForward;
+/// Of a kind that is a roofline of bytes alone: neither attention nor captured.
+Param base_of(KernelKind kind) {
+  static const auto kParams = params_by_kind<kKernelKinds>("library.{}.base", kernel_kind_name);
+  return kParams[static_cast<std::size_t>(kind)].value();
+}
+Param rate_of(KernelKind kind) {
+  static const auto kParams = params_by_kind<kKernelKinds>("library.{}.rate", kernel_kind_name);
+  return kParams[static_cast<std::size_t>(kind)].value();
+}
+
+Param param_of(FrameworkWork work) {
+  static const auto kParams =
+      params_by_kind<kFrameworkWorks>("pytorch.eager.{}", framework_work_name);
+  return kParams[static_cast<std::size_t>(work)].value();
 }
 
 /// What such kernels do to the SMs' clock: the lost part that their power alone would lead to.
@@ -160,9 +87,9 @@ KernelCost attention_cost(Reading& read, const LibraryWork& work) {
 }
 
 KernelCost memory_cost(Reading& read, const LibraryWork& work) {
-  const MemoryParams params = memory_params(work.kernel);
   KernelCost cost;
-  cost.alone = read.time(params.base) + seconds_to_duration(work.bytes / read.rate(params.rate));
+  cost.alone = read.time(base_of(work.kernel)) +
+               seconds_to_duration(work.bytes / read.rate(rate_of(work.kernel)));
   cost.clock.lost = lost_by_power(read, Param::LibraryMemoryPower);
   if (read.has(Param::LibraryMemoryClock)) {
     cost.clock.share = read.value(Param::LibraryMemoryClock);
@@ -196,7 +123,7 @@ KernelCost library_cost(Reading& read, const LibraryWork& work) {
 }
 
 Duration framework_time(Reading& read, const FrameworkCalls& calls) {
-  Duration mean = read.time(framework_param(calls.work)) * calls.count;
+  Duration mean = read.time(param_of(calls.work)) * calls.count;
   if (calls.queries != 0) mean += read.time(Param::EagerCapturedQuery) * calls.queries;
   return seconds_to_duration(to_seconds(mean) * slowest_of(read, calls.processes));
 }

@@ -11,14 +11,15 @@
 #include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
 #include "models/machine/parts/composition.h"
+#include "models/machine/parts/gpu_facts.h"
 #include "models/machine/scaling.h"
 #include "models/machine/value_text.h"
-#include "scenarios/fabric/read.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/yaml_reader.h"
+#include "scenarios/fabric/read.h"
 
 namespace foretrace {
 namespace {
@@ -72,6 +73,7 @@ class MachineReader {
     if (parameters != nullptr) read_parameters(*parameters);
     if (const YamlNode* scale = map.optional("scale")) read_scale(*scale);
     map.finish();
+    take_gpu_facts(machine_, own_);
     if (sources_node_ != nullptr) warn_of_unused_sources();
     if (problems_.error_count() > 0) return tl::unexpected{problems_.take()};
     if (warnings != nullptr) *warnings = problems_.take();

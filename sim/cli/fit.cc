@@ -17,14 +17,14 @@
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/print.h"
-#include "sim/cli/commands.h"
-#include "sim/cli/options.h"
 #include "sim/applications/fit/data.h"
 #include "sim/applications/fit/machine.h"
 #include "sim/applications/fit/predict.h"
 #include "sim/applications/fit/report.h"
 #include "sim/applications/fit/sources.h"
 #include "sim/applications/fit/verdict.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
 
 namespace foretrace {
 namespace {
@@ -75,10 +75,10 @@ std::vector<std::string> missing_classes(const FitResult& result) {
   for (const Param param : result.fitted) determined[std::string{class_of(param)}] = true;
   const bool one_gpu = result.machine.nodes * result.machine.gpus_per_node == 1;
   std::vector<std::string> missing;
-  // Where products.* is known, nothing is predicted by gemm.*.
+  // Where products.* is known, nothing is predicted by tiles.*.
   const bool by_products = result.machine.has(Param::ProductsStart);
-  for (const std::string name : {"host", "gpu", "copy", "kernel", "gemm", "nccl"}) {
-    if ((one_gpu && name == "nccl") || (by_products && name == "gemm")) continue;
+  for (const std::string name : {"host", "gpu", "copy", "kernel", "tiles", "nccl"}) {
+    if ((one_gpu && name == "nccl") || (by_products && name == "tiles")) continue;
     const auto found = determined.find(name);
     if (found == determined.end() || found->second) continue;
     if (!is_known_of_its_kind(result.machine, name)) missing.emplace_back(name);
@@ -298,7 +298,7 @@ void add_fit_command(CLI::App& app, int& exit_code) {
                      "determined: else exit 2 and no file");
   command.add_option("--without", options->without,
                      "Class of parameters that may stay undetermined: host, gpu, copy, kernel, "
-                     "gemm or nccl");
+                     "tiles or nccl");
   command.add_option("--only", options->only,
                      "Fit only parameters whose key begins so (nccl, host.graph); the others stay");
   command

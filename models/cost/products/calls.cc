@@ -20,13 +20,12 @@ bool clears_a_counter(const Shape& shape, std::int64_t waves) {
 }  // namespace
 
 // Where blocks sum parts of k themselves, a memset in front clears what they take turns by.
-double call_share(const Shape& shape, const Plan& plan, std::int64_t waves) {
+double call_share(Family family, const Shape& shape, const Plan& plan, std::int64_t waves) {
   static const double kCutlass = constant("gemm.call.cutlass");
   static const double kFloat32 = constant("gemm.call.float32");
   static const double kFloat64 = constant("gemm.call.float64");
   static const double kMemset = constant("gemm.call.memset");
   double share = 1;
-  const Family family = family_of(shape);
   switch (family) {
     case Family::HalfPairs:
     case Family::HalfOdd:

@@ -7,6 +7,6 @@ namespace foretrace::products {
 
 /// As a multiple of a call that launches one kernel of Hopper's (Family::Half), without the launch
 /// of a second kernel. Kernels that nobody timed count as Hopper's. `waves`: of its tiles.
-double call_share(const Shape& shape, const Plan& plan, std::int64_t waves);
+double call_share(Family family, const Shape& shape, const Plan& plan, std::int64_t waves);
 
 }  // namespace foretrace::products

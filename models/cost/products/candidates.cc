@@ -3,24 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 namespace foretrace::products {
 namespace {
 
-/// Tiles of the kernels outside the nvjet family, as their names have them.
-constexpr std::array<std::array<std::int64_t, 2>, 11> kCommonTiles{{{256, 128},
-                                                                    {128, 256},
-                                                                    {128, 128},
-                                                                    {128, 64},
-                                                                    {64, 128},
-                                                                    {256, 64},
-                                                                    {64, 256},
-                                                                    {64, 64},
-                                                                    {64, 32},
-                                                                    {32, 64},
-                                                                    {32, 32}}};
+/// CUTLASS' and cuBLAS' tiles: first those of measured kernels outside the nvjet family, as their
+/// names have them; from the second on, one shape for each area and direction.
+constexpr std::array<std::array<std::int64_t, 2>, 20> kCommonTiles{
+    {{32, 32},  {256, 128}, {128, 256}, {128, 128}, {128, 64},  {64, 128},  {256, 64},
+     {64, 256}, {64, 64},   {64, 32},   {32, 64},   {256, 256}, {192, 128}, {128, 192},
+     {128, 32}, {32, 128},  {128, 16},  {16, 128},  {64, 16},   {16, 64}}};
+constexpr std::size_t kNamedTiles = 11;
 constexpr std::array<std::int64_t, 15> kCommonSplits{1,  2,  3,  4,  5,  6,  8,  11,
                                                      12, 16, 22, 32, 44, 66, 132};
+constexpr std::array<std::int64_t, 7> kFewSplits{1, 2, 3, 4, 6, 8, 16};
 /// All up to 24, then a tenth apart: up to a part for each SM of a Hopper GPU.
 constexpr std::array<std::int64_t, 41> kSplits{
     1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18,  19,  20, 21,
@@ -104,21 +101,34 @@ std::vector<Candidate> candidates_of(const Shape& shape, const Heuristic& heuris
 
 std::vector<Plan> common_plans(const Shape& shape, const Speeds& speeds) {
   constexpr std::int64_t kLeastDepth = 64;
+  constexpr std::int64_t kLeastPart = 256;  // of k, where nothing is known of the kernels
   constexpr std::int64_t kOfVectors = 32;
-  if (family_of(shape) == Family::Vector) {  // blocks of so many results
+  if (speeds.family == Family::Vector) {  // blocks of so many results
     return {{.tile_m = std::min(shape.m, kOfVectors),
              .tile_n = std::min(shape.n, kOfVectors),
              .cooperative = true}};
   }
   const auto sms = static_cast<std::int64_t>(speeds.sms);
   std::vector<Plan> plans;
-  for (const auto& [m, n] : kCommonTiles) {
-    const std::int64_t tiles = tiles_of(shape, m, n);
+  const auto add = [&](const auto& tile, std::int64_t split) {
+    plans.push_back({.tile_m = tile[0], .tile_n = tile[1], .cooperative = true, .split = split});
+  };
+  if (speeds.family == Family::Unmeasured) {
+    for (const auto& tile : std::span{kCommonTiles}.subspan<1>()) {
+      for (const std::int64_t split : kFewSplits) {
+        if (split > 1 && shape.k < kLeastPart * split) break;
+        add(tile, split);
+      }
+    }
+    return plans;
+  }
+  for (const auto& tile : std::span{kCommonTiles}.first<kNamedTiles>()) {
+    const std::int64_t tiles = tiles_of(shape, tile[0], tile[1]);
     for (const std::int64_t split : kCommonSplits) {
       if (split > 1 &&
           (tiles * (split - 1) >= 2 * sms || shape.k < kLeastDepth * split || shape.batch > 1))
         break;
-      plans.push_back({.tile_m = m, .tile_n = n, .cooperative = true, .split = split});
+      add(tile, split);
     }
   }
   return plans;

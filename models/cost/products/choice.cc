@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -11,10 +12,6 @@
 
 namespace foretrace::products {
 
-bool is_known(const Shape& shape, const Heuristics& heuristics) {
-  return heuristics.contains(family_of(shape));
-}
-
 namespace {
 
 /// The plans in the order of their chances, without what the machine makes of them.
@@ -22,8 +19,8 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Heuri
   constexpr double kLeast = 0.02;
   static const double kSharpness = constant("gemm.common_plan_sharpness");
   std::vector<Choice> choices;
-  if (is_known(shape, heuristics)) {
-    const Heuristic& heuristic = heuristics.at(family_of(shape));
+  if (heuristics.contains(speeds.family)) {
+    const Heuristic& heuristic = heuristics.at(speeds.family);
     for (const Candidate& one : candidates_of(shape, heuristic, speeds.sms)) {
       const double bias = heuristic.tiles[one.tile].bias + heuristic.network.value(one.traits);
       choices.push_back({one.plan, bias});
@@ -45,6 +42,19 @@ std::vector<Choice> ranked(const Shape& shape, const Speeds& speeds, const Heuri
   for (Choice& choice : choices) choice.chance /= sum;
   choices.shrink_to_fit();
   return choices;
+}
+
+/// Where nothing is known of kernels, a library takes what is fastest by the facts.
+Choice fastest(const Shape& shape, const Speeds& speeds) {
+  Choice best{.plan = {}, .chance = 1};
+  double least = std::numeric_limits<double>::infinity();
+  for (const Plan& plan : common_plans(shape, speeds)) {
+    const double seconds = time_of(shape, plan, speeds).total;
+    if (seconds >= least) continue;
+    least = seconds;
+    best.plan = plan;
+  }
+  return best;
 }
 
 /// The same of a recorded heuristic, remembered: every layer of every process asks for the same
@@ -75,7 +85,8 @@ const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) 
 
 std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds,
                                    const Heuristics& heuristics) {
-  const bool known = is_known(shape, heuristics);
+  if (speeds.family == Family::Unmeasured) return {fastest(shape, speeds)};
+  const bool known = heuristics.contains(speeds.family);
   const bool recorded = known && &heuristics == &recorded_heuristics();
   Shape asked = shape;  // the library does not know what the cache has
   asked.cached = 1;

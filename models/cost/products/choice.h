@@ -16,9 +16,6 @@ struct Choice {
   double chance = 0;
 };
 
-/// Whether the heuristics say what the library chooses for it.
-bool is_known(const Shape& shape, const Heuristics& heuristics);
-
 /// The plans that get at least a fiftieth of the most likely one's chance, the most likely first;
 /// the chances' sum is 1.
 std::vector<Choice> likely_choices(const Shape& shape, const Speeds& speeds,

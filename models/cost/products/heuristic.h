@@ -36,7 +36,4 @@ using Heuristics = std::map<Family, Heuristic>;
 /// As learned by `foretrace fit-products --choices`: models/products/heuristic.
 const Heuristics& recorded_heuristics();
 
-/// The tile that computes this plan; none if the heuristic has none like it.
-const Tile* tile_of(const Heuristic& heuristic, const Plan& plan);
-
 }  // namespace foretrace::products

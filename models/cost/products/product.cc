@@ -32,6 +32,10 @@ Family family_of(const Shape& shape) {
     case Arithmetic::Tf32:
       if (alignment(shape) < kTma) return Family::Tf32Odd;
       return shape.transposes_b ? Family::Tf32Transposed : Family::Tf32;
+    case Arithmetic::Float8:
+    case Arithmetic::Float4:
+    case Arithmetic::Int8:
+      return Family::Unmeasured;
     case Arithmetic::Half:
       break;
   }
@@ -60,6 +64,8 @@ const char* kernel_name(Family family) {
       return "sm80_xmma or cutlass_80 simt";
     case Family::Vector:
       return "gemv";
+    case Family::Unmeasured:
+      return "of tiles by the GPU's facts";
     case Family::Float64:
       break;
   }
@@ -68,6 +74,10 @@ const char* kernel_name(Family family) {
 
 std::uint32_t element_bytes(Arithmetic arithmetic) {
   switch (arithmetic) {
+    case Arithmetic::Float8:
+    case Arithmetic::Float4:
+    case Arithmetic::Int8:
+      return 1;
     case Arithmetic::Half:
       return 2;
     case Arithmetic::Tf32:
@@ -79,6 +89,10 @@ std::uint32_t element_bytes(Arithmetic arithmetic) {
   return 8;
 }
 
+double operand_bytes(const Shape& shape) {
+  return shape.operand_bytes > 0 ? shape.operand_bytes : element_bytes(shape.arithmetic);
+}
+
 double flops(const Shape& shape) {
   return 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
          static_cast<double>(shape.k) * static_cast<double>(shape.batch);
@@ -88,7 +102,7 @@ double least_bytes(const Shape& shape) {
   const double m = static_cast<double>(shape.m);
   const double n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k);
-  const double element = element_bytes(shape.arithmetic);
+  const double element = operand_bytes(shape);
   const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
   const double passes = shape.accumulates ? 2 : 1;
   return ((m * k + k * n) * element + m * n * result * passes) * static_cast<double>(shape.batch);

@@ -10,7 +10,7 @@
 namespace foretrace::products {
 
 /// What multiplies: float16 and bfloat16 are alike; TF32 is float32 with PyTorch's allow_tf32.
-enum class Arithmetic : std::uint8_t { Half, Tf32, Float32, Float64 };
+enum class Arithmetic : std::uint8_t { Half, Tf32, Float32, Float64, Float8, Float4, Int8 };
 
 /// c (m x n) = a (m x k) * b (k x n), column-major as cuBLAS has it, operands packed.
 struct Shape {
@@ -19,6 +19,7 @@ struct Shape {
   bool transposes_a = false, transposes_b = false;
   std::int64_t batch = 1;
   bool accumulates = false;        ///< beta is not 0: c is read too
+  double operand_bytes = 0;        ///< of an element of a or b with its scales; 0: by its type
   std::uint32_t result_bytes = 0;  ///< of an element of c; 0: as the operands
   bool is_bf16 = false;            ///< bfloat16, where it has kernels of its own
   double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
@@ -37,8 +38,9 @@ enum class Family : std::uint8_t {
                    ///< cannot
   Tf32Odd,         ///< cutlass_80 align1
   Float32,         ///< no tensor cores: sm80_xmma, cutlass_80 simt
-  Vector,  ///< a single row or column, but for half precision of whole 16 bytes: gemv kernels
-  Float64  ///< sm90_xmma, cutlass_80 d884
+  Vector,     ///< a single row or column, but for half precision of whole 16 bytes: gemv kernels
+  Float64,    ///< sm90_xmma, cutlass_80 d884
+  Unmeasured  ///< whatever a GPU has whose kernels nobody timed: tiles by its facts (facts.h)
 };
 
 /// What the operands hold. Zeros switch no transistors, and normally distributed numbers more of
@@ -50,6 +52,8 @@ Family family_of(const Shape& shape);
 const char* kernel_name(Family family);
 
 std::uint32_t element_bytes(Arithmetic arithmetic);
+/// Of an operand, on average.
+double operand_bytes(const Shape& shape);
 double flops(const Shape& shape);
 /// What has to be read and written once, at least.
 double least_bytes(const Shape& shape);

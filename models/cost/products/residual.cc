@@ -10,8 +10,8 @@ namespace foretrace::products {
 namespace {
 
 /// Both rates as the library knows them: what a plan is beside others does not matter here.
-Speeds speeds_of_choice(const Shape& shape, double sms) {
-  Speeds speeds = recorded_heuristics().at(family_of(shape)).speeds;
+Speeds speeds_of_choice(Family family, double sms) {
+  Speeds speeds = recorded_heuristics().at(family).speeds;
   speeds.sms = sms;
   return speeds;
 }
@@ -24,7 +24,7 @@ ResidualTraits residual_traits(const Shape& shape, const Plan& plan, const Speed
   usual.fresh = false;
   Plan plain = plan;
   plain.residual = 1;
-  const Times known = time_of(usual, plain, speeds_of_choice(shape, speeds.sms));
+  const Times known = time_of(usual, plain, speeds_of_choice(speeds.family, speeds.sms));
   const Traits traits = traits_of(usual, plain, known, known.total, speeds.sms);
   const Times times = time_of(usual, plain, speeds);
   ResidualTraits all{};
@@ -45,7 +45,7 @@ double residual_of(const ResidualTraits& traits, const std::vector<Network>& net
 }
 
 double residual_factor(const Shape& shape, const Plan& plan, const Speeds& speeds) {
-  const Residual& residual = recorded_residual(family_of(shape));
+  const Residual& residual = recorded_residual(speeds.family);
   if (residual.networks.empty()) return 1;
   const double said =
       std::clamp(residual_of(residual_traits(shape, plan, speeds), residual.networks),

@@ -1,7 +1,7 @@
 #include <initializer_list>
 
 #include "models/constants/constants.h"
-#include "models/cost/products/time.h"
+#include "models/cost/products/facts.h"
 
 namespace foretrace::products {
 namespace {
@@ -37,6 +37,7 @@ FamilyParams params_of(Family family) {
     case Family::Vector:
       return {ProductsF32Rate, ProductsF32Operands, ProductsF32Results, ProductsF32Peak};
     case Family::Float64:
+    case Family::Unmeasured:
       break;
   }
   return {ProductsF64Rate, ProductsF64Operands, ProductsF64Results, ProductsF64Peak};
@@ -54,6 +55,7 @@ double fresh_of(Reading& read, Family family) {
 }  // namespace
 
 bool has_speeds(const Machine& machine, Family family) {
+  if (family == Family::Unmeasured) return false;
   const FamilyParams params = params_of(family);
   for (const Param param : {ProductsStart, ProductsClockSlope, params.arithmetic, params.peak}) {
     if (!machine.has(param)) return false;
@@ -69,6 +71,7 @@ Speeds read_speeds(Reading& read, Family family) {
   }
   const double arithmetic = read.rate(params.arithmetic);
   return {
+      .family = family,
       .sms = read.value(SmCount),
       .start = read.seconds(ProductsStart),
       .graph_start = read.seconds(ProductsGraphStart),
@@ -91,6 +94,14 @@ Speeds read_speeds(Reading& read, Family family) {
       .fresh = fresh_of(read, family),
       .residents = read.has(params.residents) ? read.value(params.residents) : 0,
       .without = read.machine().without()};
+}
+
+Speeds read_speeds(Reading& read, const Shape& shape) {
+  const Family family = family_of(shape);
+  if (has_speeds(read.machine(), family)) return read_speeds(read, family);
+  Speeds speeds = speeds_of(read_gpu_facts(read, shape.arithmetic), read_tile_ratios(read));
+  speeds.without = read.machine().without();
+  return speeds;
 }
 
 }  // namespace foretrace::products

@@ -10,11 +10,12 @@ namespace foretrace::products {
 namespace {
 
 /// The larger of two, rounded where they are alike: two engines that wait for each other at times.
-double overlapped(double a, double b) {
+/// The sum of both where `power` is 1.
+double overlapped(double a, double b, double power) {
   const double larger = std::max(a, b);
   if (larger <= 0) return 0;
-  static const double kPower = constant("gemm.overlap_power");
-  return larger * std::pow(1 + std::pow(std::min(a, b) / larger, kPower), 1 / kPower);
+  if (power == 1) return a + b;
+  return larger * std::pow(1 + std::pow(std::min(a, b) / larger, power), 1 / power);
 }
 
 /// How far the operands are in the cache: 1 well below its size, 0 well above.
@@ -34,6 +35,17 @@ double loads(std::int64_t leading, double element, const Plan& plan, const Speed
   if (whole) return 1;
   const auto area = static_cast<double>(plan.tile_m * plan.tile_n);
   return 1 + speeds.straddle * 2 * kSmall / (area + kSmall);
+}
+
+/// What memory takes of a GPU that only its facts tell of: for what the cache never had, and for
+/// the part of the rest that it cannot keep, at the rate that the SMs with tiles ask for.
+double memory_time(const Shape& shape, std::int64_t tiles, const Speeds& speeds) {
+  const double bytes = least_bytes(shape);
+  const double warm = bytes * shape.cached;
+  const double gone = std::min(1.0, warm / (speeds.tiles.kept * speeds.cache_size));
+  const double filled = std::min(1.0, static_cast<double>(tiles) / speeds.sms);
+  const double asked = speeds.tiles.in_flight * filled;
+  return (bytes - warm + warm * gone) / (speeds.memory * std::min(1.0, asked));
 }
 
 /// CUTLASS' threadblock swizzle.
@@ -60,12 +72,15 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
 /// takes of the cache. `fits`: cached_share() of its bytes.
 double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double fits,
                  double warm) {
-  const Family family = family_of(shape);
-  const bool odd = family == Family::HalfOdd || family == Family::Bf16Odd;
-  const double first = constant(odd                           ? "gemm.cold.first_odd"
-                                : family == Family::HalfPairs ? "gemm.cold.first_pairs"
-                                                              : "gemm.cold.first");
-  const double power = constant(plan.resident > 0 ? "gemm.cold.power_older" : "gemm.cold.power");
+  static const double kFirst = constant("gemm.cold.first");
+  static const double kFirstOfPairs = constant("gemm.cold.first_pairs");
+  static const double kFirstOfOdd = constant("gemm.cold.first_odd");
+  static const double kPower = constant("gemm.cold.power");
+  static const double kPowerOfOlder = constant("gemm.cold.power_older");
+  const bool odd = speeds.family == Family::HalfOdd || speeds.family == Family::Bf16Odd;
+  const bool pairs = speeds.family == Family::HalfPairs;
+  const double first = odd ? kFirstOfOdd : pairs ? kFirstOfPairs : kFirst;
+  const double power = plan.resident > 0 ? kPowerOfOlder : kPower;
   const double missing = 1 - shape.cached;
   const double loads = missing * least_bytes(shape) / speeds.memory;
   const double both = std::pow(std::pow(warm, power) + std::pow(loads, power), 1 / power);
@@ -107,6 +122,8 @@ Waves waves_of(std::int64_t tiles, std::int64_t rows, const Plan& plan, const Sp
     }
   }
   if (resident > 1) waves.last.share = tiles_of_last / waves.tiles;
+  const double filled = static_cast<double>(tiles) / speeds.sms;
+  waves.tiles += speeds.tiles.smooth * std::min(0.0, std::max(1.0, filled) - waves.tiles);
   return waves;
 }
 
@@ -137,6 +154,8 @@ std::int64_t paired_tiles(const Shape& shape, const Plan& plan, double sms) {
 Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double clock,
               bool in_graph) {
   constexpr std::int64_t kDepth = 64;  // k is walked in steps of this by nvjet
+  constexpr double kEdge = 64;         // rows or columns of a tile that loses tiles.edge
+  static const double kOverlap = constant("gemm.overlap_power");
   static const std::int64_t kFill = constant_count("gemm.older_fill");
   Times times;
   times.tiles =
@@ -150,12 +169,14 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
       static_cast<double>(plan.resident > 0 ? part + kFill : parts(part, kDepth) * kDepth);
   const auto rows = static_cast<double>(plan.tile_m);
   const auto columns = static_cast<double>(plan.tile_n);
-  const double element = element_bytes(shape.arithmetic);
+  const double element = operand_bytes(shape);
   const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
   // All SMs' rates, and their clock.
   const double at_once = waves.tiles * speeds.sms / clock * plan.slow;
-  times.arithmetic = at_once * 2 * rows * columns * depth /
-                     (plan.cooperative ? speeds.arithmetic : speeds.arithmetic_apart);
+  const double lost = speeds.tiles.edge * (kEdge / rows + kEdge / columns);
+  times.arithmetic = at_once * 2 * rows * columns * depth * (1 + lost) /
+                         (plan.cooperative ? speeds.arithmetic : speeds.arithmetic_apart) +
+                     waves.tiles * speeds.tiles.wave;
   const double turned = shape.transposes_a ? 1 + speeds.across : 1;
   const double loaded =
       rows * turned * loads(shape.transposes_a ? shape.k : shape.m, element, plan, speeds) +
@@ -163,9 +184,11 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   times.operands = at_once * loaded * depth * element / speeds.operands;
   times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
   const double bytes = least_bytes(shape);
-  const double fits = cached_share(bytes, speeds.cache_size);
-  times.memory = bytes / (fits * speeds.cache + (1 - fits) * speeds.memory);
-  const bool by_vector = family_of(shape) == Family::Vector;
+  const bool by_facts = speeds.tiles.norm > 0;
+  const double fits = by_facts ? 0 : cached_share(bytes, speeds.cache_size);
+  times.memory = by_facts ? memory_time(shape, times.tiles, speeds)
+                          : bytes / (fits * speeds.cache + (1 - fits) * speeds.memory);
+  const bool by_vector = speeds.family == Family::Vector;
   if (by_vector) {
     times.arithmetic = times.operands = times.results = 0;
     times.memory = vector_time(shape, speeds, fits);
@@ -185,12 +208,14 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
                       &times.memory, &times.split}) {
     *one *= plan.residual;
   }
-  const double sms = times.arithmetic + times.operands + times.results;
-  if (shape.cached < 1 && speeds.takes(Term::ColdOperands)) {
-    const double of_cache = overlapped(sms, bytes / speeds.cache * plan.residual);
+  const double loads = times.operands + times.results;
+  const double sms = overlapped(times.arithmetic, loads, by_facts ? speeds.tiles.norm : 1);
+  if (shape.cached < 1 && !by_facts && speeds.takes(Term::ColdOperands)) {
+    const double of_cache = overlapped(sms, bytes / speeds.cache * plan.residual, kOverlap);
     times.cold = cold_time(shape, plan, speeds, fits, of_cache);
   }
-  times.total = times.start + times.split + overlapped(sms, times.memory) + times.cold;
+  const double power = by_facts ? speeds.tiles.norm : kOverlap;
+  times.total = times.start + times.split + overlapped(sms, times.memory, power) + times.cold;
   const double fresh = fresh_time(shape, plan, speeds, times.total);
   times.start += fresh;
   times.total += fresh;
@@ -199,17 +224,13 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
 
 double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
                   Contents contents) {
+  static const double kWidth = constant("gemm.clock.knee");
+  static const double kMost = constant("gemm.clock.most_lost");
   const double used = flops(shape) / rested_seconds / speeds.peak;
   double power = 1;
   if (shape.arithmetic == Arithmetic::Tf32) power = read.value(Param::ProductsTf32Power);
   if (shape.arithmetic == Arithmetic::Float32) power = read.value(Param::ProductsF32Power);
   if (shape.arithmetic == Arithmetic::Float64) power = read.value(Param::ProductsF64Power);
-  return lost_clock_at(read, used * power, contents);
-}
-
-double lost_clock_at(Reading& read, double used, Contents contents) {
-  static const double kWidth = constant("gemm.clock.knee");
-  double power = 1;
   const double free = read.value(contents == Contents::Zeros ? Param::ProductsFreeZeros
                                                              : Param::ProductsFreeRandom);
   if (contents == Contents::Normal && read.has(Param::ProductsNormalPower)) {
@@ -217,8 +238,7 @@ double lost_clock_at(Reading& read, double used, Contents contents) {
   }
   const double beyond = (used * power - free) / kWidth;
   const double knee = beyond > 30 ? beyond : std::log1p(std::exp(beyond));
-  return std::min(constant("gemm.clock.most_lost"),
-                  read.value(Param::ProductsClockSlope) * kWidth * knee);
+  return std::min(kMost, read.value(Param::ProductsClockSlope) * kWidth * knee);
 }
 
 }  // namespace foretrace::products

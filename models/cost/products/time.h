@@ -37,8 +37,20 @@ inline std::int64_t parts(std::int64_t whole, std::int64_t part) {
   return (whole + part - 1) / part;
 }
 
+/// What tiles take of a GPU whose kernels nobody measured, beside its rates (facts.h).
+struct TileSpeeds {
+  double edge = 0;       ///< what a tile loses for each of its sides of 64; half for one of 128
+  double smooth = 0;     ///< of an unfilled last wave, what is not lost
+  double wave = 0;       ///< s, what each wave takes beside its arithmetic
+  double in_flight = 0;  ///< all SMs could ask for so many times the memory's bandwidth
+  double kept = 0;       ///< of the cache's size, what operands and results may take to stay there
+  double norm = 0;  ///< arithmetic, loads and memory beside each other: exponent of their norm;
+                    ///< 0: rates say all, and the rest of this nothing
+};
+
 /// What the machine contributes. Rates are those of all SMs at the rested clock, per second.
 struct Speeds {
+  Family family = Family::Half;  ///< whose kernels these are
   double sms = 1;
   double start = 0;             ///< s, from begin to end of a product that computes hardly anything
   double graph_start = 0;       ///< s, the same product behind itself in a CUDA graph
@@ -57,13 +69,16 @@ struct Speeds {
   double peak = 1;              ///< flop/s that the arithmetic units can do
   double fresh = 0;             ///< s, what operands cost that were written last
   double residents = 0;         ///< an SM with l of R resident blocks does (l/R)^this of its rate
-  TermSet without{};            ///< terms that are left out
+  TileSpeeds tiles{};
+  TermSet without{};  ///< terms that are left out
 
   bool takes(Term term) const { return !without.test(static_cast<std::size_t>(term)); }
 };
 Speeds read_speeds(Reading& read, Family family);
-/// Whether the machine has what read_speeds() reads.
+/// Whether the machine has what that reads: those kernels were measured.
 bool has_speeds(const Machine& machine, Family family);
+/// Of the kernels that a shape gets, or by the GPU's facts where those were not measured (facts.h).
+Speeds read_speeds(Reading& read, const Shape& shape);
 
 /// Where SMs have several tiles at once, the last wave has fewer.
 struct LastWave {
@@ -97,7 +112,5 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
 /// arithmetic units are used, beyond what the power limit allows with these contents.
 double lost_clock(Reading& read, const Shape& shape, double rested_seconds, const Speeds& speeds,
                   Contents contents);
-/// The same where `used`, a share of the peak, counts as one of float16.
-double lost_clock_at(Reading& read, double used, Contents contents);
 
 }  // namespace foretrace::products

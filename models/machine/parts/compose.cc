@@ -7,6 +7,7 @@
 
 #include "models/machine/link_rules.h"
 #include "models/machine/parts/composition.h"
+#include "models/machine/parts/gpu_facts.h"
 #include "models/machine/parts/kinds.h"
 #include "models/machine/parts/rules.h"
 #include "models/nccl/topology/machine.h"
@@ -40,8 +41,8 @@ class Composer {
       : parts_{parts},
         donor_{load_machine(parts.gpu.word("donor"))},
         base_{parts.gpu.word("like").empty() ? donor_ : load_machine(parts.gpu.word("like"))},
-        donor_gpu_{of(donor_)},
-        base_gpu_{of(base_)} {
+        donor_gpu_{gpu_of(donor_)},
+        base_gpu_{gpu_of(base_)} {
     machine_.name = name;
     read_over(donor_, "kinds", "common");
   }
@@ -61,14 +62,6 @@ class Composer {
   }
 
  private:
-  static Part of(const Machine& machine) {
-    if (const auto part = part_of_gpu(machine.gpu_name)) return *part;
-    throw UsageError{
-        fmt::format("machine {}: no file of models/machines/gpus is '{}'\n  hint: a donor's GPU "
-                    "has its facts there",
-                    machine.name, machine.gpu_name)};
-  }
-
   void describe() {
     const Composition& made = parts_.composition;
     machine_.based_on = base_.name;
@@ -168,21 +161,14 @@ class Composer {
     const auto state = [&](const Part& part, const char* key, Param param, bool keep_own = true) {
       if (keep_own && is_same && is_own(base_, param)) return;
       const auto value = part.value(key);
-      if (value) set_fact(param, *value, *part.facts.at(key).source);
+      if (value) set_fact(machine_, param, *value, *part.facts.at(key).source);
     };
     state(parts_.gpu, "sm_count", SmCount);
     state(parts_.gpu, "memory", GpuMemory);
     state(parts_.gpu, "memory_bandwidth", HbmBandwidth);
     state(parts_.gpu, "copy_engines", CopyEngines);
     state(parts_.gpu, parts_.gpu.value("bf16") ? "bf16" : "fp16", GpuHalfFlops);
-    state_or_carry("clock", GpuClock, 1e-6);
-    state_or_carry("power", GpuPower);
-    state_or_carry("tf32", GpuTf32Flops);
-    state_or_carry("fp32", GpuF32Flops);
-    state_or_carry("fp64", GpuF64Flops);
-    state_or_carry("fp8", GpuF8Flops);
-    state_or_carry("int8", GpuInt8Flops);
-    state_or_carry("fp4", GpuF4Flops);
+    state_arithmetic(parts_.gpu, donor_gpu_, machine_);
     state(parts_.host, "cores", HostCores, false);
     state(parts_.host, "memory", HostMemory, false);
     state(parts_.link, "bandwidth", NvlinkBandwidth, false);
@@ -193,30 +179,6 @@ class Composer {
     state(parts_.link, "multicast", NcclNvls, false);
   }
 
-  /// A fact of the GPU, or the donor's by the ratio of those that both have; neither where the
-  /// hardware has no such thing.
-  void state_or_carry(const char* key, Param param, double scale = 1) {
-    machine_.leave_out(param);
-    const auto value = parts_.gpu.value(key), there = donor_gpu_.value(key);
-    if (value) return set_fact(param, *value * scale, *parts_.gpu.facts.at(key).source);
-    if (parts_.gpu.lacks(key) || !there) return;
-    Source source{
-        .id = fmt::format("facts_of_{}", donor_gpu_.name),
-        .text = fmt::format("carried over from {}: no datasheet of this GPU was found to say it",
-                            donor_gpu_.name),
-        .learned_from = {},
-        .command = {},
-        .is_carried = true};
-    set_fact(param, *there * ratio_of(key, parts_.gpu, donor_gpu_) * scale, source);
-  }
-
-  void set_fact(Param param, double number, const Source& said) {
-    auto source = std::make_shared<const Source>(said);
-    ParamValue value{.value = number, .source = said.kind, .from = said.text, .range = {}};
-    value.origin = std::move(source);
-    machine_.set(param, std::move(value));
-  }
-
   const Parts& parts_;
   Machine donor_, base_;
   Part donor_gpu_, base_gpu_;
@@ -224,26 +186,6 @@ class Composer {
 };
 
 }  // namespace
-
-ParamValue carried_from(const Machine& from, Param param, double value) {
-  const std::string_view fact = fact_of(param);
-  const bool is_moved = !fact.empty() && value != from.get(param).value;
-  const ParamValue& there = from.get(param);
-  Source source{
-      .id = is_moved ? fmt::format("{}_by_{}", from.name, fact) : fmt::format("as_{}", from.name),
-      .text = is_moved ? fmt::format("carried over from {} by {}", from.name, fact)
-                       : fmt::format("carried over from {}", from.name),
-      .learned_from = {},
-      .command = {},
-      .is_carried = true};
-  ParamValue carried{.value = value,
-                     .spread = there.spread,
-                     .source = source.kind,
-                     .from = source.text,
-                     .range = {}};
-  carried.origin = std::make_shared<const Source>(std::move(source));
-  return carried;
-}
 
 Machine compose(const Parts& parts, const std::string& name) {
   return Composer{parts, name}.compose();

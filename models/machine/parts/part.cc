@@ -250,7 +250,9 @@ std::optional<Part> part_of_gpu(const std::string& gpu_name) {
   const auto& gpus = all_gpus();
   const auto found =
       std::ranges::find_if(gpus, [&](const Part& one) { return one.word("gpu") == gpu_name; });
-  return found == gpus.end() ? std::nullopt : std::optional{*found};
+  if (found != gpus.end()) return *found;
+  const auto other = find_part(PartFolder::Gpus, gpu_name);
+  return other ? std::optional{load_part(PartFolder::Gpus, *other)} : std::nullopt;
 }
 
 std::string fact_text(const Fact& fact) { return fact.is_none ? "none" : fact.text; }

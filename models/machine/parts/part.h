@@ -49,7 +49,7 @@ std::optional<std::string> find_part(PartFolder folder, const std::string& name)
 /// A part by its name, in any case, or by a path that ends in .yaml. Throws UsageError, with a
 /// suggestion.
 Part load_part(PartFolder folder, const std::string& name_or_path);
-/// The GPU that nvidia-smi calls so; none where no part does.
+/// The GPU that nvidia-smi calls so, or that has this other name; none where no part does.
 std::optional<Part> part_of_gpu(const std::string& gpu_name);
 
 /// A fact as the file's words, or in plain units.

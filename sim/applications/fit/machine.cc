@@ -48,25 +48,17 @@ struct KindSpread {
   std::string_view prefix;
   double spread;
 };
-constexpr std::array kKindSpreads{KindSpread{"products.", kSameGpu},
-                                  KindSpread{"library.", kSameGpu},
-                                  KindSpread{"gemm.", kSameGpu},
-                                  KindSpread{"kernel.", kSameGpu},
-                                  KindSpread{"gpu.host_", 0.25},
-                                  KindSpread{"gpu.", 0.1},
-                                  KindSpread{"copy.pageable", 0.25},
-                                  KindSpread{"copy.d2d", kSameGpu},
-                                  KindSpread{"copy.", 0.1},
-                                  KindSpread{"nvlink.", kSameGpu},
-                                  KindSpread{"nccl.host", 0.25},
-                                  KindSpread{"nccl.", 0.1},
-                                  KindSpread{"host.malloc", 0.5},
-                                  KindSpread{"host.free", 0.5},
-                                  KindSpread{"host.pool", 0.5},
-                                  KindSpread{"host.host_", 0.5},
-                                  KindSpread{"host.barrier", 1},
-                                  KindSpread{"host.signal", 1},
-                                  KindSpread{"", 0.25}};
+constexpr std::array kKindSpreads{
+    KindSpread{"products.", kSameGpu}, KindSpread{"library.", kSameGpu},
+    KindSpread{"gemm.", kSameGpu},     KindSpread{"tiles.", kSameGpu},
+    KindSpread{"kernel.", kSameGpu},   KindSpread{"gpu.host_", 0.25},
+    KindSpread{"gpu.", 0.1},           KindSpread{"copy.pageable", 0.25},
+    KindSpread{"copy.d2d", kSameGpu},  KindSpread{"copy.", 0.1},
+    KindSpread{"nvlink.", kSameGpu},   KindSpread{"nccl.host", 0.25},
+    KindSpread{"nccl.", 0.1},          KindSpread{"host.malloc", 0.5},
+    KindSpread{"host.free", 0.5},      KindSpread{"host.pool", 0.5},
+    KindSpread{"host.host_", 0.5},     KindSpread{"host.barrier", 1},
+    KindSpread{"host.signal", 1},      KindSpread{"", 0.25}};
 
 double kind_spread(Param param) {
   const std::string_view key = info(param).key;

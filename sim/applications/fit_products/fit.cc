@@ -8,6 +8,7 @@
 #include <map>
 
 #include "sim/applications/fit/solver.h"
+#include "sim/applications/fit_products/kernel_plan.h"
 
 namespace foretrace::fit_products {
 namespace {

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "models/cost/products/candidates.h"
+#include "sim/applications/fit_products/kernel_plan.h"
 #include "sim/applications/fit_products/network_fit.h"
 
 namespace foretrace::fit_products {

@@ -82,4 +82,20 @@ std::optional<products::Plan> plan_of(const products::Shape& shape, const Launch
   return plan;
 }
 
+const products::Tile* tile_of(const products::Heuristic& heuristic, const products::Plan& plan) {
+  constexpr double kAlike = 1.3;  // the same kernel may need a register more for transposed data
+  const products::Tile* nearest = nullptr;
+  for (const products::Tile& tile : heuristic.tiles) {
+    if (tile.m != plan.tile_m || tile.n != plan.tile_n || tile.padded != plan.padded ||
+        tile.cooperative != plan.cooperative) {
+      continue;
+    }
+    if (tile.resident == plan.resident) return &tile;
+    const auto mine = static_cast<double>(tile.resident);
+    const auto other = static_cast<double>(plan.resident);
+    if (nearest == nullptr && mine <= kAlike * other && other <= kAlike * mine) nearest = &tile;
+  }
+  return nearest;
+}
+
 }  // namespace foretrace::fit_products

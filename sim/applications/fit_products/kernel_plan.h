@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "models/cost/products/time.h"
+#include "models/cost/products/heuristic.h"
 
 namespace foretrace::fit_products {
 
@@ -20,5 +20,8 @@ struct Launch {
 
 /// None for kernels without tiles, and where the family's kernels are not modelled.
 std::optional<products::Plan> plan_of(const products::Shape& shape, const Launch& launch);
+
+/// The tile that computes this plan; none if the heuristic has none like it.
+const products::Tile* tile_of(const products::Heuristic& heuristic, const products::Plan& plan);
 
 }  // namespace foretrace::fit_products

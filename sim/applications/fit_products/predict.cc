@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/applications/fit_products/kernel_plan.h"
+
 namespace foretrace::fit_products {
 
 double rested_clock(const std::vector<Row>& rows) {

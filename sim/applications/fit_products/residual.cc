@@ -7,6 +7,7 @@
 #include <random>
 
 #include "reports/timeline/statistics.h"
+#include "sim/applications/fit_products/kernel_plan.h"
 #include "sim/applications/fit_products/network_fit.h"
 
 namespace foretrace::fit_products {

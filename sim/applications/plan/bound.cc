@@ -18,10 +18,8 @@ double turns_of(const Layout& layout) {
 /// may reach.
 double fastest(const Machine& machine) {
   double most = sim::mfu_peak(machine).flops;
-  for (const Param param : {Param::ProductsHalfPeak, Param::GemmRateHalf}) {
-    if (machine.has(param)) most = std::max(most, machine.get(param).value);
-  }
-  return most;
+  if (!machine.has(Param::ProductsHalfPeak)) return most;
+  return std::max(most, machine.get(Param::ProductsHalfPeak).value);
 }
 
 }  // namespace

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "scenarios/architecture/counts.h"
-#include "scenarios/styles/style.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/values/time_text.h"
+#include "scenarios/styles/style.h"
 
 namespace foretrace::sim {
 
 Peak mfu_peak(const Machine& machine) {
-  for (const Param param : {Param::GpuHalfFlops, Param::ProductsHalfPeak, Param::GemmRateHalf}) {
+  for (const Param param : {Param::GpuHalfFlops, Param::ProductsHalfPeak}) {
     if (!machine.has(param)) continue;
     return {machine.get(param).value, std::string{info(param).key}};
   }

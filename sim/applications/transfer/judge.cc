@@ -3,12 +3,14 @@
 #include <cmath>
 #include <functional>
 
+#include "models/cost/products/choice.h"
 #include "sim/applications/transfer/transfer.h"
 
 namespace foretrace::transfer {
 namespace {
 
-using cost::TileSpeeds;
+using products::GpuFacts;
+using products::TileRatios;
 
 constexpr double kLeastUs = 10;        // below, the gaps of the host and of graphs decide
 constexpr std::size_t kEnough = 50;    // rows of a GPU that one may learn from
@@ -19,16 +21,22 @@ constexpr int kMostTurns = 60;         // of a search
 
 /// The ratios, and where the search for each begins.
 struct Searched {
-  double TileSpeeds::*field;
+  double& (*of)(TileRatios&);
   double begin;
 };
 constexpr std::array kSearched{
-    Searched{&TileSpeeds::share, 0.9},    Searched{&TileSpeeds::memory_share, 0.85},
-    Searched{&TileSpeeds::start, 2.5e-6}, Searched{&TileSpeeds::cache, 80},
-    Searched{&TileSpeeds::edge, 0.1},     Searched{&TileSpeeds::smooth, 0.2},
-    Searched{&TileSpeeds::wave, 2e-6},    Searched{&TileSpeeds::in_flight, 1.7},
-    Searched{&TileSpeeds::norm, 4},       Searched{&TileSpeeds::sum, 0.5e-6},
-    Searched{&TileSpeeds::power, 0.2},    Searched{&TileSpeeds::kept, 1}};
+    Searched{[](TileRatios& one) -> double& { return one.share; }, 0.9},
+    Searched{[](TileRatios& one) -> double& { return one.memory; }, 0.85},
+    Searched{[](TileRatios& one) -> double& { return one.start; }, 2.5e-6},
+    Searched{[](TileRatios& one) -> double& { return one.cache; }, 80},
+    Searched{[](TileRatios& one) -> double& { return one.tiles.edge; }, 0.1},
+    Searched{[](TileRatios& one) -> double& { return one.tiles.smooth; }, 0.2},
+    Searched{[](TileRatios& one) -> double& { return one.tiles.wave; }, 2e-6},
+    Searched{[](TileRatios& one) -> double& { return one.tiles.in_flight; }, 1.7},
+    Searched{[](TileRatios& one) -> double& { return one.tiles.norm; }, 4},
+    Searched{[](TileRatios& one) -> double& { return one.sum; }, 0.5e-6},
+    Searched{[](TileRatios& one) -> double& { return one.power; }, 0.2},
+    Searched{[](TileRatios& one) -> double& { return one.tiles.kept; }, 1}};
 
 /// At which the times of models/machines/kinds/common.yaml are given.
 double clock_of_times() {
@@ -36,19 +44,18 @@ double clock_of_times() {
   return kClock;
 }
 
-/// A GPU's facts with these ratios; their times are cycles.
-TileSpeeds with_ratios(const TileSpeeds& facts, const TileSpeeds& ratios) {
-  TileSpeeds speeds = facts;
-  for (const Searched& one : kSearched) speeds.*one.field = ratios.*one.field;
-  for (const auto field : {&TileSpeeds::start, &TileSpeeds::wave, &TileSpeeds::sum}) {
-    speeds.*field *= clock_of_times() / facts.clock;
+/// A GPU's speeds with these ratios, whose times are cycles.
+products::Speeds with_ratios(const GpuFacts& facts, TileRatios ratios) {
+  for (double* const time : {&ratios.start, &ratios.sum, &ratios.tiles.wave}) {
+    *time *= clock_of_times() / facts.clock;
   }
-  return speeds;
+  return speeds_of(facts, ratios);
 }
 
 /// log(predicted / measured).
-double error_of(const Row& row, const TileSpeeds& speeds) {
-  return std::log(cost::tile_time(row.shape, speeds).seconds * 1e6 / row.us);
+double error_of(const Row& row, const products::Speeds& speeds) {
+  const auto choices = likely_choices(row.shape, speeds);
+  return std::log(mean_time(row.shape, choices, speeds, 1, true) * 1e6 / row.us);
 }
 
 /// The `share` quantile of values, which this sorts.
@@ -81,11 +88,11 @@ struct Learned {
 };
 
 /// Mean over the GPUs of the mean error, large ones cut, and of a third of its 90th percentile.
-double loss(const TileSpeeds& ratios, const std::vector<Learned>& gpus) {
+double loss(const TileRatios& ratios, const std::vector<Learned>& gpus) {
   constexpr double kCut = 0.7, kTail = 0.3;
   double sum = 0;
   for (const Learned& gpu : gpus) {
-    const TileSpeeds speeds = with_ratios(gpu.rows->facts, ratios);
+    const products::Speeds speeds = with_ratios(gpu.rows->facts, ratios);
     std::vector<double> errors;
     double mean = 0;
     for (const Row& row : gpu.some) {
@@ -98,18 +105,18 @@ double loss(const TileSpeeds& ratios, const std::vector<Learned>& gpus) {
 }
 
 /// A cache keeps no more than its size, and a wave loses no less than nothing.
-void bound(TileSpeeds& ratios) {
-  ratios.smooth = std::min(ratios.smooth, 1.0);
-  ratios.kept = std::min(ratios.kept, 1.0);
+void bound(TileRatios& ratios) {
+  ratios.tiles.smooth = std::min(ratios.tiles.smooth, 1.0);
+  ratios.tiles.kept = std::min(ratios.tiles.kept, 1.0);
 }
 
 /// Each ratio a step up or down, where that helps.
-bool improve(TileSpeeds& best, double& least, double step, const std::vector<Learned>& gpus) {
+bool improve(TileRatios& best, double& least, double step, const std::vector<Learned>& gpus) {
   bool helps = false;
   for (const Searched& one : kSearched) {
     for (const double factor : {1 + step, 1 / (1 + step)}) {
-      TileSpeeds next = best;
-      next.*one.field *= factor;
+      TileRatios next = best;
+      one.of(next) *= factor;
       bound(next);
       const double now = loss(next, gpus);
       if (now >= least - kWorth) continue;
@@ -122,22 +129,29 @@ bool improve(TileSpeeds& best, double& least, double step, const std::vector<Lea
   return helps;
 }
 
+TileRatios where_searches_begin() {
+  const Machine machine = load_machine("1xH200-SXM");
+  Reading read{machine};
+  TileRatios ratios = products::read_tile_ratios(read);
+  for (const Searched& one : kSearched) one.of(ratios) = one.begin;
+  return ratios;
+}
+
 /// The search of Hooke and Jeeves: along one ratio after the other, then once more the way that all
 /// of them have gone; by smaller steps where nothing helps.
-TileSpeeds found(const std::vector<Learned>& gpus) {
+TileRatios found(const std::vector<Learned>& gpus) {
   constexpr double kFirst = 0.4, kLast = 0.02;
-  TileSpeeds best;
-  for (const Searched& one : kSearched) best.*one.field = one.begin;
+  TileRatios best = where_searches_begin();
   double least = loss(best, gpus);
   int turns = 0;
   for (double step = kFirst; step >= kLast && turns < kMostTurns; ++turns) {
-    const TileSpeeds before = best;
+    TileRatios before = best;
     if (!improve(best, least, step, gpus)) {
       step /= 2;
       continue;
     }
-    TileSpeeds further = best;
-    for (const Searched& one : kSearched) further.*one.field *= best.*one.field / before.*one.field;
+    TileRatios further = best;
+    for (const Searched& one : kSearched) one.of(further) *= one.of(best) / one.of(before);
     bound(further);
     double then = loss(further, gpus);
     improve(further, then, step, gpus);
@@ -206,7 +220,7 @@ Report judge(const Table& table) {
   report.ratios = found(learned);
   std::vector<Errors> all;
   std::string last;
-  TileSpeeds ratios;
+  TileRatios ratios;
   for (const Rows& rows : table.all) {
     const bool was_learned_from =
         std::ranges::any_of(learned, [&](const Learned& gpu) { return gpu.rows->gpu == rows.gpu; });
@@ -215,7 +229,7 @@ Report judge(const Table& table) {
     }
     last = rows.gpu;
     Errors errors{&rows, {}};
-    const TileSpeeds speeds = with_ratios(rows.facts, ratios);
+    const products::Speeds speeds = with_ratios(rows.facts, ratios);
     for (const Row& row : long_rows(rows)) errors.errors.push_back(error_of(row, speeds));
     all.push_back(std::move(errors));
   }

@@ -31,7 +31,7 @@ std::string markdown(const Report& report) {
         "the cache\n",
         report.warm);
   }
-  const cost::TileSpeeds& found = report.ratios;
+  const products::TileRatios& found = report.ratios;
   text += fmt::format(
       "\nOf all GPUs together (models/machines/kinds/common.yaml):\n\n"
       "    blind.products: {{value: {:.2f}}}\n",
@@ -41,15 +41,15 @@ std::string markdown(const Report& report) {
   };
   line("share", fmt::format("{:.3g}", found.share));
   line("power", fmt::format("{:.3g}", found.power));
-  line("memory", fmt::format("{:.3g}", found.memory_share));
+  line("memory", fmt::format("{:.3g}", found.memory));
   line("cache", fmt::format("{:.3g}", found.cache));
-  line("kept", fmt::format("{:.3g}", found.kept));
-  line("edge", fmt::format("{:.3g}", found.edge));
-  line("smooth", fmt::format("{:.3g}", found.smooth));
-  line("in_flight", fmt::format("{:.3g}", found.in_flight));
-  line("norm", fmt::format("{:.3g}", found.norm));
+  line("kept", fmt::format("{:.3g}", found.tiles.kept));
+  line("edge", fmt::format("{:.3g}", found.tiles.edge));
+  line("smooth", fmt::format("{:.3g}", found.tiles.smooth));
+  line("in_flight", fmt::format("{:.3g}", found.tiles.in_flight));
+  line("norm", fmt::format("{:.3g}", found.tiles.norm));
   line("start", fmt::format("{:.3g}us", found.start * 1e6));
-  line("wave", fmt::format("{:.3g}us", found.wave * 1e6));
+  line("wave", fmt::format("{:.3g}us", found.tiles.wave * 1e6));
   line("sum", fmt::format("{:.3g}us", found.sum * 1e6));
   return text;
 }

@@ -32,23 +32,23 @@ std::pair<std::string, std::size_t> without_comments(const std::string& text) {
   return {plain, std::max<std::size_t>(first, 1)};
 }
 
-std::optional<cost::TileSpeeds> facts_of(const std::string& part, const std::string& precision) {
-  cost::TileSpeeds facts = facts_of_gpu(part);
-  if (precision == "bf16") return facts;
+/// None of a GPU without units for it.
+std::optional<products::GpuFacts> facts_of(const std::string& part, const std::string& precision) {
+  if (precision == "bf16") return facts_of_gpu(part);
   const Machine machine = load_machine("1x" + part);
   if (!machine.has(Param::GpuF8Flops)) return {};
-  facts.peak = machine.rate(Param::GpuF8Flops);
-  return facts;
+  Reading read{machine};
+  return products::read_gpu_facts(read, products::Arithmetic::Float8);
 }
 
 using Quantized = std::map<std::tuple<std::string, double, double>, double>;
 
 }  // namespace
 
-cost::TileSpeeds facts_of_gpu(const std::string& part) {
+products::GpuFacts facts_of_gpu(const std::string& part) {
   const Machine machine = load_machine("1x" + part);
   Reading read{machine};
-  return cost::read_tile_speeds(read, DataType::BFloat16);
+  return products::read_gpu_facts(read, products::Arithmetic::Half);
 }
 
 Table read_table(const std::filesystem::path& file) {
@@ -78,19 +78,26 @@ Table read_table(const std::filesystem::path& file) {
       table.all.push_back({gpu, *part, precision, *facts, {}});
       rows = table.all.end() - 1;
     }
-    Row row{.shape = {.m = line.number("m"), .n = line.number("n"), .k = line.number("k")},
+    const auto size = [&line](const char* of) {
+      return static_cast<std::int64_t>(line.number(of));
+    };
+    Row row{.shape = {.m = size("m"), .n = size("n"), .k = size("k")},
             .us = line.number("time_us")};
-    row.shape.weights_cold = true;  // copies of the weights in turn exceed the cache
+    row.shape.is_bf16 = true;
+    row.shape.result_bytes = 2;
     if (precision == "fp8") {
-      row.shape.bytes = 1;
-      const auto found = quantized.find({gpu, row.shape.m, row.shape.k});
+      row.shape.arithmetic = products::Arithmetic::Float8;
+      const auto found = quantized.find({gpu, line.number("m"), line.number("k")});
       if (found == quantized.end()) continue;
       row.us -= found->second;
     }
     if (!(row.shape.m > 0 && row.shape.n > 0 && row.shape.k > 0)) {
       throw UsageError{fmt::format("{}: a product has m, n and k", line.where())};
     }
-    const double weights = row.shape.n * row.shape.k * row.shape.bytes;
+    // Copies of the weights in turn exceed the cache; what else there is was there before.
+    const double weights =
+        line.number("n") * line.number("k") * products::element_bytes(row.shape.arithmetic);
+    row.shape.cached = 1 - weights / least_bytes(row.shape);
     if (row.us * 1e-6 < weights / rows->facts.memory) {
       ++rows->warm;  // they were in the cache, whatever the table means to measure
     } else {

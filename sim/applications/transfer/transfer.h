@@ -1,27 +1,27 @@
 // How far products are off on a GPU of which only the datasheet is known: each GPU of a public
-// table is left out whole, the ratios of tiles (models/cost/tiles.h) are found on the others, and
-// its rows judged.
+// table is left out whole, the ratios of tiles (models/cost/products/facts.h) are found on the
+// others, and its rows judged.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "models/cost/tiles.h"
+#include "models/cost/products/facts.h"
 
 namespace foretrace::transfer {
 
 /// A product of the table.
 struct Row {
-  cost::TileShape shape;
+  products::Shape shape;
   double us = 0;
 };
 /// Those of one GPU and precision.
 struct Rows {
-  std::string gpu;         ///< as the table has it
-  std::string part;        ///< models/machines/gpus
-  std::string precision;   ///< bf16, fp8
-  cost::TileSpeeds facts;  ///< of this GPU; the ratios are those of models/machines/kinds
+  std::string gpu;        ///< as the table has it
+  std::string part;       ///< models/machines/gpus
+  std::string precision;  ///< bf16, fp8
+  products::GpuFacts facts;
   std::vector<Row> rows;
   std::size_t warm = 0;  ///< left out: shorter than memory takes to bring the weights alone
 };
@@ -45,13 +45,13 @@ struct Report {
   std::vector<Judged> judged;
   std::vector<std::string> unknown;
   std::size_t warm = 0;
-  cost::TileSpeeds ratios;             ///< found on all GPUs together, at an H200's clock
+  products::TileRatios ratios;         ///< found on all GPUs together, at an H200's clock
   double band_bf16 = 0, band_fp8 = 0;  ///< of a carried-over product, over all
 };
 Report judge(const Table& table);
 
 /// Of a file of models/machines/gpus, in bfloat16. Throws UsageError.
-cost::TileSpeeds facts_of_gpu(const std::string& part);
+products::GpuFacts facts_of_gpu(const std::string& part);
 
 std::string markdown(const Report& report);
 std::string json(const Report& report);

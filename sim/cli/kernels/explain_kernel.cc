@@ -149,7 +149,8 @@ std::vector<ClockRow> clock_rows(Reading& read, const Shape& shape,
   std::vector<ClockRow> rows;
   for (const auto& [contents, name] : kContents) {
     if (contents == Contents::Normal && !read.has(Param::ProductsNormalPower)) continue;
-    const double lost = lost_clock(read, shape, rested, speeds, contents);
+    const bool loses = read.has(Param::ProductsClockSlope);
+    const double lost = loses ? lost_clock(read, shape, rested, speeds, contents) : 0;
     for (const bool sustained : {false, true}) {
       const double clock = sustained ? 1 - lost : 1;
       const double seconds = mean_time(shape, choices, speeds, clock, false);
@@ -313,16 +314,10 @@ int run(const Options& options) {
   const Shape shape = read_shape(options);
   Machine machine = changed_machine(options.machine, options.with);
   leave_out_terms(machine, options.without);
-  const Family family = family_of(shape);
-  if (!has_speeds(machine, family)) {
-    throw UsageError{fmt::format(
-        "{} has no measured products: its products are tiles at gemm.*'s rates, and nothing more "
-        "is known\n  hint: foretrace-hw products, then foretrace fit-products",
-        machine.name)};
-  }
   Reading read{machine};
-  const Speeds speeds = read_speeds(read, family);
-  Explained all{options, machine, shape, family, speeds, likely_choices(shape, speeds), {}, {}};
+  const Speeds speeds = read_speeds(read, shape);
+  Explained all{options, machine, shape, speeds.family, speeds, likely_choices(shape, speeds),
+                {},      {}};
   all.rows = clock_rows(read, shape, all.choices, speeds);
   if (shape.arithmetic != Arithmetic::Tf32) {
     all.terms = term_shares(machine, kernel_time(options, shape));

@@ -74,25 +74,6 @@ TEST(SpinCost, IsShorterByWhatAWhatIfMakesFaster) {
   EXPECT_EQ(spun(machine, 1).alone, 5_us);
 }
 
-TEST(GemmCost, IsAStaircaseOfTileWavesAndTakesTheBestTile) {
-  // 4 SMs at 4e12 flop/s: 1e12 each. 256 x 256 x 1000 has 4 tiles of 128 x 128: one wave of
-  // 2 * 128 * 128 * 1000 flops on each SM = 32.768 us. 384 x 256 has 6 tiles: two waves; half
-  // tiles (12, three waves of half the work at 90 %) are better: 3 * 16.384 / 0.9 = 54.613 us.
-  const Machine machine = machine_of({{Param::SmCount, 4},
-                                      {Param::GemmBaseF32, 0},
-                                      {Param::GemmRateF32, 4e12},
-                                      {Param::GemmMediumF32, 0.9},
-                                      {Param::GemmSmallF32, 0.1}});
-  const auto us = [&](std::int64_t m, std::int64_t n) {
-    return to_us(answer(machine, gemm_cost, Product{.m = m, .n = n, .k = 1000}).alone);
-  };
-  EXPECT_NEAR(us(256, 256), 32.768, 1e-3);
-  EXPECT_NEAR(us(384, 256), 54.613, 1e-3);
-  const Product batch{.m = 128, .n = 128, .k = 1000, .batch = 5};
-  EXPECT_NEAR(to_us(answer(machine, gemm_cost, batch).alone), 54.613, 1e-3)
-      << "10 half tiles: as many waves as 12";
-}
-
 TEST(CachedEighths, AreThoseOfWhatIsReadAgainSoonEnough) {
   const Machine machine = machine_of({{Param::L2Size, 1e6}});
   const auto of = [&](double a, double b) {

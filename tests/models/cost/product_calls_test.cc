@@ -33,12 +33,14 @@ TEST_F(ProductsOfAnH200, WaitForDataAsOftenAsTheyLoad) {
 TEST(CallsOfProducts, ClearACounterForMoreThanTwoTilesOnAnSm) {
   const Plan plan{.tile_m = 128, .tile_n = 256};
   const Shape whole{.m = 4096, .n = 4096, .k = 512};
-  EXPECT_EQ(call_share(whole, plan, 2), 1);
-  EXPECT_GT(call_share(whole, plan, 3), 1.15);
+  EXPECT_EQ(call_share(family_of(whole), whole, plan, 2), 1);
+  EXPECT_GT(call_share(family_of(whole), whole, plan, 3), 1.15);
   const Shape pairs{.m = 4098, .n = 4098, .k = 512};
-  EXPECT_EQ(call_share(pairs, plan, 5), call_share(pairs, plan, 1)) << "an older kernel";
+  EXPECT_EQ(call_share(family_of(pairs), pairs, plan, 5),
+            call_share(family_of(pairs), pairs, plan, 1))
+      << "an older kernel";
   const Shape row{.m = 4096, .n = 1, .k = 512};
-  EXPECT_EQ(call_share(row, plan, 5), call_share(row, plan, 1));
+  EXPECT_EQ(call_share(family_of(row), row, plan, 5), call_share(family_of(row), row, plan, 1));
 }
 
 }  // namespace

@@ -311,13 +311,13 @@ TEST_F(H200, TakesTheRecordedTileOfALargeProduct) {
 TEST_F(H200, KnowsWhatFloat32GetsUnlessItIsAVector) {
   // An H200 took cutlass_80_simt_sgemm_256x128 for it.
   const Shape shape{.m = 3072, .n = 9216, .k = 512, .arithmetic = Arithmetic::Float32};
-  EXPECT_TRUE(is_known(shape, recorded_heuristics()));
+  EXPECT_TRUE(recorded_heuristics().contains(family_of(shape)));
   const auto choices = likely_choices(shape, read_speeds(read_, Family::Float32));
   EXPECT_EQ(choices.front().plan.tile_m, 256);
   EXPECT_EQ(choices.front().plan.tile_n, 128);
   EXPECT_EQ(choices.front().plan.split, 1);
   const Shape vector{.m = 1, .n = 4395, .k = 3968, .arithmetic = Arithmetic::Float32};
-  EXPECT_FALSE(is_known(vector, recorded_heuristics()));
+  EXPECT_FALSE(recorded_heuristics().contains(family_of(vector)));
   EXPECT_GT(seconds(vector), 10e-6);
 }
 

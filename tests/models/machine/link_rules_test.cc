@@ -124,7 +124,8 @@ TEST(Scale, CarriesRatiosOverByTheFactsThatAFileGives) {
   EXPECT_DOUBLE_EQ(faster.rate(Param::LibrarySoftmaxRate),
                    ratio * base.rate(Param::LibrarySoftmaxRate));
   EXPECT_EQ(faster.rate(Param::LibraryNarrowRate), 1e9) << "its own";
-  EXPECT_EQ(faster.rate(Param::GemmRateHalf), base.rate(Param::GemmRateHalf)) << "no peak is given";
+  EXPECT_EQ(faster.rate(Param::ProductsHalfRate), base.rate(Param::ProductsHalfRate))
+      << "no peak is given";
   EXPECT_THAT(errors_of_file("schema_version: 2\nname: m\nbased_on: h100-nvswitch-8\n"
                              "node: {gpus: 8, gpu: NVIDIA H200}\nscale: [memroy]\n"),
               HasSubstr("did you mean 'memory'?"));

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "models/machine/machine.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/read/scenario.h"
 
 namespace foretrace {
 namespace {
@@ -40,14 +40,14 @@ TEST(MachineFile, GivesValuesInSiUnits) {
   const auto machine = read_machine(
       file_with("  host.launch_kernel: {value: 3.2us, source: here, range: all, spread: 4%}\n"
                 "  copy.h2d_bandwidth: {value: 55.5 GB/s, source: sheet}\n"
-                "  gemm.float32.rate: {value: 52.5 TFLOP/s, source: guess}\n"),
+                "  gpu.float32_flops: {value: 52.5 TFLOP/s, source: guess}\n"),
       "m.yaml");
   ASSERT_TRUE(machine.has_value());
   EXPECT_EQ(machine->time(Param::HostLaunchKernel), Duration{3'200'000});
   EXPECT_DOUBLE_EQ(machine->get(Param::HostLaunchKernel).spread, 0.04);
   EXPECT_EQ(machine->get(Param::HostLaunchKernel).source, ParameterClass::Fit);
   EXPECT_DOUBLE_EQ(machine->rate(Param::H2dBandwidth), 55.5e9);
-  EXPECT_DOUBLE_EQ(machine->rate(Param::GemmRateF32), 52.5e12);
+  EXPECT_DOUBLE_EQ(machine->rate(Param::GpuF32Flops), 52.5e12);
 }
 
 TEST(MachineFile, NamesAnUnknownParameterAndTheOneThatWasMeant) {
@@ -156,7 +156,7 @@ TEST(MachineFile, LeavesOutFamiliesOfParametersOfItsBase) {
   const auto machine = read_machine(text + "without: [products]\n", "m.yaml");
   ASSERT_TRUE(machine.has_value());
   EXPECT_FALSE(machine->has(Param::ProductsStart));
-  EXPECT_TRUE(machine->has(Param::GemmRateHalf));
+  EXPECT_TRUE(machine->has(Param::GpuHalfFlops));
   const std::string wrong = text + "without: [product]\n";
   EXPECT_THAT(render(read_machine(wrong, "m.yaml").error(), wrong),
               HasSubstr("no parameter begins with 'product.'"));
