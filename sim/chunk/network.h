@@ -8,40 +8,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <vector>
 
+#include "sim/chunk/block_pool.h"
 #include "sim/chunk/program.h"
 #include "sim/chunk/queue.h"
 #include "sim/engine/engine.h"
 
 namespace foretrace::sim {
-
-/// Blocks of equal elements that come and go: indices stay valid until release().
-template <class T>
-class BlockPool {
- public:
-  std::uint32_t take(std::size_t count) {
-    auto& free = free_[count];
-    if (!free.empty()) {
-      const std::uint32_t first = free.back();
-      free.pop_back();
-      std::fill_n(all_.begin() + first, count, T{});
-      return first;
-    }
-    const auto first = static_cast<std::uint32_t>(all_.size());
-    all_.resize(all_.size() + count);
-    return first;
-  }
-  void release(std::uint32_t first, std::size_t count) { free_[count].push_back(first); }
-  T& operator[](std::size_t index) { return all_[index]; }
-  const T& operator[](std::size_t index) const { return all_[index]; }
-
- private:
-  std::vector<T> all_;
-  std::map<std::size_t, std::vector<std::uint32_t>> free_;  ///< by count
-};
 
 /// What lies between two nodes: how much longer the way is than through one switch, and the links,
 /// with how many times a NIC's time a slice takes each.

@@ -14,7 +14,7 @@
 #include "sim/device/stream.h"
 #include "sim/device/work.h"
 #include "sim/engine/queue.h"
-#include "sim/nccl/nccl.h"
+#include "sim/nccl/launch.h"
 
 namespace foretrace::sim {
 

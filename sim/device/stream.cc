@@ -4,7 +4,7 @@
 
 #include "sim/chunk/network.h"
 #include "sim/device/graph.h"
-#include "sim/nccl/nccl.h"
+#include "sim/nccl/launch.h"
 
 namespace foretrace::sim {
 namespace {

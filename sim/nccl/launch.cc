@@ -1,9 +1,11 @@
 // A launch of NCCL's kernel: the operations of one group on one rank's stream.
+#include "sim/nccl/launch.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "sim/device/stream.h"
-#include "sim/nccl/nccl.h"
+#include "sim/nccl/transfer.h"
 
 namespace foretrace::sim {
 

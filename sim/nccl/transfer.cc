@@ -1,7 +1,8 @@
+#include "sim/nccl/transfer.h"
+
 #include <algorithm>
 
 #include "scenarios/base/text/errors.h"
-#include "sim/nccl/nccl.h"
 
 namespace foretrace::sim {
 
