@@ -18,6 +18,10 @@ void for_each_member(const OpKind& kind, Out&& out) {
     out.value("comm", o.comm);
     out.value("stream", o.stream);
   };
+  const auto graph_and_stream = [&](const auto& o) {
+    out.value("graph", o.graph);
+    out.value("stream", o.stream);
+  };
   const auto source_and_target = [&](const auto& o) {
     out.value("src", o.src);
     out.value("dst", o.dst);
@@ -184,17 +188,11 @@ void for_each_member(const OpKind& kind, Out&& out) {
                  },
                  [&](const NcclSend& o) { transfer(o); },
                  [&](const NcclRecv& o) { transfer(o); },
-                 [&](const GraphLaunch& o) {
-                   out.value("graph", o.graph);
-                   stream(o);
-                 },
+                 [&](const GraphLaunch& o) { graph_and_stream(o); },
                  [&](const Repeat& o) { out.value("times", o.times); },
                  [&](const Region& o) { out.value("per", o.per); },
                  [](const NcclGroup&) {},
-                 [&](const GraphCapture& o) {
-                   out.value("graph", o.graph);
-                   stream(o);
-                 },
+                 [&](const GraphCapture& o) { graph_and_stream(o); },
              },
              kind);
 }
