@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "models/cost/tiles.h"
+#include "models/cost/products/facts.h"
 #include "models/nccl/time/network.h"
 #include "models/nccl/topology/machine.h"
 #include "scenarios/program/product_type.h"
@@ -115,7 +115,7 @@ namespace {
 /// Kernels of eight bits and fewer were measured nowhere: their rates follow from a GPU's facts.
 bool lacks_rates(const Gemm& product, const Machine& machine) {
   const bool is_few = is_narrow(product.type) || product.type == DataType::Int8;
-  return is_few && !cost::has_tiles(machine);
+  return is_few && !products::has_gpu_facts(machine);
 }
 
 }  // namespace

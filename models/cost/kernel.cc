@@ -17,13 +17,21 @@ struct Rates {
   Param cached, memory;
 };
 
-KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes, Rates rates) {
-  double bytes = 0;
-  double missing = 0;
+/// What kernels go through, and what of it the level-2 cache does not hold any more.
+struct Traffic {
+  double bytes = 0, missing = 0;
+};
+Traffic traffic_of(Reading& read, std::span<const Pass> passes) {
+  Traffic traffic;
   for (const Pass& pass : passes) {
-    bytes += pass.bytes;
-    missing += missing_bytes(read, pass);
+    traffic.bytes += pass.bytes;
+    traffic.missing += missing_bytes(read, pass);
   }
+  return traffic;
+}
+
+KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes, Rates rates) {
+  const auto [bytes, missing] = traffic_of(read, passes);
   double seconds = read.seconds(base);
   if (missing < bytes) seconds += (bytes - missing) / read.rate(rates.cached);
   if (missing > 0) {
@@ -93,8 +101,8 @@ KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration) {
 namespace {
 
 /// What is gone of an array when `turns` times the cache's size goes through it in turn, and each
-/// miss drives out any line: what is left is exp(-missed turns). Below 1 nothing is gone.
-double share_driven_out(double turns) {
+/// miss evicts any line: what is left is exp(-missed turns). Below 1 nothing is gone.
+double share_evicted(double turns) {
   if (turns <= 1) return 0;
   constexpr double kAllOfIt = 50;  // nothing was there: infinitely many turns, in a first pass
   if (!(turns < kAllOfIt)) return 1;
@@ -116,7 +124,7 @@ namespace {
 /// Memory that is gone through in the same order again and again loses what comes next: once it is
 /// larger than the cache, more of it is gone than of memory that is used now and then. `room`: of
 /// its size.
-Pass driven_out_in_turn(Reading& read, const Pass& pass, double room, double at_once) {
+Pass evicted_in_turn(Reading& read, const Pass& pass, double room, double at_once) {
   if (!read.takes(Term::InTurn)) return pass;
   const double size = read.value(Param::L2Size);
   static const double kPower = constant("kernel.in_turn.power");
@@ -127,16 +135,11 @@ Pass driven_out_in_turn(Reading& read, const Pass& pass, double room, double at_
 }  // namespace
 
 double missing_bytes(Reading& read, const Pass& pass) {
-  return pass.bytes * share_driven_out(pass.distance / read.value(Param::L2Size));
+  return pass.bytes * share_evicted(pass.distance / read.value(Param::L2Size));
 }
 
 int cached_eighths(Reading& read, std::span<const Pass> passes) {
-  double bytes = 0;
-  double missing = 0;
-  for (const Pass& pass : passes) {
-    bytes += pass.bytes;
-    missing += missing_bytes(read, pass);
-  }
+  const auto [bytes, missing] = traffic_of(read, passes);
   return bytes > 0 ? static_cast<int>(std::lround(8 * (1 - missing / bytes))) : 8;
 }
 
@@ -174,12 +177,7 @@ Duration late_blocks(Reading& read, std::span<const Pass> passes) {
   static const double kHides = constant("kernel.late_blocks.hides");
   const double at_once = read.value(Param::SmCount) * (kThreadsOfAnSm / kThreadsOfABlock);
   if (passes.size() != 2 || passes.back().bytes <= at_once * kBlockBytes) return Duration{0};
-  double bytes = 0;
-  double missing = 0;
-  for (const Pass& pass : passes) {
-    bytes += pass.bytes;
-    missing += missing_bytes(read, pass);
-  }
+  const auto [bytes, missing] = traffic_of(read, passes);
   return seconds_to_duration(kLate * std::max(0.0, 1 - missing / (kHides * bytes)));
 }
 
@@ -195,8 +193,7 @@ KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   std::vector<Pass> in_turn;
   const auto alone = [](const Pass& pass) { return pass.distance == pass.bytes; };
   if (passes.size() == 2 && std::ranges::all_of(passes, alone)) {
-    for (const Pass& pass : passes)
-      in_turn.push_back(driven_out_in_turn(read, pass, kRoomOfOne, 1));
+    for (const Pass& pass : passes) in_turn.push_back(evicted_in_turn(read, pass, kRoomOfOne, 1));
     passes = in_turn;
   }
   KernelCost cost = memory_bound(read, KernelBase, passes, rates);
@@ -216,7 +213,7 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
   // What is only read takes less room than what is written.
   static const double kRoom = constant("kernel.room_of_reads");
   static const double kRoomInTurn = constant("kernel.in_turn.room_of_reads");
-  const Pass reads = driven_out_in_turn(read, pass, kRoomInTurn, kRoom);
+  const Pass reads = evicted_in_turn(read, pass, kRoomInTurn, kRoom);
   KernelCost cost = memory_bound(read, ReductionBase, {&reads, 1}, {cached, ReductionBandwidth});
   // What kernels have only read before is nearer than what one has just written. The time that the
   // data move hides it.

@@ -147,7 +147,7 @@ CopyWork HostThread::copy_work(const cost::Copy& copy, std::uint32_t from, std::
 /// 12 to 27, seven programs with spans on an H100).
 FoundIn HostThread::reads(BufferId id, Bytes size) {
   HostRead& last = process_.host_reads[id.value];
-  const bool is_driven_out = last.frees != process_.host_frees;
+  const bool is_evicted = last.frees != process_.host_frees;
   const auto begin_of = [this](const auto* op) {
     return op == nullptr ? 0 : op->src_offset.eval(variables_).count;
   };
@@ -156,11 +156,11 @@ FoundIn HostThread::reads(BufferId id, Bytes size) {
       begin_of(std::get_if<MemcpyAsync>(&kind)) + begin_of(std::get_if<Memcpy>(&kind));
   Reading read{machine_};
   const bool again = last.has(begin, size.count);
-  const bool warm = last.from_last_pass && !is_driven_out;
+  const bool warm = last.from_last_pass && !is_evicted;
   const cost::RecentReads memory{{again || warm ? size.count : 0},
                                  warm ? cost::kReadsIntoCache : last.reads,
                                  process_.host_bytes_touched - last.at};
-  const bool cached = !is_driven_out && cost::is_in_cache(read, memory, size);
+  const bool cached = !is_evicted && cost::is_in_cache(read, memory, size);
   const bool in_core = cached && again && cost::share_in_core(read, size) > 0;
   const std::uint32_t before = last.from_last_pass ? cost::kReadsIntoCache - 1 : 0;
   const std::uint32_t reads = (last.overlaps(begin, size.count) ? last.reads : before) + 1;

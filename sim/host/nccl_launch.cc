@@ -16,8 +16,8 @@ Duration NcclCalls::call_cost(Param param, std::uint32_t device) {
   return caller_.world().costs().of(call);
 }
 
-/// What a NCCL kernel takes longer since other kernels' memory drove its code and its flags out of
-/// the level-2 cache, where the last one on its GPU had left them. They are little: they drive out
+/// What a NCCL kernel takes longer since other kernels' memory evicted its code and its flags from
+/// the level-2 cache, where the last one on its GPU had left them. They are little: they evict
 /// nothing themselves.
 Duration NcclCalls::cold_time(std::uint32_t device) {
   constexpr UsedMemory kOfNccl{.buffer = std::numeric_limits<std::uint32_t>::max(), .bytes = 1};

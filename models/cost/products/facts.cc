@@ -27,6 +27,10 @@ Param peak_of(Arithmetic arithmetic) {
   return GpuHalfFlops;
 }
 
+bool has_gpu_facts(const Machine& machine) {
+  return machine.has(TilesShare) && machine.has(GpuHalfFlops) && machine.has(GpuClock);
+}
+
 GpuFacts read_gpu_facts(Reading& read, Arithmetic arithmetic) {
   constexpr double kHalf = 2;
   const double peak = read.rate(peak_of(arithmetic));

@@ -30,6 +30,8 @@ struct TileRatios {
   TileSpeeds tiles{.in_flight = 1, .kept = 1, .norm = 4};
 };
 
+/// Whether the machine has what these two read.
+bool has_gpu_facts(const Machine& machine);
 GpuFacts read_gpu_facts(Reading& read, Arithmetic arithmetic);
 TileRatios read_tile_ratios(Reading& read);
 

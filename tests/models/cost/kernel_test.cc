@@ -102,7 +102,7 @@ TEST(ElementwiseCost, CountsEveryArrayAndLeavesTheCacheWhenTheyDoNotFit) {
   EXPECT_NEAR(us(0.4e6, 0.7e6), 1.84, 1e-6);
   EXPECT_NEAR(us(5e6, 50e6), 23.0, 1e-6);
   EXPECT_NEAR(us(1e6, 20e6), 7.0, 1e-6);
-  // 0.4 MB that other kernels have driven out: 1.6 us, and 2 us more to start.
+  // 0.4 MB that other kernels have evicted: 1.6 us, and 2 us more to start.
   EXPECT_NEAR(us(0.4e6, 50e6), 4.6, 1e-6);
   // Once and a half as far apart as the cache is large: gone = 1 - exp(-1.5 gone) is 0.583.
   EXPECT_NEAR(us(0.4e6, 1.5e6), 1.8 + 0.5828 * (0.8 + 2), 2e-3);

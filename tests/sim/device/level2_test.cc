@@ -1,4 +1,4 @@
-// What of a kernel's memory others have driven out of the level-2 cache since, derived.
+// What of a kernel's memory others have evicted from the level-2 cache since, derived.
 #include "sim/device/level2.h"
 
 #include <gtest/gtest.h>
