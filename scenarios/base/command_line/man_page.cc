@@ -78,7 +78,8 @@ constexpr const char* kExitStatus =
     ".TP\n2\nWrong use: flags, scenarios, files that cannot be read.\n"
     ".TP\n3\nThis machine cannot: no GPU, too few of them.\n"
     ".TP\n4\nIt broke while running: CUDA, NCCL, MPI, a result that cannot be written.\n"
-    ".TP\n70\nAn error in the program itself.\n";
+    ".TP\n70\nAn error in the program itself.\n"
+    ".TP\n130\nInterrupted: plan has printed what it knew by then.\n";
 
 }  // namespace
 
