@@ -75,7 +75,8 @@ TEST(FoldedStep, TakesAsLongAsAllOfItsLayers) {
   for (const Layout& layout : some_layouts()) {
     const training::TrainingStep step = step_of(question, layout);
     const Folded few = folded(step);
-    EXPECT_EQ(few.steps.size(), 2u) << describe(layout);
+    // Where many short steps would have to settle the clock, all layers cost no more.
+    EXPECT_EQ(few.steps.size(), layout.interleaved > 1 ? 1u : 2u) << describe(layout);
     const double whole = seconds_of(question, layout, {{step}, 0}).seconds;
     const bool fills = layout.pipeline > 1 && layout.interleaved == 1;
     EXPECT_NEAR(seconds_of(question, layout, few).seconds, whole, (fills ? 0.02 : 0.005) * whole)
