@@ -72,6 +72,11 @@ class Checker {
             {"precision/parameters"});
     }
     framework();
+    if (step_.float8) float8();
+    if (step_.float16 && !step_.is_eager()) {
+      error("float16 is expanded for 'framework: pytorch' only", "'compute: bfloat16'",
+            {"precision/compute"});
+    }
     if (step_.sharding == Sharding::Fsdp && step_.pipeline > 1) {
       error("'fsdp' gathers parameters for every micro-batch of a pipeline: not expanded",
             "'sharding: zero1' or 'pipeline: 1'", {"sharding"});
@@ -96,6 +101,20 @@ class Checker {
                     step_.tensor),
         "'tensor' may be " + degrees_for({model_.heads, model_.kv_heads, model_.ffn, model_.vocab}),
         {"parallel/tensor"});
+  }
+  void float8() {
+    constexpr std::int64_t kMultiple = 16;  // torch._scaled_mm
+    if (!step_.is_eager() || step_.tensor > 1 || model_.experts > 0 || model_.latent.keys > 0) {
+      error("float8 is expanded for PyTorch's dense layers without tensor parallelism",
+            "'framework: pytorch' and 'tensor: 1'", {"precision/compute"});
+    }
+    for (const std::int64_t width :
+         {model_.hidden, model_.q_width(), model_.kv_width(), model_.ffn, step_.tokens()}) {
+      if (width % kMultiple == 0) continue;
+      return error(fmt::format("{} is no multiple of {}: torch._scaled_mm multiplies no others",
+                               width, kMultiple),
+                   "widths and tokens that are, or 'compute: bfloat16'", {"precision/compute"});
+    }
   }
   void framework() {
     if (step_.overlaps_tensor && !(step_.is_megatron_core() && step_.sequence_parallel)) {

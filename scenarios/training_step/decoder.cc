@@ -23,6 +23,7 @@ Decoder::Decoder(const TrainingStep& step, const StageLayers& layers, Writer& ou
       mixed_{model_.heads * model_.value_width() / step.tensor},
       ffn_{model_.ffn / step.tensor},
       vocab_{model_.vocab / step.tensor} {
+  out_.computes_in(half());
   experts_ = model_.experts / step.expert;
   rows_ = static_cast<std::int64_t>(
       std::ceil(static_cast<double>(norm_tokens_ * model_.top_k) * step.expert_load));
@@ -225,6 +226,11 @@ void Decoder::update() {
     }
     for (const Memory::Id id : std::exchange(gradients_, {})) memory_.free(id);
     return;
+  }
+  if (step_.float16) {  // GradScaler: one kernel over all gradients, and the scale's own
+    out_.host(FrameworkWork::Optimizer);
+    out_.kernel("unscale_gradients", KernelKind::Pointwise, 2 * elements * parameter);
+    out_.kernel("update_scale", KernelKind::Pointwise, 4 * kF32);
   }
   // Sharded parameters are DTensors, whose every operation is dispatched twice.
   const bool wraps = step_.tensor > 1 || step_.sharding == Sharding::Fsdp;

@@ -16,6 +16,7 @@
 namespace foretrace::training {
 
 inline constexpr std::int64_t kBf16 = 2;  // bytes of an element
+inline constexpr std::int64_t kF8 = 1;
 inline constexpr std::int64_t kF32 = 4;
 
 /// What data parallel and tensor parallel layouts add. The groups of parameters are the blocks, and
@@ -109,6 +110,10 @@ class Decoder {
   void norm(bool joins_residual = true);
   void linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input,
               bool is_biased);
+  /// Float8: looks for the largest number of so many, casts them with that scale.
+  void cast_float8(const std::string& id, std::int64_t elements, FrameworkWork work);
+  void backward_float8(const std::string& name, std::int64_t inputs, std::int64_t outputs);
+  DataType half() const { return step_.float16 ? DataType::Float16 : DataType::BFloat16; }
   void add_row_bias(bool is_biased);
   void add_residual();
   /// A kernel each way: what is read and written, and a byte for each element, which is saved.

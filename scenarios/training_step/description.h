@@ -46,7 +46,12 @@ struct TrainingStep {
   bool fused_loss = false;       ///< logits stay in bfloat16, one kernel in each direction
   bool reshard = true;           ///< FSDP: parameters are freed after the forward pass
   bool float32_parameters =
-      false;                   ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
+      false;  ///< computed in bfloat16 all the same (autocast, or FSDP's cast)
+  /// Products in float16, which GPUs before 8.0 have; gradients are scaled. Else bfloat16.
+  bool float16 = false;
+  /// Linear layers multiply float8: their operands are cast, with a scale for each tensor. Not the
+  /// head, attention, the router and experts.
+  bool float8 = false;
   bool float32_reduce = true;  ///< FSDP's reduce-scatter; what Megatron's gradients are held in
   Recompute recompute = Recompute::None;
   Schedule schedule = Schedule::OneForwardOneBackward;

@@ -31,6 +31,12 @@ void Decoder::norm(bool joins_residual) {
   });
 }
 
+void Decoder::cast_float8(const std::string& id, std::int64_t elements, FrameworkWork work) {
+  out_.host(work);
+  out_.kernel("amax_" + id, KernelKind::ColumnSum, elements * kBf16);
+  out_.kernel("cast_" + id, KernelKind::Narrow, elements * (kBf16 + kF8));
+}
+
 /// y (tokens x outputs) = x (tokens x inputs) * W^T; column-major: m = outputs, n = tokens.
 void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, bool cast_input,
                      bool is_biased) {
@@ -61,8 +67,17 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   const bool is_shared = shares_gradient_;
   const bool sums_later = step_.tensor > 1 && (name == "output" || name == "down");
   const std::int64_t part = norm_tokens_ * model_.hidden * kBf16;
+  const bool in_float8 = step_.float8 && name != "head";
   const auto forward = [&] {
-    if (is_needed) out_.forward_product(id, inputs, outputs, tokens_);
+    if (!is_needed) return;
+    if (!in_float8) return out_.forward_product(id, inputs, outputs, tokens_);
+    const Memory::Id copies = memory_.allocate(Part::Temporary, (input + weights) * kF8);
+    cast_float8(name + "_input", input, FrameworkWork::Autocast);
+    cast_float8(name + "_weight", weights, FrameworkWork::Autocast);
+    out_.computes_in(DataType::Float8E4M3);
+    out_.forward_product(id, inputs, outputs, tokens_);
+    out_.computes_in(half());
+    memory_.free(copies);
   };
   if (splits_in_layers()) {
     beside(sums_later ? "reduce_scatter" : "all_gather", part, step_.overlaps_tensor, forward);
@@ -71,7 +86,7 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
   }
   const bool has_bias = is_biased && !sums_later;
   on_backward([this, name, inputs, outputs, casts, cast_input, weights, input, weight_copy,
-               input_copy, is_shared, has_bias, sums_later, part] {
+               input_copy, is_shared, has_bias, sums_later, part, in_float8] {
     const Memory::Id weight_gradient = memory_.allocate(Part::Temporary, weights * kBf16);
     const Memory::Id input_gradient = memory_.allocate(Part::Temporary, input * kBf16);
     out_.host(FrameworkWork::Product);
@@ -82,7 +97,9 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     const auto inputs_product = [&] {
       out_.inputs_product(name + "_inputs", inputs, outputs, tokens_);
     };
-    if (splits_in_layers()) {
+    if (in_float8) {
+      backward_float8(name, inputs, outputs);
+    } else if (splits_in_layers()) {
       // A column's input is gathered again; a row's gradient is gathered for both products.
       beside("all_gather", part, !sums_later || step_.overlaps_tensor, inputs_product);
       if (sums_later) {
@@ -110,6 +127,27 @@ void Decoder::linear(const char* id, std::int64_t inputs, std::int64_t outputs, 
     memory_.free(weight_gradient);
     memory_.free(input_gradient);
   });
+}
+
+/// Float8 is multiplied by rows of both operands: the output's gradient is cast both ways in one
+/// kernel, the weights and the input the other way than in the forward pass, with its scales.
+void Decoder::backward_float8(const std::string& name, std::int64_t inputs, std::int64_t outputs) {
+  const std::int64_t gradient = tokens_ * outputs, weights = inputs * outputs,
+                     input = tokens_ * inputs;
+  const Memory::Id copies =
+      memory_.allocate(Part::Temporary, (2 * gradient + weights + input) * kF8);
+  out_.host(FrameworkWork::Backward);
+  out_.kernel("amax_" + name + "_gradient", KernelKind::ColumnSum, gradient * kBf16);
+  out_.kernel("cast_" + name + "_gradient", KernelKind::Narrow, gradient * (kBf16 + 2 * kF8));
+  out_.computes_in(DataType::Float8E5M2);
+  out_.host(FrameworkWork::Backward);
+  out_.kernel("turn_" + name + "_weight", KernelKind::Narrow, weights * (kBf16 + kF8));
+  out_.product(name + "_inputs", inputs, tokens_, outputs, Writer::Turned::A);
+  out_.host(FrameworkWork::Backward);
+  out_.kernel("turn_" + name + "_input", KernelKind::Narrow, input * (kBf16 + kF8));
+  out_.product(name + "_weights", inputs, outputs, tokens_, Writer::Turned::A);
+  out_.computes_in(half());
+  memory_.free(copies);
 }
 
 /// Where the ranks' parts of a product are summed, its bias is added behind the sum.

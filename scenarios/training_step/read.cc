@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <functional>
 
-#include "scenarios/styles/style.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
-#include "scenarios/training_step/words.h"
 #include "scenarios/base/values/quantity.h"
+#include "scenarios/styles/style.h"
+#include "scenarios/training_step/words.h"
 
 namespace foretrace::training {
 namespace {
@@ -162,12 +162,20 @@ void read_block(Reader& reader, const YamlNode* node, std::string what,
 
 void read_precision(Reader& reader, Fields& fields, MapReader& map, TrainingStep& step) {
   const Choices<bool> types{{"bfloat16", false}, {"float32", true}};
-  bool computes_wide = false;
-  fields.choice<bool>("compute", computes_wide, types);
-  if (computes_wide) {
-    reader.problems.error(*map.optional("compute"), "only bfloat16 is expanded for 'compute'",
+  enum class Computes : std::uint8_t { BFloat16, Float16, Float8, Float32 };
+  Computes computes = Computes::BFloat16;
+  fields.choice<Computes>("compute", computes,
+                          {{"bfloat16", Computes::BFloat16},
+                           {"float16", Computes::Float16},
+                           {"float8", Computes::Float8},
+                           {"float32", Computes::Float32}});
+  if (computes == Computes::Float32) {
+    reader.problems.error(*map.optional("compute"),
+                          "bfloat16, float16 and float8 are expanded for 'compute'",
                           "'parameters: float32' is what autocast and FSDP's mixed precision have");
   }
+  step.float16 = computes == Computes::Float16;
+  step.float8 = computes == Computes::Float8;
   fields.choice<bool>("parameters", step.float32_parameters, types);
   fields.choice<bool>("reduce", step.float32_reduce, types);
 }

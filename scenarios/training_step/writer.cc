@@ -63,7 +63,7 @@ void Writer::product(std::string_view id, std::int64_t m, std::int64_t n, std::i
            .m = m,
            .n = n,
            .k = k,
-           .type = DataType::BFloat16,
+           .type = type_,
            .a = program_->buffer("operand_a"),
            .b = program_->buffer("operand_b"),
            .c = program_->buffer("result"),

@@ -65,12 +65,41 @@ TEST(EveryMachine, PredictsNcclTests) {
 }
 
 TEST(EveryMachine, SimulatesATrainingStepInEachPrecision) {
-  for (const char* const precision : {"parameters: bfloat16", "parameters: float32"}) {
-    expect_answers(
-        [&](const Machine& machine) {
-          return times_on(small_training_step(few_ranks(machine), precision), machine);
-        },
-        {kNoBFloat16});
+  const auto in = [](const char* precision) {
+    return [precision](const Machine& machine) {
+      return times_on(small_training_step(few_ranks(machine), precision), machine);
+    };
+  };
+  expect_answers(in("parameters: bfloat16"), {kNoBFloat16});
+  expect_answers(in("parameters: float32"), {kNoBFloat16});
+  expect_answers(in("compute: float16, parameters: float32"));
+}
+
+/// In eight bits where the GPU has them, and not in the time of sixteen.
+TEST(EveryMachine, TrainsInFloat8WhereTheGpuHasIt) {
+  const auto step = [](const char* machine, const char* precision) {
+    return time_in(times_on(fmt::format(R"(schema_version: 1
+name: wide
+training_step:
+  model: {{layers: 2, hidden: 8192, heads: 64, kv_heads: 8, ffn: 28672, vocab: 1024}}
+  batch: {{sequence: 8192}}
+  precision: {{compute: {}}}
+  steps: 1
+)",
+                                        precision),
+                            load_machine(machine)),
+                   "step");
+  };
+  for (const char* const machine : {"8xH100", "8xB200"}) {
+    const double wide = step(machine, "bfloat16"), narrow = step(machine, "float8");
+    EXPECT_LT(narrow, 0.9 * wide) << machine;
+    EXPECT_GT(narrow, 0.5 * wide) << machine << ": casts and attention stay";
+  }
+  try {
+    step("8xA100", "float8");
+    FAIL() << "an A100 has no float8";
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("has no float8 arithmetic, which begins at 8.9"));
   }
 }
 
