@@ -17,12 +17,17 @@ namespace {
 
 /// Where NCCL's search finds no channel it takes one in the order of the GPUs, with a bandwidth
 /// that only makes it the last choice (nccl src/graph/search.cc, 0.1 GB/s): the slowest path's is
-/// that of the data.
+/// that of the data, or of all NICs of a node.
 double seconds_without_channels(const Tuning& tuning, CollectiveKind kind, double bytes) {
   constexpr float kNone = 0.2F;
   const SearchGraph& ring = tuning.graphs.ring;
-  if (ring.intra_gbps >= kNone || tuning.topology.nodes > 1) return 0;
-  return bus_bytes(kind, bytes, tuning.ranks()) / (double{tuning.graphs.gpu_gbps} * 1e9);
+  const Topology& topology = tuning.topology;
+  if (ring.intra_gbps >= kNone) return 0;
+  const double nics = double{topology.nic_gbps} * topology.nics, path = tuning.graphs.gpu_gbps;
+  const double gbps = topology.nodes == 1          ? path
+                      : topology.gpus_per_node > 1 ? std::min(path, nics)
+                                                   : nics;
+  return gbps > 0 ? bus_bytes(kind, bytes, tuning.ranks()) / (gbps * 1e9) : 0;
 }
 
 /// NCCL's own price: its latency is that of the hops beyond the base, its bandwidth the channels'.
