@@ -197,7 +197,8 @@ TEST(EveryMachine, PlansATrainingStepAndNamesItsLimit) {
     const plan::Layout one;
     question.architecture =
         read_training(plan::scenario_text(question, one, 1), "a.yaml")->step.model;
-    const plan::Answer answer = plan::search(question, gpus, [](auto, auto, auto) {});
+    const plan::Answer answer =
+        plan::search(question, gpus, [](const plan::Standing&) { return true; });
     EXPECT_THAT(answer.refused, testing::IsEmpty()) << machine.name;
     ASSERT_EQ(answer.best.size(), 1u) << machine.name;
     EXPECT_GT(answer.best.front().prediction.seconds, 0) << machine.name;
