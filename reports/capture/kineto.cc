@@ -6,10 +6,8 @@
 #include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
-#include "reports/capture/json_stream.h"
 #include "reports/capture/trace_events.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
@@ -21,7 +19,7 @@ namespace {
 
 using TraceJson = nlohmann::json;
 
-constexpr std::size_t kLongestWord = std::size_t{32} << 20;  // bytes of one text in a trace
+constexpr std::size_t kLongestWord = std::size_t{32} << 20;   // bytes of one text in a trace
 constexpr std::size_t kLargestTrace = std::size_t{2} << 30;  // bytes, unpacked too
 constexpr std::size_t kLongestText = 400;                    // of a name that is kept
 
@@ -305,37 +303,16 @@ class Tokens {
 }  // namespace
 
 Process parse_kineto(std::string_view bytes, const std::string& name, Names& names) {
-  const auto parse = [&](const ReadSome& read, Unpacked* unpacked) -> std::optional<Process> {
-    Tokens tokens{name, names, unpacked};
-    if (!JsonStream<Tokens>{tokens, read}.parse()) return std::nullopt;
-    return tokens.take();
-  };
-  const bool is_packed = is_gzip(bytes);
-  if (is_packed) {
+  if (is_gzip(bytes)) {
     Unpacked unpacked{bytes, name, kLargestTrace, kLongestWord};
-    const auto read = [&unpacked](char* into, std::size_t size) {
-      return static_cast<std::size_t>(unpacked.sgetn(into, static_cast<std::streamsize>(size)));
-    };
-    if (auto process = parse(read, &unpacked)) return *std::move(process);
-  } else {
-    std::string_view rest = bytes;
-    const auto read = [&rest](char* into, std::size_t size) {
-      const std::size_t some = rest.copy(into, size);
-      rest.remove_prefix(some);
-      return some;
-    };
-    if (auto process = parse(read, nullptr)) return *std::move(process);
-  }
-  // What is wrong with it is said by a slower reader, which knows.
-  Unpacked unpacked{is_packed ? bytes : std::string_view{}, name, kLargestTrace, kLongestWord};
-  Tokens tokens{name, names, is_packed ? &unpacked : nullptr};
-  if (is_packed) {
+    Tokens tokens{name, names, &unpacked};
     std::istream in{&unpacked};
     in.exceptions(std::ios::badbit);  // what the buffer throws comes through
     TraceJson::sax_parse(in, &tokens);
-  } else {
-    TraceJson::sax_parse(bytes, &tokens);
+    return tokens.take();
   }
+  Tokens tokens{name, names, nullptr};
+  TraceJson::sax_parse(bytes, &tokens);
   return tokens.take();
 }
 
