@@ -18,7 +18,7 @@ Timeline random_timeline(bool measured) {
   b.host(1);
   b.stream("compute", 0, 0);
   b.stream("copy", 1, 1);
-  b.timeline.lanes.push_back({LaneKind::Link, 0, 0, kNoDevice, "nvlink"});
+  b.timeline.lanes.push_back({LaneKind::Stream, 0, 0, 1, "copies"});
   const auto count = *rc::gen::inRange(0, 40);
   for (int i = 0; i < count; ++i) {
     const std::int64_t begin = *rc::gen::inRange(0, 1000);

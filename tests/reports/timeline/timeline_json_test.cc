@@ -37,7 +37,7 @@ Timeline full_timeline() {
   const auto host = b.host(3);
   t.lanes[host].node = 1;
   const auto stream = b.stream("comm(1)", 3, 1);
-  t.lanes.push_back({LaneKind::Link, 0, 3, kNoDevice, "nvlink"});
+  t.lanes.push_back({LaneKind::Stream, 0, 3, 2, "copies"});
   const auto detail = intern(t, {.kernel = "ncclDevKernel_AllReduce",
                                  .algorithm = "Ring",
                                  .protocol = "LL128",
