@@ -128,7 +128,7 @@ threads:
 }
 
 TEST(Clusters, CannotUseTheSmsBesideNcclsBlocks) {
-  Machine machine;  // without models of products: tiles of 128 x 128 are the fastest
+  Machine machine;  // without models of products: by facts
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
     const std::string_view key = info(param).key;
@@ -143,6 +143,28 @@ TEST(Clusters, CannotUseTheSmsBesideNcclsBlocks) {
   machine.nccl_version = unit_machine().nccl_version;
   machine.set(Param::HbmBandwidth, {1e15, 0, ParameterClass::Assumed, "", ""});
   machine.set(Param::GemmHalfPairLoss, {1, 0, ParameterClass::Assumed, "", ""});
+  // Whole waves of tiles at the arithmetic's peak, of which smaller ones lose a little: those of
+  // 128 x 128 are the fastest.
+  for (const auto& [param, value] :
+       std::vector<std::pair<Param, double>>{{Param::GpuHalfFlops, 1e12},
+                                             {Param::GpuClock, 1000},
+                                             {Param::GpuPower, 100},
+                                             {Param::L2Size, 1e9},
+                                             {Param::TilesShare, 1},
+                                             {Param::TilesPower, 0},
+                                             {Param::TilesFree, 1e12},
+                                             {Param::TilesMemory, 1},
+                                             {Param::TilesCache, 1e6},
+                                             {Param::TilesKept, 1},
+                                             {Param::TilesEdge, 0.01},
+                                             {Param::TilesSmooth, 0},
+                                             {Param::TilesInFlight, 100},
+                                             {Param::TilesNorm, 8},
+                                             {Param::TilesStart, 0},
+                                             {Param::TilesWave, 0},
+                                             {Param::TilesSum, 1e-3}}) {
+    machine.set(param, {value, 0, ParameterClass::Assumed, "", ""});
+  }
   const Timeline t = predict(R"(
 processes: 2
 environment: {NCCL_MAX_CTAS: 2}
@@ -158,7 +180,7 @@ threads:
     - gemm: {id: beside, stream: work, m: 256 * 24, n: 128, k: 1024, type: float16, a: m(0), b: m(0), c: m(1)}
 )",
                              machine);
-  EXPECT_NEAR(device_us(t, "beside") / device_us(t, "alone"), 8.0 / 5, 0.02)
+  EXPECT_NEAR(device_us(t, "beside") / device_us(t, "alone"), 8.0 / 5, 0.05)
       << "48 blocks of 128 x 128: five waves on 10 SMs, eight on the 6 that neither NCCL holds nor "
          "stand beside those";
 }
