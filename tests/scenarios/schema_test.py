@@ -60,7 +60,7 @@ def check_refusals(validator):
         "time without unit": op("spin", {"duration": 5}),
         "time without unit, as text": op("spin", {"duration": "5"}),
         "two operations in one": {**base, "threads": {"main": [{"spin": {"duration": "1us"}, "malloc": {}}]}},
-        "product of integers": op("gemm", {"m": 1, "n": 1, "k": 1, "a": "x", "b": "x", "c": "x", "type": "int8"}),
+        "product of integers": op("gemm", {"m": 1, "n": 1, "k": 1, "a": "x", "b": "x", "c": "x", "type": "int32"}),
         "unknown memory": {**base, "buffers": {"x": {"memory": "gpu", "size": "1KiB"}}},
         "expectation without its key": {**base, "expect": [{"returns_before": {"call": "a"}}]},
         "bound without its time": {**base, "expect": [{"lasts": {"span": "a"}}]},
