@@ -220,7 +220,7 @@ TEST(HostileScenario, ABroadcastOfSixteenThousandRanksIsCheckedAtOnce) {
 
 /// SimGrid's solver calls itself once for each link of the ring.
 TEST(HostileScenario, ARingOfFourThousandNeedsMoreStackThanThereIsAtFirst) {
-  const Ran ran = run("ulimit -S -s 1024; foretrace simulate x.yaml -m h100-efa-8",
+  const Ran ran = run("ulimit -S -s 2048; foretrace simulate x.yaml -m h100-efa-8",
                       one_collective("4096",
                                      "    - nccl_all_reduce: {comm: w, stream: s, send_buffer: a, "
                                      "recv_buffer: a, size: 1MiB, type: float32, op: sum}\n"));
