@@ -63,18 +63,18 @@ fs::path notes_of(const BlindRound& round) {
 std::string by_whose_programs(std::span<const BlindRound> rounds, const fs::path& from) {
   TextTable table;
   table.column("Programs", TextTable::Align::Left);
-  for (const char* const heading : {"GPUs", "Measured on", "Times", "Half of the errors below",
-                                    "Nine of ten below", "In the predicted range"}) {
+  for (const char* const heading :
+       {"GPUs", "Measured on", "Regions", "Median error", "90th percentile", "In the band"}) {
     table.column(heading, TextTable::Align::Right);
   }
   for (const auto& [key, row] : newest_rows(rounds)) {
     const auto& [is_written, length, gpus] = key;
     const ErrorFigures figures = figures_of(row.samples);
-    table.row({fmt::format(
-                   "{}, [{}]({})", is_written ? "by others, who had the documents only" : "random",
-                   is_written || row.round->series != Series::Random ? row.round->name()
-                                                                     : "round " + row.round->name(),
-                   link_to(notes_of(*row.round), from).generic_string()),
+    table.row({fmt::format("{}, [{}]({})", is_written ? "by other authors" : "random",
+                           is_written || row.round->series != Series::Random
+                               ? row.round->name()
+                               : "round " + row.round->name(),
+                           link_to(notes_of(*row.round), from).generic_string()),
                gpus, fmt::format("{}", fmt::join(row.measured_on, ", ")),
                format_count(figures.regions), fmt::format("{:.1f} %", figures.median * 100),
                fmt::format("{:.0f} %", figures.p90 * 100),

@@ -104,16 +104,14 @@ TEST_F(BlindRounds, AreATableByNumberOfGpusAndByWhosePrograms) {
   std::ofstream{root_ / "written-3/NOTES.md"};
   EXPECT_EQ(
       by_whose_programs(load_blind_rounds(root_), root_),
-      "| Programs | GPUs | Measured on | Times | Half of the errors below | Nine of ten below | "
-      "In the predicted range |\n"
+      "| Programs | GPUs | Measured on | Regions | Median error | 90th percentile | In the band |\n"
       "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
       "| random, [round 2](round-2/evaluation.md#m-8) | 1 | M, OTHER | 2 | 15.0 % | 19 % | 100 % "
       "|\n"
       "| random, [round 2](round-2/evaluation.md#m-8) | 2 | M | 1 | 30.0 % | 30 % | 0 % |\n"
       "| random, [eight-gpus-1](eight-gpus-1/evaluation.md#m-8) | 8 | M | 1 | 40.0 % | 40 % | 0 % "
       "|\n"
-      "| by others, who had the documents only, [written-3](written-3/NOTES.md) | 2 | M | "
-      "1 | 3.0 % | 3 % | 100 % |\n");
+      "| by other authors, [written-3](written-3/NOTES.md) | 2 | M | 1 | 3.0 % | 3 % | 100 % |\n");
 }
 
 TEST_F(BlindRounds, ArePredictedByAModelOfManyGpusAndSayOnHowManyTheyRan) {
