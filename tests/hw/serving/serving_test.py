@@ -1,0 +1,183 @@
+"""The serving engine: its random numbers, traffic and scheduler without PyTorch; a tiny model on the CPU where there is PyTorch."""
+
+import importlib.util
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "hw" / "serving" / "engine"))
+
+import random_numbers  # noqa: E402
+import results  # noqa: E402
+import scenario  # noqa: E402
+import traffic  # noqa: E402
+from extents import Extents  # noqa: E402
+from scheduler import Request, Scheduler  # noqa: E402
+
+ENGINE = {"max_batched_tokens": 64, "max_requests": 4, "chunked_prefill": True, "block": 16}
+
+
+class RandomNumbers(unittest.TestCase):
+    def test_split_mix_of_a_known_state_is_the_published_one(self):
+        numbers = random_numbers.SplitMix64(0)
+        numbers.state = 0
+        self.assertEqual([numbers.next() for _ in range(2)], [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4])
+
+    def test_logarithms_have_32_binary_places(self):
+        self.assertEqual(random_numbers.log2(1), 0)
+        self.assertEqual(random_numbers.log2(1 << 40), 40 << 32)
+        self.assertAlmostEqual(random_numbers.log2(10) / 2**32, 3.321928094887362, places=9)
+
+    def test_exponentials_and_normals_have_their_moments(self):
+        numbers = random_numbers.SplitMix64(1)
+        drawn = [numbers.exponential() / 2**32 for _ in range(20000)]
+        self.assertAlmostEqual(sum(drawn) / len(drawn), 1, delta=0.03)
+        drawn = [numbers.normal() / 2**32 for _ in range(20000)]
+        self.assertAlmostEqual(sum(x * x for x in drawn) / len(drawn), 1, delta=0.03)
+
+
+class Traffic(unittest.TestCase):
+    def test_the_vectors_of_the_page(self):
+        """The same numbers stand in the C++ test and in scenarios/serving.md."""
+        law = {"mean": 512, "spread_ppm": 300000}
+        drawn = traffic.requests({"arrivals": "poisson", "mean_gap_ns": 100000000, "prompt": law, "output": law, "requests": 3,
+                                  "seed": 1})
+        self.assertEqual([(a.at_ns, a.prompt, a.output) for a in drawn], VECTOR)
+
+    def test_gamma_of_shape_one_is_poisson(self):
+        law = {"mean": 5, "spread_ppm": 0}
+        common = {"mean_gap_ns": 10**9, "prompt": law, "output": law, "requests": 9, "seed": 2}
+        self.assertEqual(traffic.requests({"arrivals": "gamma", "shape_halves": 2} | common),
+                         traffic.requests({"arrivals": "poisson"} | common))
+
+
+VECTOR = [(150726472, 708, 349), (205194296, 622, 464), (219785065, 458, 357)]
+
+
+class Scheduling(unittest.TestCase):
+    def test_a_long_prompt_comes_in_chunks_beside_a_request_that_decodes(self):
+        scheduler = Scheduler(ENGINE, 100)
+        scheduler.add(Request(0, 0, 10, 5))
+        self.assertEqual([n for _, n in scheduler.schedule()], [10])
+        scheduler.finish([(scheduler.running[0], 10)], 1)
+        scheduler.add(Request(1, 0, 100, 5))
+        step = scheduler.schedule()
+        self.assertEqual([n for _, n in step], [1, 63])
+        scheduler.finish(step, 2)
+        self.assertEqual(scheduler.running[1].generated, 0)
+        self.assertEqual([n for _, n in scheduler.schedule()], [1, 37])
+
+    def test_the_request_admitted_last_is_preempted_and_computed_again(self):
+        scheduler = Scheduler(ENGINE, 4)  # 64 tokens
+        for number in range(2):
+            scheduler.add(Request(number, 0, 31, 20))
+        scheduler.finish(scheduler.schedule(), 1)
+        scheduler.finish(scheduler.schedule(), 2)  # 32 each: all blocks are full
+        step = scheduler.schedule()
+        self.assertEqual([(r.id, n) for r, n in step], [(0, 1)])
+        self.assertEqual(scheduler.waiting[0].missing, 33)
+        self.assertEqual(scheduler.preemptions, 1)
+
+    def test_every_request_ends_and_gives_its_blocks_back(self):
+        scheduler = Scheduler(ENGINE, 12)
+        for number in range(9):
+            scheduler.add(Request(number, 0, 20 + 7 * number, 3 + 9 * number))
+        steps = 0
+        while scheduler.busy():
+            step = scheduler.schedule()
+            self.assertLessEqual(sum(n for _, n in step), 64)
+            scheduler.finish(step, steps := steps + 1)
+        self.assertEqual(scheduler.free, 12)
+
+    def test_a_request_larger_than_the_cache_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "more than the 4 blocks"):
+            Scheduler(ENGINE, 4).add(Request(0, 0, 60, 5))
+
+    def test_extents_join_what_was_given_back(self):
+        extents = Extents(10)
+        self.assertEqual([extents.take("a", 4), extents.take("b", 4), extents.take("c", 4)], [0, 4, None])
+        extents.give("a")
+        extents.give("b")
+        self.assertEqual(extents.free, [(0, 10)])
+
+
+class Files(unittest.TestCase):
+    def test_every_shipped_file_is_read(self):
+        files = sorted((ROOT / "hw" / "serving" / "traffic").glob("*.yaml"))
+        self.assertEqual(len(files), 10)
+        for path in files:
+            read = scenario.read(path)
+            arrivals = traffic.requests(read["traffic"])
+            self.assertLessEqual(max(a.prompt + a.output for a in arrivals), read["engine"]["max_length"])
+
+    def test_rates_and_percentages(self):
+        self.assertEqual(scenario.gap_ns("4/s"), 250000000)
+        self.assertEqual(scenario.gap_ns("30/min"), 2000000000)
+        self.assertEqual(scenario.ppm("12.5%"), 125000)
+        with self.assertRaises(scenario.Mistake):
+            scenario.gap_ns("0/s")
+
+    def test_an_unknown_key_is_refused(self):
+        with self.assertRaisesRegex(scenario.Mistake, "unknown key 'bloc'"):
+            scenario.known({"bloc": 1}, scenario.ENGINE, "engine")
+
+
+class Summary(unittest.TestCase):
+    def test_times_of_one_request(self):
+        told = results.summary([[0, 1000000, 10, 3, 0, 5000000, 9000000, [1500, 2500]]])
+        self.assertEqual((told["ttft_ms"]["p50"], told["tpot_ms"]["p50"], told["e2e_ms"]["p99"]), (4.0, 2.0, 8.0))
+        self.assertEqual(told["itl_ms"]["p50"], 2.0)
+
+
+TINY = {"model_type": "qwen3", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 128, "vocab_size": 1000, "tie_word_embeddings": True, "head_dim": 16}
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not installed")
+class TinyModel(unittest.TestCase):
+    def runner(self, config, seed=0):
+        import torch
+        from model import Model
+        from runner import Runner
+
+        torch.manual_seed(seed)
+        return Runner(Model(config, torch.device("cpu"), 256, torch.float32), 512, 256)
+
+    def check_chunks(self, config):
+        whole, chunked = self.runner(config), self.runner(config)
+        ids = list(range(3, 43))
+        token = whole.run([(ids, 0, 0)])[0][0]
+        chunked.run([(ids[:17], 0, 64)])
+        self.assertEqual(chunked.run([([9], 0, 0), (ids[17:], 17, 64)])[0][1], token)
+        following = whole.run([(ids + [token], 0, 128)])[0][0]
+        self.assertEqual(chunked.run([([token], 40, 64), ([9], 0, 0)])[0][0], following)
+
+    def test_chunks_and_the_cache_give_the_token_of_the_whole_prompt(self):
+        self.check_chunks(TINY)
+
+    def test_of_experts_too(self):
+        self.check_chunks(TINY | {"model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 32})
+
+    def test_a_preempted_request_generates_what_it_would_have(self):
+        from engine import Engine
+
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "tiny.json").write_text(json.dumps(TINY))
+            tokens = []
+            for cache in (2048, 128):
+                path = pathlib.Path(folder) / "file.yaml"
+                path.write_text("schema_version: 1\nname: tiny\nserving:\n  model: tiny.json\n"
+                                f"  engine: {{max_batched_tokens: 64, max_requests: 8, cache_tokens: {cache}, max_length: 256}}\n"
+                                "  traffic: {arrivals: closed, concurrency: 4, prompt: {mean: 30}, output: {mean: 30}, requests: 5}\n")
+                engine = Engine(scenario.read(path), self.runner(TINY), 512)
+                engine.serve()
+                tokens.append(engine.tokens)
+                self.assertEqual(engine.scheduler.preemptions > 0, cache == 128)
+            self.assertEqual(tokens[0], tokens[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
