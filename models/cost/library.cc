@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/constants/constants.h"
+#include "models/cost/attention.h"
 #include "models/cost/captured.h"
 
 namespace foretrace::cost {
@@ -69,8 +70,28 @@ double attention_rate(Reading& read, double width, Param rate_64, Param rate_128
   return rate_of_width(read, computed, rate_64, rate_128, widest) * width / computed;
 }
 
+/// Where nobody measured the GPU's own attention, and decoding on all of them.
+bool is_by_facts(Reading& read, const LibraryWork& work) {
+  if (work.kernel != KernelKind::AttentionForward || !has_attention_facts(read.machine())) {
+    return false;
+  }
+  return !read.has(Param::LibraryAttentionForwardRate128) ||
+         keys_of({work.flops, work.bytes, work.width}) < read.value(Param::AttendsFew);
+}
+
+KernelCost attention_by_facts(Reading& read, const LibraryWork& work) {
+  const double seconds = attention_time({work.flops, work.bytes, work.width},
+                                        read_attention_facts(read), read_attention_ratios(read));
+  KernelCost cost;
+  cost.alone = seconds_to_duration(seconds);
+  cost.clock.share = 1;
+  cost.clock.lost = lost_by_power(read, Param::LibraryAttentionPower);
+  return cost;
+}
+
 KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   using enum Param;
+  if (is_by_facts(read, work)) return attention_by_facts(read, work);
   const bool forward = work.kernel == KernelKind::AttentionForward;
   static const double kWidestForward = constant("attention.widest_forward");
   static const double kWidestBackward = constant("attention.widest_backward");

@@ -154,14 +154,13 @@ class MachineReader {
     });
   }
 
-  /// Families of parameters, by the first word of their names, that the base has and this has not.
+  /// Families of parameters, by the first words of their names, that the base has and this has not.
   void read_without(const YamlNode& node) {
     for (const YamlNode& item : node.items) {
       const std::string& family = item.text;
       bool is_known = false;
       for (std::size_t i = 0; i < kParamCount; ++i) {
-        const std::string_view key = info(static_cast<Param>(i)).key;
-        is_known = is_known || key.substr(0, key.find('.')) == family;
+        is_known = is_known || info(static_cast<Param>(i)).key.starts_with(family + ".");
       }
       if (!is_known) problems_.error(item, fmt::format("no parameter begins with '{}.'", family));
       without_.push_back(family);

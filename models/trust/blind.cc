@@ -51,6 +51,8 @@ constexpr std::array kClasses{
     Class{"products.", Param::BlindProducts},
     Class{"gemm.", Param::BlindProducts},
     Class{"tiles.", Param::BlindProducts},
+    Class{"attends.memory", Param::BlindAttentionMemory},
+    Class{"attends.", Param::BlindAttention},
     Class{"nccl.net", std::nullopt},
     Class{"nccl.tree", std::nullopt},
     Class{"nccl.", Param::BlindCollectives},

@@ -41,6 +41,38 @@ TEST(Transfer, JudgesEachGpuByRatiosOfTheOthers) {
   EXPECT_EQ(report["left_out"], nlohmann::json::array({"Arc"}));
 }
 
+/// 60 causal attentions of 32 heads at half of a GPU's arithmetic.
+std::string attention_of(const std::string& gpu, double peak) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    const double tokens = 4096 + 64 * i, flops = 4.0 * 32 * tokens * tokens / 2 * 128;
+    text += fmt::format("{},attention_prefill,bf16,,,,1,32,32,128,{},0,{:.2f}\n", gpu, tokens,
+                        flops / (0.5 * peak) * 1e6);
+  }
+  return text;
+}
+
+TEST(Transfer, JudgesAttentionTheSameWayAndSaysWhichTypesItCannotSay) {
+  const Scratch scratch;
+  scratch.write("t.csv",
+                "gpu,family,precision,m,n,k,batch,heads,kv_heads,head_dim,seq,window,time_us\n"
+                "H100-80GB-SXM,gemm,bf16,4096,4096,4096,,,,,,,200\n" +
+                    attention_of("H100-80GB-SXM", 989.4e12) +
+                    attention_of("A100-80GB-SXM", 312e12) +
+                    "H100-80GB-SXM,attention_prefill,fp8,,,,1,32,32,128,4096,0,200\n");
+  const Ran ran = scratch.run("foretrace accuracy --transfer t.csv --format json");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto report = nlohmann::json::parse(ran.out);
+  ASSERT_EQ(report["attention"].size(), 2u);
+  for (const auto& one : report["attention"]) {
+    EXPECT_EQ(one["precision"], "prefill bf16");
+    EXPECT_EQ(one["rows"], 60);
+    EXPECT_LT(one["median"], 0.25) << one.dump();
+    EXPECT_LT(one["own_half_given_median"], 0.1) << one.dump();
+  }
+  EXPECT_EQ(report["attention_refused"], (nlohmann::json{{"prefill fp8", 1}}));
+}
+
 TEST(Transfer, LeavesOutRowsWhoseWeightsWereInTheCache) {
   const Scratch scratch;
   scratch.write("t.csv", kTableHead + table_of("H100-80GB-SXM", 989.4e12) +

@@ -57,6 +57,7 @@ class Composer {
     take_kind(parts_.gpu, machine_);
     if (base_gpu_.name != parts_.gpu.name || !is_own(base_, BlindProducts)) take_judged();
     if (!has_kernels_of_donor()) leave_out_products();
+    if (!has_attention_of_its_own()) leave_out("library.attention_forward");
     state_facts();
     return std::move(machine_);
   }
@@ -126,6 +127,19 @@ class Composer {
   bool has_kernels_of_donor() const {
     return parts_.gpu.value("sm_count") == donor_gpu_.value("sm_count") &&
            parts_.gpu.value("capability") == donor_gpu_.value("capability");
+  }
+
+  /// Of this GPU's own kernels, or of the same on the donor.
+  bool has_attention_of_its_own() const {
+    const bool is_same = base_gpu_.name == parts_.gpu.name;
+    return has_kernels_of_donor() || (is_same && is_own(base_, LibraryAttentionForwardRate128));
+  }
+
+  void leave_out(std::string_view prefix) {
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      if (info(param).key.starts_with(prefix)) machine_.leave_out(param);
+    }
   }
 
   /// How far times are off that rest on another GPU's values.

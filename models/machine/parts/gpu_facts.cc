@@ -78,10 +78,12 @@ void take_gpu_facts(Machine& machine, const std::bitset<kParamCount>& own) {
   read_over(donor, "kinds", "left_out");
   for (std::size_t i = 0; i < kParamCount; ++i) {
     const auto param = static_cast<Param>(i);
-    const bool is_of_tiles = info(param).key.starts_with("tiles.");
-    const bool is_inherited = is_of_tiles && machine.has(param) && fact_of(param).empty();
-    const bool is_band = param == BlindProducts && !machine.has(ProductsStart);
-    if (!(is_of_tiles || is_band) || own.test(i) || is_inherited) continue;
+    const std::string_view key = info(param).key;
+    const bool is_of_kind = key.starts_with("tiles.") || key.starts_with("attends.");
+    const bool is_inherited = is_of_kind && machine.has(param) && fact_of(param).empty();
+    const bool is_band = (param == BlindProducts && !machine.has(ProductsStart)) ||
+                         param == BlindAttention || param == BlindAttentionMemory;
+    if (!(is_of_kind || is_band) || own.test(i) || is_inherited) continue;
     const double value = donor.get(param).value;
     machine.set(param, carried_from(donor, param, carried_value(param, value, *gpu, donor_gpu)));
   }

@@ -110,6 +110,7 @@ Table read_table(const std::filesystem::path& file) {
         "(bf16, fp8), m, n, k, time_us; the GPUs: models/machines/gpus",
         file.string())};
   }
+  table.lines = lines;
   return table;
 }
 

@@ -15,14 +15,14 @@
 #include "reports/compare/run_scenario.h"
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/print.h"
+#include "scenarios/read/scenario.h"
+#include "sim/applications/transfer/transfer.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/judge/marked_document.h"
 #include "sim/cli/judge/predict_all.h"
 #include "sim/cli/judge/term_rent.h"
 #include "sim/cli/options.h"
-#include "sim/applications/transfer/transfer.h"
 
 namespace foretrace {
 namespace {
@@ -236,10 +236,10 @@ void add_accuracy_command(CLI::App& app, int& exit_code) {
           ->option_text("DIR");
   CLI::Option* const transfer =
       command
-          .add_option(
-              "--transfer", options->transfer,
-              "Instead: how far products are off on GPUs of which only facts are known, each GPU "
-              "of FILE left out in turn; FILE: kernels-by-gpu.csv.gz, a public table")
+          .add_option("--transfer", options->transfer,
+                      "Instead: how far products and attention are off on GPUs of which only facts "
+                      "are known, each GPU "
+                      "of FILE left out in turn; FILE: kernels-by-gpu.csv.gz, a public table")
           ->check(CLI::ExistingFile.description(""))
           ->option_text("FILE");
   transfer->excludes(terms);

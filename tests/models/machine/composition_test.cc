@@ -67,8 +67,8 @@ TEST(Composition, CarriesRatiosOverByTheFactsOfBothGpus) {
   const Machine h200 = load_machine("h200-nvswitch-8"), l40s = load_machine("8xL40S");
   EXPECT_DOUBLE_EQ(l40s.rate(Param::LibrarySoftmaxRate),
                    864.0 / 4800 * h200.rate(Param::LibrarySoftmaxRate));
-  EXPECT_DOUBLE_EQ(l40s.rate(Param::LibraryAttentionForwardRate128),
-                   362 / 989.4 * h200.rate(Param::LibraryAttentionForwardRate128));
+  EXPECT_DOUBLE_EQ(l40s.rate(Param::LibraryAttentionBackwardRate128),
+                   362 / 989.4 * h200.rate(Param::LibraryAttentionBackwardRate128));
   EXPECT_DOUBLE_EQ(l40s.get(Param::KernelBase).value,
                    1980.0 / 2520 * h200.get(Param::KernelBase).value);
   EXPECT_EQ(l40s.get(Param::HostLaunchKernel).value, h200.get(Param::HostLaunchKernel).value);
@@ -76,6 +76,17 @@ TEST(Composition, CarriesRatiosOverByTheFactsOfBothGpus) {
   EXPECT_TRUE(l40s.get(Param::LibrarySoftmaxRate).origin->is_carried);
   EXPECT_THAT(l40s.get(Param::LibrarySoftmaxRate).from,
               HasSubstr("carried over from h200-nvswitch-8 by memory_bandwidth"));
+}
+
+TEST(Composition, HasAttentionByFactsWhereNobodyMeasuredIt) {
+  for (const char* const name : {"8xL40S", "8xB200", "1xA100", "8xMI300X", "1xH20"}) {
+    const Machine machine = load_machine(name);
+    EXPECT_FALSE(machine.has(Param::LibraryAttentionForwardRate128)) << name;
+    EXPECT_TRUE(machine.has(Param::AttendsShare) && machine.has(Param::BlindAttention)) << name;
+  }
+  for (const char* const name : {"8xH100", "8xH200", "1xH200-NVL"}) {
+    EXPECT_TRUE(load_machine(name).has(Param::LibraryAttentionForwardRate128)) << name;
+  }
 }
 
 TEST(Composition, TakesLinksFromTheLinkAndNetworksFromTheNetwork) {
@@ -108,6 +119,7 @@ TEST(Composition, HasNothingMissing) {
       const auto param = static_cast<Param>(i);
       const std::string_view key = info(param).key;
       if (key.starts_with("nccl.") || key.starts_with("products.")) continue;
+      if (key.starts_with("library.attention_forward")) continue;  // by facts: attends.*
       if (param == Param::BlindCollectives) continue;  // over PCIe nothing was judged
       if (key.ends_with("_flops")) continue;           // hardware without such units
       if (measured.has(param)) EXPECT_TRUE(machine.has(param)) << gpu << ": " << key;

@@ -1,0 +1,63 @@
+#include "models/cost/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/constants/constants.h"
+
+namespace foretrace::cost {
+namespace {
+
+using enum Param;
+
+constexpr double kHalf = 2;     // bytes of an element
+constexpr double kTensors = 4;  // queries, keys, values, results: of a sequence's own as large
+constexpr double kOfAPair = 4;  // flops for each element of a head: the score, and what it weighs
+
+double rows_of(const AttentionWork& work) { return work.bytes / (kTensors * kHalf * work.width); }
+
+}  // namespace
+
+bool has_attention_facts(const Machine& machine) {
+  return machine.has(AttendsShare) && machine.has(GpuHalfFlops) && machine.has(GpuClock) &&
+         machine.has(HbmBandwidth);
+}
+
+AttentionFacts read_attention_facts(Reading& read) {
+  return {.sms = read.value(SmCount),
+          .peak = read.rate(GpuHalfFlops),
+          .memory = read.rate(HbmBandwidth),
+          .clock = read.value(GpuClock) * 1e6};
+}
+
+AttentionRatios read_attention_ratios(Reading& read) {
+  return {.start = read.seconds(AttendsStart),
+          .share = read.value(AttendsShare),
+          .vector = read.value(AttendsVector),
+          .block = read.value(AttendsBlock),
+          .tile = read.value(AttendsTile),
+          .few = read.value(AttendsFew),
+          .memory = read.value(AttendsMemory)};
+}
+
+double keys_of(const AttentionWork& work) {
+  const double rows = rows_of(work);
+  return rows > 0 ? work.flops / (kOfAPair * work.width * rows) : 0;
+}
+
+double attention_time(const AttentionWork& work, const AttentionFacts& facts,
+                      const AttentionRatios& ratios) {
+  static const double kRows = constant("attention.block_rows");
+  static const double kSharp = constant("attention.few_step");
+  const double moved = work.bytes / (facts.memory * ratios.memory);
+  const double keys = std::max(keys_of(work), 1e-9);
+  // Tensor cores and the others work side by side, but not quite.
+  const double pair = std::hypot(kOfAPair * work.width / (facts.peak * ratios.share),
+                                 ratios.vector / (facts.clock * facts.sms));
+  const double blocks = rows_of(work) / kRows * (1 + ratios.tile / keys);
+  const double computed = work.flops / (kOfAPair * work.width) * pair +
+                          blocks * ratios.block / (facts.clock * facts.sms);
+  return ratios.start + moved + computed / (1 + std::pow(ratios.few / keys, kSharp));
+}
+
+}  // namespace foretrace::cost
