@@ -93,12 +93,13 @@ def step_seconds(given, row, passes, scratch):
     for what_if in given.what_ifs:
         command += ["--with", what_if]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.search(r"^step: (\S+) ms", done.stdout, re.M)
+    found = re.search(r"^step: [\d.]+ m?s,", done.stdout, re.M)
     if not found:
         why = (done.stderr.strip() or done.stdout.strip()).splitlines()
         return None, next((line for line in why if "error" in line or "fit" in line), why[-1] if why else "?")
-    regions = [line.split("|")[4].strip() for line in done.stdout.splitlines() if line.startswith("| step")]
-    return max(seconds_in(text) for text in regions), ""
+    rows = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines() if line.startswith("|")]
+    column = rows[0].index("predicted")
+    return max(seconds_in(row[column]) for row in rows if row[1].startswith("step")), ""
 
 
 def seconds_in(text):
