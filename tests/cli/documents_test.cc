@@ -67,8 +67,10 @@ void write_shown_files(const std::string& markdown, const Scratch& scratch) {
 
 class Document : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(
-    All, Document, testing::Values("README.md", "scenarios/README.md", "sim/cli/README.md",
-                                   "reports/gallery/README.md"),
+    All, Document,
+    testing::Values("README.md", "scenarios/README.md", "sim/cli/README.md",
+                    "reports/gallery/README.md", "models/machines/README.md",
+                    "models/evidence/copies.md"),
     [](const auto& tested) {
       const std::string folder = fs::path{tested.param}.parent_path().string();
       return folder.empty() ? "root" : std::regex_replace(folder, std::regex{"/"}, "_");
