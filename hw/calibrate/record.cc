@@ -8,6 +8,7 @@
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/text_file.h"
 
 namespace foretrace::hw {
@@ -39,7 +40,9 @@ CalibrationRecord::CalibrationRecord(std::filesystem::path runs)
   make_directory(file_.parent_path());
   own_.emplace(file_.parent_path(), kCalibrating);
   if (!std::filesystem::exists(file_)) return;
-  const Json document = Json::parse(read_text_file(file_), nullptr, false);
+  const std::string text = read_text_file(file_);
+  refuse_deep_json(text, file_.string());
+  const Json document = Json::parse(text, nullptr, false);
   if (!is_record(document)) {
     throw UsageError{
         fmt::format("{}: not what foretrace-hw calibrate writes\n  hint: remove it, "

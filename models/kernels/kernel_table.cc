@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "scenarios/captured/kernel_name.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/captured/kernel_name.h"
 
 namespace foretrace::kernels {
 namespace {
@@ -22,6 +22,9 @@ constexpr std::array<const char*, 7> kColumns{"bytes", "flops",  "grid",    "blo
 constexpr double kSame = 1e-9;
 /// Below it no clock tells a time; keeps a plain time above 0.
 constexpr double kLeastSeconds = 1e-9;
+/// Products of two of them are finite.
+constexpr double kLargest = 1e30;
+constexpr double kMostNeighbours = 4096;
 
 double log2_of(double value) { return std::log2(std::max(1.0, value)); }
 
@@ -50,6 +53,7 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
     const bool is_whole = error == std::errc{} && end == word.data() + word.size();
     if (!is_whole || !std::isfinite(read) || read < 0)
       refuse(fmt::format("'{}' is no number", word));
+    if (read > kLargest) refuse(fmt::format("'{}' is too large", word));
     return read;
   };
   std::vector<std::pair<std::string, std::pair<Asked, double>>> read;
@@ -90,9 +94,11 @@ KernelTable::KernelTable(const std::filesystem::path& file) {
                              "joined_most", "thread_bytes"}) {
     if (!numbers_.contains(needed)) refuse(fmt::format("'#: {}' is missing", needed));
   }
-  for (const char* divisor : {"hbm", "peak", "nearest"}) {
-    if (numbers_.at(divisor) <= 0) refuse(fmt::format("'#: {}' is above 0", divisor));
+  for (const char* divisor : {"hbm", "peak", "memory", "compute", "soft"}) {
+    if (numbers_.at(divisor) < 1 / kLargest) refuse(fmt::format("'#: {}' is above 0", divisor));
   }
+  if (const double n = numbers_.at("nearest"); n < 1 || n > kMostNeighbours || n != std::floor(n))
+    refuse(fmt::format("'#: nearest' is a whole number from 1 to {}", kMostNeighbours));
   for (std::size_t i = 0; i < kFeatures; ++i) {
     const auto found = numbers_.find(fmt::format("weight_{}", kColumns[i]));
     weights_[i] = std::sqrt(found == numbers_.end() ? 1.0 : found->second);

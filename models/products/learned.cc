@@ -9,6 +9,7 @@
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/text/words.h"
 
 namespace foretrace::products {
 namespace {
@@ -74,7 +75,7 @@ auto read_file(const std::filesystem::path& file, const Make& make) {
   try {
     return make(Json::parse(read_text_file(file)));
   } catch (const Json::exception& error) {
-    throw UsageError{fmt::format("{}: error: {}", file.string(), error.what())};
+    throw UsageError{fmt::format("{}: error: {}", file.string(), json_reason(error.what()))};
   } catch (const UsageError& error) {
     throw UsageError{fmt::format("{}: error: {}", file.string(), error.what())};
   }

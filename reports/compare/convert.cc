@@ -10,6 +10,7 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
 
@@ -40,6 +41,7 @@ bool has_old_environment(const fs::path& result) {
 
 OldStarts parse_old_environment(const std::string& text, const std::string& name) {
   OldStarts old;
+  refuse_deep_json(text, name);
   try {
     const nlohmann::json document = nlohmann::json::parse(text);
     for (const nlohmann::json& start : document.at("starts")) {

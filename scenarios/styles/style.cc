@@ -10,6 +10,7 @@
 #include "scenarios/styles/writer.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/packed_file.h"
 
 namespace foretrace::styles {
@@ -25,7 +26,9 @@ constexpr std::string_view kEnding = ".json.gz";
 std::filesystem::path directory() { return data_directory() / "scenarios/styles"; }
 
 Json read(const std::filesystem::path& file) {
-  Json read = Json::parse(read_packed_text_file(file, kLargest), nullptr, false);
+  const std::string text = read_packed_text_file(file, kLargest);
+  refuse_deep_json(text, file.string());
+  Json read = Json::parse(text, nullptr, false);
   if (!read.is_object()) {
     throw UsageError{fmt::format("{}: error: no style that capture's tools wrote", file.string())};
   }

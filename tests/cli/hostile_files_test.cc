@@ -44,6 +44,19 @@ TEST_F(HostileFile, ADeviceThatWouldFillTheMemory) {
   refuses("foretrace export run --to kineto -o k", "device 4294967294");
 }
 
+TEST_F(HostileFile, JsonThatIsNestedAsDeepAsAStackIsLong) {
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  scratch_.write("results.jsonl", "{\"id\": \"a\", \"ranks\": " + deep + "}\n");
+  const Ran table = run("foretrace training-table results.jsonl");
+  EXPECT_EQ(table.exit_code, 2) << table.err;
+  EXPECT_THAT(table.err, HasSubstr("results.jsonl:1: more than 64 brackets in one another"));
+  change([](Json& t) { t.erase("starts"); });
+  scratch_.write("run/environment.json", "{\"starts\": [{\"machine\": " + deep + "}]}");
+  const Ran merged = run("foretrace merge --convert run");
+  EXPECT_EQ(merged.exit_code, 2) << merged.err;
+  EXPECT_THAT(merged.err, HasSubstr("environment.json: more than 64 brackets in one another"));
+}
+
 TEST_F(HostileFile, LoopsThatNeverRanAndSpansInThem) {
   change([](Json& t) {
     for (Json& op : t["ops"]) {

@@ -83,6 +83,23 @@ TEST(SweepLedger, TriesAPointAgainWhoseProcessWasKilled) {
   EXPECT_EQ(read_file(scratch.path() / "s.jsonl"), read_file(scratch.path() / "whole.jsonl"));
 }
 
+/// To copy or print what is nested takes a stack frame for each level.
+TEST(SweepLedger, PredictsAgainWhatIsNestedDeeperThanARow) {
+  const Scratch scratch;
+  ASSERT_EQ(scratch.run(kTwoPoints + "-o whole.jsonl").exit_code, 0);
+  const std::string whole = read_file(scratch.path() / "whole.jsonl");
+  std::string deep = whole;
+  const std::string_view row = "\"point\":1,";
+  ASSERT_NE(deep.find(row), std::string::npos);
+  deep.insert(deep.find(row) + row.size(),
+              "\"x\":" + std::string(300'000, '[') + std::string(300'000, ']') + ",");
+  scratch.write("s.jsonl", deep);
+  const Ran again = scratch.run(kTwoPoints + "-o s.jsonl");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("note: 1 of 2 points were done"));
+  EXPECT_EQ(read_file(scratch.path() / "s.jsonl"), whole);
+}
+
 TEST(SweepLedger, SaysThatAPointWhichMayPassFailed) {
   const Scratch scratch;
   scratch.write(

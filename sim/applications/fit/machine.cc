@@ -13,6 +13,7 @@
 
 #include "models/what_if/what_if.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
 #include "sim/applications/fit/solver.h"
@@ -158,6 +159,7 @@ Machine new_machine(const std::string& name, const std::filesystem::path& enviro
 }
 
 Machine new_machine(const std::string& name, const std::string& text, const std::string& file) {
+  refuse_deep_json(text, file);
   try {
     return machine_from(name, Json::parse(text));
   } catch (const Json::exception& error) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/words.h"
 #include "sim/applications/nccl_tests/log.h"
@@ -28,24 +29,6 @@ int whole(std::string_view text) {
   throw UsageError{fmt::format("'{}' is not a whole number", shortened(text))};
 }
 
-/// Brackets that stand in one another; strings are passed over.
-std::size_t depth_of(std::string_view text) {
-  std::size_t depth = 0, most = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (in_string && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (text[i] == '[' || text[i] == '{')) {
-      most = std::max(most, ++depth);
-    } else if (!in_string && (text[i] == ']' || text[i] == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return most;
-}
-
 class JsonReader {
  public:
   JsonReader(const std::string& file, const NcclTestsAssumed& assumed)
@@ -53,7 +36,7 @@ class JsonReader {
 
   Checked<std::vector<NcclTestsSample>> read(std::string_view text) {
     constexpr std::size_t kDeepest = 16;
-    if (depth_of(text) > kDeepest) {
+    if (json_depth(text) > kDeepest) {
       error(fmt::format("more than {} brackets in one another", kDeepest));
       return tl::unexpected{std::move(problems_)};
     }

@@ -13,6 +13,7 @@
 #include "models/machine/machine.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
@@ -157,6 +158,7 @@ std::size_t Ledger::read(const std::filesystem::path& part, Rows& rows) {
 
 /// Whether a sweep has written the line. A row counts until a try that passed is behind it.
 bool Ledger::take(const std::string& line, const Json& axes, Rows& rows) {
+  if (json_depth(line) > kDeepestJson) return false;
   const Json json = Json::parse(line, nullptr, false);
   if (is_written_files(json)) {
     take_files(json[kFiles]);

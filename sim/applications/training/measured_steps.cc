@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/packed_file.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
@@ -161,6 +162,7 @@ std::vector<MeasuredStep> read_measured_steps(const std::filesystem::path& file)
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     if (line.empty()) continue;
+    refuse_deep_json(line, fmt::format("{}:{}", file.string(), number));
     try {
       steps.push_back(measured_step(MeasuredJson::parse(line)));
     } catch (const MeasuredJson::exception& error) {

@@ -47,9 +47,17 @@ TEST(KernelTable, RefusesCountsThatNoLaunchHasAndDivisorsOfZero) {
     }
     return "accepted";
   };
-  EXPECT_THAT(refusal(table("copy.1,1,0,1e300,128,64,64,1,4\n")), ::testing::HasSubstr("'1e300' is too large a count"));
+  EXPECT_THAT(refusal(table("copy.1,1,0,1e300,128,64,64,1,4\n")), ::testing::HasSubstr("'1e300' is too large"));
+  EXPECT_THAT(refusal(table("copy.1,1,0,1e16,128,64,64,1,4\n")), ::testing::HasSubstr("'1e16' is too large a count"));
   EXPECT_THAT(refusal(table("copy.1,1,0,8,1e12,64,64,1,4\n")), ::testing::HasSubstr("'1e12' is too large a count"));
-  EXPECT_THAT(refusal(table("#: nearest 0\n")), ::testing::HasSubstr("'#: nearest' is above 0"));
+  for (const char* nearest : {"0", "0.5", "1e20"}) {
+    EXPECT_THAT(refusal(table(std::string{"#: nearest "} + nearest + "\n")),
+                ::testing::HasSubstr("'#: nearest' is a whole number from 1 to 4096"));
+  }
+  for (const char* divisor : {"soft", "memory", "compute", "hbm"}) {
+    EXPECT_THAT(refusal(table(std::string{"#: "} + divisor + " 0\n")),
+                ::testing::HasSubstr(std::string{"'#: "} + divisor + "' is above 0"));
+  }
 }
 
 TEST(KernelTable, TakesBetweenTwoSizesTheMeanOfTheirFactors) {
