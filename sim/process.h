@@ -64,8 +64,8 @@ struct CapturedUse {
 };
 
 struct Process final : Context {
-  Process(Engine& engine, const Machine& machine, std::uint32_t number)
-      : Context{engine, machine}, index{number} {}
+  Process(Engine& engine, const Machine& machine, Gaps& gaps_of_all, std::uint32_t number)
+      : Context{engine, machine, gaps_of_all}, index{number} {}
   void lost(const Execution& execution) override {
     fault = execution;
     for (ContextUser* user : users) user->context_lost();

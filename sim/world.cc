@@ -47,6 +47,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
       machine_{machine},
       runs_{std::move(runs)},
       costs_{machine},
+      gaps_{machine},
       recorder_{recorder},
       faults_{faults_of(program, machine)} {
   if (fidelity == Fidelity::Chunk) {
@@ -70,7 +71,7 @@ World::World(Engine& engine, const Program& program, const Machine& machine, Rec
   barriers_.resize(program.barriers.size());
   const auto used = group_streams(program);
   for (std::uint32_t p = 0; p < program.processes; ++p) {
-    Process& process = processes_.emplace_back(engine, machine, p);
+    Process& process = processes_.emplace_back(engine, machine, gaps_, p);
     if (!runs_[p]) continue;
     for (std::uint32_t d = 0; d < program.devices; ++d) {
       process.devices.push_back(gpus_[gpu_index(p, d)].get());

@@ -120,6 +120,7 @@ class World {
   std::vector<GpuLinks> gpu_links_;
   std::vector<NodeLinks> node_links_;
   Costs costs_;
+  Gaps gaps_;
   std::map<Param, LinkId> caps_;
   std::map<std::uint32_t, TeamCaps> team_caps_;  ///< by the threads of an operator on the CPU
   Recorder& recorder_;

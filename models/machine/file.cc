@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
@@ -103,11 +106,26 @@ class MachineReader {
                       "name the machine that stands on its own");
       return;
     }
-    const Checked<Machine> base = MachineReader{text, file.string(), depth_ + 1}.read(nullptr);
-    if (!base) throw UsageError{render(base.error(), text)};
+    base_ = read_base_file(text, file.string(), depth_ + 1);
     machine_.based_on = node.text;
-    machine_.nccl_version = base->nccl_version;
-    base_ = *base;
+    machine_.nccl_version = base_.nccl_version;
+  }
+
+  /// Most of the shipped machines are based on the same few: the text is read as a machine once.
+  static Machine read_base_file(const std::string& text, const std::string& file, int depth) {
+    static std::mutex mutex;
+    static std::map<std::pair<std::string, int>, std::pair<std::string, Machine>> known;
+    const std::pair key{file, depth};
+    {
+      const std::lock_guard lock{mutex};
+      const auto found = known.find(key);
+      if (found != known.end() && found->second.first == text) return found->second.second;
+    }
+    const Checked<Machine> base = MachineReader{text, file, depth}.read(nullptr);
+    if (!base) throw UsageError{render(base.error(), text)};
+    const std::lock_guard lock{mutex};
+    known.insert_or_assign(key, std::pair{text, *base});
+    return *base;
   }
 
   /// What was measured on the base was learned for its kind of GPU: another kind's measurements of

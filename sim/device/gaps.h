@@ -17,7 +17,6 @@ class Gaps {
     // A copy's depends on its size and engine too.
     const bool copies = neighbours.before == cost::Before::Copy;
     if (copies || neighbours.next == cost::Entry::Copy) return gap(neighbours);
-    // 20 KB: not for each of thousands of processes that are never simulated.
     if (known_.empty()) known_.assign(kPlaces, kUnknown);
     Duration& known = known_[place_of(neighbours)];
     if (known == kUnknown) known = gap(neighbours);

@@ -22,13 +22,13 @@ namespace foretrace::sim {
 /// What a stream's process gives it.
 class Context {
  public:
-  Context(Engine& engine, const Machine& machine)
-      : host_functions{engine, machine}, gaps{machine} {}
+  Context(Engine& engine, const Machine& machine, Gaps& gaps_of_all)
+      : host_functions{engine, machine}, gaps{gaps_of_all} {}
   virtual ~Context() = default;
   /// A kernel of `execution` broke the context.
   virtual void lost(const Execution& execution) = 0;
   HostFunctions host_functions;
-  Gaps gaps;
+  Gaps& gaps;  ///< of all processes: their machine is the same
 };
 
 class StreamQueue final : Handler,

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "models/machine/machine.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/read/scenario.h"
@@ -247,6 +251,30 @@ TEST(CheckFits, RefusesMoreMemoryThanADeviceOrANodeHas) {
       "threads: {main: [host_barrier: {}]}\n");
   EXPECT_EQ(check_fits(host, machine).size(), 1u)
       << "200 GiB in each of two processes, 244 GiB there";
+}
+
+/// A base is read once; one that was edited is another one.
+TEST(MachineFile, IsBasedOnWhatTheOtherFileSaysNow) {
+  const auto directory = std::filesystem::path{::testing::TempDir()} / "bases";
+  std::filesystem::create_directories(directory);
+  const auto base_of = [&](const char* gaps) {
+    std::ofstream{directory / "base.yaml"}
+        << "schema_version: 2\nname: base\nnode: {gpus: 2, gpu: Test}\nsources:\n"
+           "  guess: {class: assumed, text: t}\nparameters:\n"
+           "  gpu.sm_count: {value: "
+        << gaps << ", source: guess}\n";
+    return read_machine("schema_version: 2\nname: m\nbased_on: base\nnode: {gpus: 2, gpu: Test}\n",
+                        "m.yaml");
+  };
+  ::setenv("FORETRACE_MACHINES", directory.c_str(), 1);
+  const auto first = base_of("7"), again = base_of("7"), edited = base_of("8");
+  ::unsetenv("FORETRACE_MACHINES");
+  for (const auto* machine : {&first, &again, &edited}) {
+    ASSERT_TRUE(machine->has_value()) << render(machine->error(), "");
+  }
+  EXPECT_EQ(first->count(Param::SmCount), 7U);
+  EXPECT_EQ(again->count(Param::SmCount), 7U);
+  EXPECT_EQ(edited->count(Param::SmCount), 8U);
 }
 
 }  // namespace
