@@ -43,8 +43,8 @@ def region(scenario, name):
     """Time of a scenario's region on its slowest process."""
     def seconds(foretrace, machine, what_if):
         text = run(foretrace, "simulate", f"scenarios/{scenario}.yaml", "--machine", machine, *what_if)
-        rows = [line.split("|")[1:] for line in (text or "").splitlines() if line.startswith("|")]
-        times = [time_of(row[3]) for row in rows if row[0].strip() == name]
+        rows = [[cell.strip() for cell in line.split("|")] for line in (text or "").splitlines() if line.startswith("|")]
+        times = [time_of(row[rows[0].index("predicted")]) for row in rows if row[1] == name]
         return max(times) if times else None
     return seconds
 
