@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-__int128 divided_up(__int128 above, __int128 below) { return (above + below - 1) / below; }
+Wide divided_up(Wide above, Wide below) { return (above + below - 1) / below; }
 
 }  // namespace
 

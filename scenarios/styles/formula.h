@@ -8,6 +8,9 @@
 
 namespace foretrace::styles {
 
+/// Sizes of a large model, multiplied, exceed 64 bits.
+__extension__ using Wide = __int128;
+
 /// By symbol: "B" sequences, "S" tokens of each, "H" hidden, ...
 /// (scenarios/pytorch/styles/README.md).
 using Sizes = std::map<std::string, std::int64_t, std::less<>>;
@@ -25,7 +28,7 @@ class Formulas {
   nlohmann::json value(const nlohmann::json& formula) const;
   /// Numerator and denominator of a product of symbols.
   struct Fraction {
-    __int128 above = 1, below = 1;
+    Wide above = 1, below = 1;
   };
   Fraction product(const nlohmann::json& powers) const;
 

@@ -87,7 +87,8 @@ Judged judged_of(const Errors& one, double band) {
                 .precision = one.precision,
                 .rows = one.errors.size(),
                 .band = band,
-                .too_few = one.errors.size() < kEnough};
+                .too_few = one.errors.size() < kEnough,
+                .own_median = {}};
   std::vector<double> off, with_sign;
   std::size_t in_band = 0;
   for (const double error : one.errors) {
