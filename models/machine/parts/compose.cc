@@ -191,6 +191,20 @@ class Composer {
       state(parts_.gpu, "nvlink_bandwidth", NvlinkBandwidth, false);
     }
     state(parts_.link, "multicast", NcclNvls, false);
+    if (parts_.link.value("sharing") && machine_.node.pcie) state_sharing(state);
+  }
+
+  /// How GPUs share the host's paths, as links of the generation do that both ends have.
+  template <class State>
+  void state_sharing(const State& state) {
+    const bool is_whole = parts_.link.value("pcie") == std::optional<double>{*machine_.node.pcie};
+    const Part link =
+        is_whole ? parts_.link
+                 : load_part(PartFolder::Links, fmt::format("pcie{}", *machine_.node.pcie));
+    state(link, "ring_share", NcclHostPathRing, false);
+    state(link, "pair_share", NcclHostPathPairs, false);
+    state(link, "sharing", NcclHostPathSharing, false);
+    if (machine_.has(NcclHostPathRing)) read_over(machine_, "link_rules", "pcie_tables");
   }
 
   const Parts& parts_;

@@ -49,7 +49,8 @@ Terms price_terms(Reading& read, const Tuning& tuning, CollectiveKind kind, Byte
     terms.seconds = latency + by_path;
   }
   const double others = terms.seconds - terms.channel_seconds;
-  terms.channel_seconds /= slot_factor(read, tuning);
+  terms.channel_seconds /=
+      slot_factor(read, tuning) * host_path_factor(read, tuning, Param::NcclHostPathRing);
   terms.seconds = others + terms.channel_seconds;
   terms.wire_bytes = static_cast<double>(bytes.count) * 2 * (ranks - 1) / ranks;
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);

@@ -201,7 +201,8 @@ Terms priced(Reading& read, const Tuning& tuning, Exchange exchange, Protocol pr
              double wire_bytes) {
   const float latency =
       tuning.latency[index_of(Function::AllGather)][index_of(Algorithm::Ring)][index_of(protocol)];
-  const double port_rate = read.rate(Param::NcclPortShare);
+  const double port_rate =
+      read.rate(Param::NcclPortShare) * host_path_factor(read, tuning, Param::NcclHostPathPairs);
   const bool by_host = tuning.leaves_nvlink() || tuning.topology.is_wider_than_bridges();
   Terms terms;
   terms.wire_bytes = wire_bytes;
@@ -220,6 +221,15 @@ double slot_factor(Reading& read, const Tuning& tuning) {
   const bool is_pcie = topology.link == Link::PciHost || topology.link == Link::PciSwitch;
   if (!is_pcie || topology.nodes > 1 || !read.has(Param::NvlinkBandwidth)) return 1;
   return read.rate(Param::NvlinkBandwidth) / (double{topology.pci_gbps} * 1e9);
+}
+
+double host_path_factor(Reading& read, const Tuning& tuning, Param share) {
+  constexpr double kPair = 2;
+  const Topology& topology = tuning.topology;
+  const bool by_host = topology.link == Link::PciHost && topology.nodes == 1;
+  if (!by_host || !read.has(share) || !read.has(Param::NcclHostPathSharing)) return 1;
+  return read.value(share) *
+         std::pow(kPair / tuning.ranks(), read.value(Param::NcclHostPathSharing));
 }
 
 CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange, Bytes size,

@@ -21,4 +21,8 @@ CollectiveTime pair_time(Reading& read, const Tuning& tuning, Exchange exchange,
 /// NCCL's own prices know the generation. 1 elsewhere, and between nodes.
 double slot_factor(Reading& read, const Tuning& tuning);
 
+/// GPUs of a node that reach each other through the host alone share its paths: what each gets of
+/// what is counted of its own, by `share` (nccl.host_path.*). 1 elsewhere.
+double host_path_factor(Reading& read, const Tuning& tuning, Param share);
+
 }  // namespace foretrace::nccl

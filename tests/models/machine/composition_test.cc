@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "models/machine/parts/kinds.h"
 #include "models/machine/parts/rules.h"
+#include "models/nccl/time/collective_time.h"
 #include "models/nccl/topology/machine.h"
 #include "scenarios/base/text/errors.h"
 
@@ -101,6 +104,23 @@ TEST(Composition, TakesLinksFromTheLinkAndNetworksFromTheNetwork) {
   EXPECT_EQ(*load_machine("8xA100+efa1").node.nics, 4u);
 }
 
+TEST(Composition, LetsGpusShareTheHostsPathsWhereATableOfSuchABoxSaysSo) {
+  const auto seconds = [](const char* name, std::uint32_t ranks) {
+    const Machine machine = load_machine(name);
+    Reading read{machine};
+    const nccl::Tuning tuning = nccl::tuning_for(machine, ranks, 1, {});
+    const nccl::Call call{.kind = CollectiveKind::AllReduce, .size = {1u << 30}};
+    return nccl::collective_time(read, tuning, call).terms.seconds;
+  };
+  // Of 8 GPUs each gets (2 / 8)^1.85 of what one of two gets, and an all-reduce moves 1.75 times.
+  EXPECT_NEAR(seconds("8xL40S/pcie4", 8) / seconds("8xL40S/pcie4", 2), 1.75 * std::pow(4, 1.85),
+              0.5);
+  EXPECT_LT(seconds("8xL40S/pcie4-switch", 8), seconds("8xL40S/pcie4", 8) / 4)
+      << "nobody showed that switches share so";
+  EXPECT_LT(load_machine("8xL40S/pcie4").get(Param::BlindTablesLarge).value,
+            load_machine("8xL40S/pcie4-switch").get(Param::BlindTablesLarge).value);
+}
+
 TEST(Composition, EveryNamedMachineIsMadeOfPartsThatAreThere) {
   EXPECT_GT(named_compositions().size(), 20u);
   for (const NamedComposition& one : named_compositions()) {
@@ -120,8 +140,8 @@ TEST(Composition, HasNothingMissing) {
       const std::string_view key = info(param).key;
       if (key.starts_with("nccl.") || key.starts_with("products.")) continue;
       if (key.starts_with("library.attention_forward")) continue;  // by facts: attends.*
-      if (param == Param::BlindCollectives) continue;  // over PCIe nothing was judged
-      if (key.ends_with("_flops")) continue;           // hardware without such units
+      if (param == Param::BlindCollectives) continue;              // over PCIe nothing was judged
+      if (key.ends_with("_flops")) continue;                       // hardware without such units
       if (measured.has(param)) EXPECT_TRUE(machine.has(param)) << gpu << ": " << key;
     }
     EXPECT_NO_THROW(nccl::topology_of(machine, 1, 1)) << gpu;
