@@ -28,6 +28,7 @@ namespace foretrace {
 namespace {
 
 constexpr double kLargestSpread = 10;
+constexpr std::size_t kLongestName = 200;
 constexpr std::uint32_t kMostNodes = 100'000;
 constexpr std::uint32_t kMostGpusOfANode = 256;
 constexpr int kMostBases = 3;  // so nothing goes in circles
@@ -87,6 +88,12 @@ class MachineReader {
   void read_name(const YamlNode& node) {
     if (node.kind != YamlNode::Kind::Scalar || node.text.empty()) {
       problems_.error(node, "'name' is a word or two", "name: my-h100-8");
+    }
+    const bool is_line = std::ranges::none_of(
+        node.text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+    if (!is_line || node.text.size() > kLongestName) {
+      problems_.error(node,
+                      fmt::format("'name' is one line of at most {} characters", kLongestName));
     }
     machine_.name = node.text;
   }
@@ -260,6 +267,11 @@ class MachineReader {
 
   void check_range(Param param, double value, const YamlNode& node) {
     if (const auto problem = out_of_range(param, value)) problems_.error(node, *problem);
+    using enum Param;
+    const auto counted = {SmCount, CopyEngines, HardwareQueues, LaunchQueueDepth, HostCores};
+    if (std::ranges::find(counted, param) != counted.end() && value != std::floor(value)) {
+      problems_.error(node, fmt::format("{} is a whole number", info(param).key));
+    }
   }
 
   double read_number(const YamlNode& node, ParamUnit unit) {

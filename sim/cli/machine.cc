@@ -91,7 +91,13 @@ int write_new(const MachineOptions& options) {
   parts.gpu.name = options.gpu;
   parts.gpu.words.try_emplace("gpu", options.gpu);
   parts.gpu.words.try_emplace("donor", "h200-nvswitch-8");
-  emit({.file = options.output}, machine_text(compose(parts, options.gpu)));
+  const std::string text = machine_text(compose(parts, options.gpu));
+  // What no command would read is not written.
+  if (const auto read = read_machine(text, options.gpu + ".yaml"); !read) {
+    throw UsageError{fmt::format("{}: its facts make no machine that could be simulated\n{}",
+                                 options.from.string(), render(read.error(), text))};
+  }
+  emit({.file = options.output}, text);
   return kDone;
 }
 

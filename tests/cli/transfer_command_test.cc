@@ -122,5 +122,22 @@ TEST(MachineCommand, WritesAFileFromFactsThatSimulatesAsOne) {
   EXPECT_EQ(scratch.run("foretrace machine new --gpu X1").exit_code, 2);
 }
 
+TEST(MachineCommand, WritesNothingThatNoCommandWouldRead) {
+  const Scratch scratch;
+  scratch.write("sheet.yaml",
+                "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\nfacts:\n"
+                "  sm_count: {value: 0, source: s}\n  pcie: {value: 0, source: s}\n");
+  const Ran made =
+      scratch.run("foretrace machine new --gpu X1 --from sheet.yaml --link pcie4 -o x1.yaml");
+  EXPECT_EQ(made.exit_code, 2) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("sheet.yaml: its facts make no machine"));
+  EXPECT_THAT(made.err, HasSubstr("gpu.sm_count must be positive"));
+  EXPECT_FALSE(std::filesystem::exists(scratch.path() / "x1.yaml"));
+  const Ran lines = scratch.run(
+      "foretrace machine new --gpu \"$(printf 'a\\nb')\" --from models/machines/gpus/L40S.yaml");
+  EXPECT_EQ(lines.exit_code, 2) << lines.out;
+  EXPECT_THAT(lines.err, HasSubstr("'name' is one line"));
+}
+
 }  // namespace
 }  // namespace foretrace::test

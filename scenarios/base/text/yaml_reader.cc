@@ -10,15 +10,19 @@
 namespace foretrace {
 namespace {
 
-/// What was meant, or all keys, however many: suggest lists few only.
+/// What was meant, or the keys that there are, and of very many the first.
 std::string key_hint(std::string_view key, const std::vector<std::string_view>& asked_for) {
   std::vector<std::string> known;
   for (const std::string_view one : asked_for) {
     if (std::ranges::find(known, one) == known.end()) known.emplace_back(one);
   }
   const std::string hint = suggest(key, known);
-  return hint.empty() && !known.empty() ? fmt::format("known here: {}", fmt::join(known, ", "))
-                                        : hint;
+  if (!hint.empty() || known.empty()) return hint;
+  constexpr std::size_t kMost = 40;
+  const std::size_t left_out = known.size() > kMost ? known.size() - kMost : 0;
+  known.resize(known.size() - left_out);
+  return fmt::format("known here: {}{}", fmt::join(known, ", "),
+                     left_out == 0 ? "" : fmt::format(" and {} more", left_out));
 }
 
 }  // namespace

@@ -54,6 +54,25 @@ TEST(MachineFile, GivesValuesInSiUnits) {
   EXPECT_DOUBLE_EQ(machine->rate(Param::GpuF32Flops), 52.5e12);
 }
 
+TEST(MachineFile, CountsWhatIsCountedInWholeNumbers) {
+  const std::string text = errors_of(
+      "  gpu.sm_count: {value: 1.5, source: sheet}\n"
+      "  gpu.copy_engines: {value: 2.5, source: sheet}\n");
+  EXPECT_THAT(text, HasSubstr("m.yaml:9:25: error: gpu.sm_count is a whole number"));
+  EXPECT_THAT(text, HasSubstr("gpu.copy_engines is a whole number"));
+}
+
+TEST(MachineFile, HasANameOfOneLine) {
+  for (const std::string name : {std::string{"\"a\\nb\""}, std::string(201, 'x')}) {
+    const std::string text =
+        "schema_version: 2\nname: " + name + "\nnode: {gpus: 2, gpu: T}\nparameters: {}\n";
+    const auto machine = read_machine(text, "m.yaml");
+    ASSERT_FALSE(machine.has_value()) << name;
+    EXPECT_THAT(render(machine.error(), text),
+                HasSubstr("'name' is one line of at most 200 characters"));
+  }
+}
+
 TEST(MachineFile, NamesAnUnknownParameterAndTheOneThatWasMeant) {
   const std::string text = errors_of("  host.launch_kernal: {value: 3us, source: here}\n");
   EXPECT_THAT(text, HasSubstr("m.yaml:9:3: error: unknown key 'host.launch_kernal'"));
