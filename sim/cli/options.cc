@@ -124,7 +124,7 @@ double parse_percent(const std::string& text, const std::string& flag) {
   std::string_view unit{rest, end};
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   if (code == std::errc{} && unit == "%" && value >= 0 && value <= 1e6) return value / 100;
-  const bool bare = code == std::errc{} && unit.empty();
+  const bool bare = code == std::errc{} && unit.empty() && value >= 0 && value <= 1e6;
   throw UsageError{
       fmt::format("{}: '{}' is not a percentage\n  hint: {}", flag, text,
                   bare ? fmt::format("did you mean {}%?", text) : std::string{"write it as 10%"})};

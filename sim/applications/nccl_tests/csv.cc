@@ -5,15 +5,21 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "models/nccl/rules/types.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
+#include "scenarios/base/text/words.h"
 #include "sim/applications/nccl_tests/log.h"
 
 namespace foretrace {
 namespace {
+
+/// A scenario has a line for each, and its text is at most 16 MiB.
+constexpr std::size_t kMostRows = 50'000;
 
 struct Cell {
   std::string text;
@@ -56,6 +62,10 @@ class CsvReader {
       if (!is_comment(line)) {
         if (heading_.empty()) {
           read_heading();
+        } else if (samples_.size() == kMostRows) {
+          error(1, fmt::format("more than {} rows that count", kMostRows),
+                "--where COLUMN=TEXT chooses some, and so do smaller files");
+          is_readable_ = false;
         } else {
           read_row();
         }
@@ -88,6 +98,12 @@ class CsvReader {
 
   void read_heading() {
     for (const Cell& cell : cells_) heading_.push_back(cell.text);
+    std::set<std::string_view> names;
+    for (const Cell& cell : cells_) {
+      if (cell.text.empty() || names.insert(cell.text).second) continue;
+      error(cell.column, fmt::format("a second column '{}'", shortened(cell.text)));
+      is_readable_ = false;
+    }
     for (const Names& needed : {Names{"op", "collective"}, Names{"size_bytes", "bytes"},
                                 Names{"ranks", "gpus"}, Names{"time_us"}}) {
       if (std::ranges::any_of(needed, [&](const auto& name) { return has_column(name); })) continue;

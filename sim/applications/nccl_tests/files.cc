@@ -1,8 +1,12 @@
 // Which reader a file of results needs, by what is in it.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/made_from.h"
 #include "scenarios/base/text/text_file.h"
 #include "sim/applications/nccl_tests/log.h"
 
@@ -47,10 +51,16 @@ std::vector<NcclTestsSample> read_nccl_tests(const std::vector<std::filesystem::
                                              const NcclTestsAssumed& assumed) {
   std::vector<NcclTestsSample> all;
   bool has_csv = false;
+  std::map<std::string, std::filesystem::path> known;  // by what is in them
   for (const std::filesystem::path& file : files) {
     const bool is_input = file == "-";
     const std::string text = is_input ? read_standard_input() : read_text_file(file);
     const std::string name = is_input ? "standard input" : file.string();
+    const auto [same, is_new] = known.try_emplace(digest_of(text), name);
+    if (!is_new) {
+      throw UsageError{fmt::format("{} and {} are the same results\n  hint: each counts once",
+                                   same->second.string(), name)};
+    }
     const Form form = form_of(text, file);
     has_csv = has_csv || form == Form::Csv;
     auto read = form == Form::Csv    ? read_nccl_tests_csv(text, name, assumed)
