@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "scenarios/captured/record_limits.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/packed_file.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/captured/record_limits.h"
 
 namespace foretrace::captured {
 namespace {
@@ -27,6 +27,7 @@ constexpr int kDeepest = 32;
 constexpr std::size_t kMostDimensions = 64;
 constexpr std::size_t kMostTensors = std::size_t{1} << 17;     // of an operation
 constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;  // what a scenario takes
+constexpr std::uint64_t kMostThreads = 1024;                   // of a block
 constexpr std::uint64_t kMostMoved = std::uint64_t{1} << 40;   // elements or bytes of a call
 constexpr std::int64_t kLongest = 10'000'000'000'000;          // ns between the step and a call
 constexpr double kShortestLoop = 1e5, kLongestLoop = 1e10;     // ns, as host files have it
@@ -293,8 +294,9 @@ class RecordReader {
       made.name = json.at("n").get<std::uint32_t>();
       if (made.name >= record_.names.size()) refuse("no such kernel name");
       made.grid = product(json.at("g3"));
-      made.block =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(product(json.at("b3")), 1024));
+      const std::uint64_t threads = product(json.at("b3"));
+      if (threads > kMostThreads) refuse("a block of more than 1024 threads");
+      made.block = static_cast<std::uint32_t>(threads);
     } else if (kind == "gemm") {
       made.m = json.at("m").get<std::int64_t>();
       made.n = json.at("n").get<std::int64_t>();

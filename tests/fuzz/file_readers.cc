@@ -18,13 +18,13 @@
 #include "reports/capture/nsight.h"
 #include "reports/page/marked_text.h"
 #include "reports/timeline/timeline_check.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/errors.h"
-#include "sim/cli/judge/published_figures.h"
+#include "scenarios/read/scenario.h"
 #include "sim/applications/sweep/ledger.h"
 #include "sim/applications/sweep/table.h"
 #include "sim/applications/training/measured_steps.h"
 #include "sim/applications/training/published_steps.h"
+#include "sim/cli/judge/published_figures.h"
 #include "tests/fuzz/readers.h"
 
 namespace foretrace::fuzz {
@@ -70,9 +70,9 @@ const FuzzDirectory& directory() {
 void read_as_calls(std::string_view bytes) {
   try {
     directory().file("rank0.calls.jsonl", bytes);
-    static_cast<void>(
-        read_scenario("schema_version: 1\nname: step\ncaptured_step: {calls: rank0.calls.jsonl}\n",
-                      (directory().path() / "step.yaml").string()));
+    static_cast<void>(read_scenario(
+        "schema_version: 1\nname: step\nprocesses: 2\ncaptured_step: {calls: rank0.calls.jsonl}\n",
+        (directory().path() / "step.yaml").string()));
   } catch (const UsageError&) {
   }
 }

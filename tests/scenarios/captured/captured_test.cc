@@ -75,6 +75,8 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
       {name + R"({"k":"launch","n":0,"g3":[-1,1,1],"b3":[1,1,1],"t":1,"s":0})",
        "size is out of range"},
       {name + R"({"k":"launch","n":0,"g3":[1,1,1,1],"b3":[1,1,1],"t":1,"s":0})", "three sizes"},
+      {name + R"({"k":"launch","n":0,"g3":[1,1,1],"b3":[64,64,1],"t":1,"s":0})",
+       "a block of more than 1024 threads"},
       {R"({"k":"gemm","m":9223372036854775807,"n":2,"kk":2,"t":1,"s":0})", "below 2^31"},
       {R"({"k":"gemm","m":2147483647,"n":2147483647,"kk":2147483647,"t":1,"s":0})", "no GPU ends"},
       {R"({"k":"copy","dir":"h2d","n":18446744073709551615,"t":1,"s":0})", "more than 2^40"},
