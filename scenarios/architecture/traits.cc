@@ -31,7 +31,13 @@ void read_sizes(ConfigValues& values, const Replaced& replaced, Architecture& mo
                                 "attn_config.kv_n_heads", "multi_query_group_num"});
   if (model.kv_heads == 0) model.kv_heads = model.heads;
   model.head_dim = values.size({"head_dim", "kv_channels"});
-  if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
+  if (model.head_dim > 0 || model.heads == 0) return;
+  model.head_dim = model.hidden / model.heads;
+  if (model.hidden % model.heads != 0 && values.find({"qk_nope_head_dim"}) == nullptr) {
+    values.warning(fmt::format("a hidden size of {} is not shared evenly by {} heads: each has {}",
+                               model.hidden, model.heads, model.head_dim),
+                   "'head_dim' says it");
+  }
 }
 
 void read_feed_forward(ConfigValues& values, const Json& type, Architecture& model) {

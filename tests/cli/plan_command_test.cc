@@ -215,6 +215,9 @@ TEST(PlanCommand, SaysWhatIsWrong) {
   const Ran keep = plan_two_layers(scratch, "--gpus 8 --keep tensors=2");
   EXPECT_EQ(keep.exit_code, 2);
   EXPECT_THAT(keep.err, HasSubstr("pipeline, recompute, sharding, tensor"));
+  const Ran twice = plan_two_layers(scratch, "--gpus 8,4,8");
+  EXPECT_EQ(twice.exit_code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--gpus: 8 is named twice"));
   const Ran model = scratch.run("foretrace plan llama3-70 --gpus 8");
   EXPECT_EQ(model.exit_code, 2);
   EXPECT_THAT(model.err, HasSubstr("llama3-70b"));

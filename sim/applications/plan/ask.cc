@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -56,6 +58,34 @@ Folded steps_of(const Wanted& wanted) {
 }
 
 }  // namespace
+
+std::string why_not_simulated(const Wanted& wanted) {
+  std::vector<Job> jobs;
+  for (const training::TrainingStep& step : steps_of(wanted).steps) {
+    jobs.emplace_back([&wanted, step]() -> std::vector<double> {
+      try {
+        Machine machine = wanted.question.machine;
+        apply_what_ifs(machine, wanted.what_ifs);
+        static_cast<void>(predict(machine, trial_of(wanted.layout, step), wanted.without));
+      } catch (const UsageError& error) {
+        const std::string_view why = error.what();
+        return {why.begin(), why.end()};  // a child answers in numbers
+      }
+      return {};
+    });
+  }
+  for (const std::vector<double>& letters : run_in_children(jobs)) {
+    std::string why;
+    for (const double letter : letters) why += static_cast<char>(letter);
+    std::ranges::replace(why, '\n', ' ');
+    constexpr std::string_view kMark = "error: ";
+    const std::size_t mark = why.find(kMark);
+    if (mark != std::string::npos) why.erase(0, mark + kMark.size());
+    while (why.ends_with(' ')) why.pop_back();
+    if (!why.empty()) return why;
+  }
+  return "it did not end";
+}
 
 std::vector<std::optional<Prediction>> simulated(const std::vector<Wanted>& wanted, Work& work,
                                                  const GoOn& go_on) {

@@ -27,6 +27,9 @@ struct Work {
   std::size_t spans = 0;  ///< of all of them: calls of the host, kernels, transfers
 };
 
+/// Why `simulated` has no answer for a layout, in words.
+std::string why_not_simulated(const Wanted& wanted);
+
 /// In the order of `wanted`; empty where a layout cannot run, has no such cause, or `go_on` stopped
 /// before it (engine/children.h).
 std::vector<std::optional<Prediction>> simulated(const std::vector<Wanted>& wanted, Work& work,

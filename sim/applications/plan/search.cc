@@ -192,6 +192,7 @@ class Search {
           rows_[i].settled = rows_[i].prediction = *prediction;
           best_.push_back(rows_[i]);
         } else if (!stopped_) {
+          if (answer_.refused.empty()) answer_.refused_why = why_not_simulated(open[i - begin]);
           answer_.refused.push_back(describe(rows_[i].layout));
         }
       }

@@ -43,6 +43,7 @@ struct Answer {
   std::size_t fitting = 0;            ///< of them, into the GPUs' memory
   std::size_t simulated = 0;          ///< of these; the others' lower bound is above the best ones
   std::vector<std::string> refused;   ///< of these, described: not predicted, so not compared
+  std::string refused_why;            ///< of the first of them
   std::vector<std::string> unread;    ///< those that the reader does not accept
   std::string unread_why;             ///< of the first of them
   bool stopped = false;               ///< before the end: what is known by then

@@ -149,6 +149,11 @@ std::string headline_of(const Question& question, const std::vector<Answer>& ans
   std::string text;
   for (const Answer& answer : answers) {
     if (!text.empty()) text += " ";
+    if (answer.best.empty() && !answer.refused.empty()) {
+      text += fmt::format("{} on {} GPUs of {}: no layout that fits can be simulated: {}.",
+                          question.model_name, answer.gpus, answer.machine, answer.refused_why);
+      continue;
+    }
     if (answer.best.empty()) {
       text += fmt::format(
           "{} on {} GPUs of {}: no layout fits (the smallest needs {:.1f} GB of a GPU).",
@@ -182,7 +187,7 @@ std::string meaning_of(const Question& question, const std::vector<Answer>& answ
                           answer.unread_why, fmt::join(answer.unread, "; "));
     }
     if (answer.refused.empty()) continue;
-    text += fmt::format("Refused, since simulate cannot run them: {}. ",
+    text += fmt::format("Refused, since simulate cannot run them ({}): {}. ", answer.refused_why,
                         fmt::join(answer.refused, "; "));
   }
   text += fmt::format(
@@ -278,6 +283,7 @@ std::string json_of(const Question& question, const std::vector<Answer>& answers
                       {"simulations", answer.work.simulations},
                       {"simulated_spans", answer.work.spans},
                       {"refused", answer.refused},
+                      {"refused_why", answer.refused_why},
                       {"refused_by_reader", answer.unread},
                       {"interrupted", answer.stopped}});
   }

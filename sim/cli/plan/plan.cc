@@ -111,6 +111,10 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   question.machine_name = options.machine;
   question.what_ifs = what_ifs;
   question.machine = changed_machine(options.machine, what_ifs);
+  for (auto one = options.gpus.begin(); one != options.gpus.end(); ++one) {
+    if (std::find(options.gpus.begin(), one, *one) == one) continue;
+    throw UsageError{fmt::format("--gpus: {} is named twice", *one)};
+  }
   question.gpus = options.gpus;
   question.sequence = options.sequence;
   question.global_batch = options.global_batch;

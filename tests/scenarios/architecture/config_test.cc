@@ -73,6 +73,18 @@ TEST(ConfigValue, IsAWholeNumberUpToABillion) {
   EXPECT_EQ(config(of_type("llama", R"("num_hidden_layers": 4.0)")).model.layers, 4);
 }
 
+TEST(ConfigValue, OfTheHiddenSizeIsSharedEvenlyByTheHeads) {
+  const ReadConfig read =
+      config(of_type("llama", R"("hidden_size": 4100, "num_attention_heads": 32)"));
+  EXPECT_TRUE(read.is_sound) << "Transformers' own defaults of glm4_moe are such";
+  EXPECT_THAT(read.said,
+              HasSubstr("a hidden size of 4100 is not shared evenly by 32 heads: each has 128"));
+  EXPECT_THAT(config(of_type("llama",
+                             R"("hidden_size": 4100, "num_attention_heads": 32, "head_dim": 128)"))
+                  .said,
+              Not(HasSubstr("shared evenly")));
+}
+
 TEST(ConfigText, IsReadAsPythonWritesIt) {
   // json.dump writes characters beyond 16 bits as two escapes, and NaN and Infinity without quotes.
   const ReadConfig read = config(of_type(
