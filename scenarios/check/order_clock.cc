@@ -51,7 +51,10 @@ OrderClock::Work OrderClock::join(const OrderClock& from) {
   }
   work.joined += from.own_.size();
   for (const auto& [lane, position] : from.own_) raise(lane, position);
-  if (own_.size() > kMostOwn) {
+  // Many clocks may have just joined the same one, whose own entries were nearly as many as may be:
+  // a few more must not make each of them copy what they have in common.
+  const std::size_t most = common_.use_count() > 1 ? 2 * kMostOwn : kMostOwn;
+  if (own_.size() > most) {
     const Work of_own = share_own();
     work.joined += of_own.joined;
     work.made += of_own.made;

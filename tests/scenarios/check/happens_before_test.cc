@@ -303,6 +303,10 @@ TEST(HappensBefore, TakesAsMuchForARankOfAThousandAsOfAHundred) {
     return static_cast<double>(order.result().clock_entries);
   };
   EXPECT_LT(entries(1024), 1.1 * 1024 / 128 * entries(128));
+  // Of some numbers of ranks what they met with had as many entries of its own as a clock may have.
+  for (int ranks = 256; ranks < 256 + 33; ++ranks) {
+    EXPECT_LT(entries(ranks), 1.5 * ranks / 128 * entries(128)) << ranks;
+  }
 }
 
 TEST(HappensBefore, UnrollsLoopsUpToTheLimit) {
