@@ -30,11 +30,24 @@ TRACE = Path(__file__).parent.parent / "fuzz/corpus/kineto/all_reduce_between_ke
 MANY = 200  # moments; with fewer, commands that take seconds are left out
 
 
-class Command:
-    """Writes `results`; two ways to call it write different ones."""
+PYTHON_PACKAGE = Path(__file__).resolve().parent.parent.parent / "scenarios/pytorch"
+# What `python3 -m foretrace capture` writes and by which functions, without the PyTorch program that it runs before: as many lines as a step has.
+WRITE_CAPTURE = """
+import sys
+from foretrace import record, scenario
+length, ranks = int(sys.argv[1]), (0, 4)
+for rank in ranks:
+    record.write(f"made/rank{rank}.calls.jsonl.gz", [f'{{"k":"launch","n":{i * length % 997},"t":{i}}}' for i in range(length)])
+scenario.write_scenario("made", f"of_{length}", 8, ranks)
+"""
 
-    def __init__(self, name, old, new, results, share=1.0, slow=False):
+
+class Command:
+    """Writes `results`; two ways to call it write different ones. `python`: what runs instead of foretrace."""
+
+    def __init__(self, name, old, new, results, share=1.0, slow=False, python=None):
         self.name, self.old, self.new, self.results, self.share, self.slow = name, old, new, results, share, slow
+        self.python = python
 
 
 COMMANDS = [
@@ -69,14 +82,18 @@ COMMANDS = [
             f"{SWEEP} --set ranks=4 -o made_4.jsonl --csv made.csv", ["made.csv"]),
     Command("import", "import one.json -o made --scenario made.yaml", "import two.json -o made --scenario made.yaml",
             ["made/measured.timeline.json", "made.yaml"]),
+    Command("machine new", "machine new --gpu A --from models/machines/gpus/L40S.yaml -o made.yaml",
+            "machine new --gpu B --from models/machines/gpus/L40S.yaml -o made.yaml", ["made.yaml"]),
+    Command("capture (its writing)", "20000", "30000",
+            ["made/rank0.calls.jsonl.gz", "made/rank4.calls.jsonl.gz", "made/step.yaml"], python=WRITE_CAPTURE),
     Command("fit", f"{FIT} --name one", f"{FIT} --name two", ["made.yaml"], 0.5, slow=True),
 ]
 
 
 def call(program, arguments, scratch, environment=None):
-    return subprocess.Popen([str(program), *arguments.split()], cwd=scratch, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-                            env={**os.environ, **(environment or {})})
+    environment = {**os.environ, "PYTHONPATH": str(PYTHON_PACKAGE), "PYTHONDONTWRITEBYTECODE": "1", **(environment or {})}
+    return subprocess.Popen([*map(str, program), *arguments.split()], cwd=scratch, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, env=environment)
 
 
 def to_its_end(program, arguments, scratch, environment=None):
@@ -95,7 +112,7 @@ def put(scratch, files):
 
 
 def stale_temporaries(scratch):
-    return [file for file in scratch.rglob(".foretrace-*.tmp")]
+    return [file for pattern in (".foretrace-*.tmp", "made/.rank*", "made/.step.yaml.*") for file in scratch.rglob(pattern)]
 
 
 def lost(scratch, command, old, new):
@@ -182,15 +199,15 @@ def main():
     options = parser.parse_args()
     rng = random.Random(options.seed)
     scratch = options.scratch.resolve()
-    program, shim = options.program.resolve(), options.shim.resolve()
+    foretrace, shim = [options.program.resolve()], options.shim.resolve()
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    root = Path(subprocess.run([str(program), "list", "data"], capture_output=True, text=True, check=True).stdout.strip())
+    root = Path(subprocess.run([str(foretrace[0]), "list", "data"], capture_output=True, text=True, check=True).stdout.strip())
     for name in ("scenarios", "models", "reports"):
         (scratch / name).symlink_to(root / name)
-    to_its_end(program, f"simulate {SCENARIO} --machine h200-nvswitch-8 -o run", scratch)
+    to_its_end(foretrace, f"simulate {SCENARIO} --machine h200-nvswitch-8 -o run", scratch)
     shutil.copy(scratch / MEASURED, scratch / "run")
-    to_its_end(program, "simulate scenarios/explain/straggler.yaml -o straggler", scratch)
+    to_its_end(foretrace, "simulate scenarios/explain/straggler.yaml -o straggler", scratch)
     trace = TRACE.read_text(encoding="utf-8")
     (scratch / "one.json").write_text(trace, encoding="utf-8")
     (scratch / "two.json").write_text(trace.replace('"dur": 200.125', '"dur": 100.125'), encoding="utf-8")
@@ -203,6 +220,9 @@ def main():
     shares = sum(command.share for command in commands)
     done = 0
     for index, command in enumerate(commands):
+        program = [sys.executable, "-c", command.python] if command.python else foretrace
+        if command.python:
+            (scratch / "made").mkdir(exist_ok=True)
         to_its_end(program, command.old, scratch)
         old = contents(scratch, command.results)
         log = scratch / "calls.log"
