@@ -71,13 +71,13 @@ def compiled(value):
     for word in words:
         depth += {"neg": 0, "if": -2}.get(word, -1 if word in _BINARY else 1) if isinstance(word, str) else 1
         if depth < 1:
-            raise ProgramError(f"a value takes more than it has at {word!r}: {words!r}")
+            raise ProgramError(f"a value takes more than it has at {word!r}: {repr(words)[:200]}")
         known = _is_number(word) or (isinstance(word, str) and (word in _BINARY or word in ("process", "neg", "if") or
                                                                 re.fullmatch(r"i[1-9][0-9]{0,3}", word)))
         if not known:
             raise ProgramError(f"a value has the word {word!r}, which is none")
     if depth != 1:
-        raise ProgramError(f"a value is {depth} numbers, not one: {words!r}")
+        raise ProgramError(f"a value is {depth} numbers, not one: {repr(words)[:200]}")
     return lambda variables: _value(words, variables)
 
 
