@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "reports/calls/join_calls.h"
-#include "reports/spans/span_join.h"
 #include "reports/timeline/origin.h"
 #include "scenarios/base/text/errors.h"
 
@@ -34,11 +33,6 @@ void refuse_different_programs(const Origin& a, const Origin& b) {
       "the same --set.{}",
       origin_word(a), a.scenario, a.file, a.program_hash, origin_word(b), b.scenario, b.file,
       b.program_hash, hint)};
-}
-
-std::size_t count_not_joined(const Timeline& timeline) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      timeline.spans, [&](const Span& span) { return !is_joined(timeline.lanes[span.lane]); }));
 }
 
 /// Sizes, shapes and ranks are in newer timelines only: either side may lack them.
@@ -74,8 +68,6 @@ Comparison compare_alike(const Timeline& first, const Timeline& second, double t
   }
   result.ops = known_ops(first, second);
   set_titles(result.regions, result.ops);
-  result.not_joined_first = count_not_joined(first);
-  result.not_joined_second = count_not_joined(second);
   return result;
 }
 
@@ -104,7 +96,8 @@ bool Comparison::is_stand_in(const RegionRow& row) const {
   if (!judges_a_model() || !stood_in) return false;
   const std::size_t end = std::min(ops.size(), std::size_t{row.op} + 1 + ops.at(row.op).inside);
   for (std::size_t op = std::size_t{row.op} + 1; op < end; ++op) {
-    if (ops[op].kind == "library_kernel" || (is_harness && ops[op].kind == "framework_call")) return true;
+    if (ops[op].kind == "library_kernel" || (is_harness && ops[op].kind == "framework_call"))
+      return true;
   }
   return false;
 }

@@ -34,7 +34,7 @@ struct RegionFigure {
   double median_ns{};
   double p5_ns{}, p95_ns{};
   std::size_t samples{};  ///< repetitions
-  std::size_t starts{};   ///< process starts they come from
+  std::size_t starts{};   ///< process launches they come from
 };
 
 struct ProcessFigure {
@@ -104,12 +104,11 @@ struct Comparison {
   double tolerance{};
   std::vector<RegionRow> regions;
   std::vector<OperationRow> operations;
-  std::vector<OverlapRow> overlaps;                     ///< the largest difference in time first
-  std::vector<MemoryRow> memory;                        ///< of devices of which either side says it
-  std::vector<FamilyRow> families;                      ///< of a step that was joined call by call
-  double first_busy_ns{}, second_busy_ns{};             ///< the same: a GPU's busy time in it
-  std::vector<OpRow> ops;                               ///< by OpId: of the side that says more
-  std::size_t not_joined_first{}, not_joined_second{};  ///< spans on copy engines, links, SM pools
+  std::vector<OverlapRow> overlaps;          ///< the largest difference in time first
+  std::vector<MemoryRow> memory;             ///< of devices of which either side says it
+  std::vector<FamilyRow> families;           ///< of a step that was joined call by call
+  double first_busy_ns{}, second_busy_ns{};  ///< the same: a GPU's busy time in it
+  std::vector<OpRow> ops;                    ///< by OpId: of the side that says more
 
   /// A side is a framework's own run of the step: its kernels are none of the program's.
   bool is_captured() const;

@@ -136,8 +136,7 @@ nlohmann::ordered_json to_json(const Comparison& c) {
             {"ended_alike", c.ended_alike()},
             {"operations", Json::array()},
             {"overlaps", Json::array()},
-            {"memory", Json::array()},
-            {"spans_not_joined", {{"first", c.not_joined_first}, {"second", c.not_joined_second}}}};
+            {"memory", Json::array()}};
   if (const auto host = host_speed(c.first_origin, c.second_origin)) {
     json["host"] = {{"predicted_ns", host->predicted_ns},
                     {"measured_ns", host->measured_ns},

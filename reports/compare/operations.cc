@@ -14,8 +14,7 @@ double duration_ns(const Span& span) { return static_cast<double>(span.end_ns - 
 /// nodes of a graph stay apart. `pieces` gets how many parts each has, by span.
 std::vector<Span> merged(const Timeline& timeline, std::vector<std::uint32_t>& pieces) {
   const auto mergeable = [&](const Span& span) {
-    return span.part != 0 && is_joined(timeline.lanes[span.lane]) &&
-           timeline.ops[span.op].kind != "graph_launch";
+    return span.part != 0 && timeline.ops[span.op].kind != "graph_launch";
   };
   std::vector<Span> spans;
   std::vector<Span> parts;

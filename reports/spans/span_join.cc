@@ -24,7 +24,6 @@ std::vector<Entry> sorted_entries(const SpansOfLanes& timeline) {
   for (std::uint32_t i = 0; i < timeline.spans.size(); ++i) {
     const Span& span = timeline.spans[i];
     const Lane& lane = timeline.lanes[span.lane];
-    if (!is_joined(lane)) continue;
     entries.push_back(
         {span.op, span.part, lane.process, lane.device, span.instance, span.begin_ns, i});
   }
@@ -33,10 +32,6 @@ std::vector<Entry> sorted_entries(const SpansOfLanes& timeline) {
 }
 
 }  // namespace
-
-bool is_joined(const Lane& lane) {
-  return lane.kind == LaneKind::HostThread || lane.kind == LaneKind::Stream;
-}
 
 std::vector<SpanPair> join_spans(const Timeline& first, const Timeline& second) {
   return join_spans({first.lanes, first.spans}, {second.lanes, second.spans});
@@ -62,9 +57,7 @@ std::vector<SpanPair> join_spans(const SpansOfLanes& first, const SpansOfLanes& 
 
 std::int64_t first_begin_ns(const Timeline& timeline) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  for (const Span& span : timeline.spans) {
-    if (is_joined(timeline.lanes[span.lane])) first = std::min(first, span.begin_ns);
-  }
+  for (const Span& span : timeline.spans) first = std::min(first, span.begin_ns);
   return first == std::numeric_limits<std::int64_t>::max() ? 0 : first;
 }
 

@@ -17,10 +17,6 @@ struct SpanPair {
   std::uint32_t second = kNoSpan;  ///< index into the second one's
 };
 
-/// Lanes that both executors show: host threads and streams. Copy engines, SM pools and links show
-/// the same work a second time, and only the simulator can.
-bool is_joined(const Lane& lane);
-
 /// Ordered by (op, part, instance, process, device). Spans that share a key (a call that launches
 /// the same part twice) pair in the order of their begin.
 std::vector<SpanPair> join_spans(const Timeline& first, const Timeline& second);
@@ -32,7 +28,7 @@ struct SpansOfLanes {
 /// The same of spans that stand for those of a timeline.
 std::vector<SpanPair> join_spans(const SpansOfLanes& first, const SpansOfLanes& second);
 
-/// When the run began: the earliest begin of all joined spans; 0 when there are none. Offsets of
+/// When the run began: the earliest begin of all spans; 0 when there are none. Offsets of
 /// two timelines are compared from there.
 std::int64_t first_begin_ns(const Timeline& timeline);
 
