@@ -356,7 +356,7 @@ void add_calibrate_command(CLI::App& app, int& exit_code, EndRun end_run) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   sub.add_option("--start-label", line->options.start_label,
-                 "A note on this process start, kept with its samples");
+                 "A note on this process launch, kept with its samples");
   auto* force = sub.add_flag("--force", line->force, "Measure anew what is there");
   sub.add_flag("--append", line->append, "Add this start's samples to results that are there")
       ->excludes(force);

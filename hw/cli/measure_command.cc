@@ -240,7 +240,7 @@ void add_measure_command(CLI::App& app, int& exit_code, EndRun end_run) {
       ->capture_default_str();
   sub.add_option("--set", line->assignments, "name=value: a parameter of the scenarios");
   sub.add_option("--start-label", line->options.start_label,
-                 "A note on this process start, kept with its samples");
+                 "A note on this process launch, kept with its samples");
   auto* force = sub.add_flag("--force", line->force, "Replace results that are there");
   sub.add_flag("--append", line->append, "Add this start's samples to results that are there")
       ->excludes(force);

@@ -48,7 +48,7 @@ std::optional<Timeline> read_if_there(const std::filesystem::path& file) {
   return read_timeline(file);
 }
 
-/// Their process starts would be left behind.
+/// Their process launches would be left behind.
 void refuse_old_form(const RunFiles& files) {
   if (!std::filesystem::exists(files.directory / "environment.json")) return;
   throw UsageError{

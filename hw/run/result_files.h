@@ -18,7 +18,7 @@ namespace foretrace::hw {
 enum class WhenThere : std::uint8_t {
   Refuse,
   Force,  ///< measure anew
-  Append  ///< add this process start's samples
+  Append  ///< add this process launch's samples
 };
 
 /// RUNS/NAME/: measured.timeline.json, measured.partial.json while it is not complete,
@@ -34,16 +34,16 @@ struct RunFiles {
 struct StartRequest {
   int repetitions = 20;
   int traced = 1;
-  bool cold = false;  ///< the program has no warm-up: one pass per process start
+  bool cold = false;  ///< the program has no warm-up: one pass per process launch
   WhenThere when_there = WhenThere::Refuse;
 };
 
-/// What this process start will do.
+/// What this process launch will do.
 struct StartPlan {
   bool complete = false;  ///< nothing: the result is there
   int repetitions = 0;
   int traced = 0;
-  std::uint32_t start = 0;    ///< the number of this process start
+  std::uint32_t start = 0;    ///< the number of this process launch
   bool keep_result = false;   ///< add to the result that is there
   bool keep_partial = false;  ///< add to what an interrupted run left
 };
@@ -74,8 +74,8 @@ class ResultFiles {
   void write(bool complete);
   /// The end of a run that went wrong; wrong data takes the samples with it.
   void write_outcome(Outcome outcome);
-  /// Notes this process start, on what describe_environment() says on each node, in the result that
-  /// is written next; its `environment`, `environments` and `gpus` are filled in here.
+  /// Notes this process launch, on what describe_environment() says on each node, in the result
+  /// that is written next; its `environment`, `environments` and `gpus` are filled in here.
   void add_start(ProcessStart start, const std::vector<nlohmann::json>& nodes);
 
   const RunFiles& files() const { return files_; }

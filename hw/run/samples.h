@@ -1,4 +1,4 @@
-// Region times over repetitions and process starts, and how processes send their part to rank 0.
+// Region times over repetitions and process launches, and how processes send their part to rank 0.
 #pragma once
 
 #include <cstdint>

@@ -39,7 +39,7 @@ struct LearnedFrom {
 struct Source {
   std::string id;
   ParameterClass kind = ParameterClass::Assumed;
-  std::string text;  ///< for people: a datasheet's name, "3 process starts on one machine"
+  std::string text;  ///< for people: a datasheet's name, "3 process launches on one machine"
   std::vector<LearnedFrom> learned_from;
   std::string command;  ///< that finds the values again; a fit has one
   /// Another machine's, by the ratio of facts (scaling.h): how far such values are off was judged

@@ -9,7 +9,7 @@ namespace foretrace {
 
 /// One region: how far its prediction is from its measurement, and how sure both are.
 struct ErrorSample {
-  double error{};  ///< predicted / measured - 1; measured: the median over process starts
+  double error{};  ///< predicted / measured - 1; measured: the median over process launches
   std::optional<bool> in_band;   ///< the measured median lies in the predicted band
   std::optional<double> spread;  ///< of the measurement: (slowest - fastest start) / median
 };

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kHeading = "How exact the predictions are";
 constexpr std::string_view kMeaning =
     "Median to worst: of |error|, error being predicted / measured - 1, measured the median over "
-    "process starts. Bias: the median error. In band: share of measured medians inside the "
+    "process launches. Bias: the median error. In band: share of measured medians inside the "
     "predicted band, which is meant to hold 80 %. Noise: median over regions of (slowest - fastest "
     "start) / median: no model can be nearer.";
 

@@ -1,5 +1,5 @@
 // Measurements as the harness wrote them before: environment.json beside each timeline, with a
-// whole machine for every process start and every NCCL_* variable, and scenarios by the path that
+// whole machine for every process launch and every NCCL_* variable, and scenarios by the path that
 // was typed. Nothing else reads that form.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace foretrace {
 /// Whether environment.json stands beside `result`, a timeline's file.
 bool has_old_environment(const std::filesystem::path& result);
 
-/// Gives `timeline`, read from `result`, the process starts of environment.json beside it, and
+/// Gives `timeline`, read from `result`, the process launches of environment.json beside it, and
 /// returns their environments, which are to be stored (store_environment); none when there is no
 /// such file or the starts are known. Writes nothing. Throws UsageError when the file is not what
 /// the harness wrote.

@@ -34,7 +34,7 @@ std::uint32_t starts_of(const Timeline& timeline) {
 void check_part(const Timeline& part, const Timeline& last) {
   const Origin& origin = part.origin;
   if (!origin.measured) {
-    throw UsageError{fmt::format("{}: a prediction is not a process start", origin.scenario)};
+    throw UsageError{fmt::format("{}: a prediction is not a process launch", origin.scenario)};
   }
   if (origin.program_hash != last.origin.program_hash) {
     throw UsageError{fmt::format("{} and {} are of different programs ({}, {})", origin.scenario,

@@ -1,4 +1,4 @@
-// Several measurements of one program (process starts on one machine or on several) as one.
+// Several measurements of one program (process launches on one machine or on several) as one.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace foretrace {
 
-/// All samples of `parts`, in their order; process starts are numbered through, so that figures
+/// All samples of `parts`, in their order; process launches are numbered through, so that figures
 /// know how many there were. Everything else (spans, versions, machine) is the last part's.
 /// Throws UsageError when they are of different programs, or one is a prediction or did not
 /// complete.

@@ -92,7 +92,7 @@ MustacheData facts_of(const ReportRun& run) {
   }
   if (samples > 1) {
     add("repetitions",
-        fmt::format("{} in {} process start{}", samples, starts, starts == 1 ? "" : "s"));
+        fmt::format("{} in {} process launch{}", samples, starts, starts == 1 ? "" : "es"));
   }
   const auto bound =
       std::max(c.first_origin.clock_error_bound_ns, c.second_origin.clock_error_bound_ns);

@@ -1,7 +1,7 @@
 // Environments that measurements are from: what of a computer changes what CUDA and NCCL do, and
 // nothing that names it. Each is kept once, as environments/KEY.json above the results that refer
 // to it; KEY is made of its content. Clocks and temperatures differ from start to start: those are
-// the process start's (timeline.h).
+// the process launch's (timeline.h).
 #pragma once
 
 #include <filesystem>

@@ -99,7 +99,7 @@ struct RegionSamples {
   std::uint64_t per = 1;                 ///< reported time = sample / per
   std::vector<std::int64_t> samples_ns;  ///< one per untraced repetition; predicted: one
   std::vector<std::uint32_t>
-      starts;  ///< measured: which process start each sample is from; may be empty
+      starts;  ///< measured: which process launch each sample is from; may be empty
   std::optional<std::int64_t> traced_ns;  ///< the same interval in the traced repetition
   double low_factor = 1;                  ///< predicted: band
   double high_factor = 1;

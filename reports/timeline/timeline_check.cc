@@ -12,7 +12,7 @@ namespace foretrace {
 namespace {
 
 constexpr std::uint32_t kMostDevices = 1 << 16;                   // of a process
-constexpr std::uint32_t kMostProcesses = 1 << 20;                 // and process starts
+constexpr std::uint32_t kMostProcesses = 1 << 20;                 // and process launches
 constexpr std::uint64_t kMostInstances = std::uint64_t{1} << 62;  // as scenarios have it
 
 using Wrong = std::optional<std::string>;

@@ -27,7 +27,7 @@ void add_merge_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<MergeOptions>();
   CLI::App& command = add_subcommand(
       app, "merge",
-      "Join measurements of the same programs: the samples of all process starts, on one machine "
+      "Join measurements of the same programs: the samples of all process launches, on one machine "
       "or on several",
       "foretrace merge runs-monday/ runs-tuesday/ -o runs/");
   command.add_option("runs", options->runs, "Directories with measured timelines, oldest first")

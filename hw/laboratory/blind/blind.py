@@ -127,7 +127,7 @@ def main():
     sub.add_argument("--gpus", type=int, default=8, help="programs of at most so many GPUs")
     sub = command("measure", run_measure, "run the round on this machine's GPUs")
     sub.add_argument("out", type=pathlib.Path)
-    sub.add_argument("--starts", type=int, default=3, help="process starts of each program")
+    sub.add_argument("--starts", type=int, default=3, help="process launches of each program")
     sub = command("evaluate", run_evaluate, "compare the measured round with its predictions")
     sub.add_argument("measured", type=pathlib.Path, help="measured.csv")
     sub.add_argument("--machine", default="h200-nvswitch-8")

@@ -77,7 +77,7 @@ def summary(rows, missing):
             f"{100 * values[key]:{'+' if key == 'bias' else ''}.1f} %" for key in names[1:]]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     lines += ["", "median to worst: of |error|, error being predicted / measured - 1, measured the "
-              "median over process starts; bias: median error; in band: share of measured medians "
+              "median over process launches; bias: median error; in band: share of measured medians "
               "in the predicted band; spread: median over regions of (slowest - fastest start) / "
               "median.", "", "| worst ten | region | predicted us | measured us | error | spread |",
               "|---|---|---:|---:|---:|---:|"]

@@ -18,7 +18,7 @@ and renews this page. Programs of PyTorch: [programs](programs/README.md), [thei
 
 ## Trend
 
-|error| is |predicted / measured - 1|, measured the median over process starts. In band: measured medians in the predicted band.
+|error| is |predicted / measured - 1|, measured the median over process launches. In band: measured medians in the predicted band.
 
 | Round | Machine | Regions | Median | 90th | In band |
 | --- | --- | ---: | ---: | ---: | ---: |

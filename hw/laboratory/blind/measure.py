@@ -1,4 +1,4 @@
-"""measure: runs a round on this machine's GPUs, in few process starts, and keeps what matters."""
+"""measure: runs a round on this machine's GPUs, in few process launches, and keeps what matters."""
 
 import collections
 import json
@@ -21,7 +21,7 @@ MEASURING = re.compile(r"^\[\d+/\d+\] (\S+): measuring", re.MULTILINE)
 
 
 def groups_of(programs, directory=None):
-    """Lists of programs that one process start can measure together; a cold one stands alone."""
+    """Lists of programs that one process launch can measure together; a cold one stands alone."""
     groups = collections.defaultdict(list)
     for row in programs:
         alone = row["file"] if directory and is_cold(directory / row["file"]) else ""
@@ -73,7 +73,7 @@ class Round:
         print(line, file=self.log, flush=True)
 
     def measure_group(self, group, start, runs):
-        """One process start, and another one behind each program that fails."""
+        """One process launch, and another one behind each program that fails."""
         again = [row for row in group if self.failures(row["program"]) < 2]
         while again:
             if self.left() <= 1:
@@ -156,7 +156,7 @@ class Round:
 
 
 def machine_of(starts, runs):
-    """The process starts of a result, with their environments in full."""
+    """The process launches of a result, with their environments in full."""
     environments = {}
     for one in starts:
         key = one["environment"]

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures what stands behind the errors of a blind round on a machine with two GPUs: the scenarios of
-# this folder in three process starts, and programs of the round with spans. Writes into OUT.
+# this folder in three process launches, and programs of the round with spans. Writes into OUT.
 #
 #   hw/laboratory/causes/causes.sh ROUND OUT      ROUND: reports/blind/round-1
 #   FILES         scenarios of this folder; default: all

@@ -32,7 +32,7 @@ enum class Standing : std::uint8_t {
   Validation     ///< of a scenario that is no calibration
 };
 
-/// One program and its measurement, all process starts together.
+/// One program and its measurement, all process launches together.
 struct FitRun {
   Program program;
   std::string where;  ///< the last directory it came from

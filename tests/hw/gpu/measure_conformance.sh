@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures the scenarios of a directory on this machine's GPUs, as few process starts as possible:
+# Measures the scenarios of a directory on this machine's GPUs, as few process launches as possible:
 # one per (processes, devices, environment), and one for each scenario that ends its processes (a
 # fault, a failure, a hang), where exit code 1 is the answer. Prints every start's exit code. Exits
 # with 0 when all answered, with 3 when this machine has too few GPUs for some, else with the first
