@@ -255,7 +255,7 @@ Explanation explain(const Question& question, Tuning tuning, const Given& given)
     const Request request{
         function_of(*question.kind),      question.size, question.type, question.red_op, 1,
         goes_directly(question, e.tuning)};
-    e.candidates = candidates_of(e.tuning, request);
+    e.candidates = priced_candidates(e.tuning, request);
     e.plan = plan_of(e.tuning, request);
     e.kernel_channels = e.plan->channels;
     e.kernel_threads = e.plan->threads;

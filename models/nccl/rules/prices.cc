@@ -342,7 +342,7 @@ void set_prices(Tuning& tuning) {
   if (tuning.ranks() > 1) PriceTable{tuning}.fill();
 }
 
-std::vector<Candidate> candidates_of(const Tuning& tuning, const Request& request) {
+std::vector<Candidate> priced_candidates(const Tuning& tuning, const Request& request) {
   std::vector<Candidate> candidates;
   for (std::size_t a = 0; a < kAlgorithms; ++a) {
     for (std::size_t p = 0; p < kProtocols; ++p) {
@@ -380,7 +380,7 @@ std::string why_none(const Tuning& tuning, const Request& request,
 }  // namespace
 
 Candidate cheapest(const Tuning& tuning, const Request& request) {
-  const std::vector<Candidate> all = candidates_of(tuning, request);
+  const std::vector<Candidate> all = priced_candidates(tuning, request);
   const Candidate* best = nullptr;
   for (const Candidate& candidate : all) {
     if (!candidate.out.empty()) continue;

@@ -73,7 +73,7 @@ struct Candidate {
 };
 
 /// All candidates in NCCL's order.
-std::vector<Candidate> candidates_of(const Tuning& tuning, const Request& request);
+std::vector<Candidate> priced_candidates(const Tuning& tuning, const Request& request);
 
 /// The cheapest, the first of equals. Throws UsageError where the settings leave none.
 Candidate cheapest(const Tuning& tuning, const Request& request);

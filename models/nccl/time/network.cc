@@ -106,7 +106,7 @@ void limit_by_next(Reading& read, const Tuning& tuning, CollectiveKind kind, Byt
                     read.has(Param::NcclNetFlagsLose);
   const double lose = told ? read.value(Param::NcclNetFlagsLose) : 1;
   std::optional<Terms> best;
-  for (const Candidate& other : candidates_of(tuning, {function_of(kind), bytes})) {
+  for (const Candidate& other : priced_candidates(tuning, {function_of(kind), bytes})) {
     if (!other.out.empty() || !is_next(plan, other)) continue;
     const std::uint32_t channels =
         is_nvls(other.algorithm) ? tuning.nvls_channels : tuning.channels;

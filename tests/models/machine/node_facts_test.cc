@@ -68,7 +68,7 @@ TEST(NodeFacts, MakeNcclLeaveOutLL128WhereGpuAndNicMeetAtTheHost) {
     Machine machine = machine_of(node);
     machine.gpu_name = "NVIDIA GH200 120GB";
     const nccl::Tuning tuning = nccl::tuning_of(machine, 8, 2);
-    for (const nccl::Candidate& candidate : nccl::candidates_of(tuning, {})) {
+    for (const nccl::Candidate& candidate : nccl::priced_candidates(tuning, {})) {
       if (candidate.algorithm == nccl::Algorithm::Ring &&
           candidate.protocol == nccl::Protocol::LL128) {
         return candidate.out;

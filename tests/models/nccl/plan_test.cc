@@ -24,7 +24,7 @@ Tuning tune(std::uint32_t gpus, const std::vector<std::string>& environment = {}
 
 Candidate candidate(const Tuning& tuning, const Request& request, Algorithm algorithm,
                     Protocol protocol) {
-  for (const Candidate& c : candidates_of(tuning, request)) {
+  for (const Candidate& c : priced_candidates(tuning, request)) {
     if (c.algorithm == algorithm && c.protocol == protocol) return c;
   }
   ADD_FAILURE() << "no such candidate";

@@ -66,7 +66,7 @@ TEST_F(Rccl, GivesEveryChannelOfAGroupTheSameBytes) {
 }
 
 TEST_F(Rccl, NeverTakesLl128OrATreeOfSimple) {
-  for (const Candidate& candidate : candidates_of(tuning, {Function::AllReduce, 1_MiB})) {
+  for (const Candidate& candidate : priced_candidates(tuning, {Function::AllReduce, 1_MiB})) {
     if (candidate.protocol == Protocol::LL128) {
       EXPECT_NE(candidate.out, "");
     }

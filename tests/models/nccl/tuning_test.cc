@@ -26,7 +26,7 @@ Tuning tuning_of(std::uint32_t ranks) {
 }
 
 Candidate price(std::uint32_t ranks, Algorithm algorithm, Protocol protocol, Bytes bytes) {
-  for (const Candidate& c : candidates_of(tuning_of(ranks), {Function::AllReduce, bytes})) {
+  for (const Candidate& c : priced_candidates(tuning_of(ranks), {Function::AllReduce, bytes})) {
     if (c.algorithm == algorithm && c.protocol == protocol) return c;
   }
   ADD_FAILURE() << "no such candidate";
