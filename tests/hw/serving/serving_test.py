@@ -9,10 +9,12 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "hw" / "serving" / "engine"))
+sys.path.insert(0, str(ROOT / "hw" / "laboratory" / "serving"))
 
 import random_numbers  # noqa: E402
 import results  # noqa: E402
 import scenario  # noqa: E402
+import table  # noqa: E402
 import traffic  # noqa: E402
 from extents import Extents  # noqa: E402
 from scheduler import Request, Scheduler  # noqa: E402
@@ -177,6 +179,48 @@ class TinyModel(unittest.TestCase):
                 tokens.append(engine.tokens)
                 self.assertEqual(engine.scheduler.preemptions > 0, cache == 128)
             self.assertEqual(tokens[0], tokens[1])
+
+
+class PredictedByATable(unittest.TestCase):
+    """Iterations by a law of our own: a graph takes 2 ms and 1 us a key; chunks 1 ms, or 10 us a token and 1 ns a pair."""
+
+    ROWS = [{"composition": [n, context, 0, 0], "graph": n, "gpu_ns": 1900000 + 1000 * n * context,
+             "gpu_min_ns": 1900000 + 1000 * n * context, "wall_ns": 2000000 + 1000 * n * context, "called_ns": 200000}
+            for n in (1, 2, 4) for context in (128, 512, 2048)]
+    ROWS += [{"composition": [0, 0, chunk, cached], "graph": 0, "gpu_ns": gpu, "gpu_min_ns": gpu,
+              "wall_ns": gpu + 100000 + 100 * chunk, "called_ns": 1100000 + 100 * chunk}
+             for chunk in (16, 64, 1024, 2048) for cached in (0, 2048)
+             for gpu in [max(1000000, 10000 * chunk + chunk * (2 * cached + chunk) // 2)]]
+
+    def test_a_composition_between_measured_ones_follows_the_law(self):
+        made = table.Table(self.ROWS)
+        self.assertAlmostEqual(made.time_ns(2, 2000, []), 4000000, delta=10)
+        self.assertAlmostEqual(made.time_ns(3, 2000, []), 4000000, delta=10)  # in the graph of four
+        self.assertAlmostEqual(made.time_ns(0, 0, [(32, 0)]), 1103200, delta=10)  # the host's calls
+        self.assertAlmostEqual(made.time_ns(0, 0, [(1536, 512)]) / (15360000 + 1536 * 1280 + 253600), 1, delta=1e-6)
+
+    def test_of_held_out_compositions_a_law_has_no_error(self):
+        found = table.errors(self.ROWS)
+        self.assertEqual((len(found["decode"]), len(found["prefill"])), (3, 8))
+        self.assertLess(max(map(abs, found["decode"] + found["prefill"])), 1e-6)
+
+    def test_a_request_alone_takes_its_iterations(self):
+        read = {"engine": ENGINE | {"max_batched_tokens": 2048}, "folder": ".",
+                "traffic": {"arrivals": "closed", "concurrency": 1, "requests": 1, "seed": 1,
+                            "prompt": {"mean": 64, "spread_ppm": 0}, "output": {"mean": 3, "spread_ppm": 0}}}
+        rows, preemptions = table.serve(read, table.Table(self.ROWS), 64, 64, {"eager": 0, "decode": 0})
+        loop = table.LOOP_NS + table.LOOP_REQUEST_NS
+        self.assertAlmostEqual(rows[0][5], 1106400 + loop, delta=10)
+        self.assertAlmostEqual(rows[0][6] - rows[0][5], 2 * (2000000 + loop) + 1000 * (65 + 66), delta=20)
+        self.assertEqual(preemptions, 0)
+
+    def test_the_registered_predictions_are_what_the_table_says(self):
+        folder = ROOT / "reports" / "measured" / "serving"
+        lines = (folder / "predicted-h100.csv").read_text().splitlines()
+        name, (middle, *_) = table.predict(ROOT / "hw" / "serving" / "traffic" / "llama_8b_chat.yaml",
+                                         table.calibration(folder / "calibration-h100.json.gz"))
+        told = next(line for line in lines if line.startswith(f"{name},tpot_ms_p50,"))
+        self.assertAlmostEqual(float(told.split(",")[2]), middle["tpot_ms"]["p50"], delta=0.001)
 
 
 if __name__ == "__main__":
