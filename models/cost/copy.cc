@@ -35,6 +35,11 @@ double link_rate(Reading& read, Route route) {
   return read.rate(HostCopyBandwidth);
 }
 
+Param pageable_upload_rate(Reading& read, const Copy& copy) {
+  if (copy.from_core && share_in_core(read, copy.size) == 1) return PageableH2dCore;
+  return copy.from_cache ? PageableH2dCached : PageableH2dBandwidth;
+}
+
 }  // namespace
 
 bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size) {
@@ -51,34 +56,15 @@ double share_in_core(Reading& read, Bytes size) {
 }
 
 Param copy_call(Route route) {
-  switch (route) {
-    case Route::PageableToDevice:
-      return PageableH2dBase;
-    case Route::DeviceToPageable:
-      return PageableD2hBase;
-    case Route::PeerDirect:
-    case Route::PeerStaged:
-      return HostMemcpyPeer;
-    case Route::HostToHost:
-    case Route::PinnedToDevice:
-    case Route::DeviceToPinned:
-      break;
-  }
-  return HostMemcpyAsync;
+  if (route == Route::PageableToDevice) return PageableH2dBase;
+  if (route == Route::DeviceToPageable) return PageableD2hBase;
+  const bool peer = route == Route::PeerDirect || route == Route::PeerStaged;
+  return peer ? HostMemcpyPeer : HostMemcpyAsync;
 }
 
 bool travels_with_the_call(Reading& read, const Copy& copy) {
   return copy.route == Route::PageableToDevice && copy.size <= read.size(SmallPageableLimit);
 }
-
-namespace {
-
-Param pageable_upload_rate(Reading& read, const Copy& copy) {
-  if (copy.from_core && share_in_core(read, copy.size) == 1) return PageableH2dCore;
-  return copy.from_cache ? PageableH2dCached : PageableH2dBandwidth;
-}
-
-}  // namespace
 
 Duration stage_time(Reading& read, const Copy& copy, Bytes size) {
   const auto time = [&](Bytes of, Param rate) {

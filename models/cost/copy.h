@@ -22,10 +22,10 @@ enum class Route : std::uint8_t {
 struct Copy {
   Route route{};
   Bytes size;
-  bool from_cache = false;    ///< the host memory that it reads is in the last-level cache
-  bool from_core = false;     ///< and the copy before read it, too: the core's own cache has it
-  bool to_fresh = false;      ///< into pageable memory whose pages were never touched
-  Bytes staged{};             ///< the driver has this much in its own memory before the copy begins
+  bool from_cache = false;  ///< the host memory that it reads is in the last-level cache
+  bool from_core = false;   ///< and the copy before read it, too: the core's own cache has it
+  bool to_fresh = false;    ///< into pageable memory whose pages were never touched
+  Bytes staged{};           ///< the driver has this much in its own memory before the copy begins
 };
 
 /// How copies have used some host memory lately.
@@ -47,7 +47,6 @@ bool is_in_cache(Reading& read, const RecentReads& memory, Bytes size);
 /// How much of `size` that it copies again and again a core's own cache holds, beside where it
 /// goes.
 double share_in_core(Reading& read, Bytes size);
-
 
 /// Of an upload from pageable memory, the end that the copy engine moves once the host has staged
 /// all: the driver stages piece by piece, and each piece goes on while the host stages the next.

@@ -4,7 +4,6 @@
 
 #include "models/constants/constants.h"
 #include "models/cost/kernel.h"
-#include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
 #include "scenarios/program/product_type.h"
 
@@ -13,33 +12,24 @@ namespace {
 
 products::Arithmetic arithmetic_of(const Product& product) {
   using enum products::Arithmetic;
-  switch (product.type) {
-    case DataType::Float32:
-      return product.tf32 ? Tf32 : Float32;
-    case DataType::Float64:
-      return Float64;
-    case DataType::Float8E4M3:
-    case DataType::Float8E5M2:
-      return Float8;
-    case DataType::Float4E2M1:
-      return Float4;
-    case DataType::Int8:
-      return Int8;
-    default:
-      return Half;
-  }
+  if (product.type == DataType::Float32) return product.tf32 ? Tf32 : Float32;
+  if (product.type == DataType::Float64) return Float64;
+  if (product.type == DataType::Float4E2M1) return Float4;
+  if (product.type == DataType::Int8) return Int8;
+  const bool f8 = product.type == DataType::Float8E4M3 || product.type == DataType::Float8E5M2;
+  return f8 ? Float8 : Half;
 }
 
 products::Shape shape_of(const Product& product) {
   products::Shape shape{.m = product.m,
                         .n = product.n,
                         .k = product.k,
+                        .arithmetic = arithmetic_of(product),
                         .transposes_a = product.transposes_a,
                         .transposes_b = product.transposes_b,
                         .batch = product.batch,
-                        .accumulates = product.accumulates};
-  shape.is_bf16 = product.type == DataType::BFloat16;
-  shape.arithmetic = arithmetic_of(product);
+                        .accumulates = product.accumulates,
+                        .is_bf16 = product.type == DataType::BFloat16};
   if (is_narrow(product.type)) shape.operand_bytes = bytes_each(product.type, product.scales);
   return shape;
 }
@@ -94,6 +84,20 @@ void set_priority_waits(Reading& read, KernelCost& cost, products::Family family
   cost.room.data_waits = read.takes(Term::DataWaits) ? data_waits(family, shape, plan) : 1;
 }
 
+/// What the library asks of the host to prepare such a kernel, as a multiple of what it asks for
+/// one of Hopper's (Family::Half). Kernels that nobody timed count as those.
+double call_share(products::Family family, const products::Plan& plan) {
+  using enum products::Family;
+  static const double kCutlass = constant("gemm.call.cutlass");
+  static const double kFloat32 = constant("gemm.call.float32");
+  static const double kFloat64 = constant("gemm.call.float64");
+  if (family == Float64) return kFloat64;
+  if (family == Float32) return plan.padded ? kCutlass : kFloat32;
+  const bool cutlass = family == HalfPairs || is_odd(family) || family == Tf32Odd ||
+                       family == Vector;  // a vector 0.76 in small_float32_vectors of written-1
+  return cutlass ? kCutlass : 1;
+}
+
 /// Of a product that takes `rested` seconds in a row of such. On a stream what passes between two
 /// kernels is in that. Nodes of a graph are without it, but were timed behind themselves.
 Duration own_time(Reading& read, const Product& product, double rested) {
@@ -130,7 +134,7 @@ KernelCost gemm_cost(Reading& read, const Product& product) {
     cost.waves.blocks =
         static_cast<std::uint32_t>(paired_tiles(shape, choices.front().plan, speeds.sms));
   }
-  cost.hbm_bytes_per_second = least_bytes(shape) / rested;
+  cost.hbm_bytes_per_second = times.sizes.moved / rested;
   // cuBLAS' kernels for this GPU stay on their SMs and take one tile after the other; older ones
   // have a block for each tile, and between two of them a kernel of higher priority gets its place.
   cost.waves.keeps_its_sms = family == products::Family::Half;
@@ -141,8 +145,7 @@ KernelCost gemm_cost(Reading& read, const Product& product) {
   double in_parts = 0;
   cost.call_share = 0;
   for (const products::Choice& choice : choices) {
-    const std::int64_t waves = time_of(shape, choice.plan, speeds).waves;
-    cost.call_share += choice.chance * products::call_share(family, shape, choice.plan, waves);
+    cost.call_share += choice.chance * call_share(family, choice.plan);
     if (choice.plan.has_second_kernel()) in_parts += choice.chance;
   }
   if (!read.takes(Term::CallShare)) cost.call_share = 1;
@@ -151,7 +154,7 @@ KernelCost gemm_cost(Reading& read, const Product& product) {
   const auto likely = std::ranges::find_if(choices, [&](const products::Choice& choice) {
     return choice.plan.has_second_kernel() == is_in_parts;
   });
-  const products::Plan& plan = likely != choices.end() ? likely->plan : choices.front().plan;
+  const products::Plan& plan = likely->plan;
   if (is_in_parts) {
     cost.kernels = 2;
     const double sum = time_of(shape, plan, speeds, 1, product.in_graph).split;

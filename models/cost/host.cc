@@ -1,6 +1,7 @@
 #include "models/cost/host.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "models/constants/constants.h"
@@ -66,7 +67,7 @@ Duration memset_time(Reading& read, const Call& call, Bytes size) {
   static const double kShare = constant("kernel.small_memset.call");
   const Duration time = call_time(read, call);
   if (call.is_captured || size > small_memset() || !read.takes(Term::SmallMemset)) return time;
-  return Duration{std::llround(static_cast<double>(time.count()) * kShare)};
+  return of(time, kShare);
 }
 
 Duration sized_call_time(Reading& read, const Call& call, Param rate, Bytes size) {
@@ -111,17 +112,9 @@ Duration clear_time(Reading& read, Bytes freed) {
 }
 
 Duration wake_time(Reading& read, Wait wait) {
-  switch (wait) {
-    case Wait::Event:
-      return read.time(Param::HostWakeEvent);
-    case Wait::Barrier:
-      return read.time(Param::HostBarrier);
-    case Wait::Signal:
-      return read.time(Param::HostSignal);
-    case Wait::Device:
-      break;
-  }
-  return read.time(Param::HostWake);
+  using enum Param;
+  constexpr std::array kParams{HostWake, HostWakeEvent, HostBarrier, HostSignal};
+  return read.time(kParams.at(static_cast<std::size_t>(wait)));
 }
 
 Duration enable_peer_time(Reading& read, bool is_done, bool switches_device) {
@@ -162,9 +155,7 @@ Duration host_function_delay(Reading& read, bool follows, Duration waited) {
   if (follows) return read.time(Param::HostFuncNext);
   const Duration latency = read.time(Param::HostFuncLatency);
   if (waited <= Duration{0}) return latency;
-  const double share = read.value(Param::HostFuncBackoff);
-  return latency + read.time(Param::HostFuncPoll) +
-         Duration{std::llround(static_cast<double>(waited.count()) * share)};
+  return latency + read.time(Param::HostFuncPoll) + of(waited, read.value(Param::HostFuncBackoff));
 }
 
 }  // namespace foretrace::cost

@@ -67,39 +67,6 @@ KernelCost memory_bound(Reading& read, Param base, std::span<const Pass> passes,
   return cost;
 }
 
-}  // namespace
-
-KernelCost over_nvlink(Reading& read, KernelCost cost, double bytes) {
-  static const double kShare = constant("kernel.over_nvlink_share");
-  if (bytes <= 0 || !read.has(Param::NvlinkBandwidth)) return cost;
-  const Duration on_the_way =
-      seconds_to_duration(bytes / (kShare * read.rate(Param::NvlinkBandwidth)));
-  if (on_the_way <= cost.alone) return cost;
-  cost.hbm_bytes_per_second *= to_seconds(cost.alone) / to_seconds(on_the_way);
-  cost.alone = on_the_way;
-  return cost;
-}
-
-KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration) {
-  const std::uint32_t sms = read.count(Param::SmCount);
-  const std::uint32_t blocks = spin.blocks_on(sms);
-  const double factor = read.machine().what_if_factor(spin.scales_with);
-  if (factor != 1) duration = seconds_to_duration(to_seconds(duration) / factor);
-  const std::int64_t waves = (std::int64_t{blocks} + sms - 1) / sms;
-  Duration spins = kLongestTime;
-  if (duration <= kLongestTime / waves) spins = duration * waves;
-  const Duration alone = spins + read.time(Param::SpinOverhead);
-  KernelCost cost;
-  cost.alone = alone;
-  cost.sms = std::min(blocks, sms);
-  cost.waves.blocks = blocks;
-  cost.waves.block_time = duration;
-  cost.room.leaves_room = true;  // one warp
-  return cost;
-}
-
-namespace {
-
 /// What is gone of an array when `turns` times the cache's size goes through it in turn, and each
 /// miss evicts any line: what is left is exp(-missed turns). Below 1 nothing is gone.
 double share_evicted(double turns) {
@@ -117,10 +84,6 @@ double share_evicted(double turns) {
   return std::clamp(gone, 0.0, 1.0);
 }
 
-}  // namespace
-
-namespace {
-
 /// Memory that is gone through in the same order again and again loses what comes next: once it is
 /// larger than the cache, more of it is gone than of memory that is used now and then. `room`: of
 /// its size.
@@ -131,21 +94,6 @@ Pass evicted_in_turn(Reading& read, const Pass& pass, double room, double at_onc
   const double in_turn = size * std::pow(pass.distance * room / size, kPower);
   return {pass.bytes, std::max(pass.distance * at_once, in_turn), pass.reread, pass.fresh};
 }
-
-}  // namespace
-
-double missing_bytes(Reading& read, const Pass& pass) {
-  return pass.bytes * share_evicted(pass.distance / read.value(Param::L2Size));
-}
-
-int cached_eighths(Reading& read, std::span<const Pass> passes) {
-  const auto [bytes, missing] = traffic_of(read, passes);
-  return bytes > 0 ? static_cast<int>(std::lround(8 * (1 - missing / bytes))) : 8;
-}
-
-bool any_fresh(std::span<const Pass> passes) { return std::ranges::any_of(passes, &Pass::fresh); }
-
-namespace {
 
 /// What a kernel over small arrays takes, of kernel.base, by the bytes of one of them: 4 KiB are
 /// one load of 16 bytes of each thread of a block, 16 KiB four, more are several blocks.
@@ -181,7 +129,52 @@ Duration late_blocks(Reading& read, std::span<const Pass> passes) {
   return seconds_to_duration(kLate * std::max(0.0, 1 - missing / (kHides * bytes)));
 }
 
+KernelCost on_one_sm(Duration alone) {
+  KernelCost cost;
+  cost.alone = alone;
+  return cost;
+}
+
 }  // namespace
+
+KernelCost over_nvlink(Reading& read, KernelCost cost, double bytes) {
+  static const double kShare = constant("kernel.over_nvlink_share");
+  if (bytes <= 0 || !read.has(Param::NvlinkBandwidth)) return cost;
+  const Duration on_the_way =
+      seconds_to_duration(bytes / (kShare * read.rate(Param::NvlinkBandwidth)));
+  if (on_the_way <= cost.alone) return cost;
+  cost.hbm_bytes_per_second *= to_seconds(cost.alone) / to_seconds(on_the_way);
+  cost.alone = on_the_way;
+  return cost;
+}
+
+KernelCost spin_cost(Reading& read, const Spin& spin, Duration duration) {
+  const std::uint32_t sms = read.count(Param::SmCount);
+  const std::uint32_t blocks = spin.blocks_on(sms);
+  const double factor = read.machine().what_if_factor(spin.scales_with);
+  if (factor != 1) duration = seconds_to_duration(to_seconds(duration) / factor);
+  const std::int64_t waves = (std::int64_t{blocks} + sms - 1) / sms;
+  Duration spins = kLongestTime;
+  if (duration <= kLongestTime / waves) spins = duration * waves;
+  KernelCost cost;
+  cost.alone = spins + read.time(Param::SpinOverhead);
+  cost.sms = std::min(blocks, sms);
+  cost.waves.blocks = blocks;
+  cost.waves.block_time = duration;
+  cost.room.leaves_room = true;  // one warp
+  return cost;
+}
+
+double missing_bytes(Reading& read, const Pass& pass) {
+  return pass.bytes * share_evicted(pass.distance / read.value(Param::L2Size));
+}
+
+int cached_eighths(Reading& read, std::span<const Pass> passes) {
+  const auto [bytes, missing] = traffic_of(read, passes);
+  return bytes > 0 ? static_cast<int>(std::lround(8 * (1 - missing / bytes))) : 8;
+}
+
+bool any_fresh(std::span<const Pass> passes) { return std::ranges::any_of(passes, &Pass::fresh); }
 
 KernelCost elementwise_cost(Reading& read, std::span<const Pass> passes) {
   using enum Param;
@@ -231,16 +224,6 @@ KernelCost reduction_cost(Reading& read, const Pass& pass) {
 bool is_small_memset(double bytes) {
   return bytes > 0 && bytes <= static_cast<double>(small_memset().count);
 }
-
-namespace {
-
-KernelCost on_one_sm(Duration alone) {
-  KernelCost cost;
-  cost.alone = alone;
-  return cost;
-}
-
-}  // namespace
 
 KernelCost memset_cost(Reading& read, const Pass& pass, MemsetIn place) {
   using enum Param;

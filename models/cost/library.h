@@ -7,6 +7,10 @@
 #include "scenarios/program/captured_shape.h"
 #include "scenarios/program/ops.h"
 
+namespace foretrace::kernels {
+struct Asked;
+}
+
 namespace foretrace::cost {
 
 /// A library's kernel as an operation has it.
@@ -18,6 +22,10 @@ struct LibraryWork {
   CapturedShape captured{};
   friend auto operator<=>(const LibraryWork&, const LibraryWork&) = default;
 };
+
+/// A kernel that a capture saw: the factor of the table of measured kernels times the plain time of
+/// this machine's memory bandwidth and peak.
+KernelCost captured_cost(Reading& read, const kernels::Asked& asked);
 
 /// Attention is bound by arithmetic and follows the SMs' clock, all others by device memory, whose
 /// loads in flight follow it in part.

@@ -24,7 +24,7 @@ constexpr std::array<std::int64_t, 41> kSplits{
     22, 23, 24, 27, 30, 33, 36, 40, 44, 49, 54, 60, 66, 73, 80, 88, 97, 107, 118, 132};
 
 std::int64_t tiles_of(const Shape& shape, std::int64_t m, std::int64_t n) {
-  return ((shape.m + m - 1) / m) * ((shape.n + n - 1) / n) * shape.batch;
+  return parts(shape.m, m) * parts(shape.n, n) * shape.batch;
 }
 
 struct Timed {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
+#include <utility>
 
 #include "models/constants/constants.h"
 #include "models/cost/products/candidates.h"
@@ -60,21 +60,9 @@ Choice fastest(const Shape& shape, const Speeds& speeds) {
 /// The same of a recorded heuristic, remembered: every layer of every process asks for the same
 /// shapes.
 const std::vector<Choice>& remembered(const Shape& shape, const Speeds& speeds) {
-  using Question = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, Arithmetic,
-                              bool, bool, bool, bool, std::uint32_t, double>;
   constexpr std::size_t kMost = 10'000;
-  thread_local std::map<Question, std::vector<Choice>> known;
-  const Question question{shape.m,
-                          shape.n,
-                          shape.k,
-                          shape.batch,
-                          shape.arithmetic,
-                          shape.transposes_a,
-                          shape.transposes_b,
-                          shape.accumulates,
-                          shape.is_bf16,
-                          shape.result_bytes,
-                          speeds.sms};
+  thread_local std::map<std::pair<Shape, double>, std::vector<Choice>> known;
+  const std::pair question{shape, speeds.sms};
   const auto found = known.find(question);
   if (found != known.end()) return found->second;
   if (known.size() >= kMost) known.clear();

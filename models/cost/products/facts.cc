@@ -1,6 +1,7 @@
 #include "models/cost/products/facts.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace foretrace::products {
@@ -8,23 +9,9 @@ namespace foretrace::products {
 using enum Param;
 
 Param peak_of(Arithmetic arithmetic) {
-  switch (arithmetic) {
-    case Arithmetic::Tf32:
-      return GpuTf32Flops;
-    case Arithmetic::Float32:
-      return GpuF32Flops;
-    case Arithmetic::Float64:
-      return GpuF64Flops;
-    case Arithmetic::Float8:
-      return GpuF8Flops;
-    case Arithmetic::Float4:
-      return GpuF4Flops;
-    case Arithmetic::Int8:
-      return GpuInt8Flops;
-    case Arithmetic::Half:
-      break;
-  }
-  return GpuHalfFlops;
+  constexpr std::array kPeaks{GpuHalfFlops, GpuTf32Flops, GpuF32Flops, GpuF64Flops,
+                              GpuF8Flops,   GpuF4Flops,   GpuInt8Flops};
+  return kPeaks.at(static_cast<std::size_t>(arithmetic));
 }
 
 bool has_gpu_facts(const Machine& machine) {

@@ -1,6 +1,7 @@
 #include "models/cost/products/product.h"
 
 #include <algorithm>
+#include <array>
 
 namespace foretrace::products {
 namespace {
@@ -47,50 +48,23 @@ Family family_of(const Shape& shape) {
 }
 
 const char* kernel_name(Family family) {
-  switch (family) {
-    case Family::Half:
-      return "nvjet_sm90";
-    case Family::HalfPairs:
-      return "cutlass_80 align2";
-    case Family::HalfOdd:
-    case Family::Bf16Odd:
-      return "cutlass_75 align1";
-    case Family::Tf32:
-    case Family::Tf32Transposed:
-      return "sm90_xmma tf32";
-    case Family::Tf32Odd:
-      return "cutlass_80 tf32 align1";
-    case Family::Float32:
-      return "sm80_xmma or cutlass_80 simt";
-    case Family::Vector:
-      return "gemv";
-    case Family::Unmeasured:
-      return "of tiles by the GPU's facts";
-    case Family::Float64:
-      break;
-  }
-  return "sm90_xmma f64";
+  constexpr std::array kNames{"nvjet_sm90",
+                              "cutlass_80 align2",
+                              "cutlass_75 align1",
+                              "cutlass_75 align1",
+                              "sm90_xmma tf32",
+                              "sm90_xmma tf32",
+                              "cutlass_80 tf32 align1",
+                              "sm80_xmma or cutlass_80 simt",
+                              "gemv",
+                              "sm90_xmma f64",
+                              "of tiles by the GPU's facts"};
+  return kNames.at(static_cast<std::size_t>(family));
 }
 
 std::uint32_t element_bytes(Arithmetic arithmetic) {
-  switch (arithmetic) {
-    case Arithmetic::Float8:
-    case Arithmetic::Float4:
-    case Arithmetic::Int8:
-      return 1;
-    case Arithmetic::Half:
-      return 2;
-    case Arithmetic::Tf32:
-    case Arithmetic::Float32:
-      return 4;
-    case Arithmetic::Float64:
-      break;
-  }
-  return 8;
-}
-
-double operand_bytes(const Shape& shape) {
-  return shape.operand_bytes > 0 ? shape.operand_bytes : element_bytes(shape.arithmetic);
+  constexpr std::array kBytes{2U, 4U, 4U, 8U, 1U, 1U, 1U};
+  return kBytes.at(static_cast<std::size_t>(arithmetic));
 }
 
 double flops(const Shape& shape) {
@@ -98,14 +72,16 @@ double flops(const Shape& shape) {
          static_cast<double>(shape.k) * static_cast<double>(shape.batch);
 }
 
-double least_bytes(const Shape& shape) {
+Sizes sizes_of(const Shape& shape) {
   const double m = static_cast<double>(shape.m);
   const double n = static_cast<double>(shape.n);
   const double k = static_cast<double>(shape.k);
-  const double element = operand_bytes(shape);
+  const double element =
+      shape.operand_bytes > 0 ? shape.operand_bytes : element_bytes(shape.arithmetic);
   const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
   const double passes = shape.accumulates ? 2 : 1;
-  return ((m * k + k * n) * element + m * n * result * passes) * static_cast<double>(shape.batch);
+  const double moved = (m * k + k * n) * element + m * n * result * passes;
+  return {element, result, moved * static_cast<double>(shape.batch)};
 }
 
 }  // namespace foretrace::products

@@ -3,6 +3,7 @@
 // these kernels), time.h about the machine.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "models/machine/reading.h"
@@ -24,6 +25,7 @@ struct Shape {
   bool is_bf16 = false;            ///< bfloat16, where it has kernels of its own
   double cached = 1;               ///< of the operands, at most: what the level-2 cache still has
   bool fresh = false;              ///< an operand was written since it was last read
+  friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
 /// The kernels that a shape can get. What decides is how the rows of a, b and c are aligned: the
@@ -48,14 +50,20 @@ enum class Family : std::uint8_t {
 enum class Contents : std::uint8_t { Zeros, Random, Normal };
 
 Family family_of(const Shape& shape);
+/// At least one leading dimension is odd, in half precision.
+inline bool is_odd(Family family) { return family == Family::HalfOdd || family == Family::Bf16Odd; }
 /// "nvjet_sm90", as kernels' names begin.
 const char* kernel_name(Family family);
 
 std::uint32_t element_bytes(Arithmetic arithmetic);
-/// Of an operand, on average.
-double operand_bytes(const Shape& shape);
 double flops(const Shape& shape);
-/// What has to be read and written once, at least.
-double least_bytes(const Shape& shape);
+
+/// In bytes.
+struct Sizes {
+  double element = 0;  ///< of an operand, on average
+  double result = 0;   ///< an element of c
+  double moved = 0;    ///< what has to be read and written once, at least
+};
+Sizes sizes_of(const Shape& shape);
 
 }  // namespace foretrace::products

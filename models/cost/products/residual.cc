@@ -2,29 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "models/cost/products/vector.h"
 #include "models/products/learned.h"
 
 namespace foretrace::products {
-namespace {
-
-/// Both rates as the library knows them: what a plan is beside others does not matter here.
-Speeds speeds_of_choice(Family family, double sms) {
-  Speeds speeds = recorded_heuristics().at(family).speeds;
-  speeds.sms = sms;
-  return speeds;
-}
-
-}  // namespace
-
 ResidualTraits residual_traits(const Shape& shape, const Plan& plan, const Speeds& speeds) {
   Shape usual = shape;
   usual.cached = 1;
   usual.fresh = false;
   Plan plain = plan;
   plain.residual = 1;
-  const Times known = time_of(usual, plain, speeds_of_choice(speeds.family, speeds.sms));
+  // Both rates as the library knows them: what a plan is beside others does not matter here.
+  Speeds of_choice = recorded_heuristics().at(speeds.family).speeds;
+  of_choice.sms = speeds.sms;
+  const Times known = time_of(usual, plain, of_choice);
   const Traits traits = traits_of(usual, plain, known, known.total, speeds.sms);
   const Times times = time_of(usual, plain, speeds);
   ResidualTraits all{};
@@ -55,27 +50,20 @@ double residual_factor(const Shape& shape, const Plan& plan, const Speeds& speed
 }
 
 const Residual& recorded_residual(Family family) {
-  const auto read = [](const char* name) {
-    return read_residual(learned_directory() / "residual" / (std::string{name} + ".json"));
-  };
+  static const std::map<Family, Residual> kAll = [] {
+    constexpr std::array kNames{
+        std::pair{Family::Half, "half"}, std::pair{Family::HalfPairs, "half_pairs"},
+        std::pair{Family::HalfOdd, "odd"}, std::pair{Family::Bf16Odd, "odd"},
+        std::pair{Family::Float32, "float32"}};
+    std::map<Family, Residual> all;
+    for (const auto& [known, name] : kNames) {
+      all[known] = read_residual(learned_directory() / "residual" / (std::string{name} + ".json"));
+    }
+    return all;
+  }();
   static const Residual kNone;
-  static const Residual kHalf = read("half");
-  static const Residual kPairs = read("half_pairs");
-  static const Residual kOdd = read("odd");
-  static const Residual kFloat32 = read("float32");
-  switch (family) {
-    case Family::Half:
-      return kHalf;
-    case Family::HalfPairs:
-      return kPairs;
-    case Family::HalfOdd:
-    case Family::Bf16Odd:
-      return kOdd;
-    case Family::Float32:
-      return kFloat32;
-    default:
-      return kNone;
-  }
+  const auto found = kAll.find(family);
+  return found != kAll.end() ? found->second : kNone;
 }
 
 }  // namespace foretrace::products

@@ -43,13 +43,13 @@ FamilyParams params_of(Family family) {
   return {ProductsF64Rate, ProductsF64Operands, ProductsF64Results, ProductsF64Peak};
 }
 
+double known(Reading& read, Param param) { return read.has(param) ? read.value(param) : 0; }
+
 /// What operands that were written last cost. Float32's kernels show none of it.
 double fresh_of(Reading& read, Family family) {
-  const bool older =
-      family == Family::HalfPairs || family == Family::HalfOdd || family == Family::Bf16Odd;
-  if (!older && family != Family::Half) return 0;
-  const Param param = older ? ProductsOlderFresh : ProductsHalfFresh;
-  return read.has(param) ? read.seconds(param) : 0;
+  if (family == Family::Half) return known(read, ProductsHalfFresh);
+  const bool older = family == Family::HalfPairs || is_odd(family);
+  return older ? known(read, ProductsOlderFresh) : 0;
 }
 
 }  // namespace
@@ -79,20 +79,17 @@ Speeds read_speeds(Reading& read, Family family) {
       .arithmetic_apart = family == Family::Half ? read.rate(ProductsHalfRateApart) : arithmetic,
       .operands = read.rate(params.operands),
       .results = read.rate(params.results),
-      .straddle = family == Family::Half && read.has(ProductsHalfStraddle)
-                      ? read.value(ProductsHalfStraddle)
-                      : 0,
-      .across =
-          family == Family::HalfOdd || family == Family::Bf16Odd ? constant("gemm.odd_across") : 0,
+      .straddle = family == Family::Half ? known(read, ProductsHalfStraddle) : 0,
+      .across = is_odd(family) ? constant("gemm.odd_across") : 0,
       .cache = read.rate(ProductsCache),
       .cache_size = read.value(L2Size),
       .memory = read.rate(ProductsMemory),
       .split_start = read.seconds(params.sum_start),
       .split_rate = read.rate(params.sum_rate),
-      .split_turn = read.has(ProductsSplitTurn) ? read.seconds(ProductsSplitTurn) : 0,
+      .split_turn = known(read, ProductsSplitTurn),
       .peak = read.rate(params.peak),
       .fresh = fresh_of(read, family),
-      .residents = read.has(params.residents) ? read.value(params.residents) : 0,
+      .residents = known(read, params.residents),
       .without = read.machine().without()};
 }
 

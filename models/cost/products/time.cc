@@ -39,9 +39,8 @@ double loads(std::int64_t leading, double element, const Plan& plan, const Speed
 
 /// What memory takes of a GPU that only its facts tell of: for what the cache never had, and for
 /// the part of the rest that it cannot keep, at the rate that the SMs with tiles ask for.
-double memory_time(const Shape& shape, std::int64_t tiles, const Speeds& speeds) {
-  const double bytes = least_bytes(shape);
-  const double warm = bytes * shape.cached;
+double memory_time(double bytes, double cached, std::int64_t tiles, const Speeds& speeds) {
+  const double warm = bytes * cached;
   const double gone = std::min(1.0, warm / (speeds.tiles.kept * speeds.cache_size));
   const double filled = std::min(1.0, static_cast<double>(tiles) / speeds.sms);
   const double asked = speeds.tiles.in_flight * filled;
@@ -70,19 +69,19 @@ double fresh_time(const Shape& shape, const Plan& plan, const Speeds& speeds, do
 /// What a product takes longer whose operands the level-2 cache could hold, but has not: it waits
 /// for the first, and its loads go on in memory's time where that is longer than `warm`, what it
 /// takes of the cache. `fits`: cached_share() of its bytes.
-double cold_time(const Shape& shape, const Plan& plan, const Speeds& speeds, double fits,
-                 double warm) {
+double cold_time(const Shape& shape, double bytes, const Plan& plan, const Speeds& speeds,
+                 double fits, double warm) {
   static const double kFirst = constant("gemm.cold.first");
   static const double kFirstOfPairs = constant("gemm.cold.first_pairs");
   static const double kFirstOfOdd = constant("gemm.cold.first_odd");
   static const double kPower = constant("gemm.cold.power");
   static const double kPowerOfOlder = constant("gemm.cold.power_older");
-  const bool odd = speeds.family == Family::HalfOdd || speeds.family == Family::Bf16Odd;
+  const bool odd = is_odd(speeds.family);
   const bool pairs = speeds.family == Family::HalfPairs;
   const double first = odd ? kFirstOfOdd : pairs ? kFirstOfPairs : kFirst;
   const double power = plan.resident > 0 ? kPowerOfOlder : kPower;
   const double missing = 1 - shape.cached;
-  const double loads = missing * least_bytes(shape) / speeds.memory;
+  const double loads = missing * bytes / speeds.memory;
   const double both = std::pow(std::pow(warm, power) + std::pow(loads, power), 1 / power);
   return fits * (both - warm) + first * missing;
 }
@@ -169,8 +168,8 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
       static_cast<double>(plan.resident > 0 ? part + kFill : parts(part, kDepth) * kDepth);
   const auto rows = static_cast<double>(plan.tile_m);
   const auto columns = static_cast<double>(plan.tile_n);
-  const double element = operand_bytes(shape);
-  const double result = shape.result_bytes > 0 ? shape.result_bytes : element;
+  times.sizes = sizes_of(shape);
+  const auto [element, result, bytes] = times.sizes;
   // All SMs' rates, and their clock.
   const double at_once = waves.tiles * speeds.sms / clock * plan.slow;
   const double lost = speeds.tiles.edge * (kEdge / rows + kEdge / columns);
@@ -183,26 +182,22 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
       columns * loads(shape.transposes_b ? shape.n : shape.k, element, plan, speeds);
   times.operands = at_once * loaded * depth * element / speeds.operands;
   times.results = at_once * rows * columns * result * (shape.accumulates ? 2 : 1) / speeds.results;
-  const double bytes = least_bytes(shape);
   const bool by_facts = speeds.tiles.norm > 0;
   const double fits = by_facts ? 0 : cached_share(bytes, speeds.cache_size);
-  times.memory = by_facts ? memory_time(shape, times.tiles, speeds)
+  times.memory = by_facts ? memory_time(bytes, shape.cached, times.tiles, speeds)
                           : bytes / (fits * speeds.cache + (1 - fits) * speeds.memory);
-  const bool by_vector = speeds.family == Family::Vector;
-  if (by_vector) {
+  times.start = in_graph ? speeds.graph_start : speeds.start;
+  if (speeds.family == Family::Vector) {
+    const double less = speeds.start - constant("vector.start");
+    times.start -= std::max(0.0, std::min(times.start, less));
     times.arithmetic = times.operands = times.results = 0;
-    times.memory = vector_time(shape, speeds, fits);
+    times.memory = vector_time(shape, bytes, speeds, fits);
   } else if (plan.split > 1 && plan.inside) {
     times.split = speeds.split_turn * static_cast<double>(plan.split);
   } else if (plan.has_second_kernel()) {
     const double elements = static_cast<double>(shape.m) * static_cast<double>(shape.n);
     times.split = speeds.split_start +
                   elements * static_cast<double>(plan.split * kPartBytes) / speeds.split_rate;
-  }
-  times.start = in_graph ? speeds.graph_start : speeds.start;
-  if (by_vector) {
-    const double less = speeds.start - constant("vector.start");
-    times.start -= std::max(0.0, std::min(times.start, less));
   }
   for (double* one : {&times.start, &times.arithmetic, &times.operands, &times.results,
                       &times.memory, &times.split}) {
@@ -212,7 +207,7 @@ Times time_of(const Shape& shape, const Plan& plan, const Speeds& speeds, double
   const double sms = overlapped(times.arithmetic, loads, by_facts ? speeds.tiles.norm : 1);
   if (shape.cached < 1 && !by_facts && speeds.takes(Term::ColdOperands)) {
     const double of_cache = overlapped(sms, bytes / speeds.cache * plan.residual, kOverlap);
-    times.cold = cold_time(shape, plan, speeds, fits, of_cache);
+    times.cold = cold_time(shape, bytes, plan, speeds, fits, of_cache);
   }
   const double power = by_facts ? speeds.tiles.norm : kOverlap;
   times.total = times.start + times.split + overlapped(sms, times.memory, power) + times.cold;

@@ -93,6 +93,7 @@ struct Times {
   double cold = 0;  ///< s, for operands that the level-2 cache has not
   /// s; less than the sum, since memory and SMs work at once.
   double total = 0;
+  Sizes sizes;
   std::int64_t tiles = 0;
   std::int64_t waves = 0;
   std::int64_t blocks = 0;  ///< waves' SMs: what one of them has at once counts as one

@@ -19,7 +19,7 @@ struct Side {
   double filled, tiles, odd;
 };
 Side side_of(std::int64_t whole, std::int64_t tile) {
-  const std::int64_t tiles = (whole + tile - 1) / tile;
+  const std::int64_t tiles = parts(whole, tile);
   const double exact = static_cast<double>(whole) / static_cast<double>(tile);
   return {exact / static_cast<double>(tiles), log2_of(static_cast<double>(tiles)),
           static_cast<double>(tiles % 2)};
@@ -29,8 +29,8 @@ Side side_of(std::int64_t whole, std::int64_t tile) {
 
 Traits traits_of(const Shape& shape, const Plan& plan, const Times& times, double fastest,
                  double sms) {
-  const std::int64_t element = element_bytes(shape.arithmetic);
-  const std::int64_t result = shape.result_bytes > 0 ? shape.result_bytes : element;
+  const auto element = static_cast<std::int64_t>(times.sizes.element);
+  const auto result = static_cast<std::int64_t>(times.sizes.result);
   const auto resident = static_cast<double>(std::max<std::int64_t>(1, plan.resident));
   const double waves = static_cast<double>(times.tiles) / sms / resident;
   const double whole = std::ceil(waves);

@@ -32,7 +32,7 @@ double stepping_time(const Shape& shape) {
 
 }  // namespace
 
-double vector_time(const Shape& shape, const Speeds& speeds, double fits) {
+double vector_time(const Shape& shape, double bytes, const Speeds& speeds, double fits) {
   static const double kSms = constant("vector.sms");
   static const double kCache = constant("vector.cache");
   static const double kElementsAside = constant("vector.elements_aside");
@@ -40,7 +40,6 @@ double vector_time(const Shape& shape, const Speeds& speeds, double fits) {
   static const double kElementsTransposed = constant("vector.elements_transposed");
   static const double kHalfStart = constant("vector.half_start");
   const double share = speeds.sms / kSms;
-  const double bytes = least_bytes(shape);
   const double cache = std::max(speeds.cache, kCache * share);
   double seconds = bytes / (fits * cache + (1 - fits) * speeds.memory);
   if (shape.arithmetic == Arithmetic::Half) {

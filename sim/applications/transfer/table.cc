@@ -97,7 +97,7 @@ Table read_table(const std::filesystem::path& file) {
     // Copies of the weights in turn exceed the cache; what else there is was there before.
     const double weights =
         line.number("n") * line.number("k") * products::element_bytes(row.shape.arithmetic);
-    row.shape.cached = 1 - weights / least_bytes(row.shape);
+    row.shape.cached = 1 - weights / sizes_of(row.shape).moved;
     if (row.us * 1e-6 < weights / rows->facts.memory) {
       ++rows->warm;  // they were in the cache, whatever the table means to measure
     } else {

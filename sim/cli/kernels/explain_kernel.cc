@@ -187,7 +187,7 @@ std::string parts_text(const Explained& all) {
                             limit_of(times));
 }
 
-bool is_odd(Family family) {
+bool is_unaligned(Family family) {
   return family == Family::HalfOdd || family == Family::Bf16Odd || family == Family::HalfPairs ||
          family == Family::Tf32Odd;
 }
@@ -198,7 +198,7 @@ std::string text_of(const Explained& all) {
       "{} {}x{}x{} {}{} on {}: kernel {}, {:.0f} SMs\n", all.options.type, shape.m, shape.n,
       shape.k, all.options.transposes, shape.batch > 1 ? fmt::format(" x {}", shape.batch) : "",
       all.machine.name, kernel_name(all.family), all.speeds.sms);
-  if (is_odd(all.family)) {
+  if (is_unaligned(all.family)) {
     text += "  a leading dimension is no multiple of 16 bytes: no TMA, an older kernel\n";
   }
   text += "\nlikely choices\n";

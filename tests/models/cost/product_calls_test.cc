@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "models/cost/kernel.h"
-#include "models/cost/products/calls.h"
 #include "models/cost/products/choice.h"
 #include "models/machine/machine.h"
 
@@ -30,17 +29,13 @@ TEST_F(ProductsOfAnH200, WaitForDataAsOftenAsTheyLoad) {
   EXPECT_DOUBLE_EQ(cost_of(DataType::Float16, 128, 128, 64).room.data_waits, 1) << "nvjet";
 }
 
-TEST(CallsOfProducts, ClearACounterForMoreThanTwoTilesOnAnSm) {
-  const Plan plan{.tile_m = 128, .tile_n = 256};
-  const Shape whole{.m = 4096, .n = 4096, .k = 512};
-  EXPECT_EQ(call_share(family_of(whole), whole, plan, 2), 1);
-  EXPECT_GT(call_share(family_of(whole), whole, plan, 3), 1.15);
-  const Shape pairs{.m = 4098, .n = 4098, .k = 512};
-  EXPECT_EQ(call_share(family_of(pairs), pairs, plan, 5),
-            call_share(family_of(pairs), pairs, plan, 1))
-      << "an older kernel";
-  const Shape row{.m = 4096, .n = 1, .k = 512};
-  EXPECT_EQ(call_share(family_of(row), row, plan, 5), call_share(family_of(row), row, plan, 1));
+TEST_F(ProductsOfAnH200, AskTheHostByTheirKernel) {
+  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 4096, 4096, 512).call_share, 1) << "nvjet";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::BFloat16, 4098, 4098, 512).call_share, 0.815) << "CUTLASS";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float32, 4096, 1, 512).call_share, 0.815) << "by a vector";
+  EXPECT_DOUBLE_EQ(cost_of(DataType::Float64, 512, 512, 512).call_share, 1.21);
+  machine_.leave_out(terms_of("term=call_share"));
+  EXPECT_EQ(cost_of(DataType::Float64, 512, 512, 512).call_share, 1);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "models/cost/captured.h"
+#include "models/cost/library.h"
 #include "models/machine/machine.h"
 #include "models/machine/reading.h"
 #include "scenarios/base/text/errors.h"
