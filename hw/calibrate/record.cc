@@ -8,8 +8,8 @@
 
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/values/json_depth.h"
 
 namespace foretrace::hw {
 

@@ -10,9 +10,9 @@
 #include "reports/timeline/timeline_json.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_depth.h"
 
 namespace foretrace {
 namespace {

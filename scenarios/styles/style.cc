@@ -7,11 +7,11 @@
 #include <array>
 #include <cmath>
 
-#include "scenarios/styles/writer.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/packed_file.h"
+#include "scenarios/base/values/json_depth.h"
+#include "scenarios/styles/writer.h"
 
 namespace foretrace::styles {
 namespace {

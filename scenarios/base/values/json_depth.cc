@@ -1,4 +1,4 @@
-#include "scenarios/base/text/json_depth.h"
+#include "scenarios/base/values/json_depth.h"
 
 #include <fmt/format.h>
 

@@ -13,9 +13,9 @@
 
 #include "models/what_if/what_if.h"
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_depth.h"
 #include "sim/applications/fit/solver.h"
 
 namespace foretrace {

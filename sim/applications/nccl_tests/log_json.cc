@@ -8,9 +8,9 @@
 #include <set>
 
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_depth.h"
 #include "sim/applications/nccl_tests/log.h"
 #include "sim/applications/nccl_tests/log_facts.h"
 

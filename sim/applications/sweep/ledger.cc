@@ -13,12 +13,12 @@
 #include "models/machine/machine.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
-#include "sim/made_from.h"
+#include "scenarios/base/values/json_depth.h"
 #include "sim/applications/sweep/written_row.h"
+#include "sim/made_from.h"
 
 namespace foretrace::sweep {
 namespace {

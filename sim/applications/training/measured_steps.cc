@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/json_depth.h"
 #include "scenarios/base/text/packed_file.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_depth.h"
 #include "sim/engine/children.h"
 
 namespace foretrace::sim {

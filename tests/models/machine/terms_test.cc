@@ -1,6 +1,7 @@
 // The catalogue of terms, and what leaving one out does.
 #include "models/machine/terms.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "models/cost/stream.h"
 #include "models/machine/machine.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
 #include "tests/models/cost/costed_machine.h"
 
 namespace foretrace {
@@ -30,7 +32,9 @@ TEST(Terms, AreFewAndEachSaysWhatItIs) {
     EXPECT_FALSE(term.explains.empty()) << term.id;
     EXPECT_FALSE(term.gain.empty()) << term.id;
     const auto page = machine_directory().parent_path() / "evidence" / term.evidence;
-    EXPECT_TRUE(std::filesystem::is_regular_file(page)) << page;
+    ASSERT_TRUE(std::filesystem::is_regular_file(page)) << page;
+    const std::string heading = fmt::format("\n### {}\n", term.id);
+    EXPECT_NE(read_text_file(page).find(heading), std::string::npos) << page << heading;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "scenarios/base/text/json_depth.h"
+#include "scenarios/base/values/json_depth.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
