@@ -122,6 +122,20 @@ TEST(MachineCommand, WritesAFileFromFactsThatSimulatesAsOne) {
   EXPECT_EQ(scratch.run("foretrace machine new --gpu X1").exit_code, 2);
 }
 
+TEST(MachineCommand, TakesAnOlderSlotThanAnyLinksFileHas) {
+  const Scratch scratch;
+  scratch.write(
+      "sheet.yaml",
+      "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\nfacts:\n"
+      "  capability: {value: 8.9, source: s}\n  sm_count: {value: 100, source: s}\n"
+      "  memory: {value: 40 GB, source: s}\n  memory_bandwidth: {value: 900 GB/s, source: s}\n"
+      "  bf16: {value: 300 TFLOP/s, source: s}\n  pcie: {value: 2, source: s}\n"
+      "  nvlinks: {value: 0, source: s}\n");
+  const Ran made = scratch.run(
+      "foretrace machine new --gpu X2 --from sheet.yaml --count 4 --link pcie4 -o x2.yaml");
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+}
+
 TEST(MachineCommand, WritesNothingThatNoCommandWouldRead) {
   const Scratch scratch;
   scratch.write("sheet.yaml",

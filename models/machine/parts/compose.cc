@@ -3,6 +3,7 @@
 // machine that has it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "models/machine/link_rules.h"
@@ -194,13 +195,14 @@ class Composer {
     if (parts_.link.value("sharing") && machine_.node.pcie) state_sharing(state);
   }
 
-  /// How GPUs share the host's paths, as links of the generation do that both ends have.
+  /// How GPUs share the host's paths, as links of the generation do that both ends have. Without a
+  /// file of that generation: as the machine's own link does.
   template <class State>
   void state_sharing(const State& state) {
+    const std::string slower = fmt::format("pcie{}", *machine_.node.pcie);
     const bool is_whole = parts_.link.value("pcie") == std::optional<double>{*machine_.node.pcie};
-    const Part link =
-        is_whole ? parts_.link
-                 : load_part(PartFolder::Links, fmt::format("pcie{}", *machine_.node.pcie));
+    const bool has_file = std::ranges::count(part_names(PartFolder::Links), slower) > 0;
+    const Part link = is_whole || !has_file ? parts_.link : load_part(PartFolder::Links, slower);
     state(link, "ring_share", NcclHostPathRing, false);
     state(link, "pair_share", NcclHostPathPairs, false);
     state(link, "sharing", NcclHostPathSharing, false);
