@@ -114,9 +114,9 @@ std::uint32_t nvlinks_of(const Machine& machine, const GpuKind& kind) {
   return static_cast<std::uint32_t>(std::clamp(links, 1.0, 2.0 * kind.nvlinks));
 }
 
-/// nccl src/graph/topo.h: x16 slots of PCIe 3 to 5.
+/// nccl src/graph/topo.h: x16 slots of PCIe 3 to 5; each generation doubles.
 float pcie_gbps(std::uint32_t generation) {
-  return 12.F * static_cast<float>(1u << (generation - 3));
+  return std::ldexp(12.F, static_cast<int>(generation) - 3);
 }
 
 /// Between two sockets, of the generation that the GPU's PCIe goes with.
