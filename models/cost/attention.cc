@@ -10,11 +10,13 @@ namespace {
 
 using enum Param;
 
-constexpr double kElement = 2;     // bytes of an element
+constexpr double kElement = 2;  // bytes of an element
 constexpr double kTensors = 4;  // queries, keys, values, results: of a sequence's own as large
 constexpr double kOfAPair = 4;  // flops for each element of a head: the score, and what it weighs
 
-double rows_of(const AttentionWork& work) { return work.bytes / (kTensors * kElement * work.width); }
+double rows_of(const AttentionWork& work) {
+  return work.bytes / (kTensors * kElement * work.width);
+}
 
 }  // namespace
 

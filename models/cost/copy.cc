@@ -56,10 +56,20 @@ double share_in_core(Reading& read, Bytes size) {
 }
 
 Param copy_call(Route route) {
-  if (route == Route::PageableToDevice) return PageableH2dBase;
-  if (route == Route::DeviceToPageable) return PageableD2hBase;
-  const bool peer = route == Route::PeerDirect || route == Route::PeerStaged;
-  return peer ? HostMemcpyPeer : HostMemcpyAsync;
+  switch (route) {
+    case Route::PageableToDevice:
+      return PageableH2dBase;
+    case Route::DeviceToPageable:
+      return PageableD2hBase;
+    case Route::PeerDirect:
+    case Route::PeerStaged:
+      return HostMemcpyPeer;
+    case Route::HostToHost:
+    case Route::PinnedToDevice:
+    case Route::DeviceToPinned:
+      break;
+  }
+  return HostMemcpyAsync;
 }
 
 bool travels_with_the_call(Reading& read, const Copy& copy) {

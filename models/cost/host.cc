@@ -1,7 +1,6 @@
 #include "models/cost/host.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "models/constants/constants.h"
@@ -112,9 +111,17 @@ Duration clear_time(Reading& read, Bytes freed) {
 }
 
 Duration wake_time(Reading& read, Wait wait) {
-  using enum Param;
-  constexpr std::array kParams{HostWake, HostWakeEvent, HostBarrier, HostSignal};
-  return read.time(kParams.at(static_cast<std::size_t>(wait)));
+  switch (wait) {
+    case Wait::Event:
+      return read.time(Param::HostWakeEvent);
+    case Wait::Barrier:
+      return read.time(Param::HostBarrier);
+    case Wait::Signal:
+      return read.time(Param::HostSignal);
+    case Wait::Device:
+      break;
+  }
+  return read.time(Param::HostWake);
 }
 
 Duration enable_peer_time(Reading& read, bool is_done, bool switches_device) {

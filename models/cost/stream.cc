@@ -6,10 +6,20 @@
 namespace foretrace::cost {
 
 Duration launch_latency(Reading& read, Entry entry) {
-  if (entry == Entry::Kernel) return read.time(Param::LaunchLatency);
-  if (entry == Entry::Nccl) return read.time(Param::NcclLaunchLatency);
-  if (entry == Entry::Copy) return read.time(Param::CopyLaunchLatency);
-  if (entry == Entry::Graph) return read.time(Param::GraphLatency);
+  switch (entry) {
+    case Entry::Kernel:
+      return read.time(Param::LaunchLatency);
+    case Entry::Nccl:
+      return read.time(Param::NcclLaunchLatency);
+    case Entry::Copy:
+      return read.time(Param::CopyLaunchLatency);
+    case Entry::Graph:
+      return read.time(Param::GraphLatency);
+    case Entry::HostFunction:
+    case Entry::Record:
+    case Entry::NoTime:
+      break;
+  }
   return Duration{0};
 }
 

@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <bitset>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <iterator>
-#include <map>
-#include <mutex>
 #include <set>
-#include <utility>
 
 #include "models/machine/link_rules.h"
 #include "models/machine/machine.h"
 #include "models/machine/parts/composition.h"
 #include "models/machine/parts/gpu_facts.h"
+#include "models/machine/read_once.h"
 #include "models/machine/scaling.h"
 #include "models/machine/value_text.h"
 #include "scenarios/base/text/data_directory.h"
@@ -89,11 +87,10 @@ class MachineReader {
     if (node.kind != YamlNode::Kind::Scalar || node.text.empty()) {
       problems_.error(node, "'name' is a word or two", "name: my-h100-8");
     }
-    const bool is_line = std::ranges::none_of(
-        node.text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+    const bool is_line =
+        std::ranges::none_of(node.text, [](unsigned char c) { return std::iscntrl(c) != 0; });
     if (!is_line || node.text.size() > kLongestName) {
-      problems_.error(node,
-                      fmt::format("'name' is one line of at most {} characters", kLongestName));
+      problems_.error(node, fmt::format("'name' is one line, {} bytes at most", kLongestName));
     }
     machine_.name = node.text;
   }
@@ -113,26 +110,13 @@ class MachineReader {
                       "name the machine that stands on its own");
       return;
     }
-    base_ = read_base_file(text, file.string(), depth_ + 1);
+    base_ = read_once(file.string(), depth_ + 1, text, [&] {
+      const Checked<Machine> base = MachineReader{text, file.string(), depth_ + 1}.read(nullptr);
+      if (!base) throw UsageError{render(base.error(), text)};
+      return *base;
+    });
     machine_.based_on = node.text;
     machine_.nccl_version = base_.nccl_version;
-  }
-
-  /// Most of the shipped machines are based on the same few: the text is read as a machine once.
-  static Machine read_base_file(const std::string& text, const std::string& file, int depth) {
-    static std::mutex mutex;
-    static std::map<std::pair<std::string, int>, std::pair<std::string, Machine>> known;
-    const std::pair key{file, depth};
-    {
-      const std::lock_guard lock{mutex};
-      const auto found = known.find(key);
-      if (found != known.end() && found->second.first == text) return found->second.second;
-    }
-    const Checked<Machine> base = MachineReader{text, file, depth}.read(nullptr);
-    if (!base) throw UsageError{render(base.error(), text)};
-    const std::lock_guard lock{mutex};
-    known.insert_or_assign(key, std::pair{text, *base});
-    return *base;
   }
 
   /// What was measured on the base was learned for its kind of GPU: another kind's measurements of
@@ -267,9 +251,7 @@ class MachineReader {
 
   void check_range(Param param, double value, const YamlNode& node) {
     if (const auto problem = out_of_range(param, value)) problems_.error(node, *problem);
-    using enum Param;
-    const auto counted = {SmCount, CopyEngines, HardwareQueues, LaunchQueueDepth, HostCores};
-    if (std::ranges::find(counted, param) != counted.end() && value != std::floor(value)) {
+    if (is_counted(param) && value != std::floor(value)) {
       problems_.error(node, fmt::format("{} is a whole number", info(param).key));
     }
   }

@@ -15,10 +15,10 @@
 #include "models/machine/source.h"
 #include "models/machine/terms.h"
 #include "reports/timeline/timeline.h"
-#include "scenarios/fabric/fabric.h"
-#include "scenarios/program/program.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/base/values/units.h"
+#include "scenarios/fabric/fabric.h"
+#include "scenarios/program/program.h"
 
 namespace foretrace {
 

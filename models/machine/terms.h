@@ -1,5 +1,5 @@
-// The catalogue of terms (models/terms.def): each effect beyond the core, which may be left out of a
-// prediction by name.
+// The catalogue of terms (models/terms.def): each effect beyond the core, which may be left out of
+// a prediction by name.
 #pragma once
 
 #include <bitset>

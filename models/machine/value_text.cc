@@ -96,6 +96,12 @@ std::optional<std::string> out_of_range(Param param, double value) {
                      facts.si);
 }
 
+bool is_counted(Param param) {
+  using enum Param;
+  return param == SmCount || param == CopyEngines || param == HardwareQueues ||
+         param == LaunchQueueDepth || param == HostCores;
+}
+
 std::string value_text(double value, ParamUnit unit) {
   switch (unit) {
     case ParamUnit::Time:

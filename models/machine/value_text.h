@@ -15,6 +15,8 @@ Parsed<double> parse_value(std::string_view text, ParamUnit unit);
 
 /// What is wrong with a value that no machine has; none where one may have it.
 std::optional<std::string> out_of_range(Param param, double value);
+/// Of things that there are a whole number of.
+bool is_counted(Param param);
 
 /// The text that parse_value reads back, five digits of it.
 std::string value_text(double value, ParamUnit unit);

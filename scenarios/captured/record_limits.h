@@ -12,6 +12,9 @@ namespace foretrace::captured {
 /// Of a tensor: sums of some of them fit into 64 bits.
 inline constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
 
+/// Of a block.
+inline constexpr std::uint64_t kMostThreads = 1024;
+
 /// Names of regions become part of a scenario.
 bool is_region_name(std::string_view name);
 

@@ -1,7 +1,7 @@
 // The commands in our documents work as they stand: every `$ ` line of a console block is run, in
-// the order of the file, in one scratch directory. Lines below a command are lines of its output, but
-// for numbers, which move with the model. A yaml block whose first line is "# NAME.yaml:" is the file
-// of that name.
+// the order of the file, in one scratch directory. Lines below a command are lines of its output,
+// but for numbers, which move with the model. A yaml block whose first line is "# NAME.yaml:" is
+// the file of that name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,15 +66,15 @@ void write_shown_files(const std::string& markdown, const Scratch& scratch) {
 }
 
 class Document : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(
-    All, Document,
-    testing::Values("README.md", "scenarios/README.md", "sim/cli/README.md",
-                    "reports/gallery/README.md", "models/machines/README.md",
-                    "models/evidence/copies.md"),
-    [](const auto& tested) {
-      const std::string folder = fs::path{tested.param}.parent_path().string();
-      return folder.empty() ? "root" : std::regex_replace(folder, std::regex{"/"}, "_");
-    });
+INSTANTIATE_TEST_SUITE_P(All, Document,
+                         testing::Values("README.md", "scenarios/README.md", "sim/cli/README.md",
+                                         "reports/gallery/README.md", "models/machines/README.md",
+                                         "models/evidence/copies.md"),
+                         [](const auto& tested) {
+                           const std::string folder = fs::path{tested.param}.parent_path().string();
+                           return folder.empty() ? "root"
+                                                 : std::regex_replace(folder, std::regex{"/"}, "_");
+                         });
 
 TEST_P(Document, HasCommandsThatRunAsTheyStand) {
   const auto commands = console_commands(read_file(data_directory() / GetParam()));
@@ -143,9 +143,9 @@ TEST(Documents, DeclareNoWriterThatExportDoesNotOffer) {
 TEST(Documents, NameOnlyFilesThatExist) {
   const fs::path root = data_directory();
   for (const char* document :
-       {"README.md", "CONTRIBUTING.md", "scenarios/README.md", "scenarios/errors.md", "scenarios/rules.md",
-        "scenarios/training_steps.md", "scenarios/torch_distributed.md", "scenarios/host_and_tasks.md",
-        "sim/cli/README.md", "reports/gallery/README.md"}) {
+       {"README.md", "CONTRIBUTING.md", "scenarios/README.md", "scenarios/errors.md",
+        "scenarios/rules.md", "scenarios/training_steps.md", "scenarios/torch_distributed.md",
+        "scenarios/host_and_tasks.md", "sim/cli/README.md", "reports/gallery/README.md"}) {
     const std::string text = read_file(root / document);
     int links = 0;
     // Markdown links: ](target)

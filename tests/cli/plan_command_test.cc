@@ -18,7 +18,9 @@ const std::string kTwoLayers = R"({"model_type": "llama", "num_hidden_layers": 2
 
 Ran plan_two_layers(const Scratch& scratch, const std::string& rest) {
   scratch.write("config.json", kTwoLayers);
-  return scratch.run("foretrace plan config.json --machine h100-nvswitch-8 --global-batch 32 --sequence 512 " + rest);
+  return scratch.run(
+      "foretrace plan config.json --machine h100-nvswitch-8 --global-batch 32 --sequence 512 " +
+      rest);
 }
 
 /// One layout for each degree of tensor parallelism.
@@ -92,9 +94,10 @@ TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
 
 TEST(PlanCommand, WritesRowsThatExplainAndOrderReadAfterSimulate) {
   const Scratch scratch;
-  const Ran ran = plan_two_layers(
-      scratch, "--gpus 8 --keep pipeline=2 --keep micro=1 --keep recompute=none --top 1 "
-               "--write-scenario 1 row.yaml");
+  const Ran ran =
+      plan_two_layers(scratch,
+                      "--gpus 8 --keep pipeline=2 --keep micro=1 --keep recompute=none --top 1 "
+                      "--write-scenario 1 row.yaml");
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const std::string simulate = "foretrace simulate row.yaml --machine h100-nvswitch-8 ";
   for (const char* how : {"", "--one-of-each", "--one-of-each --few-passes", "--few-passes"}) {
@@ -116,8 +119,8 @@ TEST(PlanCommand, WritesRowsThatExplainAndOrderReadAfterSimulate) {
 
 TEST(PlanCommand, NamesTwoThatBindTogether) {
   const Scratch scratch;
-  const Ran ran = plan_two_layers(
-      scratch, "--gpus 8 --keep tensor=1 --with host=3x -o p.json" + kFew);
+  const Ran ran =
+      plan_two_layers(scratch, "--gpus 8 --keep tensor=1 --with host=3x -o p.json" + kFew);
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   const auto row = nlohmann::json::parse(read_file(scratch.path() / "p.json"))["rows"][0];
   EXPECT_EQ(row["limited_by"], "the host and device memory together");
@@ -135,8 +138,9 @@ TEST(PlanCommand, SaysOnWhatItRestsAsSimulateAndExplainDo) {
   const Scratch scratch;
   const std::string machine = " --machine b200-nvswitch-8 ";  // later options win
   scratch.write("config.json", kTwoLayers);
-  const Ran plan = scratch.run("foretrace plan config.json --global-batch 32 --sequence 512 --gpus 8" +
-                               kFew + machine + "-o p.json --write-scenario 1 best.yaml");
+  const Ran plan =
+      scratch.run("foretrace plan config.json --global-batch 32 --sequence 512 --gpus 8" + kFew +
+                  machine + "-o p.json --write-scenario 1 best.yaml");
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
   const Ran simulate = scratch.run("foretrace simulate best.yaml --one-of-each -o run" + machine);
   ASSERT_EQ(simulate.exit_code, 0) << simulate.err;
@@ -157,8 +161,9 @@ TEST(PlanCommand, SaysOnWhatItRestsAsSimulateAndExplainDo) {
 TEST(PlanCommand, DoublesTheUsualBatchUntilALayoutDividesIt) {
   const Scratch scratch;
   scratch.write("config.json", kTwoLayers);
-  const std::string one = "foretrace plan config.json --sequence 128 --gpus 2048 --keep tensor=1 "
-                          "--keep pipeline=1 --keep micro=1 --keep recompute=none --top 1 -o p.json";
+  const std::string one =
+      "foretrace plan config.json --sequence 128 --gpus 2048 --keep tensor=1 "
+      "--keep pipeline=1 --keep micro=1 --keep recompute=none --top 1 -o p.json";
   const Ran ran = scratch.run(one);
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("note: 2048 sequences a step: no layout divides 1024"));

@@ -105,15 +105,19 @@ TEST(MachineCommand, PrintsPartsSourcesAndWhatWasJudged) {
   EXPECT_EQ(scratch.run("foretrace machine 8xL40").exit_code, 2);
 }
 
+/// A datasheet's facts, of a slot of this generation.
+std::string sheet_of_pcie(int generation) {
+  return "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\nfacts:\n"
+         "  capability: {value: 8.9, source: s}\n  sm_count: {value: 100, source: s}\n"
+         "  memory: {value: 40 GB, source: s}\n  memory_bandwidth: {value: 900 GB/s, source: s}\n"
+         "  bf16: {value: 300 TFLOP/s, source: s}\n  nvlinks: {value: 0, source: s}\n"
+         "  pcie: {value: " +
+         std::to_string(generation) + ", source: s}\n";
+}
+
 TEST(MachineCommand, WritesAFileFromFactsThatSimulatesAsOne) {
   const Scratch scratch;
-  scratch.write(
-      "sheet.yaml",
-      "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\nfacts:\n"
-      "  capability: {value: 8.9, source: s}\n  sm_count: {value: 100, source: s}\n"
-      "  memory: {value: 40 GB, source: s}\n  memory_bandwidth: {value: 900 GB/s, source: s}\n"
-      "  bf16: {value: 300 TFLOP/s, source: s}\n  pcie: {value: 4, source: s}\n"
-      "  nvlinks: {value: 0, source: s}\n");
+  scratch.write("sheet.yaml", sheet_of_pcie(4));
   const Ran made = scratch.run(
       "foretrace machine new --gpu X1 --from sheet.yaml --count 4 --link pcie4 -o x1.yaml");
   ASSERT_EQ(made.exit_code, 0) << made.err;
@@ -124,13 +128,7 @@ TEST(MachineCommand, WritesAFileFromFactsThatSimulatesAsOne) {
 
 TEST(MachineCommand, SaysThatASlotIsOfPcie3To5) {
   const Scratch scratch;
-  scratch.write(
-      "sheet.yaml",
-      "schema_version: 1\nsources: {s: {class: datasheet, text: t}}\nfacts:\n"
-      "  capability: {value: 8.9, source: s}\n  sm_count: {value: 100, source: s}\n"
-      "  memory: {value: 40 GB, source: s}\n  memory_bandwidth: {value: 900 GB/s, source: s}\n"
-      "  bf16: {value: 300 TFLOP/s, source: s}\n  pcie: {value: 2, source: s}\n"
-      "  nvlinks: {value: 0, source: s}\n");
+  scratch.write("sheet.yaml", sheet_of_pcie(2));
   const Ran made = scratch.run(
       "foretrace machine new --gpu X2 --from sheet.yaml --count 4 --link pcie4 -o x2.yaml");
   EXPECT_EQ(made.exit_code, 2);

@@ -22,6 +22,10 @@ import statistics
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from least_squares import least_squares  # noqa: E402
+
 SIZES = 13
 # Of an operation: its size for a vector of `size` bytes, and its other keys.
 OPERATIONS = {
@@ -176,21 +180,6 @@ def judge(predicted, measured):
         worst = max(errors, key=abs)
         print(f"| {name[2]} | {name[1]} | {name[0]} | {len(errors)} | {100 * statistics.mean(size):.1f} % | "
               f"{100 * worst:+.0f} % | {100 * statistics.mean(errors):+.1f} % |")
-
-
-def least_squares(rows, values):
-    """Of rows * unknowns = values, by the normal equations."""
-    size = len(rows[0])
-    matrix = [[sum(r[i] * r[j] for r in rows) for j in range(size)] + [sum(r[i] * v for r, v in zip(rows, values))]
-              for i in range(size)]
-    for i in range(size):
-        pivot = max(range(i, size), key=lambda k: abs(matrix[k][i]))
-        matrix[i], matrix[pivot] = matrix[pivot], matrix[i]
-        for k in range(size):
-            if k != i:
-                factor = matrix[k][i] / matrix[i][i]
-                matrix[k] = [a - factor * b for a, b in zip(matrix[k], matrix[i])]
-    return [matrix[i][size] / matrix[i][i] for i in range(size)]
 
 
 # Where Simple begins; steps of the ring; what a channel of 16 writes, as a share of the vector, into rings and chains.

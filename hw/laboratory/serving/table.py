@@ -13,12 +13,13 @@ import statistics
 import sys
 
 ENGINE = pathlib.Path(__file__).resolve().parents[2] / "serving" / "engine"
-sys.path.insert(0, str(ENGINE))
+sys.path[:0] = [str(ENGINE), str(pathlib.Path(__file__).resolve().parents[1])]
 
 import results  # noqa: E402
 import scenario as scenarios  # noqa: E402
 import traffic  # noqa: E402
 from extents import Extents  # noqa: E402
+from least_squares import least_squares  # noqa: E402
 from scheduler import Request, Scheduler  # noqa: E402
 
 LOOP_NS, LOOP_REQUEST_NS = 20000, 1000  # of the loop around an iteration: assumed, the calibration does not have it
@@ -26,18 +27,8 @@ LEAST_BAND = 0.04  # of iterations' times
 
 
 def solved(rows, values):
-    """Least squares by the normal equations, each row weighted to a relative error."""
-    size = len(rows[0])
-    scaled = [[x / v for x in row] for row, v in zip(rows, values)]
-    a = [[sum(r[i] * r[j] for r in scaled) for j in range(size)] + [sum(r[i] for r in scaled)] for i in range(size)]
-    for i in range(size):
-        pivot = max(range(i, size), key=lambda k: abs(a[k][i]))
-        a[i], a[pivot] = a[pivot], a[i]
-        for k in range(size):
-            if k != i:
-                factor = a[k][i] / a[i][i]
-                a[k] = [x - factor * y for x, y in zip(a[k], a[i])]
-    return [a[i][size] / a[i][i] for i in range(size)]
+    """Least squares, each row weighted to a relative error."""
+    return least_squares([[x / v for x in row] for row, v in zip(rows, values)], [1.0] * len(values))
 
 
 def between(points, x):

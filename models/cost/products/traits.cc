@@ -29,8 +29,8 @@ Side side_of(std::int64_t whole, std::int64_t tile) {
 
 Traits traits_of(const Shape& shape, const Plan& plan, const Times& times, double fastest,
                  double sms) {
-  const auto element = static_cast<std::int64_t>(times.sizes.element);
-  const auto result = static_cast<std::int64_t>(times.sizes.result);
+  const std::int64_t element = element_bytes(shape.arithmetic);
+  const std::int64_t result = shape.result_bytes > 0 ? shape.result_bytes : element;
   const auto resident = static_cast<double>(std::max<std::int64_t>(1, plan.resident));
   const double waves = static_cast<double>(times.tiles) / sms / resident;
   const double whole = std::ceil(waves);

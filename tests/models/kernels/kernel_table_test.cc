@@ -17,7 +17,8 @@ namespace foretrace::kernels {
 namespace {
 
 constexpr const char* kNumbers =
-    "#: hbm 1e12\n#: peak 1e15\n#: base_us 1\n#: memory 1\n#: compute 0.5\n#: nearest 2\n#: soft 0.01\n#: joined_most 4096\n#: thread_bytes 16\n"
+    "#: hbm 1e12\n#: peak 1e15\n#: base_us 1\n#: memory 1\n#: compute 0.5\n#: nearest 2\n#: soft "
+    "0.01\n#: joined_most 4096\n#: thread_bytes 16\n"
     "kernel,bytes,flops,grid,block,inner,joined,channels,us\n";
 
 std::filesystem::path table(const std::string& rows) {
@@ -31,10 +32,12 @@ Asked asked(const std::string& name, double bytes, double flops = 0) {
 }
 
 TEST(KernelTable, GivesAMeasuredKernelItsTime) {
-  const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
+  const KernelTable one{
+      table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
   const Estimate estimate = one.estimate(asked("copy.1", 1e6));
   EXPECT_EQ(estimate.basis, Basis::Measured);
-  // 1 us and 1 MB at 1 TB/s are 2 us; the other row, 4 in squared distance away, counts 1 in 160,000
+  // 1 us and 1 MB at 1 TB/s are 2 us; the other row, 4 in squared distance away, counts 1 in
+  // 160,000
   EXPECT_NEAR(one.seconds(asked("copy.1", 1e6), estimate, 1e12, 1e15), 4e-6, 1e-9);
 }
 
@@ -47,9 +50,12 @@ TEST(KernelTable, RefusesCountsThatNoLaunchHasAndDivisorsOfZero) {
     }
     return "accepted";
   };
-  EXPECT_THAT(refusal(table("copy.1,1,0,1e300,128,64,64,1,4\n")), ::testing::HasSubstr("'1e300' is too large"));
-  EXPECT_THAT(refusal(table("copy.1,1,0,1e16,128,64,64,1,4\n")), ::testing::HasSubstr("'1e16' is too large a count"));
-  EXPECT_THAT(refusal(table("copy.1,1,0,8,1e12,64,64,1,4\n")), ::testing::HasSubstr("'1e12' is too large a count"));
+  EXPECT_THAT(refusal(table("copy.1,1,0,1e300,128,64,64,1,4\n")),
+              ::testing::HasSubstr("'1e300' is too large"));
+  EXPECT_THAT(refusal(table("copy.1,1,0,1e16,128,64,64,1,4\n")),
+              ::testing::HasSubstr("'1e16' is too large a count"));
+  EXPECT_THAT(refusal(table("copy.1,1,0,8,1e12,64,64,1,4\n")),
+              ::testing::HasSubstr("'1e12' is too large a count"));
   for (const char* nearest : {"0", "0.5", "1e20"}) {
     EXPECT_THAT(refusal(table(std::string{"#: nearest "} + nearest + "\n")),
                 ::testing::HasSubstr("'#: nearest' is a whole number from 1 to 4096"));
@@ -61,8 +67,10 @@ TEST(KernelTable, RefusesCountsThatNoLaunchHasAndDivisorsOfZero) {
 }
 
 TEST(KernelTable, TakesBetweenTwoSizesTheMeanOfTheirFactors) {
-  const KernelTable one{table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
-  const Estimate estimate = one.estimate(asked("copy.1", 2e6));  // as far from both: factors 2 and 4
+  const KernelTable one{
+      table("copy.1,1000000,0,8,128,64,64,1,4\ncopy.1,4000000,0,8,128,64,64,1,20\n")};
+  const Estimate estimate =
+      one.estimate(asked("copy.1", 2e6));  // as far from both: factors 2 and 4
   EXPECT_EQ(estimate.basis, Basis::Kernel);
   EXPECT_NEAR(estimate.factor, 2.828, 0.01);
 }
@@ -102,7 +110,10 @@ TEST(KernelTable, RefusesWhatIsNoTable) {
 TEST(KernelTable, ThatIsShippedHasThousandsOfRowsAndKnowsThem) {
   const KernelTable& shipped = shipped_kernels();
   EXPECT_GT(shipped.size(), 5000U);
-  const Asked fill{{"vectorized_elementwise_kernel.76555a334ea34cfb", 513024, 128, 128256, 525336576, 128256}, 4202692608.0, 0};
+  const Asked fill{
+      {"vectorized_elementwise_kernel.76555a334ea34cfb", 513024, 128, 128256, 525336576, 128256},
+      4202692608.0,
+      0};
   EXPECT_NE(shipped.estimate(fill).basis, Basis::Plain);
 }
 

@@ -69,7 +69,7 @@ TEST(MachineFile, HasANameOfOneLine) {
     const auto machine = read_machine(text, "m.yaml");
     ASSERT_FALSE(machine.has_value()) << name;
     EXPECT_THAT(render(machine.error(), text),
-                HasSubstr("'name' is one line of at most 200 characters"));
+                HasSubstr("'name' is one line, 200 bytes at most"));
   }
 }
 

@@ -79,10 +79,10 @@ TEST(ConfigValue, OfTheHiddenSizeIsSharedEvenlyByTheHeads) {
   EXPECT_TRUE(read.is_sound) << "Transformers' own defaults of glm4_moe are such";
   EXPECT_THAT(read.said,
               HasSubstr("a hidden size of 4100 is not shared evenly by 32 heads: each has 128"));
-  EXPECT_THAT(config(of_type("llama",
-                             R"("hidden_size": 4100, "num_attention_heads": 32, "head_dim": 128)"))
-                  .said,
-              Not(HasSubstr("shared evenly")));
+  EXPECT_THAT(
+      config(of_type("llama", R"("hidden_size": 4100, "num_attention_heads": 32, "head_dim": 128)"))
+          .said,
+      Not(HasSubstr("shared evenly")));
 }
 
 TEST(ConfigText, IsReadAsPythonWritesIt) {
@@ -192,49 +192,28 @@ TEST(ConfigRefusal, WritesTheSizesInPlace) {
 }
 
 TEST(ShippedModels, AreSoundAndAsLargeAsTheyAreNamed) {
-  for (const auto& [name, billions] :
-       std::vector<std::pair<const char*, double>>{{"qwen3-0.6b", 0.596},
-                                                   {"qwen3-1.7b", 1.72},
-                                                   {"qwen3-4b", 4.02},
-                                                   {"qwen3-8b", 8.19},
-                                                   {"qwen3-14b", 14.8},
-                                                   {"qwen3-32b", 32.8},
-                                                   {"qwen3-30b-a3b", 30.5},
-                                                   {"qwen3-235b-a22b", 235},
-                                                   {"llama3.2-1b", 1.24},
-                                                   {"llama3.2-3b", 3.21},
-                                                   {"llama3.1-8b", 8.03},
-                                                   {"llama3.3-70b", 70.6},
-                                                   {"llama3.1-405b", 405.9},
-                                                   {"llama3-405b", 405.9},
-                                                   {"mistral-7b", 7.24},
-                                                   {"mistral-nemo-12b", 12.2},
-                                                   {"mistral-small-24b", 23.6},
-                                                   {"mixtral-8x7b", 46.7},
-                                                   {"gemma2-2b", 2.61},
-                                                   {"gemma2-9b", 9.24},
-                                                   {"gemma2-27b", 27.2},
-                                                   {"gemma3-1b", 1.0},
-                                                   {"gemma3-27b", 27.0},
-                                                   {"phi2", 2.78},
-                                                   {"phi3-mini", 3.82},
-                                                   {"phi4", 14.7},
-                                                   {"phi4-mini", 3.84},
-                                                   {"phi3.5-moe", 41.9},
-                                                   {"gpt-oss-20b", 20.9},
-                                                   {"gpt-oss-120b", 116.8},
-                                                   {"deepseek-v2-lite", 15.7},
-                                                   {"deepseek-v2", 235.7},
-                                                   {"deepseek-v3", 671},
-                                                   {"kimi-k2", 1026},
-                                                   {"llama4-scout", 107.8},
-                                                   {"olmo2-7b", 7.3},
-                                                   {"olmo2-32b", 32.2},
-                                                   {"qwen2.5-0.5b", 0.494},
-                                                   {"qwen2.5-7b", 7.62},
-                                                   {"qwen2.5-72b", 72.7},
-                                                   {"smollm3-3b", 3.08},
-                                                   {"glm-4.5-air", 106.9}}) {
+  for (const auto& [name, billions] : std::vector<std::pair<const char*, double>>{
+           {"qwen3-0.6b", 0.596},       {"qwen3-1.7b", 1.72},
+           {"qwen3-4b", 4.02},          {"qwen3-8b", 8.19},
+           {"qwen3-14b", 14.8},         {"qwen3-32b", 32.8},
+           {"qwen3-30b-a3b", 30.5},     {"qwen3-235b-a22b", 235},
+           {"llama3.2-1b", 1.24},       {"llama3.2-3b", 3.21},
+           {"llama3.1-8b", 8.03},       {"llama3.3-70b", 70.6},
+           {"llama3.1-405b", 405.9},    {"llama3-405b", 405.9},
+           {"mistral-7b", 7.24},        {"mistral-nemo-12b", 12.2},
+           {"mistral-small-24b", 23.6}, {"mixtral-8x7b", 46.7},
+           {"gemma2-2b", 2.61},         {"gemma2-9b", 9.24},
+           {"gemma2-27b", 27.2},        {"gemma3-1b", 1.0},
+           {"gemma3-27b", 27.0},        {"phi2", 2.78},
+           {"phi3-mini", 3.82},         {"phi4", 14.7},
+           {"phi4-mini", 3.84},         {"phi3.5-moe", 41.9},
+           {"gpt-oss-20b", 20.9},       {"gpt-oss-120b", 116.8},
+           {"deepseek-v2-lite", 15.7},  {"deepseek-v2", 235.7},
+           {"deepseek-v3", 671},        {"kimi-k2", 1026},
+           {"llama4-scout", 107.8},     {"olmo2-7b", 7.3},
+           {"olmo2-32b", 32.2},         {"qwen2.5-0.5b", 0.494},
+           {"qwen2.5-7b", 7.62},        {"qwen2.5-72b", 72.7},
+           {"smollm3-3b", 3.08},        {"glm-4.5-air", 106.9}}) {
     const double count = static_cast<double>(parameter_count(shipped_model(name)));
     EXPECT_NEAR(count, billions * 1e9, 0.01 * billions * 1e9) << name;
   }

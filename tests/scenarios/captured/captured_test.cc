@@ -6,12 +6,12 @@
 #include <fstream>
 #include <string>
 
+#include "scenarios/base/text/errors.h"
 #include "scenarios/captured/expand.h"
 #include "scenarios/captured/kernel_name.h"
 #include "scenarios/captured/record.h"
 #include "scenarios/captured/work.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/base/text/errors.h"
 #include "scenarios/write/program_text.h"
 
 namespace foretrace::captured {
