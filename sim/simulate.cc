@@ -59,16 +59,16 @@ TooLarge::TooLarge(Diagnostics problems)
     : UsageError{render(problems, "")}, problems_{std::move(problems)} {}
 
 Timeline simulate(const Program& program, const Machine& machine, Fidelity fidelity,
-                  Simulated simulated) {
+                  Simulated simulated, Says says) {
   if (const auto spread = spread_over_nodes(program, machine)) {
-    return simulate(*spread, machine, fidelity, simulated);
+    return simulate(*spread, machine, fidelity, simulated, says);
   }
   const std::vector<bool> runs = running(program, simulated);
   if (const Diagnostics problems = too_large_to_simulate(program, runs); !problems.empty()) {
     throw TooLarge{problems};
   }
   sim::Engine engine;
-  sim::Recorder recorder{program, machine};
+  sim::Recorder recorder{program, machine, says};
   // devices, streams, links, communicators
   sim::World world{engine, program, machine, recorder, fidelity, runs};
   if (fidelity == Fidelity::Chunk) {

@@ -5,9 +5,9 @@
 
 #include "models/machine/machine.h"
 #include "reports/timeline/timeline.h"
-#include "scenarios/program/program.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/base/text/errors.h"
+#include "scenarios/program/program.h"
 
 namespace foretrace {
 
@@ -37,12 +37,21 @@ enum class Simulated : std::uint8_t {
   OneOfEach
 };
 
+/// What is said beside when things begin and end.
+enum class Says : std::uint8_t {
+  Everything,
+  /// No bands, nothing of what decides a duration: for who asks many times how long something
+  /// takes.
+  TimesOnly
+};
+
 /// Once per process: SimGrid's clock and callbacks are process-wide (see sim/README.md). Programs
 /// with flows (copies, collectives) load libforetrace_flows.so: IoError where that cannot be.
 /// Throws UsageError when the machine lacks a parameter that the program needs, TooLarge. A
 /// deadlock is an answer: Timeline::outcome says who waits for what, and what ran until then is in
 /// the timeline.
 Timeline simulate(const Program& program, const Machine& machine,
-                  Fidelity fidelity = Fidelity::Flow, Simulated simulated = Simulated::All);
+                  Fidelity fidelity = Fidelity::Flow, Simulated simulated = Simulated::All,
+                  Says says = Says::Everything);
 
 }  // namespace foretrace

@@ -26,8 +26,12 @@ constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 25;
 
 }  // namespace
 
-Recorder::Recorder(const Program& program, const Machine& machine)
-    : machine_{machine}, bands_{machine}, tallies_(program.processes), places_(kParamCount) {
+Recorder::Recorder(const Program& program, const Machine& machine, Says says)
+    : machine_{machine},
+      says_{says},
+      bands_{machine},
+      tallies_(program.processes),
+      places_(kParamCount) {
   timeline_.origin = origin_of(program);
   timeline_.origin.machine = machine.name;
   timeline_.origin.producer = fmt::format("foretrace {}", FORETRACE_VERSION);

@@ -11,12 +11,13 @@
 #include "scenarios/program/program.h"
 #include "sim/device/work.h"
 #include "sim/record/span_bands.h"
+#include "sim/simulate.h"
 
 namespace foretrace::sim {
 
 class Recorder {
  public:
-  Recorder(const Program& program, const Machine& machine);
+  Recorder(const Program& program, const Machine& machine, Says says = Says::Everything);
 
   std::uint32_t add_lane(Lane lane);
 
@@ -24,6 +25,7 @@ class Recorder {
   /// the one with their band. Costs a look-up from the operation's second execution on.
   template <class TimeOf>
   std::uint32_t banded(const Op& op, SpanOf which, const DecidedBy& by, const TimeOf& time_of) {
+    if (says_ == Says::TimesOnly) return 0;
     return bands_.detail_of(timeline_, op.id.value, which, 0, by, [&] {
       return shares_of(machine_, [&](Reading& read) { return to_seconds(time_of(read)); });
     });
@@ -32,6 +34,7 @@ class Recorder {
   template <class Shares>
   std::uint32_t banded_by(const Op& op, std::uint32_t detail, const DecidedBy& by,
                           const Shares& shares) {
+    if (says_ == Says::TimesOnly) return detail;
     return bands_.detail_of(timeline_, op.id.value, SpanOf::Device, detail, by, shares);
   }
   /// `detail`: from banded(); 0 where the duration is given, or waiting.
@@ -90,6 +93,7 @@ class Recorder {
   void set_band(RegionSamples& samples, const Total& before, const Total& after) const;
 
   const Machine& machine_;
+  Says says_;
   Timeline timeline_;
   SpanBands bands_;
   std::vector<Tally> tallies_;         ///< by process

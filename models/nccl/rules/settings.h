@@ -58,6 +58,8 @@ class Settings {
   /// are passed over. Throws UsageError.
   explicit Settings(const std::vector<std::string>& environment);
 
+  bool operator==(const Settings&) const = default;
+
   bool has(Number setting) const { return numbers_[index_of(setting)].has_value(); }
   std::int64_t get(Number setting, std::int64_t otherwise) const {
     return numbers_[index_of(setting)].value_or(otherwise);

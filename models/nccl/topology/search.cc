@@ -2,7 +2,11 @@
 // relaxations until nothing better can be found.
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "models/nccl/topology/channel_search.h"
 
@@ -268,10 +272,20 @@ class GraphSearch {
   std::int64_t all_steps_ = kAllSteps;
 };
 
-}  // namespace
+/// All that a search depends on.
+struct Asked {
+  Topology topology;
+  const Constants* constants;
+  Settings settings;
+  std::optional<Rings> rings;
+  bool operator==(const Asked&) const = default;
+};
 
-Graphs search_graphs(const Topology& topology, const Constants& constants, const Settings& settings,
-                     std::optional<Rings> rings) {
+std::atomic<std::size_t> searches = 0;
+
+Graphs search_anew(const Topology& topology, const Constants& constants, const Settings& settings,
+                   std::optional<Rings> rings) {
+  ++searches;
   GraphSearch search{topology, constants, settings};
   Graphs graphs;
   if (rings) {
@@ -287,6 +301,25 @@ Graphs search_graphs(const Topology& topology, const Constants& constants, const
                     settings.p2p_level() != Path::Loc;
   if (nvls) graphs.nvls = search.find(Pattern::Nvls, 1, kMaxChannels);
   search.describe_longest(graphs);
+  return graphs;
+}
+
+}  // namespace
+
+std::size_t searches_of_graphs() { return searches; }
+
+Graphs search_graphs(const Topology& topology, const Constants& constants, const Settings& settings,
+                     std::optional<Rings> rings) {
+  thread_local std::vector<std::pair<Asked, Graphs>> known;
+  constexpr std::size_t kMost = 256;  // a program's communicators have few kinds
+  Asked asked{topology, &constants, settings, rings};
+  asked.topology.nodes = std::min(topology.nodes, 2u);
+  const auto found =
+      std::ranges::find(known, asked, [](const auto& one) -> const Asked& { return one.first; });
+  if (found != known.end()) return found->second;
+  const Graphs graphs = search_anew(asked.topology, constants, settings, rings);
+  if (known.size() == kMost) known.clear();
+  known.emplace_back(asked, graphs);
   return graphs;
 }
 

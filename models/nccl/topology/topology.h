@@ -2,6 +2,7 @@
 // graphs that the search finds on it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -39,6 +40,7 @@ struct Topology {
   Path nic_path = Path::Pix;  ///< from a GPU to its NIC: PHB where no switch joins them
   float nic_latency_us = 0;
 
+  bool operator==(const Topology&) const = default;
   std::uint32_t ranks() const { return nodes * gpus_per_node; }
   bool has_nvlink() const {
     return link == Link::NvSwitch || link == Link::NvLinkMesh || link == Link::NvLinkBridge;
@@ -75,9 +77,15 @@ struct Graphs {
 struct Rings {
   std::uint32_t channels;
   float gbps;
+  bool operator==(const Rings&) const = default;
 };
 
+/// What was searched for is remembered, also for other numbers of nodes: the search sees one node
+/// and whether there are others.
 Graphs search_graphs(const Topology& topology, const Constants& constants, const Settings& settings,
                      std::optional<Rings> rings = {});
+
+/// Searches of this process that were not remembered: to count work by.
+std::size_t searches_of_graphs();
 
 }  // namespace foretrace::nccl

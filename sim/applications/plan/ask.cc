@@ -1,6 +1,8 @@
 #include "sim/applications/plan/ask.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include <variant>
 
 #include "models/cost/kernel.h"
+#include "models/nccl/time/collective_time.h"
 #include "models/what_if/what_if.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/program/program_walk.h"
@@ -20,7 +23,7 @@ std::vector<double> predicted(const Wanted& wanted, const training::TrainingStep
   try {
     Machine machine = wanted.question.machine;
     apply_what_ifs(machine, wanted.what_ifs);
-    return numbers_of(predict(machine, trial_of(wanted.layout, step), wanted.without));
+    return numbers_of(predict(machine, trial_of(wanted.layout, step), wanted.without, wanted.says));
   } catch (const UsageError&) {
     return {};
   }
@@ -47,6 +50,37 @@ class Products {
 
  private:
   std::set<cost::Product> asked_;
+};
+
+/// Which channels NCCL finds is slow to find out, too, and remembered in the same way.
+class Channels {
+ public:
+  /// What the communicators of `program` are made of: `ask` is about these.
+  void take_from(const Program& program) {
+    kinds_.clear();
+    environment_ = program.environment;
+    for (const Communicator& communicator : program.communicators) {
+      std::set<std::uint32_t> nodes;
+      for (const RankPlace& place : communicator.members) {
+        nodes.insert(node_of_process(program, place.process));
+      }
+      kinds_.emplace(communicator.members.size(), nodes.size());
+    }
+  }
+
+  void ask(const Machine& machine) const {
+    for (const auto& [ranks, nodes] : kinds_) {
+      try {
+        static_cast<void>(nccl::tuning_for(machine, static_cast<std::uint32_t>(ranks),
+                                           static_cast<std::uint32_t>(nodes), environment_));
+      } catch (const UsageError&) {  // the simulation says so, and of which layout
+      }
+    }
+  }
+
+ private:
+  std::set<std::pair<std::size_t, std::size_t>> kinds_;  ///< ranks, nodes
+  std::map<std::string, std::string> environment_;
 };
 
 Folded steps_of(const Wanted& wanted) {
@@ -92,10 +126,21 @@ std::vector<std::optional<Prediction>> simulated(const std::vector<Wanted>& want
   std::vector<Folded> all;
   std::vector<Job> jobs;
   static Products products;  // of all searches
+  Channels channels;
+  const Layout* of_channels = nullptr;
   for (const Wanted& one : wanted) {
     all.push_back(steps_of(one));
-    if (all.back().steps.size() > 1 && one.what_ifs.empty()) {
-      products.ask(one.question.machine, trial_of(one.layout, all.back().steps.front()).program);
+    if (all.back().steps.size() > 1) {
+      const bool is_new = of_channels == nullptr || describe(*of_channels) != describe(one.layout);
+      if (is_new) {
+        of_channels = &one.layout;
+        const Trial trial = trial_of(one.layout, all.back().steps.front());
+        channels.take_from(trial.program);
+        if (one.what_ifs.empty()) products.ask(one.question.machine, trial.program);
+      }
+      Machine machine = one.question.machine;
+      apply_what_ifs(machine, one.what_ifs);
+      channels.ask(machine);
     }
     for (const training::TrainingStep& step : all.back().steps) {
       jobs.emplace_back([&one, step] { return predicted(one, step); });

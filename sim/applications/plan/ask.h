@@ -9,6 +9,7 @@
 #include "sim/applications/explain/repair.h"
 #include "sim/applications/plan/fold.h"
 #include "sim/engine/children.h"
+#include "sim/simulate.h"
 
 namespace foretrace::plan {
 
@@ -19,6 +20,7 @@ struct Wanted {
   std::optional<Clock> folds;         ///< empty: all layers
   std::vector<std::string> what_ifs;  ///< beside the question's
   std::optional<explain::Cause> without;
+  Says says = Says::Everything;
 };
 
 /// What the answers cost, whatever the machine is that they were computed on.

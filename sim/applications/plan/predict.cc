@@ -55,14 +55,15 @@ Trial trial_of(const Layout& layout, const training::TrainingStep& step) {
   return {layout, step.passes, std::move(expansion.program)};
 }
 
-Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cause> without) {
+Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cause> without,
+                   Says says) {
   Machine machine = given;
   auto& [layout, passes, program] = trial;
   const bool all = passes == layout.passes;
   if (without && !explain::take_away(*without, program, machine)) {
     throw UsageError{"nothing to take away"};
   }
-  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach);
+  const Timeline timeline = simulate(program, machine, Fidelity::Flow, Simulated::OneOfEach, says);
   if (without && timeline.outcome.kind != Outcome::Kind::Completed) {
     throw UsageError{"what is left does not end"};
   }
@@ -80,16 +81,18 @@ Prediction predict(const Machine& given, Trial trial, std::optional<explain::Cau
     usage = steady->with_more(static_cast<double>(layout.passes - passes) / turn);
   }
   prediction.seconds = usage->seconds;
-  const sim::StepBand band = sim::step_band(machine, timeline, *step, *usage);
-  prediction.low = band.low;
-  prediction.high = band.high;
+  if (says == Says::Everything) {
+    const sim::StepBand band = sim::step_band(machine, timeline, *step, *usage);
+    prediction.low = band.low;
+    prediction.high = band.high;
+    prediction.rests_on = rests_of(timeline, machine);
+  }
   const sim::StepShares mean = sim::mean_of(usage->of_process);
   prediction.computing = mean.computing;
   prediction.exposed = mean.exposed();
   prediction.idle = mean.idle;
   prediction.bubble = mean.bubble;
   prediction.spans = timeline.spans.size();
-  prediction.rests_on = rests_of(timeline, machine);
   return prediction;
 }
 

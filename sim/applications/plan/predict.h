@@ -9,6 +9,7 @@
 #include "sim/applications/explain/repair.h"
 #include "sim/applications/plan/layout.h"
 #include "sim/record/rests_on.h"
+#include "sim/simulate.h"
 
 namespace foretrace::plan {
 
@@ -52,8 +53,10 @@ Trial trial_of(const Layout& layout, const training::TrainingStep& step);
 
 /// Each micro-batch beyond those of the trial takes what the last of them added. Of the program
 /// `without` one cause where that is given. Makes an engine: one for each process. Throws
-/// UsageError for what does not run on `machine`, or has no such cause.
-Prediction predict(const Machine& machine, Trial trial, std::optional<explain::Cause> without = {});
+/// UsageError for what does not run on `machine`, or has no such cause. Of Says::TimesOnly the band
+/// and what the time rests on are empty.
+Prediction predict(const Machine& machine, Trial trial, std::optional<explain::Cause> without = {},
+                   Says says = Says::Everything);
 
 /// As a child sends it (engine/children.h), and back; empty for nothing.
 std::vector<double> numbers_of(const Prediction& prediction);

@@ -156,8 +156,13 @@ class Search {
       const auto [found, is_new] = known.emplace(short_name(sample.layout), samples.size());
       at.push_back(found->second);
       if (!is_new) continue;
-      samples.push_back(
-          {sample.question, sample.layout, sample.layout.passes, Clock::AsItIs, {}, {}});
+      samples.push_back({sample.question,
+                         sample.layout,
+                         sample.layout.passes,
+                         Clock::AsItIs,
+                         {},
+                         {},
+                         Says::TimesOnly});
     }
     const auto predictions =
         simulated(samples, answer_.work, telling("lower bounds", 0, samples.size()));
@@ -250,7 +255,8 @@ class Search {
     for (Row& row : rows_) {
       if (stopped_) return;
       std::vector<Wanted> changed;
-      const Wanted now = wanted(row.layout, settled_passes(row.layout), Clock::Settled);
+      Wanted now = wanted(row.layout, settled_passes(row.layout), Clock::Settled);
+      now.says = Says::TimesOnly;
       for (const Faster& faster : kFaster) {
         changed.push_back(now);
         changed.back().what_ifs = {faster.what};

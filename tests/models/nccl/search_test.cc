@@ -90,5 +90,25 @@ TEST(NcclSearch, OfBlackwellKnowsMoreSpeedsFromTwoTwentyNine) {
             "ring 16 x 45/45 same, tree 16 x 45/45 same, nvls 8 x 80/90 different");
 }
 
+TEST(NcclSearch, RemembersWhatItFoundWhateverTheNumberOfNodesIs) {
+  Topology topology = h200(8);
+  topology.link = Link::NvLinkMesh;  // takes NCCL's search long: seven links to seven peers
+  topology.nvlinks = 7;
+  topology.mesh_gpus = 8;
+  topology.nodes = 2;
+  const std::string of_two = search(topology);
+  topology.nodes = 512;
+  EXPECT_EQ(search(topology), of_two);
+  const std::size_t before = searches_of_graphs();
+  for (std::uint32_t nodes = 3; nodes < 40; ++nodes) {
+    topology.nodes = nodes;
+    EXPECT_EQ(search(topology), of_two);
+  }
+  EXPECT_EQ(searches_of_graphs(), before);
+  topology.nodes = 1;
+  search(topology, {"NCCL_NVLS_ENABLE=0", "NCCL_P2P_LEVEL=PXB"});
+  EXPECT_EQ(searches_of_graphs(), before + 1) << "one node has no NICs, and the settings count";
+}
+
 }  // namespace
 }  // namespace foretrace::nccl

@@ -108,6 +108,28 @@ TEST(FoldedStep, HasThePatternOfItsLayers) {
   EXPECT_EQ(folded(step, Clock::AsItIs).steps.size(), 1u) << "no pattern";
 }
 
+TEST(Prediction, OfTimesOnlyHasTheSameTimes) {
+  const Question question = question_of(4);
+  for (const Layout& layout : some_layouts()) {
+    const training::TrainingStep step = step_of(question, layout);
+    const auto numbers = run_in_children(
+        {[&] { return numbers_of(predict(question.machine, trial_of(layout, step))); },
+         [&] {
+           return numbers_of(
+               predict(question.machine, trial_of(layout, step), {}, Says::TimesOnly));
+         }});
+    const auto all = prediction_from(numbers[0]), times = prediction_from(numbers[1]);
+    ASSERT_EQ(all.has_value(), times.has_value()) << describe(layout);
+    if (!all) continue;
+    EXPECT_EQ(times->seconds, all->seconds) << describe(layout);
+    EXPECT_EQ(times->next_pass, all->next_pass) << describe(layout);
+    EXPECT_EQ(times->exposed, all->exposed) << describe(layout);
+    EXPECT_EQ(times->spans, all->spans) << describe(layout);
+    EXPECT_LT(all->low, all->high);
+    EXPECT_TRUE(times->rests_on.parameters.empty()) << "bands are what is left out";
+  }
+}
+
 TEST(LayoutOfAPlan, IsTheStepThatItsTextReadsAs) {
   Question question = question_of(4, 1024);
   const std::vector<Layout> all = layouts(question, 8);
