@@ -122,12 +122,15 @@ class Machine {
 
  private:
   static std::size_t index(Param param) { return static_cast<std::size_t>(param); }
-  std::array<std::optional<ParamValue>, kParamCount> values_;
+  // Not in the object: a reader of based_on's files has some machines on its stack.
+  template <class T>
+  using ByParam = std::vector<std::optional<T>>;
+  ByParam<ParamValue> values_ = ByParam<ParamValue>(kParamCount);
   std::array<double, 4> factors_{1, 1, 1, 1};  ///< by ScalesWith
   TermSet without_;
   // Each call of a program asks for some of them.
-  std::array<std::optional<Duration>, kParamCount> times_;
-  std::array<std::optional<Duration>, kParamCount> calls_;
+  ByParam<Duration> times_ = ByParam<Duration>(kParamCount);
+  ByParam<Duration> calls_ = ByParam<Duration>(kParamCount);
 };
 
 /// `base`'s value as an assumption of a machine that is based on it. Only where both have the same

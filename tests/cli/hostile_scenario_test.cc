@@ -227,6 +227,12 @@ TEST(HostileScenario, ARingOfFourThousandNeedsMoreStackThanThereIsAtFirst) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
 
+/// A machine's parameters are not on the stack: readers of based_on's files have some at once.
+TEST(HostileScenario, MachinesAreReadOnASmallStack) {
+  const Ran ran = run("ulimit -S -s 512; foretrace machine h200-nvswitch-8", "x");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
 TEST(HostileScenario, ManyRanksThatNeverCallAreCounted) {
   const std::string reduce =
       "{comm: w, stream: s, send_buffer: a, recv_buffer: a, size: 1MiB, "
