@@ -265,6 +265,7 @@ class RecordReader {
       made.in_graph = true;
       made.graph = json.at("g").get<std::uint32_t>();
     }
+    if (const std::string why = why_backwards(made, latest_); !why.empty()) refuse(why);
     details(kind, json, made);
     record_.calls.push_back(std::move(made));
   }
@@ -384,6 +385,7 @@ class RecordReader {
   Record record_;
   std::uint32_t line_ = 0;
   std::size_t most_ids_ = 0;
+  std::int64_t latest_ = 0;  ///< of a call that the host makes
   std::set<std::string> unknown_types_;
 };
 

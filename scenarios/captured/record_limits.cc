@@ -54,4 +54,13 @@ std::string why_no_collective(const Call& call, const Record& record) {
   return {};
 }
 
+std::string why_backwards(const Call& call, std::int64_t& latest) {
+  if (call.at < 0 || call.in_graph) return {};
+  const bool is_back = call.at < latest && call.kind != "begin";  // times are since the begin
+  const std::string why =
+      is_back ? fmt::format("times go backwards: {} ns behind {} ns", call.at, latest) : "";
+  latest = call.at;
+  return why;
+}
+
 }  // namespace foretrace::captured

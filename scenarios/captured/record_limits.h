@@ -24,4 +24,7 @@ std::string why_no_product(const Call& call);
 /// The same of a collective's kind, reduction and ranks.
 std::string why_no_collective(const Call& call, const Record& record);
 
+/// The same of its time; `latest` is that of the last call that the host made, not a graph.
+std::string why_backwards(const Call& call, std::int64_t& latest);
+
 }  // namespace foretrace::captured

@@ -220,6 +220,13 @@ TEST(PlanCommand, SaysWhatIsWrong) {
   const Ran keep = plan_two_layers(scratch, "--gpus 8 --keep tensors=2");
   EXPECT_EQ(keep.exit_code, 2);
   EXPECT_THAT(keep.err, HasSubstr("pipeline, recompute, sharding, tensor"));
+  for (const char* kept : {"tensor=0", "tensor=-1", "micro=abc", "virtual=", "pipeline=1e3"}) {
+    const Ran wrong = plan_two_layers(scratch, std::string{"--gpus 8 --keep "} + kept);
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("it is a whole number from 1 to")) << kept;
+  }
+  EXPECT_THAT(plan_two_layers(scratch, "--gpus 8 --keep sharding=zero9").err,
+              HasSubstr("--keep sharding=zero9: it is one of none, zero1, fsdp"));
   const Ran twice = plan_two_layers(scratch, "--gpus 8,4,8");
   EXPECT_EQ(twice.exit_code, 2);
   EXPECT_THAT(twice.err, HasSubstr("--gpus: 8 is named twice"));

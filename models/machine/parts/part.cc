@@ -32,6 +32,9 @@ constexpr std::array kFacts{
 #undef WORD
 };
 
+/// What no GPU lacks: `none` is for units that some have.
+constexpr std::array<std::string_view, 8> kEachHas{"capability", "sm_count", "clock", "memory",
+                                                   "memory_bandwidth", "l2_size", "fp32", "power"};
 constexpr std::array<std::string_view, 4> kFolders{"gpus", "links", "hosts", "networks"};
 constexpr std::array<std::string_view, 4> kWords{"GPU", "link", "host", "network"};
 
@@ -121,6 +124,10 @@ class PartReader {
     if (const YamlNode* value = map.required("value")) {
       fact.text = value->text;
       fact.is_none = value->text == "none";
+      if (fact.is_none && std::ranges::count(kEachHas, known.key) != 0) {
+        problems_.error(*value, fmt::format("no GPU is without '{}'", known.key),
+                        "left out, it is carried over from the donor");
+      }
       const Parsed<double> parsed =
           fact.is_none ? Parsed<double>{0.0} : parse_fact(value->text, known.unit);
       if (parsed) {

@@ -2,10 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -79,6 +82,34 @@ std::string plain_name(const std::string& model) {
   return name;
 }
 
+/// Degrees are numbers from 1 on, the others words: what no layout has is said as such.
+void check_kept(const std::string& name, const std::string& value) {
+  const bool is_number = name != "sharding" && name != "recompute";
+  if (!is_number) {
+    std::vector<std::string> words;
+    if (name == "sharding") {
+      using training::Sharding;
+      for (const Sharding tried : {Sharding::None, Sharding::Zero1, Sharding::Fsdp}) {
+        words.push_back(training::word_of(training::sharding_words(), tried));
+      }
+    } else {
+      for (const auto& [word, choice] : training::recompute_words()) words.push_back(word);
+    }
+    if (std::ranges::find(words, value) != words.end()) return;
+    throw UsageError{
+        fmt::format("--keep {}={}: it is one of {}", name, value, fmt::join(words, ", "))};
+  }
+  constexpr std::int64_t kMost = 1'000'000;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool is_whole =
+      error == std::errc{} && end == value.data() + value.size() && std::to_string(number) == value;
+  if (!is_whole || number < 1 || number > kMost) {
+    throw UsageError{
+        fmt::format("--keep {}={}: it is a whole number from 1 to {}", name, value, kMost)};
+  }
+}
+
 std::map<std::string, std::string> kept_of(const std::vector<std::string>& texts) {
   const auto known = plan::choices_of({});
   std::map<std::string, std::string> kept;
@@ -93,6 +124,7 @@ std::map<std::string, std::string> kept_of(const std::vector<std::string>& texts
                                    near.starts_with("did you mean") ? near + " " : "",
                                    fmt::join(names, ", "))};
     }
+    check_kept(name, text.substr(equals + 1));
     kept[name] = text.substr(equals + 1);
   }
   return kept;

@@ -180,6 +180,8 @@ TEST(Parts, SayWhatIsWrongWithAFact) {
               AllOf(HasSubstr("'700' is no power"), HasSubstr("hint: 700 W")));
   EXPECT_THAT(errors("facts: {clock: {value: fast, source: s}}"), HasSubstr("is no clock"));
   EXPECT_THAT(errors("facts: {power: {value: 700 W, source: r}}"), HasSubstr("no source 'r'"));
+  EXPECT_THAT(errors("facts: {memory_bandwidth: {value: none, source: s}}"),
+              AllOf(HasSubstr("no GPU is without 'memory_bandwidth'"), HasSubstr("donor")));
 }
 
 TEST(Parts, EveryShippedOneIsSoundAndSaysItsSources) {

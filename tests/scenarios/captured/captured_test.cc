@@ -89,6 +89,10 @@ TEST_F(Records, AreRefusedWhereTheySayWhatNoGpuDoes) {
       {R"({"k":"sig","i":0,"n":"x","in":[{"d":"f32}\n#","s":[8]}]})", "type is a word"},
       {R"({"k":"memset","n":1e23,"t":1,"s":0})", "a number beyond 2^53"},
       {R"({"k":"memset","n":8,"t":9223372036854775807,"s":0})", "more than 10,000 s"},
+      {R"({"k":"memset","n":8,"t":900,"s":0})"
+       "\n"
+       R"({"k":"memset","n":8,"t":899,"s":0})",
+       "times go backwards: 899 ns behind 900 ns"},
       {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1,-1,2]}})", "below 0"},
       {R"({"k":"end","region":"step","t":9,"memory":{"allocated":[1]}})",
        "not as it should be: array index 1 is out of range"}};
