@@ -57,6 +57,14 @@ Terms price_terms(Reading& read, const Tuning& tuning, CollectiveKind kind, Byte
   return terms;
 }
 
+/// Which part of a GPU's NVLinks leads to the ranks: on a board without switches, those to the
+/// GPUs that take part.
+double links_to_ranks(const Topology& topology) {
+  if (topology.link != Link::NvLinkMesh) return 1;
+  const double peers = std::max(topology.mesh_gpus, 2U) - 1.0;
+  return std::min(1.0, (topology.gpus_per_node - 1) / peers);
+}
+
 }  // namespace
 
 Bytes vector_bytes(CollectiveKind kind, Bytes size, std::uint32_t ranks) {
@@ -74,7 +82,8 @@ CollectiveTime planned_time(Reading& read, const Tuning& tuning, CollectiveKind 
     return time;
   }
   const bool ring = tuning.stays_on_nvlink() && plan.algorithm == Algorithm::Ring;
-  const auto measured = ring ? ring_time(read, kind, time.choice, bytes, tuning.ranks())
+  const auto measured = ring ? ring_time(read, kind, time.choice, bytes, tuning.ranks(),
+                                         links_to_ranks(tuning.topology))
                              : hop_time(read, tuning, kind, time.choice, bytes);
   if (measured) {
     const bool known = tuning.topology.nodes == 1 || Network{read, tuning.topology}.is_known();

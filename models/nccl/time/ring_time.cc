@@ -124,14 +124,14 @@ double beyond_wire_seconds(Reading& read, double wire_seconds, double drift_seco
 }
 
 std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice& choice,
-                               Bytes bytes, std::uint32_t ranks) {
+                               Bytes bytes, std::uint32_t ranks, double links) {
   const RingParams params = ring_params(kind, choice.protocol);
   if (choice.algorithm != Algorithm::Ring || !read.has(params.base)) return std::nullopt;
   const bool chain = is_chain(kind);
   const double all_bytes = static_cast<double>(bytes.count);
   const double per_channel = all_bytes / choice.channels;
   Terms terms;
-  terms.wire_bytes = bus_bytes(kind, all_bytes, ranks);
+  terms.wire_bytes = bus_bytes(kind, all_bytes, ranks) / links;
   terms.wire_seconds = terms.wire_bytes / read.rate(Param::NcclPortShare);
   terms.fixed_seconds = read.seconds(params.base) +
                         read.seconds(Param::NcclChannelDoubling) * std::log2(choice.channels);

@@ -16,10 +16,10 @@ bool is_chain(CollectiveKind kind);
 /// Ranks write straight into registered buffers, and the machine file knows what that takes.
 bool is_direct(const Reading& read, const Choice& choice);
 
-/// `bytes` is NCCL's nBytes. Empty where the choice is no ring, or the machine file has no times
-/// for it.
+/// `bytes` is NCCL's nBytes; `links` is which part of a GPU's NVLinks leads to the ranks. Empty
+/// where the choice is no ring, or the machine file has no times for it.
 std::optional<Terms> ring_time(Reading& read, CollectiveKind kind, const Choice& choice,
-                               Bytes bytes, std::uint32_t ranks);
+                               Bytes bytes, std::uint32_t ranks, double links = 1);
 
 /// LL: a channel's work on `bytes` in one step of a ring, beside the step's fixed part.
 double ll_round_seconds(Reading& read, CollectiveKind kind, const Choice& choice, double bytes);

@@ -133,6 +133,7 @@ LinkFacts link_facts(const Machine& machine) {
   const NodeFacts& node = machine.node;
   const bool mesh = kind.mesh_of_four && machine.gpus_per_node <= 4;
   LinkFacts facts;
+  facts.capability = kind.capability;
   facts.link = node.link.value_or(kind.nvlinks == 0 ? Link::PciHost
                                   : mesh            ? Link::NvLinkMesh
                                                     : Link::NvSwitch);

@@ -25,6 +25,7 @@ std::optional<std::uint32_t> gpu_capability(const std::string& gpu_name);
 /// What connects the GPUs of a node, as the file says it or as their kind is sold.
 struct LinkFacts {
   Link link = Link::NvSwitch;
+  std::uint32_t capability = 90;       ///< CUDA's compute capability, 90 for 9.0
   std::uint32_t nvlinks = 0;           ///< of one GPU
   bool by_bridges = false;             ///< the NVLinks are those of bridges between cards
   double nvlink_bytes_per_second = 0;  ///< of one GPU, one direction, as datasheets count

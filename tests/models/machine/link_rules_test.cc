@@ -46,6 +46,14 @@ TEST(LinkRules, CardsOnPcieHaveNcclsPriceAndNotTheTimesOfNvlink) {
   EXPECT_GT(all_reduce_ms(slower, 8), all_reduce_ms(box, 8));
 }
 
+TEST(LinkRules, TwoOfFourGpusWithoutSwitchesHaveAThirdOfTheirLinks) {
+  const Machine mesh = load_machine("4xA100-SXM-80/nvlink-mesh");
+  // Of 1 GiB each of two sends all, each of four 1.5 times as much, over three times the links.
+  EXPECT_NEAR(all_reduce_ms(mesh, 2) / all_reduce_ms(mesh, 4), 3 / 1.5, 0.2);
+  const Machine switched = load_machine("8xA100-SXM-80");
+  EXPECT_NEAR(all_reduce_ms(switched, 2) / all_reduce_ms(switched, 4), 1 / 1.5, 0.1);
+}
+
 TEST(LinkRules, EveryOperationOfCardsOnPcieHasATime) {
   using enum CollectiveKind;
   for (const char* link : {"pcie_switch", "pcie_host", "nvlink_bridge"}) {
