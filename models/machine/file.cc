@@ -129,7 +129,8 @@ class MachineReader {
       machine_.set(param, inherited_value(base_, param, same_gpu));
     }
     set_rates_of_links(base_, machine_);
-    widen_tables(base_, machine_);
+    if (const auto tables = tables_file(base_, machine_))
+      read_over(machine_, "link_rules", *tables);
     if (const auto link = link_file(base_, machine_)) read_over(machine_, "link_rules", *link);
   }
 

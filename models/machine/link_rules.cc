@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 #include "models/nccl/topology/machine.h"
@@ -53,19 +52,19 @@ std::optional<std::string> link_file(const Machine& base, const Machine& machine
   return family;
 }
 
-void widen_tables(const Machine& base, Machine& machine) {
-  using enum Param;
-  if (nccl::gpu_kind(base.gpu_name) == nccl::gpu_kind(machine.gpu_name)) return;
-  constexpr std::array<std::pair<Param, Param>, 4> kWider{
-      {{BlindTablesSmall, BlindTablesKinSmall},
-       {BlindTablesLarge, BlindTablesKinLarge},
-       {BlindTablesNetworkSmall, BlindTablesKinSmall},
-       {BlindTablesNetworkLarge, BlindTablesKinLarge}}};
-  for (const auto& [param, kin] : kWider) {
-    if (!machine.has(kin)) continue;
-    const bool is_wide = machine.has(param) && machine.get(param).value >= machine.get(kin).value;
-    if (!is_wide) machine.set(param, machine.get(kin));
+std::optional<std::string> tables_file(const Machine& base, const Machine& machine) {
+  const auto there = facts_of(base), here = facts_of(machine);
+  if (!there || !here || family_of(*here) == "pcie") return {};
+  const bool same_gpu = nccl::gpu_kind(base.gpu_name) == nccl::gpu_kind(machine.gpu_name);
+  if (same_gpu && there->link == here->link) return {};
+  const bool is_amd = machine.gpu_name.starts_with("AMD");
+  const std::uint32_t generation = here->capability / 10;
+  const bool same_generation = !is_amd && generation == there->capability / 10;
+  if (same_generation && here->link == nccl::Link::NvLinkMesh) return "mesh_tables";
+  if (same_generation && here->link == nccl::Link::NvSwitch && generation >= 9) {
+    return generation == 9 ? "hopper_tables" : "blackwell_tables";
   }
+  return "left_out_tables";
 }
 
 void set_rates_of_links(const Machine& base, Machine& machine) {

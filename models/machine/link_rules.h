@@ -14,9 +14,11 @@ namespace foretrace {
 /// or where NCCL's view of a GPU is not known.
 std::optional<std::string> link_file(const Machine& base, const Machine& machine);
 
-/// How far tables of nccl-tests are off where they were predicted by a file for another GPU: not
-/// less than such tables were (blind.tables.kin_*).
-void widen_tables(const Machine& base, Machine& machine);
+/// The file in models/machines/link_rules/ that says how far tables of nccl-tests were off where
+/// such a machine was predicted by another one's file: another GPU of its generation, of another
+/// generation, or its own GPU by other links. None where `base` is of the same GPU and links, or
+/// `machine` has no NVLink (link_file).
+std::optional<std::string> tables_file(const Machine& base, const Machine& machine);
 
 /// Rates that follow from the machine's own facts: nvlink.bandwidth from its GPU's number of links,
 /// or from its slot where it has none; copies to and from the host from the generation of its slot.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -194,7 +195,8 @@ int compare(const NcclTestsOptions& options) {
   std::set<std::string> notes;
   for (const NcclTestsComparison& one : comparisons) {
     notes.insert(render(check_network(one.plan.nodes, machine), ""));
-    notes.insert(one.rows.front().predicted.rests_on);
+    std::istringstream lines{one.rows.front().predicted.rests_on};
+    for (std::string line; std::getline(lines, line);) notes.insert(line + "\n");
   }
   for (const std::string& note : notes) print_error("{}", note);
   emit(options.output, render_nccl_tests(comparisons, options.output.format));

@@ -53,10 +53,12 @@ class Composer {
     for (std::size_t i = 0; i < kParamCount; ++i) take(static_cast<Param>(i));
     take_network();
     set_rates_of_links(base_, machine_);
-    widen_tables(base_, machine_);
     if (const auto link = link_file(base_, machine_)) read_over(machine_, "link_rules", *link);
     take_kind(parts_.gpu, machine_);
     if (base_gpu_.name != parts_.gpu.name || !is_own(base_, BlindProducts)) take_judged();
+    if (const auto tables = tables_file(base_, machine_)) {
+      read_over(machine_, "link_rules", *tables);
+    }
     if (!has_kernels_of_donor()) leave_out_products();
     if (!has_attention_of_its_own()) leave_out("library.attention_forward");
     state_facts();
@@ -164,7 +166,10 @@ class Composer {
     const Machine other = load_machine(ratios);
     for (std::size_t i = 0; i < kParamCount; ++i) {
       const auto param = static_cast<Param>(i);
-      if (!is_of_network(param) && param != BlindNetwork) continue;
+      // Tables of this very GPU on that network; of another one they would say less.
+      const bool is_judged = info(param).key.starts_with("blind.tables.network") &&
+                             other.has(param) && other.gpu_name == machine_.gpu_name;
+      if (!is_of_network(param) && param != BlindNetwork && !is_judged) continue;
       machine_.leave_out(param);
       if (other.has(param)) machine_.set(param, carried_from(other, param, other.get(param).value));
     }
@@ -206,7 +211,16 @@ class Composer {
     state(link, "ring_share", NcclHostPathRing, false);
     state(link, "pair_share", NcclHostPathPairs, false);
     state(link, "sharing", NcclHostPathSharing, false);
-    if (machine_.has(NcclHostPathRing)) read_over(machine_, "link_rules", "pcie_tables");
+    if (!machine_.has(NcclHostPathRing)) return;
+    read_over(machine_, "link_rules", is_box_of_tables(link) ? "pcie_tables" : "pcie_elsewhere");
+  }
+
+  /// Whether the tables that say how `link` is shared are of such GPUs, and nothing says that the
+  /// host is another one.
+  bool is_box_of_tables(const Part& link) const {
+    const std::string list = "," + link.word("tables_of") + ",";
+    return parts_.composition.host.empty() &&
+           list.find("," + parts_.gpu.name + ",") != std::string::npos;
   }
 
   const Parts& parts_;

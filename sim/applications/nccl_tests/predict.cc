@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
 #include <stdexcept>
 
+#include "scenarios/base/text/errors.h"
 #include "scenarios/program/program_walk.h"
 #include "scenarios/read/scenario.h"
-#include "scenarios/base/text/errors.h"
 #include "sim/engine/children.h"
 #include "sim/environment_check.h"
 #include "sim/record/rests_on.h"
@@ -86,22 +89,58 @@ std::vector<Measured> read_off(const NcclTestsPlan& plan, const Program& program
   return measured;
 }
 
-/// How far such tables were off that other owners published; 0 where none were looked at.
-double width_of(const Machine& machine, const NcclTestsPlan& plan, std::uint64_t bytes) {
-  constexpr std::uint64_t kLarge = 1u << 20;
-  const bool large = bytes >= kLarge;
-  const Param one_node = large ? Param::BlindTablesLarge : Param::BlindTablesSmall;
-  const Param network = large ? Param::BlindTablesNetworkLarge : Param::BlindTablesNetworkSmall;
+/// Of tables by size: below 64 KiB, 1 MiB and 16 MiB, and the rest.
+constexpr std::size_t kSizeClasses = 4;
+std::size_t size_class(std::uint64_t bytes) {
+  return bytes < 64u << 10 ? 0 : bytes < 1u << 20 ? 1 : bytes < 16u << 20 ? 2 : 3;
+}
+constexpr std::array kSizeNames{"below 64 KiB", "from 64 KiB", "from 1 MiB", "from 16 MiB"};
+
+/// What says how far tables of other owners were off; none where none were looked at. A class that
+/// a file does not tell is as the one below it, of the same side of 1 MiB.
+std::optional<Param> width_of(const Machine& machine, const NcclTestsPlan& plan, std::size_t size) {
+  using enum Param;
+  constexpr std::array<Param, kSizeClasses> kOneNode{BlindTablesSmall, BlindTablesMiddle,
+                                                     BlindTablesLarge, BlindTablesHuge};
+  constexpr std::array<Param, kSizeClasses> kNodes{BlindTablesNetworkSmall,
+                                                   BlindTablesNetworkMiddle,
+                                                   BlindTablesNetworkLarge, BlindTablesNetworkHuge};
   const bool alone = plan.nodes > 1 && plan.ranks() == plan.nodes;
-  const Param among =
-      alone && machine.has(Param::BlindTablesAlone) ? Param::BlindTablesAlone : network;
-  const Param param = plan.nodes > 1 ? among : one_node;
-  return machine.has(param) ? machine.get(param).value : 0;
+  if (alone && machine.has(BlindTablesAlone)) return BlindTablesAlone;
+  const auto& params = plan.nodes > 1 ? kNodes : kOneNode;
+  if (machine.has(params.at(size))) return params.at(size);
+  const Param below = params.at(size / 2 * 2);
+  return machine.has(below) ? std::optional{below} : std::nullopt;
 }
 
-void widen(NcclTestsRow& row, double width) {
-  row.low_us = std::min(row.low_us, row.time_us / (1 + width));
-  row.high_us = std::max(row.high_us, row.time_us * (1 + width));
+/// The band is what such tables showed. Where the environment takes NCCL's choice away, which no
+/// table shows, it is no narrower than what is known of the parameters.
+void set_band(NcclTestsRow& row, double width, const NcclTestsPlan& plan) {
+  const double low = row.time_us / (1 + width), high = row.time_us * (1 + width);
+  const bool is_as_in_tables = plan.environment.empty();
+  row.low_us = is_as_in_tables ? low : std::min(row.low_us, low);
+  row.high_us = is_as_in_tables ? high : std::max(row.high_us, high);
+}
+
+/// "note: bands: below 64 KiB 12 %, from 64 KiB 15 %: 88 % of ..."
+std::string bands_text(const Machine& machine, const NcclTestsPlan& plan) {
+  std::map<std::string, std::vector<std::string>> by_source;
+  std::optional<Param> last;
+  for (const NcclTestsSize& size : plan.sizes) {
+    const auto param = width_of(machine, plan, size_class(size.bytes));
+    if (!param || param == last) continue;
+    last = param;
+    const ParamValue& value = machine.get(*param);
+    auto& said = by_source[value.from];
+    std::string text =
+        fmt::format("{} {:.0f} %", kSizeNames.at(size_class(size.bytes)), 100 * value.value);
+    if (std::ranges::find(said, text) == said.end()) said.push_back(std::move(text));
+  }
+  std::string text;
+  for (const auto& [from, said] : by_source) {
+    text += fmt::format("note: bands: {}: {}\n", fmt::join(said, ", "), from);
+  }
+  return text;
 }
 
 /// Children send numbers only.
@@ -211,10 +250,12 @@ std::vector<NcclTestsRow> predict_nccl_tests(const NcclTestsPlan& plan, const Ma
     }
     row.low_us = row.time_us * first->low_us / first->total_us;
     row.high_us = row.time_us * first->high_us / first->total_us;
-    widen(row, width_of(machine, plan, row.size.bytes));
+    if (const auto width = width_of(machine, plan, size_class(row.size.bytes))) {
+      set_band(row, machine.get(*width).value, plan);
+    }
     rows.push_back(std::move(row));
   }
-  rows.front().rests_on = rests_on(timeline, machine);
+  rows.front().rests_on = rests_on(timeline, machine) + bands_text(machine, plan);
   return rows;
 }
 

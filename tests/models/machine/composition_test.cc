@@ -11,6 +11,7 @@
 #include "models/machine/parts/rules.h"
 #include "models/nccl/time/collective_time.h"
 #include "models/nccl/topology/machine.h"
+#include "models/trust/blind.h"
 #include "scenarios/base/text/errors.h"
 
 namespace foretrace {
@@ -119,6 +120,51 @@ TEST(Composition, LetsGpusShareTheHostsPathsWhereATableOfSuchABoxSaysSo) {
       << "nobody showed that switches share so";
   EXPECT_LT(load_machine("8xL40S/pcie4").get(Param::BlindTablesLarge).value,
             load_machine("8xL40S/pcie4-switch").get(Param::BlindTablesLarge).value);
+}
+
+TEST(Composition, IsAsFarOffOnHostsThatNoTableShowsAsOneBoxByTheOther) {
+  const auto off = [](const char* name) {
+    return load_machine(name).get(Param::BlindTablesLarge).value;
+  };
+  EXPECT_GT(off("8xL40S@amd-2s"), 10 * off("8xL40S")) << "another host";
+  EXPECT_EQ(off("8xA10G"), off("8xL40S@amd-2s")) << "other cards";
+  EXPECT_LT(off("8xRTX-PRO-6000"), 1);
+}
+
+TEST(Composition, IsAsFarOffInTablesAsGpusOfItsGenerationAndLinksWere) {
+  const auto off = [](const char* name, Param param) {
+    return load_machine(name).get(param).value;
+  };
+  using enum Param;
+  EXPECT_LT(off("8xB300", BlindTablesLarge), off("8xV100-SXM", BlindTablesLarge))
+      << "a B200 was measured, of Volta no GPU";
+  EXPECT_EQ(off("4xGB200", BlindTablesHuge), off("8xB300", BlindTablesHuge));
+  EXPECT_NE(off("4xA100-SXM-80/nvlink-mesh", BlindTablesLarge),
+            off("8xA100-SXM-80", BlindTablesLarge))
+      << "other links than its file's";
+  EXPECT_EQ(off("8xB200", BlindTablesLarge), off("b200-nvswitch-8", BlindTablesLarge));
+  EXPECT_EQ(off("8xB300", BlindCollectives), off("4xGB300", BlindCollectives));
+}
+
+/// Old names and their twins of parts: links, and NCCL on a node, are the same numbers. Between
+/// nodes a file may have none, where parts have a network.
+TEST(Composition, HasTheLinksAndTheNcclOfTheFileOfItsGpu) {
+  for (const auto& [twin, file] :
+       {std::pair{"8xB200", "b200-nvswitch-8"}, std::pair{"8xH100", "h100-nvswitch-8"},
+        std::pair{"8xA100", "a100-80gb-nvswitch-8"}}) {
+    const Machine made = load_machine(twin), measured = load_machine(file);
+    for (std::size_t i = 0; i < kParamCount; ++i) {
+      const auto param = static_cast<Param>(i);
+      const std::string_view key = info(param).key;
+      const bool is_of_a_node = !is_of_network(param) && !key.starts_with("blind.tables.network") &&
+                                param != Param::BlindTablesAlone;
+      const bool is_of_links =
+          key.starts_with("nccl.") || key.starts_with("nvlink.") || key.starts_with("blind.tables");
+      if (!is_of_links || !is_of_a_node) continue;
+      ASSERT_EQ(made.has(param), measured.has(param)) << twin << ": " << key;
+      if (made.has(param)) EXPECT_EQ(made.get(param).value, measured.get(param).value) << key;
+    }
+  }
 }
 
 TEST(Composition, EveryNamedMachineIsMadeOfPartsThatAreThere) {

@@ -68,8 +68,7 @@ TEST(MachineFile, HasANameOfOneLine) {
         "schema_version: 2\nname: " + name + "\nnode: {gpus: 2, gpu: T}\nparameters: {}\n";
     const auto machine = read_machine(text, "m.yaml");
     ASSERT_FALSE(machine.has_value()) << name;
-    EXPECT_THAT(render(machine.error(), text),
-                HasSubstr("'name' is one line, 200 bytes at most"));
+    EXPECT_THAT(render(machine.error(), text), HasSubstr("'name' is one line, 200 bytes at most"));
   }
 }
 

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "models/machine/machine.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/read/scenario.h"
 
 namespace foretrace {
 namespace {

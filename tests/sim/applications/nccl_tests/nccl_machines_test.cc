@@ -144,6 +144,7 @@ TEST(PublishedMachineBand, WidensByTheSpreadOfItsParameters) {
   plan.processes = 2;
   Machine machine = load_machine("rtx4090-pcie-2");
   machine.leave_out(Param::BlindTablesLarge);  // which are wider
+  machine.leave_out(Param::BlindTablesHuge);
   const double wide = width(plan, machine);
   ParamValue port = machine.get(Param::NcclPortShare);
   port.spread = 0;
