@@ -68,17 +68,17 @@ constexpr Arithmetic kFloat4{"float4", 100, Param::GpuF4Flops, "float8_e4m3"};
 // What has units of MX types has those of four bits.
 constexpr Arithmetic kMx{"MX float8", 100, Param::GpuF4Flops, "scales: tensor or row"};
 
-const Arithmetic* arithmetic_of(const Gemm& product) {
-  switch (product.type) {
+const Arithmetic* arithmetic_of(DataType type, Scales scales, bool tf32) {
+  switch (type) {
     case DataType::BFloat16:
       return &kBFloat16;
     case DataType::Float32:
-      return product.tf32 ? &kTf32 : nullptr;
+      return tf32 ? &kTf32 : nullptr;
     case DataType::Int8:
       return &kInt8;
     case DataType::Float8E4M3:
     case DataType::Float8E5M2:
-      return product.scales == Scales::Mx ? &kMx : &kFloat8;
+      return scales == Scales::Mx ? &kMx : &kFloat8;
     case DataType::Float4E2M1:
       return &kFloat4;
     default:
@@ -113,31 +113,36 @@ std::optional<std::string> why_no_bfloat16(const Machine& machine) {
 namespace {
 
 /// Kernels of eight bits and fewer were measured nowhere: their rates follow from a GPU's facts.
-bool lacks_rates(const Gemm& product, const Machine& machine) {
-  const bool is_few = is_narrow(product.type) || product.type == DataType::Int8;
+bool lacks_rates(DataType type, const Machine& machine) {
+  const bool is_few = is_narrow(type) || type == DataType::Int8;
   return is_few && !products::has_gpu_facts(machine);
 }
 
 }  // namespace
 
+std::optional<CannotMultiply> why_no_products(const Machine& machine, DataType type, Scales scales,
+                                              bool tf32) {
+  const Arithmetic* const needed = arithmetic_of(type, scales, tf32);
+  if (needed == nullptr) return {};
+  if (const auto why = why_lacks(machine, *needed)) {
+    return CannotMultiply{*why, fmt::format("{}, or a GPU that has it", needed->instead)};
+  }
+  if (!lacks_rates(type, machine)) return {};
+  return CannotMultiply{fmt::format("machine '{}' has no rates of {} products: its own were "
+                                    "measured in 16 and 32 bits",
+                                    machine.name, needed->name),
+                        "the same GPUs by their parts, as --machine 8xH100-SXM or 8xH200"};
+}
+
 Diagnostics unsupported_types(const Program& program, const Machine& machine) {
   Diagnostics errors;
   for_each_op(program, [&](const HostThread&, const Op& op, Around) {
     const auto* const product = std::get_if<Gemm>(&op.kind);
-    const Arithmetic* const needed = product == nullptr ? nullptr : arithmetic_of(*product);
-    if (needed == nullptr || !errors.empty()) return;
-    const SourceSpot at{program.file, op.line, op.column};
-    if (const auto why = why_lacks(machine, *needed)) {
-      errors.push_back(warning(*why, fmt::format("{}, or a GPU that has it", needed->instead), at));
-    } else if (lacks_rates(*product, machine)) {
-      errors.push_back(warning(fmt::format("machine '{}' has no rates of {} products: its own were "
-                                           "measured in 16 and 32 bits",
-                                           machine.name, needed->name),
-                               "the same GPUs by their parts, as --machine 8xH100-SXM or 8xH200",
-                               at));
-    } else {
-      return;
-    }
+    if (product == nullptr || !errors.empty()) return;
+    const auto cannot = why_no_products(machine, product->type, product->scales, product->tf32);
+    if (!cannot) return;
+    errors.push_back(
+        warning(cannot->why, cannot->hint, SourceSpot{program.file, op.line, op.column}));
     errors.back().severity = Severity::Error;
   });
   return errors;

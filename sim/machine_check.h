@@ -6,8 +6,8 @@
 #include <string>
 
 #include "models/machine/machine.h"
-#include "scenarios/program/program.h"
 #include "scenarios/base/text/diagnostic.h"
+#include "scenarios/program/program.h"
 
 namespace foretrace {
 
@@ -18,6 +18,14 @@ Diagnostics check_network(std::uint32_t nodes, const Machine& machine);
 /// Why the machine's GPU has no bfloat16 arithmetic, which begins at compute capability 8.0; none
 /// where it has, or where that is not known.
 std::optional<std::string> why_no_bfloat16(const Machine& machine);
+
+/// Why it cannot multiply numbers of this type, and what to do instead: its GPU has no such
+/// arithmetic, or its file no rates of it. None where it can.
+struct CannotMultiply {
+  std::string why, hint;
+};
+std::optional<CannotMultiply> why_no_products(const Machine& machine, DataType type, Scales scales,
+                                              bool tf32);
 
 /// An error for the first matrix product of a type that the machine's GPU has no arithmetic for.
 Diagnostics unsupported_types(const Program& program, const Machine& machine);

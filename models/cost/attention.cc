@@ -47,19 +47,29 @@ double keys_of(const AttentionWork& work) {
   return rows > 0 ? work.flops / (kOfAPair * work.width * rows) : 0;
 }
 
-double attention_time(const AttentionWork& work, const AttentionFacts& facts,
-                      const AttentionRatios& ratios) {
+AttentionParts attention_parts(const AttentionWork& work, const AttentionFacts& facts,
+                               const AttentionRatios& ratios) {
   static const double kRows = constant("attention.block_rows");
   static const double kSharp = constant("attention.few_step");
-  const double moved = work.bytes / (facts.memory * ratios.memory);
   const double keys = std::max(keys_of(work), 1e-9);
   // Tensor cores and the others work side by side, but not quite.
-  const double pair = std::hypot(kOfAPair * work.width / (facts.peak * ratios.share),
-                                 ratios.vector / (facts.clock * facts.sms));
+  const double tensor = kOfAPair * work.width / (facts.peak * ratios.share);
+  const double vector = ratios.vector / (facts.clock * facts.sms);
+  const double pair = std::hypot(tensor, vector);
   const double blocks = rows_of(work) / kRows * (1 + ratios.tile / keys);
-  const double computed = work.flops / (kOfAPair * work.width) * pair +
-                          blocks * ratios.block / (facts.clock * facts.sms);
-  return ratios.start + moved + computed / (1 + std::pow(ratios.few / keys, kSharp));
+  const double bound = 1 + std::pow(ratios.few / keys, kSharp);
+  return {.start = ratios.start,
+          .moved = work.bytes / (facts.memory * ratios.memory),
+          .pairs = work.flops / (kOfAPair * work.width) * pair / bound,
+          .blocks = blocks * ratios.block / (facts.clock * facts.sms) / bound,
+          .tensor = tensor / pair,
+          .vector = vector / pair};
+}
+
+double attention_time(const AttentionWork& work, const AttentionFacts& facts,
+                      const AttentionRatios& ratios) {
+  const AttentionParts parts = attention_parts(work, facts, ratios);
+  return parts.start + parts.moved + parts.pairs + parts.blocks;
 }
 
 }  // namespace foretrace::cost

@@ -40,6 +40,17 @@ AttentionRatios read_attention_ratios(Reading& read);
 /// Keys that a query looks at, in the mean, where a sequence attends to itself.
 double keys_of(const AttentionWork& work);
 
+/// What such a kernel's seconds are the sum of.
+struct AttentionParts {
+  double start = 0;
+  double moved = 0;               ///< bytes over what is reached of the memory's bandwidth
+  double pairs = 0;               ///< of a query and a key
+  double blocks = 0;              ///< of queries, beside their keys
+  double tensor = 0, vector = 0;  ///< of a pair: what each would take alone, over both together
+};
+AttentionParts attention_parts(const AttentionWork& work, const AttentionFacts& facts,
+                               const AttentionRatios& ratios);
+
 /// Seconds.
 double attention_time(const AttentionWork& work, const AttentionFacts& facts,
                       const AttentionRatios& ratios);

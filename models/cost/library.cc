@@ -70,15 +70,6 @@ double attention_rate(Reading& read, double width, Param rate_64, Param rate_128
   return rate_of_width(read, computed, rate_64, rate_128, widest) * width / computed;
 }
 
-/// Where nobody measured the GPU's own attention, and decoding on all of them.
-bool is_by_facts(Reading& read, const LibraryWork& work) {
-  if (work.kernel != KernelKind::AttentionForward || !has_attention_facts(read.machine())) {
-    return false;
-  }
-  return !read.has(Param::LibraryAttentionForwardRate128) ||
-         keys_of({work.flops, work.bytes, work.width}) < read.value(Param::AttendsFew);
-}
-
 KernelCost attention_by_facts(Reading& read, const LibraryWork& work) {
   const double seconds = attention_time({work.flops, work.bytes, work.width},
                                         read_attention_facts(read), read_attention_ratios(read));
@@ -91,7 +82,7 @@ KernelCost attention_by_facts(Reading& read, const LibraryWork& work) {
 
 KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   using enum Param;
-  if (is_by_facts(read, work)) return attention_by_facts(read, work);
+  if (attention_is_by_facts(read, work)) return attention_by_facts(read, work);
   const bool forward = work.kernel == KernelKind::AttentionForward;
   static const double kWidestForward = constant("attention.widest_forward");
   static const double kWidestBackward = constant("attention.widest_backward");
@@ -156,6 +147,14 @@ KernelCost captured_cost(Reading& read, const kernels::Asked& asked) {
                                        table.reached() * read.rate(Param::HbmBandwidth));
   cost.clock.averages = true;
   return cost;
+}
+
+bool attention_is_by_facts(Reading& read, const LibraryWork& work) {
+  if (work.kernel != KernelKind::AttentionForward || !has_attention_facts(read.machine())) {
+    return false;
+  }
+  return !read.has(Param::LibraryAttentionForwardRate128) ||
+         keys_of({work.flops, work.bytes, work.width}) < read.value(Param::AttendsFew);
 }
 
 KernelCost library_cost(Reading& read, const LibraryWork& work) {

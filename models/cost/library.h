@@ -31,6 +31,9 @@ KernelCost captured_cost(Reading& read, const kernels::Asked& asked);
 /// loads in flight follow it in part.
 KernelCost library_cost(Reading& read, const LibraryWork& work);
 
+/// Where nobody measured the GPU's own attention, and decoding on all of them (attention.h).
+bool attention_is_by_facts(Reading& read, const LibraryWork& work);
+
 /// So many calls of one kind, with calls of CUDA that only ask, in a run of so many processes.
 struct FrameworkCalls {
   FrameworkWork work{};

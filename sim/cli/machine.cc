@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/machine/parts/composition.h"
@@ -69,6 +70,52 @@ std::string judged_of(const Machine& machine) {
   return text.empty() ? "judged on nothing\n" : "judged on:\n" + text;
 }
 
+/// By which a parameter's group is named: "products" of "products.half.rate".
+std::string group_of(Param param) {
+  const std::string_view key = info(param).key;
+  return std::string{key.substr(0, key.find('.'))};
+}
+
+/// In what a machine of parts is another one than the file of its GPU, a line for each group.
+std::string differences(const Machine& file, const Machine& composed) {
+  struct Group {
+    std::size_t here = 0, there = 0, other = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (std::size_t i = 0; i < kParamCount; ++i) {
+    const auto param = static_cast<Param>(i);
+    const bool here = file.has(param), there = composed.has(param);
+    if (!here && !there) continue;
+    if (here && there && file.get(param).value == composed.get(param).value) continue;
+    Group& group = groups[group_of(param)];
+    ++(here && there ? group.other : here ? group.here : group.there);
+  }
+  std::string text;
+  for (const auto& [name, group] : groups) {
+    text += fmt::format("  {}.*: {} of another value, {} here only, {} there only\n", name,
+                        group.other, group.here, group.there);
+  }
+  return text;
+}
+
+/// A file that parts stand on, beside its twin of parts; nothing of other machines.
+std::string twin_of(const Machine& machine) {
+  if (!machine.parts.empty()) return {};
+  for (const std::string& name : part_names(PartFolder::Gpus)) {
+    const Part gpu = load_part(PartFolder::Gpus, name);
+    if (gpu.word("like") != machine.name || gpu.word("gpu") != machine.gpu_name) continue;
+    const std::string twin = fmt::format("{}x{}", machine.gpus_per_node, name);
+    const std::string different = differences(machine, load_machine(twin));
+    return different.empty()
+               ? fmt::format("{} is the same by its parts\n", twin)
+               : fmt::format(
+                     "{} is such a node by its parts, whose GPU's facts and judged ratios "
+                     "stand for what this file has only assumed. It differs in\n{}",
+                     twin, different);
+  }
+  return {};
+}
+
 std::string described(const Machine& machine) {
   std::string text = fmt::format("{}: {}\n", machine.name, machine.summary);
   if (!machine.based_on.empty())
@@ -76,7 +123,7 @@ std::string described(const Machine& machine) {
   for (const std::string& part : machine.parts) {
     text += text_of(load_part(folder_of(part), part.substr(part.find('/') + 1)));
   }
-  return text + origins_of(machine) + judged_of(machine);
+  return text + origins_of(machine) + judged_of(machine) + twin_of(machine);
 }
 
 /// A machine's file from a datasheet: a GPU's part, which may leave out all words but `gpu`.

@@ -140,6 +140,46 @@ TEST(ExplainKernel, OfEveryKindSaysItsTermsAndTheirEvidence) {
   }
 }
 
+TEST(ExplainKernel, OfAProductKnowsEveryTypeThatItsGpuMultiplies) {
+  const Scratch scratch;
+  const std::string b200 = "foretrace explain-kernel gemm 8192x8192x8192 --machine 8xB200 -d ";
+  for (const char* const type : {"float8_e4m3fn", "float8_e5m2", "float8_row", "float8_block",
+                                 "mxfp8", "mxfp4", "nvfp4", "int8"}) {
+    const Ran ran = scratch.run(b200 + type);
+    EXPECT_EQ(ran.exit_code, 0) << type << ran.err;
+    EXPECT_THAT(ran.out, HasSubstr("arithmetic")) << type;
+  }
+  const Ran old =
+      scratch.run("foretrace explain-kernel gemm 512x512x512 --machine 8xA100 -d float8");
+  EXPECT_EQ(old.exit_code, 2);
+  EXPECT_THAT(old.err, HasSubstr("has no float8 arithmetic"));
+  const Ran unknown = scratch.run("foretrace explain-kernel gemm 512x512x512 -d float7");
+  EXPECT_EQ(unknown.exit_code, 2);
+}
+
+TEST(ExplainKernel, OfAttentionSaysItsParts) {
+  const Scratch scratch;
+  const Ran prefill =
+      scratch.run("foretrace explain-kernel attention_prefill 8192 --machine 8xB200 --kv-heads 8");
+  EXPECT_EQ(prefill.exit_code, 0) << prefill.err;
+  EXPECT_THAT(prefill.out, HasSubstr("pairs of a query and a key"));
+  EXPECT_THAT(prefill.out, HasSubstr("attends.share"));
+  const Ran decode = scratch.run(
+      "foretrace explain-kernel attention_decode 32768 --machine 8xB200 --batch 64 --format json");
+  const auto json = nlohmann::json::parse(decode.out);
+  const auto& parts = json["parts"];
+  EXPECT_GT(parts["memory"], parts["pairs"]) << "one query against a cache waits for memory";
+  EXPECT_NEAR(parts["start"].get<double>() + parts["memory"].get<double>() +
+                  parts["pairs"].get<double>() + parts["blocks"].get<double>(),
+              json["seconds"].get<double>(), 1e-9);
+  for (const char* const wrong : {"8192x64", "0", "-3"}) {
+    EXPECT_EQ(
+        scratch.run(std::string{"foretrace explain-kernel attention_prefill "} + wrong).exit_code,
+        2);
+  }
+  EXPECT_EQ(scratch.run("foretrace explain-kernel attention_prefill 8192 -d float8").exit_code, 2);
+}
+
 TEST(ExplainKernel, WithoutATermSaysSoAndIsThatMuchShorter) {
   const Scratch scratch;
   const Ran ran =

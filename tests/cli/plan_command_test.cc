@@ -79,6 +79,25 @@ TEST(PlanCommand, WritesARowThatSimulateReproduces) {
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
 }
 
+TEST(PlanCommand, TriesFloat8WhereTheGpuMultipliesIt) {
+  const Scratch scratch;
+  scratch.write("config.json", kTwoLayers);
+  const auto plan = [&](const char* machine) {
+    return scratch.run(
+        std::string{"foretrace plan config.json --gpus 8 --global-batch 32 --sequence 512 --keep "
+                    "micro=2 --keep recompute=none --keep pipeline=1 --top 1 --precision float8 "
+                    "--machine "} +
+        machine + " --write-scenario 1 s.yaml");
+  };
+  const Ran ran = plan("8xH100");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(read_file(scratch.path() / "s.yaml"), HasSubstr("compute: float8"));
+  const Ran old = plan("8xA100");
+  EXPECT_EQ(old.exit_code, 2);
+  EXPECT_THAT(old.err, HasSubstr("--precision float8: a 'NVIDIA A100-SXM4-80GB'"));
+  EXPECT_THAT(old.err, HasSubstr("has no float8 arithmetic"));
+}
+
 TEST(PlanCommand, AnswersAlsoForAChangedMachine) {
   const Scratch scratch;
   const Ran ran = plan_two_layers(

@@ -14,10 +14,12 @@ double turns_of(const Layout& layout) {
          static_cast<double>(layout.pipeline - 1) / static_cast<double>(layout.interleaved);
 }
 
-/// flop/s that no product of half precision exceeds: datasheets count by a lower clock than GPUs
+/// flop/s that no product of the step's type exceeds: datasheets count by a lower clock than GPUs
 /// may reach.
-double fastest(const Machine& machine) {
+double fastest(const Question& question) {
+  const Machine& machine = question.machine;
   double most = sim::mfu_peak(machine).flops;
+  if (question.float8) return std::max(most, machine.get(Param::GpuF8Flops).value);
   if (!machine.has(Param::ProductsHalfPeak)) return most;
   return std::max(most, machine.get(Param::ProductsHalfPeak).value);
 }
@@ -36,7 +38,7 @@ double arithmetic_bound(const Question& question, const Layout& layout) {
     again = training::model_flops(step) / 3;
   }
   const double ends = turns_of(layout) / static_cast<double>(layout.passes);
-  return (flops + again) * ends / static_cast<double>(layout.gpus) / fastest(question.machine);
+  return (flops + again) * ends / static_cast<double>(layout.gpus) / fastest(question);
 }
 
 Sample sample_of(const Question& question, const Layout& layout) {

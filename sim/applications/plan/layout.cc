@@ -152,6 +152,7 @@ training::TrainingStep step_of(const Question& question, const Layout& layout,
   step.sharding = step.replicas() > 1 ? layout.sharding : Sharding::None;
   step.reduce_every_pass = layout.sharding == Sharding::Fsdp && layout.reduce_every_pass;
   step.float32_parameters = question.float32_parameters;
+  step.float8 = question.float8;
   step.recompute = layout.recompute;
   step.return_outputs = layout.pipeline == 1;
   if (passes) {
@@ -224,8 +225,8 @@ void add_batches(const Question& question, Layout degrees, std::vector<Layout>& 
 std::vector<Layout> layouts(const Question& question, std::int64_t gpus) {
   const training::Architecture& model = question.architecture;
   std::vector<Layout> all;
-  // Latent attention is expanded without tensor parallelism.
-  const std::int64_t splits = model.latent.keys > 0 ? 1 : model.kv_heads;
+  // Latent attention and float8 are expanded without tensor parallelism.
+  const std::int64_t splits = model.latent.keys > 0 || question.float8 ? 1 : model.kv_heads;
   for (const std::int64_t tensor : divisors(splits, question.machine.gpus_per_node)) {
     if (gpus % tensor != 0) continue;
     for (const std::int64_t pipeline : pipeline_degrees(question)) {
@@ -266,8 +267,9 @@ std::string scenario_text(const Question& question, const Layout& layout,
                       layout.tensor > 1 ? ", sequence: true, loss: true" : "");
   text += fmt::format("  sharding: {}\n", word(layout.sharding));
   if (fsdp && layout.reduce_every_pass) text += "  fsdp: {reduce_every_pass: true}\n";
-  text += fmt::format("  precision: {{parameters: {}}}\n",
-                      question.float32_parameters ? "float32" : "bfloat16");
+  text +=
+      fmt::format("  precision: {{{}parameters: {}}}\n", question.float8 ? "compute: float8, " : "",
+                  question.float32_parameters ? "float32" : "bfloat16");
   text += fmt::format("  recompute: {}\n", word(layout.recompute));
   if (layout.pipeline > 1) text += "  return_outputs: false\n";
   if (passes) {

@@ -23,6 +23,7 @@ struct Question {
   std::vector<std::int64_t> gpus;
   std::int64_t sequence = 8192, global_batch = 1024;
   bool float32_parameters = false;
+  bool float8 = false;  ///< products of linear layers; without tensor parallelism
   std::map<std::string, std::string> kept;  ///< "tensor": "8", only layouts with this
   std::size_t top = 3;
   std::optional<double> cost_per_gpu_hour;

@@ -174,8 +174,8 @@ std::string headline_of(const Question& question, const std::vector<Answer>& ans
 std::string meaning_of(const Question& question, const std::vector<Answer>& answers) {
   const sim::Peak peak = sim::mfu_peak(question.machine);
   std::string text = fmt::format(
-      "Steps of {} sequences of {} tokens, parameters and moments {}, PyTorch's eager mode. ",
-      question.global_batch, question.sequence,
+      "Steps of {} sequences of {} tokens, {}parameters and moments {}, PyTorch's eager mode. ",
+      question.global_batch, question.sequence, question.float8 ? "linear layers in float8, " : "",
       question.float32_parameters ? "float32" : "bfloat16");
   for (const Answer& answer : answers) {
     text +=

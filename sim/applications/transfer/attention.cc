@@ -27,16 +27,11 @@ constexpr std::array kFamilies{Family{"attention_prefill", "prefill"},
                                Family{"attention_decode", "decode"},
                                Family{"attention_encoder", "encoder"}};
 
-/// Found on all GPUs, and where the search for each begins.
-struct Searched {
-  double AttentionRatios::*of;
-  double begin;
-};
-constexpr std::array kSearched{
-    Searched{&AttentionRatios::start, 13e-6}, Searched{&AttentionRatios::share, 0.6},
-    Searched{&AttentionRatios::vector, 0.07}, Searched{&AttentionRatios::block, 8000},
-    Searched{&AttentionRatios::tile, 60},     Searched{&AttentionRatios::few, 33},
-    Searched{&AttentionRatios::memory, 0.72}};
+/// Found on all GPUs.
+constexpr std::array kSearched{&AttentionRatios::start,  &AttentionRatios::share,
+                               &AttentionRatios::vector, &AttentionRatios::block,
+                               &AttentionRatios::tile,   &AttentionRatios::few,
+                               &AttentionRatios::memory};
 
 struct Row {
   AttentionWork work;
@@ -115,13 +110,16 @@ std::vector<double> errors_of(const AttentionRows& rows, const AttentionRatios& 
 
 AttentionRatios ratios_of(const std::vector<double>& values) {
   AttentionRatios ratios;
-  for (std::size_t i = 0; i < values.size(); ++i) ratios.*kSearched.at(i).of = values[i];
+  for (std::size_t i = 0; i < values.size(); ++i) ratios.*kSearched.at(i) = values[i];
   return ratios;
 }
 
 AttentionRatios found(const std::vector<const AttentionRows*>& learned, Which which) {
+  const Machine machine = where_searches_begin();
+  Reading read{machine};
+  const AttentionRatios first = cost::read_attention_ratios(read);
   std::vector<double> begin;
-  for (const Searched& one : kSearched) begin.push_back(one.begin);
+  for (const auto one : kSearched) begin.push_back(first.*one);
   return ratios_of(search(begin, [&](std::vector<double>& values) {
     double sum = 0;
     for (const AttentionRows* const rows : learned) {

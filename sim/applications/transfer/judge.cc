@@ -14,24 +14,21 @@ using products::TileRatios;
 
 constexpr std::size_t kLearned = 250;  // of a GPU, evenly over its rows: more teach no more
 
-/// The ratios, and where the search for each begins.
-struct Searched {
-  double& (*of)(TileRatios&);
-  double begin;
-};
-constexpr std::array kSearched{
-    Searched{[](TileRatios& one) -> double& { return one.share; }, 0.9},
-    Searched{[](TileRatios& one) -> double& { return one.memory; }, 0.85},
-    Searched{[](TileRatios& one) -> double& { return one.start; }, 2.5e-6},
-    Searched{[](TileRatios& one) -> double& { return one.cache; }, 80},
-    Searched{[](TileRatios& one) -> double& { return one.tiles.edge; }, 0.1},
-    Searched{[](TileRatios& one) -> double& { return one.tiles.smooth; }, 0.2},
-    Searched{[](TileRatios& one) -> double& { return one.tiles.wave; }, 2e-6},
-    Searched{[](TileRatios& one) -> double& { return one.tiles.in_flight; }, 1.7},
-    Searched{[](TileRatios& one) -> double& { return one.tiles.norm; }, 4},
-    Searched{[](TileRatios& one) -> double& { return one.sum; }, 0.5e-6},
-    Searched{[](TileRatios& one) -> double& { return one.power; }, 0.2},
-    Searched{[](TileRatios& one) -> double& { return one.tiles.kept; }, 1}};
+/// What is searched.
+using Searched = double& (*)(TileRatios&);
+constexpr std::array<Searched, 12> kSearched{
+    [](TileRatios& one) -> double& { return one.share; },
+    [](TileRatios& one) -> double& { return one.memory; },
+    [](TileRatios& one) -> double& { return one.start; },
+    [](TileRatios& one) -> double& { return one.cache; },
+    [](TileRatios& one) -> double& { return one.tiles.edge; },
+    [](TileRatios& one) -> double& { return one.tiles.smooth; },
+    [](TileRatios& one) -> double& { return one.tiles.wave; },
+    [](TileRatios& one) -> double& { return one.tiles.in_flight; },
+    [](TileRatios& one) -> double& { return one.tiles.norm; },
+    [](TileRatios& one) -> double& { return one.sum; },
+    [](TileRatios& one) -> double& { return one.power; },
+    [](TileRatios& one) -> double& { return one.tiles.kept; }};
 
 /// At which the times of models/machines/kinds/common.yaml are given.
 double clock_of_times() {
@@ -90,20 +87,18 @@ void bound(TileRatios& ratios) {
   ratios.tiles.kept = std::min(ratios.tiles.kept, 1.0);
 }
 
-TileRatios where_searches_begin() {
-  const Machine machine = load_machine("1xH200-SXM");
+TileRatios first_ratios() {
+  const Machine machine = where_searches_begin();
   Reading read{machine};
-  TileRatios ratios = products::read_tile_ratios(read);
-  for (const Searched& one : kSearched) one.of(ratios) = one.begin;
-  return ratios;
+  return products::read_tile_ratios(read);
 }
 
 TileRatios found(const std::vector<Learned>& gpus) {
-  TileRatios ratios = where_searches_begin();
+  TileRatios ratios = first_ratios();
   std::vector<double> begin;
-  for (const Searched& one : kSearched) begin.push_back(one.begin);
+  for (const Searched one : kSearched) begin.push_back(one(ratios));
   const auto with = [&](const std::vector<double>& values) {
-    for (std::size_t i = 0; i < values.size(); ++i) kSearched.at(i).of(ratios) = values[i];
+    for (std::size_t i = 0; i < values.size(); ++i) kSearched.at(i)(ratios) = values[i];
     bound(ratios);
     return ratios;
   };
@@ -111,7 +106,7 @@ TileRatios found(const std::vector<Learned>& gpus) {
     const TileRatios next = with(values);
     for (std::size_t i = 0; i < values.size(); ++i) {
       TileRatios bounded = next;
-      values[i] = kSearched.at(i).of(bounded);
+      values[i] = kSearched.at(i)(bounded);
     }
     return loss(next, gpus);
   });

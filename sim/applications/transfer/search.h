@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/machine/machine.h"
 #include "sim/applications/transfer/transfer.h"
 
 namespace foretrace::transfer {
@@ -25,6 +26,9 @@ double loss_of(std::vector<double>& errors);
 /// it is given.
 std::vector<double> search(std::vector<double> begin,
                            const std::function<double(std::vector<double>&)>& loss);
+
+/// An H200 with the ratios of models/machines/kinds/search_begins.yaml.
+Machine where_searches_begin();
 
 /// What is left of the errors of one GPU: log(predicted / measured).
 struct Errors {

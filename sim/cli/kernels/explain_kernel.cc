@@ -17,10 +17,14 @@
 #include "scenarios/base/command_line/command.h"
 #include "scenarios/base/text/diagnostic.h"
 #include "scenarios/base/text/print.h"
+#include "scenarios/program/product_type.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/kernels/explain_attention.h"
 #include "sim/cli/kernels/explain_memory_kernel.h"
 #include "sim/cli/kernels/kernel_terms.h"
+#include "sim/cli/kernels/product_types.h"
 #include "sim/cli/options.h"
+#include "sim/machine_check.h"
 
 namespace foretrace {
 namespace {
@@ -43,6 +47,8 @@ struct Options {
   bool cold = false;
   std::string transposes = "NN";
   std::int64_t batch = 1;
+  std::uint32_t heads = 32, kv_heads = 0, width = 128;
+  bool says_type = false;
   bool accumulates = false;
   OutputOptions output;
 };
@@ -69,28 +75,16 @@ void read_sizes(const std::string& text, Shape& shape) {
   }
 }
 
-Shape read_shape(const Options& options) {
-  static const std::vector<std::pair<std::string, Arithmetic>> kTypes{
-      {"float32", Arithmetic::Float32}, {"float16", Arithmetic::Half},
-      {"bfloat16", Arithmetic::Half},   {"tf32", Arithmetic::Tf32},
-      {"float64", Arithmetic::Float64}, {"float", Arithmetic::Float32},  // as nccl-tests has them
-      {"half", Arithmetic::Half},       {"double", Arithmetic::Float64}};
+Shape read_shape(const Options& options, const Machine& machine) {
+  const ProductType& type = product_type(options.type);
   Shape shape;
   read_sizes(options.sizes, shape);
-  std::vector<std::string> known;
-  bool found = false;
-  for (const auto& [name, arithmetic] : kTypes) {
-    known.push_back(name);
-    if (name == options.type) {
-      shape.arithmetic = arithmetic;
-      found = true;
-    }
+  const bool tf32 = type.arithmetic == Arithmetic::Tf32;
+  if (const auto cannot = why_no_products(machine, type.type, type.scales, tf32)) {
+    throw UsageError{fmt::format("{}\n  hint: {}", cannot->why, cannot->hint)};
   }
-  if (!found) {
-    const std::string hint = suggest(options.type, known);
-    throw UsageError{
-        fmt::format("unknown type '{}'{}", options.type, hint.empty() ? "" : "\n  hint: " + hint)};
-  }
+  shape.arithmetic = type.arithmetic;
+  if (is_narrow(type.type)) shape.operand_bytes = bytes_each(type.type, type.scales);
   constexpr double kMostElements = 1e15;  // far beyond any memory
   const auto size = [](std::int64_t value) { return static_cast<double>(value); };
   if (size(shape.m) * size(shape.n) * size(options.batch) > kMostElements ||
@@ -98,7 +92,7 @@ Shape read_shape(const Options& options) {
     throw UsageError{
         fmt::format("{} in a batch of {}: more than 10^15 elements", options.sizes, options.batch)};
   }
-  shape.is_bf16 = options.type == "bfloat16";
+  shape.is_bf16 = type.type == DataType::BFloat16;
   shape.transposes_a = options.transposes[0] == 'T';
   shape.transposes_b = options.transposes[1] == 'T';
   shape.batch = options.batch;
@@ -273,7 +267,11 @@ std::string json_of(const Explained& all) {
 
 /// The product as a kernel of a stream, whose contents are random.
 KernelTime kernel_time(const Options& options, const Shape& shape) {
-  cost::Product product{.type = DataType::Float32,
+  const ProductType& type = product_type(options.type);
+  cost::Product product{.type = type.type,
+                        .tf32 = type.arithmetic == Arithmetic::Tf32,
+                        .scales = type.scales,
+                        .result = result_of(type.type),
                         .m = shape.m,
                         .n = shape.n,
                         .k = shape.k,
@@ -281,11 +279,6 @@ KernelTime kernel_time(const Options& options, const Shape& shape) {
                         .transposes_b = shape.transposes_b,
                         .batch = shape.batch,
                         .accumulates = shape.accumulates};
-  if (shape.arithmetic == Arithmetic::Half) product.type = DataType::Float16;
-  if (shape.is_bf16) product.type = DataType::BFloat16;
-  if (shape.arithmetic == Arithmetic::Float64) product.type = DataType::Float64;
-  product.tf32 = shape.arithmetic == Arithmetic::Tf32;
-  product.result = product.type;
   if (options.cold) product.cached_eighths = 0;
   return [product](Reading& read) { return cost::gemm_cost(read, product); };
 }
@@ -294,6 +287,7 @@ int run_memory_kernel(const Options& options) {
   std::vector<std::string> known = memory_kernel_names();
   if (std::ranges::find(known, options.kernel) == known.end()) {
     known.emplace_back("gemm");
+    for (const std::string& name : attention_names()) known.push_back(name);
     throw UsageError{
         fmt::format("unknown kernel '{}'\n  hint: {}", options.kernel, fmt::join(known, ", "))};
   }
@@ -309,11 +303,35 @@ int run_memory_kernel(const Options& options) {
   return 0;
 }
 
-int run(const Options& options) {
-  if (options.kernel != "gemm") return run_memory_kernel(options);
-  const Shape shape = read_shape(options);
+int run_attention(const Options& options) {
+  if (options.output.format == OutputFormat::Csv) {
+    throw UsageError{"explain-kernel: csv is a product's rows; text and json are of all kernels"};
+  }
+  const bool is_half =
+      options.type == "float16" || options.type == "bfloat16" || options.type == "half";
+  if (options.says_type && !is_half) {
+    throw UsageError{fmt::format(
+        "attention in '{}' is not predicted\n  hint: -d bfloat16 or float16", options.type)};
+  }
   Machine machine = changed_machine(options.machine, options.with);
   leave_out_terms(machine, options.without);
+  const AttentionKernel kernel{.name = options.kernel,
+                               .tokens = options.sizes,
+                               .batch = options.batch,
+                               .heads = options.heads,
+                               .kv_heads = options.kv_heads,
+                               .width = options.width};
+  emit(options.output,
+       explain_attention(machine, kernel, options.output.format == OutputFormat::Json));
+  return 0;
+}
+
+int run(const Options& options) {
+  if (std::ranges::count(attention_names(), options.kernel) > 0) return run_attention(options);
+  if (options.kernel != "gemm") return run_memory_kernel(options);
+  Machine machine = changed_machine(options.machine, options.with);
+  leave_out_terms(machine, options.without);
+  const Shape shape = read_shape(options, machine);
   Reading read{machine};
   const Speeds speeds = read_speeds(read, shape);
   Explained all{options, machine, shape, speeds.family, speeds, likely_choices(shape, speeds),
@@ -336,16 +354,23 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
       "What a kernel's time is made of, by parameters and terms; what cuBLAS would choose",
       "foretrace explain-kernel gemm 4096x4096x1024 --machine h200-nvswitch-8");
   const auto options = std::make_shared<Options>();
-  command->add_option("kernel", options->kernel, "gemm, elementwise, reduction, memset, copy")
+  command
+      ->add_option(
+          "kernel", options->kernel,
+          "gemm, attention_prefill, attention_decode, elementwise, reduction, memset, copy")
       ->required();
   command
       ->add_option("sizes", options->sizes,
-                   "gemm: m, n and k, 4096x4096x1024; else an array's size, 4MiB")
+                   "gemm: m, n and k, 4096x4096x1024; attention: tokens of a sequence, or in the "
+                   "cache, 8192; else an array's size, 4MiB")
       ->required();
-  CLI::Option* const type = command
-                                ->add_option("-d,--datatype", options->type,
-                                             "float32 (TF32 off), tf32, float16, bfloat16, float64")
-                                ->capture_default_str();
+  CLI::Option* const type =
+      command
+          ->add_option("-d,--datatype", options->type,
+                       "gemm: float32 (TF32 off), tf32, float16, bfloat16, float64, "
+                       "int8, float8_e4m3, float8_e5m2, float8_row, "
+                       "float8_block, mxfp8, mxfp4, nvfp4")
+          ->capture_default_str();
   add_other_name(*command, "--type", type, options->type);
   add_machine_option(*command, options->machine);
   add_with_option(*command, options->with);
@@ -357,13 +382,26 @@ void add_explain_kernel_command(CLI::App& app, int& exit_code) {
   command->add_option("--transposes", options->transposes, "of a and b, column-major")
       ->check(CLI::IsMember({"NN", "TN", "NT", "TT"}))
       ->capture_default_str();
-  command->add_option("--batch", options->batch, "so many such products at once")
+  command
+      ->add_option("--batch", options->batch, "so many such products at once; attention: sequences")
       ->check(CLI::Range(1, 1 << 24).description(""))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--beta", options->accumulates, "c is added to");
+  command->add_option("--heads", options->heads, "attention: heads of queries")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->capture_default_str();
+  command
+      ->add_option("--kv-heads", options->kv_heads, "attention: heads of keys (default: --heads)")
+      ->check(CLI::Range(1, 1024).description(""));
+  command->add_option("--width", options->width, "attention: of a head")
+      ->check(CLI::Range(1, 1024).description(""))
+      ->capture_default_str();
   add_output_options(*command, options->output);
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->callback([options, type, &exit_code] {
+    options->says_type = type->count() > 0;
+    exit_code = run(*options);
+  });
 }
 
 }  // namespace foretrace

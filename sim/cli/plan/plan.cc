@@ -41,6 +41,7 @@ struct PlanOptions {
   std::vector<std::string> with, also, keep;
   std::vector<std::int64_t> gpus;
   std::int64_t sequence = 8192, global_batch = 1024;
+  std::string precision = "bfloat16";
   std::string parameters = "bfloat16";
   std::size_t top = 3;
   std::optional<double> cost;
@@ -157,6 +158,15 @@ plan::Question question_of(const PlanOptions& options, const std::vector<std::st
   static_cast<void>(sim::mfu_peak(question.machine));  // there is one
   if (const auto why = why_no_bfloat16(question.machine)) {
     throw UsageError{fmt::format("{}, and all steps that plan tries are in bfloat16", *why)};
+  }
+  question.float8 = options.precision == "float8";
+  if (question.float8) {
+    const auto cannot =
+        why_no_products(question.machine, DataType::Float8E4M3, Scales::Tensor, false);
+    if (cannot) {
+      throw UsageError{
+          fmt::format("--precision float8: {}\n  hint: {}", cannot->why, cannot->hint)};
+    }
   }
   // The reader says what is wrong with the model, and what it is.
   plan::Layout one;
@@ -327,6 +337,11 @@ void add_plan_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command.add_option("--sequence", options->sequence, "Tokens of a sequence: 16k is 16384")
       ->check(CLI::Range(1, 1 << 24).description(""))
+      ->capture_default_str();
+  command
+      .add_option("--precision", options->precision,
+                  "What linear layers multiply: bfloat16 or float8 (dense models, tensor: 1)")
+      ->check(CLI::IsMember({"bfloat16", "float8"}).description(""))
       ->capture_default_str();
   command.add_option("--parameters", options->parameters, "bfloat16 or float32")
       ->check(CLI::IsMember({"bfloat16", "float32"}).description(""))

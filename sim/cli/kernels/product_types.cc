@@ -1,0 +1,50 @@
+#include "sim/cli/kernels/product_types.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <vector>
+
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/base/text/errors.h"
+
+namespace foretrace {
+namespace {
+
+using products::Arithmetic;
+
+constexpr std::array kProductTypes{
+    ProductType{"float32", DataType::Float32, Arithmetic::Float32},
+    ProductType{"tf32", DataType::Float32, Arithmetic::Tf32},
+    ProductType{"float16", DataType::Float16, Arithmetic::Half},
+    ProductType{"bfloat16", DataType::BFloat16, Arithmetic::Half},
+    ProductType{"float64", DataType::Float64, Arithmetic::Float64},
+    ProductType{"float8", DataType::Float8E4M3, Arithmetic::Float8},
+    ProductType{"float8_e4m3", DataType::Float8E4M3, Arithmetic::Float8},
+    ProductType{"float8_e4m3fn", DataType::Float8E4M3, Arithmetic::Float8},  // PyTorch's name
+    ProductType{"float8_e5m2", DataType::Float8E5M2, Arithmetic::Float8},
+    ProductType{"float8_row", DataType::Float8E4M3, Arithmetic::Float8, Scales::Row},
+    ProductType{"float8_block", DataType::Float8E4M3, Arithmetic::Float8, Scales::Square},
+    ProductType{"mxfp8", DataType::Float8E4M3, Arithmetic::Float8, Scales::Mx},
+    ProductType{"mxfp4", DataType::Float4E2M1, Arithmetic::Float4, Scales::Mx},
+    ProductType{"nvfp4", DataType::Float4E2M1, Arithmetic::Float4, Scales::Nv},
+    ProductType{"int8", DataType::Int8, Arithmetic::Int8},
+    ProductType{"float", DataType::Float32, Arithmetic::Float32},  // as nccl-tests has them
+    ProductType{"half", DataType::Float16, Arithmetic::Half},
+    ProductType{"double", DataType::Float64, Arithmetic::Float64}};
+
+}  // namespace
+
+const ProductType& product_type(const std::string& name) {
+  std::vector<std::string> known;
+  for (const ProductType& type : kProductTypes) {
+    if (type.name == name) return type;
+    known.emplace_back(type.name);
+  }
+  const std::string hint = suggest(name, known);
+  throw UsageError{fmt::format("unknown type '{}'\n  hint: {}", name,
+                               hint.empty() ? fmt::format("{}", fmt::join(known, ", ")) : hint)};
+}
+
+}  // namespace foretrace
