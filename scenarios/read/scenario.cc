@@ -9,6 +9,8 @@
 #include "scenarios/read/head.h"
 #include "scenarios/read/op_fields.h"
 #include "scenarios/read/reader.h"
+#include "scenarios/serving/grid.h"
+#include "scenarios/serving/read.h"
 #include "scenarios/styles/read.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/print.h"
@@ -96,6 +98,24 @@ std::optional<ExpandedCapture> expand_captured_step(Reader& reader, const YamlNo
   return ExpandedCapture{captured::expand(step, reader.program, at), at};
 }
 
+/// A file with `serving:`. Empty after an error.
+std::optional<ServingScenario> describe_serving(Reader& reader, const YamlNode& root,
+                                                const ParameterValues& parameters) {
+  ServingScenario made;
+  MapReader map{root, "a scenario with serving", reader.problems};
+  read_head(reader, map, parameters);
+  const YamlNode* node = map.required("serving");
+  if (node != nullptr) made.serving = serving::read_serving(reader, *node);
+  map.finish();
+  warn_of_unused_parameters(reader);
+  if (reader.problems.error_count() > 0) return std::nullopt;
+  const auto [line, column] = node->place();
+  made.at = {reader.program.file, line, column};
+  made.program = serving::iterations(
+      made.serving, serving::batches_of(serving::grid_of(made.serving)), reader.program, made.at);
+  return made;
+}
+
 void read_document(Reader& reader, const YamlNode& root, const ParameterValues& parameters) {
   if (root.kind == YamlNode::Kind::Null) {
     reader.problems.add(1, 1, Severity::Error, "the file holds no scenario",
@@ -146,6 +166,11 @@ Checked<ReadProgram> read_scenario(std::string_view text, const std::string& fil
     for (Diagnostic& note : expanded->notes()) read.warnings.push_back(std::move(note));
     return read;
   }
+  if (reader.problems.error_count() == 0 && has_key(root, "serving")) {
+    auto made = describe_serving(reader, root, parameters);
+    if (!made) return tl::unexpected{reader.problems.take()};
+    return ReadProgram{std::move(made->program), reader.problems.take()};
+  }
   if (reader.problems.error_count() == 0) read_document(reader, root, parameters);
   if (reader.problems.error_count() == 0) complete_program(reader.program, reader.problems);
   if (reader.problems.error_count() == 0) check_program(reader.program, reader.problems);
@@ -178,6 +203,20 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   if (!expanded) throw UsageError{render(reader.problems.take(), text)};
   expanded->warnings = reader.problems.take();
   return expanded;
+}
+
+std::optional<ServingScenario> read_serving_scenario(std::string_view text,
+                                                     const std::string& file,
+                                                     const ParameterValues& parameters) {
+  Reader reader{file};
+  reader.program.file = file;
+  reader.program.summary = first_comment(text);
+  const YamlNode root = parse_yaml(text, reader.problems);
+  if (reader.problems.error_count() > 0 || !has_key(root, "serving")) return std::nullopt;
+  auto made = describe_serving(reader, root, parameters);
+  if (!made) throw UsageError{render(reader.problems.take(), text)};
+  made->warnings = reader.problems.take();
+  return made;
 }
 
 Diagnostics ExpandedCapture::notes() const {

@@ -11,6 +11,7 @@
 #include "scenarios/include/include.h"
 #include "scenarios/program/program.h"
 #include "scenarios/base/text/diagnostic.h"
+#include "scenarios/serving/description.h"
 #include "scenarios/training_step/expand.h"
 
 namespace foretrace {
@@ -75,6 +76,20 @@ std::optional<training::TrainingStep> read_training_step(std::string_view text,
 std::optional<ExpandedScenario> read_training(std::string_view text, const std::string& file,
                                               const ParameterValues& parameters = {},
                                               training::Ranks ranks = training::Ranks::All);
+
+/// A file with `serving:`: requests and an engine. Its program has the engine's iterations of chosen
+/// sizes (../serving/grid.h), a region for each.
+struct ServingScenario {
+  serving::Serving serving;
+  Program program;
+  SourceSpot at;  ///< of `serving`
+  Diagnostics warnings;
+};
+
+/// Empty for a file without one. Throws UsageError with the rendered diagnostics.
+std::optional<ServingScenario> read_serving_scenario(std::string_view text,
+                                                     const std::string& file,
+                                                     const ParameterValues& parameters = {});
 
 /// A file with `captured_step:`: the program that its records read as.
 struct ExpandedCapture {

@@ -89,40 +89,6 @@ Architecture from_file(Reader& reader, const YamlNode& at, const std::filesystem
   }
 }
 
-Architecture read_model(Reader& reader, const YamlNode& node) {
-  if (node.kind == YamlNode::Kind::Scalar) {
-    const std::vector<std::string> known = shipped_models();
-    const std::string name = read_word(reader, node, "a model's name");
-    if (std::ranges::find(known, name) == known.end()) {
-      report_unknown_word(reader, node, "model", name, known);
-      return {};
-    }
-    Architecture model =
-        from_file(reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
-    model.name = name;
-    return model;
-  }
-  MapReader map{node, "a model", reader.problems};
-  Architecture model;
-  if (const YamlNode* config = map.optional("config")) {
-    const auto beside = std::filesystem::path{reader.problems.file()}.parent_path();
-    // A cut or grown model: what a config.json says may be replaced.
-    Fields fields{reader, map};
-    Replaced replaced;
-    std::int64_t number = 0;
-    bool tied = false;
-    if (fields.number("layers", number)) replaced.layers = number;
-    if (fields.number("vocab", number)) replaced.vocab = number;
-    fields.flag("tied", tied);
-    if (map.has("tied")) replaced.tied = tied;
-    model = from_file(reader, *config, beside / config->text, replaced);
-  } else {
-    model = architecture_in_place(reader, map);
-  }
-  map.finish();
-  return model;
-}
-
 /// `batch: {sequence, micro, global}` or `passes` instead of `global`.
 void read_batch(Reader& reader, const YamlNode& node, TrainingStep& step) {
   MapReader map{node, "a batch", reader.problems};
@@ -310,6 +276,40 @@ void warn_of_model(Reader& reader, MapReader& map, const TrainingStep& step) {
 }
 
 }  // namespace
+
+Architecture read_model(Reader& reader, const YamlNode& node) {
+  if (node.kind == YamlNode::Kind::Scalar) {
+    const std::vector<std::string> known = shipped_models();
+    const std::string name = read_word(reader, node, "a model's name");
+    if (std::ranges::find(known, name) == known.end()) {
+      report_unknown_word(reader, node, "model", name, known);
+      return {};
+    }
+    Architecture model =
+        from_file(reader, node, data_directory() / "scenarios/architectures" / (name + ".json"));
+    model.name = name;
+    return model;
+  }
+  MapReader map{node, "a model", reader.problems};
+  Architecture model;
+  if (const YamlNode* config = map.optional("config")) {
+    const auto beside = std::filesystem::path{reader.problems.file()}.parent_path();
+    // A cut or grown model: what a config.json says may be replaced.
+    Fields fields{reader, map};
+    Replaced replaced;
+    std::int64_t number = 0;
+    bool tied = false;
+    if (fields.number("layers", number)) replaced.layers = number;
+    if (fields.number("vocab", number)) replaced.vocab = number;
+    fields.flag("tied", tied);
+    if (map.has("tied")) replaced.tied = tied;
+    model = from_file(reader, *config, beside / config->text, replaced);
+  } else {
+    model = architecture_in_place(reader, map);
+  }
+  map.finish();
+  return model;
+}
 
 TrainingStep read_training_step(Reader& reader, const YamlNode& node) {
   MapReader map{node, "a training step", reader.problems};

@@ -13,6 +13,9 @@ namespace foretrace::training {
 /// not divide. The program's processes and nodes are known.
 TrainingStep read_training_step(Reader& reader, const YamlNode& node);
 
+/// A shipped architecture's name, a config.json beside the scenario, or sizes.
+Architecture read_model(Reader& reader, const YamlNode& node);
+
 /// Errors for layouts that do not fit the model, each with what would. `node` is the block.
 void check(Reader& reader, const TrainingStep& step, const YamlNode& node);
 

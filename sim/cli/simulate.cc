@@ -32,6 +32,7 @@
 #include "sim/machine_check.h"
 #include "sim/made_from.h"
 #include "sim/record/rests_on.h"
+#include "sim/applications/serving/predict.h"
 #include "sim/applications/training/captured_usage.h"
 #include "sim/applications/training/memory_track.h"
 #include "sim/applications/training/passes.h"
@@ -157,8 +158,34 @@ bool simulates_one_of_each(const SimulateOptions& options, const Program& progra
   return true;
 }
 
+/// Requests and an engine: its iterations are simulated once, and the traffic goes through them.
+int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
+                const std::string& text) {
+  print_error("{}", render(scenario.warnings, text));
+  Machine machine = changed_machine(options.machine, options.with);
+  leave_out_terms(machine, options.without);
+  const Program& program = scenario.program;
+  if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
+    throw UsageError{render(problems, text)};
+  }
+  const Timeline timeline = simulated(program, machine, options, text, true);
+  const serving::Predicted predicted = serving::predict(scenario.serving, machine, timeline);
+  if (options.format == OutputFormat::Csv) {
+    print_text(serving::csv_of(predicted));
+  } else {
+    print_text(serving::text_of(scenario.serving, predicted));
+    print_out("\non {}{}\n", machine.name,
+              options.machine_is_named ? "" : ", the default: --machine names another");
+  }
+  print_error("{}", rests_on(timeline, machine));
+  return kDone;
+}
+
 int run_simulate(const SimulateOptions& options) {
   const std::string text = read_text_file(options.file);
+  if (const auto serving = read_serving_scenario(text, options.file, options.parameters)) {
+    return run_serving(options, *serving, text);
+  }
   const auto ranks = options.one_of_each ? training::Ranks::OneOfEach : training::Ranks::All;
   auto training = read_training(text, options.file, options.parameters, ranks);
   if (options.few_passes && !training) {

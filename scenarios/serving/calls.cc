@@ -1,0 +1,291 @@
+#include "scenarios/serving/calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace foretrace::serving {
+namespace {
+
+constexpr std::int64_t kFloat = 4;
+constexpr std::int64_t kIndex = 8;
+
+/// Experts that so many tokens reach, where each chooses evenly.
+std::int64_t reached(const training::Architecture& model, std::int64_t rows) {
+  const double all = static_cast<double>(model.experts);
+  const double missed = std::pow(1 - static_cast<double>(model.top_k) / all,
+                                 static_cast<double>(rows));
+  return std::max<std::int64_t>(1, std::llround(all * (1 - missed)));
+}
+
+}  // namespace
+
+Calls::Calls(const Serving& serving, Program& program, const SourceSpot& at)
+    : serving_{serving},
+      model_{serving.model},
+      program_{program},
+      line_{at.line},
+      column_{at.column},
+      stream_{static_cast<std::uint32_t>(program.streams.size())},
+      fused_{serving.engine.kind != EngineKind::Foretrace} {
+  program.streams.push_back({"engine", 0, StreamKind::NonBlocking, 0});
+}
+
+void Calls::add(OpKind kind, std::string_view label) {
+  block_->push_back({OpId{program_.op_count++}, std::string{label}, line_, column_,
+                     std::move(kind)});
+}
+
+void Calls::inside(OpKind kind, const std::function<void()>& write) {
+  add(std::move(kind));
+  Block* const outer = block_;
+  block_ = const_cast<Block*>(block_of(outer->back().kind));  // NOLINT(*-const-cast)
+  write();
+  block_ = outer;
+}
+
+void Calls::region(std::string name, const std::function<void()>& write) {
+  inside(Region{.name = std::move(name), .ops = {}}, write);
+}
+
+void Calls::capture(std::uint32_t graph, const Batch& batch) {
+  inside(GraphCapture{{{graph}, {}}, stream(), {}}, [&] { forward(batch); });
+}
+
+void Calls::launch(std::uint32_t graph) { add(GraphLaunch{{{graph}, {}}, stream()}); }
+
+BufferRef Calls::buffer(const std::string& name, std::int64_t bytes) {
+  const auto [found, is_new] =
+      buffers_.emplace(name, BufferId{static_cast<std::uint32_t>(program_.buffers.size())});
+  if (is_new) {
+    Buffer made;
+    made.name = name;
+    made.contents = Contents::Normal;
+    program_.buffers.push_back(std::move(made));
+  }
+  Bytes& size = program_.buffers[found->second.value].size;
+  size.count = std::max(size.count, static_cast<std::uint64_t>(bytes));
+  return {found->second, {}};
+}
+
+void Calls::host(FrameworkWork work, std::uint32_t count) {
+  if (eager_) add(FrameworkCall{work, count});
+}
+
+void Calls::kernel(std::string_view id, KernelKind kind, std::int64_t bytes) {
+  host(FrameworkWork::Forward);
+  add(LibraryKernel{stream(), kind, {}, {bytes}, {}}, id);
+}
+
+void Calls::attends(std::string_view id, const AttentionWork& work) {
+  host(FrameworkWork::Attention);
+  add(LibraryKernel{stream(), KernelKind::AttentionForward, work.flops, {work.bytes}, work.width},
+      id);
+}
+
+/// y = x W^T of `rows` rows: W in a buffer of this layer's own. `batch`: so many of them.
+void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inputs,
+                    std::int64_t rows, std::int64_t batch, bool is_narrow) {
+  const bool float8 = is_narrow && serving_.precision == Precision::Float8;
+  if (float8) kernel("cast_rows", KernelKind::Narrow, batch * rows * inputs * (kHalf + 1));
+  const std::int64_t element = float8 ? 1 : kHalf;
+  host(FrameworkWork::Linear);
+  add(Gemm{.stream = stream(),
+           .m = outputs,
+           .n = rows,
+           .k = inputs,
+           .type = float8 ? DataType::Float8E4M3 : DataType::BFloat16,
+           .a = buffer(fmt::format("{}_{}", id, layer_), batch * outputs * inputs * element),
+           .b = buffer("rows", batch * rows * inputs * element),
+           .c = buffer("results", batch * rows * outputs * kHalf),
+           .transpose_a = true,
+           .batch = batch,
+           .scales = float8 ? Scales::Row : Scales::Tensor},
+      id);
+}
+
+/// Of what each of the GPUs has added up of a layer's half.
+void Calls::all_reduce(std::int64_t rows) {
+  if (serving_.tensor == 1) return;
+  const std::int64_t bytes = rows * model_.hidden * kHalf;
+  const BufferRef whole = buffer("sums", bytes);
+  host(FrameworkWork::Collective);
+  add(NcclCollective{.kind = CollectiveKind::AllReduce,
+                     .comm = {},
+                     .stream = stream(),
+                     .send = whole,
+                     .recv = whole,
+                     .size = {bytes},
+                     .type = DataType::BFloat16,
+                     .root = {}},
+      "all_reduce");
+}
+
+void Calls::add_residual(std::int64_t rows) {
+  if (!fused_) kernel("add", KernelKind::Pointwise, 3 * rows * model_.hidden * kHalf);
+}
+
+/// Rotary embedding of queries and keys, `width` elements of a token: one kernel in the engines
+/// that have their own, else as PyTorch writes it: two products, half of it negated and joined.
+void Calls::rotate(std::int64_t rows, std::int64_t width) {
+  const std::int64_t bytes = rows * width * kHalf;
+  if (fused_) return kernel("rotate", KernelKind::Pointwise, 2 * bytes);
+  kernel("times_cosine", KernelKind::Strided, 2 * bytes);
+  kernel("negate", KernelKind::Strided, bytes);
+  kernel("join_halves", KernelKind::Concatenate, 2 * bytes);
+  kernel("times_sine", KernelKind::Strided, 2 * bytes);
+  kernel("add_rotated", KernelKind::Pointwise, 3 * bytes);
+}
+
+void Calls::latent_products(std::int64_t rows) {
+  const training::Latent& latent = model_.latent;
+  const std::int64_t heads = model_.heads / serving_.tensor;
+  if (latent.queries > 0) {
+    product("query_down", latent.queries, model_.hidden, rows);
+    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * latent.queries * kHalf);
+    product("query_up", heads * model_.head_dim, latent.queries, rows);
+  } else {
+    product("query", heads * model_.head_dim, model_.hidden, rows);
+  }
+  product("keys_down", latent.keys + latent.rotary, model_.hidden, rows);
+  kernel("keys_norm", KernelKind::RmsNorm, 2 * rows * latent.keys * kHalf);
+  // Heads' own matrices are multiplied into queries, and into what attention gives.
+  product("absorb_queries", latent.keys, model_.head_dim - latent.rotary, rows, heads, false);
+  product("absorb_values", model_.value_width(), latent.keys, rows, heads, false);
+}
+
+void Calls::attention(const training::Layer& layer, const Batch& batch) {
+  const std::int64_t rows = batch.tokens();
+  const std::int64_t q = model_.q_width() / serving_.tensor;
+  const std::int64_t heads = std::max<std::int64_t>(1, model_.kv_heads / serving_.tensor);
+  const std::int64_t k = heads * model_.head_dim, v = heads * model_.value_width();
+  if (model_.latent.keys > 0) {
+    latent_products(rows);
+  } else {
+    product("qkv", q + k + v, model_.hidden, rows);
+  }
+  if (model_.qk_norm != training::QkNorm::None) {
+    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * q * kHalf);
+    kernel("key_norm", KernelKind::RmsNorm, 2 * rows * k * kHalf);
+  }
+  if (layer.rotates) {
+    const bool apart = !fused_ && model_.qk_norm != training::QkNorm::None;
+    rotate(rows, apart ? q : q + k);
+    if (apart) rotate(rows, k);
+  }
+  const std::int64_t stored = model_.latent.keys > 0
+                                  ? rows * (model_.latent.keys + model_.latent.rotary) * kHalf
+                                  : rows * k * kHalf;
+  kernel("store_keys", KernelKind::Gather, 2 * stored);
+  if (!fused_) kernel("store_values", KernelKind::Gather, 2 * rows * v * kHalf);
+  // PyTorch's call lets the heads that share keys be rows, and copies queries and results for it.
+  const int copies = !fused_ && batch.decodes > 1 ? 3 : 0;
+  for (int i = 0; i < copies; ++i) {
+    kernel("order_heads", KernelKind::Strided, 2 * batch.decodes * q * kHalf);
+  }
+  if (batch.decodes > 0) attends("decode", decode_attention(serving_, layer, batch));
+  if (batch.chunk_tokens > 0) attends("prefill", chunk_attention(serving_, layer, batch));
+  if (!fused_ && batch.decodes > 0 && batch.chunk_tokens > 0) {
+    kernel("join_rows", KernelKind::Concatenate, 2 * rows * q * kHalf);
+  }
+  product("output", model_.hidden, model_.heads * model_.value_width() / serving_.tensor, rows);
+  all_reduce(rows);
+}
+
+void Calls::activation(std::int64_t width, std::int64_t rows) {
+  const std::int64_t bytes = rows * width * kHalf;
+  if (!model_.gated) return kernel("activation", KernelKind::Pointwise, 2 * bytes);
+  if (fused_) return kernel("activation", KernelKind::Pointwise, 3 * bytes);
+  kernel("activation", KernelKind::Strided, 2 * bytes);
+  kernel("times_gate", KernelKind::Strided, 3 * bytes);
+}
+
+void Calls::feed_forward(std::int64_t width, std::int64_t rows) {
+  if (width == 0) return;
+  product("up", (model_.gated ? 2 : 1) * width, model_.hidden, rows);
+  activation(width, rows);
+  product("down", model_.hidden, width, rows);
+}
+
+/// A grouped product is one of all experts that the tokens reach, each with an even share of them.
+void Calls::experts(std::int64_t rows) {
+  const std::int64_t scores = rows * model_.experts * kFloat;
+  product("router", model_.experts, model_.hidden, rows, 1, false);
+  kernel("router_best", KernelKind::Softmax, 2 * scores);
+  const int small = fused_ ? 2 : 14;  // sums, casts, sorting, counts, order
+  for (int i = 0; i < small; ++i) {
+    kernel("router_order", KernelKind::Pointwise, 2 * rows * model_.top_k * kIndex);
+  }
+  const std::int64_t copies = rows * model_.top_k;
+  const std::int64_t all = reached(model_, rows), each = (copies + all - 1) / all;
+  const std::int64_t width = model_.ffn / serving_.tensor;
+  if (!fused_) kernel("sort_rows", KernelKind::Gather, 2 * copies * model_.hidden * kHalf);
+  product("expert_up", 2 * width, model_.hidden, each, all);
+  activation(width, copies);
+  product("expert_down", model_.hidden, width, each, all);
+  if (!fused_) kernel("weigh_rows", KernelKind::Pointwise, 2 * copies * model_.hidden * kHalf);
+  kernel("sum_rows", KernelKind::Gather, (copies + rows) * model_.hidden * kHalf);
+  feed_forward(model_.shared_ffn / serving_.tensor, rows);
+}
+
+void Calls::layer(const training::Layer& layer, const Batch& batch) {
+  const std::int64_t rows = batch.tokens();
+  // Engines with kernels of their own add the residual in the norm.
+  const std::int64_t norm = (fused_ ? 4 : 2) * rows * model_.hidden * kHalf;
+  kernel("attention_norm", KernelKind::RmsNorm, norm);
+  attention(layer, batch);
+  add_residual(rows);
+  if (model_.norms > 1) kernel("feed_forward_norm", KernelKind::RmsNorm, norm);
+  if (layer.has_experts) {
+    experts(rows);
+  } else {
+    feed_forward(model_.dense_width() / serving_.tensor, rows);
+  }
+  all_reduce(rows);
+  add_residual(rows);
+  for (std::int64_t i = 2; i < model_.norms; ++i) kernel("after_norm", KernelKind::RmsNorm, norm);
+}
+
+/// The last norm, the head, and the likeliest token of each request.
+void Calls::ends(const Batch& batch) {
+  const std::int64_t rows = batch.requests();
+  if (batch.chunk_tokens > 0) {
+    kernel("last_rows", KernelKind::Gather, 2 * rows * model_.hidden * kHalf);
+  }
+  kernel("norm", KernelKind::RmsNorm, 2 * rows * model_.hidden * kHalf);
+  const std::int64_t words = model_.vocab / serving_.tensor;
+  layer_ = -1;
+  product("head", words, model_.hidden, rows, 1, false);
+  kernel("sample", KernelKind::Softmax, rows * words * kHalf);
+}
+
+void Calls::forward(const Batch& batch) {
+  kernel("embed", KernelKind::Gather, 2 * batch.tokens() * model_.hidden * kHalf);
+  if (!fused_) {
+    for (int i = 0; i < 2; ++i) {
+      kernel("angles", KernelKind::Gather, 2 * batch.tokens() * model_.head_dim * kHalf);
+    }
+  }
+  for (layer_ = 0; layer_ < model_.layers; ++layer_) layer(model_.layer(layer_), batch);
+  ends(batch);
+}
+
+void Calls::send(const Batch& batch) {
+  const auto bytes = static_cast<std::uint64_t>(3 * batch.tokens() * kIndex);
+  const BufferRef tokens = buffer("tokens", static_cast<std::int64_t>(bytes));
+  const BufferRef host = buffer("tokens_host", static_cast<std::int64_t>(bytes));
+  program_.buffers[host.first.value].memory = MemoryKind::Pinned;
+  add(MemcpyAsync{stream(), host, tokens, {}, {}, {static_cast<std::int64_t>(bytes)}}, "send");
+}
+
+void Calls::fetch(const Batch& batch) {
+  const std::int64_t bytes = batch.requests() * kIndex;
+  const BufferRef next = buffer("next", bytes), host = buffer("next_host", bytes);
+  program_.buffers[host.first.value].memory = MemoryKind::Pinned;
+  add(MemcpyAsync{stream(), next, host, {}, {}, {bytes}}, "fetch");
+  add(StreamSynchronize{stream()});
+}
+
+}  // namespace foretrace::serving

@@ -1,0 +1,62 @@
+#include "scenarios/serving/description.h"
+
+#include <algorithm>
+
+#include "scenarios/architecture/counts.h"
+
+namespace foretrace::serving {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kWorkspace = 3LL << 30;  // left to activations and graphs: hw/serving's
+
+}  // namespace
+
+const char* engine_name(EngineKind kind) {
+  switch (kind) {
+    case EngineKind::Foretrace:
+      return "foretrace";
+    case EngineKind::Vllm:
+      return "vllm";
+    case EngineKind::Sglang:
+      return "sglang";
+    case EngineKind::TensorRtLlm:
+      return "tensorrt-llm";
+  }
+  return "";
+}
+
+std::int64_t cache_bytes(const Serving& serving) {
+  const training::Architecture& model = serving.model;
+  const std::int64_t element = serving.float8_cache ? 1 : 2;
+  if (model.latent.keys > 0) {  // one short vector for all heads, on every GPU whole
+    return model.layers * (model.latent.keys + model.latent.rotary) * element;
+  }
+  const std::int64_t heads = std::max<std::int64_t>(1, model.kv_heads / serving.tensor);
+  return model.layers * heads * (model.head_dim + model.value_width()) * element;
+}
+
+std::int64_t weight_bytes(const Serving& serving) {
+  const training::Architecture& model = serving.model;
+  std::int64_t products = 0, rest = 0;
+  for (std::int64_t i = 0; i < model.layers; ++i) {
+    const auto layer = training::layer_parameters(model, model.layer(i), serving.tensor,
+                                                  model.experts);
+    products += layer.products + layer.experts / serving.tensor;
+    rest += layer.rest;
+  }
+  const std::int64_t ends = model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.tensor;
+  return products * (serving.precision == Precision::Float8 ? 1 : 2) + 2 * (rest + ends);
+}
+
+std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes) {
+  const Engine& engine = serving.engine;
+  const std::int64_t left =
+      gpu_bytes / kMillion * engine.memory_ppm - weight_bytes(serving) - kWorkspace;
+  const std::int64_t each = std::max<std::int64_t>(1, cache_bytes(serving));
+  const std::int64_t tokens =
+      std::min(left / each, engine.cache_tokens.value_or(left / each));
+  return tokens - tokens % engine.block;
+}
+
+}  // namespace foretrace::serving

@@ -1,0 +1,116 @@
+#include "scenarios/serving/iteration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+
+#include "scenarios/base/text/errors.h"
+#include "scenarios/check/check.h"
+#include "scenarios/serving/calls.h"
+
+namespace foretrace::serving {
+namespace {
+
+constexpr std::int64_t kOfAPair = 4;  // flops for each element of a head: the score, what it weighs
+
+/// Of keys that one request attends to on average, those that a window leaves.
+std::int64_t within_window(const training::Layer& layer, std::int64_t keys, std::int64_t requests) {
+  if (layer.window == 0 || requests == 0) return keys;
+  return std::min(keys, requests * layer.window);
+}
+
+/// A query's elements, a key's and a value's, as the kernel on one GPU has them.
+struct Widths {
+  std::int64_t heads, keys, key, value;
+};
+Widths widths_of(const Serving& serving) {
+  const training::Architecture& model = serving.model;
+  const std::int64_t heads = model.heads / serving.tensor;
+  if (model.latent.keys > 0) {  // heads share one short vector, which is key and value
+    return {heads, 1, model.latent.keys + model.latent.rotary, model.latent.keys};
+  }
+  return {heads, std::max<std::int64_t>(1, model.kv_heads / serving.tensor), model.head_dim,
+          model.value_width()};
+}
+
+AttentionWork work_of(const Serving& serving, std::int64_t queries, std::int64_t keys,
+                      std::int64_t pairs) {
+  const Widths widths = widths_of(serving);
+  const std::int64_t element = serving.float8_cache ? 1 : kHalf;
+  const std::int64_t cached = serving.model.latent.keys > 0 ? widths.key
+                                                            : widths.key + widths.value;
+  const std::int64_t both = widths.key + widths.value;
+  return {.flops = kOfAPair * pairs * widths.heads * both / 2,
+          .bytes = queries * widths.heads * both * kHalf + keys * widths.keys * cached * element,
+          .width = widths.key};
+}
+
+void add_communicator(const Serving& serving, Program& program) {
+  if (serving.tensor == 1) return;
+  Communicator world;
+  world.name = "tensor_parallel";
+  for (std::uint32_t rank = 0; rank < serving.tensor; ++rank) world.members.push_back({rank, 0});
+  program.communicators.push_back(std::move(world));
+  program.comms.push_back({0, 0});
+}
+
+}  // namespace
+
+AttentionWork decode_attention(const Serving& serving, const training::Layer& layer,
+                               const Batch& batch) {
+  const std::int64_t keys = within_window(layer, batch.decode_keys, batch.decodes);
+  return work_of(serving, batch.decodes, keys, keys);
+}
+
+AttentionWork chunk_attention(const Serving& serving, const training::Layer& layer,
+                              const Batch& batch) {
+  const std::int64_t pairs = within_window(layer, batch.chunk_pairs, batch.chunk_tokens);
+  return work_of(serving, batch.chunk_tokens, batch.chunk_keys, pairs);
+}
+
+std::int64_t graph_of(const Engine& engine, const Batch& batch) {
+  if (!engine.cuda_graphs) return 0;
+  if (engine.kind != EngineKind::Foretrace) return std::max<std::int64_t>(1, batch.tokens());
+  if (batch.chunk_tokens > 0) return 0;
+  const auto decodes = static_cast<std::uint64_t>(std::max<std::int64_t>(1, batch.decodes));
+  return static_cast<std::int64_t>(std::bit_ceil(decodes));
+}
+
+Program iterations(const Serving& serving, const std::vector<Batch>& batches, const Program& head,
+                   const SourceSpot& at) {
+  Program program = head_of(head);
+  program.processes = static_cast<std::uint32_t>(serving.tensor);
+  program.devices = 1;
+  add_default_streams(program);
+  add_communicator(serving, program);
+  Calls calls{serving, program, at};
+  std::vector<std::uint32_t> graphs;
+  for (const Batch& batch : batches) {
+    graphs.push_back(static_cast<std::uint32_t>(program.graphs.size()));
+    if (graph_of(serving.engine, batch) == 0) continue;
+    program.graphs.push_back({fmt::format("graph_{}", program.graphs.size())});
+    calls.capture(graphs.back(), batch);
+  }
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const bool is_graph = graph_of(serving.engine, batches[i]) > 0;
+    calls.is_eager(!is_graph);
+    calls.region(fmt::format("iteration_{}", i), [&] {
+      calls.send(batches[i]);
+      is_graph ? calls.launch(graphs[i]) : calls.forward(batches[i]);
+      calls.fetch(batches[i]);
+    });
+  }
+  HostThread thread{"engine", std::vector<std::uint32_t>(program.processes), calls.take()};
+  std::iota(thread.processes.begin(), thread.processes.end(), 0U);
+  program.threads.push_back(std::move(thread));
+  Problems problems{program.file};
+  complete_program(program, problems);
+  FORETRACE_CHECK(problems.error_count() == 0, "iterations are a program");
+  program.hash = hash_of(program);
+  return program;
+}
+
+}  // namespace foretrace::serving

@@ -1,0 +1,47 @@
+// An iteration of the engine as operations: what its batch of tokens goes through. Iterations of
+// chosen sizes become one Program, a region for each, whose times a simulator interpolates.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scenarios/base/text/diagnostic.h"
+#include "scenarios/program/program.h"
+#include "scenarios/serving/description.h"
+
+namespace foretrace::serving {
+
+/// A batch, as sums over its requests. Those that decode have one query each, chunks of prompts
+/// more.
+struct Batch {
+  std::int64_t decodes = 0;      ///< requests
+  std::int64_t decode_keys = 0;  ///< tokens that these attend to, of all of them
+  std::int64_t chunks = 0;       ///< requests
+  std::int64_t chunk_tokens = 0;
+  std::int64_t chunk_keys = 0;   ///< tokens that these attend to: cached ones and their own
+  std::int64_t chunk_pairs = 0;  ///< of a query and a key that it sees
+
+  std::int64_t tokens() const { return decodes + chunk_tokens; }
+  std::int64_t requests() const { return decodes + chunks; }
+  friend auto operator<=>(const Batch&, const Batch&) = default;
+};
+
+/// Of a kernel of attention over so many queries, in one layer on one GPU.
+struct AttentionWork {
+  std::int64_t flops = 0, bytes = 0, width = 0;
+};
+AttentionWork decode_attention(const Serving& serving, const training::Layer& layer,
+                               const Batch& batch);
+AttentionWork chunk_attention(const Serving& serving, const training::Layer& layer,
+                              const Batch& batch);
+
+/// Requests of the CUDA graph that computes such a batch; 0: it is called kernel by kernel.
+std::int64_t graph_of(const Engine& engine, const Batch& batch);
+
+/// Iterations one behind the other, each a region with its index for a name, on the GPUs of one
+/// replica. Graphs are captured before. Times of the host's own work between them are not in it.
+Program iterations(const Serving& serving, const std::vector<Batch>& batches,
+                   const Program& head, const SourceSpot& at);
+
+}  // namespace foretrace::serving

@@ -1,0 +1,167 @@
+#include "scenarios/serving/read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/serving/read_traffic.h"
+#include "scenarios/serving/traffic.h"
+#include "scenarios/training_step/read.h"
+
+namespace foretrace::serving {
+namespace {
+
+constexpr std::int64_t kMost = 10'000'000;  // of any count: tokens, requests
+
+const Choices<EngineKind>& engine_words() {
+  static const Choices<EngineKind> kWords{{"foretrace", EngineKind::Foretrace},
+                                          {"vllm", EngineKind::Vllm},
+                                          {"sglang", EngineKind::Sglang},
+                                          {"tensorrt-llm", EngineKind::TensorRtLlm}};
+  return kWords;
+}
+
+/// What an engine does where the file says nothing: the defaults of its documents (../serving.md).
+Engine defaults_of(EngineKind kind) {
+  Engine engine;
+  engine.kind = kind;
+  if (kind == EngineKind::Foretrace) return engine;
+  engine.max_batched_tokens = 8192;
+  engine.max_requests = 256;
+  engine.max_length = 131'072;
+  if (kind == EngineKind::Sglang) engine.memory_ppm = 880'000;
+  return engine;
+}
+
+void read_count(Reader& reader, MapReader& map, std::string_view key, std::int64_t& value,
+                std::int64_t most = kMost) {
+  const YamlNode* node = map.optional(key);
+  if (node != nullptr) value = read_constant(reader, *node, kNumber, 1, most);
+}
+
+void read_flag_of(Reader& reader, MapReader& map, std::string_view key, bool& value) {
+  const YamlNode* node = map.optional(key);
+  if (node != nullptr) value = read_flag(reader, *node, key);
+}
+
+Engine read_engine(Reader& reader, const YamlNode& node) {
+  MapReader map{node, "an engine", reader.problems};
+  EngineKind kind = EngineKind::Foretrace;
+  if (const YamlNode* word = map.optional("kind")) {
+    kind = read_choice<EngineKind>(reader, *word, "engine", engine_words());
+  }
+  Engine engine = defaults_of(kind);
+  if (const YamlNode* release = map.optional("release")) {
+    engine.release = read_word(reader, *release, "a release");
+  }
+  read_count(reader, map, "max_batched_tokens", engine.max_batched_tokens);
+  read_count(reader, map, "max_requests", engine.max_requests, 65'536);
+  read_count(reader, map, "block", engine.block, 65'536);
+  read_count(reader, map, "max_length", engine.max_length);
+  read_flag_of(reader, map, "chunked_prefill", engine.chunked_prefill);
+  read_flag_of(reader, map, "cuda_graphs", engine.cuda_graphs);
+  if (const YamlNode* memory = map.optional("memory")) {
+    engine.memory_ppm = read_share(reader, *memory, 1, 1'000'000);
+  }
+  std::int64_t tokens = 0;
+  read_count(reader, map, "cache_tokens", tokens);
+  if (tokens > 0) engine.cache_tokens = tokens;
+  if (!engine.chunked_prefill && engine.max_length > engine.max_batched_tokens) {
+    engine.max_length = engine.max_batched_tokens;
+  }
+  map.finish();
+  return engine;
+}
+
+training::Architecture model_of(Reader& reader, const YamlNode& node) {
+  if (node.kind != YamlNode::Kind::Scalar || !node.text.ends_with(".json")) {
+    return training::read_model(reader, node);
+  }
+  const auto path = std::filesystem::path{reader.problems.file()}.parent_path() / node.text;
+  try {
+    return training::read_config(reader, node, read_text_file(path), path.string());
+  } catch (const UsageError& error) {
+    reader.problems.error(node, error.what());
+    return {};
+  }
+}
+
+void read_precision(Reader& reader, const YamlNode* node, Serving& serving) {
+  if (node == nullptr) return;
+  const Choices<Precision> types{{"bfloat16", Precision::BFloat16}, {"float8", Precision::Float8}};
+  if (node->kind == YamlNode::Kind::Scalar) {
+    serving.precision = read_choice<Precision>(reader, *node, "precision", types);
+    return;
+  }
+  MapReader map{*node, "a precision", reader.problems};
+  if (const YamlNode* weights = map.optional("weights")) {
+    serving.precision = read_choice<Precision>(reader, *weights, "type", types);
+  }
+  if (const YamlNode* cache = map.optional("cache")) {
+    serving.float8_cache =
+        read_choice<Precision>(reader, *cache, "type", types) == Precision::Float8;
+  }
+  map.finish();
+}
+
+/// GPUs that share a layer: heads and widths must be whole on each.
+void check_tensor(Reader& reader, const YamlNode& at, const Serving& serving) {
+  const training::Architecture& model = serving.model;
+  const std::int64_t t = serving.tensor;
+  const auto refuse = [&](const char* what, std::int64_t count) {
+    reader.problems.error(at, fmt::format("{} {} cannot be split over {} GPUs", count, what, t));
+  };
+  if (model.heads % t != 0) refuse("heads", model.heads);
+  if (model.latent.keys == 0 && model.kv_heads % t != 0 && t % model.kv_heads != 0) {
+    refuse("heads of keys", model.kv_heads);
+  }
+  const std::int64_t width = model.experts > 0 ? model.ffn : model.dense_width();
+  if (width % t != 0) refuse("columns of the feed-forward network", width);
+}
+
+void check_lengths(Reader& reader, const YamlNode& at, const Serving& serving) {
+  const std::int64_t most = longest(arrivals_of(serving.traffic));
+  if (most <= serving.engine.max_length) return;
+  reader.problems.error(
+      at, fmt::format("a request has {} tokens, and 'max_length' of the engine is {}", most,
+                      serving.engine.max_length),
+      fmt::format("'max_length: {}' of the engine{}", most,
+                  serving.engine.chunked_prefill ? "" : ", which computes prompts whole"));
+}
+
+}  // namespace
+
+Serving read_serving(Reader& reader, const YamlNode& node) {
+  MapReader map{node, "serving", reader.problems};
+  Serving serving;
+  serving.name = reader.program.name;
+  serving.file = reader.problems.file();
+  if (const YamlNode* model = map.required("model")) serving.model = model_of(reader, *model);
+  read_precision(reader, map.optional("precision"), serving);
+  if (const YamlNode* engine = map.optional("engine")) {
+    serving.engine = read_engine(reader, *engine);
+  }
+  const YamlNode* parallel = map.optional("parallel");
+  if (parallel != nullptr) {
+    MapReader degrees{*parallel, "'parallel'", reader.problems};
+    read_count(reader, degrees, "tensor", serving.tensor, 1024);
+    degrees.finish();
+  }
+  read_count(reader, map, "replicas", serving.replicas, 4096);
+  if (const YamlNode* hits = map.optional("prefix_hits")) {
+    serving.prefix_ppm = read_share(reader, *hits, 0, 999'999);
+  }
+  const YamlNode* traffic = map.required("traffic");
+  if (traffic != nullptr) serving.traffic = read_traffic(reader, *traffic);
+  map.finish();
+  if (!map.is_sound()) return serving;
+  check_tensor(reader, parallel == nullptr ? node : *parallel, serving);
+  check_lengths(reader, *traffic, serving);
+  if (weight_bytes(serving) <= 0) reader.problems.error(node, "this model has no weights");
+  return serving;
+}
+
+}  // namespace foretrace::serving

@@ -1,0 +1,113 @@
+#include "sim/applications/serving/iteration_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/constants/constants.h"
+#include "models/cost/library.h"
+#include "scenarios/base/text/errors.h"
+
+namespace foretrace::serving {
+namespace {
+
+Time mixed(const Time& a, const Time& b, double share) {
+  const auto one = [share](double x, double y) { return x + (y - x) * share; };
+  return {one(a.seconds, b.seconds), one(a.low, b.low), one(a.high, b.high)};
+}
+
+double kernel_seconds(const Machine& machine, const AttentionWork& work) {
+  if (work.flops <= 0) return 0;
+  Reading read{machine};
+  const cost::LibraryWork asked{.kernel = KernelKind::AttentionForward,
+                                .flops = static_cast<double>(work.flops),
+                                .bytes = static_cast<double>(work.bytes),
+                                .width = static_cast<double>(work.width)};
+  return to_seconds(cost::library_cost(read, asked).alone);
+}
+
+double host_seconds(const Engine& engine, const char* of) {
+  return constant(fmt::format("serving.{}.{}", engine_name(engine.kind), of));
+}
+
+}  // namespace
+
+IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
+                               const Timeline& timeline)
+    : serving_{serving},
+      machine_{machine},
+      host_iteration_{host_seconds(serving.engine, "iteration")},
+      host_request_{host_seconds(serving.engine, "request")},
+      host_token_{host_seconds(serving.engine, "token")} {
+  for (std::int64_t i = 0; i < serving.model.layers; ++i) {
+    const training::Layer layer = serving.model.layer(i);
+    const auto found = std::ranges::find(layers_, layer, &std::pair<training::Layer, double>::first);
+    if (found != layers_.end()) {
+      ++found->second;
+    } else {
+      layers_.emplace_back(layer, 1);
+    }
+  }
+  std::size_t next = 0;
+  for (const GridRow& from : grid_of(serving)) {
+    Row row{static_cast<double>(from.size), from.is_graph, {}};
+    for (const Batch& batch : from.batches) {
+      if (next == timeline.regions.size()) throw UsageError{"an iteration has no end"};
+      const RegionSamples& region = timeline.regions[next++];
+      const double seconds = static_cast<double>(region.samples_ns.front()) * 1e-9;
+      row.points.push_back({attention_seconds(batch),
+                            {seconds, seconds * region.low_factor, seconds * region.high_factor}});
+    }
+    std::ranges::sort(row.points, {}, &Point::attention);
+    rows_.push_back(std::move(row));
+  }
+  for (const Row& row : rows_) (row.is_graph ? graphs_ : others_).push_back(&row);
+}
+
+double IterationTimes::attention_seconds(const Batch& batch) const {
+  double seconds = 0;
+  for (const auto& [layer, count] : layers_) {
+    seconds += count * (kernel_seconds(machine_, decode_attention(serving_, layer, batch)) +
+                        kernel_seconds(machine_, chunk_attention(serving_, layer, batch)));
+  }
+  return seconds;
+}
+
+/// Linear between the points around, and on as between the last two.
+Time IterationTimes::between(const std::vector<const Row*>& rows, double size,
+                             double attention) const {
+  const auto at = [attention](const Row& row) {
+    const auto& points = row.points;
+    if (points.size() == 1) return points.front().time;
+    std::size_t i = 1;
+    while (i + 1 < points.size() && points[i].attention < attention) ++i;
+    const double width = points[i].attention - points[i - 1].attention;
+    const double share = width > 0 ? (attention - points[i - 1].attention) / width : 0;
+    // Less attention than any: no slope is known there, and none is needed.
+    return mixed(points[i - 1].time, points[i].time, std::max(share, i == 1 ? 0.0 : share));
+  };
+  if (rows.size() == 1) return at(*rows.front());
+  std::size_t i = 1;
+  while (i + 1 < rows.size() && rows[i]->size < size) ++i;
+  const double share = (size - rows[i - 1]->size) / (rows[i]->size - rows[i - 1]->size);
+  return mixed(at(*rows[i - 1]), at(*rows[i]), std::max(0.0, share));
+}
+
+Time IterationTimes::of(const Batch& batch) const {
+  Batch asked = batch;
+  const std::int64_t graph = graph_of(serving_.engine, batch);
+  const bool is_padded = graph > batch.tokens();
+  if (is_padded) {
+    asked.decode_keys += graph - batch.decodes;  // one key each
+    asked.decodes = graph;
+  }
+  const bool in_graphs = !graphs_.empty() && batch.chunk_tokens == 0;
+  Time time = between(in_graphs ? graphs_ : others_, static_cast<double>(asked.tokens()),
+                      attention_seconds(asked));
+  const double host = host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
+                      host_token_ * static_cast<double>(batch.chunk_tokens);
+  return {time.seconds + host, time.low + host, time.high + host};
+}
+
+}  // namespace foretrace::serving

@@ -1,0 +1,30 @@
+// Traffic on a machine: what the requests see, with a band.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/machine/machine.h"
+#include "reports/timeline/timeline.h"
+#include "sim/applications/serving/iteration_times.h"
+#include "sim/applications/serving/summary.h"
+
+namespace foretrace::serving {
+
+struct Predicted {
+  std::vector<Served> engines;
+  Summary middle;
+  Summary fast, slow;  ///< were every iteration at the end of its band
+  std::int64_t cache_tokens = 0;  ///< of an engine
+  bool is_limited = false;        ///< the file's `cache_tokens` decides, not the memory
+};
+
+/// `timeline`: of the scenario's program. Throws UsageError where the model leaves no room for a
+/// cache.
+Predicted predict(const Serving& serving, const Machine& machine, const Timeline& timeline);
+
+/// A table of times, rates, the cache and the verdict.
+std::string text_of(const Serving& serving, const Predicted& predicted);
+std::string csv_of(const Predicted& predicted);
+
+}  // namespace foretrace::serving

@@ -1,0 +1,67 @@
+// Which request computes how many tokens in the next iteration: continuous batching over a paged
+// cache (scenarios/serving.md has the rules). Pure: no time, no machine.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "scenarios/serving/iteration.h"
+
+namespace foretrace::serving {
+
+struct Request {
+  std::int64_t arrival_ns = 0;
+  std::int64_t prompt = 1, output = 1;
+  std::int64_t generated = 0;
+  std::int64_t computed = 0;  ///< tokens whose keys and values are in the cache
+  std::int64_t blocks = 0;
+  std::int64_t preempted = 0;  ///< times
+  std::vector<std::int64_t> token_ns;
+
+  std::int64_t missing() const { return prompt + generated - computed; }
+};
+
+/// Tokens that a request computes in an iteration.
+struct Share {
+  std::uint32_t request = 0;
+  std::int64_t tokens = 0;
+};
+
+class Scheduler {
+ public:
+  /// `requests` outlive it and are its to change; `blocks`: of the cache.
+  Scheduler(const Serving& serving, std::int64_t blocks, std::vector<Request>& requests)
+      : serving_{serving}, free_{blocks}, all_{blocks}, requests_{requests} {}
+
+  void add(std::uint32_t request) { waiting_.push_back(request); }
+  bool is_busy() const { return !waiting_.empty() || !running_.empty(); }
+  std::vector<Share> next();
+  /// The iteration's tokens are there. How many requests are done with it.
+  std::size_t finish(const std::vector<Share>& shares, std::int64_t now_ns);
+
+  std::size_t running() const { return running_.size(); }
+  std::size_t waiting() const { return waiting_.size(); }
+  std::int64_t used_blocks() const { return all_ - free_; }
+  std::int64_t preemptions() const { return preemptions_; }
+  std::int64_t blocks_of(std::int64_t tokens) const;
+
+ private:
+  bool takes(Request& request, std::int64_t tokens);
+  std::uint32_t preempt();
+  bool run_on(std::vector<Share>& shares, std::int64_t& budget);
+  void admit(std::vector<Share>& shares, std::int64_t& budget);
+  void release(Request& request);
+
+  const Serving& serving_;
+  std::int64_t free_, all_;
+  std::vector<Request>& requests_;
+  std::deque<std::uint32_t> waiting_;
+  std::vector<std::uint32_t> running_;
+  std::int64_t preemptions_ = 0;
+};
+
+/// What the shares are as a batch.
+Batch batch_of(const std::vector<Share>& shares, const std::vector<Request>& requests);
+
+}  // namespace foretrace::serving
