@@ -98,10 +98,19 @@ KernelCost attention_cost(Reading& read, const LibraryWork& work) {
   return cost;
 }
 
+/// A norm's block goes through a row of `width` elements: that it takes however few rows there are.
+double row_seconds(const LibraryWork& work) {
+  static const double kRow = constant("kernel.norm.row");
+  static const double kElement = constant("kernel.norm.element");
+  const bool is_norm = work.kernel == KernelKind::RmsNorm && work.width > 0;
+  return is_norm ? kRow + kElement * work.width : 0;
+}
+
 KernelCost memory_cost(Reading& read, const LibraryWork& work) {
   KernelCost cost;
   cost.alone = read.time(base_of(work.kernel)) +
                seconds_to_duration(work.bytes / read.rate(rate_of(work.kernel)));
+  cost.alone = std::max(cost.alone, seconds_to_duration(row_seconds(work)));
   cost.clock.lost = lost_by_power(read, Param::LibraryMemoryPower);
   if (read.has(Param::LibraryMemoryClock)) {
     cost.clock.share = read.value(Param::LibraryMemoryClock);

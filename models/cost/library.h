@@ -18,7 +18,7 @@ struct LibraryWork {
   KernelKind kernel = KernelKind::Pointwise;
   double flops = 0;
   double bytes = 0;  ///< read and written
-  double width = 0;  ///< of attention's heads
+  double width = 0;  ///< of attention's heads, of a norm's rows; elements, 0: not said
   CapturedShape captured{};
   friend auto operator<=>(const LibraryWork&, const LibraryWork&) = default;
 };

@@ -115,7 +115,8 @@ struct Elementwise {
 /// A kernel of a library that is no product, by what it does, computes and moves: `flops` and
 /// `bytes` (read and written). It names no buffers: what it computes on is the executor's. hw/ has
 /// short kernels of its own for it, and attention by products and a softmax (library_kernels.h);
-/// hw/pytorch calls PyTorch's. Attention has the size of its heads in `width`.
+/// hw/pytorch calls PyTorch's. Attention has the size of its heads in `width`, a norm may
+/// have that of its rows.
 struct LibraryKernel {
   StreamRef stream;
   KernelKind kernel = KernelKind::Pointwise;

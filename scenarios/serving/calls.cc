@@ -74,9 +74,9 @@ void Calls::host(FrameworkWork work, std::uint32_t count) {
   if (eager_) add(FrameworkCall{work, count});
 }
 
-void Calls::kernel(std::string_view id, KernelKind kind, std::int64_t bytes) {
+void Calls::kernel(std::string_view id, KernelKind kind, std::int64_t bytes, std::int64_t width) {
   host(FrameworkWork::Forward);
-  add(LibraryKernel{stream(), kind, {}, {bytes}, {}}, id);
+  add(LibraryKernel{stream(), kind, {}, {bytes}, width}, id);
 }
 
 void Calls::attends(std::string_view id, const AttentionWork& work) {
@@ -144,13 +144,14 @@ void Calls::latent_products(std::int64_t rows) {
   const std::int64_t heads = model_.heads / serving_.tensor;
   if (latent.queries > 0) {
     product("query_down", latent.queries, model_.hidden, rows);
-    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * latent.queries * kHalf);
+    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * latent.queries * kHalf,
+           latent.queries);
     product("query_up", heads * model_.head_dim, latent.queries, rows);
   } else {
     product("query", heads * model_.head_dim, model_.hidden, rows);
   }
   product("keys_down", latent.keys + latent.rotary, model_.hidden, rows);
-  kernel("keys_norm", KernelKind::RmsNorm, 2 * rows * latent.keys * kHalf);
+  kernel("keys_norm", KernelKind::RmsNorm, 2 * rows * latent.keys * kHalf, latent.keys);
   // Heads' own matrices are multiplied into queries, and into what attention gives.
   product("absorb_queries", latent.keys, model_.head_dim - latent.rotary, rows, heads, false);
   product("absorb_values", model_.value_width(), latent.keys, rows, heads, false);
@@ -167,8 +168,8 @@ void Calls::attention(const training::Layer& layer, const Batch& batch) {
     product("qkv", q + k + v, model_.hidden, rows);
   }
   if (model_.qk_norm != training::QkNorm::None) {
-    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * q * kHalf);
-    kernel("key_norm", KernelKind::RmsNorm, 2 * rows * k * kHalf);
+    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * q * kHalf, model_.head_dim);
+    kernel("key_norm", KernelKind::RmsNorm, 2 * rows * k * kHalf, model_.head_dim);
   }
   if (layer.rotates) {
     const bool apart = !fused_ && model_.qk_norm != training::QkNorm::None;
@@ -234,10 +235,12 @@ void Calls::layer(const training::Layer& layer, const Batch& batch) {
   const std::int64_t rows = batch.tokens();
   // Engines with kernels of their own add the residual in the norm.
   const std::int64_t norm = (fused_ ? 4 : 2) * rows * model_.hidden * kHalf;
-  kernel("attention_norm", KernelKind::RmsNorm, norm);
+  kernel("attention_norm", KernelKind::RmsNorm, norm, model_.hidden);
   attention(layer, batch);
   add_residual(rows);
-  if (model_.norms > 1) kernel("feed_forward_norm", KernelKind::RmsNorm, norm);
+  if (model_.norms > 1) {
+    kernel("feed_forward_norm", KernelKind::RmsNorm, norm, model_.hidden);
+  }
   if (layer.has_experts) {
     experts(rows);
   } else {
@@ -245,7 +248,9 @@ void Calls::layer(const training::Layer& layer, const Batch& batch) {
   }
   all_reduce(rows);
   add_residual(rows);
-  for (std::int64_t i = 2; i < model_.norms; ++i) kernel("after_norm", KernelKind::RmsNorm, norm);
+  for (std::int64_t i = 2; i < model_.norms; ++i) {
+    kernel("after_norm", KernelKind::RmsNorm, norm, model_.hidden);
+  }
 }
 
 /// The last norm, the head, and the likeliest token of each request.
@@ -254,9 +259,9 @@ void Calls::ends(const Batch& batch) {
   if (batch.chunk_tokens > 0) {
     kernel("last_rows", KernelKind::Gather, 2 * rows * model_.hidden * kHalf);
   }
-  kernel("norm", KernelKind::RmsNorm, 2 * rows * model_.hidden * kHalf);
+  kernel("norm", KernelKind::RmsNorm, 2 * rows * model_.hidden * kHalf, model_.hidden);
   const std::int64_t words = model_.vocab / serving_.tensor;
-  layer_ = -1;
+  layer_ = model_.layers;
   product("head", words, model_.hidden, rows, 1, false);
   kernel("sample", KernelKind::Softmax, rows * words * kHalf);
 }

@@ -35,7 +35,7 @@ class Calls {
   void add(OpKind kind, std::string_view label = {});
   void inside(OpKind block, const std::function<void()>& write);
   void host(FrameworkWork work, std::uint32_t count = 1);
-  void kernel(std::string_view id, KernelKind kind, std::int64_t bytes);
+  void kernel(std::string_view id, KernelKind kind, std::int64_t bytes, std::int64_t width = 0);
   void product(std::string_view id, std::int64_t outputs, std::int64_t inputs, std::int64_t rows,
                std::int64_t batch = 1, bool is_narrow = true);
   void attends(std::string_view id, const AttentionWork& work);

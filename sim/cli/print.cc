@@ -60,6 +60,9 @@ void add_print_command(CLI::App& app, int& exit_code) {
       print_out("{}", scenario_text(training->expansion.program));
     } else if (const auto capture = read_captured(text, options->file, options->parameters)) {
       print_out("{}", scenario_text(capture->expansion.program));
+    } else if (const auto serving =
+                   read_serving_scenario(text, options->file, options->parameters)) {
+      print_out("{}", scenario_text(serving->program));
     } else {
       print_out("{}", self_contained(text, options->file));
     }

@@ -31,6 +31,31 @@ double host_seconds(const Engine& engine, const char* of) {
   return constant(fmt::format("serving.{}.{}", engine_name(engine.kind), of));
 }
 
+/// Of each region: how long kernels and copies ran in it, in seconds. Regions follow each other, and
+/// all that one issues has its operations.
+std::vector<double> busy_seconds(const Timeline& timeline) {
+  std::vector<double> busy(timeline.regions.size());
+  for (const Span& span : timeline.spans) {
+    if (timeline.lanes[span.lane].kind != LaneKind::Stream) continue;
+    const auto after = std::ranges::upper_bound(timeline.regions, span.op, {}, &RegionSamples::op);
+    if (after == timeline.regions.begin()) continue;  // captured before
+    const auto region = static_cast<std::size_t>(after - timeline.regions.begin()) - 1;
+    busy[region] += static_cast<double>(span.end_ns - span.begin_ns) * 1e-9;
+  }
+  return busy;
+}
+
+/// Hosts differ, and nobody knows this one: what waits for it may be so much quicker or slower, but
+/// not quicker than the device.
+Time with_host_band(Time time, double busy) {
+  static const double kQuick = constant("serving.host.quickest");
+  static const double kSlow = constant("serving.host.slowest");
+  const double waits = std::max(0.0, time.seconds - busy) / time.seconds;
+  if (waits < constant("serving.host.waits")) return time;
+  return {time.seconds, std::min(time.low, std::max(busy, kQuick * time.seconds)),
+          std::max(time.high, kSlow * time.seconds)};
+}
+
 }  // namespace
 
 IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
@@ -49,15 +74,16 @@ IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
       layers_.emplace_back(layer, 1);
     }
   }
+  const std::vector<double> busy = busy_seconds(timeline);
   std::size_t next = 0;
   for (const GridRow& from : grid_of(serving)) {
     Row row{static_cast<double>(from.size), from.is_graph, {}};
     for (const Batch& batch : from.batches) {
       if (next == timeline.regions.size()) throw UsageError{"an iteration has no end"};
-      const RegionSamples& region = timeline.regions[next++];
+      const RegionSamples& region = timeline.regions[next];
       const double seconds = static_cast<double>(region.samples_ns.front()) * 1e-9;
-      row.points.push_back({attention_seconds(batch),
-                            {seconds, seconds * region.low_factor, seconds * region.high_factor}});
+      const Time alone{seconds, seconds * region.low_factor, seconds * region.high_factor};
+      row.points.push_back({attention_seconds(batch), with_host_band(alone, busy[next++])});
     }
     std::ranges::sort(row.points, {}, &Point::attention);
     rows_.push_back(std::move(row));
@@ -70,6 +96,25 @@ double IterationTimes::attention_seconds(const Batch& batch) const {
   for (const auto& [layer, count] : layers_) {
     seconds += count * (kernel_seconds(machine_, decode_attention(serving_, layer, batch)) +
                         kernel_seconds(machine_, chunk_attention(serving_, layer, batch)));
+  }
+  return seconds;
+}
+
+/// What our engine's kernels take longer than such attention has to, decoding (serving.foretrace.*).
+double IterationTimes::own_attention_seconds(const Batch& batch) const {
+  if (serving_.engine.kind != EngineKind::Foretrace || batch.chunk_tokens > 0) return 0;
+  static const double kParts = constant("serving.foretrace.parts");
+  static const double kFills = constant("serving.foretrace.fills");
+  static const double kSmBytes = constant("serving.foretrace.sm_bytes");
+  const double sms = machine_.get(Param::SmCount).value;
+  const auto heads = static_cast<double>(batch.decodes * serving_.model.kv_heads) /
+                     static_cast<double>(serving_.tensor);
+  double seconds = 0;
+  for (const auto& [layer, count] : layers_) {
+    const AttentionWork work = decode_attention(serving_, layer, batch);
+    const double at_rate = static_cast<double>(work.bytes) / (sms * kSmBytes);
+    const double longer = std::max(0.0, at_rate - kernel_seconds(machine_, work));
+    seconds += count * (heads < kFills * sms ? kParts : longer);
   }
   return seconds;
 }
@@ -105,7 +150,7 @@ Time IterationTimes::of(const Batch& batch) const {
   const bool in_graphs = !graphs_.empty() && batch.chunk_tokens == 0;
   Time time = between(in_graphs ? graphs_ : others_, static_cast<double>(asked.tokens()),
                       attention_seconds(asked));
-  const double host = host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
+  const double host = own_attention_seconds(asked) + host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
                       host_token_ * static_cast<double>(batch.chunk_tokens);
   return {time.seconds + host, time.low + host, time.high + host};
 }

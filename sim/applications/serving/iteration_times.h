@@ -35,6 +35,7 @@ class IterationTimes {
     std::vector<Point> points;
   };
   double attention_seconds(const Batch& batch) const;
+  double own_attention_seconds(const Batch& batch) const;
   Time between(const std::vector<const Row*>& rows, double size, double attention) const;
 
   const Serving& serving_;
