@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "scenarios/program/product_type.h"
+
 namespace foretrace::serving {
 namespace {
 
@@ -88,21 +90,26 @@ void Calls::attends(std::string_view id, const AttentionWork& work) {
 /// y = x W^T of `rows` rows: W in a buffer of this layer's own. `batch`: so many of them.
 void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inputs,
                     std::int64_t rows, std::int64_t batch, bool is_narrow) {
-  const bool float8 = is_narrow && serving_.precision == Precision::Float8;
-  if (float8) kernel("cast_rows", KernelKind::Narrow, batch * rows * inputs * (kHalf + 1));
-  const std::int64_t element = float8 ? 1 : kHalf;
+  const Precision precision = is_narrow ? serving_.precision : Precision::BFloat16;
+  const DataType type = product_type(precision);
+  const Scales scales = product_scales(precision);
+  const auto bytes = [&](std::int64_t numbers) { return bytes_of(batch * numbers, type, scales); };
+  if (precision != Precision::BFloat16) {
+    kernel("cast_rows", KernelKind::Narrow,
+           batch * rows * inputs * kHalf + bytes(rows * inputs));
+  }
   host(FrameworkWork::Linear);
   add(Gemm{.stream = stream(),
            .m = outputs,
            .n = rows,
            .k = inputs,
-           .type = float8 ? DataType::Float8E4M3 : DataType::BFloat16,
-           .a = buffer(fmt::format("{}_{}", id, layer_), batch * outputs * inputs * element),
-           .b = buffer("rows", batch * rows * inputs * element),
+           .type = type,
+           .a = buffer(fmt::format("{}_{}", id, layer_), bytes(outputs * inputs)),
+           .b = buffer("rows", bytes(rows * inputs)),
            .c = buffer("results", batch * rows * outputs * kHalf),
            .transpose_a = true,
            .batch = batch,
-           .scales = float8 ? Scales::Row : Scales::Tensor},
+           .scales = scales},
       id);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scenarios/architecture/counts.h"
+#include "scenarios/program/product_type.h"
 
 namespace foretrace::serving {
 namespace {
@@ -26,6 +27,23 @@ const char* engine_name(EngineKind kind) {
   return "";
 }
 
+DataType product_type(Precision precision) {
+  switch (precision) {
+    case Precision::BFloat16:
+      return DataType::BFloat16;
+    case Precision::Float8:
+      return DataType::Float8E4M3;
+    case Precision::Float4:
+      return DataType::Float4E2M1;
+  }
+  return DataType::BFloat16;
+}
+
+Scales product_scales(Precision precision) {
+  if (precision == Precision::Float4) return Scales::Nv;
+  return precision == Precision::Float8 ? Scales::Row : Scales::Tensor;
+}
+
 std::int64_t cache_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
   const std::int64_t element = serving.float8_cache ? 1 : 2;
@@ -46,7 +64,8 @@ std::int64_t weight_bytes(const Serving& serving) {
     rest += layer.rest;
   }
   const std::int64_t ends = model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.tensor;
-  return products * (serving.precision == Precision::Float8 ? 1 : 2) + 2 * (rest + ends);
+  return bytes_of(products, product_type(serving.precision), product_scales(serving.precision)) +
+         2 * (rest + ends);
 }
 
 std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes) {

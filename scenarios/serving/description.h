@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scenarios/architecture/architecture.h"
+#include "scenarios/program/work_ops.h"
 
 namespace foretrace::serving {
 
@@ -56,7 +57,8 @@ struct Traffic {
   std::vector<Arrival> trace;
 };
 
-enum class Precision : std::uint8_t { BFloat16, Float8 };
+/// Of weights and of what they multiply. Float4 is NVIDIA's, a scale for each 16 numbers.
+enum class Precision : std::uint8_t { BFloat16, Float8, Float4 };
 
 struct Serving {
   std::string name, file;
@@ -69,6 +71,9 @@ struct Serving {
   Engine engine;
   Traffic traffic;
 };
+
+DataType product_type(Precision precision);
+Scales product_scales(Precision precision);
 
 /// Bytes that a token's keys and values take on one GPU.
 std::int64_t cache_bytes(const Serving& serving);

@@ -91,7 +91,10 @@ training::Architecture model_of(Reader& reader, const YamlNode& node) {
 
 void read_precision(Reader& reader, const YamlNode* node, Serving& serving) {
   if (node == nullptr) return;
-  const Choices<Precision> types{{"bfloat16", Precision::BFloat16}, {"float8", Precision::Float8}};
+  const Choices<Precision> types{{"bfloat16", Precision::BFloat16},
+                                 {"float8", Precision::Float8},
+                                 {"nvfp4", Precision::Float4}};
+  const Choices<bool> cached{{"bfloat16", false}, {"float8", true}};
   if (node->kind == YamlNode::Kind::Scalar) {
     serving.precision = read_choice<Precision>(reader, *node, "precision", types);
     return;
@@ -101,8 +104,7 @@ void read_precision(Reader& reader, const YamlNode* node, Serving& serving) {
     serving.precision = read_choice<Precision>(reader, *weights, "type", types);
   }
   if (const YamlNode* cache = map.optional("cache")) {
-    serving.float8_cache =
-        read_choice<Precision>(reader, *cache, "type", types) == Precision::Float8;
+    serving.float8_cache = read_choice<bool>(reader, *cache, "type", cached);
   }
   map.finish();
 }

@@ -1,0 +1,61 @@
+// foretrace simulate of a file with serving:, as a user calls it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/shell.h"
+
+namespace foretrace::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kChat =
+    "schema_version: 1\nname: chat\nserving:\n  model: llama3.2-1b\n"
+    "  traffic: {arrivals: poisson, rate: 20/s, prompt: {mean: 300, spread: 20%}, output: {mean: 20},"
+    " requests: 20}\n";
+
+TEST(Serving, IsSimulatedWithPercentilesAndAVerdict) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  const Ran ran = scratch.run("foretrace simulate chat.yaml --machine h100-nvswitch-8");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("TTFT, ms"), HasSubstr("20 requests in"),
+                             HasSubstr("verdict         stable"), HasSubstr("on h100-nvswitch-8")));
+}
+
+TEST(Serving, IsATableWithABandAround) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  const Ran ran =
+      scratch.run("foretrace simulate chat.yaml --machine 8xB200 --format csv | grep tpot_ms_p50");
+  double middle = 0, low = 0, high = 0;
+  ASSERT_EQ(std::sscanf(ran.out.c_str(), "tpot_ms_p50,%lf,%lf,%lf", &middle, &low, &high), 3)
+      << ran.out << ran.err;
+  EXPECT_GT(low, 0.3);
+  EXPECT_LT(low, middle);
+  EXPECT_LT(middle, high);
+  EXPECT_LT(high, 5);
+}
+
+TEST(Serving, SaysWhatDoesNotFit) {
+  const Scratch scratch;
+  std::string text = kChat;
+  text.replace(text.find("llama3.2-1b"), 11, "llama3-70b");
+  scratch.write("chat.yaml", text);
+  const Ran ran = scratch.run("foretrace simulate chat.yaml --machine h100-nvswitch-8");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("leave no memory"), HasSubstr("tensor: 2")));
+}
+
+TEST(Serving, ReadsAsAProgramThatPrintWrites) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  const Ran ran = scratch.run(
+      "foretrace print chat.yaml > program.yaml && foretrace check program.yaml && foretrace check "
+      "chat.yaml");
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
+}  // namespace
+}  // namespace foretrace::test

@@ -1,0 +1,144 @@
+// serving: what a file says, the requests that follow from it, and the iterations that are asked.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/base/text/errors.h"
+#include "scenarios/program/program_walk.h"
+#include "scenarios/read/scenario.h"
+#include "scenarios/serving/grid.h"
+#include "scenarios/serving/random_numbers.h"
+#include "scenarios/serving/traffic.h"
+
+namespace foretrace::serving {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::string kTraffic =
+    "{arrivals: poisson, rate: 10/s, prompt: {mean: 512, spread: 30%}, "
+    "output: {mean: 512, spread: 30%}, requests: 3, seed: 1}";
+
+std::string scenario(const std::string& serving) {
+  return fmt::format("schema_version: 1\nname: a\nserving:\n  {}\n", serving);
+}
+Serving read(const std::string& more, const std::string& traffic = kTraffic) {
+  const auto made = read_serving_scenario(
+      scenario(fmt::format("{{model: llama3-8b, {}traffic: {}}}", more, traffic)), "a.yaml");
+  return made.value().serving;
+}
+std::string refusal(const std::string& more, const std::string& traffic = kTraffic) {
+  try {
+    read(more, traffic);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "read";
+}
+
+TEST(ServingTraffic, DrawsTheRequestsOfTheDocument) {
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> found;
+  for (const Arrival& one : arrivals_of(read("").traffic)) {
+    found.emplace_back(one.at_ns.value(), one.prompt, one.output);
+  }
+  EXPECT_THAT(found, ElementsAre(std::tuple{150726472, 708, 349}, std::tuple{205194296, 622, 464},
+                                 std::tuple{219785065, 458, 357}));
+}
+
+TEST(ServingTraffic, GivesLaterRequestsOfAClosedLoopNoTime) {
+  const auto arrivals = arrivals_of(
+      read("", "{arrivals: closed, concurrency: 2, prompt: {mean: 5}, output: {mean: 7}, "
+               "requests: 3}")
+          .traffic);
+  ASSERT_EQ(arrivals.size(), 3u);
+  EXPECT_EQ(arrivals[1].at_ns, 0);
+  EXPECT_EQ(arrivals[2].at_ns, std::nullopt);
+  EXPECT_EQ(arrivals[2].prompt, 5);
+  EXPECT_EQ(longest(arrivals), 12);
+}
+
+TEST(ServingTraffic, LogarithmsAreRoundedDownTo32Places) {
+  EXPECT_EQ(log2_of(1), 0);
+  EXPECT_EQ(log2_of(std::uint64_t{1} << 63), 63 * kOne);
+  EXPECT_EQ(log2_of(3), 6807362104) << "1.584962500721156 * 2^32";
+}
+
+TEST(ServingRead, KnowsAnEnginesDefaults) {
+  EXPECT_EQ(read("").engine.max_batched_tokens, 2048);
+  const Engine vllm = read("engine: {kind: vllm, memory: 85%}, ").engine;
+  EXPECT_EQ(vllm.max_batched_tokens, 8192);
+  EXPECT_EQ(vllm.memory_ppm, 850'000);
+}
+
+TEST(ServingRead, RefusesWithThePlaceAndWhatWouldDo) {
+  EXPECT_THAT(refusal("engine: {kind: vlm}, "), HasSubstr("did you mean 'vllm'"));
+  EXPECT_THAT(refusal("parallel: {tensor: 3}, "), HasSubstr("32 heads cannot be split over 3"));
+  EXPECT_THAT(refusal("prefix_hits: 120%, "), HasSubstr("'120%' is no percentage"));
+  EXPECT_THAT(refusal("engine: {max_length: 400}, "), HasSubstr("a request has 1086 tokens"));
+  EXPECT_THAT(refusal("precision: float16, "), HasSubstr("a.yaml:4:"));
+  EXPECT_THAT(refusal("", "{arrivals: poisson, rate: 4, prompt: {mean: 5}, output: {mean: 7}, "
+                          "requests: 3}"),
+              HasSubstr("'4' is no rate"));
+  EXPECT_THAT(refusal("", "{arrivals: trace, file: none.csv}"), HasSubstr("none.csv"));
+  EXPECT_THAT(refusal("", "{arrivals: poisson, rate: 0.001/h, prompt: {mean: 5}, output: {mean: "
+                          "7}, requests: 1000000}"),
+              HasSubstr("longer than 11 days"));
+}
+
+TEST(ServingMemory, IsWeightsWorkspaceAndCache) {
+  const Serving bf16 = read("");
+  EXPECT_EQ(cache_bytes(bf16), 2 * 32 * 8 * 128 * 2);
+  EXPECT_EQ(weight_bytes(bf16), 2 * 8'030'261'248);
+  EXPECT_EQ(cache_bytes(read("precision: {cache: float8}, ")), cache_bytes(bf16) / 2);
+  EXPECT_EQ(cache_bytes(read("parallel: {tensor: 4}, ")), cache_bytes(bf16) / 4);
+  const std::int64_t bytes = 80'000'000'000;
+  const std::int64_t left = bytes / 10 * 9 - weight_bytes(bf16) - (std::int64_t{3} << 30);
+  EXPECT_EQ(cache_tokens(bf16, bytes), left / cache_bytes(bf16) / 16 * 16);
+  EXPECT_EQ(cache_tokens(read("engine: {cache_tokens: 100}, "), bytes), 96) << "whole blocks";
+  EXPECT_LT(cache_tokens(bf16, 16'000'000'000), 0) << "the weights alone are larger";
+}
+
+TEST(ServingIterations, HaveARegionForEachBatchAndTheModelsProducts) {
+  const auto made = read_serving_scenario(
+      scenario(fmt::format("{{model: llama3-8b, parallel: {{tensor: 2}}, engine: {{kind: vllm}}, "
+                           "traffic: {}}}",
+                           kTraffic)),
+      "a.yaml");
+  const auto batches = batches_of(grid_of(made->serving));
+  std::size_t regions = 0, products = 0, sums = 0;
+  double flops = 0;
+  for_each_op(made->program, [&](const HostThread&, const Op& op, Around) {
+    regions += std::holds_alternative<Region>(op.kind) ? 1 : 0;
+    if (const auto* product = std::get_if<Gemm>(&op.kind)) {
+      ++products;
+      flops += 2.0 * static_cast<double>(product->m.constant() * product->n.constant() *
+                                         product->k.constant());
+    }
+    sums += std::holds_alternative<NcclCollective>(op.kind) ? 1 : 0;
+  });
+  EXPECT_EQ(regions, batches.size());
+  EXPECT_EQ(products, batches.size() * (4 * 32 + 1)) << "four of a layer, and the head";
+  EXPECT_EQ(sums, batches.size() * 2 * 32);
+  double expected = 0;  // a GPU's half of the weights for each token; the head for each request
+  const double head = 128256.0 * 4096;
+  for (const Batch& one : batches) {
+    expected += static_cast<double>(one.tokens()) * (8'030'261'248.0 - 2 * head - 266'240) +
+                static_cast<double>(one.requests()) * head;
+  }
+  EXPECT_NEAR(flops / expected, 1, 1e-4);
+}
+
+TEST(ServingIterations, ReadAWindowsKeysOnly) {
+  const Serving serving = read("");
+  training::Layer layer;
+  const Batch batch = decoding(4, 5000);
+  const auto all = decode_attention(serving, layer, batch);
+  layer.window = 1000;
+  const auto windowed = decode_attention(serving, layer, batch);
+  EXPECT_EQ(all.flops, 5 * windowed.flops);
+  EXPECT_EQ(all.flops, 4 * 4 * 5000 * 32 * 128);
+}
+
+}  // namespace
+}  // namespace foretrace::serving
