@@ -65,7 +65,7 @@ std::int64_t weight_bytes(const Serving& serving) {
   }
   const std::int64_t ends = model.vocab * model.hidden * (model.tied ? 1 : 2) / serving.tensor;
   return bytes_of(products, product_type(serving.precision), product_scales(serving.precision)) +
-         2 * (rest + ends);
+         2 * (rest + ends + model.hidden * model.norm_parts());
 }
 
 std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes) {

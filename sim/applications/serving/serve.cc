@@ -72,14 +72,14 @@ Served serve(const Serving& serving, const std::vector<Arrival>& arrivals, std::
     FORETRACE_CHECK(!shares.empty(), "a request that the cache has room for runs");
     Iteration iteration{.begin_ns = now_ns, .batch = batch_of(shares, served.requests)};
     now_ns += std::max<std::int64_t>(1, std::llround(seconds_of(iteration.batch) * 1e9));
-    const std::size_t ended = scheduler.finish(shares, now_ns);
-    done += ended;
-    for (std::size_t i = 0; i < ended; ++i) source.ended(now_ns);
     iteration.end_ns = now_ns;
     iteration.running = static_cast<std::int64_t>(scheduler.running());
     iteration.waiting = static_cast<std::int64_t>(scheduler.waiting());
     iteration.blocks = scheduler.used_blocks();
     served.iterations.push_back(iteration);
+    const std::size_t ended = scheduler.finish(shares, now_ns);
+    done += ended;
+    for (std::size_t i = 0; i < ended; ++i) source.ended(now_ns);
   }
   served.preemptions = scheduler.preemptions();
   return served;

@@ -11,7 +11,7 @@ namespace foretrace::serving {
 struct Iteration {
   std::int64_t begin_ns = 0, end_ns = 0;
   Batch batch;
-  std::int64_t running = 0, waiting = 0, blocks = 0;  ///< behind it
+  std::int64_t running = 0, waiting = 0, blocks = 0;  ///< while it runs
 };
 
 /// What became of the requests of one engine.

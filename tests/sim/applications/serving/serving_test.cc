@@ -54,12 +54,12 @@ TEST(ServingScheduler, ComputesPromptsWholeAndAloneWhereTheEngineDoes) {
 }
 
 TEST(ServingScheduler, PreemptsTheLastRequestWhereBlocksRunOut) {
-  // Two requests of 4 + 5 tokens need three blocks each, and there are four.
-  const Served served = serve(small_engine(), at_once({{4, 5}, {4, 5}}), 4, millisecond);
+  // Two requests of 4 + 6 tokens need three blocks each, and there are four.
+  const Served served = serve(small_engine(), at_once({{4, 6}, {4, 6}}), 4, millisecond);
   EXPECT_EQ(served.preemptions, 1);
   EXPECT_EQ(served.requests[0].preempted, 0);
   EXPECT_EQ(served.requests[1].preempted, 1);
-  EXPECT_EQ(served.requests[1].token_ns.size(), 5u);
+  EXPECT_EQ(served.requests[1].token_ns.size(), 6u);
   EXPECT_GT(served.requests[1].token_ns.back(), served.requests[0].token_ns.back());
 }
 
