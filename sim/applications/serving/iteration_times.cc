@@ -45,6 +45,17 @@ std::vector<double> busy_seconds(const Timeline& timeline) {
   return busy;
 }
 
+Time at_least(const Time& a, const Time& b) {
+  return {std::max(a.seconds, b.seconds), std::max(a.low, b.low), std::max(a.high, b.high)};
+}
+
+/// Calls of an iteration whose sizes never came before: cuBLAS chooses kernels anew, and the
+/// allocator finds no block.
+Time with_new_sizes(const Time& calls) {
+  static const double kLonger = constant("serving.foretrace.new_sizes");
+  return {kLonger * calls.seconds, calls.low, kLonger * calls.high};
+}
+
 /// Hosts differ, and nobody knows this one: what waits for it may be so much quicker or slower, but
 /// not quicker than the device.
 Time with_host_band(Time time, double busy) {
@@ -150,6 +161,9 @@ Time IterationTimes::of(const Batch& batch) const {
   const bool in_graphs = !graphs_.empty() && batch.chunk_tokens == 0;
   Time time = between(in_graphs ? graphs_ : others_, static_cast<double>(asked.tokens()),
                       attention_seconds(asked));
+  if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
+    time = at_least(time, with_new_sizes(others_.front()->points.front().time));
+  }
   const double host = own_attention_seconds(asked) + host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
                       host_token_ * static_cast<double>(batch.chunk_tokens);
   return {time.seconds + host, time.low + host, time.high + host};
