@@ -17,8 +17,8 @@ constexpr std::int64_t kIndex = 8;
 /// Experts that so many tokens reach, where each chooses evenly.
 std::int64_t reached(const training::Architecture& model, std::int64_t rows) {
   const double all = static_cast<double>(model.experts);
-  const double missed = std::pow(1 - static_cast<double>(model.top_k) / all,
-                                 static_cast<double>(rows));
+  const double missed =
+      std::pow(1 - static_cast<double>(model.top_k) / all, static_cast<double>(rows));
   return std::max<std::int64_t>(1, std::llround(all * (1 - missed)));
 }
 
@@ -36,8 +36,8 @@ Calls::Calls(const Serving& serving, Program& program, const SourceSpot& at)
 }
 
 void Calls::add(OpKind kind, std::string_view label) {
-  block_->push_back({OpId{program_.op_count++}, std::string{label}, line_, column_,
-                     std::move(kind)});
+  block_->push_back(
+      {OpId{program_.op_count++}, std::string{label}, line_, column_, std::move(kind)});
 }
 
 void Calls::inside(OpKind kind, const std::function<void()>& write) {
@@ -95,8 +95,7 @@ void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inpu
   const Scales scales = product_scales(precision);
   const auto bytes = [&](std::int64_t numbers) { return bytes_of(batch * numbers, type, scales); };
   if (precision != Precision::BFloat16) {
-    kernel("cast_rows", KernelKind::Narrow,
-           batch * rows * inputs * kHalf + bytes(rows * inputs));
+    kernel("cast_rows", KernelKind::Narrow, batch * rows * inputs * kHalf + bytes(rows * inputs));
   }
   host(FrameworkWork::Linear);
   add(Gemm{.stream = stream(),
@@ -151,8 +150,7 @@ void Calls::latent_products(std::int64_t rows) {
   const std::int64_t heads = model_.heads / serving_.tensor;
   if (latent.queries > 0) {
     product("query_down", latent.queries, model_.hidden, rows);
-    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * latent.queries * kHalf,
-           latent.queries);
+    kernel("query_norm", KernelKind::RmsNorm, 2 * rows * latent.queries * kHalf, latent.queries);
     product("query_up", heads * model_.head_dim, latent.queries, rows);
   } else {
     product("query", heads * model_.head_dim, model_.hidden, rows);

@@ -58,8 +58,8 @@ std::int64_t weight_bytes(const Serving& serving) {
   const training::Architecture& model = serving.model;
   std::int64_t products = 0, rest = 0;
   for (std::int64_t i = 0; i < model.layers; ++i) {
-    const auto layer = training::layer_parameters(model, model.layer(i), serving.tensor,
-                                                  model.experts);
+    const auto layer =
+        training::layer_parameters(model, model.layer(i), serving.tensor, model.experts);
     products += layer.products + layer.experts / serving.tensor;
     rest += layer.rest;
   }
@@ -73,8 +73,7 @@ std::int64_t cache_tokens(const Serving& serving, std::int64_t gpu_bytes) {
   const std::int64_t left =
       gpu_bytes / kMillion * engine.memory_ppm - weight_bytes(serving) - kWorkspace;
   const std::int64_t each = std::max<std::int64_t>(1, cache_bytes(serving));
-  const std::int64_t tokens =
-      std::min(left / each, engine.cache_tokens.value_or(left / each));
+  const std::int64_t tokens = std::min(left / each, engine.cache_tokens.value_or(left / each));
   return tokens - tokens % engine.block;
 }
 

@@ -65,8 +65,8 @@ struct Serving {
   training::Architecture model;
   Precision precision = Precision::BFloat16;  ///< of the layers' products
   bool float8_cache = false;
-  std::int64_t tensor = 1;    ///< GPUs that share each layer
-  std::int64_t replicas = 1;  ///< engines, each with its own GPUs
+  std::int64_t tensor = 1;      ///< GPUs that share each layer
+  std::int64_t replicas = 1;    ///< engines, each with its own GPUs
   std::int64_t prefix_ppm = 0;  ///< of a prompt's tokens that the cache has already
   Engine engine;
   Traffic traffic;

@@ -16,7 +16,9 @@ std::vector<std::int64_t> powers(std::int64_t first, std::int64_t last, std::int
 }
 
 /// Of a request that decodes: what attention reads grows with them, so four are enough.
-std::vector<std::int64_t> contexts(std::int64_t most) { return powers(64, std::max<std::int64_t>(most, 65), 8); }
+std::vector<std::int64_t> contexts(std::int64_t most) {
+  return powers(64, std::max<std::int64_t>(most, 65), 8);
+}
 
 GridRow decoding_row(std::int64_t size, std::int64_t most, bool is_graph) {
   GridRow row{size, is_graph, {}};
@@ -62,9 +64,8 @@ std::vector<GridRow> grid_of(const Serving& serving) {
     rows.push_back(prefilling_row(size, most));
   }
   if (apart && !engine.cuda_graphs) {  // rows of equal sizes: prompts' are as good for both
-    std::erase_if(rows, [](const GridRow& row) {
-      return row.batches.front().decodes > 0 && row.size > 1;
-    });
+    std::erase_if(
+        rows, [](const GridRow& row) { return row.batches.front().decodes > 0 && row.size > 1; });
   }
   return rows;
 }

@@ -9,8 +9,8 @@ namespace foretrace::serving {
 
 /// Batches of one size, by growing work of attention.
 struct GridRow {
-  std::int64_t size = 0;     ///< tokens; of a padded graph its requests
-  bool is_graph = false;     ///< of the engine's that calls others kernel by kernel
+  std::int64_t size = 0;  ///< tokens; of a padded graph its requests
+  bool is_graph = false;  ///< of the engine's that calls others kernel by kernel
   std::vector<Batch> batches;
 };
 

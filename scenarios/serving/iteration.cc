@@ -40,8 +40,8 @@ AttentionWork work_of(const Serving& serving, std::int64_t queries, std::int64_t
                       std::int64_t pairs) {
   const Widths widths = widths_of(serving);
   const std::int64_t element = serving.float8_cache ? 1 : kHalf;
-  const std::int64_t cached = serving.model.latent.keys > 0 ? widths.key
-                                                            : widths.key + widths.value;
+  const std::int64_t cached =
+      serving.model.latent.keys > 0 ? widths.key : widths.key + widths.value;
   const std::int64_t both = widths.key + widths.value;
   return {.flops = kOfAPair * pairs * widths.heads * both / 2,
           .bytes = queries * widths.heads * both * kHalf + keys * widths.keys * cached * element,

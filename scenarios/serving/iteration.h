@@ -41,7 +41,7 @@ std::int64_t graph_of(const Engine& engine, const Batch& batch);
 
 /// Iterations one behind the other, each a region with its index for a name, on the GPUs of one
 /// replica. Graphs are captured before. Times of the host's own work between them are not in it.
-Program iterations(const Serving& serving, const std::vector<Batch>& batches,
-                   const Program& head, const SourceSpot& at);
+Program iterations(const Serving& serving, const std::vector<Batch>& batches, const Program& head,
+                   const SourceSpot& at);
 
 }  // namespace foretrace::serving

@@ -128,8 +128,9 @@ void check_lengths(Reader& reader, const YamlNode& at, const Serving& serving) {
   const std::int64_t most = longest(arrivals_of(serving.traffic));
   if (most <= serving.engine.max_length) return;
   reader.problems.error(
-      at, fmt::format("a request has {} tokens, and 'max_length' of the engine is {}", most,
-                      serving.engine.max_length),
+      at,
+      fmt::format("a request has {} tokens, and 'max_length' of the engine is {}", most,
+                  serving.engine.max_length),
       fmt::format("'max_length: {}' of the engine{}", most,
                   serving.engine.chunked_prefill ? "" : ", which computes prompts whole"));
 }

@@ -135,8 +135,8 @@ void read_lengths(Reader& reader, MapReader& map, Traffic& traffic) {
     traffic.requests = read_constant(reader, *requests, kNumber, 1, kMostRequests);
   }
   if (const YamlNode* seed = map.optional("seed")) {
-    traffic.seed = static_cast<std::uint64_t>(
-        read_constant(reader, *seed, kNumber, 0, std::int64_t{1} << 53));
+    traffic.seed =
+        static_cast<std::uint64_t>(read_constant(reader, *seed, kNumber, 0, std::int64_t{1} << 53));
   }
 }
 
@@ -152,15 +152,15 @@ std::int64_t read_shape(Reader& reader, const YamlNode& node) {
 
 }  // namespace
 
-std::int64_t read_share(Reader& reader, const YamlNode& node, std::int64_t low,
-                        std::int64_t high) {
+std::int64_t read_share(Reader& reader, const YamlNode& node, std::int64_t low, std::int64_t high) {
   std::string_view text = trimmed(node.text);
   const bool is_percent = text.ends_with('%');
   if (is_percent) text.remove_suffix(1);
   const auto ppm = is_percent ? scaled(trimmed(text), 4) : std::nullopt;
   if (ppm && *ppm >= low && *ppm <= high) return *ppm;
-  reader.problems.error(node, fmt::format("'{}' is no percentage of {}% to {}%", node.text,
-                                          low / 10'000, (high + 9'999) / 10'000),
+  reader.problems.error(node,
+                        fmt::format("'{}' is no percentage of {}% to {}%", node.text, low / 10'000,
+                                    (high + 9'999) / 10'000),
                         "as 30%, with up to four decimal places");
   return low;
 }

@@ -12,7 +12,8 @@ using testing::HasSubstr;
 
 const std::string kChat =
     "schema_version: 1\nname: chat\nserving:\n  model: llama3.2-1b\n"
-    "  traffic: {arrivals: poisson, rate: 20/s, prompt: {mean: 300, spread: 20%}, output: {mean: 20},"
+    "  traffic: {arrivals: poisson, rate: 20/s, prompt: {mean: 300, spread: 20%}, output: {mean: "
+    "20},"
     " requests: 20}\n";
 
 TEST(Serving, IsSimulatedWithPercentilesAndAVerdict) {

@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-ROOMS = ["models", "sim/device", "sim/host"]
+ROOMS = ["models", "sim/device", "sim/host", "sim/applications/serving"]
 KINDS = {"unit", "guard", "design"}
 PLAIN = {"0", "1", "2"}  # of integers; also of floating point
 

@@ -1,7 +1,5 @@
 #include "sim/applications/serving/iteration_times.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -27,12 +25,28 @@ double kernel_seconds(const Machine& machine, const AttentionWork& work) {
   return to_seconds(cost::library_cost(read, asked).alone);
 }
 
-double host_seconds(const Engine& engine, const char* of) {
-  return constant(fmt::format("serving.{}.{}", engine_name(engine.kind), of));
+/// The engine's own work on the host, in seconds: of an iteration, of each of its requests, and of
+/// each token of a prompt.
+struct OwnWork {
+  double iteration, request, token;
+};
+OwnWork own_work(EngineKind kind) {
+  switch (kind) {
+    case EngineKind::Foretrace:
+      return {constant("serving.foretrace.iteration"), constant("serving.foretrace.request"),
+              constant("serving.foretrace.token")};
+    case EngineKind::Vllm:
+      return {constant("serving.vllm.iteration"), constant("serving.vllm.request"), 0};
+    case EngineKind::Sglang:
+      return {constant("serving.sglang.iteration"), constant("serving.sglang.request"), 0};
+    case EngineKind::TensorRtLlm:
+      return {constant("serving.tensorrt.iteration"), constant("serving.tensorrt.request"), 0};
+  }
+  return {};
 }
 
-/// Of each region: how long kernels and copies ran in it, in seconds. Regions follow each other, and
-/// all that one issues has its operations.
+/// Of each region: how long kernels and copies ran in it, in seconds. Regions follow each other,
+/// and all that one issues has its operations.
 std::vector<double> busy_seconds(const Timeline& timeline) {
   std::vector<double> busy(timeline.regions.size());
   for (const Span& span : timeline.spans) {
@@ -71,14 +85,15 @@ Time with_host_band(Time time, double busy) {
 
 IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
                                const Timeline& timeline)
-    : serving_{serving},
-      machine_{machine},
-      host_iteration_{host_seconds(serving.engine, "iteration")},
-      host_request_{host_seconds(serving.engine, "request")},
-      host_token_{host_seconds(serving.engine, "token")} {
+    : serving_{serving}, machine_{machine} {
+  const OwnWork own = own_work(serving.engine.kind);
+  host_iteration_ = own.iteration;
+  host_request_ = own.request;
+  host_token_ = own.token;
   for (std::int64_t i = 0; i < serving.model.layers; ++i) {
     const training::Layer layer = serving.model.layer(i);
-    const auto found = std::ranges::find(layers_, layer, &std::pair<training::Layer, double>::first);
+    const auto found =
+        std::ranges::find(layers_, layer, &std::pair<training::Layer, double>::first);
     if (found != layers_.end()) {
       ++found->second;
     } else {
@@ -111,7 +126,8 @@ double IterationTimes::attention_seconds(const Batch& batch) const {
   return seconds;
 }
 
-/// What our engine's kernels take longer than such attention has to, decoding (serving.foretrace.*).
+/// What our engine's kernels take longer than such attention has to, decoding
+/// (serving.foretrace.*).
 double IterationTimes::own_attention_seconds(const Batch& batch) const {
   if (serving_.engine.kind != EngineKind::Foretrace || batch.chunk_tokens > 0) return 0;
   static const double kParts = constant("serving.foretrace.parts");
@@ -164,7 +180,8 @@ Time IterationTimes::of(const Batch& batch) const {
   if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
-  const double host = own_attention_seconds(asked) + host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
+  const double host = own_attention_seconds(asked) + host_iteration_ +
+                      host_request_ * static_cast<double>(batch.requests()) +
                       host_token_ * static_cast<double>(batch.chunk_tokens);
   return {time.seconds + host, time.low + host, time.high + host};
 }

@@ -40,12 +40,12 @@ Predicted predict(const Serving& serving, const Machine& machine, const Timeline
   predicted.engines = all_engines(serving, arrivals, blocks,
                                   [&](const Batch& batch) { return times.of(batch).seconds; });
   predicted.middle = summary_of(serving, predicted.engines);
-  predicted.fast = summary_of(
-      serving, all_engines(serving, arrivals, blocks,
-                           [&](const Batch& batch) { return times.of(batch).low; }));
-  predicted.slow = summary_of(
-      serving, all_engines(serving, arrivals, blocks,
-                           [&](const Batch& batch) { return times.of(batch).high; }));
+  predicted.fast =
+      summary_of(serving, all_engines(serving, arrivals, blocks,
+                                      [&](const Batch& batch) { return times.of(batch).low; }));
+  predicted.slow =
+      summary_of(serving, all_engines(serving, arrivals, blocks,
+                                      [&](const Batch& batch) { return times.of(batch).high; }));
   return predicted;
 }
 

@@ -14,7 +14,7 @@ namespace foretrace::serving {
 struct Predicted {
   std::vector<Served> engines;
   Summary middle;
-  Summary fast, slow;  ///< were every iteration at the end of its band
+  Summary fast, slow;             ///< were every iteration at the end of its band
   std::int64_t cache_tokens = 0;  ///< of an engine
   bool is_limited = false;        ///< the file's `cache_tokens` decides, not the memory
 };

@@ -42,9 +42,9 @@ void check_room(const Scheduler& scheduler, const std::vector<Arrival>& arrivals
   for (const Arrival& one : arrivals) {
     const std::int64_t needed = scheduler.blocks_of(one.prompt + one.output);
     if (needed <= blocks) continue;
-    throw UsageError{fmt::format(
-        "a request of {} tokens needs {} blocks of the cache, and there are {}",
-        one.prompt + one.output, needed, blocks)};
+    throw UsageError{
+        fmt::format("a request of {} tokens needs {} blocks of the cache, and there are {}",
+                    one.prompt + one.output, needed, blocks)};
   }
 }
 

@@ -12,8 +12,8 @@ Times times_of(std::vector<double> values) {
   Times times;
   if (values.empty()) return times;
   std::ranges::sort(values);
-  times.mean = std::accumulate(values.begin(), values.end(), 0.0) /
-               static_cast<double>(values.size());
+  times.mean =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   for (std::size_t i = 0; i < std::size(kPercentiles); ++i) {
     times.percentiles[i] = percentile(values, kPercentiles[i]);
   }

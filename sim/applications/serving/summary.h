@@ -1,4 +1,5 @@
-// What is told of requests that were served: times as the field defines them (scenarios/serving.md).
+// What is told of requests that were served: times as the field defines them
+// (scenarios/serving.md).
 #pragma once
 
 #include <string>

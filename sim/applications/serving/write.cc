@@ -24,7 +24,7 @@ const char* verdict_text(Verdict verdict) {
 struct Row {
   const char* key;
   const char* text;
-  Times Summary::* times;
+  Times Summary::*times;
 };
 constexpr Row kRows[] = {{"ttft_ms", "TTFT, ms", &Summary::ttft},
                          {"tpot_ms", "TPOT, ms", &Summary::tpot},
@@ -56,7 +56,8 @@ std::string text_of(const Serving& serving, const Predicted& p) {
     const Times& times = s.*row.times;
     text += fmt::format("{:<16}{:>10.2f}", row.text, times.mean);
     for (const double one : times.percentiles) text += fmt::format("{:>10.2f}", one);
-    const Value half = value_of(p, [&](const Summary& of) { return (of.*row.times).percentiles[0]; });
+    const Value half =
+        value_of(p, [&](const Summary& of) { return (of.*row.times).percentiles[0]; });
     text += fmt::format("   {:.2f} to {:.2f}\n", half.low, half.high);
   }
   const Value tokens = value_of(p, [](const Summary& of) { return of.output_tokens_per_s; });

@@ -47,10 +47,11 @@ TEST(ServingTraffic, DrawsTheRequestsOfTheDocument) {
 }
 
 TEST(ServingTraffic, GivesLaterRequestsOfAClosedLoopNoTime) {
-  const auto arrivals = arrivals_of(
-      read("", "{arrivals: closed, concurrency: 2, prompt: {mean: 5}, output: {mean: 7}, "
-               "requests: 3}")
-          .traffic);
+  const auto arrivals =
+      arrivals_of(read("",
+                       "{arrivals: closed, concurrency: 2, prompt: {mean: 5}, output: {mean: 7}, "
+                       "requests: 3}")
+                      .traffic);
   ASSERT_EQ(arrivals.size(), 3u);
   EXPECT_EQ(arrivals[1].at_ns, 0);
   EXPECT_EQ(arrivals[2].at_ns, std::nullopt);
@@ -77,12 +78,14 @@ TEST(ServingRead, RefusesWithThePlaceAndWhatWouldDo) {
   EXPECT_THAT(refusal("prefix_hits: 120%, "), HasSubstr("'120%' is no percentage"));
   EXPECT_THAT(refusal("engine: {max_length: 400}, "), HasSubstr("a request has 1086 tokens"));
   EXPECT_THAT(refusal("precision: float16, "), HasSubstr("a.yaml:4:"));
-  EXPECT_THAT(refusal("", "{arrivals: poisson, rate: 4, prompt: {mean: 5}, output: {mean: 7}, "
-                          "requests: 3}"),
+  EXPECT_THAT(refusal("",
+                      "{arrivals: poisson, rate: 4, prompt: {mean: 5}, output: {mean: 7}, "
+                      "requests: 3}"),
               HasSubstr("'4' is no rate"));
   EXPECT_THAT(refusal("", "{arrivals: trace, file: none.csv}"), HasSubstr("none.csv"));
-  EXPECT_THAT(refusal("", "{arrivals: poisson, rate: 0.001/h, prompt: {mean: 5}, output: {mean: "
-                          "7}, requests: 1000000}"),
+  EXPECT_THAT(refusal("",
+                      "{arrivals: poisson, rate: 0.001/h, prompt: {mean: 5}, output: {mean: "
+                      "7}, requests: 1000000}"),
               HasSubstr("longer than 11 days"));
 }
 

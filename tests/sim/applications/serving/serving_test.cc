@@ -39,7 +39,8 @@ TEST(ServingScheduler, SplitsAPromptOverIterationsAndDecodesBesideIt) {
   const Served served = serve(small_engine(), at_once({{5, 3}, {9, 1}}), 100, millisecond);
   EXPECT_THAT(decodes_and_chunks(served),
               ElementsAre(std::pair{0, 8}, std::pair{1, 6}, std::pair{1, 0}));
-  EXPECT_EQ(served.requests[0].token_ns, (std::vector<std::int64_t>{1'000'000, 2'000'000, 3'000'000}));
+  EXPECT_EQ(served.requests[0].token_ns,
+            (std::vector<std::int64_t>{1'000'000, 2'000'000, 3'000'000}));
   EXPECT_EQ(served.requests[1].token_ns, (std::vector<std::int64_t>{2'000'000}));
 }
 
@@ -112,8 +113,8 @@ TEST(ServingSummary, SaysThatAnEngineIsTooSlow) {
   const Summary slow = summary_of(serving, {serve(serving, arrivals, 100, millisecond)});
   EXPECT_EQ(slow.verdict, Verdict::Overloaded);
   EXPECT_NEAR(slow.falls_behind, 1, 0.05) << "each takes two of the milliseconds between them";
-  const Summary quick = summary_of(
-      serving, {serve(serving, arrivals, 100, [](const Batch&) { return 4e-4; })});
+  const Summary quick =
+      summary_of(serving, {serve(serving, arrivals, 100, [](const Batch&) { return 4e-4; })});
   EXPECT_EQ(quick.verdict, Verdict::Stable);
 }
 
