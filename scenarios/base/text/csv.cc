@@ -82,6 +82,7 @@ std::vector<CsvLine> parse_csv(const std::string& text, const std::string& file,
   std::vector<CsvLine> lines;
   std::string line;
   for (std::size_t number = first_line; std::getline(in, line); ++number) {
+    if (!columns && line.starts_with('#')) continue;  // what a table says of itself
     const std::string where = fmt::format("{}:{}", file, number);
     std::vector<std::string> cells = csv_cells(line, where);
     if (!columns) {

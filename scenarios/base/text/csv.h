@@ -1,5 +1,5 @@
-// Tables that our own tools and scripts wrote: comma-separated, names of the columns in line 1,
-// cells quoted as RFC 4180 says where they must be; no line break inside a cell.
+// Tables that our own tools and scripts wrote: comma-separated, names of the columns in line 1
+// or behind lines that begin with '#', cells quoted as RFC 4180 says where they must be; no line break inside a cell.
 #pragma once
 
 #include <filesystem>

@@ -19,7 +19,6 @@ PredictedStep predict_step(const training::TrainingStep& step, const Machine& ma
   PredictedStep predicted;
   predicted.peak = static_cast<std::int64_t>(verdict.bytes);
   predicted.fits = verdict.fits;
-  if (!verdict.fits) return predicted;
   const training::TrainingStep fewer = with_fewer_passes(step);
   const std::int64_t left = step.passes - fewer.passes;
   const double turns = static_cast<double>(left) / static_cast<double>(passes_of_turn(step));

@@ -17,14 +17,14 @@ struct PredictedStep {
   double low = 1, high = 1;  ///< factors of it: the band
   std::int64_t peak = 0;     ///< bytes
   bool fits = true;
-  ProcessShares of_process;  ///< of those that are simulated; where it does not fit, none
+  ProcessShares of_process;  ///< of those that are simulated
 
   /// Of the process of this number; of the first, which it is like, where it is not simulated.
   StepShares of_rank(std::uint32_t rank) const;
 };
 
-/// What does not fit is not simulated. Of processes that are alike one is simulated, and of many
-/// micro-batches some (passes.h). `name` is the scenario's. Makes an engine: one for each
+/// What does not fit is simulated all the same. Of processes that are alike one is simulated, and of
+/// many micro-batches some (passes.h). `name` is the scenario's. Makes an engine: one for each
 /// process.
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
                            const std::string& name);

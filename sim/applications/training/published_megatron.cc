@@ -30,7 +30,10 @@ bool describe_family(std::string_view name, training::TrainingStep& step) {
   return is("llama") || is("gpt3") || is("nemotron");
 }
 
-/// Why the layout is not whole; else empty. What the reader of a scenario asks, too.
+}  // namespace
+
+bool is_megatron_core(const CsvLine& line) { return says(line, "framework", "Megatron-Core"); }
+
 std::string what_does_not_divide(const training::TrainingStep& step, std::int64_t gpus) {
   if (step.processes() != gpus) return "degrees do not multiply to the GPUs";
   if (step.model.layers % (step.pipeline * step.chunks) != 0 && !step.ends_are_layers())
@@ -43,10 +46,6 @@ std::string what_does_not_divide(const training::TrainingStep& step, std::int64_
                       step.sequence % (2 * step.context * step.tensor) == 0;
   return splits ? "" : "heads or sequences do not split";
 }
-
-}  // namespace
-
-bool is_megatron_core(const CsvLine& line) { return says(line, "framework", "Megatron-Core"); }
 
 std::int64_t whole_number(const CsvLine& line, std::string_view column) {
   constexpr double kMost = 1e9;

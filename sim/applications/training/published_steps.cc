@@ -10,27 +10,51 @@
 #include "reports/timeline/statistics.h"
 #include "scenarios/base/text/csv.h"
 #include "scenarios/base/text/errors.h"
-#include "sim/engine/children.h"
 #include "sim/applications/training/predict_step.h"
 #include "sim/applications/training/published_megatron.h"
+#include "sim/applications/training/published_others.h"
+#include "sim/engine/children.h"
 
 namespace foretrace::sim {
 namespace {
 
-/// Which of our machine files stands for a table's GPU, on one node. Tables of the H100 are of
-/// 2023, before cuDNN's attention; those of the A100 were made with PyTorch 1.13 and FlashAttention
-/// in Triton (llm-foundry, scripts/train/benchmarking/submit_benchmarks.py: image, attn_impl).
-/// Megatron-Core's H100s are of 2024 and later, and run cuDNN's.
-std::string machine_of(std::string_view gpu, bool is_megatron) {
-  if (is_megatron && gpu == "H100-80GB-SXM") return "h100-nvswitch-8";
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kMachines{
+/// Between A100 nodes eight NICs of 25 GB/s, between H100 nodes of 50 GB/s, as our files assume.
+bool has_known_network(const CsvLine& line) {
+  const auto is = [&](std::string_view gpu, std::string_view network) {
+    return line.text("gpu").starts_with(gpu) &&
+           line.text("network").find(network) != std::string_view::npos;
+  };
+  return is("A100", "1600 Gb/s") || is("H100", "8x 400 Gb/s");
+}
+
+/// Which machine stands for a line's. Tables of llm-foundry's H100 are of 2023, before cuDNN's
+/// attention; those of the A100 were made with PyTorch 1.13 and FlashAttention in Triton
+/// (llm-foundry, scripts/train/benchmarking/submit_benchmarks.py: image, attn_impl). BLOOM's GPUs
+/// have a file. All others are composed of parts, but for what our files are of.
+std::string machine_of(const CsvLine& line, const PublishedStep& published) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFoundry{
       {{"A100-40GB-SXM", "a100-nvswitch-8-triton"},
        {"A100-80GB-SXM", "a100-80gb-nvswitch-8-triton"},
-       {"H100-80GB-SXM", "h100-nvswitch-8-flash2"},
+       {"H100-80GB-SXM", "h100-nvswitch-8-flash2"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFiles{
+      {{"A100-80GB-SXM", "a100-80gb-nvswitch-8"},
+       {"H100-80GB-SXM", "h100-nvswitch-8"},
        {"H200-141GB-SXM", "h200-nvswitch-8"},
        {"B200-180GB", "b200-nvswitch-8"}}};
-  const auto found = std::ranges::find(kMachines, gpu, [](const auto& pair) { return pair.first; });
-  return found == kMachines.end() ? std::string{} : std::string{found->second};
+  if (line.text("network").find("Omni-Path") != std::string_view::npos) {
+    return "a100-80gb-omnipath-8";
+  }
+  const auto file_in = [&](const auto& files) {
+    const auto found =
+        std::ranges::find(files, published.gpu, [](const auto& pair) { return pair.first; });
+    return found == files.end() ? std::string{} : std::string{found->second};
+  };
+  const bool is_near = published.one_node || has_known_network(line);
+  if (published.read_as.empty() && !is_megatron_core(line)) {
+    return is_near ? file_in(kFoundry) : std::string{};
+  }
+  const std::string file = is_near ? file_in(kFiles) : std::string{};
+  return file.empty() ? composed_of(line) : file;
 }
 
 double seconds_of(const CsvLine& line, double tokens, double gpus) {
@@ -71,28 +95,15 @@ std::string trap_of(const CsvLine& line) {
          "H100";
 }
 
-/// Between A100 nodes eight NICs of 25 GB/s, between H100 nodes of 50 GB/s, as our files assume.
-bool has_known_network(const CsvLine& line) {
-  const auto is = [&](std::string_view gpu, std::string_view network) {
-    return line.text("gpu").starts_with(gpu) &&
-           line.text("network").find(network) != std::string_view::npos;
-  };
-  return is("A100", "1600 Gb/s") || is("H100", "8x 400 Gb/s");
-}
-
 /// Why a line is not predicted.
 std::string refusal(const CsvLine& line, const PublishedStep& published,
                     const std::string& undescribed) {
-  const std::string_view framework = line.text("framework");
-  if (published.kind.find("16 bits") == std::string::npos) return "arithmetic below 16 bits";
-  const bool is_known =
-      is_megatron_core(line) || framework.find("llm-foundry") != std::string_view::npos;
-  if (!is_known) return fmt::format("framework: {}", framework.substr(0, framework.find(' ')));
-  if (!undescribed.empty()) return undescribed;
-  if (published.machine.empty()) return "no machine file";
-  if (!published.one_node && !has_known_network(line)) return "no machine file with its network";
-  if (published.seconds <= 0) return "no step time";
   const training::TrainingStep& step = published.step;
+  const bool is_narrow = published.kind.find("16 bits") == std::string::npos;
+  if (is_narrow && !step.float8) return "arithmetic below 16 bits";
+  if (!undescribed.empty()) return undescribed;
+  if (published.machine.empty()) return "no part is of its GPU or network";
+  if (published.seconds <= 0) return "no step time";
   if (whole_number(line, "global_batch") != step.micro_batch * step.passes * step.data) {
     return "batch is no multiple";
   }
@@ -108,7 +119,6 @@ PublishedStep published_step(const CsvLine& line) {
                  published.id, [](unsigned char c) { return std::isdigit(c) != 0 || c == '-'; }) -
              published.id.begin()));
   published.gpu = line.text("gpu");
-  published.machine = machine_of(published.gpu, is_megatron_core(line));
   published.quality = line.text("quality").empty() ? 'C' : line.text("quality").front();
   published.gpus = std::max<std::int64_t>(1, whole_number(line, "gpus"));
   const std::int64_t in_a_node = std::max<std::int64_t>(1, whole_number(line, "gpus_per_node"));
@@ -130,10 +140,14 @@ PublishedStep published_step(const CsvLine& line) {
   const bool full = line.text("recompute").starts_with("full");
   if (full) step.recompute = training::Recompute::Full;
   std::string undescribed;
+  published.read_as = read_as(line);
+  published.machine = machine_of(line, published);
   if (is_megatron_core(line)) {
     undescribed = describe_megatron(line, step);
-  } else {
+  } else if (published.read_as.empty()) {
     describe_mpt(line, step);
+  } else {
+    undescribed = describe_other(line, step);
   }
   if (const auto problem = training::what_is_too_large(step)) {
     throw UsageError{fmt::format("{}: {}", line.where(), *problem)};

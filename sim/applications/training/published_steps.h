@@ -20,6 +20,7 @@ struct PublishedStep {
   std::string machine;  ///< file that stands for it; empty: none does
   std::string refused;  ///< why it is not predicted; else empty
   std::string trap;     ///< software that no kernel table here is of; else empty
+  std::string read_as;  ///< whose calls stand for its framework's; empty: its own
   char quality = 'C';   ///< A: nothing has to be assumed
   bool one_node = false;
   double seconds = 0;  ///< of a step

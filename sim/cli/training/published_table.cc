@@ -27,14 +27,14 @@ void add_published(TextTable& table, const PublishedStep& step, const sim::Predi
                    const std::optional<double>& naive, SourceErrors& errors) {
   std::vector<std::string> row{step.id, step.gpu, std::to_string(step.gpus),
                                std::string{step.quality}, fmt::format("{:.3f}", step.seconds)};
+  const double error = predicted.seconds / step.seconds - 1;
   if (predicted.fits) {
-    errors.predicted.push_back(predicted.seconds / step.seconds - 1);
-    row.push_back(fmt::format("{:.3f}", predicted.seconds));
-    row.push_back(fmt::format("{:+.1f} %", 100 * errors.predicted.back()));
+    errors.predicted.push_back(error);
   } else {
     ++errors.too_large;
-    row.insert(row.end(), {"does not fit", "wrong"});
   }
+  row.push_back(fmt::format("{:.3f}{}", predicted.seconds, predicted.fits ? "" : ", does not fit"));
+  row.push_back(fmt::format("{:+.1f} %", 100 * error));
   if (naive && predicted.fits) errors.yardstick.push_back(*naive / step.seconds - 1);
   row.push_back(naive ? fmt::format("{:+.1f} %", 100 * (*naive / step.seconds - 1)) : "-");
   row.push_back(fmt::format("{:.1f}", static_cast<double>(predicted.peak) * 1e-9));
@@ -70,15 +70,14 @@ std::string published_json(const std::vector<PublishedStep>& steps,
              {"machine", step.machine}, {"quality", std::string{step.quality}},
              {"seconds", step.seconds}};
     if (!step.trap.empty()) row["software"] = step.trap;
+    if (!step.read_as.empty()) row["read_as"] = step.read_as;
     if (!predicted[i]) {
       row["refused"] = step.refused;
     } else {
       row["fits"] = predicted[i]->fits;
       row["peak_bytes"] = predicted[i]->peak;
-      if (predicted[i]->fits) {
-        row["predicted_seconds"] = predicted[i]->seconds;
-        row["error"] = predicted[i]->seconds / step.seconds - 1;
-      }
+      row["predicted_seconds"] = predicted[i]->seconds;
+      row["error"] = predicted[i]->seconds / step.seconds - 1;
     }
     if (const auto naive = yardstick(step, all)) row["yardstick_seconds"] = *naive;
     rows.push_back(std::move(row));
@@ -106,7 +105,7 @@ int run_published_table(const std::string& file, const std::string& only,
   }
   std::map<std::string, SourceErrors> sources;
   std::map<std::string, std::size_t> refused;
-  std::map<std::string, std::vector<double>> trapped;
+  std::map<std::string, std::vector<double>> trapped, as_others;
   std::vector<double> clean;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (predicted[i]) {
@@ -115,6 +114,10 @@ int run_published_table(const std::string& file, const std::string& only,
       if (predicted[i]->fits) {
         (steps[i].trap.empty() ? clean : trapped[steps[i].trap])
             .push_back(predicted[i]->seconds / steps[i].seconds - 1);
+        if (!steps[i].read_as.empty()) {
+          as_others[fmt::format("{}: read as {}", steps[i].source, steps[i].read_as)].push_back(
+              predicted[i]->seconds / steps[i].seconds - 1);
+        }
       }
     } else {
       const char* const where = steps[i].one_node ? "one node" : "several nodes";
@@ -122,8 +125,8 @@ int run_published_table(const std::string& file, const std::string& only,
     }
   }
   if (output.format != OutputFormat::Text) {
-    emit(output, output.format == OutputFormat::Csv ? table.csv()
-                                                    : published_json(steps, predicted, all));
+    emit(output,
+         output.format == OutputFormat::Csv ? table.csv() : published_json(steps, predicted, all));
     return kDone;
   }
   std::string text = table.markdown() + "\n";
@@ -132,16 +135,17 @@ int run_published_table(const std::string& file, const std::string& only,
   };
   SourceErrors total;
   for (const auto& [name, errors] : sources) {
-    say("{}: {}; {} wrongly too large; the yardstick {}\n", name,
-              summary_of(errors.predicted), errors.too_large, summary_of(errors.yardstick));
+    say("{}: {}; {} wrongly too large; the yardstick {}\n", name, summary_of(errors.predicted),
+        errors.too_large, summary_of(errors.yardstick));
     total.predicted.insert(total.predicted.end(), errors.predicted.begin(), errors.predicted.end());
     total.yardstick.insert(total.yardstick.end(), errors.yardstick.begin(), errors.yardstick.end());
     total.too_large += errors.too_large;
   }
   say("all: {}; {} wrongly too large; the yardstick {}\n", summary_of(total.predicted),
-            total.too_large, summary_of(total.yardstick));
+      total.too_large, summary_of(total.yardstick));
   if (!trapped.empty()) say("without those below: {}\n", summary_of(clean));
   for (const auto& [why, errors] : trapped) say("{}: {}\n", why, summary_of(errors));
+  for (const auto& [how, errors] : as_others) say("{}: {}\n", how, summary_of(errors));
   for (const auto& [why, count] : refused) say("not predicted, {}: {}\n", why, count);
   emit(output, text);
   return kDone;

@@ -66,7 +66,7 @@ TEST(PublishedSteps, SayWhyTheyAreNotPredicted) {
            "A100-80GB-SXM,8,8,not stated,bf16,1,14,449,none,step_s,1.5,,A"));
   EXPECT_EQ(steps[0].refused, "arithmetic below 16 bits");
   EXPECT_EQ(steps[1].refused, "model: MPT");
-  EXPECT_EQ(steps[2].refused, "no machine file with its network");
+  EXPECT_EQ(steps[2].refused, "no part is of its GPU or network");
   EXPECT_EQ(steps[3].refused, "batch is no multiple");
 }
 
@@ -100,6 +100,45 @@ TEST(PublishedSteps, OfMegatronCoreHaveItsLayout) {
   EXPECT_EQ(steps[3].refused, "adapters (LoRA)");
   EXPECT_EQ(steps[4].refused, "model: Grok1-314B");
   EXPECT_FALSE(steps[5].step.model.gated || steps[5].step.model.biases);
+}
+
+/// Llama 3 8B by another framework: where, and how it is split.
+std::string other(const std::string& framework, const std::string& where,
+                  const std::string& layout) {
+  return "a-1," + framework + ",8.03,32,4096,32,14336,4096,128256," + where +
+         ",1,4,64,full per block,step_s,1.5,,A,Llama-3 8B,8," + layout + "\n";
+}
+
+TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
+  const std::string h200 = "H200-141GB-SXM,16,4,InfiniBand NDR 400,bf16";
+  const std::string fsdp = "4,1,1,4,fsdp2 full shard,yes,torch.compile";
+  const auto steps =
+      steps_of(other("KempnerForge (PyTorch FSDP2)", h200, fsdp) + other("nobody's", h200, fsdp) +
+               other("Megatron-LM", h200, "4,1,1,4,zero1,yes,") +
+               other("torchtitan", "H100-80GB-SXM,8,8,,fp8", "1,1,1,8,fsdp2,no,") +
+               other("torchtitan", h200, "4,1,2,2,fsdp2,yes,"));
+  ASSERT_EQ(steps.size(), 5u);
+  const training::TrainingStep& step = steps[0].step;
+  EXPECT_EQ(steps[0].refused, "");
+  EXPECT_EQ(steps[0].read_as, "PyTorch's eager calls");
+  EXPECT_EQ(steps[0].machine, "4xH200-SXM+ib-ndr:4");
+  EXPECT_EQ(step.data * 100 + step.tensor * 10 + step.passes, 444);
+  EXPECT_TRUE(step.sharding == training::Sharding::Fsdp && step.model.gated && step.fused_loss);
+  EXPECT_EQ(steps[1].read_as, steps[0].read_as) << "an unknown name";
+  EXPECT_EQ(steps[2].refused, "");
+  EXPECT_EQ(steps[2].read_as, "Megatron-LM's calls");
+  EXPECT_TRUE(steps[3].step.float8 && steps[3].refused.empty());
+  EXPECT_EQ(steps[3].machine, "h100-nvswitch-8");
+  EXPECT_EQ(steps[4].refused, "FSDP beside a pipeline");
+}
+
+TEST(PublishedSteps, MayBeginWithLinesThatSayWhatTheTableIs) {
+  const fs::path file =
+      fs::temp_directory_path() / ("foretrace_commented_" + std::to_string(getpid()));
+  std::ofstream{file} << "# measured by others, as they said it\n"
+                      << kColumns << line("mpt-111", "llm-foundry", kGood);
+  EXPECT_EQ(read_published_steps(file).size(), 1u);
+  fs::remove(file);
 }
 
 TEST(PublishedSteps, AreMeasuredAgainstOtherSourcesOfTheSameKindOnly) {
