@@ -17,12 +17,18 @@
 #include "reports/export/perfetto_writer.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
-#include "scenarios/check/check.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/fabric/read.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/check/check.h"
+#include "scenarios/fabric/read.h"
+#include "scenarios/read/scenario.h"
+#include "sim/applications/serving/predict.h"
+#include "sim/applications/training/captured_usage.h"
+#include "sim/applications/training/memory_track.h"
+#include "sim/applications/training/passes.h"
+#include "sim/applications/training/step_band.h"
+#include "sim/applications/training/usage.h"
 #include "sim/cli/captured.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -32,12 +38,6 @@
 #include "sim/machine_check.h"
 #include "sim/made_from.h"
 #include "sim/record/rests_on.h"
-#include "sim/applications/serving/predict.h"
-#include "sim/applications/training/captured_usage.h"
-#include "sim/applications/training/memory_track.h"
-#include "sim/applications/training/passes.h"
-#include "sim/applications/training/step_band.h"
-#include "sim/applications/training/usage.h"
 
 namespace foretrace {
 namespace {
@@ -158,9 +158,25 @@ bool simulates_one_of_each(const SimulateOptions& options, const Program& progra
   return true;
 }
 
+/// What a file of requests has no use for is not left unsaid.
+void refuse_for_serving(const SimulateOptions& options) {
+  const std::pair<bool, const char*> given[] = {
+      {!options.run.empty(), "--output"},          {!options.host.empty(), "--host"},
+      {options.frontend != "cuda", "--frontend"},  {options.nodes.has_value(), "--nodes"},
+      {!options.placement.empty(), "--placement"}, {options.few_passes, "--few-passes"}};
+  for (const auto& [is_given, name] : given) {
+    if (!is_given) continue;
+    throw UsageError{
+        fmt::format("{}: not for a scenario with 'serving': its program is what "
+                    "'foretrace print {}' writes, and takes it",
+                    name, options.file)};
+  }
+}
+
 /// Requests and an engine: its iterations are simulated once, and the traffic goes through them.
 int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
                 const std::string& text) {
+  refuse_for_serving(options);
   print_error("{}", render(scenario.warnings, text));
   Machine machine = changed_machine(options.machine, options.with);
   leave_out_terms(machine, options.without);
@@ -172,6 +188,8 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
   const serving::Predicted predicted = serving::predict(scenario.serving, machine, timeline);
   if (options.format == OutputFormat::Csv) {
     print_text(serving::csv_of(predicted));
+  } else if (options.format == OutputFormat::Json) {
+    print_text(serving::json_of(scenario.serving, predicted, machine));
   } else {
     print_text(serving::text_of(scenario.serving, predicted));
     print_out("\non {}{}\n", machine.name,

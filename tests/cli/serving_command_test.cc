@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
 #include "tests/cli/shell.h"
 
 namespace foretrace::test {
@@ -37,6 +40,25 @@ TEST(Serving, IsATableWithABandAround) {
   EXPECT_LT(low, middle);
   EXPECT_LT(middle, high);
   EXPECT_LT(high, 5);
+}
+
+TEST(Serving, IsJsonWithTheVerdictAsAWord) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  const Ran ran =
+      scratch.run("foretrace simulate chat.yaml --machine h100-nvswitch-8 --format json");
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["verdict"], "stable");
+  EXPECT_EQ(json["requests"], 20);
+  EXPECT_LT(json["values"]["ttft_ms_p50"]["low"], json["values"]["ttft_ms_p50"]["high"]);
+}
+
+TEST(Serving, RefusesWhatItHasNoUseFor) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  const Ran ran = scratch.run("foretrace simulate chat.yaml --few-passes");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--few-passes: not for a scenario with 'serving'"));
 }
 
 TEST(Serving, SaysWhatDoesNotFit) {

@@ -26,5 +26,6 @@ Predicted predict(const Serving& serving, const Machine& machine, const Timeline
 /// A table of times, rates, the cache and the verdict.
 std::string text_of(const Serving& serving, const Predicted& predicted);
 std::string csv_of(const Predicted& predicted);
+std::string json_of(const Serving& serving, const Predicted& predicted, const Machine& machine);
 
 }  // namespace foretrace::serving

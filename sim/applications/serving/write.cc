@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sim/applications/serving/predict.h"
 
@@ -76,25 +77,71 @@ std::string text_of(const Serving& serving, const Predicted& p) {
   return text;
 }
 
-std::string csv_of(const Predicted& p) {
-  std::string text = "value,predicted,low,high\n";
-  const auto add = [&](const std::string& name, const auto& get) {
-    const Value value = value_of(p, get);
-    text += fmt::format("{},{},{},{}\n", name, value.middle, value.low, value.high);
-  };
+namespace {
+
+/// Each value's name, and how it is got from a summary.
+template <class Take>
+void for_each_value(const Predicted& p, const Take& take) {
   for (const Row& row : kRows) {
     if (!has(p, row)) continue;
-    add(fmt::format("{}_mean", row.key), [&](const Summary& s) { return (s.*row.times).mean; });
+    take(fmt::format("{}_mean", row.key),
+         value_of(p, [&](const Summary& s) { return (s.*row.times).mean; }));
     for (std::size_t i = 0; i < std::size(kPercentiles); ++i) {
-      add(fmt::format("{}_p{}", row.key, kPercentiles[i]),
-          [&](const Summary& s) { return (s.*row.times).percentiles[i]; });
+      take(fmt::format("{}_p{}", row.key, kPercentiles[i]),
+           value_of(p, [&](const Summary& s) { return (s.*row.times).percentiles[i]; }));
     }
   }
+  const auto add = [&](const char* name, const auto& get) { take(name, value_of(p, get)); };
   add("seconds", [](const Summary& s) { return s.seconds; });
   add("requests_per_s", [](const Summary& s) { return s.requests_per_s; });
   add("output_tokens_per_s", [](const Summary& s) { return s.output_tokens_per_s; });
   add("preemptions", [](const Summary& s) { return static_cast<double>(s.preemptions); });
+}
+
+const char* verdict_word(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Stable:
+      return "stable";
+    case Verdict::Backlogged:
+      return "backlogged";
+    case Verdict::Overloaded:
+      return "overloaded";
+    case Verdict::ClosedLoop:
+      return "closed_loop";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string csv_of(const Predicted& p) {
+  std::string text = "value,predicted,low,high\n";
+  for_each_value(p, [&](const std::string& name, const Value& value) {
+    text += fmt::format("{},{},{},{}\n", name, value.middle, value.low, value.high);
+  });
   return text;
+}
+
+std::string json_of(const Serving& serving, const Predicted& p, const Machine& machine) {
+  nlohmann::ordered_json json{{"schema_version", 1},
+                              {"kind", "serving"},
+                              {"scenario", serving.name},
+                              {"file", serving.file},
+                              {"machine", machine.name},
+                              {"engine", engine_name(serving.engine.kind)},
+                              {"gpus", serving.tensor * serving.replicas},
+                              {"requests", p.middle.requests},
+                              {"iterations", p.middle.iterations},
+                              {"verdict", verdict_word(p.middle.verdict)},
+                              {"falls_behind", p.middle.falls_behind},
+                              {"cache_tokens", p.cache_tokens},
+                              {"most_of_cache", p.middle.most_of_cache},
+                              {"mean_running", p.middle.mean_running},
+                              {"busy", p.middle.busy}};
+  for_each_value(p, [&](const std::string& name, const Value& value) {
+    json["values"][name] = {{"predicted", value.middle}, {"low", value.low}, {"high", value.high}};
+  });
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace foretrace::serving

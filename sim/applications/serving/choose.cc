@@ -1,0 +1,138 @@
+#include "sim/applications/serving/choose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "scenarios/base/text/errors.h"
+#include "scenarios/program/program.h"
+#include "scenarios/serving/grid.h"
+#include "sim/applications/serving/predict.h"
+#include "sim/engine/children.h"
+#include "sim/simulate.h"
+
+namespace foretrace::serving {
+namespace {
+
+constexpr std::int64_t kMostReplicas = 512;
+
+double tenth(const Times& times) { return times.percentiles[1]; }
+
+bool holds(const Summary& summary, const Limits& limits) {
+  if (summary.verdict == Verdict::Overloaded) return false;
+  if (limits.ttft_ms && tenth(summary.ttft) > *limits.ttft_ms) return false;
+  return !limits.tpot_ms || tenth(summary.tpot) <= *limits.tpot_ms;
+}
+
+/// What a child sends.
+std::vector<double> numbers_of(const Choice& c) {
+  return {
+      static_cast<double>(c.replicas), c.ttft_ms,         c.tpot_ms, c.output_tokens_per_s, c.cache,
+      c.holds_slow ? 1.0 : 0.0,        c.fits ? 1.0 : 0.0};
+}
+
+Choice from(const std::vector<double>& numbers, const Machine& machine, std::int64_t tensor) {
+  Choice choice{.machine = machine.name, .tensor = tensor};
+  if (numbers.empty()) return choice;
+  choice.replicas = static_cast<std::int64_t>(numbers[0]);
+  choice.ttft_ms = numbers[1];
+  choice.tpot_ms = numbers[2];
+  choice.output_tokens_per_s = numbers[3];
+  choice.cache = numbers[4];
+  choice.holds_slow = numbers[5] > 0;
+  choice.fits = numbers[6] > 0;
+  return choice;
+}
+
+/// As few replicas as hold the limits: twice as many until they do, then between.
+std::vector<double> fewest(Serving serving, const Limits& limits, const Machine& machine) {
+  Choice choice{.tensor = serving.tensor};
+  Program head;
+  head.name = serving.name;
+  const Timeline timeline =
+      simulate(iterations(serving, batches_of(grid_of(serving)), head, {serving.file, 1, 1}),
+               machine, Fidelity::Flow, Simulated::OneOfEach);
+  const auto with = [&](std::int64_t replicas) {
+    serving.replicas = replicas;
+    return predict(serving, machine, timeline);
+  };
+  const std::int64_t most = std::min(kMostReplicas, serving.traffic.requests);
+  std::int64_t enough = 1;
+  Predicted found;
+  try {
+    found = with(enough);
+    while (!holds(found.middle, limits) && enough < most) {
+      enough = std::min(2 * enough, most);
+      found = with(enough);
+    }
+  } catch (const UsageError&) {
+    choice.fits = false;
+    return numbers_of(choice);
+  }
+  std::int64_t few = enough / 2;  // too few
+  while (holds(found.middle, limits) && enough - few > 1) {
+    const std::int64_t middle = (few + enough) / 2;
+    Predicted other = with(middle);
+    if (holds(other.middle, limits)) {
+      enough = middle;
+      found = std::move(other);
+    } else {
+      few = middle;
+    }
+  }
+  choice.replicas = holds(found.middle, limits) ? enough : 0;
+  choice.holds_slow = holds(found.slow, limits);
+  choice.ttft_ms = tenth(found.middle.ttft);
+  choice.tpot_ms = tenth(found.middle.tpot);
+  choice.output_tokens_per_s = found.middle.output_tokens_per_s;
+  choice.cache = found.middle.most_of_cache;
+  return numbers_of(choice);
+}
+
+bool can_split(const Serving& serving, std::int64_t tensor) {
+  const training::Architecture& model = serving.model;
+  const std::int64_t width = model.experts > 0 ? model.ffn : model.dense_width();
+  const bool keys =
+      model.latent.keys > 0 || model.kv_heads % tensor == 0 || tensor % model.kv_heads == 0;
+  return model.heads % tensor == 0 && width % tensor == 0 && keys;
+}
+
+}  // namespace
+
+std::vector<Choice> choices(const Serving& serving, const Limits& limits,
+                            const std::vector<Machine>& machines) {
+  std::vector<Job> jobs;
+  std::vector<std::pair<const Machine*, std::int64_t>> asked;
+  for (const Machine& machine : machines) {
+    for (std::int64_t tensor = 1; tensor <= machine.gpus_per_node && tensor <= 8; tensor *= 2) {
+      if (!can_split(serving, tensor)) continue;
+      Serving one = serving;
+      one.tensor = tensor;
+      asked.emplace_back(&machine, tensor);
+      jobs.push_back([one, limits, &machine] { return fewest(one, limits, machine); });
+    }
+  }
+  const auto numbers = run_in_children(jobs);
+  std::vector<Choice> found;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    found.push_back(from(numbers[i], *asked[i].first, asked[i].second));
+  }
+  std::ranges::stable_sort(found, {}, [](const Choice& c) {
+    return std::pair{c.replicas == 0, c.gpus()};
+  });
+  return found;
+}
+
+std::string vllm_command(const Serving& serving, const Choice& choice) {
+  const Engine& engine = serving.engine;
+  std::string text = fmt::format(
+      "vllm serve MODEL --tensor-parallel-size {} --max-num-batched-tokens {} --max-num-seqs {} "
+      "--gpu-memory-utilization {}",
+      choice.tensor, engine.max_batched_tokens, engine.max_requests,
+      static_cast<double>(engine.memory_ppm) / 1e6);
+  if (serving.precision == Precision::Float8) text += " --quantization fp8";
+  if (serving.float8_cache) text += " --kv-cache-dtype fp8";
+  return text;
+}
+
+}  // namespace foretrace::serving
