@@ -41,8 +41,8 @@ void print_table(const std::vector<serving::Choice>& found, const PlanServingOpt
     }
     const auto gpus = static_cast<double>(std::max<std::int64_t>(1, one.gpus()));
     const std::string cost =
-        !options.cost
-            ? ""
+        !options.cost || one.replicas == 0
+            ? std::string(options.cost ? 15 : 0, ' ')
             : fmt::format("{:>15.2f}", *options.cost * gpus / 3600 / one.output_tokens_per_s * 1e6);
     print_out("{:<18}{:>7}{:>8}{:>6}{:>14.1f}{:>14.2f}{:>16.0f}{:>6.0f}%{}  {}\n", one.machine,
               one.tensor, one.replicas == 0 ? "-" : fmt::format("{}", one.replicas),
