@@ -116,7 +116,7 @@ TEST(PublishedSteps, OfOtherFrameworksAreReadAsTheNearestAndSaySo) {
       steps_of(other("KempnerForge (PyTorch FSDP2)", h200, fsdp) + other("nobody's", h200, fsdp) +
                other("Megatron-LM", h200, "4,1,1,4,zero1,yes,") +
                other("torchtitan", "H100-80GB-SXM,8,8,,fp8", "1,1,1,8,fsdp2,no,") +
-               other("torchtitan", h200, "4,1,2,2,fsdp2,yes,"));
+               other("torchtitan", h200, "4,2,1,2,fsdp2,yes,"));
   ASSERT_EQ(steps.size(), 5u);
   const training::TrainingStep& step = steps[0].step;
   EXPECT_EQ(steps[0].refused, "");

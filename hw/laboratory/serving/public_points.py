@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Public serving points against `foretrace simulate`: one engine, a closed loop, as each row says.
+
+    python3 hw/laboratory/serving/public_points.py POINTS.csv [--every N] [--foretrace PROGRAM] [-o ROWS.csv]
+
+POINTS.csv has the columns of the table that README.md names; it is not part of this repository. What is not asked is counted
+by its reason. The yardstick: weights and cache once through the memory for each token (a roofline)."""
+
+import argparse
+import collections
+import concurrent.futures
+import csv
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm", "tensorrt-llm": "tensorrt-llm"}
+MODELS = {"llama-3.1-70b": "llama3-70b", "llama-3-70b": "llama3-70b", "llama-3.1-8b": "llama3-8b", "llama3.1-8b": "llama3-8b",
+          "llama-3-8b": "llama3-8b", "qwen3-32b": "qwen3-32b", "qwen3-30b-a3b": "qwen3-30b-a3b", "qwen3-8b": "qwen3-8b",
+          "qwen3-4b": "qwen3-4b", "qwen3-14b": "qwen3-14b", "llama3.1-405b": "llama3-405b", "mixtral-8x7b": "mixtral-8x7b",
+          "qwen3-235b-a22b-fp8": "qwen3-235b-a22b", "gpt-oss-120b": "gpt-oss-120b", "deepseek-r1": "deepseek-v3",
+          "deepseek-v3": "deepseek-v3"}
+PRECISIONS = {"fp8": "float8", "bf16": "bfloat16", "bf16?": "bfloat16", "fp16": "bfloat16", "fp4": "nvfp4"}
+GPUS = {"H100-80GB-SXM": "8xH100-SXM", "H200-141GB-SXM": "8xH200-SXM", "B200-180GB-SXM": "8xB200", "B300-270GB-SXM": "8xB300",
+        "GB200-NVL72": "72xGB200/nvl72", "A100-80GB-SXM": "8xA100-80GB-SXM", "H20-96GB": "8xH20"}
+MOST_TOKENS = 60000  # that a row's requests generate, all together
+
+
+def scenario(row, architectures):
+    """(text, machine) of a row, or (None, why not)."""
+    engine, model = ENGINES.get(row["framework"].lower()), MODELS.get(row["model"].lower())
+    precision, machine = PRECISIONS.get(row["precision"].lower()), GPUS.get(row["gpu"])
+    if not engine:
+        return None, f"engine {row['framework'][:20]}"
+    if row["mode"] != "agg":
+        return None, "prompts and tokens apart"
+    if not model or model not in architectures:
+        return None, f"model {row['model'][:24]}"
+    if not precision or not machine:
+        return None, f"precision {row['precision']} or GPU {row['gpu']}"
+    if int(row["ep"] or 1) > 1 or int(row["dp"] or 1) > 1 or int(row["pp"] or 1) > 1:
+        return None, "expert, data or pipeline parallel"
+    many = int(float(row["concurrency"] or row["batch"] or 0))
+    if many < 1 or not row["isl"] or not row["osl"] or not row["tp"]:
+        return None, "sizes not stated"
+    prompt, output = int(float(row["isl"])), int(float(row["osl"]))
+    requests = max(many, min(4 * many, MOST_TOKENS // output))
+    return f"""schema_version: 1
+name: point
+serving:
+  model: {model}
+  precision: {{weights: {precision}, cache: {'float8' if precision != 'bfloat16' else 'bfloat16'}}}
+  parallel: {{tensor: {int(row['tp'])}}}
+  engine: {{kind: {engine}, max_requests: {max(256, many)}}}
+  traffic: {{arrivals: closed, concurrency: {many}, prompt: {{mean: {prompt}}}, output: {{mean: {output}}}, requests: {requests}}}
+""", machine
+
+
+def asked(program, folder, number, text, machine):
+    path = pathlib.Path(folder) / f"{number}.yaml"
+    path.write_text(text, encoding="utf-8")
+    ran = subprocess.run([program, "simulate", str(path), "--machine", machine, "--format", "csv"], capture_output=True, text=True)
+    if ran.returncode:
+        lines = ran.stderr.strip().splitlines()
+        return ran.stderr.strip().splitlines()[0][-60:] if lines else "no answer"
+    return {row["value"]: tuple(float(row[k]) for k in ("predicted", "low", "high")) for row in csv.DictReader(ran.stdout.splitlines())}
+
+
+def told(row, answer):
+    """(predicted, low, high, measured) of a row's metric, or None."""
+    metric, measured = row["metric"], float(row["value"])
+    if metric in ("tpot_ms", "tpot_mean_ms", "tpot_median_ms"):
+        return (*answer["tpot_ms_mean"], measured)
+    if metric in ("output_tokens_per_s", "system_tokens_per_s"):
+        return (*answer["output_tokens_per_s"], measured)
+    return (*answer["ttft_ms_mean"], measured) if metric.startswith("ttft_mean") else None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("points")
+    parser.add_argument("--every", type=int, default=1, help="only each N-th of the rows that can be asked")
+    parser.add_argument("--foretrace", default="foretrace")
+    parser.add_argument("-o", "--output")
+    given = parser.parse_args()
+    architectures = {p.stem for p in (pathlib.Path(__file__).parents[3] / "scenarios" / "architectures").glob("*.json")}
+    with open(given.points, encoding="utf-8") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    left_out, jobs = collections.Counter(), []
+    for row in rows:
+        text, machine = scenario(row, architectures)
+        if text is None:
+            left_out[machine] += 1
+        else:
+            jobs.append((row, text, machine))
+    found = []
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        jobs = jobs[::given.every]
+        answers = pool.map(lambda job: asked(given.foretrace, folder, *job), [(i, t, m) for i, (_, t, m) in enumerate(jobs)])
+        for (row, _, _), answer in zip(jobs, answers):
+            if isinstance(answer, str):
+                left_out[f"refused: {answer}"] += 1
+                continue
+            values = told(row, answer)
+            if values is None:
+                left_out[f"metric {row['metric']}"] += 1
+            else:
+                found.append((row, *values))
+    report(found)
+    print("not asked:", "; ".join(f"{count} {why}" for why, count in left_out.most_common(12)))
+    if given.output:
+        with open(given.output, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "metric", "predicted", "low", "high", "measured"])
+            writer.writerows([row["id"], row["metric"], *values] for row, *values in found)
+
+
+def report(found):
+    groups = collections.defaultdict(list)
+    for row, predicted, low, high, measured in found:
+        key = (row["metric"], row["framework"].lower(), row["gpu"], row["precision"].lower(), row["model"].lower())
+        for group in {key[:1], key[:2], key[:3], key}:
+            groups[group].append((predicted / measured - 1, low <= measured <= high))
+    for group, values in sorted(groups.items()):
+        errors = sorted(abs(e) for e, _ in values)
+        print(f"{', '.join(group):<64} {len(values):>4} rows  median {100 * statistics.median(errors):5.1f} %  90th "
+              f"{100 * errors[int(0.9 * (len(errors) - 1))]:5.1f} %  bias {100 * statistics.median(e for e, _ in values):+6.1f} %  "
+              f"in band {100 * sum(b for _, b in values) / len(values):3.0f} %")
+
+
+if __name__ == "__main__":
+    main()
