@@ -114,8 +114,8 @@ void Calls::product(std::string_view id, std::int64_t outputs, std::int64_t inpu
 
 /// Of what each of the GPUs has added up of a layer's half.
 void Calls::all_reduce(std::int64_t rows) {
-  if (serving_.tensor == 1) return;
-  const std::int64_t bytes = rows * model_.hidden * kHalf;
+  if (serving_.tensor == 1 || adds_itself(serving_, rows)) return;
+  const std::int64_t bytes = summed_bytes(serving_, rows);
   const BufferRef whole = buffer("sums", bytes);
   host(FrameworkWork::Collective);
   add(NcclCollective{.kind = CollectiveKind::AllReduce,

@@ -67,6 +67,7 @@ struct Serving {
   bool float8_cache = false;
   std::int64_t tensor = 1;      ///< GPUs that share each layer
   std::int64_t replicas = 1;    ///< engines, each with its own GPUs
+  bool has_nvlink = true;       ///< between the GPUs of an engine: the machine's, not the file's
   std::int64_t prefix_ppm = 0;  ///< of a prompt's tokens that the cache has already
   Engine engine;
   Traffic traffic;

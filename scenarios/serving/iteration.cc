@@ -71,6 +71,17 @@ AttentionWork chunk_attention(const Serving& serving, const training::Layer& lay
   return work_of(serving, batch.chunk_tokens, batch.chunk_keys, pairs);
 }
 
+std::int64_t summed_bytes(const Serving& serving, std::int64_t tokens) {
+  return tokens * serving.model.hidden * kHalf;
+}
+
+bool adds_itself(const Serving& serving, std::int64_t tokens) {
+  constexpr std::int64_t kMost = 8LL << 20;
+  constexpr std::int64_t kMostGpus = 8;
+  return serving.engine.kind != EngineKind::Foretrace && serving.has_nvlink && serving.tensor > 1 &&
+         serving.tensor <= kMostGpus && summed_bytes(serving, tokens) <= kMost;
+}
+
 std::int64_t graph_of(const Engine& engine, const Batch& batch) {
   if (!engine.cuda_graphs) return 0;
   if (engine.kind != EngineKind::Foretrace) return std::max<std::int64_t>(1, batch.tokens());

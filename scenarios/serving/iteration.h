@@ -41,7 +41,15 @@ std::int64_t graph_of(const Engine& engine, const Batch& batch);
 
 /// Iterations one behind the other, each a region with its index for a name, on the GPUs of one
 /// replica. Graphs are captured before. Times of the host's own work between them are not in it.
+/// Of sums that the engine's own kernels compute there is none (adds_itself).
 Program iterations(const Serving& serving, const std::vector<Batch>& batches, const Program& head,
                    const SourceSpot& at);
+
+/// Bytes of an all-reduce, of which a layer has two where it is split.
+std::int64_t summed_bytes(const Serving& serving, std::int64_t tokens);
+/// Whether the engine adds them up by a kernel of its own, in one step, every GPU reading all
+/// others' memory: small ones between GPUs that NVLink joins. vLLM's custom_all_reduce takes up to
+/// 8 MiB; the others' are taken to be as that.
+bool adds_itself(const Serving& serving, std::int64_t tokens);
 
 }  // namespace foretrace::serving

@@ -23,6 +23,7 @@
 #include "scenarios/check/check.h"
 #include "scenarios/fabric/read.h"
 #include "scenarios/read/scenario.h"
+#include "scenarios/serving/grid.h"
 #include "sim/applications/serving/predict.h"
 #include "sim/applications/training/captured_usage.h"
 #include "sim/applications/training/memory_track.h"
@@ -180,12 +181,14 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
   print_error("{}", render(scenario.warnings, text));
   Machine machine = changed_machine(options.machine, options.with);
   leave_out_terms(machine, options.without);
-  const Program& program = scenario.program;
+  const serving::Serving asked = serving::on_machine(scenario.serving, machine);
+  const Program program = serving::iterations(asked, serving::batches_of(serving::grid_of(asked)),
+                                              scenario.program, scenario.at);
   if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
     throw UsageError{render(problems, text)};
   }
   const Timeline timeline = simulated(program, machine, options, text, true);
-  const serving::Predicted predicted = serving::predict(scenario.serving, machine, timeline);
+  const serving::Predicted predicted = serving::predict(asked, machine, timeline);
   if (options.format == OutputFormat::Csv) {
     print_text(serving::csv_of(predicted));
   } else if (options.format == OutputFormat::Json) {

@@ -47,6 +47,7 @@ Choice from(const std::vector<double>& numbers, const Machine& machine, std::int
 /// As few replicas as hold the limits: twice as many until they do, then between.
 std::vector<double> fewest(Serving serving, const Limits& limits, const Machine& machine) {
   Choice choice{.tensor = serving.tensor};
+  serving = on_machine(std::move(serving), machine);
   Program head;
   head.name = serving.name;
   const Timeline timeline =

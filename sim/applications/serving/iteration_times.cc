@@ -146,6 +146,16 @@ double IterationTimes::own_attention_seconds(const Batch& batch) const {
   return seconds;
 }
 
+/// All-reduces by a kernel of the engine's own: every GPU reads what all others have.
+static double own_sums_seconds(const Serving& serving, const Machine& machine, const Batch& batch) {
+  if (!adds_itself(serving, batch.tokens())) return 0;
+  static const double kBase = constant("serving.one_step_sum");
+  const auto others = static_cast<double>(serving.tensor - 1);
+  const double read = others * static_cast<double>(summed_bytes(serving, batch.tokens())) /
+                      machine.get(Param::NvlinkBandwidth).value;
+  return 2 * static_cast<double>(serving.model.layers) * (kBase + read);
+}
+
 /// Linear between the points around, and on as between the last two.
 Time IterationTimes::between(const std::vector<const Row*>& rows, double size,
                              double attention) const {
@@ -180,8 +190,8 @@ Time IterationTimes::of(const Batch& batch) const {
   if (serving_.engine.kind == EngineKind::Foretrace && batch.chunk_tokens > 0) {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
-  const double host = own_attention_seconds(asked) + host_iteration_ +
-                      host_request_ * static_cast<double>(batch.requests()) +
+  const double host = own_attention_seconds(asked) + own_sums_seconds(serving_, machine_, asked) +
+                      host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
                       host_token_ * static_cast<double>(batch.chunk_tokens);
   return {time.seconds + host, time.low + host, time.high + host};
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/nccl/topology/machine.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/serving/traffic.h"
 
@@ -20,6 +21,12 @@ std::vector<Served> all_engines(const Serving& serving, const std::vector<Arriva
 }
 
 }  // namespace
+
+Serving on_machine(Serving serving, const Machine& machine) {
+  const auto gpus = static_cast<std::uint32_t>(serving.tensor);
+  serving.has_nvlink = nccl::topology_of(machine, gpus, 1).has_nvlink();
+  return serving;
+}
 
 Predicted predict(const Serving& serving, const Machine& machine, const Timeline& timeline) {
   Predicted predicted;

@@ -19,6 +19,9 @@ struct Predicted {
   bool is_limited = false;        ///< the file's `cache_tokens` decides, not the memory
 };
 
+/// With what its iterations take from the machine: whether NVLink joins an engine's GPUs.
+Serving on_machine(Serving serving, const Machine& machine);
+
 /// `timeline`: of the scenario's program. Throws UsageError where the model leaves no room for a
 /// cache.
 Predicted predict(const Serving& serving, const Machine& machine, const Timeline& timeline);
