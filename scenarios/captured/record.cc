@@ -25,11 +25,9 @@ constexpr std::size_t kLargestRecord = std::size_t{512} << 20;
 constexpr int kVersion = 1;
 constexpr int kDeepest = 32;
 constexpr std::size_t kMostDimensions = 64;
-constexpr std::size_t kMostTensors = std::size_t{1} << 17;     // of an operation
-constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;  // what a scenario takes
-constexpr std::uint64_t kMostMoved = std::uint64_t{1} << 40;   // elements or bytes of a call
-constexpr std::int64_t kLongest = 10'000'000'000'000;          // ns between the step and a call
-constexpr double kShortestLoop = 1e5, kLongestLoop = 1e10;     // ns, as host files have it
+constexpr std::size_t kMostTensors = std::size_t{1} << 17;  // of an operation
+constexpr std::int64_t kLongest = 10'000'000'000'000;       // ns between the step and a call
+constexpr double kShortestLoop = 1e5, kLongestLoop = 1e10;  // ns, as host files have it
 
 class RecordReader {
  public:

@@ -15,6 +15,12 @@ inline constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
 /// Of a block.
 inline constexpr std::uint64_t kMostThreads = 1024;
 
+/// What a scenario takes.
+inline constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << 48;
+
+/// Elements or bytes of a call.
+inline constexpr std::uint64_t kMostMoved = std::uint64_t{1} << 40;
+
 /// Names of regions become part of a scenario.
 bool is_region_name(std::string_view name);
 

@@ -12,7 +12,16 @@
 namespace foretrace {
 
 enum class DataType : std::uint8_t {
-  Float16, BFloat16, Float32, Float64, Int8, Int32, Int64, Float8E4M3, Float8E5M2, Float4E2M1
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  Int8,
+  Int32,
+  Int64,
+  Float8E4M3,
+  Float8E5M2,
+  Float4E2M1
 };
 enum class RedOp : std::uint8_t { Sum, Prod, Min, Max, Avg };
 
@@ -54,7 +63,8 @@ struct ReadFile {
 struct FrameworkCall {
   FrameworkWork work = FrameworkWork::Forward;
   std::uint32_t count = 1;
-  std::uint32_t queries = 0;  ///< calls of CUDA within it that ask or tell: cudaGetDevice and the like
+  std::uint32_t queries =
+      0;  ///< calls of CUDA within it that ask or tell: cudaGetDevice and the like
 };
 /// Returns when every (process, host thread) whose operations name this barrier has arrived.
 struct HostBarrier {
@@ -86,11 +96,12 @@ struct Spin {
   /// On a GPU with `sms` SMs, at least one.
   std::uint32_t blocks_on(std::uint32_t sms) const;
 };
-/// What a product's narrow operands are multiplied by, as cuBLASLt's scale modes have it: a float32 for each tensor, row or block
-/// of 128 x 128; MX, a byte for each 32 numbers of k; NV, a float8 for each 16 of them.
+/// What a product's narrow operands are multiplied by, as cuBLASLt's scale modes have it: a float32
+/// for each tensor, row or block of 128 x 128; MX, a byte for each 32 numbers of k; NV, a float8
+/// for each 16 of them.
 enum class Scales : std::uint8_t { Tensor, Row, Square, Mx, Nv };
-/// c = a * b through cuBLAS: m x n x k, column-major, packed, c apart. Float32 means TF32 off, but for `tf32`.
-/// Float8E5M2 is a's type, b is Float8E4M3 then, as a gradient's product has it.
+/// c = a * b through cuBLAS: m x n x k, column-major, packed, c apart. Float32 means TF32 off, but
+/// for `tf32`. Float8E5M2 is a's type, b is Float8E4M3 then, as a gradient's product has it.
 struct Gemm {
   StreamRef stream;
   Expr m, n, k;
@@ -100,7 +111,7 @@ struct Gemm {
   Expr batch{1};           ///< so many products, whose matrices follow each other in memory
   bool adds_to_c = false;  ///< beta is 1: c += a * b
   std::optional<DataType> result = {};  ///< of c, where it is not result_of(type) (product_type.h)
-  bool tf32 = false;               ///< of float32, 10 bits of mantissa are multiplied
+  bool tf32 = false;                    ///< of float32, 10 bits of mantissa are multiplied
   Scales scales = Scales::Tensor;
 };
 /// Reads `sources` and writes `dst`, `size` bytes of each: none is a fill (torch.rand on the

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 
+#include "scenarios/base/text/errors.h"
+#include "scenarios/base/text/print.h"
+#include "scenarios/base/text/text_file.h"
+#include "scenarios/base/values/quantity.h"
 #include "scenarios/captured/read.h"
 #include "scenarios/check/check.h"
 #include "scenarios/read/head.h"
@@ -12,11 +16,7 @@
 #include "scenarios/serving/grid.h"
 #include "scenarios/serving/read.h"
 #include "scenarios/styles/read.h"
-#include "scenarios/base/text/errors.h"
-#include "scenarios/base/text/print.h"
-#include "scenarios/base/text/text_file.h"
 #include "scenarios/training_step/read.h"
-#include "scenarios/base/values/quantity.h"
 
 namespace foretrace {
 namespace {
@@ -205,8 +205,7 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
   return expanded;
 }
 
-std::optional<ServingScenario> read_serving_scenario(std::string_view text,
-                                                     const std::string& file,
+std::optional<ServingScenario> read_serving_scenario(std::string_view text, const std::string& file,
                                                      const ParameterValues& parameters) {
   Reader reader{file};
   reader.program.file = file;

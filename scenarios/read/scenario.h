@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/base/text/diagnostic.h"
 #include "scenarios/captured/expand.h"
 #include "scenarios/include/include.h"
 #include "scenarios/program/program.h"
-#include "scenarios/base/text/diagnostic.h"
 #include "scenarios/serving/description.h"
 #include "scenarios/training_step/expand.h"
 
@@ -77,8 +77,8 @@ std::optional<ExpandedScenario> read_training(std::string_view text, const std::
                                               const ParameterValues& parameters = {},
                                               training::Ranks ranks = training::Ranks::All);
 
-/// A file with `serving:`: requests and an engine. Its program has the engine's iterations of chosen
-/// sizes (../serving/grid.h), a region for each.
+/// A file with `serving:`: requests and an engine. Its program has the engine's iterations of
+/// chosen sizes (../serving/grid.h), a region for each.
 struct ServingScenario {
   serving::Serving serving;
   Program program;
@@ -87,8 +87,7 @@ struct ServingScenario {
 };
 
 /// Empty for a file without one. Throws UsageError with the rendered diagnostics.
-std::optional<ServingScenario> read_serving_scenario(std::string_view text,
-                                                     const std::string& file,
+std::optional<ServingScenario> read_serving_scenario(std::string_view text, const std::string& file,
                                                      const ParameterValues& parameters = {});
 
 /// A file with `captured_step:`: the program that its records read as.

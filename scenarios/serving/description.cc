@@ -1,5 +1,7 @@
 #include "scenarios/serving/description.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenarios/architecture/counts.h"
@@ -42,6 +44,18 @@ DataType product_type(Precision precision) {
 Scales product_scales(Precision precision) {
   if (precision == Precision::Float4) return Scales::Nv;
   return precision == Precision::Float8 ? Scales::Row : Scales::Tensor;
+}
+
+std::string why_not_split(const training::Architecture& model, std::int64_t tensor) {
+  const auto refuse = [tensor](std::int64_t count, const char* what) {
+    return fmt::format("{} {} cannot be split over {} GPUs", count, what, tensor);
+  };
+  if (model.heads % tensor != 0) return refuse(model.heads, "heads");
+  if (model.latent.keys == 0 && model.kv_heads % tensor != 0 && tensor % model.kv_heads != 0) {
+    return refuse(model.kv_heads, "heads of keys");
+  }
+  const std::int64_t width = model.experts > 0 ? model.ffn : model.dense_width();
+  return width % tensor != 0 ? refuse(width, "columns of the feed-forward network") : "";
 }
 
 std::int64_t cache_bytes(const Serving& serving) {

@@ -76,6 +76,9 @@ struct Serving {
 DataType product_type(Precision precision);
 Scales product_scales(Precision precision);
 
+/// Why so many GPUs cannot share each layer, heads and widths whole on each; empty: they can.
+std::string why_not_split(const training::Architecture& model, std::int64_t tensor);
+
 /// Bytes that a token's keys and values take on one GPU.
 std::int64_t cache_bytes(const Serving& serving);
 /// Bytes of a GPU's share of the weights.

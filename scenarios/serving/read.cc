@@ -109,21 +109,6 @@ void read_precision(Reader& reader, const YamlNode* node, Serving& serving) {
   map.finish();
 }
 
-/// GPUs that share a layer: heads and widths must be whole on each.
-void check_tensor(Reader& reader, const YamlNode& at, const Serving& serving) {
-  const training::Architecture& model = serving.model;
-  const std::int64_t t = serving.tensor;
-  const auto refuse = [&](const char* what, std::int64_t count) {
-    reader.problems.error(at, fmt::format("{} {} cannot be split over {} GPUs", count, what, t));
-  };
-  if (model.heads % t != 0) refuse("heads", model.heads);
-  if (model.latent.keys == 0 && model.kv_heads % t != 0 && t % model.kv_heads != 0) {
-    refuse("heads of keys", model.kv_heads);
-  }
-  const std::int64_t width = model.experts > 0 ? model.ffn : model.dense_width();
-  if (width % t != 0) refuse("columns of the feed-forward network", width);
-}
-
 void check_lengths(Reader& reader, const YamlNode& at, const Serving& serving) {
   const std::int64_t most = longest(arrivals_of(serving.traffic));
   if (most <= serving.engine.max_length) return;
@@ -161,7 +146,13 @@ Serving read_serving(Reader& reader, const YamlNode& node) {
   if (traffic != nullptr) serving.traffic = read_traffic(reader, *traffic);
   map.finish();
   if (!map.is_sound()) return serving;
-  check_tensor(reader, parallel == nullptr ? node : *parallel, serving);
+  if (const std::string why = why_not_split(serving.model, serving.tensor); !why.empty()) {
+    reader.problems.error(parallel == nullptr ? node : *parallel, why);
+  }
+  if (!serving.engine.release.empty()) {
+    reader.problems.warning(node,
+                            "releases of an engine are not told apart: 'release' changes nothing");
+  }
   check_lengths(reader, *traffic, serving);
   if (weight_bytes(serving) <= 0) reader.problems.error(node, "this model has no weights");
   return serving;

@@ -187,6 +187,7 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
   if (const Diagnostics problems = unsupported_types(program, machine); !problems.empty()) {
     throw UsageError{render(problems, text)};
   }
+  print_error("{}", serving::engine_note(asked));
   const Timeline timeline = simulated(program, machine, options, text, true);
   const serving::Predicted predicted = serving::predict(asked, machine, timeline);
   if (options.format == OutputFormat::Csv) {

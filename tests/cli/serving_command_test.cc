@@ -53,6 +53,19 @@ TEST(Serving, IsJsonWithTheVerdictAsAWord) {
   EXPECT_LT(json["values"]["ttft_ms_p50"]["low"], json["values"]["ttft_ms_p50"]["high"]);
 }
 
+TEST(Serving, SaysWhatTheEnginesNumbersRestOn) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  EXPECT_THAT(scratch.run("foretrace simulate chat.yaml").err,
+              HasSubstr("the host's work of foretrace is as hosts of an H100 and an H200"));
+  std::string text = kChat;
+  text.insert(text.find("  traffic"), "  engine: {kind: vllm, release: v1}\n");
+  scratch.write("vllm.yaml", text);
+  EXPECT_THAT(scratch.run("foretrace simulate vllm.yaml").err,
+              AllOf(HasSubstr("the host's work of vllm is set by hand on public times per token"),
+                    HasSubstr("'release' changes nothing")));
+}
+
 TEST(Serving, RefusesWhatItHasNoUseFor) {
   const Scratch scratch;
   scratch.write("chat.yaml", kChat);

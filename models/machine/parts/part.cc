@@ -33,8 +33,8 @@ constexpr std::array kFacts{
 };
 
 /// What no GPU lacks: `none` is for units that some have.
-constexpr std::array<std::string_view, 8> kEachHas{"capability", "sm_count", "clock", "memory",
-                                                   "memory_bandwidth", "l2_size", "fp32", "power"};
+constexpr std::array<std::string_view, 8> kEachHas{
+    "capability", "sm_count", "clock", "memory", "memory_bandwidth", "l2_size", "fp32", "power"};
 constexpr std::array<std::string_view, 4> kFolders{"gpus", "links", "hosts", "networks"};
 constexpr std::array<std::string_view, 4> kWords{"GPU", "link", "host", "network"};
 

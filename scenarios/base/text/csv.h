@@ -1,5 +1,6 @@
 // Tables that our own tools and scripts wrote: comma-separated, names of the columns in line 1
-// or behind lines that begin with '#', cells quoted as RFC 4180 says where they must be; no line break inside a cell.
+// or behind lines that begin with '#', cells quoted as RFC 4180 says where they must be; no line
+// break inside a cell.
 #pragma once
 
 #include <filesystem>

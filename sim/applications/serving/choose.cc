@@ -90,14 +90,6 @@ std::vector<double> fewest(Serving serving, const Limits& limits, const Machine&
   return numbers_of(choice);
 }
 
-bool can_split(const Serving& serving, std::int64_t tensor) {
-  const training::Architecture& model = serving.model;
-  const std::int64_t width = model.experts > 0 ? model.ffn : model.dense_width();
-  const bool keys =
-      model.latent.keys > 0 || model.kv_heads % tensor == 0 || tensor % model.kv_heads == 0;
-  return model.heads % tensor == 0 && width % tensor == 0 && keys;
-}
-
 }  // namespace
 
 std::vector<Choice> choices(const Serving& serving, const Limits& limits,
@@ -106,7 +98,7 @@ std::vector<Choice> choices(const Serving& serving, const Limits& limits,
   std::vector<std::pair<const Machine*, std::int64_t>> asked;
   for (const Machine& machine : machines) {
     for (std::int64_t tensor = 1; tensor <= machine.gpus_per_node && tensor <= 8; tensor *= 2) {
-      if (!can_split(serving, tensor)) continue;
+      if (!why_not_split(serving.model, tensor).empty()) continue;
       Serving one = serving;
       one.tensor = tensor;
       asked.emplace_back(&machine, tensor);

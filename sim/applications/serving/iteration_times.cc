@@ -25,11 +25,6 @@ double kernel_seconds(const Machine& machine, const AttentionWork& work) {
   return to_seconds(cost::library_cost(read, asked).alone);
 }
 
-/// The engine's own work on the host, in seconds: of an iteration, of each of its requests, and of
-/// each token of a prompt.
-struct OwnWork {
-  double iteration, request, token;
-};
 OwnWork own_work(EngineKind kind) {
   switch (kind) {
     case EngineKind::Foretrace:
@@ -81,15 +76,28 @@ Time with_host_band(Time time, double busy) {
           std::max(time.high, kSlow * time.seconds)};
 }
 
+/// All-reduces by a kernel of the engine's own: every GPU reads what all others have.
+double own_sums_seconds(const Serving& serving, const Machine& machine, const Batch& batch) {
+  if (!adds_itself(serving, batch.tokens())) return 0;
+  static const double kBase = constant("serving.one_step_sum");
+  const auto others = static_cast<double>(serving.tensor - 1);
+  const double read = others * static_cast<double>(summed_bytes(serving, batch.tokens())) /
+                      machine.get(Param::NvlinkBandwidth).value;
+  return 2 * static_cast<double>(serving.model.layers) * (kBase + read);
+}
+
+/// Networks of experts were wrong by more than their kernels' bands say.
+Time with_experts_band(const Serving& serving, Time time) {
+  static const double kWider = constant("serving.experts.band");
+  if (serving.model.experts == 0) return time;
+  return {time.seconds, time.low / kWider, time.high * kWider};
+}
+
 }  // namespace
 
 IterationTimes::IterationTimes(const Serving& serving, const Machine& machine,
                                const Timeline& timeline)
-    : serving_{serving}, machine_{machine} {
-  const OwnWork own = own_work(serving.engine.kind);
-  host_iteration_ = own.iteration;
-  host_request_ = own.request;
-  host_token_ = own.token;
+    : serving_{serving}, machine_{machine}, own_{own_work(serving.engine.kind)} {
   for (std::int64_t i = 0; i < serving.model.layers; ++i) {
     const training::Layer layer = serving.model.layer(i);
     const auto found =
@@ -146,16 +154,6 @@ double IterationTimes::own_attention_seconds(const Batch& batch) const {
   return seconds;
 }
 
-/// All-reduces by a kernel of the engine's own: every GPU reads what all others have.
-static double own_sums_seconds(const Serving& serving, const Machine& machine, const Batch& batch) {
-  if (!adds_itself(serving, batch.tokens())) return 0;
-  static const double kBase = constant("serving.one_step_sum");
-  const auto others = static_cast<double>(serving.tensor - 1);
-  const double read = others * static_cast<double>(summed_bytes(serving, batch.tokens())) /
-                      machine.get(Param::NvlinkBandwidth).value;
-  return 2 * static_cast<double>(serving.model.layers) * (kBase + read);
-}
-
 /// Linear between the points around, and on as between the last two.
 Time IterationTimes::between(const std::vector<const Row*>& rows, double size,
                              double attention) const {
@@ -191,9 +189,9 @@ Time IterationTimes::of(const Batch& batch) const {
     time = at_least(time, with_new_sizes(others_.front()->points.front().time));
   }
   const double host = own_attention_seconds(asked) + own_sums_seconds(serving_, machine_, asked) +
-                      host_iteration_ + host_request_ * static_cast<double>(batch.requests()) +
-                      host_token_ * static_cast<double>(batch.chunk_tokens);
-  return {time.seconds + host, time.low + host, time.high + host};
+                      own_.iteration + own_.request * static_cast<double>(batch.requests()) +
+                      own_.token * static_cast<double>(batch.chunk_tokens);
+  return with_experts_band(serving_, {time.seconds + host, time.low + host, time.high + host});
 }
 
 }  // namespace foretrace::serving

@@ -15,6 +15,12 @@ struct Time {
   double seconds = 0, low = 0, high = 0;
 };
 
+/// The engine's own work on the host, in seconds: of an iteration, of each of its requests, and of
+/// each token of a prompt.
+struct OwnWork {
+  double iteration = 0, request = 0, token = 0;
+};
+
 class IterationTimes {
  public:
   /// `timeline`: of the grid's iterations, simulated. Throws UsageError for a timeline without
@@ -43,7 +49,7 @@ class IterationTimes {
   std::vector<std::pair<training::Layer, double>> layers_;  ///< each kind, and how many there are
   std::vector<const Row*> graphs_, others_;
   std::vector<Row> rows_;
-  double host_iteration_ = 0, host_request_ = 0, host_token_ = 0;  ///< s
+  OwnWork own_;
 };
 
 }  // namespace foretrace::serving

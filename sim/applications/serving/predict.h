@@ -26,6 +26,9 @@ Serving on_machine(Serving serving, const Machine& machine);
 /// cache.
 Predicted predict(const Serving& serving, const Machine& machine, const Timeline& timeline);
 
+/// A line of what the answer rests on beside the machine: whose constants the engine has.
+std::string engine_note(const Serving& serving);
+
 /// A table of times, rates, the cache and the verdict.
 std::string text_of(const Serving& serving, const Predicted& predicted);
 std::string csv_of(const Predicted& predicted);

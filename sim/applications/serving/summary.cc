@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "reports/timeline/statistics.h"
+
 namespace foretrace::serving {
 namespace {
 
@@ -11,11 +13,10 @@ constexpr double kMs = 1e-6;  // of a nanosecond
 Times times_of(std::vector<double> values) {
   Times times;
   if (values.empty()) return times;
-  std::ranges::sort(values);
   times.mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   for (std::size_t i = 0; i < std::size(kPercentiles); ++i) {
-    times.percentiles[i] = percentile(values, kPercentiles[i]);
+    times.percentiles[i] = quantile(values, kPercentiles[i] / 100.0);
   }
   return times;
 }
@@ -48,18 +49,11 @@ Verdict verdict_of(const Serving& serving, const Summary& summary) {
 
 }  // namespace
 
-double percentile(const std::vector<double>& values, double p) {
-  const double at = static_cast<double>(values.size() - 1) * p / 100;
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
-}
-
 Summary summary_of(const Serving& serving, const std::vector<Served>& engines) {
   Summary summary;
   std::vector<double> ttft, tpot, itl, whole;
   std::vector<std::pair<double, double>> waits;
-  std::int64_t first = 0, last = 0, tokens = 0, prompts = 0;
+  std::int64_t first = 0, last = 0, tokens = 0;
   double running = 0, busy = 0;
   for (const Served& engine : engines) {
     for (const Request& one : engine.requests) {
@@ -67,7 +61,6 @@ Summary summary_of(const Serving& serving, const std::vector<Served>& engines) {
       first = is_first ? one.arrival_ns : std::min(first, one.arrival_ns);
       last = std::max(last, one.token_ns.back());
       tokens += one.output;
-      prompts += one.prompt;
       const auto waited = static_cast<double>(one.token_ns.front() - one.arrival_ns);
       ttft.push_back(waited * kMs);
       waits.emplace_back(static_cast<double>(one.arrival_ns) * 1e-9, waited * 1e-9);
@@ -97,7 +90,6 @@ Summary summary_of(const Serving& serving, const std::vector<Served>& engines) {
   summary.seconds = static_cast<double>(last - first) * 1e-9;
   summary.requests_per_s = static_cast<double>(summary.requests) / summary.seconds;
   summary.output_tokens_per_s = static_cast<double>(tokens) / summary.seconds;
-  summary.input_tokens_per_s = static_cast<double>(prompts) / summary.seconds;
   summary.mean_running = busy > 0 ? running / busy : 0;
   summary.busy = busy * 1e-9 / summary.seconds / static_cast<double>(engines.size());
   summary.falls_behind = slope(waits);

@@ -23,7 +23,7 @@ struct Summary {
   Times ttft, tpot, itl, end_to_end;
   bool has_tpot = false;  ///< some request has more than one token
   double seconds = 0;     ///< from the first arrival to the last token
-  double requests_per_s = 0, output_tokens_per_s = 0, input_tokens_per_s = 0;
+  double requests_per_s = 0, output_tokens_per_s = 0;
   std::int64_t requests = 0, preemptions = 0, iterations = 0;
   double most_of_cache = 0;  ///< the largest share of its blocks in use
   double mean_running = 0;   ///< requests, over the time of iterations
@@ -34,8 +34,5 @@ struct Summary {
 
 /// Of all engines together.
 Summary summary_of(const Serving& serving, const std::vector<Served>& engines);
-
-/// Linear between the two nearest ranks; `values` are sorted and not empty.
-double percentile(const std::vector<double>& values, double p);
 
 }  // namespace foretrace::serving

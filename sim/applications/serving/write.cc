@@ -47,6 +47,16 @@ bool has(const Predicted& p, const Row& row) {
 
 }  // namespace
 
+std::string engine_note(const Serving& serving) {
+  const bool is_ours = serving.engine.kind == EngineKind::Foretrace;
+  return fmt::format(
+      "{}: note: the host's work of {} is {}{}\n", serving.file, engine_name(serving.engine.kind),
+      is_ours ? "as hosts of an H100 and an H200 were measured"
+              : "set by hand on public times per token; its release and its kernels are not told "
+                "apart, and times to the first token were not judged",
+      serving.model.experts > 0 ? "; experts' bands are as wide as public ones were wrong" : "");
+}
+
 std::string text_of(const Serving& serving, const Predicted& p) {
   const Summary& s = p.middle;
   std::string text = fmt::format("{:<16}{:>10}", "", "mean");

@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "scenarios/training_step/expand.h"
-#include "sim/simulate.h"
 #include "sim/applications/training/passes.h"
 #include "sim/applications/training/step_band.h"
 #include "sim/applications/training/usage.h"
+#include "sim/simulate.h"
 
 namespace foretrace::sim {
 

@@ -23,8 +23,8 @@ struct PredictedStep {
   StepShares of_rank(std::uint32_t rank) const;
 };
 
-/// What does not fit is simulated all the same. Of processes that are alike one is simulated, and of
-/// many micro-batches some (passes.h). `name` is the scenario's. Makes an engine: one for each
+/// What does not fit is simulated all the same. Of processes that are alike one is simulated, and
+/// of many micro-batches some (passes.h). `name` is the scenario's. Makes an engine: one for each
 /// process.
 PredictedStep predict_step(const training::TrainingStep& step, const Machine& machine,
                            const std::string& name);

@@ -58,7 +58,8 @@ void describe_sharding(const CsvLine& line, training::TrainingStep& step) {
     step.float32_parameters = true;
     step.reshard = !has_words(line, "zero_or_fsdp", "shard_grad_op");
   }
-  if (has_words(line, "zero_or_fsdp", "zero1") || has_words(line, "zero_or_fsdp", "distributed optimizer")) {
+  if (has_words(line, "zero_or_fsdp", "zero1") ||
+      has_words(line, "zero_or_fsdp", "distributed optimizer")) {
     step.sharding = Sharding::Zero1;
   }
   if (has_words(line, "zero_or_fsdp", "zero2")) step.sharding = Sharding::Zero2;
@@ -122,7 +123,8 @@ std::string_view network_of(const CsvLine& line) {
   for (const auto& [words, part] : kNetworks) {
     if (has_words(line, "network", words)) return part;
   }
-  const bool is_hdr = has_words(line, "network", "8x HDR 200") || has_words(line, "network", "8x200G");
+  const bool is_hdr =
+      has_words(line, "network", "8x HDR 200") || has_words(line, "network", "8x200G");
   return is_hdr ? "ib-hdr" : std::string_view{};
 }
 
@@ -139,11 +141,15 @@ std::string read_as(const CsvLine& line) {
     case Framework::MegatronCore:
       break;
   }
-  return "PyTorch's eager calls";
+  const bool is_scaled_finer =
+      has_words(line, "precision", "mxfp8") || has_words(line, "precision", "row");
+  return is_scaled_finer ? "PyTorch's eager calls, float8 with a scale for each tensor"
+                         : "PyTorch's eager calls";
 }
 
 std::string describe_other(const CsvLine& line, training::TrainingStep& step) {
-  if (has_words(line, "model", "LoRA") || has_words(line, "notes", "QLoRA")) return "adapters (LoRA)";
+  if (has_words(line, "model", "LoRA") || has_words(line, "notes", "QLoRA"))
+    return "adapters (LoRA)";
   if (whole_number(line, "gpus") == 0) return "GPUs not stated";
   if (step.model.hidden == 0 || step.model.layers == 0 || step.model.ffn == 0 ||
       step.model.vocab == 0 || step.sequence == 0) {

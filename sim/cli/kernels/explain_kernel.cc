@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -53,32 +52,10 @@ struct Options {
   OutputOptions output;
 };
 
-/// "4096x4096x64", as m, n and k.
-void read_sizes(const std::string& text, Shape& shape) {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::int64_t* size : {&shape.m, &shape.n, &shape.k}) {
-    if (size != &shape.m && at != end && *at++ != 'x') at = nullptr;
-    const auto read = at == nullptr ? std::from_chars_result{end, std::errc::invalid_argument}
-                                    : std::from_chars(at, end, *size);
-    constexpr std::int64_t kMost = 1'000'000'000;
-    if (read.ec != std::errc{} || *size < 1 || *size > kMost) {
-      throw UsageError{
-          fmt::format("'{}' is not the size of a product\n  hint: m, n and k, as in "
-                      "4096x4096x1024",
-                      text)};
-    }
-    at = read.ptr;
-  }
-  if (at != end) {
-    throw UsageError{fmt::format("'{}': m, n and k, and nothing behind them", text)};
-  }
-}
-
 Shape read_shape(const Options& options, const Machine& machine) {
   const ProductType& type = product_type(options.type);
   Shape shape;
-  read_sizes(options.sizes, shape);
+  read_product_sizes(options.sizes, shape);
   const bool tf32 = type.arithmetic == Arithmetic::Tf32;
   if (const auto cannot = why_no_products(machine, type.type, type.scales, tf32)) {
     throw UsageError{fmt::format("{}\n  hint: {}", cannot->why, cannot->hint)};

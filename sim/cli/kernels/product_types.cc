@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <charconv>
 #include <vector>
 
 #include "scenarios/base/text/diagnostic.h"
@@ -45,6 +46,27 @@ const ProductType& product_type(const std::string& name) {
   const std::string hint = suggest(name, known);
   throw UsageError{fmt::format("unknown type '{}'\n  hint: {}", name,
                                hint.empty() ? fmt::format("{}", fmt::join(known, ", ")) : hint)};
+}
+
+void read_product_sizes(const std::string& text, products::Shape& shape) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::int64_t* size : {&shape.m, &shape.n, &shape.k}) {
+    if (size != &shape.m && at != end && *at++ != 'x') at = nullptr;
+    const auto read = at == nullptr ? std::from_chars_result{end, std::errc::invalid_argument}
+                                    : std::from_chars(at, end, *size);
+    constexpr std::int64_t kMost = 1'000'000'000;
+    if (read.ec != std::errc{} || *size < 1 || *size > kMost) {
+      throw UsageError{
+          fmt::format("'{}' is not the size of a product\n  hint: m, n and k, as in "
+                      "4096x4096x1024",
+                      text)};
+    }
+    at = read.ptr;
+  }
+  if (at != end) {
+    throw UsageError{fmt::format("'{}': m, n and k, and nothing behind them", text)};
+  }
 }
 
 }  // namespace foretrace

@@ -19,4 +19,7 @@ struct ProductType {
 /// Throws UsageError with a suggestion, or all names.
 const ProductType& product_type(const std::string& name);
 
+/// "4096x4096x64", as m, n and k. Throws UsageError.
+void read_product_sizes(const std::string& text, products::Shape& shape);
+
 }  // namespace foretrace

@@ -9,6 +9,7 @@
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/read/scenario.h"
 #include "sim/applications/serving/choose.h"
+#include "sim/applications/serving/predict.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -71,6 +72,7 @@ int run_plan_serving(const PlanServingOptions& options) {
   print_error("{}", render(scenario->warnings, text));
   std::vector<Machine> machines;
   for (const std::string& name : options.machines) machines.push_back(changed_machine(name, {}));
+  print_error("{}", serving::engine_note(scenario->serving));
   const auto found =
       serving::choices(scenario->serving, {options.ttft_ms, options.tpot_ms}, machines);
   if (options.csv) {
