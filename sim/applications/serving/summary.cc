@@ -9,6 +9,7 @@ namespace foretrace::serving {
 namespace {
 
 constexpr double kMs = 1e-6;  // of a nanosecond
+constexpr double kHundred = 100;
 
 Times times_of(std::vector<double> values) {
   Times times;
@@ -16,7 +17,7 @@ Times times_of(std::vector<double> values) {
   times.mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   for (std::size_t i = 0; i < std::size(kPercentiles); ++i) {
-    times.percentiles[i] = quantile(values, kPercentiles[i] / 100.0);
+    times.percentiles[i] = quantile(values, static_cast<double>(kPercentiles[i]) / kHundred);
   }
   return times;
 }
