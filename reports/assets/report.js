@@ -39,7 +39,7 @@ const enliven = (() => {
     const boxes = [...svg.querySelectorAll('rect[data-b]')].map(rect => ({
       rect, begin: +rect.dataset.b, end: +rect.dataset.e, label: rect.dataset.l, y: +rect.getAttribute('y'),
       height: +rect.getAttribute('height'),
-      reads: rect.matches('.first, .c-host-wait') ? 'on-light' : rect.matches('.c-copy') ? 'on-copy' : 'on-solid'}));
+      reads: rect.matches('.first, .c-host-wait, .c-waiting') ? 'on-light' : rect.matches('.c-copy') ? 'on-copy' : 'on-solid'}));
     const arrows = [...svg.querySelectorAll('path[data-a]')].map(path => ({path, at: path.dataset.a.split(' ').map(Number)}));
     for (const rect of svg.querySelectorAll('rect.s')) {
       const title = rect.querySelector('title');

@@ -148,6 +148,10 @@ bool Comparison::within() const {
 
 bool Comparison::is_captured() const { return std::ranges::any_of(ops, &OpRow::captured); }
 
+bool Comparison::is_serving() const {
+  return std::ranges::any_of(ops, [](const OpRow& op) { return op.kind == "request_waits"; });
+}
+
 Comparison compare(const Timeline& first, const Timeline& second, double tolerance) {
   if (is_measured_step(second) && !is_measured_step(first)) {
     const JoinedStep joined = join_calls(first, second);

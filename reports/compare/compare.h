@@ -112,6 +112,8 @@ struct Comparison {
 
   /// A side is a framework's own run of the step: its kernels are none of the program's.
   bool is_captured() const;
+  /// Of requests that an engine serves.
+  bool is_serving() const;
   /// A prediction held against a measurement: only then a region is a fit or a prediction.
   bool judges_a_model() const { return !first_origin.measured && second_origin.measured; }
   /// A measured side's operations are of the traced repetition.

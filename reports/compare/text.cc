@@ -89,6 +89,11 @@ std::string operations_section(const Comparison& c) {
       "= {} - {}, from the run's "
       "begin; achieved = by the device\n\n",
       c.first_name, c.second_name);
+  if (c.is_serving()) {
+    return "\nOperations: median durations; of requests each one's, of iterations those of like "
+           "size,\nin their order\n\n" +
+           operations_text(c);
+  }
   if (!c.is_captured()) return text + operations_text(c);
   const auto has_partner = [](const OperationRow& row) { return row.matched != 0; };
   const auto joined = static_cast<std::size_t>(std::ranges::count_if(c.operations, has_partner));
@@ -136,7 +141,9 @@ std::string memory_text(const Comparison& c) {
                format_or_dash(row.error, format_signed_percent)});
   }
   return fmt::format(
-      "\nPeak memory of the framework's allocator, without what it keeps for later\n\n{}",
+      "\n{}\n\n{}",
+      c.is_serving() ? "The most of the KV cache in use, of each of an engine's GPUs"
+                     : "Peak memory of the framework's allocator, without what it keeps for later",
       table.markdown());
 }
 

@@ -79,6 +79,8 @@ std::string samples_words(const std::optional<RegionFigure>& figure) {
 }
 
 std::string part_words(const OperationRow& row, const Comparison& comparison) {
+  if (row.kind.starts_with("request_")) return "request";
+  if (row.kind.ends_with("iteration")) return "engine";
   if (row.part == 0) return comparison.is_traced() ? "host call, traced" : "host call";
   return row.part == 1 ? "device" : fmt::format("device {}", row.part);
 }
@@ -90,7 +92,7 @@ std::string note_words(const OperationRow& row, const Comparison& comparison) {
     add(fmt::format("{} and {} pieces", row.first_pieces, row.second_pieces));
   }
   // Tracing makes calls longer, and the waits behind them shorter by as much.
-  const bool is_far = row.error && std::abs(*row.error) > 1;
+  const bool is_far = row.error && std::abs(*row.error) > 1 && !comparison.is_serving();
   if (row.part == 0 && is_far && comparison.is_traced()) {
     add(waits(row) ? "a wait: what the traced calls before it leave"
                    : "a call under tracing: regions judge host time");

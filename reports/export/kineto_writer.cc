@@ -92,10 +92,7 @@ class RankWriter {
   std::uint32_t pid_of(const Lane& lane) const {
     return lane.device == kNoDevice ? kHostPid + process_ : pid_of_device(lane.device);
   }
-  bool is_shown(const Lane& lane) const {
-    return lane.process == process_ &&
-           (lane.kind == LaneKind::HostThread || lane.kind == LaneKind::Stream);
-  }
+  bool is_shown(const Lane& lane) const { return lane.process == process_; }
 
   void event(const Json& json) {
     out_ << (first_ ? "\n  " : ",\n  ") << dump_line(json);
@@ -135,7 +132,7 @@ class RankWriter {
     const Span& span = timeline_.spans[index];
     const Lane& lane = timeline_.lanes[span.lane];
     if (!is_shown(lane)) return;
-    lane.kind == LaneKind::HostThread ? write_host(index) : write_device(index);
+    lane.kind == LaneKind::Stream ? write_device(index) : write_host(index);
   }
 
   Json slice(const Span& span, const std::string& category, const std::string& name) const {
@@ -151,7 +148,8 @@ class RankWriter {
   void write_host(std::uint32_t index) {
     const Span& span = timeline_.spans[index];
     const OpRow& op = timeline_.ops[span.op];
-    const bool is_ours = class_of(op, timeline_.lanes[span.lane]) == SpanClass::HostWork ||
+    const SpanClass what = class_of(op, timeline_.lanes[span.lane]);
+    const bool is_ours = what == SpanClass::HostWork || what >= SpanClass::Waiting ||
                          op.kind.starts_with("host_barrier") || op.kind == "host_wait" ||
                          op.kind == "host_signal";
     const char* category = op.kind == "region" ? "user_annotation"

@@ -18,6 +18,7 @@
 #include "reports/page/packed.h"
 #include "reports/page/sweeps.h"
 #include "reports/page/uses_section.h"
+#include "reports/serving/section.h"
 #include "reports/table/text_table.h"
 #include "scenarios/base/text/errors.h"
 
@@ -130,9 +131,10 @@ void set_verdict(MustacheData& data, const ReportRun& run) {
   if (!two) {
     data.set("statement", c.first_origin.measured ? "Measured only: nothing to compare with yet."
                                                   : "Predicted only: nothing to compare with yet.");
-    data.set("meaning", c.first_origin.measured
-                            ? "Predict it with 'foretrace simulate' and report both."
-                            : "Measure it with 'foretrace-hw measure' and report both.");
+    data.set("meaning",
+             c.first_origin.measured ? "Predict it with 'foretrace simulate' and report both."
+             : c.is_serving()        ? "Measure it with hw/serving and report both."
+                                     : "Measure it with 'foretrace-hw measure' and report both.");
     return;
   }
   if (accuracy.regions == 1) {
@@ -211,6 +213,10 @@ std::string region_words(const Comparison& c) {
 
 std::string operation_words(const ReportRun& run, bool two) {
   const Comparison& c = run.comparison;
+  if (c.is_serving()) {
+    return "Median durations: of requests each one's, of iterations those of like size, in their "
+           "order.";
+  }
   std::string words = "Median durations over all executions";
   if (run.left_out > 0) {
     words = fmt::format("Those {}; {} more are not shown. {}",
@@ -255,12 +261,15 @@ void set_picture(MustacheData& data, const ReportRun& run, const std::string& id
   if (sides.empty()) sides = run.sides;
   const LanesPicture picture =
       draw_lanes(sides, detail.limits, use, id + "-lanes", c.first_origin.scenario);
+  const std::string lines = c.is_serving()
+                                ? "A process is an engine: its requests above its iterations."
+                                : "Thin lines lead from a host call to its work on the device.";
   data.set("timeline_words",
            sides.size() == 2
                ? fmt::format("Each lane shows {} (pale) above {} (solid), both from their run's "
-                             "begin. Thin lines lead from a host call to its work on the device.",
-                             c.first_name, c.second_name)
-               : std::string{"Thin lines lead from a host call to its work on the device."});
+                             "begin. {}",
+                             c.first_name, c.second_name, lines)
+               : lines);
   data.set("note", note + picture.note);
   data.set("svg", picture.svg);
 }
@@ -296,6 +305,7 @@ MustacheData run_data(const ReportRun& shown, const std::string& id, const Detai
   data.set("worst", worst);
   set_picture(data, run, id, detail, use);
   data.set("uses", uses_section(run));
+  data.set("requests", requests_section(run, id));
   data.set("regions", region_rows(run, id));
   MustacheData sweeps = sweep_rows(run, id);
   data.set("has_sweeps", !sweeps.is_empty_list());

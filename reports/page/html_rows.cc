@@ -156,7 +156,8 @@ MustacheData worst_operation_rows(const ReportRun& run, const std::string& run_i
   for (const OperationRow& row : run.comparison.operations) {
     const SpanClass kind = class_of_row(row);
     const bool is_work = kind == SpanClass::Kernel || kind == SpanClass::Copy ||
-                         kind == SpanClass::Nccl || kind == SpanClass::HostWork;
+                         kind == SpanClass::Nccl || kind == SpanClass::HostWork ||
+                         kind >= SpanClass::Waiting;
     if (is_work && row.matched != 0 && row.total_difference_ns != 0) worst.push_back(&row);
   }
   std::ranges::stable_sort(worst, std::greater{}, [](const OperationRow* row) {

@@ -24,17 +24,40 @@ using LaneKey = decltype(lane_key(Lane{}));
 /// The picture's lanes in order, and where each lane of a side went.
 struct LaneMap {
   std::map<LaneKey, std::size_t> index;
-  std::size_t of(const Lane& lane) const { return index.at(lane_key(lane)); }
+  std::size_t hidden = 0;  ///< of requests: left out between those that are there
+  /// Behind all of them where it is left out.
+  std::size_t of(const Lane& lane) const {
+    const auto found = index.find(lane_key(lane));
+    return found == index.end() ? index.size() : found->second;
+  }
 };
 
+/// Of very many requests some say as much, from the first to the last.
+void thin_out(std::map<LaneKey, std::size_t>& index, std::size_t most) {
+  std::vector<LaneKey> requests;
+  for (const auto& [key, place] : index) {
+    if (std::get<LaneKind>(key) == LaneKind::Request) requests.push_back(key);
+  }
+  if (index.size() <= most || requests.empty()) return;
+  const std::size_t others = index.size() - requests.size();
+  const std::size_t kept = std::max<std::size_t>(1, most - std::min(most, others));
+  const auto place = [&](std::size_t i) { return i * kept / requests.size(); };
+  for (std::size_t i = 1; i < requests.size(); ++i) {
+    if (place(i) == place(i - 1)) index.erase(requests[i]);
+  }
+}
+
 /// Lanes that carry a span somewhere; unused streams (the default ones) would be noise.
-LaneMap map_lanes(std::span<const Side> sides) {
+LaneMap map_lanes(std::span<const Side> sides, std::size_t most) {
   LaneMap map;
   for (const Side& side : sides) {
     for (const Span& span : side.timeline->spans) {
       map.index.try_emplace(lane_key(side.timeline->lanes[span.lane]), 0);
     }
   }
+  map.hidden = map.index.size();
+  thin_out(map.index, most);
+  map.hidden -= map.index.size();
   std::size_t next = 0;
   for (auto& [key, index] : map.index) index = next++;
   return map;
@@ -43,12 +66,12 @@ LaneMap map_lanes(std::span<const Side> sides) {
 class Builder {
  public:
   Builder(std::span<const Side> sides, const LayoutLimits& limits)
-      : sides_{sides}, limits_{limits}, map_{map_lanes(sides)} {}
+      : sides_{sides}, limits_{limits}, map_{map_lanes(sides, limits.lanes)} {}
 
   LanesLayout build() && {
     const std::size_t shown = std::min(map_.index.size(), limits_.lanes);
     layout_.lanes.resize(shown);
-    layout_.hidden_lanes = map_.index.size() - shown;
+    layout_.hidden_lanes = map_.index.size() - shown + map_.hidden;
     for (const Side& side : sides_) find_end(*side.timeline);
     layout_.end_ns =
         limits_.until_ns > 0 ? std::min(limits_.until_ns, layout_.run_end_ns) : layout_.run_end_ns;

@@ -47,7 +47,8 @@ struct LayoutLimits {
   /// Above it narrow neighbours are merged, the more the more there are: no more boxes are drawn,
   /// where that can be. Arrows are left out then.
   std::size_t spans = 4'000;
-  std::size_t lanes = 64;     ///< the first ones, in order; the rest is counted
+  std::size_t lanes = 64;     ///< the first ones, in order; the rest is counted. Of requests some
+                              ///< from all of them
   double narrow = 0.0005;     ///< of the picture's width, at least
   std::int64_t until_ns = 0;  ///< show this much from the run's begin; 0: all of it
 };

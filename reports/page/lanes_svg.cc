@@ -200,7 +200,8 @@ class Picture : SvgWriter {
   }
   /// What colour reads on the box. report.js knows the same rule.
   const char* label_class(std::size_t side, SpanClass c) const {
-    const bool is_pale = (side == 0 && sides_.size() == 2) || c == SpanClass::HostWait;
+    const bool is_pale =
+        (side == 0 && sides_.size() == 2) || c == SpanClass::HostWait || c == SpanClass::Waiting;
     return is_pale ? "on-light" : c == SpanClass::Copy ? "on-copy" : "on-solid";
   }
 
@@ -245,7 +246,9 @@ class Picture : SvgWriter {
         {SpanClass::HostCall, "host call"}, {SpanClass::HostWait, "host waits"},
         {SpanClass::HostWork, "host work"}, {SpanClass::Kernel, "kernel"},
         {SpanClass::Copy, "copy"},          {SpanClass::Nccl, "NCCL"},
-        {SpanClass::Order, "event"}};
+        {SpanClass::Order, "event"},        {SpanClass::Waiting, "waits"},
+        {SpanClass::Prefill, "prefill"},    {SpanClass::Decode, "decode"},
+        {SpanClass::Preempted, "preempted"}};
     double px = kLeft;
     for (const auto& [span_class, words] : kEntries) {
       if (!seen_[static_cast<std::size_t>(span_class)]) continue;

@@ -22,6 +22,12 @@ bool waits(std::string_view kind) {
 
 SpanClass class_of(const OpRow& op, const Lane& lane) {
   const std::string_view kind = op.kind;
+  if (kind.starts_with("request_") || kind.ends_with("iteration")) {
+    return contains(kind, "prefill")   ? SpanClass::Prefill
+           : contains(kind, "decode")  ? SpanClass::Decode
+           : contains(kind, "preempt") ? SpanClass::Preempted
+                                       : SpanClass::Waiting;
+  }
   if (lane.kind == LaneKind::HostThread) {
     if (kind == "host_compute" || kind == "host_fill" || kind == "host_parallel" ||
         kind == "read_file" || kind == "framework_call")
@@ -36,7 +42,8 @@ SpanClass class_of(const OpRow& op, const Lane& lane) {
 
 std::string_view name_of(SpanClass span_class) {
   constexpr std::array<std::string_view, kSpanClasses> kNames{
-      "host-work", "host-call", "host-wait", "kernel", "copy", "nccl", "order"};
+      "host-work", "host-call", "host-wait", "kernel", "copy",     "nccl",
+      "order",     "waiting",   "prefill",   "decode", "preempted"};
   return kNames[static_cast<std::size_t>(span_class)];
 }
 

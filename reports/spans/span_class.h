@@ -9,8 +9,20 @@
 
 namespace foretrace {
 
-enum class SpanClass : std::uint8_t { HostWork, HostCall, HostWait, Kernel, Copy, Nccl, Order };
-inline constexpr std::uint8_t kSpanClasses = 7;
+enum class SpanClass : std::uint8_t {
+  HostWork,
+  HostCall,
+  HostWait,
+  Kernel,
+  Copy,
+  Nccl,
+  Order,
+  Waiting,  ///< from here: of requests, and of the iterations of the engine that serves them
+  Prefill,
+  Decode,
+  Preempted
+};
+inline constexpr std::uint8_t kSpanClasses = 11;
 
 /// Order: events recorded and waited for on a stream. HostWait: calls that return when a device,
 /// another thread or another process is done.

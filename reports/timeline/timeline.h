@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "reports/serving/facts.h"
 #include "reports/timeline/provenance.h"
 
 namespace foretrace {
 
-enum class LaneKind : std::uint8_t { HostThread, Stream };
+/// Request: of an engine that serves some; its waiting, prefill and decoding are spans of part 0.
+enum class LaneKind : std::uint8_t { HostThread, Stream, Request };
 inline constexpr std::uint32_t kNoDevice = 0xffffffff;
 
 struct Lane {
@@ -147,6 +149,7 @@ struct Timeline {
   std::vector<RegionSamples> regions;
   std::vector<MemorySample> memory{};      ///< where it is known; ascending in time for each device
   std::vector<MemoryPeak> memory_peaks{};  ///< where they are known
+  std::optional<ServingFacts> serving{};   ///< of requests that an engine serves
   std::vector<RankWait> waits{};           ///< of a simulation; files do not have them
   std::int64_t end_ps{};                   ///< of a simulation, before rounding; files have it not
 };

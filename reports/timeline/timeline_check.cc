@@ -8,6 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "reports/serving/facts_json.h"
+
 namespace foretrace {
 namespace {
 
@@ -164,6 +166,9 @@ Wrong what_is_wrong(const Timeline& t) {
     if (!std::ranges::all_of(start.launch_ns, is_launch)) {
       return fmt::format("start {} has a launch that took no time, or years", start.start);
     }
+  }
+  if (t.serving) {
+    if (auto wrong = what_is_wrong(*t.serving)) return wrong;
   }
   if (t.origin.launch_ns && !is_launch(*t.origin.launch_ns)) {
     return fmt::format("a launch takes {} ns", *t.origin.launch_ns);

@@ -9,7 +9,7 @@
 namespace foretrace::keys {
 
 /// By the enumerators' values.
-inline constexpr std::array<std::string_view, 2> kLaneKinds{"host_thread", "stream"};
+inline constexpr std::array<std::string_view, 3> kLaneKinds{"host_thread", "stream", "request"};
 inline constexpr std::array<std::string_view, 4> kFlowKinds{"launch", "record_wait", "send_recv",
                                                             "signal"};
 inline constexpr std::array<std::string_view, 4> kParameterClasses{"fit", "datasheet", "published",

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "reports/serving/facts_json.h"
 #include "reports/timeline/timeline_check.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
@@ -264,6 +265,7 @@ void read_tables(const Json& document, Timeline& timeline) {
     }
     timeline.memory = read_all(document, "memory", read_memory);
   }
+  if (document.contains("serving")) timeline.serving = serving_facts(document.at("serving"));
   if (!document.contains("memory_peaks")) return;
   if (child(document, "memory_peak_columns") != Json(keys::kMemoryPeakColumns)) {
     throw Unreadable{"'memory_peak_columns' are not process, device, allocated, reserved"};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "reports/serving/facts_json.h"
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/timeline_keys.h"
 #include "reports/timeline/write_file.h"
@@ -243,6 +244,7 @@ void write_timeline(const Timeline& timeline, std::ostream& out) {
                     append_row(text, m.process, m.device, m.allocated, m.reserved);
                   });
   }
+  if (timeline.serving) document.value("serving", to_json(*timeline.serving));
   write_spans(document, timeline);
   document.end();
 }

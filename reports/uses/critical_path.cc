@@ -12,6 +12,7 @@ class PathReader {
   explicit PathReader(const Timeline& timeline)
       : timeline_{timeline}, by_lane_(timeline.lanes.size()) {
     for (const Span& span : timeline.spans) {
+      if (kind_of(span) >= SpanClass::Waiting) continue;  // requests wait for each other, not calls
       begin_ = std::min(begin_, span.begin_ns);
       const Lane& lane = timeline.lanes[span.lane];
       if (lane.device == kNoDevice) {

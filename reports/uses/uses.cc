@@ -69,6 +69,7 @@ class Reader {
     for (const Span& span : timeline_.spans) {
       const Lane& lane = lane_of(span);
       if (lane.device == kNoDevice || span.end_ns <= span.begin_ns) continue;
+      if (kind_of(span) >= SpanClass::Waiting) continue;  // an engine's iteration is no kernel
       GpuSpans& gpu = gpus_[{lane.process, lane.device}];
       const std::pair time{span.begin_ns, span.end_ns};
       switch (kind_of(span)) {

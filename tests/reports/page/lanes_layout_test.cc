@@ -56,6 +56,29 @@ TEST(LanesLayout, BeginsBothTimelinesAtZero) {
   EXPECT_EQ(layout.end_ns, 15);
 }
 
+TEST(LanesLayout, ShowsRequestsFromFirstToLastAndTheEngineWhereThereAreTooMany) {
+  TimelineBuilder b{false};
+  const auto waits = b.op("request_waits", 3);
+  const auto iteration = b.op("decode_iteration", 3);
+  for (int i = 0; i < 100; ++i) {
+    Lane lane;
+    lane.kind = LaneKind::Request;
+    lane.name = "request " + std::to_string(100 + i);
+    b.timeline.lanes.push_back(lane);
+    b.span(waits, static_cast<std::uint32_t>(i), i, i + 5);
+  }
+  b.span(iteration, b.stream("iterations"), 0, 50, 1);
+  const std::vector<Side> sides{{&b.timeline, "predicted"}};
+  const LanesLayout layout = lay_out(sides, {.lanes = 11});
+  ASSERT_EQ(layout.lanes.size(), 11U);
+  EXPECT_EQ(layout.hidden_lanes, 90U);
+  EXPECT_EQ(layout.lanes[0].lane.name, "request 100");
+  EXPECT_EQ(layout.lanes[9].lane.name, "request 190");
+  EXPECT_EQ(layout.lanes[9].rows[0].boxes[0].span_class, SpanClass::Waiting);
+  EXPECT_EQ(layout.lanes[10].lane.name, "iterations");
+  EXPECT_EQ(layout.lanes[10].rows[0].boxes[0].span_class, SpanClass::Decode);
+}
+
 TEST(LanesLayout, DrawsEverySpanAndArrowWhileThereAreFew) {
   const auto b = many_kernels(true, 1000);
   const LanesLayout layout = lay_out_both(b.timeline, b.timeline);

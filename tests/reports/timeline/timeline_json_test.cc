@@ -62,6 +62,18 @@ Timeline full_timeline() {
   t.ops[kernel_row].loops = {4};
   t.ops[kernel_row].captured = true;
   t.memory_peaks = {{3, 1, 1 << 20, 2 << 20}};
+  t.lanes.push_back({LaneKind::Request, 0, 3, kNoDevice, "request 7"});
+  t.serving = ServingFacts{.engine = "vllm",
+                           .engines = 2,
+                           .gpus = 8,
+                           .requests = 9,
+                           .output_tokens = 90,
+                           .iterations = 11,
+                           .preemptions = 1,
+                           .waiting_share = 0.25,
+                           .occupancy = {{1, 40, 3, 2}},
+                           .limits = {{"memory", 0.75}},
+                           .what_if = {{"memory twice as fast", 7, 9, 5, 1500.5}}};
   t.memory = {{3, 1, 40, 512, 2 << 20}, {3, 1, 90, 1 << 20, 2 << 20}};
   return t;
 }
@@ -112,6 +124,8 @@ TEST(TimelineJson, RoundTripsEveryField) {
   EXPECT_EQ(again.ops[0].variant, "h2d pinned");
   EXPECT_EQ(again.ops[0].loops, (std::vector<std::uint64_t>{20, 4}));
   EXPECT_EQ(program_ops(again), 3U) << "the last one is captured";
+  EXPECT_EQ(again.lanes.back().kind, LaneKind::Request);
+  EXPECT_EQ(again.serving, timeline.serving);
   EXPECT_EQ(again.memory, timeline.memory);
   EXPECT_EQ(again.memory_peaks, timeline.memory_peaks);
   EXPECT_EQ(again.lanes[1].device, 1U);
