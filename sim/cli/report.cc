@@ -97,6 +97,11 @@ std::vector<std::string> source_of(const LoadedTimeline& loaded) {
                                loaded.file.parent_path() / fs::path{origin.file}.filename()}) {
     const auto text = read_plain_file(file, kLargestText);
     if (!text) continue;
+    if (loaded.timeline.serving) {
+      const auto serving = read_serving_scenario(*text, file.string());
+      if (serving && serving->serving.name == origin.scenario) return split_lines(*text);
+      continue;
+    }
     const auto read = read_scenario(*text, file.string());
     if (!read) continue;
     const auto rows = op_rows(read->program);

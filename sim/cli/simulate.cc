@@ -24,7 +24,7 @@
 #include "scenarios/fabric/read.h"
 #include "scenarios/read/scenario.h"
 #include "scenarios/serving/grid.h"
-#include "sim/applications/serving/predict.h"
+#include "sim/applications/serving/timeline.h"
 #include "sim/applications/training/captured_usage.h"
 #include "sim/applications/training/memory_track.h"
 #include "sim/applications/training/passes.h"
@@ -96,6 +96,12 @@ void write_run(const Timeline& timeline, const std::filesystem::path& directory)
   write_file(directory / kTraceFile, [&](std::ostream& out) { write_perfetto({&only, 1}, out); });
 }
 
+void check_run_directory(const SimulateOptions& options) {
+  const std::filesystem::path run = options.run;
+  if (options.run.empty() || !std::filesystem::is_directory(run)) return;
+  check_outputs({run / kPredictedFile, run / kTraceFile});
+}
+
 /// --nodes and --placement in place of what the scenario says.
 void spread(Program& program, const SimulateOptions& options) {
   if (!options.placement.empty()) program.placement = parse_placement(options.placement);
@@ -161,10 +167,11 @@ bool simulates_one_of_each(const SimulateOptions& options, const Program& progra
 
 /// What a file of requests has no use for is not left unsaid.
 void refuse_for_serving(const SimulateOptions& options) {
-  const std::pair<bool, const char*> given[] = {
-      {!options.run.empty(), "--output"},          {!options.host.empty(), "--host"},
-      {options.frontend != "cuda", "--frontend"},  {options.nodes.has_value(), "--nodes"},
-      {!options.placement.empty(), "--placement"}, {options.few_passes, "--few-passes"}};
+  const std::pair<bool, const char*> given[] = {{!options.host.empty(), "--host"},
+                                                {options.frontend != "cuda", "--frontend"},
+                                                {options.nodes.has_value(), "--nodes"},
+                                                {!options.placement.empty(), "--placement"},
+                                                {options.few_passes, "--few-passes"}};
   for (const auto& [is_given, name] : given) {
     if (!is_given) continue;
     throw UsageError{
@@ -179,7 +186,9 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
                 const std::string& text) {
   refuse_for_serving(options);
   print_error("{}", render(scenario.warnings, text));
-  Machine machine = changed_machine(options.machine, options.with);
+  check_run_directory(options);
+  const Machine of_file = changed_machine(options.machine, options.with);
+  Machine machine = of_file;
   leave_out_terms(machine, options.without);
   const serving::Serving asked = serving::on_machine(scenario.serving, machine);
   const Program program = serving::iterations(asked, serving::batches_of(serving::grid_of(asked)),
@@ -190,6 +199,15 @@ int run_serving(const SimulateOptions& options, const ServingScenario& scenario,
   print_error("{}", serving::engine_note(asked));
   const Timeline timeline = simulated(program, machine, options, text, true);
   const serving::Predicted predicted = serving::predict(asked, machine, timeline);
+  if (!options.run.empty()) {
+    Timeline requests = serving::timeline_of(asked, predicted, timeline, scenario.at.line);
+    note_made_from(requests.origin, of_file);
+    write_run(requests, options.run);
+    if (const auto drawn = requests.origin.versions.find("drawn");
+        drawn != requests.origin.versions.end()) {
+      print_error("{}: note: {}\n", options.file, drawn->second);
+    }
+  }
   if (options.format == OutputFormat::Csv) {
     print_text(serving::csv_of(predicted));
   } else if (options.format == OutputFormat::Json) {
@@ -242,12 +260,7 @@ int run_simulate(const SimulateOptions& options) {
   if (training && !sim::memory_verdict(training->expansion.memory, machine).fits) {
     throw UsageError{sim::describe(training->step, training->expansion, machine, std::nullopt)};
   }
-  if (!options.run.empty()) {
-    const std::filesystem::path run = options.run;
-    if (std::filesystem::is_directory(run)) {
-      check_outputs({run / kPredictedFile, run / kTraceFile});
-    }
-  }
+  check_run_directory(options);
   if (const Diagnostics problems = check_fits(program, machine); !problems.empty()) {
     throw UsageError{render(problems, "")};
   }

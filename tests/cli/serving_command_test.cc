@@ -66,6 +66,28 @@ TEST(Serving, SaysWhatTheEnginesNumbersRestOn) {
                     HasSubstr("'release' changes nothing")));
 }
 
+TEST(Serving, WritesRequestsAndIterationsThatCompareReportAndExportRead) {
+  const Scratch scratch;
+  scratch.write("chat.yaml", kChat);
+  Ran ran = scratch.run("foretrace simulate chat.yaml -o run && foretrace compare run run");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err << ran.out;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("| TTFT p50 "), HasSubstr("| end to end p99 "),
+                             HasSubstr("| request_decode "), HasSubstr("| decode_iteration 1 "),
+                             HasSubstr("The most of the KV cache in use")));
+  ran = scratch.run(
+      "foretrace simulate chat.yaml --machine 8xB200 -o other; foretrace compare run other");
+  EXPECT_EQ(ran.exit_code, 1) << "another machine's times";
+  ran = scratch.run("foretrace report run -o page.html && cat page.html");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("<h2>Requests</h2>"), HasSubstr("Requests at a time"),
+                             HasSubstr("KV cache in use"), HasSubstr("request 19"),
+                             HasSubstr("arrivals: poisson")));
+  EXPECT_EQ(scratch.run("foretrace export run --to kineto -o kineto").exit_code, 0);
+  ran = scratch.run("foretrace explain run");
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("a run of requests, which are no program"));
+}
+
 TEST(Serving, RefusesWhatItHasNoUseFor) {
   const Scratch scratch;
   scratch.write("chat.yaml", kChat);

@@ -33,6 +33,7 @@ std::uint32_t Scheduler::preempt() {
   request.computed = 0;
   ++request.preempted;
   ++preemptions_;
+  victims_.push_back(victim);
   waiting_.push_front(victim);
   return victim;
 }
@@ -73,6 +74,7 @@ void Scheduler::admit(std::vector<Share>& shares, std::int64_t& budget) {
 }
 
 std::vector<Share> Scheduler::next() {
+  victims_.clear();
   std::vector<Share> shares;
   std::int64_t budget = serving_.engine.max_batched_tokens;
   // SGLang computes prompts in iterations of their own, and those first.

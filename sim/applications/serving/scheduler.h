@@ -18,6 +18,8 @@ struct Request {
   std::int64_t blocks = 0;
   std::int64_t preempted = 0;  ///< times
   std::vector<std::int64_t> token_ns;
+  std::vector<std::int64_t> admitted_ns;  ///< once more after each preemption
+  std::vector<std::int64_t> preempted_ns;
 
   std::int64_t missing() const { return prompt + generated - computed; }
 };
@@ -44,6 +46,8 @@ class Scheduler {
   std::size_t waiting() const { return waiting_.size(); }
   std::int64_t used_blocks() const { return all_ - free_; }
   std::int64_t preemptions() const { return preemptions_; }
+  /// Those that next() preempted.
+  const std::vector<std::uint32_t>& victims() const { return victims_; }
   std::int64_t blocks_of(std::int64_t tokens) const;
 
  private:
@@ -57,7 +61,7 @@ class Scheduler {
   std::int64_t free_, all_;
   std::vector<Request>& requests_;
   std::deque<std::uint32_t> waiting_;
-  std::vector<std::uint32_t> running_;
+  std::vector<std::uint32_t> running_, victims_;
   std::int64_t preemptions_ = 0;
 };
 

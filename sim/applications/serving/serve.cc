@@ -70,6 +70,15 @@ Served serve(const Serving& serving, const std::vector<Arrival>& arrivals, std::
     }
     const std::vector<Share> shares = scheduler.next();
     FORETRACE_CHECK(!shares.empty(), "a request that the cache has room for runs");
+    for (const std::uint32_t id : scheduler.victims()) {
+      served.requests[id].preempted_ns.push_back(now_ns);
+    }
+    for (const Share& share : shares) {
+      Request& request = served.requests[share.request];
+      if (request.admitted_ns.size() == request.preempted_ns.size()) {
+        request.admitted_ns.push_back(now_ns);
+      }
+    }
     Iteration iteration{.begin_ns = now_ns, .batch = batch_of(shares, served.requests)};
     now_ns += std::max<std::int64_t>(1, std::llround(seconds_of(iteration.batch) * 1e9));
     iteration.end_ns = now_ns;

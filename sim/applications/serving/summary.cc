@@ -50,6 +50,20 @@ Verdict verdict_of(const Serving& serving, const Summary& summary) {
 
 }  // namespace
 
+double waiting_share(const std::vector<Served>& engines) {
+  double waits = 0, all = 0;
+  for (const Served& engine : engines) {
+    for (const Request& one : engine.requests) {
+      all += static_cast<double>(one.token_ns.back() - one.arrival_ns);
+      waits += static_cast<double>(one.admitted_ns.front() - one.arrival_ns);
+      for (std::size_t i = 0; i < one.preempted_ns.size(); ++i) {
+        waits += static_cast<double>(one.admitted_ns[i + 1] - one.preempted_ns[i]);
+      }
+    }
+  }
+  return all > 0 ? waits / all : 0;
+}
+
 Summary summary_of(const Serving& serving, const std::vector<Served>& engines) {
   Summary summary;
   std::vector<double> ttft, tpot, itl, whole;

@@ -32,6 +32,9 @@ struct Summary {
   double falls_behind = 0;  ///< seconds that a request waits longer for each second of arrivals
 };
 
+/// Requests' share of waiting in their time from arrival to last token.
+double waiting_share(const std::vector<Served>& engines);
+
 /// Of all engines together.
 Summary summary_of(const Serving& serving, const std::vector<Served>& engines);
 

@@ -1,5 +1,7 @@
 #include "sim/cli/plan/explained.h"
 
+#include <fmt/format.h>
+
 #include "scenarios/base/text/errors.h"
 #include "sim/cli/options.h"
 #include "sim/cli/run_program.h"
@@ -24,6 +26,11 @@ std::string explained_on(const ExplainedWith& with, const Origin& origin) {
 
 explain::Explanation explained(const LoadedTimeline& run, const LoadedTimeline& predicted,
                                const ExplainedWith& with) {
+  if (run.timeline.serving) {
+    throw UsageError{fmt::format(
+        "{}: a run of requests, which are no program: what limits them is in 'foretrace report'",
+        run.file.string())};
+  }
   const RunProgram of_run = program_of_run(run, with.scenario, with.parameters);
   const std::string machine = explained_on(with, predicted.timeline.origin);
   if (with.machine.empty()) check_predicted_on(predicted.timeline.origin, load_machine(machine));

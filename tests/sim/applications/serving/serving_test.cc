@@ -1,9 +1,10 @@
 // The scheduler, the clock that iterations move on, and what is told of it.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "scenarios/base/text/errors.h"
-#include "sim/applications/serving/summary.h"
+#include "sim/applications/serving/timeline.h"
 
 namespace foretrace::serving {
 namespace {
@@ -116,6 +117,87 @@ TEST(ServingSummary, SaysThatAnEngineIsTooSlow) {
   const Summary quick =
       summary_of(serving, {serve(serving, arrivals, 100, [](const Batch&) { return 4e-4; })});
   EXPECT_EQ(quick.verdict, Verdict::Stable);
+}
+
+Timeline drawn(const Serving& serving, Served served) {
+  Predicted predicted;
+  predicted.engines.push_back(std::move(served));
+  predicted.middle = predicted.fast = predicted.slow = summary_of(serving, predicted.engines);
+  predicted.slow.ttft.mean = 2 * predicted.middle.ttft.mean;
+  return timeline_of(serving, predicted, Timeline{}, 4);
+}
+
+/// "waits 0-1, ...": a lane's spans in milliseconds.
+std::string spans_of(const Timeline& timeline, const std::string& lane) {
+  std::string text;
+  for (const Span& span : timeline.spans) {
+    if (timeline.lanes[span.lane].name != lane) continue;
+    const OpRow& op = timeline.ops[span.op];
+    text += fmt::format("{}{}{} {}-{}", text.empty() ? "" : ", ", op.kind,
+                        op.label.empty() ? "" : " " + op.label, span.begin_ns / 1'000'000,
+                        span.end_ns / 1'000'000);
+  }
+  return text;
+}
+
+TEST(ServingTimeline, HasWaitingPrefillAndDecodingOfEachRequest) {
+  Serving serving = small_engine();
+  serving.engine.max_requests = 1;
+  const Timeline timeline =
+      drawn(serving, serve(serving, at_once({{9, 2}, {4, 1}}), 100, millisecond));
+  EXPECT_EQ(spans_of(timeline, "request 0"), "request_prefill 0-2, request_decode 2-3");
+  EXPECT_EQ(spans_of(timeline, "request 1"), "request_waits 0-3, request_prefill 3-4");
+  EXPECT_EQ(spans_of(timeline, "iterations"),
+            "prefill_iteration 5 to 8 tokens 0-1, decode_iteration 1 request 1-2, "
+            "decode_iteration 1 request 2-3, prefill_iteration 3 to 4 tokens 3-4")
+      << "the prompt's last token alone is one query, as a decoding one";
+  EXPECT_EQ(timeline.regions.front().name, "TTFT mean");
+  EXPECT_EQ(timeline.regions.front().samples_ns.front(), 3'000'000);
+  EXPECT_DOUBLE_EQ(timeline.regions.front().high_factor, 2);
+  EXPECT_EQ(timeline.regions.back().name, "first arrival to last token");
+  EXPECT_EQ(timeline.regions.back().samples_ns.front(), 4'000'000);
+  EXPECT_EQ(timeline.serving->output_tokens, 3);
+  EXPECT_DOUBLE_EQ(timeline.serving->waiting_share, 3.0 / 7);
+}
+
+TEST(ServingTimeline, ShowsAPreemptedRequestComputingItsPromptAgain) {
+  Serving serving = small_engine();
+  serving.model.layers = 1;
+  serving.model.kv_heads = serving.model.head_dim = 1;
+  const Timeline timeline =
+      drawn(serving, serve(serving, at_once({{4, 6}, {4, 6}}), 4, millisecond));
+  EXPECT_EQ(spans_of(timeline, "request 1"),
+            "request_prefill 0-1, request_decode 1-5, request_preempted 5-6, request_prefill 6-7, "
+            "request_decode 7-8");
+  EXPECT_EQ(timeline.memory.front().allocated, 2 * 4 * cache_bytes(serving)) << "two blocks";
+  EXPECT_EQ(timeline.memory.front().reserved, 4 * 4 * cache_bytes(serving));
+  EXPECT_EQ(timeline.memory.back().allocated, 0);
+  EXPECT_EQ(timeline.serving->preemptions, 1);
+}
+
+TEST(ServingTimeline, IsBoundedAndSaysSo) {
+  const Serving serving = small_engine();
+  std::vector<Arrival> arrivals;
+  for (std::int64_t i = 0; i < 30'000; ++i) arrivals.push_back({i * 3'000'000, 4, 2});
+  const Timeline timeline = drawn(serving, serve(serving, arrivals, 100, millisecond));
+  const auto requests = std::ranges::count(timeline.lanes, LaneKind::Request, &Lane::kind);
+  EXPECT_GT(requests, kMostDrawnRequests / 2);
+  EXPECT_LE(requests, kMostDrawnRequests);
+  const auto iterations =
+      std::ranges::count_if(timeline.spans, [](const Span& span) { return span.part == 1; });
+  EXPECT_EQ(iterations, 30'000) << "60,000, two by two";
+  EXPECT_EQ(timeline.serving->requests, 30'000);
+  EXPECT_THAT(timeline.origin.versions.at("drawn"),
+              ::testing::HasSubstr("2 neighbouring iterations are one span"));
+}
+
+TEST(ServingTimeline, IsOfItsTraffic) {
+  Serving serving = small_engine();
+  serving.name = "chat";
+  serving.traffic.arrivals = Arrivals::Trace;
+  serving.traffic.trace = {{5000, 7, 3}, {std::nullopt, 8, 4}};
+  EXPECT_EQ(hash_of_traffic(serving), "4b05c3ed-f33b-5834-9ec2-0a6b8f7384ed")
+      << "as tests/hw/serving has it";
 }
 
 TEST(ServingReplicas, GetRequestsInTurn) {
