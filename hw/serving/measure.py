@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Scenarios with `serving:`, run by the engine beside this file on a GPU (on the CPU where there is none).
 
-    python3 hw/serving/measure.py FILE... -o RUNS/ [--budget SECONDS]      # RUNS/NAME/measured.serving.json.gz
+    python3 hw/serving/measure.py FILE... -o RUNS/ [--budget SECONDS]      # RUNS/NAME/measured.timeline.json, .serving.json.gz
     python3 hw/serving/measure.py --calibrate MODEL... -o RUNS/            # RUNS/calibration/MODEL.json.gz
 
 Files of one model follow each other, so that its weights and graphs are made once. What the budget leaves no time for is said.
 """
 
 import argparse
+import dataclasses
 import gc
 import pathlib
 import sys
@@ -17,6 +18,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "engine"))
 
 import results  # noqa: E402
 import scenario as scenarios  # noqa: E402
+import timeline  # noqa: E402
+import traffic  # noqa: E402
 
 CALIBRATED = {"max_batched_tokens": 8192, "max_requests": 256, "max_length": 16384, "graph_length": 8192, "cuda_graphs": True,
               "memory_ppm": 900000, "block": 16}
@@ -95,6 +98,23 @@ def serve(torch, held, path, output, limit):
               f"{told.get('tpot_ms', {}).get('p50')} ms, {told['output_tokens_per_s']} tokens/s, "
               f"{engine.scheduler.preemptions} preemptions{'' if complete else ', NOT COMPLETE'}", file=sys.stderr)
     results.write(pathlib.Path(output) / read["name"] / "measured.serving.json.gz", document)
+    timeline.write(pathlib.Path(output) / read["name"] / "measured.timeline.json",
+                   timeline_of(read, engine, runner, requests, COLUMNS, iterations, complete))
+
+
+def timeline_of(read, engine, runner, requests, columns, iterations, complete):
+    """What compare and report read beside a prediction."""
+    where = environment()
+    names = [field.name for field in dataclasses.fields(timeline.Iteration)]
+    rows = [timeline.Iteration(**{name: row[columns.index(name)] for name in names}) for row in iterations]
+    done = [timeline.Served(r.id, r.arrival_ns, r.prompt, r.output, r.token_ns, r.admitted_ns, r.preempted_ns)
+            for r in requests if r.generated == r.output]
+    missing = "" if complete else f"{len(requests) - len(done)} requests were not done within the limit of time"
+    return timeline.of(read, traffic.requests(read["traffic"], read["folder"]), done, rows, producer="hw/serving measure.py",
+                       machine=f"1 x {where['gpu']}", versions={k: str(where[k]) for k in ("torch", "cuda") if k in where},
+                       engine=read["engine"]["kind"], block_bytes=read["engine"]["block"] * runner.model.shape.cache_bytes,
+                       blocks=engine.blocks, preemptions=engine.scheduler.preemptions,
+                       explanation=[missing] if missing else [])
 
 
 def main():

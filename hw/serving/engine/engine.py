@@ -54,6 +54,11 @@ class Engine:
                 time.sleep(max(0, arrivals[next_].at_ns - now - 200000) * 1e-9)
                 continue
             step = self.scheduler.schedule()
+            for request in self.scheduler.victims:
+                request.preempted_ns.append(now)
+            for request, _ in step:
+                if len(request.admitted_ns) == len(request.preempted_ns):
+                    request.admitted_ns.append(now)
             row = self.iteration(step, start, now)
             finished = self.scheduler.finish(step, row[1])
             iterations.append(row)

@@ -10,6 +10,7 @@ ENGINE = {"kind": "foretrace", "max_batched_tokens": 2048, "max_requests": 64, "
           "cuda_graphs": True, "memory": "90%", "cache_tokens": None, "max_length": 8192}
 TRAFFIC = {"arrivals", "rate", "shape", "concurrency", "file", "prompt", "output", "requests", "seed"}
 SERVING = {"model", "precision", "engine", "traffic"}
+OTHERS = SERVING | {"parallel", "replicas", "prefix_hits", "disaggregated", "router", "speculative"}  # of servers that are not ours
 
 
 class Mistake(ValueError):
@@ -89,16 +90,47 @@ def law(found):
     return {"mean": int(found["mean"]), "spread_ppm": ppm(found.get("spread", "0%"))}
 
 
-def read(path):
-    """{"name", "model", "architecture", "engine", "traffic"} of a scenario file."""
+def with_values(text, values):
+    """`$name` as `parameters:` says, or as `values` does in its place."""
+    declared = maps(text).get("parameters", {})
+    for name in values:
+        if name not in declared:
+            raise Mistake(f"--set {name}: no parameter of this file; it has {', '.join(declared) or 'none'}")
+    declared = {name: str(value) for name, value in declared.items()} | values
+
+    def value(match):
+        if match[1] not in declared:
+            raise Mistake(f"${match[1]} is no parameter of this file")
+        return declared[match[1]]
+
+    return "\n".join(re.sub(r"\$(\w+)", value, re.sub(r"(^|\s)#.*", "", line)) for line in text.splitlines())
+
+
+def read(path, values=None, any_server=False):
+    """{"name", "model", "architecture", "engine", "traffic"} of a scenario file. `any_server`: keys that our engine does not
+    know are the server's."""
     path = pathlib.Path(path)
     text = path.read_text(encoding="utf-8")
-    document = maps(text)
-    serving = known(document["serving"], SERVING, "serving")
-    engine = ENGINE | known(serving.get("engine", {}), ENGINE, "engine")
+    document = maps(with_values(text, values or {}))
+    for key in ("name", "serving"):
+        if key not in document:
+            raise Mistake(f"no '{key}'")
+    serving = known(document["serving"], OTHERS if any_server else SERVING, "serving")
+    for key in ("model", "traffic"):
+        if key not in serving:
+            raise Mistake(f"serving: no '{key}'")
+    engine = ENGINE | known(serving.get("engine", {}), ENGINE | ({"release": None} if any_server else {}), "engine")
+    if engine["kind"] != "foretrace" and not any_server:
+        raise Mistake(f"engine: '{engine['kind']}' is no engine of ours: hw/serving/client.py sends requests to a server")
     engine["memory_ppm"] = ppm(engine.pop("memory"))
     traffic = dict(known(serving["traffic"], TRAFFIC, "traffic"))
-    kind = traffic["arrivals"]
+    kind = traffic.get("arrivals")
+    if kind not in ("poisson", "gamma", "closed", "trace"):
+        raise Mistake(f"traffic: arrivals are poisson, gamma, closed or trace, not '{kind}'")
+    needed = {"trace": ("file",), "closed": ("concurrency",), "poisson": ("rate",), "gamma": ("rate", "shape")}[kind]
+    for key in needed + (() if kind == "trace" else ("prompt", "output", "requests")):
+        if key not in traffic:
+            raise Mistake(f"traffic: no '{key}'")
     if kind != "trace":
         traffic["prompt"], traffic["output"] = law(traffic["prompt"]), law(traffic["output"])
         traffic.setdefault("seed", 1)
@@ -106,14 +138,17 @@ def read(path):
         traffic["mean_gap_ns"] = gap_ns(traffic["rate"])
     if kind == "gamma":
         traffic["shape_halves"] = round(2 * float(traffic["shape"]))
-    if serving.get("precision", "bfloat16") != "bfloat16":
+    if serving.get("precision", "bfloat16") != "bfloat16" and not any_server:
         raise Mistake("precision: the engine computes in bfloat16 only")
     return {"name": document["name"], "model": serving["model"], "architecture": architecture(serving["model"], path.parent),
-            "engine": engine, "traffic": traffic, "folder": str(path.parent), "text": text}
+            "engine": engine, "traffic": traffic, "folder": str(path.parent), "text": text,
+            "path": str(path)}
 
 
 def architecture(model, folder="."):
     """A file in the form of config.json, or the name of one in scenarios/architectures."""
     shipped = pathlib.Path(__file__).parents[3] / "scenarios" / "architectures" / f"{model}.json"
     path = pathlib.Path(folder) / model if str(model).endswith(".json") else shipped
+    if not path.is_file():
+        raise Mistake(f"model: '{model}' is no file beside the scenario, and none of scenarios/architectures")
     return json.loads(path.read_text(encoding="utf-8"))

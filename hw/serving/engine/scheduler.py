@@ -18,6 +18,8 @@ class Request:
     blocks: int = 0
     preempted: int = 0  # times
     token_ns: list = dataclasses.field(default_factory=list)  # when each output token was there
+    admitted_ns: list = dataclasses.field(default_factory=list)  # once more after each preemption
+    preempted_ns: list = dataclasses.field(default_factory=list)
 
     @property
     def missing(self):
@@ -31,7 +33,7 @@ class Scheduler:
         self.engine, self.free, self.all_blocks = engine, blocks, blocks
         self.place, self.unplace = place, unplace
         self.waiting, self.running = collections.deque(), []
-        self.preemptions = 0
+        self.preemptions, self.victims = 0, []  # of the last schedule()
 
     def add(self, request):
         if self.blocks_of(request.prompt + request.output) > self.all_blocks:
@@ -46,6 +48,7 @@ class Scheduler:
 
     def schedule(self):
         """[(request, tokens)] of the next iteration."""
+        self.victims = []
         step, budget, preempted, index = [], self.engine["max_batched_tokens"], False, 0
         while index < len(self.running) and budget > 0:
             request = self.running[index]
@@ -104,6 +107,7 @@ class Scheduler:
         victim.computed = 0
         victim.preempted += 1
         self.preemptions += 1
+        self.victims.append(victim)
         self.waiting.appendleft(victim)
         return victim
 
