@@ -219,7 +219,7 @@ TEST(TimelineReader, RefusesATimelineWithoutProgramHash) {
 TEST(TimelineReader, RefusesIndicesThatPointNowhere) {
   const std::string good = text_of(full_timeline());
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[4,79,1,")), ": a span's op is 4 of 4");
-  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,3,")), ": a span's lane is 3 of 3");
+  EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,4,")), ": a span's lane is 4 of 4");
   EXPECT_EQ(reason_for(with(good, "[0,1,3]", "[0,2,3]")), ": a flow goes to span 2 of 2");
   EXPECT_EQ(reason_for(with(good, "[1,79,1,", "[1,79,")),
             ": row 1 of 'spans': 6 numbers for 7 columns");
