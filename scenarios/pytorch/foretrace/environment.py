@@ -5,7 +5,8 @@ import importlib.util
 import os
 import pathlib
 import re
-import shutil
+
+from .program import BUNDLED, find_program
 
 HERE = pathlib.Path(__file__).resolve().parent
 LIBRARIES = ("libforetrace_cuda.so", "libforetrace_nvml.so", "libforetrace_nvrtc12.so", "libforetrace_nvrtc13.so")
@@ -17,8 +18,9 @@ class CaptureError(Exception):
 
 def _roots():
     """Folders that may hold hw/emulated/: of a checkout, and of an installed program."""
+    yield BUNDLED / "share" / "foretrace"
     yield from reversed(list(HERE.parents)[1:3])
-    program = shutil.which("foretrace")
+    program = find_program()
     if program:
         yield pathlib.Path(program).resolve().parents[1] / "share" / "foretrace"
 
@@ -27,7 +29,8 @@ def _library_folders():
     """Where our libraries may be: named by $FORETRACE_LIBRARY, beside the installed program, in a build folder of a checkout."""
     given = os.environ.get("FORETRACE_LIBRARY")
     folders = [pathlib.Path(given)] if given else []
-    program = shutil.which("foretrace")
+    folders.append(BUNDLED / "lib" / "foretrace")
+    program = find_program()
     if program:
         folders.append(pathlib.Path(program).resolve().parents[1] / "lib" / "foretrace")
     folders += [parent / "lib" / "foretrace" for parent in list(HERE.parents)[3:5]]

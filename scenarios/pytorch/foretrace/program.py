@@ -1,13 +1,29 @@
 """The program `foretrace`, called with its JSON."""
 
 import json
+import os
 import pathlib
 import shutil
 import subprocess
+import sys
+
+BUNDLED = pathlib.Path(__file__).resolve().parent / "_program"  # in a wheel
+
+
+def find_program():
+    """Path of the program: the wheel's own, else the PATH's."""
+    own = BUNDLED / "bin" / "foretrace"
+    return str(own) if own.exists() else shutil.which("foretrace")
+
+
+def main():
+    """The command `foretrace` of a wheel."""
+    program = find_program()
+    os.execv(program, [program, *sys.argv[1:]])
 
 
 def _run(arguments, foretrace=None):
-    program = foretrace or shutil.which("foretrace")
+    program = foretrace or find_program()
     if not program:
         raise FileNotFoundError("the program `foretrace` is not on the PATH")
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
