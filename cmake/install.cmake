@@ -26,7 +26,7 @@ install(DIRECTORY hw/pytorch DESTINATION ${data_dir}/hw COMPONENT program
         FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY hw/emulated/devices DESTINATION ${data_dir}/hw/emulated COMPONENT program)
 install(DIRECTORY scenarios/pytorch DESTINATION ${data_dir}/scenarios COMPONENT program
-        FILES_MATCHING PATTERN "*.py" PATTERN "*.toml" PATTERN "*.json.gz" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
+        FILES_MATCHING PATTERN "*.py" PATTERN "*.ipynb" PATTERN "*.toml" PATTERN "*.json.gz" PATTERN "README.md" PATTERN "__pycache__" EXCLUDE)
 install(DIRECTORY reports/published DESTINATION ${data_dir}/reports COMPONENT program)
 install(FILES reports/environment.schema.json reports/timeline.schema.json DESTINATION ${data_dir}/reports
         COMPONENT program)

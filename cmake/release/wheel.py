@@ -50,7 +50,7 @@ Name: foretrace
 Version: {version}
 Summary: Predicts what a multi-GPU program does in time
 License: Apache-2.0; LICENCES.md names those of the libraries in the program
-Requires-Python: >=3.10
+Requires-Python: >=3.9
 Description-Content-Type: text/markdown
 
 {readme}""".encode())

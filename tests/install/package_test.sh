@@ -92,7 +92,7 @@ in_roots() {
       look=$expected said="answer of the package" timed chroot "$root" foretrace $ask
       look= said="dpkg -P" timed chroot "$root" dpkg -P foretrace
     fi
-    if chroot "$root" python3 -c 'import sys, pip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+    if chroot "$root" python3 -c 'import sys, pip; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
       cp "$wheel" "$root/opt/"
       look= said="pip install" timed chroot "$root" python3 -m pip install --no-index "/opt/$(basename "$wheel")"
       look=$expected said="answer of the wheel" timed chroot "$root" foretrace $ask

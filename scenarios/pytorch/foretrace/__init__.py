@@ -4,12 +4,13 @@
         ...
         with foretrace.region("step"):
             ...
-    foretrace.simulate("out/step", machine="h100-nvswitch-8")
+    foretrace.simulate("out/step", machine="h100-nvswitch-8")   # an answer with .rows, .table(), .plot(), and HTML in notebooks
 
 `measure` in place of `capture` runs the same program on real GPUs. Nothing of PyTorch is imported before one of them is called."""
 
 from .measuring import measure
-from .program import plan, simulate
+from .answer import ForetraceError
+from .program import compare, nccl_tests, plan, simulate, sweep
 from .session import capture, region
 
-__all__ = ["capture", "measure", "plan", "region", "simulate"]
+__all__ = ["ForetraceError", "capture", "compare", "measure", "nccl_tests", "plan", "region", "simulate", "sweep"]
