@@ -30,6 +30,7 @@ install(DIRECTORY scenarios/pytorch DESTINATION ${data_dir}/scenarios COMPONENT 
 install(DIRECTORY reports/published DESTINATION ${data_dir}/reports COMPONENT program)
 install(FILES reports/environment.schema.json reports/timeline.schema.json DESTINATION ${data_dir}/reports
         COMPONENT program)
+install(PROGRAMS sim/applications/accept/accept.sbatch DESTINATION ${data_dir}/accept COMPONENT program)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT program)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright COMPONENT program)
 

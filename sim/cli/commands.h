@@ -18,6 +18,7 @@ void add_plan_serving_command(CLI::App& app, int& exit_code);
 void add_explain_command(CLI::App& app, int& exit_code);
 void add_assert_command(CLI::App& app, int& exit_code);
 void add_print_command(CLI::App& app, int& exit_code);
+void add_accept_command(CLI::App& app, int& exit_code);
 void add_order_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);
 void add_report_command(CLI::App& app, int& exit_code);
@@ -46,6 +47,6 @@ inline constexpr std::array kCommands{
     add_training_table_command, add_import_command,  add_fit_command,
     add_fit_products_command,   add_merge_command,   add_nccl_tests_command,
     add_list_command,           add_machine_command, add_nccl_explain_command,
-    add_explain_kernel_command};
+    add_explain_kernel_command, add_accept_command};
 
 }  // namespace foretrace

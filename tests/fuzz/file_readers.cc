@@ -20,6 +20,7 @@
 #include "reports/timeline/timeline_check.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/read/scenario.h"
+#include "sim/applications/accept/nvbandwidth.h"
 #include "sim/applications/sweep/ledger.h"
 #include "sim/applications/sweep/table.h"
 #include "sim/applications/training/measured_steps.h"
@@ -75,6 +76,17 @@ void read_as_calls(std::string_view bytes) {
         (directory().path() / "step.yaml").string()));
   } catch (const UsageError&) {
   }
+}
+
+/// Text or JSON: matrices with rows of equal length, or what is wrong.
+void read_as_nvbandwidth(std::string_view bytes) {
+  const auto read = read_nvbandwidth(bytes, "fuzz.log");
+  if (!read) {
+    if (render(read.error(), bytes).empty()) std::abort();
+    return;
+  }
+  static_cast<void>(is_nvbandwidth(bytes));
+  if (read->matrices.empty()) std::abort();
 }
 
 void read_as_kernel_table(std::string_view bytes) {

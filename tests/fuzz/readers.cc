@@ -159,6 +159,7 @@ constexpr std::array kReaders{
     FuzzedReader{"config", read_as_config},
     FuzzedReader{"nsight", read_as_nsight},
     FuzzedReader{"marked_document", read_as_marked_document},
+    FuzzedReader{"nvbandwidth", read_as_nvbandwidth},
     FuzzedReader{"calls", read_as_calls},
     FuzzedReader{"kernel_table", read_as_kernel_table},
     FuzzedReader{"host", read_as_host},

@@ -26,6 +26,7 @@ void read_as_blind_round(std::string_view bytes);
 void read_as_sweep_rows(std::string_view bytes);
 void read_as_nsight(std::string_view bytes);
 void read_as_marked_document(std::string_view bytes);
+void read_as_nvbandwidth(std::string_view bytes);
 
 // question_readers.cc
 void read_as_sweep(std::string_view bytes);

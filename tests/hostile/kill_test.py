@@ -66,6 +66,7 @@ COMMANDS = [
             ["made.csv"]),
     Command("nccl-tests", "nccl-tests all_reduce -b 1K -e 4K --processes 2 --output made.txt",
             "nccl-tests all_gather -b 1K -e 4K --processes 2 --output made.txt", ["made.txt"]),
+    Command("accept", "accept run/measured.timeline.json -o answer", "accept run/measured.timeline.json --format json -o answer", ["answer"]),
     Command("nccl-tests --scenario", "nccl-tests all_reduce --processes 2 --scenario made.yaml",
             "nccl-tests all_gather --processes 2 --scenario made.yaml", ["made.yaml"]),
     Command("figures", "figures reports/published/d2l_12_3.csv --machine v100-pcie-4 -o answer",

@@ -287,7 +287,7 @@ class LogReader {
                    "the count of elements was expected");
     }
     if (tokens.size() < 3) return error(end, "the data type was expected");
-    NcclTestsSample sample{plan_, *bytes, 0, file_, gpu_};
+    NcclTestsSample sample{plan_, *bytes, 0, file_, gpu_, {nodes_.begin(), nodes_.end()}};
     sample.plan.type = tokens[2].text;
     std::size_t next = 3;
     if (next < tokens.size() &&

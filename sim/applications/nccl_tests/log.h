@@ -27,7 +27,8 @@ struct NcclTestsSample {
   std::uint64_t bytes = 0;  ///< the size column
   double time_us = 0;       ///< out of place
   std::string file;
-  std::string gpu;  ///< its name as the file has it; empty: not told
+  std::string gpu;                   ///< its name as the file has it; empty: not told
+  std::vector<std::string> hosts{};  ///< that took part, by name; empty: not told
 };
 
 /// nccl-tests' own output, behind any launcher's prefixes (log_lines.h); one file may hold several

@@ -114,7 +114,7 @@ class JsonReader {
     if (config.value("aggregated_iterations", 1) > 1) {
       error("operations aggregated with -m cannot be predicted");
     }
-    std::set<std::string> hosts;
+    std::set<std::string>& hosts = hosts_;
     std::set<int> groups;
     const Json devices = config.value("devices", Json::array());
     for (const Json& device : devices) {
@@ -140,7 +140,8 @@ class JsonReader {
     if (result.contains("cpu_time")) {
       throw UsageError{"with -C 1 the times are CPU times, which cannot be predicted"};
     }
-    NcclTestsSample sample{plan_, row.at("size").get<std::uint64_t>(), 0, file_, gpu_};
+    NcclTestsSample sample{plan_, row.at("size").get<std::uint64_t>(), 0, file_,
+                           gpu_,  {hosts_.begin(), hosts_.end()}};
     sample.plan.op = *op_;
     sample.plan.type = parse_nccl_tests_type(row.at("type").get<std::string>()).name;
     const auto redop = row.value("redop", std::string{"none"});
@@ -166,6 +167,7 @@ class JsonReader {
   const std::string& file_;
   const NcclTestsAssumed& assumed_;
   NcclTestsPlan plan_;
+  std::set<std::string> hosts_;
   std::optional<NcclTestsOp> op_;
   LogFacts facts_;
   std::string gpu_;
