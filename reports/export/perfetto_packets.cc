@@ -6,6 +6,12 @@
 #include <protozero/types.hpp>
 #include <protozero/varint.hpp>
 
+#ifdef FORETRACE_HAS_ZLIB
+#include <zlib.h>
+
+#include "scenarios/base/text/errors.h"
+#endif
+
 #include "reports/export/exported_name.h"
 
 namespace foretrace::perfetto {
@@ -17,7 +23,7 @@ constexpr protozero::pbf_tag_type kPacket = 1;
 }
 namespace packet {
 constexpr protozero::pbf_tag_type kTimestamp = 8, kSequence = 10, kTrackEvent = 11,
-                                  kTrackDescriptor = 60;
+                                  kCompressed = 50, kTrackDescriptor = 60;
 }
 namespace track {
 constexpr protozero::pbf_tag_type kUuid = 1, kName = 2, kParent = 5, kChildOrdering = 11,
@@ -38,7 +44,7 @@ constexpr protozero::pbf_tag_type kUint = 3, kString = 6, kName = 10;
 }
 
 constexpr std::uint32_t kOurSequence = 1;
-constexpr std::size_t kAtOnce = std::size_t{1} << 16;  // bytes that are written
+constexpr std::size_t kAtOnce = std::size_t{1} << 18;  // bytes that are written
 
 /// Short fields one behind the other: most packets are a few of them, and one writer for each field
 /// took half of an export's time.
@@ -170,7 +176,23 @@ void Packets::add_event(std::uint64_t track, std::int64_t at_ns, std::int32_t ty
   head.varint(event::kType, kind);
   head.varint(event::kTrack, track);
   unwritten_.append(head.bytes()).append(fields);
-  if (unwritten_.size() >= kAtOnce) flush();
+  if (unwritten_.size() >= kAtOnce) flush_packed();
+}
+
+void Packets::flush_packed() {
+#ifdef FORETRACE_HAS_ZLIB
+  uLongf size = compressBound(unwritten_.size());
+  packed_.resize(size);
+  const int result =
+      compress2(reinterpret_cast<Bytef*>(packed_.data()), &size,
+                reinterpret_cast<const Bytef*>(unwritten_.data()), unwritten_.size(), Z_BEST_SPEED);
+  FORETRACE_CHECK(result == Z_OK, "memory for a part of a trace");
+  packet_.clear();
+  protozero::pbf_writer{packet_}.add_bytes(packet::kCompressed, packed_.data(), size);
+  unwritten_.clear();
+  add_packet(unwritten_, packet_);
+#endif
+  flush();
 }
 
 void Packets::flush() {

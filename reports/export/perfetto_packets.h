@@ -26,7 +26,8 @@ class Fields {
   std::string bytes_;
 };
 
-/// Packets in the order of the calls.
+/// Packets in the order of the calls. Long traces are compressed, as Perfetto reads them: a packet
+/// that holds others, packed by zlib.
 class Packets {
  public:
   explicit Packets(std::ostream& out) : out_{out} {}
@@ -42,11 +43,12 @@ class Packets {
   void flush();  ///< behind the last call: writes what is not in the stream yet
 
  private:
+  void flush_packed();
   void add_event(std::uint64_t track, std::int64_t at_ns, std::int32_t type,
                  std::string_view fields);
 
   std::ostream& out_;
-  std::string packet_, unwritten_;
+  std::string packet_, unwritten_, packed_;
   std::uint64_t next_track_ = 1;
 };
 

@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
 #include <sstream>
 
 #include "scenarios/base/text/data_directory.h"
@@ -18,11 +21,39 @@ using test::TimelineBuilder;
 using testing::HasSubstr;
 using testing::Not;
 
+/// What packets that hold others hold, in their place.
+std::string unpacked(const std::string& trace) {
+  std::string all;
+  protozero::pbf_reader packets{trace};
+  while (packets.next(1)) {
+    const auto bytes = packets.get_view();
+    protozero::pbf_reader fields{bytes};
+    if (!fields.next(50)) {
+      protozero::pbf_writer{all}.add_message(1, bytes.data(), bytes.size());
+      continue;
+    }
+    const auto packed = fields.get_view();
+    std::string text(std::size_t{1} << 20, '\0');
+    uLongf size = text.size();
+    EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(text.data()), &size,
+                         reinterpret_cast<const Bytef*>(packed.data()), packed.size()),
+              Z_OK);
+    all.append(text, 0, size);
+  }
+  return all;
+}
+
+std::string written(const std::vector<const Timeline*>& timelines) {
+  std::ostringstream out;
+  write_perfetto(timelines, out);
+  return out.str();
+}
+
 std::string decode(const std::vector<const Timeline*>& timelines) {
   test::TemporaryDirectory directory;
   {
     std::ofstream out{directory / "trace.pftrace", std::ios::binary};
-    write_perfetto(timelines, out);
+    out << unpacked(written(timelines));
   }
   const std::string folder = data_directory().string() + "/tests/reports/export";
   const std::string command = FORETRACE_PROTOC " --decode=perfetto.protos.Trace -I '" + folder +
@@ -95,6 +126,18 @@ TEST(PerfettoWriter, DrawsAnArrowFromTheCallToItsKernel) {
   EXPECT_EQ(count(text, "    flow_ids: 1\n"), 1U);
   EXPECT_EQ(count(text, "    terminating_flow_ids: 1\n"), 1U);
   EXPECT_LT(text.find("    flow_ids: 1\n"), text.find("    terminating_flow_ids: 1\n"));
+}
+
+TEST(PerfettoWriter, PacksALongTraceAsPerfettoUnpacksIt) {
+  TimelineBuilder b{true};
+  const auto op = b.op("gemm", 7, "mm", 4096);
+  const auto lane = b.stream("compute");
+  for (int i = 0; i < 20'000; ++i)
+    b.span(op, lane, 10 * i, 10 * i + 5, 1, static_cast<std::uint64_t>(i));
+  const std::string trace = written({&b.timeline}), text = decode({&b.timeline});
+  EXPECT_EQ(count(text, "categories: \"kernel\""), 20'000U);
+  EXPECT_EQ(count(text, "compressed_packets"), 0U);
+  EXPECT_LT(trace.size(), unpacked(trace).size() / 4);
 }
 
 TEST(PerfettoWriter, NestsAndMovesWhatDoesNotNestToAFurtherTrack) {
