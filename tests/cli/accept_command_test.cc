@@ -103,7 +103,7 @@ TEST(AcceptCommand, NamesTheOneSlowLink) {
   const Ran slow = scratch.run("foretrace accept slow.log --machine h100-nvswitch-8");
   EXPECT_EQ(slow.exit_code, 1) << slow.err;
   EXPECT_THAT(slow.out, AllOf(HasSubstr("device_to_device_memcpy_read_ce: 1 of 12 below the floor"),
-                              HasSubstr("worst places:\n  GPU 1 -> GPU 3: slow in 1 of 1")));
+                              HasSubstr("worst places:\n  slow: GPU 1 -> GPU 3: slow in 1 of 1")));
   const Ran other = scratch.run("foretrace accept good.log --machine h200-nvswitch-8");
   EXPECT_THAT(other.err, HasSubstr("measured on 'NVIDIA H100 80GB HBM3', and machine "));
 }

@@ -136,6 +136,8 @@ void accept_nvbandwidth(const std::string& text, const std::string& file, const 
                                    machine.gpus_per_node)};
     }
     const auto times = simulated(scenario_of(copies, gpus), copies.size(), machine);
+    // Files are named by their node; links of two nodes are two.
+    const std::string node = std::filesystem::path{file}.stem().string();
     AcceptPart part{file, matrix.test, {}, 0, {}};
     for (std::size_t i = 0; i < copies.size(); ++i) {
       const auto bytes = static_cast<double>(kBytes * kCopies);
@@ -145,7 +147,7 @@ void accept_nvbandwidth(const std::string& text, const std::string& file, const 
                              *matrix.gbps[copies[i].row][copies[i].column],
                              bytes / times[3 * i],
                              bytes / times[3 * i + 1],
-                             {link},
+                             {fmt::format("{}: {}", node, link)},
                              bytes / times[3 * i + 2]});
     }
     into.parts.push_back(std::move(part));
