@@ -6,21 +6,26 @@
 #include <istream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <streambuf>
 #include <utility>
 
 #include "reports/capture/trace_events.h"
+#include "reports/capture/trace_keys.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/text_file.h"
 #include "scenarios/base/text/unpack.h"
 #include "scenarios/base/text/words.h"
+#include "scenarios/base/values/json_lexer.h"
 
 namespace foretrace::capture {
 namespace {
 
 using TraceJson = nlohmann::json;
 
-constexpr std::size_t kLongestWord = std::size_t{32} << 20;   // bytes of one text in a trace
-constexpr std::size_t kLargestTrace = std::size_t{2} << 30;  // bytes, unpacked too
+constexpr std::size_t kLongestWord = std::size_t{32} << 20;  // bytes of one text in a trace
+constexpr std::size_t kLargestFile = std::size_t{4} << 30;   // bytes
+constexpr std::size_t kLargestTrace = std::size_t{2} << 30;  // unpacked
 constexpr std::size_t kLongestText = 400;                    // of a name that is kept
 
 /// One event as it is read.
@@ -35,61 +40,43 @@ struct Draft {
   Collective collective;
 };
 
-/// The tokens of a trace, one after the other (nlohmann's SAX interface).
+/// The tokens of a trace, one after the other.
 class Tokens {
  public:
   Tokens(std::string file, Names& names, Unpacked* source) : names_{names}, source_{source} {
     process_.file = std::move(file);
   }
 
-  bool null() { return true; }
-  bool boolean(bool /*value*/) { return true; }
-  bool number_integer(std::int64_t value) {
-    number(value, std::to_string(value));
-    return true;
+  void word() {}
+  void integer(std::int64_t value, std::string_view as_written) {
+    constexpr std::int64_t kMost = std::int64_t{1} << 62;
+    number(std::min(value, kMost), as_written);
   }
-  bool number_unsigned(std::uint64_t value) {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
-    number(static_cast<std::int64_t>(std::min(value, kMost)), std::to_string(value));
-    return true;
+  void fraction(std::string_view as_written) {
+    if (depth_ == event_depth_) take_time(as_written);
   }
-  bool number_float(double /*value*/, const std::string& text) {
-    if (depth_ == event_depth_) take_time(text);
-    return true;
-  }
-  bool string(std::string& value) {
+  void text(std::string_view value) {
     if (source_ != nullptr) source_->understood();
     take_text(value);
-    return true;
   }
-  bool binary(TraceJson::binary_t& /*value*/) { return true; }
-  bool start_object(std::size_t /*size*/) {
-    open(false);
-    return true;
-  }
-  bool start_array(std::size_t /*size*/) {
-    open(true);
-    return true;
-  }
-  bool key(std::string& name) {
-    if (depth_ == 1) top_ = name;
+  void begin_object() { open(false); }
+  void begin_array() { open(true); }
+  void key(std::string_view name) {
+    if (depth_ == 1) {
+      top_ = name;
+      in_events_ = has_events_ && top_ == kEvents;
+    }
+    if (depth_ == event_depth_) key_ = key_of(name);
+    if (depth_ == event_depth_ + 1) inner_ = key_of(name);
     if (depth_ == 2) second_ = name;
-    if (depth_ == event_depth_) key_ = name;
-    if (depth_ == event_depth_ + 1) inner_ = name;
-    return true;
   }
-  bool end_object() {
-    if (depth_ == event_depth_ && in_events()) take_event();
+  void end_object() {
+    if (depth_ == event_depth_ && in_events_) take_event();
     --depth_;
-    return true;
   }
-  bool end_array() {
-    --depth_;
-    return true;
-  }
-  bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const TraceJson::exception& error) {
-    const std::string what = json_reason(error.what());
+  void end_array() { --depth_; }
+  [[noreturn]] void is_no_json(std::size_t position, std::string_view error) const {
+    const std::string what = json_reason(error);
     const std::size_t from = what.find("syntax error");
     constexpr std::size_t kMost = 200;  // a token may be as long as the file
     std::string reason = from == std::string::npos ? what : what.substr(from);
@@ -112,7 +99,7 @@ class Tokens {
   }
 
  private:
-  bool in_events() const { return has_events_ && top_ == "traceEvents"; }
+  static constexpr std::string_view kEvents = "traceEvents";
   [[noreturn]] void fail(std::string_view why) const {
     throw UsageError{fmt::format("{}: event {}: {}", process_.file, events_, why)};
   }
@@ -120,72 +107,75 @@ class Tokens {
   void open(bool is_array) {
     constexpr int kDeepest = 64;
     if (depth_ == 0 && is_array) {  // Chrome's short form: nothing but the events
-      top_ = "traceEvents";
+      top_ = kEvents;
       event_depth_ = 2;
     }
-    if (is_array && top_ == "traceEvents" && depth_ == event_depth_ - 2) has_events_ = true;
+    if (is_array && depth_ == event_depth_ - 2 && top_ == kEvents) has_events_ = in_events_ = true;
     if (++depth_ > kDeepest) {
       throw UsageError{fmt::format("{}: lists within lists, {} deep", process_.file, kDeepest)};
     }
-    if (depth_ == event_depth_ && in_events()) draft_ = {};
+    if (depth_ == event_depth_ && in_events_) draft_ = {};
   }
 
-  void number(std::int64_t value, const std::string& text) {
+  void number(std::int64_t value, std::string_view text) {
     if (source_ != nullptr) source_->understood();
-    if (!in_events()) {
-      if (top_ == "deviceProperties" && key_ == "numSms" && depth_ == event_depth_)
+    if (!in_events_) {
+      if (key_ == Key::Sms && depth_ == event_depth_ && top_ == "deviceProperties")
         process_.sms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, 1024));
       if (top_ == "distributedInfo" && depth_ == 2 && second_ == "rank") process_.rank = value;
       return;
     }
     if (depth_ == event_depth_) {
-      if (key_ == "tid") draft_.thread = value;
+      if (key_ == Key::Thread) draft_.thread = value;
       return take_time(text);
     }
-    if (key_ != "args" || value < 0) return;
+    if (key_ != Key::Args || value < 0) return;
     const auto size = static_cast<std::uint64_t>(value);
-    if (depth_ == event_depth_ + 2 && inner_ == "grid") {
+    if (depth_ == event_depth_ + 2 && inner_ == Key::Grid) {
       constexpr std::uint64_t kMostBlocks = 1 << 30;
       draft_.blocks = std::min(kMostBlocks, std::max<std::uint64_t>(1, draft_.blocks) * size);
     }
-    if (depth_ != event_depth_ + 1) return;
-    if (inner_ == "stream") draft_.stream = value;
-    if (inner_ == "device" || inner_ == "Device Id") draft_.device = size;
-    if (inner_ == "Device Type") draft_.device_type = value;
-    if (inner_ == "Total Allocated") draft_.allocated = value;
-    if (inner_ == "Total Reserved") draft_.reserved = value;
-    if (inner_ == "correlation") draft_.correlation = size;
-    if (inner_ == "External id" || inner_ == "external id") draft_.external = size;
-    if (inner_ == "sycl queue" && draft_.stream < 0) draft_.stream = value;
-    if (inner_ == "wait_on_stream") draft_.on_stream = value;
-    if (inner_ == "wait_on_cuda_event_record_corr_id") draft_.record = size;
-    if (inner_ == "In msg nelems") draft_.collective.input = size;
-    if (inner_ == "Out msg nelems") draft_.collective.output = size;
-    if (inner_ == "Group size") draft_.collective.group = size;
+    if (depth_ == event_depth_ + 1) take_argument(value, size);
   }
 
-  void take_time(const std::string& text) {
-    if (key_ == "ts") draft_.begin = text;
-    if (key_ == "dur") draft_.duration = text;
+  void take_argument(std::int64_t value, std::uint64_t size) {
+    if (inner_ == Key::Stream) draft_.stream = value;
+    if (inner_ == Key::Device) draft_.device = size;
+    if (inner_ == Key::DeviceType) draft_.device_type = value;
+    if (inner_ == Key::TotalAllocated) draft_.allocated = value;
+    if (inner_ == Key::TotalReserved) draft_.reserved = value;
+    if (inner_ == Key::Correlation) draft_.correlation = size;
+    if (inner_ == Key::External) draft_.external = size;
+    if (inner_ == Key::SyclQueue && draft_.stream < 0) draft_.stream = value;
+    if (inner_ == Key::WaitsOn) draft_.on_stream = value;
+    if (inner_ == Key::Record) draft_.record = size;
+    if (inner_ == Key::InputSize) draft_.collective.input = size;
+    if (inner_ == Key::OutputSize) draft_.collective.output = size;
+    if (inner_ == Key::GroupSize) draft_.collective.group = size;
   }
 
-  void take_text(std::string& value) {
-    if (value.size() > kLongestText) value.resize(kLongestText);
-    if (!in_events()) {
-      if (top_ == "deviceProperties" && key_ == "name" && process_.gpu.empty())
+  void take_time(std::string_view text) {
+    if (key_ == Key::Time) draft_.begin = text;
+    if (key_ == Key::Duration) draft_.duration = text;
+  }
+
+  void take_text(std::string_view value) {
+    value = value.substr(0, kLongestText);
+    if (!in_events_) {
+      if (key_ == Key::Name && process_.gpu.empty() && top_ == "deviceProperties")
         process_.gpu = value;
       return;
     }
     if (depth_ == event_depth_) {
-      if (key_ == "ph") draft_.phase = value;
-      if (key_ == "cat") draft_.category = value;
-      if (key_ == "name") draft_.name = value;
-      if (key_ == "tid") draft_.thread = lane_number(value);
-      if (key_ == "ts" || key_ == "dur") take_time(value);
-    } else if (depth_ == event_depth_ + 1 && key_ == "args") {
-      if (inner_ == "Collective name") draft_.collective.name = value;
-      if (inner_ == "dtype") draft_.collective.type = value;
-      if (inner_ == "Process Group Ranks") draft_.collective.ranks = value;
+      if (key_ == Key::Phase) draft_.phase = value;
+      if (key_ == Key::Category) draft_.category = value;
+      if (key_ == Key::Name) draft_.name = value;
+      if (key_ == Key::Thread) draft_.thread = lane_number(value);
+      take_time(value);
+    } else if (depth_ == event_depth_ + 1 && key_ == Key::Args) {
+      if (inner_ == Key::CollectiveName) draft_.collective.name = value;
+      if (inner_ == Key::DataType) draft_.collective.type = value;
+      if (inner_ == Key::Ranks) draft_.collective.ranks = value;
     }
   }
 
@@ -293,31 +283,115 @@ class Tokens {
   std::map<Collective, std::uint32_t> collectives_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_external_;
   std::vector<std::pair<std::size_t, std::uint64_t>> unnamed_;  ///< NCCL's kernels, to be resolved
-  std::string top_, second_, key_, inner_;
+  std::string top_, second_;
+  Key key_ = Key::Other, inner_ = Key::Other;
   int depth_ = 0;
   int event_depth_ = 3;
   bool has_events_ = false;
+  bool in_events_ = false;  ///< and `top_` names them
   std::size_t events_ = 0;
 };
+
+/// The same by nlohmann's parser, which says what is wrong.
+class FullTokens {
+ public:
+  explicit FullTokens(Tokens& tokens) : tokens_{tokens} {}
+  bool null() { return true; }
+  bool boolean(bool /*value*/) { return true; }
+  bool number_integer(std::int64_t value) {
+    tokens_.integer(value, std::to_string(value));
+    return true;
+  }
+  bool number_unsigned(std::uint64_t value) {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+    tokens_.integer(static_cast<std::int64_t>(std::min(value, kMost)), std::to_string(value));
+    return true;
+  }
+  bool number_float(double /*value*/, const std::string& text) {
+    tokens_.fraction(text);
+    return true;
+  }
+  bool string(const std::string& value) {
+    tokens_.text(value);
+    return true;
+  }
+  bool binary(TraceJson::binary_t& /*value*/) { return true; }
+  bool start_object(std::size_t /*size*/) {
+    tokens_.begin_object();
+    return true;
+  }
+  bool start_array(std::size_t /*size*/) {
+    tokens_.begin_array();
+    return true;
+  }
+  bool key(const std::string& name) {
+    tokens_.key(name);
+    return true;
+  }
+  bool end_object() {
+    tokens_.end_object();
+    return true;
+  }
+  bool end_array() {
+    tokens_.end_array();
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const TraceJson::exception& error) {
+    tokens_.is_no_json(position, error.what());
+  }
+
+ private:
+  Tokens& tokens_;
+};
+
+/// Of bytes that are there.
+class InMemory final : public std::streambuf {
+ public:
+  explicit InMemory(std::string_view bytes) {
+    char* const begin = const_cast<char*>(bytes.data());  // NOLINT: nothing is put back
+    setg(begin, begin, begin + bytes.size());
+  }
+};
+
+/// Empty where the full parser must say what is wrong.
+std::optional<Process> read_tokens(std::streambuf& source, const std::string& name, Names& names,
+                                   Unpacked* unpacked) {
+  Tokens tokens{name, names, unpacked};
+  if (!JsonLexer{source, kLongestWord, tokens}.read()) return std::nullopt;
+  return tokens.take();
+}
 
 }  // namespace
 
 Process parse_kineto(std::string_view bytes, const std::string& name, Names& names) {
   if (is_gzip(bytes)) {
+    Unpacked once{bytes, name, kLargestTrace, kLongestWord};
+    if (auto process = read_tokens(once, name, names, &once)) return *std::move(process);
     Unpacked unpacked{bytes, name, kLargestTrace, kLongestWord};
     Tokens tokens{name, names, &unpacked};
+    FullTokens full{tokens};
     std::istream in{&unpacked};
     in.exceptions(std::ios::badbit);  // what the buffer throws comes through
-    TraceJson::sax_parse(in, &tokens);
+    TraceJson::sax_parse(in, &full);
     return tokens.take();
   }
+  InMemory once{bytes};
+  if (auto process = read_tokens(once, name, names, nullptr)) return *std::move(process);
   Tokens tokens{name, names, nullptr};
-  TraceJson::sax_parse(bytes, &tokens);
+  FullTokens full{tokens};
+  TraceJson::sax_parse(bytes, &full);
   return tokens.take();
 }
 
 Process read_kineto(const std::filesystem::path& file, Names& names) {
-  return parse_kineto(read_text_file(file, kLargestTrace), file.string(), names);
+  FileStream stream{file, kLargestFile};
+  if (!is_gzip(stream.head())) {
+    if (auto process = read_tokens(stream, file.string(), names, nullptr)) {
+      return *std::move(process);
+    }
+  }
+  return parse_kineto(read_text_file(file, kLargestFile), file.string(), names);
 }
 
 }  // namespace foretrace::capture

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
 #include <cctype>
 #include <initializer_list>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "reports/timeline/write_file.h"
+#include "scenarios/base/text/made_from.h"
 #include "scenarios/program/environment.h"
 
 namespace foretrace {
@@ -113,8 +112,7 @@ std::vector<GpuState> gpu_states(const Json& machine) {
 }
 
 std::string environment_key(const Json& environment) {
-  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
-  return to_string(generate(environment.dump()));
+  return digest_of(environment.dump());
 }
 
 std::string store_environment(const Json& environment, const fs::path& directory) {

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
 #include <charconv>
 #include <concepts>
 
+#include "scenarios/base/text/made_from.h"
 #include "scenarios/program/op_members.h"
 #include "scenarios/program/program.h"
 
@@ -158,8 +157,7 @@ std::string canonical_text(const Program& program) {
 }
 
 std::string hash_of(const Program& program) {
-  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
-  return to_string(generate(canonical_text(program)));
+  return digest_of(canonical_text(program));
 }
 
 }  // namespace foretrace

@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 #include <link.h>
 
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
 #include <cstring>
 #include <mutex>
 #include <system_error>
 
 #include "scenarios/base/text/data_directory.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/base/values/sha1.h"
 
 namespace foretrace {
 namespace {
@@ -70,8 +69,9 @@ std::string name_in_digests(const std::filesystem::path& file) {
 }
 
 std::string digest_of(std::string_view bytes) {
-  const boost::uuids::name_generator_sha1 generate{boost::uuids::ns::oid()};
-  return to_string(generate(bytes.data(), bytes.size()));
+  NameDigest digest;
+  digest.update(bytes);
+  return digest.finish();
 }
 
 const std::string& build_id() {
@@ -99,10 +99,17 @@ std::string digest_now(const std::string& name) {
   return bytes ? digest_of(*bytes) : std::string{};
 }
 
-void note_read_file(const std::filesystem::path& file, std::string_view bytes) {
+std::string digest_as_read(const std::string& file) {
   ReadFiles& files = read_files();
   const std::lock_guard lock{files.mutex};
-  files.all.insert_or_assign(name_in_digests(file), digest_of(bytes));
+  const auto found = files.all.find(name_in_digests(shipped_file(file)));
+  return found == files.all.end() ? std::string{} : found->second;
+}
+
+void note_read_file(const std::filesystem::path& file, std::string digest) {
+  ReadFiles& files = read_files();
+  const std::lock_guard lock{files.mutex};
+  files.all.insert_or_assign(name_in_digests(file), std::move(digest));
 }
 
 }  // namespace foretrace

@@ -28,7 +28,10 @@ std::string name_in_digests(const std::filesystem::path& file);
 /// The same of a file as it is now, by that name; empty when it cannot be read.
 std::string digest_now(const std::string& name);
 
+/// Of a file as this process read it last; empty where it has not, or opened it by another name.
+std::string digest_as_read(const std::string& file);
+
 /// For text_file.h only.
-void note_read_file(const std::filesystem::path& file, std::string_view bytes);
+void note_read_file(const std::filesystem::path& file, std::string digest);
 
 }  // namespace foretrace

@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
+#include <streambuf>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 
 namespace foretrace {
@@ -19,6 +22,26 @@ tl::expected<std::string, std::string> read_plain_file(const std::filesystem::pa
 
 /// The same; throws UsageError naming the file.
 std::string read_text_file(const std::filesystem::path& file, std::size_t most = kLargestText);
+
+/// The same file piece by piece, for readers of what is larger than they keep. It is refused as
+/// read_text_file() does; as "read" it counts once its end has come.
+class FileStream : public std::streambuf {
+ public:
+  FileStream(const std::filesystem::path& file, std::size_t most);
+  ~FileStream() override;
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+
+  /// How it begins, a piece of it at most; nothing is taken.
+  std::string_view head();
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  class Pieces;
+  std::unique_ptr<Pieces> pieces_;
+};
 
 /// All that standard input has; throws UsageError where that is more than `most` bytes.
 std::string read_standard_input(std::size_t most = kLargestText);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,11 +19,11 @@
 #include "reports/timeline/timeline_json.h"
 #include "reports/timeline/write_file.h"
 #include "scenarios/base/command_line/command.h"
-#include "scenarios/read/scenario.h"
 #include "scenarios/base/text/errors.h"
 #include "scenarios/base/text/made_from.h"
 #include "scenarios/base/text/print.h"
 #include "scenarios/base/text/text_file.h"
+#include "scenarios/read/scenario.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 
@@ -41,23 +41,23 @@ struct ImportOptions {
 
 capture::Capture read_traces(const std::vector<std::string>& files) {
   capture::Capture all;
-  std::map<std::pair<std::size_t, std::size_t>, std::string> known;  // by size and digest
+  constexpr std::size_t kLargest = std::size_t{4} << 30;
+  std::map<std::string, std::string> known;  // by digest
   for (const std::string& file : files) {
-    constexpr std::size_t kLargest = std::size_t{4} << 30;
-    const std::string bytes = read_text_file(file, kLargest);
-    const auto [same, is_new] =
-        known.try_emplace({bytes.size(), std::hash<std::string>{}(bytes)}, file);
+    const bool is_sqlite = capture::is_sqlite(FileStream{file, kLargest}.head());
+    std::vector<capture::Process> processes;
+    if (is_sqlite) {
+      static_cast<void>(read_text_file(file, kLargest));  // for its digest
+    } else {
+      processes.push_back(capture::read_kineto(file, all.names));
+    }
+    const auto [same, is_new] = known.try_emplace(digest_as_read(file), file);
     if (!is_new) {
       throw UsageError{fmt::format("{} and {} are the same trace\n  hint: one of each rank",
                                    same->second, file)};
     }
-    if (capture::is_sqlite(bytes)) {
-      for (capture::Process& process : capture::read_nsight(file, all.names)) {
-        all.processes.push_back(std::move(process));
-      }
-    } else {
-      all.processes.push_back(capture::parse_kineto(bytes, file, all.names));
-    }
+    if (is_sqlite) processes = capture::read_nsight(file, all.names);
+    std::ranges::move(processes, std::back_inserter(all.processes));
   }
   const bool ranked = std::ranges::all_of(all.processes, [](const auto& p) { return p.rank >= 0; });
   capture::check(all);
@@ -134,7 +134,7 @@ int run_import(const ImportOptions& options) {
     const auto file = std::filesystem::path{options.run} / kMeasuredFile;
     Timeline timeline = timeline_of(all, options, scenario);
     std::string traces;
-    for (const std::string& trace : options.files) traces += digest_now(trace);
+    for (const std::string& trace : options.files) traces += digest_as_read(trace);
     timeline.origin.versions["traces_digest"] = digest_of(traces);
     timeline.origin.versions["build"] = build_id();
     write_timeline(timeline, file);
