@@ -28,59 +28,79 @@ std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
   return (rest != 0 && (rest < 0) != (b < 0)) ? rest + b : rest;
 }
 
-std::optional<std::int64_t> power(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) return std::nullopt;
-  if (base == 0 || base == 1) return exponent == 0 ? 1 : base;
-  if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-  std::int64_t result = 1;
-  for (; exponent > 0; --exponent) {  // at most 63 rounds until it overflows
-    if (__builtin_mul_overflow(result, base, &result)) return std::nullopt;
+/// False on overflow or a negative exponent.
+bool power(std::int64_t base, std::int64_t exponent, std::int64_t& result) {
+  if (exponent < 0) return false;
+  if (base == 0 || base == 1) {
+    result = exponent == 0 ? 1 : base;
+    return true;
   }
-  return result;
+  result = 1;
+  if (base == -1) {
+    result = exponent % 2 == 0 ? 1 : -1;
+    return true;
+  }
+  for (; exponent > 0; --exponent) {  // at most 63 rounds until it overflows
+    if (__builtin_mul_overflow(result, base, &result)) return false;
+  }
+  return true;
 }
 
-/// Empty on overflow, division by zero, negative exponent.
-std::optional<std::int64_t> apply(ExprOp op, std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
+/// False on overflow, division by zero, negative exponent. No optional: it is read back in another
+/// width than it was written, which stalls.
+inline bool apply(ExprOp op, std::int64_t a, std::int64_t b, std::int64_t& result) {
   switch (op) {
     case ExprOp::Add:
-      return __builtin_add_overflow(a, b, &result) ? std::nullopt : std::optional{result};
+      return !__builtin_add_overflow(a, b, &result);
     case ExprOp::Sub:
-      return __builtin_sub_overflow(a, b, &result) ? std::nullopt : std::optional{result};
+      return !__builtin_sub_overflow(a, b, &result);
     case ExprOp::Mul:
-      return __builtin_mul_overflow(a, b, &result) ? std::nullopt : std::optional{result};
+      return !__builtin_mul_overflow(a, b, &result);
     case ExprOp::Div:
-      if (b == 0 || (a == kMin && b == -1)) return std::nullopt;
-      return floor_div(a, b);
+      if (b == 0 || (a == kMin && b == -1)) return false;
+      result = floor_div(a, b);
+      return true;
     case ExprOp::Mod:
-      if (b == 0) return std::nullopt;
-      return b == -1 ? 0 : floor_mod(a, b);
+      if (b == 0) return false;
+      result = b == -1 ? 0 : floor_mod(a, b);
+      return true;
     case ExprOp::Pow:
-      return power(a, b);
+      return power(a, b, result);
     case ExprOp::Min:
-      return std::min(a, b);
+      result = std::min(a, b);
+      return true;
     case ExprOp::Max:
-      return std::max(a, b);
+      result = std::max(a, b);
+      return true;
     case ExprOp::Less:
-      return a < b ? 1 : 0;
+      result = a < b ? 1 : 0;
+      return true;
     case ExprOp::LessEqual:
-      return a <= b ? 1 : 0;
+      result = a <= b ? 1 : 0;
+      return true;
     case ExprOp::Equal:
-      return a == b ? 1 : 0;
+      result = a == b ? 1 : 0;
+      return true;
     case ExprOp::NotEqual:
-      return a != b ? 1 : 0;
+      result = a != b ? 1 : 0;
+      return true;
     case ExprOp::Constant:
     case ExprOp::Variable:
     case ExprOp::Neg:
     case ExprOp::Select:
       break;
   }
-  return std::nullopt;
+  return false;
 }
 
-/// Empty where a partial result overflows or is undefined.
-std::optional<std::int64_t> evaluate(const std::vector<Expr::Instruction>& code,
-                                     Variables variables) {
+std::optional<std::int64_t> apply(ExprOp op, std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  return apply(op, a, b, result) ? std::optional{result} : std::nullopt;
+}
+
+/// False where a partial result overflows or is undefined.
+bool evaluate(const std::vector<Expr::Instruction>& code, Variables variables,
+              std::int64_t& result) {
   std::array<std::int64_t, kDeepestStack> stack;  // NOLINT: written before it is read
   std::size_t top = 0;
   for (const auto& [op, value] : code) {
@@ -89,19 +109,17 @@ std::optional<std::int64_t> evaluate(const std::vector<Expr::Instruction>& code,
     } else if (op == ExprOp::Variable) {
       stack[top++] = variables[static_cast<std::size_t>(value)];
     } else if (op == ExprOp::Neg) {
-      const auto result = apply(ExprOp::Sub, 0, stack[top - 1]);
-      if (!result) return std::nullopt;
-      stack[top - 1] = *result;
+      if (!apply(ExprOp::Sub, 0, stack[top - 1], stack[top - 1])) return false;
     } else if (op == ExprOp::Select) {
       top -= 2;
       stack[top - 1] = stack[top - 1] != 0 ? stack[top] : stack[top + 1];
     } else {
-      const auto result = apply(op, stack[top - 2], stack[top - 1]);
-      if (!result) return std::nullopt;
-      stack[--top - 1] = *result;
+      --top;
+      if (!apply(op, stack[top - 1], stack[top], stack[top - 1])) return false;
     }
   }
-  return stack[0];
+  result = stack[0];
+  return true;
 }
 
 /// Of a monotone operator the extremes lie at the corners.
@@ -220,19 +238,23 @@ std::optional<Expr> Expr::from_postfix(std::vector<Instruction> code) {
     result.code_ = std::move(code);
     return result;
   }
-  const auto value = evaluate(code, {});
-  if (!value) return std::nullopt;
-  return Expr{*value};
+  std::int64_t value = 0;
+  if (!evaluate(code, {}, value)) return std::nullopt;
+  return Expr{value};
 }
 
 std::int64_t Expr::eval_code(Variables variables) const {
-  const auto value = evaluate(code_, variables);
-  FORETRACE_CHECK(value.has_value(), "the scenario's check kept " + to_string() + " in range");
-  return *value;
+  if (code_.size() == 1) return variables[static_cast<std::size_t>(code_.front().value)];
+  std::int64_t value = 0;
+  const bool in_range = evaluate(code_, variables, value);
+  FORETRACE_CHECK(in_range, "the scenario's check kept " + to_string() + " in range");
+  return value;
 }
 
 std::optional<std::int64_t> Expr::try_eval(Variables variables) const {
-  return code_.empty() ? value_ : evaluate(code_, variables);
+  std::int64_t value = value_;
+  if (!code_.empty() && !evaluate(code_, variables, value)) return std::nullopt;
+  return value;
 }
 
 std::optional<Interval> Expr::bounds(std::span<const Interval> variable_ranges) const {
