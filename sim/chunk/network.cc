@@ -35,6 +35,8 @@ ChunkNetwork::OperationId ChunkNetwork::add(const ChunkProgram& program,
   operation.owner = &owner;
   operation.full = program.full;
   operation.last = program.last;
+  operation.full_turn = program.full.turn();
+  operation.last_turn = program.last.turn();
   operation.passes = program.full.count + program.last.count;
   operation.fixed = program.fixed;
   operation.hop = program.hop;
@@ -310,7 +312,7 @@ void ChunkNetwork::serve(const At& at) {
     return;
   }
   const ChunkPass& pass = pass_of(operation, stage);
-  ChunkTime turn = pass.turns == 1 ? pass.port : pass.port / pass.turns;
+  ChunkTime turn = &pass == &operation.full ? operation.full_turn : operation.last_turn;
   Port& source = ports_[stage.port];
   Port& target = ports_[link.to_port];
   const double share = std::min(source.share, target.share);

@@ -106,6 +106,7 @@ class ChunkNetwork final : Handler {
   struct Operation {
     Owner* owner = nullptr;
     ChunkPass full, last;
+    ChunkTime full_turn = 0, last_turn = 0;  ///< of a port: a division takes longer than the rest
     std::uint64_t passes = 0;
     ChunkTime fixed = 0, hop = 0;
     std::uint32_t sends = 1;

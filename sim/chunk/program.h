@@ -37,6 +37,8 @@ struct ChunkPass {
   std::uint32_t turns = 1;  ///< pieces in which a slice takes the port
   ChunkTime before = 0, work = 0, port = 0, receive = 0;
   ChunkTime nic = 0;  ///< of each link of a way
+  /// Of the port, whole picoseconds.
+  ChunkTime turn() const { return turns == 1 ? port : port / turns; }
 };
 
 struct ChunkProgram {
