@@ -97,6 +97,12 @@ OpKind read_gemm(OpFields& fields) {
   op.result = fields.result_type(op.type);
   op.tf32 = read_tf32(fields, op.type);
   op.scales = read_scales(fields, op.type);
+  if (is_narrow(op.type) && op.type != DataType::Float4E2M1) {
+    constexpr std::int64_t kBytes = 16;
+    constexpr std::string_view kWhy = "cuBLAS multiplies float8 by multiples of 16";
+    fields.require_multiple(op.m, "m", kBytes, kWhy);
+    fields.require_multiple(op.k, "k", kBytes, kWhy);
+  }
   const std::int64_t operand = bytes_of_32(op.type, op.scales);
   const std::int64_t result = bytes_of_32(op.result.value_or(result_of(op.type)), Scales::Tensor);
   fields.require_capacity(op.a, matrix_bytes(op.m, op.k, op, operand), "a");
@@ -206,16 +212,20 @@ OpKind read_host_func(OpFields& fields) {
 }
 
 constexpr std::array kKernelOps{
-    OpSyntax{"spin", "[stream] duration [blocks] [scales_with] [of]", "a kernel of given length on some SMs",
-             read_spin},
-    OpSyntax{"gemm", "[stream] m n k [type] [compute] [scales] [result] a b c [transpose_a] [transpose_b] [batch] [beta]",
+    OpSyntax{"spin", "[stream] duration [blocks] [scales_with] [of]",
+             "a kernel of given length on some SMs", read_spin},
+    OpSyntax{"gemm",
+             "[stream] m n k [type] [compute] [scales] [result] a b c [transpose_a] [transpose_b] "
+             "[batch] [beta]",
              "c (m x n) = a (m x k) * b (k x n) + beta c through cuBLAS, column-major, packed",
              read_gemm},
     OpSyntax{"elementwise", "[stream] [src | srcs] dst [size] [type]",
              "a kernel that reads up to two buffers and writes one", read_elementwise},
-    OpSyntax{"library_kernel", "[stream] kernel [flops] size [width] [name] [grid] [block] [inner] [joined] [channels]",
-             "a library's kernel that is no product: attention, norm, softmax, ...",
-             read_library_kernel},
+    OpSyntax{
+        "library_kernel",
+        "[stream] kernel [flops] size [width] [name] [grid] [block] [inner] [joined] [channels]",
+        "a library's kernel that is no product: attention, norm, softmax, ...",
+        read_library_kernel},
     OpSyntax{"host_func", "[stream] [duration] [wait] [signal]",
              "cudaLaunchHostFunc: the stream waits for a function on the host", read_host_func},
     OpSyntax{"fault", "[stream]", "a kernel that stores where it may not: the context is lost",

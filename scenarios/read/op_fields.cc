@@ -338,6 +338,26 @@ void OpFields::require_capacity(const BufferRef& ref, const std::optional<Expr>&
   ++errors_before_;  // the next buffer is judged all the same
 }
 
+void OpFields::require_multiple(const Expr& value, std::string_view key, std::int64_t of,
+                                std::string_view why) {
+  constexpr std::uint64_t kMostComputed = std::uint64_t{1} << 20;
+  if (!is_sound()) return;
+  const std::vector<const Expr*> values{&value};
+  for_each_assignment(reader_.domain, values, kMostComputed, [&](Variables v) {
+    const std::int64_t is = value.eval(v);
+    if (is % of == 0) return true;
+    const auto slots = used_slots(values);
+    const std::int64_t below = is / of * of;
+    reader_.problems.error(
+        where(key),
+        fmt::format("'{}' is {}{}: {}", key, is,
+                    slots.empty() ? "" : " for " + describe_assignment(reader_.domain, slots, v),
+                    why),
+        below > 0 ? fmt::format("{} or {}", below, below + of) : fmt::format("{}", of));
+    return false;
+  });
+}
+
 void OpFields::require_apart(const BufferRef& ref, std::string_view key, const BufferRef& other,
                              std::string_view other_key, std::string_view why) {
   constexpr std::uint64_t kMostCompared = std::uint64_t{1} << 20;

@@ -71,6 +71,11 @@ class OpFields {
   void require_apart(const BufferRef& ref, std::string_view key, const BufferRef& other,
                      std::string_view other_key, std::string_view why);
 
+  /// What `key` says is a multiple of `of` whenever it is computed, as far as loops are followed;
+  /// `why` it must be.
+  void require_multiple(const Expr& value, std::string_view key, std::int64_t of,
+                        std::string_view why);
+
   /// Points at the value of `key`, or at the operation where it is absent.
   const YamlNode& where(std::string_view key) const;
 

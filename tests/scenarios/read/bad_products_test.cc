@@ -49,7 +49,7 @@ TEST(BadProduct, NarrowTypesTakeTheBytesOfTheirNumbersAndScales) {
         fmt::format("gemm: {{m: 512, n: 64, k: {}, a: x, b: x, c: y, {}}}", k, more)));
   };
   EXPECT_EQ(product("type: float8_e4m3", 2048), "");
-  EXPECT_NE(product("type: float8_e4m3", 2049), "");
+  EXPECT_NE(product("type: float8_e4m3", 2064), "");
   EXPECT_EQ(product("type: float4_e2m1, scales: mx", 3824), "") << "17 bytes for 32 numbers";
   EXPECT_EQ(product("type: float4_e2m1", 3824),
             "18:41 error: buffer 'x' is too small with 1048576 B for what is needed: "
@@ -62,15 +62,41 @@ TEST(BadProduct, TypesAndScalesThatDoNotGoTogether) {
     return problems_of(
         scenario_with(fmt::format("gemm: {{m: 4, n: 4, k: 4, a: x, b: x, c: y, {}}}", more)));
   };
-  EXPECT_EQ(with("type: float8_e5m2, scales: row, result: float32"), "");
+  EXPECT_EQ(problems_of(scenario_with("gemm: {m: 16, n: 4, k: 16, a: x, b: x, c: y, "
+                                      "type: float8_e5m2, scales: row, result: float32}")),
+            "");
   EXPECT_EQ(with("compute: tf32"), "");
-  EXPECT_EQ(with("type: bfloat16, compute: tf32"),
-            "18:75 error: bfloat16 is not multiplied in TF32 | compute: tf32 is for type: float32\n");
-  EXPECT_EQ(with("type: float8_e4m3, scales: nv"),
-            "18:77 error: float8_e4m3 has no scales of this kind: nv | float8: tensor, row, block or "
-            "mx; float4_e2m1: nv or mx; other types have none\n");
+  EXPECT_EQ(
+      with("type: bfloat16, compute: tf32"),
+      "18:75 error: bfloat16 is not multiplied in TF32 | compute: tf32 is for type: float32\n");
+  EXPECT_EQ(
+      with("type: float8_e4m3, scales: nv"),
+      "18:77 error: float8_e4m3 has no scales of this kind: nv | float8: tensor, row, block or "
+      "mx; float4_e2m1: nv or mx; other types have none\n");
   EXPECT_EQ(with("type: int8, result: float32"),
             "18:70 error: a product of int8 is no float32 | it is int32\n");
+}
+
+TEST(BadProduct, Float8OfOtherThanMultiplesOf16) {
+  const auto with = [](const char* sizes) {
+    return problems_of(scenario_with(fmt::format(
+        "gemm: {{{}, a: x, b: x, c: y, type: float8_e4m3, transpose_a: true}}", sizes)));
+  };
+  EXPECT_EQ(with("m: 64, n: 17, k: 48"), "") << "tokens are as many as they are";
+  EXPECT_EQ(with("m: 64, n: 64, k: 63"),
+            "18:31 error: 'k' is 63: cuBLAS multiplies float8 by multiples of 16 | 48 or 64\n");
+  EXPECT_EQ(with("m: 8, n: 64, k: 64"),
+            "18:17 error: 'm' is 8: cuBLAS multiplies float8 by multiples of 16 | 16\n");
+}
+
+TEST(BadProduct, Float8WhoseSizeIsNoMultipleOf16InOneIteration) {
+  EXPECT_EQ(problems_of("schema_version: 1\nname: a\nbuffers: {x: {memory: device, size: 64KiB}, "
+                        "y: {memory: device, size: 64KiB}}\n"
+                        "threads:\n  main:\n    - repeat:\n        index: i\n        times: 4\n"
+                        "        ops:\n          - gemm: {m: 16, n: 16, k: 16 + 16 * i + i / 3, "
+                        "a: x, b: x, c: y, type: float8_e4m3}\n"),
+            "10:37 error: 'k' is 65 for i = 3: cuBLAS multiplies float8 by multiples of 16 | 64 or "
+            "80\n");
 }
 
 TEST(BadProduct, ProductThatTakesOneBufferTwiceInAnIteration) {
