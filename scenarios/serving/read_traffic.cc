@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::int64_t kMostTokens = 10'000'000;
 constexpr std::int64_t kMostRequests = 1'000'000;
-constexpr std::int64_t kMostNs = 1'000'000'000'000'000;  // 11 days
+constexpr std::int64_t kMostMade = std::int64_t{1} << 26;  // tokens, each with its time: 512 MiB
+constexpr std::int64_t kMostNs = 1'000'000'000'000'000;    // 11 days
 
 /// "12.5" times 10^places in whole numbers; empty where it is none, or has more places.
 std::optional<std::int64_t> scaled(std::string_view text, int places) {
@@ -102,6 +103,7 @@ std::vector<Arrival> read_trace(Reader& reader, const YamlNode& node) {
   };
   bool has_header = false;
   int number = 0;
+  std::int64_t made = 0;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     std::string_view line = rest.substr(0, end);
@@ -121,6 +123,10 @@ std::vector<Arrival> read_trace(Reader& reader, const YamlNode& node) {
     }
     if (static_cast<std::int64_t>(found.size()) == kMostRequests) {
       return refuse(number, fmt::format("more than {} requests", kMostRequests));
+    }
+    made += one->output;
+    if (made > kMostMade) {
+      return refuse(number, fmt::format("more than {} tokens of output", kMostMade));
     }
     found.push_back(*one);
   }
@@ -194,6 +200,16 @@ Traffic read_traffic(Reader& reader, const YamlNode& node) {
   }
   read_lengths(reader, map, traffic);
   map.finish();
+  if (traffic.output.mean > kMostMade / traffic.requests) {
+    const YamlNode* const requests = map.optional("requests");
+    reader.problems.error(
+        requests != nullptr ? *requests : node,
+        fmt::format("{} requests of {} tokens of output: more than {} tokens in all",
+                    traffic.requests, traffic.output.mean, kMostMade),
+        fmt::format("at most {} of them",
+                    std::max<std::int64_t>(1, kMostMade / traffic.output.mean)));
+    traffic.requests = 1;
+  }
   if (traffic.mean_gap_ns > kMostNs / traffic.requests) {
     reader.problems.error(node, "these requests take longer than 11 days to arrive",
                           "a higher rate, or fewer requests");

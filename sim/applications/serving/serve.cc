@@ -51,7 +51,7 @@ void check_room(const Scheduler& scheduler, const std::vector<Arrival>& arrivals
 }  // namespace
 
 Served serve(const Serving& serving, const std::vector<Arrival>& arrivals, std::int64_t blocks,
-             const std::function<double(const Batch&)>& seconds_of) {
+             const std::function<double(const Batch&)>& seconds_of, std::size_t most) {
   Served served;
   served.blocks = blocks;
   served.requests.reserve(arrivals.size());
@@ -85,6 +85,13 @@ Served serve(const Serving& serving, const std::vector<Arrival>& arrivals, std::
     iteration.running = static_cast<std::int64_t>(scheduler.running());
     iteration.waiting = static_cast<std::int64_t>(scheduler.waiting());
     iteration.blocks = scheduler.used_blocks();
+    if (served.iterations.size() == most) {
+      throw UsageError{
+          fmt::format("more than {} iterations of the engine: too long to be simulated\n"
+                      "  hint: fewer requests, shorter outputs, or more requests at the same time "
+                      "(max_requests)",
+                      most)};
+    }
     served.iterations.push_back(iteration);
     const std::size_t ended = scheduler.finish(shares, now_ns);
     done += ended;

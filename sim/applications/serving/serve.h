@@ -22,9 +22,13 @@ struct Served {
   std::int64_t blocks = 0;  ///< of the cache
 };
 
-/// `seconds_of`: of an iteration. Throws UsageError where a request needs more than the cache.
+inline constexpr std::size_t kMostIterations = std::size_t{1} << 23;  // of an engine: 900 MB
+
+/// `seconds_of`: of an iteration. Throws UsageError where a request needs more than the cache, and
+/// where there are more than `most` iterations.
 Served serve(const Serving& serving, const std::vector<Arrival>& arrivals, std::int64_t blocks,
-             const std::function<double(const Batch&)>& seconds_of);
+             const std::function<double(const Batch&)>& seconds_of,
+             std::size_t most = kMostIterations);
 
 /// The arrivals of one of `serving.replicas` engines: dealt out one by one. A closed loop is split
 /// into loops of their own.

@@ -89,6 +89,40 @@ TEST(ServingRead, RefusesWithThePlaceAndWhatWouldDo) {
               HasSubstr("longer than 11 days"));
 }
 
+std::string closed(const std::string& requests, const std::string& prompt,
+                   const std::string& output, const std::string& concurrency = "4") {
+  return fmt::format(
+      "{{arrivals: closed, concurrency: {}, prompt: {{mean: {}}}, output: {{mean: {}}}, "
+      "requests: {}}}",
+      concurrency, prompt, output, requests);
+}
+
+TEST(ServingRead, RefusesWhatTakesAllMemoryWithTheValuesPlace) {
+  EXPECT_EQ(read("", closed("100000", "500", "128")).traffic.requests, 100'000);
+  EXPECT_THAT(refusal("", closed("1000000", "500", "128")),
+              HasSubstr("a.yaml:4:118: error: 1000000 requests of 128 tokens of output: more than "
+                        "67108864 tokens in all\n"));
+  EXPECT_THAT(refusal("", closed("1000000", "500", "128")), HasSubstr("^\n  hint: at most 524288"));
+}
+
+TEST(ServingRead, RefusesNumbersThatAreNone) {
+  for (const char* wrong : {"0", "-1", "1e30", "99999999999999999999", "1.5", "many", "1000001"}) {
+    EXPECT_THAT(refusal("", closed(wrong, "5", "7")), HasSubstr("a.yaml:4:")) << wrong;
+    EXPECT_THAT(refusal("", closed("3", "5", "7", wrong)), HasSubstr("a.yaml:4:")) << wrong;
+  }
+  for (const char* wrong : {"0", "-1", "1e30", "99999999999999999999", "1.5", "many", "10000001"}) {
+    EXPECT_THAT(refusal("", closed("3", wrong, "7")), HasSubstr("a.yaml:4:")) << wrong;
+    EXPECT_THAT(refusal("", closed("3", "5", wrong)), HasSubstr("a.yaml:4:")) << wrong;
+  }
+  for (const char* wrong : {"0/s", "-4/s", "1e9/s", "4/day", "/s", "4/", "nan/s", "0.0001/s",
+                            "99999999999999999999/s", "4.5.6/s"}) {
+    const std::string traffic = fmt::format(
+        "{{arrivals: poisson, rate: {}, prompt: {{mean: 5}}, output: {{mean: 7}}, requests: 3}}",
+        wrong);
+    EXPECT_THAT(refusal("", traffic), HasSubstr("is no rate")) << wrong;
+  }
+}
+
 TEST(ServingMemory, IsWeightsWorkspaceAndCache) {
   const Serving bf16 = read("");
   EXPECT_EQ(cache_bytes(bf16), 2 * 32 * 8 * 128 * 2);

@@ -76,6 +76,29 @@ TEST(ServingScheduler, RefusesARequestThatNeverFits) {
   EXPECT_THROW(serve(small_engine(), at_once({{9, 9}}), 4, millisecond), UsageError);
 }
 
+/// What so many requests ask of the engine, in iterations.
+std::size_t iterations_of(std::size_t requests) {
+  Serving serving = small_engine();
+  serving.engine.max_requests = 64;
+  serving.engine.max_batched_tokens = 2048;
+  const std::vector<Arrival> arrivals(requests, Arrival{0, 100, 16});
+  return serve(serving, arrivals, 4096, millisecond).iterations.size();
+}
+
+TEST(ServingScheduler, ServesManyRequestsInAsManyIterationsAsTheirTokensNeed) {
+  const std::size_t some = iterations_of(1000);
+  EXPECT_LT(some, 600U) << "16,000 tokens, 64 at once";
+  EXPECT_LE(iterations_of(20'000), 20 * some);
+}
+
+TEST(ServingScheduler, RefusesTrafficOfTooManyIterations) {
+  Serving serving = small_engine();
+  serving.engine.max_requests = 1;
+  const std::vector<Arrival> arrivals(2, Arrival{0, 1, 500});
+  EXPECT_EQ(serve(serving, arrivals, 1000, millisecond, 1000).iterations.size(), 1000U);
+  EXPECT_THROW(serve(serving, arrivals, 1000, millisecond, 999), UsageError);
+}
+
 TEST(ServingScheduler, LetsTheNextOfAClosedLoopComeWhenOneIsDone) {
   std::vector<Arrival> arrivals = at_once({{4, 1}});
   arrivals.push_back({std::nullopt, 4, 1});
