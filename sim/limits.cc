@@ -6,8 +6,8 @@
 #include <optional>
 #include <variant>
 
-#include "scenarios/program/program_walk.h"
 #include "scenarios/base/values/range_check.h"
+#include "scenarios/program/program_walk.h"
 #include "sim/engine/event_queue.h"
 
 namespace foretrace {
@@ -91,19 +91,21 @@ std::optional<Diagnostic> too_long_a_time(const Program& program) {
   return found;
 }
 
-std::optional<Diagnostic> too_many_objects(const Program& program) {
+/// A process that does not run has none.
+std::optional<Diagnostic> too_many_objects(const Program& program, const std::vector<bool>& runs) {
+  const auto processes = runs.empty() ? std::uint64_t{program.processes}
+                                      : static_cast<std::uint64_t>(std::ranges::count(runs, true));
   const std::uint64_t streams = program.streams.size();
   const std::uint64_t others = program.events.size() + program.buffers.size() +
                                program.signals.size() + program.graphs.size() +
                                std::uint64_t{program.devices} * program.devices;
-  const bool fits =
-      program.processes * streams <= kMostStreams && program.processes * others <= kMostOthers;
+  const bool fits = processes * streams <= kMostStreams && processes * others <= kMostOthers;
   if (fits) return std::nullopt;
   const SourceSpot& at = program.processes_spot;
   return error_at(program, at.line, at.column,
                   fmt::format("{} processes with {} streams and {} other objects each: at most {} "
                               "and {} in all can be simulated",
-                              program.processes, streams, others, kMostStreams, kMostOthers));
+                              processes, streams, others, kMostStreams, kMostOthers));
 }
 
 }  // namespace
@@ -111,9 +113,8 @@ std::optional<Diagnostic> too_many_objects(const Program& program) {
 Diagnostics too_large_to_simulate(const Program& program, const std::vector<bool>& runs) {
   Diagnostics problems;
   if (auto problem = too_many_executions(program, runs)) problems.push_back(*std::move(problem));
-  for (auto check : {too_long_a_time, too_many_objects}) {
-    if (auto problem = check(program)) problems.push_back(*std::move(problem));
-  }
+  if (auto problem = too_long_a_time(program)) problems.push_back(*std::move(problem));
+  if (auto problem = too_many_objects(program, runs)) problems.push_back(*std::move(problem));
   return problems;
 }
 
