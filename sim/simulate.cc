@@ -69,8 +69,11 @@ Timeline simulate(const Program& program, const Machine& machine, Fidelity fidel
   }
   sim::Engine engine;
   sim::Recorder recorder{program, machine, says};
-  // devices, streams, links, communicators
-  sim::World world{engine, program, machine, recorder, fidelity, runs};
+  // Devices, streams, links, communicators. With what calls take, remembered, it is too large for a
+  // small stack.
+  const auto held =
+      std::make_unique<sim::World>(engine, program, machine, recorder, fidelity, runs);
+  sim::World& world = *held;
   if (fidelity == Fidelity::Chunk) {
     const Diagnostics problems = sim::too_many_messages(program, world, runs);
     if (!problems.empty()) throw TooLarge{problems};

@@ -233,6 +233,14 @@ TEST(HostileScenario, MachinesAreReadOnASmallStack) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
 }
 
+TEST(HostileScenario, IsSimulatedOnAStackOf64KiB) {
+  const Ran ran = run("ulimit -S -s 64; foretrace simulate x.yaml -m h200-nvswitch-8",
+                      one_collective("8",
+                                     "    - nccl_all_reduce: {comm: w, stream: s, send_buffer: a, "
+                                     "recv_buffer: a, size: 1MiB, type: float32, op: sum}\n"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+}
+
 TEST(HostileScenario, ManyRanksThatNeverCallAreCounted) {
   const std::string reduce =
       "{comm: w, stream: s, send_buffer: a, recv_buffer: a, size: 1MiB, "
